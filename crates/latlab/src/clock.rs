@@ -1,0 +1,71 @@
+//! Clocks. The only room that reads time; everything pure takes stamps as arguments.
+
+use crate::facts::ClockAnchor;
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// A source of stamps on the sender's clock: the real one, or the simulated network's.
+pub trait Clock {
+    /// Now.
+    fn now(&self) -> Stamp<SenderClock>;
+}
+
+/// CLOCK_MONOTONIC of this host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Monotonic;
+
+impl Clock for Monotonic {
+    #[inline]
+    fn now(&self) -> Stamp<SenderClock> {
+        Stamp::from_nanos(latlab_sys::clock::monotonic_ns())
+    }
+}
+
+/// Reads the four clocks together; the narrowest of a few attempts, since an interrupt may fall between.
+pub fn anchor() -> ClockAnchor {
+    (0..5).map(|_| anchor_once()).min_by_key(|anchor| anchor.width_ns).expect("five attempts")
+}
+
+fn anchor_once() -> ClockAnchor {
+    use latlab_sys::clock;
+    let first = clock::monotonic_ns();
+    let realtime_ns = clock::realtime_ns();
+    let boottime_ns = clock::boottime_ns();
+    let tai_ns = clock::tai_ns();
+    let last = clock::monotonic_ns();
+    ClockAnchor { monotonic_ns: first + (last - first) / 2, realtime_ns, boottime_ns, tai_ns, width_ns: last - first }
+}
+
+/// The clock's resolution.
+pub fn resolution() -> Nanos {
+    Nanos(latlab_sys::clock::monotonic_resolution_ns())
+}
+
+/// Median cost of one clock read over a few thousand, in ns.
+pub fn read_cost_ns() -> f64 {
+    const BATCH: i64 = 64;
+    let mut costs: Vec<i64> = (0..64)
+        .map(|_| {
+            let start = Monotonic.now();
+            for _ in 1..BATCH {
+                std::hint::black_box(Monotonic.now());
+            }
+            (Monotonic.now() - start).0
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2] as f64 / BATCH as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_goes_forward_and_the_anchor_is_narrow() {
+        let before = Monotonic.now();
+        let anchor = anchor();
+        let after = Monotonic.now();
+        assert!(before.as_nanos() <= anchor.monotonic_ns && anchor.monotonic_ns <= after.as_nanos());
+        assert!(anchor.width_ns >= 0 && anchor.boottime_ns >= anchor.monotonic_ns - anchor.width_ns);
+    }
+}

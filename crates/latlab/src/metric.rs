@@ -1,0 +1,82 @@
+//! The metrics: each name is a definition, with its source.
+
+use serde::{Deserialize, Serialize};
+
+/// What is measured. Each variant's singleton is one value per probe (or per pair of probes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// received − sent, the reflector's dwell included (RFC 2681).
+    RoundTripDelay,
+    /// round trip delay − reflector dwell.
+    RoundTripDelayLessDwell,
+    /// reflector sent − reflector received, on the reflector's clock.
+    ReflectorDwell,
+    /// sent − due: how far the schedule slipped.
+    SendSlip,
+    /// received − due: what a user waiting on the schedule saw.
+    ResponseTime,
+    /// Packet delay variation: round trip delay − the sample's minimum (RFC 5481, section 4.2).
+    Pdv,
+    /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
+    Ipdv,
+}
+
+impl Metric {
+    /// The metrics of a ping recording, in the order in which they are shown.
+    pub const PING: [Metric; 7] = [
+        Metric::RoundTripDelay,
+        Metric::ResponseTime,
+        Metric::RoundTripDelayLessDwell,
+        Metric::ReflectorDwell,
+        Metric::SendSlip,
+        Metric::Pdv,
+        Metric::Ipdv,
+    ];
+
+    /// The name in JSON, in `--fail-if` and in `compare`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::RoundTripDelay => "round_trip_delay",
+            Metric::RoundTripDelayLessDwell => "round_trip_delay_less_dwell",
+            Metric::ReflectorDwell => "reflector_dwell",
+            Metric::SendSlip => "send_slip",
+            Metric::ResponseTime => "response_time",
+            Metric::Pdv => "pdv",
+            Metric::Ipdv => "ipdv",
+        }
+    }
+
+    /// The name in text for people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Metric::RoundTripDelay => "round trip delay",
+            Metric::RoundTripDelayLessDwell => "round trip delay less dwell",
+            Metric::ReflectorDwell => "reflector dwell",
+            Metric::SendSlip => "send slip",
+            Metric::ResponseTime => "response time",
+            Metric::Pdv => "delay variation (pdv)",
+            Metric::Ipdv => "inter-packet delay variation (ipdv)",
+        }
+    }
+
+    /// The metric of that name; `_`, `-` and spaces are the same.
+    pub fn from_name(name: &str) -> Option<Metric> {
+        let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        Metric::PING.into_iter().find(|metric| metric.name() == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_metric() {
+        for metric in Metric::PING {
+            assert_eq!(Metric::from_name(metric.name()), Some(metric));
+            assert_eq!(Metric::from_name(&metric.name().replace('_', "-")), Some(metric));
+        }
+        assert_eq!(Metric::from_name("latency"), None);
+    }
+}

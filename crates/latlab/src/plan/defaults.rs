@@ -1,0 +1,44 @@
+//! Every default and every limit, each with its reason.
+
+use crate::units::Nanos;
+
+/// How long a run measures: long enough for 200,000 round trips on loopback, short enough to wait for.
+pub const DURATION: Nanos = Nanos::from_secs(10);
+/// Warm-up ends after so long …
+pub const WARMUP: Nanos = Nanos::from_secs(1);
+/// … or after so many probes: caches, routes and neighbour entries are warm long before.
+pub const WARMUP_PROBES: u64 = 1_000;
+/// Later answers are `late`.
+pub const TIMEOUT: Nanos = Nanos::from_secs(1);
+/// A longer wait for one answer is a mistake in the unit.
+pub const TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
+/// How far a sender may fall behind its schedule before it gives up due probes.
+pub const MAX_BACKLOG: Nanos = Nanos::from_secs(1);
+/// Default payload: fits in one cache line, carries full stamps.
+pub const SIZE_BYTES: u32 = 64;
+/// The smallest probe: header and tag (docs/protocol.md).
+pub const SIZE_MIN_BYTES: u32 = 24;
+/// The largest UDP payload over IPv4: 65,535 − 20 (IP) − 8 (UDP).
+pub const SIZE_MAX_BYTES: u32 = 65_507;
+/// Assigned to nobody at the IANA on either side; next to STAMP's 862 for memory.
+pub const PORT: u16 = 9862;
+/// The quantiles of every summary.
+pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
+/// Confidence of every interval that nobody chose otherwise.
+pub const CONFIDENCE: f64 = 0.95;
+/// The store, unless `--store` or `LATLAB_STORE` says otherwise.
+pub const STORE: &str = "./latlab-runs";
+/// `--source-port sweep` uses so many ports: enough to meet several members of a usual ECMP or LACP group.
+pub const SWEEP_PORTS: u16 = 16;
+/// The first of them, below the ephemeral range of Linux (32768) so that none is in use by chance.
+pub const SWEEP_FIRST_PORT: u16 = 30_000;
+/// Several runs take turns in so many rounds.
+pub const ROUNDS: u32 = 10;
+/// The longest nap of a blocked sender: it looks at Ctrl-C and at the end of the run this often.
+pub const NAP: Nanos = Nanos::from_millis(100);
+/// Slots of the event ring: 131,072 × 64 B = 8 MiB, a quarter second at 500,000 events a second.
+pub const RING_EVENTS: usize = 1 << 17;
+/// How often the writer thread empties the ring; `kill -9` loses at most this and one write.
+pub const DRAIN: Nanos = Nanos::from_millis(50);
+/// The shortest key: 128 bit.
+pub const KEY_MIN_BYTES: usize = 16;

@@ -1,0 +1,22 @@
+//! What shall be measured, settled: no option here means "default" any more.
+
+mod condition;
+pub mod defaults;
+mod ping;
+mod run;
+mod target;
+
+pub use condition::Condition;
+pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
+pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
+pub use target::Target;
+
+/// The runs of one command, and in how many interleaved rounds they take turns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// One run per size and source port.
+    pub runs: Vec<RunSpec>,
+    /// Each run is cut into this many slices; round k measures slice k of every run in turn, so
+    /// that drift of the host spreads over all of them. 1 where there is a single run.
+    pub rounds: u32,
+}

@@ -1,0 +1,72 @@
+//! What a ping run does on the network.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::Schedule;
+use crate::units::Nanos;
+
+/// How datagrams travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// Kernel UDP sockets.
+    Udp,
+}
+
+/// What the datagrams say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// latlab's own session (docs/protocol.md).
+    Native,
+    /// A bare payload that any UDP echo returns unchanged.
+    Echo,
+}
+
+/// Internet protocol version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// How the datagrams leave this host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathSpec {
+    /// The family asked for with `-4` or `-6`; none: what the target's name resolves to first.
+    pub family: Option<Family>,
+    /// Local address to send from; none: the route's.
+    pub bind_address: Option<IpAddr>,
+    /// Interface to send through (SO_BINDTODEVICE); none: the route's.
+    pub bind_interface: Option<String>,
+    /// Local port; none: the kernel's choice.
+    pub source_port: Option<u16>,
+    /// Differentiated services code point, 0 to 63 (RFC 2474); none: the system's.
+    pub dscp: Option<u8>,
+    /// Forbid fragmentation on the path (IP_PMTUDISC_DO).
+    pub dont_fragment: bool,
+}
+
+/// A ping run: round trips of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PingSpec {
+    /// How datagrams travel.
+    pub transport: Transport,
+    /// What they say.
+    pub protocol: Protocol,
+    /// How they leave.
+    pub path: PathSpec,
+    /// Transport payload, both ways.
+    pub size_bytes: u32,
+    /// When they leave.
+    pub schedule: Schedule,
+    /// Answers after this are `late`.
+    pub timeout_ns: Nanos,
+    /// How far behind its schedule a sender may fall before due probes become `not_sent`.
+    pub max_backlog_ns: Nanos,
+}

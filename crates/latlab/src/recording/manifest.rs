@@ -1,0 +1,118 @@
+//! `manifest.json`: everything about a run that is not a row. Facts and settings, never statistics.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::caveat::Caveat;
+use crate::facts::{ClockAnchor, HostFacts, Instrument, ReflectorReport};
+use crate::plan::{Condition, Kind, RunSpec};
+use crate::units::Nanos;
+
+/// The version of the recording format: a reader refuses another major, and accepts a newer minor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FormatVersion {
+    /// Raised when an old reader would misread.
+    pub major: u16,
+    /// Raised when nullable columns or optional keys are added.
+    pub minor: u16,
+}
+
+impl FormatVersion {
+    /// What this latlab writes.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The manifest as first written; the run goes on, or its process died.
+    Measuring,
+    /// Its own stop rule.
+    Completed,
+    /// SIGINT or SIGTERM.
+    Interrupted,
+    /// The world broke: see `reason`.
+    Failed,
+    /// The process died without a word; a later command finished the recording from the spool.
+    Recovered,
+}
+
+/// One end of the path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndFacts {
+    /// The host before the run; null where it was not ours to ask.
+    pub before: Option<HostFacts>,
+    /// The host after the run.
+    pub after: Option<HostFacts>,
+    /// Where the clocks stood at the start.
+    pub clock_start: Option<ClockAnchor>,
+    /// Where the clocks stood at the end.
+    pub clock_end: Option<ClockAnchor>,
+}
+
+/// What the run itself saw, beside its rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// The address measured from, `ADDR:PORT`.
+    pub local_address: Option<String>,
+    /// The address measured to.
+    pub peer_address: Option<String>,
+    /// The reflector's own counters.
+    pub reflector: Option<ReflectorReport>,
+    /// Datagrams that reached the socket and were no valid answer: reason → count.
+    pub strays: BTreeMap<String, u64>,
+    /// Events thrown away because the ring was full.
+    pub gap_events: u64,
+    /// Time that a closed loop spent waiting for answers that did not come.
+    pub timed_out_ns: Nanos,
+    /// errno and count of errors that the socket reported about earlier datagrams (ICMP).
+    pub socket_errors: BTreeMap<String, u64>,
+    /// Conditions of the path that were not asked for but found or made: `lab` switches checksums off.
+    pub conditions: BTreeMap<String, String>,
+}
+
+/// What made the recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Software {
+    /// `latlab`, or the tool whose log was imported.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Format of the whole directory.
+    pub format: FormatVersion,
+    /// The run's id, 16 hexadecimal digits; its first four stand in the directory's name.
+    pub run_id: String,
+    /// What kind of rows.
+    pub kind: Kind,
+    /// UTC start, RFC 3339.
+    pub started_at: String,
+    /// The settled specification.
+    pub spec: RunSpec,
+    /// The same as factors.
+    pub condition: Condition,
+    /// This end.
+    pub here: EndFacts,
+    /// The other end.
+    pub peer: EndFacts,
+    /// What the run saw.
+    pub run: RunFacts,
+    /// The floor.
+    pub instrument: Instrument,
+    /// Caveats that the run itself raised (those of the analysis are derived again each time).
+    pub caveats: Vec<Caveat>,
+    /// What wrote this.
+    pub software: Software,
+    /// How it ended.
+    pub ending: Ending,
+    /// Why, where it did not end by its own rule.
+    pub reason: Option<String>,
+    /// Rows in the data file, once it is finished.
+    pub rows: Option<u64>,
+}

@@ -1,0 +1,4 @@
+//! Recordings: the disk in the middle of the river. Format: docs/recording.md.
+
+pub mod event;
+pub mod manifest;

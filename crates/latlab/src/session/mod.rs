@@ -1,0 +1,29 @@
+//! Sessions: what the two ends say to each other around and inside a run (docs/protocol.md).
+
+use crate::probe::Seq;
+use crate::units::{ReflectorClock, SenderClock, Stamp};
+
+/// What an answer says, once it is known to be genuine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Answer to which probe.
+    pub seq: Seq,
+    /// The reflector's receive stamp.
+    pub reflector_received: Option<Stamp<ReflectorClock>>,
+    /// The reflector's send stamp.
+    pub reflector_sent: Option<Stamp<ReflectorClock>>,
+    /// The reflector's kernel receive stamp.
+    pub reflector_rx_software: Option<Stamp<ReflectorClock>>,
+    /// The CPU on which the reflector answered.
+    pub reflector_cpu: Option<u16>,
+}
+
+/// What probes say and how answers are understood. Pure: no socket, no clock.
+pub trait Dialogue {
+    /// The datagram of probe `seq`, ready to be sent. Called before the clock is read.
+    fn compose(&mut self, seq: Seq) -> &[u8];
+
+    /// The answer in `datagram`; none where it is none of this session's, which is counted.
+    /// Called after the clock was read, which gives `received`.
+    fn understand(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer>;
+}

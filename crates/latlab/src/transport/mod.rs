@@ -1,0 +1,32 @@
+//! How datagrams travel. One file per way; the seam has two verbs (docs/design/0003-transport-seam.md).
+
+pub mod sim;
+pub mod udp;
+
+use std::io;
+
+use crate::units::Nanos;
+
+/// A path to one peer, open and connected: what it can carry was settled when it was opened.
+pub trait Transport {
+    /// Hands one datagram to the network. An error is the kernel's refusal of *this* datagram.
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()>;
+
+    /// Takes one datagram from the network into `buffer`, whole, and returns its length.
+    ///
+    /// `None`: nothing came. That may be earlier than `patience` (a spinning transport returns at
+    /// once, an interrupted one when the signal came) and, for a blocking one, up to one nap later;
+    /// callers read the clock and ask again.
+    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>>;
+}
+
+/// A transport as a guest: lets a session borrow one that the caller keeps.
+impl<T: Transport + ?Sized> Transport for &mut T {
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        (**self).send(datagram)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
+        (**self).receive(buffer, patience)
+    }
+}

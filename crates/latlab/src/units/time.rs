@@ -1,0 +1,174 @@
+//! Durations and instants. An instant belongs to one clock, and the compiler knows which.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Add, AddAssign, Neg, Sub};
+
+use serde::{Deserialize, Serialize};
+
+/// A signed span of time in nanoseconds: ±292 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub i64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Nanos = Nanos(0);
+    /// The longest span there is; stands for "never" where a limit is optional inside a loop.
+    pub const MAX: Nanos = Nanos(i64::MAX);
+
+    /// `n` microseconds.
+    pub const fn from_micros(n: i64) -> Nanos {
+        Nanos(n * 1_000)
+    }
+
+    /// `n` milliseconds.
+    pub const fn from_millis(n: i64) -> Nanos {
+        Nanos(n * 1_000_000)
+    }
+
+    /// `n` seconds.
+    pub const fn from_secs(n: i64) -> Nanos {
+        Nanos(n * 1_000_000_000)
+    }
+
+    /// The span in seconds, for rates and for people; never for arithmetic on stamps.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span as the standard library's unsigned duration; negative spans become zero.
+    pub fn to_duration(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0.max(0) as u64)
+    }
+
+    /// Multiplies without overflow: what does not fit is [`Nanos::MAX`].
+    pub fn saturating_mul(self, times: i64) -> Nanos {
+        Nanos(self.0.saturating_mul(times))
+    }
+}
+
+impl From<std::time::Duration> for Nanos {
+    fn from(span: std::time::Duration) -> Nanos {
+        Nanos(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Nanos {
+    type Output = Nanos;
+    fn neg(self) -> Nanos {
+        Nanos(-self.0)
+    }
+}
+
+/// The sender's CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SenderClock {}
+
+/// The reflector's CLOCK_MONOTONIC: another host's, or another boot's; its origin tells nothing here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReflectorClock {}
+
+/// CLOCK_REALTIME: for people and for relating recordings, never for measuring (it can be stepped).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Realtime {}
+
+/// An instant on clock `C`, in nanoseconds since that clock's origin.
+///
+/// Two stamps of one clock subtract to [`Nanos`]; stamps of two clocks do not subtract at all:
+///
+/// ```compile_fail
+/// use latlab::units::{ReflectorClock, SenderClock, Stamp};
+/// let _ = Stamp::<SenderClock>::from_nanos(2) - Stamp::<ReflectorClock>::from_nanos(1);
+/// ```
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp<C> {
+    nanos: i64,
+    clock: PhantomData<C>,
+}
+
+impl<C> Stamp<C> {
+    /// The instant `nanos` after the clock's origin.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Stamp { nanos, clock: PhantomData }
+    }
+
+    /// Nanoseconds since the clock's origin: for the wire and the disk, not for arithmetic.
+    pub const fn as_nanos(self) -> i64 {
+        self.nanos
+    }
+}
+
+impl<C> Clone for Stamp<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Stamp<C> {}
+
+impl<C> fmt::Debug for Stamp<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}ns", self.nanos)
+    }
+}
+
+impl<C> Sub for Stamp<C> {
+    type Output = Nanos;
+    fn sub(self, earlier: Self) -> Nanos {
+        Nanos(self.nanos.saturating_sub(earlier.nanos))
+    }
+}
+
+impl<C> Add<Nanos> for Stamp<C> {
+    type Output = Self;
+    fn add(self, span: Nanos) -> Self {
+        Stamp::from_nanos(self.nanos.saturating_add(span.0))
+    }
+}
+
+impl<C> Sub<Nanos> for Stamp<C> {
+    type Output = Self;
+    fn sub(self, span: Nanos) -> Self {
+        Stamp::from_nanos(self.nanos.saturating_sub(span.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_of_one_clock_subtract_and_shift() {
+        let early = Stamp::<SenderClock>::from_nanos(1_000);
+        let late = early + Nanos::from_micros(3);
+        assert_eq!(late - early, Nanos(3_000));
+        assert_eq!(late - Nanos(3_000), early);
+    }
+
+    #[test]
+    fn spans_saturate_instead_of_wrapping() {
+        assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
+        assert_eq!(Nanos::from_secs(9_000_000_000).saturating_mul(9), Nanos::MAX);
+    }
+}
