@@ -4,3 +4,37 @@
 //! On systems other than Linux the same names exist and answer `Unsupported`.
 
 pub mod clock;
+pub mod errno;
+
+#[cfg(target_os = "linux")]
+pub mod address;
+#[cfg(target_os = "linux")]
+pub mod datagram;
+#[cfg(target_os = "linux")]
+pub mod ethtool;
+#[cfg(target_os = "linux")]
+pub mod namespace;
+#[cfg(target_os = "linux")]
+pub mod readiness;
+#[cfg(target_os = "linux")]
+pub mod scheduler;
+#[cfg(target_os = "linux")]
+pub mod socket;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{address, datagram, ethtool, namespace, readiness, scheduler, socket};
+
+/// The outcome of a call that answers 0 or −1 with `errno`.
+#[cfg(target_os = "linux")]
+fn done(answer: libc::c_int) -> std::io::Result<()> {
+    if answer < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The outcome of a call that answers a length or −1 with `errno`.
+#[cfg(target_os = "linux")]
+#[inline]
+fn length(answer: libc::ssize_t) -> std::io::Result<usize> {
+    usize::try_from(answer).map_err(|_| std::io::Error::last_os_error())
+}

@@ -1,0 +1,276 @@
+//! Datagrams in and out: the only calls of an armed run besides clock and wait. None of them allocates.
+
+use std::ffi::c_int;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::address::Address;
+use crate::length;
+
+/// Sends to the connected peer. [send(2)](https://man7.org/linux/man-pages/man2/send.2.html)
+#[inline]
+pub fn send(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length describe `datagram`, which the kernel only reads.
+    length(unsafe { libc::send(socket.as_raw_fd(), datagram.as_ptr().cast(), datagram.len(), 0) })
+}
+
+/// Receives from the connected peer, sleeping as long as the socket was told to.
+/// [recv(2)](https://man7.org/linux/man-pages/man2/recv.2.html)
+#[inline]
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    receive_with(socket, buffer, 0)
+}
+
+/// Receives what is there already; `WouldBlock` where nothing is.
+/// [recv(2)](https://man7.org/linux/man-pages/man2/recv.2.html) with MSG_DONTWAIT
+#[inline]
+pub fn receive_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    receive_with(socket, buffer, libc::MSG_DONTWAIT)
+}
+
+#[inline]
+fn receive_with(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: c_int) -> io::Result<usize> {
+    // SAFETY: pointer and length describe `buffer`, which is ours alone during the call.
+    length(unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) })
+}
+
+/// Sends to `peer`. [sendto(2)](https://man7.org/linux/man-pages/man2/sendto.2.html)
+#[inline]
+pub fn send_to(socket: BorrowedFd<'_>, datagram: &[u8], peer: &Address) -> io::Result<usize> {
+    let (place, bytes) = (datagram.as_ptr().cast(), datagram.len());
+    // SAFETY: both pairs of pointer and length describe live values, which the kernel only reads.
+    length(unsafe { libc::sendto(socket.as_raw_fd(), place, bytes, 0, peer.as_ptr(), peer.length()) })
+}
+
+/// Receives from anybody and writes down who it was, sleeping as long as the socket was told to.
+/// [recvfrom(2)](https://man7.org/linux/man-pages/man2/recvfrom.2.html)
+#[inline]
+pub fn receive_from(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address) -> io::Result<usize> {
+    receive_from_with(socket, buffer, peer, 0)
+}
+
+/// As [`receive_from`], but only what is there already.
+/// [recvfrom(2)](https://man7.org/linux/man-pages/man2/recvfrom.2.html) with MSG_DONTWAIT
+#[inline]
+pub fn receive_from_now(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address) -> io::Result<usize> {
+    receive_from_with(socket, buffer, peer, libc::MSG_DONTWAIT)
+}
+
+#[inline]
+fn receive_from_with(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address, flags: c_int) -> io::Result<usize> {
+    let (place, bytes) = (buffer.as_mut_ptr().cast(), buffer.len());
+    let (address, address_length) = peer.places();
+    // SAFETY: `buffer` and `peer` are ours alone during the call; each length says how much room there is.
+    length(unsafe { libc::recvfrom(socket.as_raw_fd(), place, bytes, flags, address, address_length) })
+}
+
+/// Who sent a datagram, and which of our addresses it was sent to.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope {
+    /// The sender.
+    pub peer: Address,
+    /// Our address, where the socket was told to tell it (`socket::tell_local_address`).
+    pub local: Option<IpAddr>,
+}
+
+impl Envelope {
+    /// Room for what the kernel shall write.
+    pub const fn empty() -> Envelope {
+        Envelope { peer: Address::empty(), local: None }
+    }
+}
+
+/// Room for one control message with either family's packet information, aligned as the kernel wants it.
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+const CONTROL_BYTES: usize = 64;
+// SAFETY: CMSG_SPACE only computes.
+const _: () = assert!(unsafe { libc::CMSG_SPACE(size_of::<libc::in6_pktinfo>() as u32) } as usize <= CONTROL_BYTES);
+
+/// Receives from anybody on a socket bound to every address, and writes down both ends.
+/// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recvmsg.2.html)
+pub fn receive_envelope(socket: BorrowedFd<'_>, buffer: &mut [u8], envelope: &mut Envelope) -> io::Result<usize> {
+    receive_envelope_with(socket, buffer, envelope, 0)
+}
+
+/// As [`receive_envelope`], but only what is there already.
+/// [recvmsg(2)](https://man7.org/linux/man-pages/man2/recvmsg.2.html) with MSG_DONTWAIT
+pub fn receive_envelope_now(socket: BorrowedFd<'_>, buffer: &mut [u8], envelope: &mut Envelope) -> io::Result<usize> {
+    receive_envelope_with(socket, buffer, envelope, libc::MSG_DONTWAIT)
+}
+
+fn receive_envelope_with(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    envelope: &mut Envelope,
+    flags: c_int,
+) -> io::Result<usize> {
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let mut message = message(&mut part, &mut control);
+    let (name, name_length) = envelope.peer.places();
+    message.msg_name = name.cast();
+    // SAFETY: just made from a live address.
+    message.msg_namelen = unsafe { *name_length };
+    // SAFETY: every pointer in `message` leads to a value of ours that outlives the call, with its length.
+    let bytes = length(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, flags) })?;
+    // SAFETY: the kernel has filled `message` and its control buffer in the call above.
+    envelope.local = unsafe { local_address(&message) };
+    envelope.peer.set_length(message.msg_namelen);
+    Ok(bytes)
+}
+
+/// Sends to `envelope.peer` from `envelope.local`, so that an answer leaves from the address that was asked.
+/// [sendmsg(2)](https://man7.org/linux/man-pages/man2/sendmsg.2.html)
+pub fn send_envelope(socket: BorrowedFd<'_>, datagram: &[u8], envelope: &Envelope) -> io::Result<usize> {
+    let Some(local) = envelope.local else { return send_to(socket, datagram, &envelope.peer) };
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut part = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: datagram.len() };
+    let mut message = message(&mut part, &mut control);
+    // SAFETY: `message` has a control buffer with room for one header and either packet information.
+    let used = unsafe { put_local_address(&message, local) };
+    message.msg_controllen = used as _;
+    message.msg_name = envelope.peer.as_ptr().cast_mut().cast();
+    message.msg_namelen = envelope.peer.length();
+    // SAFETY: every pointer leads to a live value with its length; sendmsg only reads through them.
+    length(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, 0) })
+}
+
+fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
+    // SAFETY: a message header is numbers and pointers, for which zero is valid. Zeroed rather than written
+    // out because musl's has private padding fields.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    message
+}
+
+/// The local address in the control messages. [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
+///
+/// # Safety
+/// A receive call must have filled `message`, and its control buffer must still be alive.
+unsafe fn local_address(message: &libc::msghdr) -> Option<IpAddr> {
+    // SAFETY: the caller says that the header describes a live control buffer.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !header.is_null() {
+        // SAFETY: the macros only yield headers that lie inside the buffer.
+        let kind = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
+        // SAFETY: as above; the content follows its header.
+        let content = unsafe { libc::CMSG_DATA(header) };
+        match kind {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                // SAFETY: the kernel wrote this struct there; any bits are valid, alignment is not assumed.
+                let seen = unsafe { content.cast::<libc::in_pktinfo>().read_unaligned() };
+                return Some(IpAddr::V4(Ipv4Addr::from(u32::from_be(seen.ipi_spec_dst.s_addr))));
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                // SAFETY: as above.
+                let seen = unsafe { content.cast::<libc::in6_pktinfo>().read_unaligned() };
+                return Some(IpAddr::V6(Ipv6Addr::from(seen.ipi6_addr.s6_addr)));
+            }
+            _ => {}
+        }
+        // SAFETY: as for the first header.
+        header = unsafe { libc::CMSG_NXTHDR(message, header) };
+    }
+    None
+}
+
+/// Writes `local` as the one control message and answers how many bytes of control that makes.
+///
+/// # Safety
+/// `message` must describe a live control buffer of at least [`CONTROL_BYTES`], aligned for a header.
+unsafe fn put_local_address(message: &libc::msghdr, local: IpAddr) -> usize {
+    // The interface stays 0: routing chooses it, or the scope in a link-local peer's address does.
+    match local {
+        IpAddr::V4(ip) => {
+            let own = libc::in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: libc::in_addr { s_addr: u32::from(ip).to_be() },
+                ipi_addr: libc::in_addr { s_addr: 0 },
+            };
+            // SAFETY: the caller's promise is this function's.
+            unsafe { put(message, libc::IPPROTO_IP, libc::IP_PKTINFO, own) }
+        }
+        IpAddr::V6(ip) => {
+            let own = libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: ip.octets() }, ipi6_ifindex: 0 };
+            // SAFETY: as above.
+            unsafe { put(message, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, own) }
+        }
+    }
+}
+
+/// Writes one control message. [cmsg(3)](https://man7.org/linux/man-pages/man3/cmsg.3.html)
+///
+/// # Safety
+/// As [`put_local_address`], and `content` must fit into the buffer.
+unsafe fn put<T: Copy>(message: &libc::msghdr, level: c_int, kind: c_int, content: T) -> usize {
+    let bytes = size_of::<T>() as u32;
+    // SAFETY: the buffer is alive, aligned and large enough by the caller's promise, so the first header
+    // exists and the content fits behind it; the two length macros only compute.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(message);
+        (*header).cmsg_level = level;
+        (*header).cmsg_type = kind;
+        (*header).cmsg_len = libc::CMSG_LEN(bytes) as _;
+        libc::CMSG_DATA(header).cast::<T>().write_unaligned(content);
+        libc::CMSG_SPACE(bytes) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::address::Family;
+    use crate::socket;
+
+    fn bound(address: &str) -> (std::os::fd::OwnedFd, SocketAddr) {
+        let address: SocketAddr = address.parse().expect("an address");
+        let socket = socket::udp(Family::of(&address)).expect("a socket");
+        socket::tell_local_address(socket.as_fd(), Family::of(&address)).expect("packet info");
+        socket::bind(socket.as_fd(), address).expect("a port");
+        socket::set_receive_timeout(socket.as_fd(), 3_000_000_000).expect("a time-out");
+        let local = socket::local_address(socket.as_fd()).expect("an address");
+        (socket, local)
+    }
+
+    #[test]
+    fn an_answer_leaves_from_the_address_that_was_asked() {
+        let (wildcard, local) = bound("0.0.0.0:0");
+        let (asking, _) = bound("127.0.0.1:0");
+        let asked = SocketAddr::from(([127, 0, 0, 9], local.port()));
+        send_to(asking.as_fd(), b"question", &asked.into()).expect("sent");
+
+        let mut buffer = [0; 64];
+        let mut envelope = Envelope::empty();
+        let bytes = receive_envelope(wildcard.as_fd(), &mut buffer, &mut envelope).expect("received");
+        assert_eq!(&buffer[..bytes], b"question");
+        assert_eq!(envelope.local, Some(asked.ip()));
+        send_envelope(wildcard.as_fd(), b"answer", &envelope).expect("answered");
+
+        let mut from = Address::empty();
+        let bytes = receive_from(asking.as_fd(), &mut buffer, &mut from).expect("received");
+        assert_eq!((&buffer[..bytes], from.to_socket_addr()), (&b"answer"[..], Some(asked)));
+    }
+
+    #[test]
+    fn nothing_there_is_would_block() {
+        let (socket, _) = bound("127.0.0.1:0");
+        let mut buffer = [0; 8];
+        for error in [
+            receive_now(socket.as_fd(), &mut buffer),
+            receive_from_now(socket.as_fd(), &mut buffer, &mut Address::empty()),
+            receive_envelope_now(socket.as_fd(), &mut buffer, &mut Envelope::empty()),
+        ] {
+            assert_eq!(error.expect_err("nothing was sent").kind(), io::ErrorKind::WouldBlock);
+        }
+        assert!(!crate::readiness::readable_within(socket.as_fd(), 0).expect("asked"));
+    }
+}

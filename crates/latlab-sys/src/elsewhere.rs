@@ -1,0 +1,145 @@
+//! Systems other than Linux: the same names, and an honest `Unsupported` from each.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+fn unsupported<T>() -> io::Result<T> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Writes functions that take what their Linux namesakes take and answer `Unsupported`.
+macro_rules! refuse {
+    ($($name:ident($($argument:ty),*) -> $answer:ty;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "` of Linux: `Unsupported` here.")]
+            pub fn $name($(_: $argument),*) -> std::io::Result<$answer> {
+                super::unsupported()
+            }
+        )*
+    };
+}
+
+/// Socket addresses.
+pub mod address {
+    use super::SocketAddr;
+
+    /// Internet protocol version of a socket.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Family {
+        /// AF_INET.
+        Ipv4,
+        /// AF_INET6.
+        Ipv6,
+    }
+
+    impl Family {
+        /// The family of `address`.
+        pub const fn of(address: &SocketAddr) -> Family {
+            if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 }
+        }
+    }
+
+    /// A socket address.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Address(Option<SocketAddr>);
+
+    impl Address {
+        /// No address yet.
+        pub const fn empty() -> Address {
+            Address(None)
+        }
+
+        /// The address in the standard library's form.
+        pub const fn to_socket_addr(&self) -> Option<SocketAddr> {
+            self.0
+        }
+    }
+
+    impl From<SocketAddr> for Address {
+        fn from(address: SocketAddr) -> Address {
+            Address(Some(address))
+        }
+    }
+}
+
+/// UDP sockets.
+pub mod socket {
+    use super::{BorrowedFd, OwnedFd, SocketAddr, address::Family};
+    refuse! {
+        udp(Family) -> OwnedFd;
+        bind(BorrowedFd<'_>, SocketAddr) -> ();
+        connect(BorrowedFd<'_>, SocketAddr) -> ();
+        local_address(BorrowedFd<'_>) -> SocketAddr;
+        bind_to_device(BorrowedFd<'_>, &str) -> ();
+        set_receive_timeout(BorrowedFd<'_>, i64) -> ();
+        set_send_timeout(BorrowedFd<'_>, i64) -> ();
+        set_busy_poll(BorrowedFd<'_>, u32) -> ();
+        set_receive_buffer(BorrowedFd<'_>, u32) -> u32;
+        set_dscp(BorrowedFd<'_>, Family, u8) -> ();
+        forbid_fragments(BorrowedFd<'_>, Family) -> ();
+        path_mtu_bytes(BorrowedFd<'_>, Family) -> u32;
+        tell_local_address(BorrowedFd<'_>, Family) -> ();
+        set_ipv6_only(BorrowedFd<'_>, bool) -> ();
+    }
+}
+
+/// Datagrams in and out.
+pub mod datagram {
+    use super::{BorrowedFd, IpAddr, address::Address};
+
+    /// Who sent a datagram, and which of our addresses it was sent to.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Envelope {
+        /// The sender.
+        pub peer: Address,
+        /// Our address.
+        pub local: Option<IpAddr>,
+    }
+
+    impl Envelope {
+        /// No envelope yet.
+        pub const fn empty() -> Envelope {
+            Envelope { peer: Address::empty(), local: None }
+        }
+    }
+
+    refuse! {
+        send(BorrowedFd<'_>, &[u8]) -> usize;
+        receive(BorrowedFd<'_>, &mut [u8]) -> usize;
+        receive_now(BorrowedFd<'_>, &mut [u8]) -> usize;
+        send_to(BorrowedFd<'_>, &[u8], &Address) -> usize;
+        receive_from(BorrowedFd<'_>, &mut [u8], &mut Address) -> usize;
+        receive_from_now(BorrowedFd<'_>, &mut [u8], &mut Address) -> usize;
+        receive_envelope(BorrowedFd<'_>, &mut [u8], &mut Envelope) -> usize;
+        receive_envelope_now(BorrowedFd<'_>, &mut [u8], &mut Envelope) -> usize;
+        send_envelope(BorrowedFd<'_>, &[u8], &Envelope) -> usize;
+    }
+}
+
+/// Sleeping until a datagram is there.
+pub mod readiness {
+    use super::BorrowedFd;
+    refuse! { readable_within(BorrowedFd<'_>, i64) -> bool; }
+}
+
+/// Scheduling of the calling thread.
+pub mod scheduler {
+    refuse! { set_fifo(u8) -> (); }
+
+    /// No CPU can be told without entering the kernel.
+    pub const fn current_cpu() -> Option<u16> {
+        None
+    }
+}
+
+/// Network namespaces.
+pub mod namespace {
+    refuse! { enter_fresh_network() -> (); }
+}
+
+/// Questions to network drivers.
+pub mod ethtool {
+    use super::BorrowedFd;
+    refuse! { offloads_tx_checksum(BorrowedFd<'_>, &str) -> bool; }
+}

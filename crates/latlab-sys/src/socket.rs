@@ -1,0 +1,196 @@
+//! UDP sockets: making them and settling what they promise. All of this happens before a run is armed.
+
+use std::ffi::c_int;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::address::{Address, Family};
+use crate::done;
+
+/// A blocking UDP socket that children do not inherit.
+/// [socket(2)](https://man7.org/linux/man-pages/man2/socket.2.html)
+pub fn udp(family: Family) -> io::Result<OwnedFd> {
+    let domain = match family {
+        Family::Ipv4 => libc::AF_INET,
+        Family::Ipv6 => libc::AF_INET6,
+    };
+    // SAFETY: takes no pointers.
+    let fd = unsafe { libc::socket(domain, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP) };
+    done(fd)?;
+    // SAFETY: the call just made this descriptor, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Gives the socket its local address. [bind(2)](https://man7.org/linux/man-pages/man2/bind.2.html)
+pub fn bind(socket: BorrowedFd<'_>, local: SocketAddr) -> io::Result<()> {
+    let local = Address::from(local);
+    // SAFETY: pointer and length describe `local`, which outlives the call.
+    done(unsafe { libc::bind(socket.as_raw_fd(), local.as_ptr(), local.length()) })
+}
+
+/// Gives the socket its one peer. [connect(2)](https://man7.org/linux/man-pages/man2/connect.2.html)
+pub fn connect(socket: BorrowedFd<'_>, peer: SocketAddr) -> io::Result<()> {
+    let peer = Address::from(peer);
+    // SAFETY: pointer and length describe `peer`, which outlives the call.
+    done(unsafe { libc::connect(socket.as_raw_fd(), peer.as_ptr(), peer.length()) })
+}
+
+/// Where the socket is bound. [getsockname(2)](https://man7.org/linux/man-pages/man2/getsockname.2.html)
+pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    let mut local = Address::empty();
+    let (place, length) = local.places();
+    // SAFETY: both places are inside `local`, which is exclusive and outlives the call; the length says how
+    // much room there is.
+    done(unsafe { libc::getsockname(socket.as_raw_fd(), place, length) })?;
+    local.to_socket_addr().ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html)
+fn set<T: Copy>(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: pointer and length describe `value`, which the kernel only reads.
+    done(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), length) })
+}
+
+/// [getsockopt(2)](https://man7.org/linux/man-pages/man2/getsockopt.2.html), for options that are one number.
+fn get(socket: BorrowedFd<'_>, level: c_int, option: c_int) -> io::Result<c_int> {
+    let mut value: c_int = 0;
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `value`, and any bits are a valid number.
+    done(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &mut length) })?;
+    Ok(value)
+}
+
+/// Sends and receives through one interface only (SO_BINDTODEVICE,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
+pub fn bind_to_device(socket: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
+    let mut name = [0u8; libc::IFNAMSIZ];
+    // The kernel cuts longer names silently, and would then bind to another interface.
+    if interface.is_empty() || interface.len() >= name.len() || interface.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    name[..interface.len()].copy_from_slice(interface.as_bytes());
+    set(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name)
+}
+
+/// How long a receive call sleeps at most, rounded up to the kernel's tick (SO_RCVTIMEO,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Zero means for ever.
+pub fn set_receive_timeout(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(timeout_ns))
+}
+
+/// How long a send call sleeps at most for room in the send buffer (SO_SNDTIMEO,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
+pub fn set_send_timeout(socket: BorrowedFd<'_>, timeout_ns: i64) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(timeout_ns))
+}
+
+fn timeval(span_ns: i64) -> libc::timeval {
+    // Rounded up: a span below a microsecond must not become "for ever".
+    let micros = (span_ns.max(0) + 999) / 1_000;
+    libc::timeval { tv_sec: (micros / 1_000_000) as _, tv_usec: (micros % 1_000_000) as _ }
+}
+
+/// How long a receive call polls the driver before it sleeps (SO_BUSY_POLL,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Raising it may need CAP_NET_ADMIN.
+pub fn set_busy_poll(socket: BorrowedFd<'_>, busy_poll_us: u32) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &c_int::try_from(busy_poll_us).unwrap_or(c_int::MAX))
+}
+
+/// Asks for a receive buffer and answers what the kernel gave: SO_RCVBUFFORCE where we may, else SO_RCVBUF
+/// within `net.core.rmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). The
+/// kernel doubles what it is asked for, to have room for its own bookkeeping.
+pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes).is_err() {
+        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes)?;
+    }
+    get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(|given| given.max(0) as u32)
+}
+
+/// Marks every datagram with a differentiated services code point, 0 to 63 (IP_TOS,
+/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_TCLASS, RFC 3542, section 6.5).
+pub fn set_dscp(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::Result<()> {
+    // The lower two bits of the octet are the congestion marks (RFC 3168), which are not ours to set.
+    let octet = c_int::from(dscp) << 2;
+    match family {
+        Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_TOS, &octet),
+        Family::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &octet),
+    }
+}
+
+/// Forbids fragmentation: what exceeds the path MTU is refused with EMSGSIZE (IP_MTU_DISCOVER,
+/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
+pub fn forbid_fragments(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    match family {
+        Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DO),
+        Family::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &libc::IPV6_PMTUDISC_DO),
+    }
+}
+
+/// The path MTU that the kernel knows for a connected socket, in bytes (IP_MTU,
+/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html)).
+pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: Family) -> io::Result<u32> {
+    match family {
+        Family::Ipv4 => get(socket, libc::IPPROTO_IP, libc::IP_MTU),
+        Family::Ipv6 => get(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    }
+    .map(|bytes| bytes.max(0) as u32)
+}
+
+/// Lets each received datagram tell the local address it was sent to (IP_PKTINFO,
+/// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_RECVPKTINFO,
+/// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)).
+pub fn tell_local_address(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+    let on: c_int = 1;
+    match family {
+        Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on),
+        Family::Ipv6 => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &on),
+    }
+}
+
+/// Whether an IPv6 socket keeps away from IPv4 (IPV6_V6ONLY,
+/// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)). Said always, since the default is a sysctl.
+pub fn set_ipv6_only(socket: BorrowedFd<'_>, only: bool) -> io::Result<()> {
+    set(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &c_int::from(only))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_span_below_a_microsecond_is_not_for_ever() {
+        assert_eq!(timeval(1).tv_usec, 1);
+        assert_eq!((timeval(1_500_000_000).tv_sec, timeval(1_500_000_000).tv_usec), (1, 500_000));
+    }
+
+    #[test]
+    fn options_are_accepted_by_the_kernel() {
+        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = socket.as_fd();
+        set_receive_timeout(socket, 1_000_000).expect("a time-out");
+        set_send_timeout(socket, 1_000_000).expect("a time-out");
+        set_dscp(socket, Family::Ipv4, 46).expect("a code point");
+        assert_eq!(get(socket, libc::IPPROTO_IP, libc::IP_TOS).expect("the octet"), 46 << 2);
+        forbid_fragments(socket, Family::Ipv4).expect("path MTU discovery");
+        tell_local_address(socket, Family::Ipv4).expect("packet info");
+        assert!(set_receive_buffer(socket, 65_536).expect("a buffer") >= 65_536);
+        bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");
+        let local = local_address(socket).expect("an address");
+        assert!(local.ip().is_loopback() && local.port() != 0);
+        connect(socket, local).expect("a peer");
+        assert!(path_mtu_bytes(socket, Family::Ipv4).expect("an MTU") >= 1_280);
+    }
+
+    #[test]
+    fn interfaces_that_cannot_exist_are_refused() {
+        let socket = udp(Family::Ipv4).expect("a socket");
+        for name in ["", "an-interface-name-too-long", "no-such-device"] {
+            assert_eq!(bind_to_device(socket.as_fd(), name).expect_err(name).raw_os_error(), Some(libc::ENODEV));
+        }
+    }
+}
