@@ -36,6 +36,12 @@ pub const SWEEP_FIRST_PORT: u16 = 30_000;
 pub const ROUNDS: u32 = 10;
 /// The longest nap of a blocked sender: it looks at Ctrl-C and at the end of the run this often.
 pub const NAP: Nanos = Nanos::from_millis(100);
+/// How long a busy-polling receive asks the driver before it sleeps: the kernel documentation's advice
+/// (Documentation/admin-guide/sysctl/net.rst, `busy_read`).
+pub const BUSY_POLL_US: u32 = 50;
+/// Receive buffer asked for on both ends: 5,000 small datagrams with the kernel's bookkeeping, so that a
+/// thread kept from its CPU for 50 ms at 100,000 probes a second loses none of them.
+pub const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 /// Slots of the event ring: 131,072 × 64 B = 8 MiB, a quarter second at 500,000 events a second.
 pub const RING_EVENTS: usize = 1 << 17;
 /// How often the writer thread empties the ring; `kill -9` loses at most this and one write.

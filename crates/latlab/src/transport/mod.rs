@@ -1,5 +1,8 @@
 //! How datagrams travel. One file per way; the seam has two verbs (docs/design/0003-transport-seam.md).
 
+pub mod reflector;
+pub mod refusal;
+pub mod resolve;
 pub mod sim;
 pub mod udp;
 

@@ -1,1 +1,350 @@
-//! (room under construction)
+//! UDP over kernel sockets: one connected socket, two system calls.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use latlab_sys::{address, datagram, readiness, socket};
+use rustix::io::Errno;
+
+use super::Transport;
+use super::refusal::TransportError;
+use crate::plan::{Family, PathSpec, WaitMode, defaults};
+use crate::schedule::Schedule;
+use crate::units::Nanos;
+
+/// How a transport waits for an answer: settled when it is opened, so that the loop has no branch for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Sleep in the receive call, at most one nap: one system call per answer. For closed loops, where
+    /// nothing but the answer is waited for.
+    Sleep {
+        /// The kernel rounds it up to its tick.
+        nap: Nanos,
+        /// Whether the kernel polls the driver before it sleeps (SO_BUSY_POLL).
+        busy_poll: bool,
+    },
+    /// Sleep until something is there or the patience has run out, to the nanosecond, then receive: two
+    /// system calls per answer. For schedules, where the next probe is due at an instant.
+    Until {
+        /// As above; in the poll call it acts only where `net.core.busy_poll` is set.
+        busy_poll: bool,
+    },
+    /// Look and return at once.
+    Spin,
+}
+
+impl Waiting {
+    /// What `wait` means for a run on `schedule` with this time-out.
+    pub fn settle(wait: WaitMode, schedule: Schedule, timeout: Nanos) -> Waiting {
+        let busy_poll = wait == WaitMode::BusyPoll;
+        match (wait, schedule) {
+            (WaitMode::Spin, _) => Waiting::Spin,
+            (_, Schedule::Closed) => Waiting::Sleep { nap: timeout.min(defaults::NAP), busy_poll },
+            _ => Waiting::Until { busy_poll },
+        }
+    }
+
+    const fn busy_polls(self) -> bool {
+        matches!(self, Waiting::Sleep { busy_poll: true, .. } | Waiting::Until { busy_poll: true })
+    }
+}
+
+/// How many kinds of error about earlier datagrams are told apart; ICMP has no more.
+const ERROR_KINDS: usize = 8;
+
+/// A connected UDP socket.
+#[derive(Debug)]
+pub struct UdpTransport {
+    socket: OwnedFd,
+    waiting: Waiting,
+    local: SocketAddr,
+    peer: SocketAddr,
+    /// errno and count, first seen first; errno 0 marks a free place.
+    errors: [(i32, u64); ERROR_KINDS],
+}
+
+impl UdpTransport {
+    /// Opens the path to `peer`.
+    ///
+    /// # Errors
+    /// Each step the kernel refuses: address, port, interface, a setting, no route.
+    pub fn open(path: &PathSpec, peer: SocketAddr, waiting: Waiting) -> Result<UdpTransport, TransportError> {
+        let family = family_of(&peer);
+        let raw_family = address::Family::of(&peer);
+        if let Some(local) = path.bind_address.filter(|local| local.is_ipv4() != peer.is_ipv4()) {
+            return Err(TransportError::FamilyMismatch { local, peer });
+        }
+        let owned = socket::udp(raw_family).map_err(|source| TransportError::Socket { family, source })?;
+        let fd = owned.as_fd();
+        settle(fd, path, raw_family, waiting)?;
+        if let Some(local) = wanted_local(path, peer) {
+            socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
+        }
+        socket::connect(fd, peer).map_err(|source| TransportError::Connect { peer, source })?;
+        let local = socket::local_address(fd).map_err(|source| TransportError::Connect { peer, source })?;
+        Ok(UdpTransport { socket: owned, waiting, local, peer, errors: [(0, 0); ERROR_KINDS] })
+    }
+
+    /// The address and port measured from.
+    pub const fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The address and port measured to.
+    pub const fn peer_address(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The largest payload that leaves unfragmented, in bytes, as far as the kernel knows the path by now:
+    /// its MTU less the IP and UDP headers. None where it does not say.
+    pub fn unfragmented_bytes(&self) -> Option<u32> {
+        let headers = if self.peer.is_ipv4() { 20 + 8 } else { 40 + 8 };
+        let mtu = socket::path_mtu_bytes(self.socket.as_fd(), address::Family::of(&self.peer)).ok()?;
+        mtu.checked_sub(headers)
+    }
+
+    /// Errors that the socket reported about earlier datagrams (ICMP): name of the errno → count.
+    pub fn socket_errors(&self) -> BTreeMap<String, u64> {
+        let seen = self.errors.iter().filter(|(errno, _)| *errno != 0);
+        seen.map(|(errno, count)| {
+            (latlab_sys::errno::name(*errno).map_or_else(|| format!("errno {errno}"), str::to_owned), *count)
+        })
+        .collect()
+    }
+
+    #[cold]
+    fn note(&mut self, error: &io::Error) {
+        let errno = error.raw_os_error().unwrap_or_default();
+        // Were there ever more kinds than places, the last place would take the rest.
+        let place = self.errors.iter().position(|(seen, _)| *seen == errno || *seen == 0).unwrap_or(ERROR_KINDS - 1);
+        self.errors[place] = (errno, self.errors[place].1 + 1);
+    }
+
+    #[cold]
+    fn send_again(&mut self, datagram: &[u8], first: io::Error) -> io::Result<()> {
+        if !(is_interruption(&first) || may_be_about_earlier(&first)) {
+            return Err(first);
+        }
+        // The kernel hands over a pending error once and forgets it. Where the second attempt goes through,
+        // the first error was about an earlier datagram; where it does not, it is about this one.
+        datagram::send(self.socket.as_fd(), datagram)?;
+        if !is_interruption(&first) {
+            self.note(&first);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn nothing(&mut self, error: io::Error) -> io::Result<Option<usize>> {
+        if is_interruption(&error) || error.kind() == io::ErrorKind::WouldBlock {
+            return Ok(None);
+        }
+        if may_be_about_earlier(&error) {
+            self.note(&error);
+            return Ok(None);
+        }
+        Err(error)
+    }
+}
+
+impl Transport for UdpTransport {
+    #[inline]
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        match datagram::send(self.socket.as_fd(), datagram) {
+            Ok(_) => Ok(()),
+            Err(error) => self.send_again(datagram, error),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
+        let fd = self.socket.as_fd();
+        let received = match self.waiting {
+            Waiting::Sleep { .. } => datagram::receive(fd, buffer),
+            Waiting::Spin => datagram::receive_now(fd, buffer),
+            Waiting::Until { .. } if patience <= Nanos::ZERO => datagram::receive_now(fd, buffer),
+            Waiting::Until { .. } => match readiness::readable_within(fd, patience.min(defaults::NAP).0) {
+                Ok(false) => return Ok(None),
+                Ok(true) => datagram::receive_now(fd, buffer),
+                Err(error) => Err(error),
+            },
+        };
+        match received {
+            Ok(bytes) => Ok(Some(bytes)),
+            // What a spinning thread sees nearly always, so it does not leave the straight path.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => self.nothing(error),
+        }
+    }
+}
+
+impl AsFd for UdpTransport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Everything a socket promises besides its two addresses.
+fn settle(
+    fd: BorrowedFd<'_>,
+    path: &PathSpec,
+    family: address::Family,
+    waiting: Waiting,
+) -> Result<(), TransportError> {
+    if let Some(interface) = &path.bind_interface {
+        socket::bind_to_device(fd, interface)
+            .map_err(|source| TransportError::Interface { interface: interface.clone(), source })?;
+    }
+    if let Some(dscp) = path.dscp {
+        socket::set_dscp(fd, family, dscp).map_err(setting("the code point (DSCP)", dscp))?;
+    }
+    if path.dont_fragment {
+        socket::forbid_fragments(fd, family).map_err(setting("fragmentation", "forbidden"))?;
+    }
+    if let Waiting::Sleep { nap, .. } = waiting {
+        socket::set_receive_timeout(fd, nap.0).map_err(setting("the receive time-out", nap.0))?;
+    }
+    socket::set_send_timeout(fd, defaults::NAP.0).map_err(setting("the send time-out", defaults::NAP.0))?;
+    settle_buffers(fd, waiting.busy_polls())
+}
+
+/// What both ends ask of their sockets alike.
+pub(super) fn settle_buffers(fd: BorrowedFd<'_>, busy_polls: bool) -> Result<(), TransportError> {
+    if busy_polls {
+        let span = defaults::BUSY_POLL_US;
+        socket::set_busy_poll(fd, span).map_err(setting("busy polling", format!("{span}us")))?;
+    }
+    let bytes = defaults::RECEIVE_BUFFER_BYTES;
+    socket::set_receive_buffer(fd, bytes).map_err(setting("the receive buffer", bytes))?;
+    Ok(())
+}
+
+pub(super) fn setting(option: &'static str, value: impl ToString) -> impl FnOnce(io::Error) -> TransportError {
+    move |source| TransportError::Setting { option, value: value.to_string(), source }
+}
+
+/// The local end that was asked for; none: the kernel's choice on connecting.
+fn wanted_local(path: &PathSpec, peer: SocketAddr) -> Option<SocketAddr> {
+    if path.bind_address.is_none() && path.source_port.is_none() {
+        return None;
+    }
+    let anywhere = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    let mut local = SocketAddr::new(path.bind_address.unwrap_or(anywhere), path.source_port.unwrap_or(0));
+    if let (SocketAddr::V6(local), SocketAddr::V6(peer)) = (&mut local, peer) {
+        // A link-local address means something only with its link, which the peer's zone names.
+        local.set_scope_id(peer.scope_id());
+    }
+    Some(local)
+}
+
+pub(super) const fn family_of(address: &SocketAddr) -> Family {
+    if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 }
+}
+
+pub(super) fn is_interruption(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+/// Whether a connected socket raises this error for ICMP answers to earlier datagrams
+/// (`icmp_err_convert` in net/ipv4/icmp.c, `icmpv6_err_convert` in net/ipv6/icmp.c).
+fn may_be_about_earlier(error: &io::Error) -> bool {
+    let Some(errno) = Errno::from_io_error(error) else { return false };
+    matches!(
+        errno,
+        Errno::CONNREFUSED
+            | Errno::HOSTUNREACH
+            | Errno::NETUNREACH
+            | Errno::HOSTDOWN
+            | Errno::NONET
+            | Errno::NOPROTOOPT
+            | Errno::MSGSIZE
+            | Errno::ACCESS
+            | Errno::PROTO
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    fn path() -> PathSpec {
+        PathSpec {
+            family: None,
+            bind_address: None,
+            bind_interface: None,
+            source_port: None,
+            dscp: None,
+            dont_fragment: false,
+        }
+    }
+
+    fn peer() -> (UdpSocket, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let address = socket.local_addr().expect("an address");
+        (socket, address)
+    }
+
+    #[test]
+    fn waiting_follows_from_schedule_and_wish() {
+        let periodic = Schedule::Periodic { interval_ns: Nanos(1) };
+        let short = Nanos::from_millis(3);
+        let nap = Waiting::Sleep { nap: short, busy_poll: false };
+        assert_eq!(Waiting::settle(WaitMode::Block, Schedule::Closed, short), nap);
+        assert_eq!(Waiting::settle(WaitMode::BusyPoll, periodic, short), Waiting::Until { busy_poll: true });
+        assert_eq!(Waiting::settle(WaitMode::Spin, periodic, short), Waiting::Spin);
+    }
+
+    #[test]
+    fn a_closed_port_is_counted_and_hinders_no_probe() {
+        let (socket, address) = peer();
+        drop(socket);
+        let mut transport = UdpTransport::open(&path(), address, Waiting::Spin).expect("a path");
+        for _ in 0..3 {
+            transport.send(b"probe").expect("the kernel took it");
+        }
+        assert_eq!(transport.receive(&mut [0; 8], Nanos::ZERO).expect("an earlier error is none now"), None);
+        assert_eq!(transport.socket_errors(), BTreeMap::from([("ECONNREFUSED".to_owned(), 3)]));
+    }
+
+    #[test]
+    fn a_refused_datagram_is_an_error_of_its_own() {
+        let (_socket, address) = peer();
+        let mut transport = UdpTransport::open(&path(), address, Waiting::Spin).expect("a path");
+        let error = transport.send(&vec![0; 70_000]).expect_err("larger than any datagram");
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::MSGSIZE));
+        assert_eq!(transport.socket_errors(), BTreeMap::new());
+    }
+
+    #[test]
+    fn without_fragments_the_path_has_a_limit() {
+        let (_socket, address) = peer();
+        let wish = PathSpec { dont_fragment: true, dscp: Some(46), ..path() };
+        let transport = UdpTransport::open(&wish, address, Waiting::Spin).expect("a path");
+        assert!(transport.unfragmented_bytes().expect("an MTU") > 1_000);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_says_why() {
+        let (_socket, address) = peer();
+        let cases = [
+            (PathSpec { bind_interface: Some("absent0".into()), ..path() }, "`absent0`", 3),
+            (PathSpec { bind_address: Some("192.0.2.1".parse().expect("an address")), ..path() }, "`192.0.2.1:0`", 3),
+            (PathSpec { bind_address: Some(Ipv6Addr::LOCALHOST.into()), ..path() }, "`::1`", 2),
+            (
+                PathSpec { source_port: Some(address.port()), bind_address: Some(address.ip()), ..path() },
+                &format!("`{address}`"),
+                3,
+            ),
+        ];
+        for (wish, value, code) in cases {
+            let error = UdpTransport::open(&wish, address, Waiting::Spin).expect_err(value);
+            assert!(error.to_string().contains(value), "{error}");
+            assert_eq!(error.exit_code(), code);
+            assert!(error.cause().is_some() && error.hint().is_some(), "{error}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Why a path could not be opened.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use latlab_sys::errno::explain;
+use thiserror::Error;
+
+use crate::plan::Family;
+
+/// A path that could not be opened. Nothing was sent.
+#[derive(Debug, Error)]
+pub enum TransportError {
+    /// The name means no address.
+    #[error("cannot find an address for `{host}`")]
+    Unresolvable {
+        /// As typed.
+        host: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// The name has addresses, but none of the family asked for.
+    #[error("`{host}` has no {} address", family_word(*.family))]
+    NoAddressOfFamily {
+        /// As typed.
+        host: String,
+        /// The family asked for.
+        family: Family,
+    },
+    /// The two ends speak different protocols.
+    #[error("cannot send from `{local}` to `{peer}`")]
+    FamilyMismatch {
+        /// Address to send from.
+        local: IpAddr,
+        /// Address to send to.
+        peer: SocketAddr,
+    },
+    /// The kernel made no socket.
+    #[error("cannot open a {} UDP socket", family_word(*.family))]
+    Socket {
+        /// The family asked for.
+        family: Family,
+        /// Why.
+        source: io::Error,
+    },
+    /// The local address or port was refused.
+    #[error("cannot use the local address `{local}`")]
+    Bind {
+        /// Address and port asked for.
+        local: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The interface was refused.
+    #[error("cannot send through the interface `{interface}`")]
+    Interface {
+        /// As typed.
+        interface: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no way to the peer.
+    #[error("cannot reach `{peer}`")]
+    Connect {
+        /// The peer.
+        peer: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A promise of the socket was refused.
+    #[error("cannot set {option} to `{value}` on a UDP socket")]
+    Setting {
+        /// What was to be set, as a user knows it.
+        option: &'static str,
+        /// To what.
+        value: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+const fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "IPv4",
+        Family::Ipv6 => "IPv6",
+    }
+}
+
+impl TransportError {
+    /// The reason in one line.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            TransportError::Unresolvable { source, .. } => Some(resolver_words(source)),
+            TransportError::NoAddressOfFamily { .. } => None,
+            TransportError::FamilyMismatch { .. } => Some("one is an IPv4 address, the other an IPv6 one".into()),
+            TransportError::Socket { source, .. }
+            | TransportError::Bind { source, .. }
+            | TransportError::Interface { source, .. }
+            | TransportError::Connect { source, .. }
+            | TransportError::Setting { source, .. } => Some(explain(source)),
+        }
+    }
+
+    /// What to do.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            TransportError::Unresolvable { host, .. } => {
+                format!("check the spelling, ask `getent ahosts {host}`, or give an address instead of the name")
+            }
+            TransportError::NoAddressOfFamily { family: Family::Ipv4, .. } => "leave out `-4`".into(),
+            TransportError::NoAddressOfFamily { family: Family::Ipv6, .. } => "leave out `-6`".into(),
+            TransportError::FamilyMismatch { .. } => "give both ends in the same family".into(),
+            TransportError::Socket { source, .. } => match source.raw_os_error() {
+                Some(libc_errno::EAFNOSUPPORT) => "this kernel does not speak that family: use the other one".into(),
+                _ => return None,
+            },
+            TransportError::Bind { local, source } => return bind_hint(*local, source),
+            TransportError::Interface { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "grant the right with `sudo setcap cap_net_raw+ep $(command -v latlab)`, or bind to an address"
+                        .into()
+                }
+                _ => "`ip link` lists the interfaces of this host".into(),
+            },
+            TransportError::Connect { peer, .. } => {
+                format!("`ip route get {}` shows what this host knows about the way", peer.ip())
+            }
+            TransportError::Setting { option, source, .. } => return setting_hint(option, source),
+        })
+    }
+
+    /// 2 where the request contradicts itself, 3 where the world refuses.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            TransportError::FamilyMismatch { .. } => 2,
+            TransportError::NoAddressOfFamily { host, .. } if host.parse::<IpAddr>().is_ok() => 2,
+            _ => 3,
+        }
+    }
+}
+
+/// Error numbers that the standard library has no kind for.
+mod libc_errno {
+    pub(super) const EAFNOSUPPORT: i32 = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
+}
+
+/// The resolver's sentence without the standard library's preface.
+fn resolver_words(source: &io::Error) -> String {
+    let words = explain(source);
+    match words.split_once("address information: ") {
+        Some((_, reason)) => reason.to_lowercase(),
+        None => words,
+    }
+}
+
+fn bind_hint(local: SocketAddr, source: &io::Error) -> Option<String> {
+    Some(match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("`ss -ulpn sport = :{}` shows who has this port; choose another one", local.port())
+        }
+        io::ErrorKind::AddrNotAvailable => "`ip address` lists the addresses of this host".into(),
+        io::ErrorKind::PermissionDenied => {
+            "choose a port above 1023, or grant the right with `sudo setcap cap_net_bind_service+ep $(command -v latlab)`"
+                .into()
+        }
+        _ => return None,
+    })
+}
+
+fn setting_hint(option: &str, source: &io::Error) -> Option<String> {
+    if option != "busy polling" {
+        return None;
+    }
+    Some(match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "grant the right with `sudo setcap cap_net_admin+ep $(command -v latlab)`, or use `--wait spin`".into()
+        }
+        _ => "this kernel was built without CONFIG_NET_RX_BUSY_POLL: use `--wait spin`".into(),
+    })
+}
