@@ -1,1 +1,14 @@
-//! (room under construction)
+//! The only place where numbers become text for people, and text becomes numbers.
+//!
+//! Reading is strict: a unit is demanded wherever two are possible, arithmetic is exact (decimal, never
+//! binary fractions), and what does not fit is refused with the value and a way out. Writing keeps three
+//! significant digits, one unit per row, and never shows more precision than a reader can use.
+
+mod parse;
+mod show;
+
+pub use parse::{ParseError, parse_count, parse_duration, parse_percent, parse_size};
+pub use show::{TimeUnit, about, bytes, errno, grouped, percent, quantile, signed, significant, span};
+
+/// Stands for a figure that does not exist.
+pub const ABSENT: &str = "–";

@@ -1,0 +1,274 @@
+//! Text to numbers.
+
+use thiserror::Error;
+
+use crate::units::Nanos;
+
+/// A value that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cannot read `{value}` as a {noun}")]
+pub struct ParseError {
+    /// What it should have been: `duration`, `count`, `size` or `ratio`.
+    pub noun: &'static str,
+    /// What was typed.
+    pub value: String,
+    /// What is wrong with it.
+    pub cause: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+impl ParseError {
+    fn new(noun: &'static str, value: &str, cause: impl Into<String>, hint: impl Into<String>) -> ParseError {
+        ParseError { noun, value: value.to_owned(), cause: cause.into(), hint: hint.into() }
+    }
+
+    /// What is wrong with the value.
+    pub fn cause(&self) -> Option<String> {
+        Some(self.cause.clone())
+    }
+
+    /// What would be right.
+    pub fn hint(&self) -> Option<String> {
+        Some(self.hint.clone())
+    }
+
+    /// A wrong request.
+    pub const fn exit_code(&self) -> u8 {
+        2
+    }
+}
+
+const DURATION_HINT: &str = "a number with its unit: `100ns`, `250us`, `1.5ms`, `2s`, `1m` or `1h`";
+const COUNT_HINT: &str = "a whole number, such as `50000`, `50_000`, `50k` or `1M`";
+const SIZE_HINT: &str = "bytes, such as `64`, `1472B`, `8kB` or `8KiB`";
+const PERCENT_HINT: &str = "a share, such as `0.5%` or `0.005`";
+
+/// Reads a duration: `100ns`, `250us` (or `µs`), `1.5ms`, `2s`, `1m`, `1h`. The unit is demanded.
+///
+/// Refused: a missing or unknown unit, a negative value, more than 292 years, a fraction of a nanosecond.
+pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
+    let refuse = |cause: String| ParseError::new("duration", text, cause, DURATION_HINT);
+    let (number, unit) = split(text).map_err(refuse)?;
+    let scale = match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "" if number.is_zero() => 1,
+        "" => return Err(refuse("the unit is missing".into())),
+        other => return Err(refuse(format!("`{other}` is no unit of time"))),
+    };
+    let nanos = number.times(scale).map_err(|_| refuse("it is finer than a nanosecond".into()))?;
+    i64::try_from(nanos).map(Nanos).map_err(|_| refuse("it is longer than 292 years".into()))
+}
+
+/// Reads a count: `50000`, `50_000`, `50k`, `1M`, `2G` (powers of ten).
+pub fn parse_count(text: &str) -> Result<u64, ParseError> {
+    let refuse = |cause: String| ParseError::new("count", text, cause, COUNT_HINT);
+    let (number, unit) = split(text).map_err(refuse)?;
+    let scale = match unit {
+        "" => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        other => return Err(refuse(format!("`{other}` is no multiple of a count"))),
+    };
+    let count = number.times(scale).map_err(|_| refuse("it is not a whole number".into()))?;
+    u64::try_from(count).map_err(|_| refuse(format!("it is more than {}", u64::MAX)))
+}
+
+/// Reads a size in bytes: `64`, `1472B`, `8kB` (8,000), `8KiB` (8,192).
+pub fn parse_size(text: &str) -> Result<u32, ParseError> {
+    let refuse = |cause: String| ParseError::new("size", text, cause, SIZE_HINT);
+    let (number, unit) = split(text).map_err(refuse)?;
+    let scale = match unit {
+        "" | "B" => 1,
+        "k" | "kB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        other => return Err(refuse(format!("`{other}` is no unit of size"))),
+    };
+    let size = number.times(scale).map_err(|_| refuse("it is not a whole number of bytes".into()))?;
+    u32::try_from(size).map_err(|_| refuse(format!("it is more than {}", u32::MAX)))
+}
+
+/// Reads a share: `0.5%` or `0.005`, both 0.005.
+pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
+    let refuse = |cause: String| ParseError::new("ratio", text, cause, PERCENT_HINT);
+    let (number, unit) = split(text).map_err(refuse)?;
+    match unit {
+        "" => Ok(number.as_f64()),
+        "%" => Ok(number.as_f64() / 100.0),
+        other => Err(refuse(format!("`{other}` is not `%`"))),
+    }
+}
+
+/// A decimal number as typed: `digits` without the point, of which `fraction` stood behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Decimal {
+    digits: u128,
+    fraction: u32,
+}
+
+/// The product is no whole number.
+struct NotWhole;
+
+impl Decimal {
+    fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+
+    /// The number times `scale`, where that is whole; saturates, and the caller's range check refuses it.
+    fn times(self, scale: u128) -> Result<u128, NotWhole> {
+        let product = self.digits.saturating_mul(scale);
+        let divisor = 10u128.pow(self.fraction);
+        if product == u128::MAX {
+            Ok(product)
+        } else if product % divisor == 0 {
+            Ok(product / divisor)
+        } else {
+            Err(NotWhole)
+        }
+    }
+
+    fn as_f64(self) -> f64 {
+        self.digits as f64 / 10f64.powi(self.fraction as i32)
+    }
+}
+
+/// Splits `text` into its number and whatever follows it.
+fn split(text: &str) -> Result<(Decimal, &str), String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("it is empty".into());
+    }
+    if text.starts_with(['-', '−']) {
+        return Err("it is negative".into());
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Ok((decimal(number)?, unit.trim_start()))
+}
+
+/// Reads `50_000` or `1.5`. Thirty digits are enough for every unit and leave room to multiply.
+fn decimal(text: &str) -> Result<Decimal, String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let lone_point = text.contains('.') && (whole.is_empty() || fraction.is_empty());
+    let bad_separator = [whole, fraction].iter().any(|part| part.starts_with('_') || part.ends_with('_'));
+    if lone_point || bad_separator || whole.is_empty() || fraction.contains('.') {
+        return Err("it does not begin with a number".into());
+    }
+    let fraction = fraction.replace('_', "");
+    let digits = whole.replace('_', "") + &fraction;
+    let significant = digits.trim_start_matches('0');
+    if significant.len() > 30 || fraction.len() > 30 {
+        return Err("it has more digits than any use of it".into());
+    }
+    let digits = if significant.is_empty() { Ok(0) } else { significant.parse::<u128>() };
+    Ok(Decimal { digits: digits.map_err(|_| "it does not begin with a number")?, fraction: fraction.len() as u32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let table: &[(&str, i64)] = &[
+            ("100ns", 100),
+            ("250us", 250_000),
+            ("250µs", 250_000),
+            ("250 μs", 250_000),
+            ("1ms", 1_000_000),
+            ("0.1ms", 100_000),
+            ("1.5s", 1_500_000_000),
+            ("2s", 2_000_000_000),
+            (" 1m ", 60_000_000_000),
+            ("1min", 60_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("1_000us", 1_000_000),
+            ("0", 0),
+            ("0s", 0),
+            ("0.000000001s", 1),
+            ("9223372036854775807ns", i64::MAX),
+        ];
+        for (text, nanos) in table {
+            assert_eq!(parse_duration(text), Ok(Nanos(*nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_that_are_refused() {
+        let table: &[(&str, &str)] = &[
+            ("", "empty"),
+            ("10", "unit is missing"),
+            ("-1s", "negative"),
+            ("−1s", "negative"),
+            ("1 year", "no unit"),
+            ("1S", "no unit"),
+            ("NaN", "begin with a number"),
+            ("inf", "begin with a number"),
+            ("s", "begin with a number"),
+            (".5s", "begin with a number"),
+            ("1.s", "begin with a number"),
+            ("1.2.3s", "begin with a number"),
+            ("_1s", "begin with a number"),
+            ("1e3s", "no unit"),
+            ("1h30m", "no unit"),
+            ("0.5ns", "finer"),
+            ("9223372036854775808ns", "292 years"),
+            ("99999999999h", "292 years"),
+            ("1000000000000000000000000000000h", "digits"),
+        ];
+        for (text, cause) in table {
+            let error = parse_duration(text).expect_err(text);
+            assert!(error.cause.contains(cause), "{text}: {}", error.cause);
+            assert_eq!((error.exit_code(), error.value.as_str()), (2, *text));
+            assert!(error.hint.contains("250us") && error.to_string().contains(&format!("`{text}`")));
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (text, count) in [
+            ("0", 0),
+            ("50000", 50_000),
+            ("50_000", 50_000),
+            ("50k", 50_000),
+            ("1M", 1_000_000),
+            ("1.5M", 1_500_000),
+            ("2G", 2_000_000_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(parse_count(text), Ok(count), "{text}");
+        }
+        for text in ["", "-1", "1.5", "1m", "k", "18446744073709551616", "50,000", "1e6", "0x10", "NaN"] {
+            assert!(parse_count(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, size) in [("64", 64), ("1472B", 1472), ("8kB", 8_000), ("8KiB", 8_192), ("1.5 kB", 1_500)] {
+            assert_eq!(parse_size(text), Ok(size), "{text}");
+        }
+        for text in ["", "-64", "64b", "64.5", "4294967296", "8 KB/s"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        for (text, share) in [("0.5%", 0.005), ("5 %", 0.05), ("0.05", 0.05), ("100%", 1.0), ("0", 0.0)] {
+            let read = parse_percent(text).expect(text);
+            assert!((read - share).abs() < 1e-15, "{text}: {read}");
+        }
+        for text in ["", "-1%", "NaN%", "five", "1us"] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Numbers to text.
+
+use crate::units::Nanos;
+
+/// The unit of a row of times: one for all of its figures, so that they can be compared at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TimeUnit {
+    /// ns
+    Nanos,
+    /// µs
+    Micros,
+    /// ms
+    Millis,
+    /// s
+    Seconds,
+}
+
+impl TimeUnit {
+    /// The unit in which a time of about `typical_ns` has one to three digits before its point.
+    pub fn suiting(typical_ns: f64) -> TimeUnit {
+        match typical_ns.abs() {
+            size if size < 999.5 => TimeUnit::Nanos,
+            size if size < 999.5e3 => TimeUnit::Micros,
+            size if size < 999.5e6 => TimeUnit::Millis,
+            _ => TimeUnit::Seconds,
+        }
+    }
+
+    /// Its symbol.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            TimeUnit::Nanos => "ns",
+            TimeUnit::Micros => "µs",
+            TimeUnit::Millis => "ms",
+            TimeUnit::Seconds => "s",
+        }
+    }
+
+    /// Nanoseconds in it.
+    pub const fn nanos(self) -> f64 {
+        match self {
+            TimeUnit::Nanos => 1.0,
+            TimeUnit::Micros => 1e3,
+            TimeUnit::Millis => 1e6,
+            TimeUnit::Seconds => 1e9,
+        }
+    }
+
+    /// `ns` nanoseconds in this unit, with three significant digits and without the symbol.
+    pub fn figure(self, ns: f64) -> String {
+        significant(ns / self.nanos())
+    }
+}
+
+/// Three significant digits, at most three of them behind the point, thousands grouped: `48.7`, `1,210,000`.
+///
+/// Nothing finite: [`super::ABSENT`].
+pub fn significant(value: f64) -> String {
+    rounded(value, 3)
+}
+
+/// Two significant digits, for the width of an interval: `±` is written by the caller.
+pub fn about(value: f64) -> String {
+    rounded(value, 2)
+}
+
+fn rounded(value: f64, digits: i32) -> String {
+    if !value.is_finite() {
+        return super::ABSENT.into();
+    }
+    let size = value.abs();
+    let mut decimals = if size == 0.0 { 0 } else { digits - 1 - size.log10().floor() as i32 };
+    // 9.996 has three digits as 10.0, not as 10.00
+    let carried = 10f64.powi(digits - decimals);
+    if (size * 10f64.powi(decimals)).round() / 10f64.powi(decimals) >= carried {
+        decimals -= 1;
+    }
+    let text = if decimals < 0 {
+        let step = 10f64.powi(-decimals);
+        format!("{:.0}", (size / step).round() * step)
+    } else {
+        format!("{size:.*}", decimals.min(3) as usize)
+    };
+    let sign = if value < 0.0 && text.bytes().any(|digit| matches!(digit, b'1'..=b'9')) { "−" } else { "" };
+    format!("{sign}{}", group(&text))
+}
+
+/// As [`significant`], with a `+` before what is not negative.
+pub fn signed(value: f64) -> String {
+    let text = significant(value);
+    if text.starts_with('−') || !value.is_finite() { text } else { format!("+{text}") }
+}
+
+/// A whole number with its thousands grouped: `203,118`.
+pub fn grouped(value: u64) -> String {
+    group(&value.to_string())
+}
+
+/// Groups the digits before the point by thousands.
+fn group(text: &str) -> String {
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut out = String::with_capacity(text.len() + whole / 3);
+    for (place, digit) in text.char_indices() {
+        if place > 0 && place < whole && (whole - place) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A time with its unit, as short as three significant digits allow: `10 s`, `250 µs`, `1.5 ms`, `123 s`.
+pub fn span(nanos: Nanos) -> String {
+    let unit = TimeUnit::suiting(nanos.0 as f64);
+    let mut figure = unit.figure(nanos.0 as f64);
+    if figure.contains('.') {
+        figure = figure.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    format!("{figure} {}", unit.symbol())
+}
+
+/// A size: `64 B`, `1,472 B`.
+pub fn bytes(size: u64) -> String {
+    format!("{} B", grouped(size))
+}
+
+/// A share in percent: 0.0123 is `1.23 %`. A share above 0 never reads as 0.
+pub fn percent(share: f64) -> String {
+    let percents = share * 100.0;
+    if percents > 0.0 && percents < 0.001 {
+        return "< 0.001 %".into();
+    }
+    let mut figure = significant(percents);
+    if figure.contains('.') {
+        figure = figure.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    format!("{figure} %")
+}
+
+/// The name of a quantile: 0.999 is `p99.9`, 0.5 is `p50`.
+pub fn quantile(q: f64) -> String {
+    // 0.999 × 100 is 99.9 only after rounding away what binary fractions add
+    let percents = format!("{:.10}", q * 100.0);
+    format!("p{}", percents.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The kernel's refusal in words: `message too long (errno 90)`.
+pub fn errno(number: i32) -> String {
+    let text = std::io::Error::from_raw_os_error(number).to_string();
+    let words = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+    format!("{words} (errno {number})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_significant_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (48.66, "48.7"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (999.6, "1,000"),
+            (9.25, "9.25"),
+            (6.1, "6.10"),
+            (1_210.4, "1,210"),
+            (1_216.0, "1,220"),
+            (123_456.0, "123,000"),
+            (0.0812, "0.081"),
+            (0.0004, "0.000"),
+            (-0.0004, "0.000"),
+            (-5.678, "−5.68"),
+            (f64::NAN, "–"),
+            (f64::INFINITY, "–"),
+        ] {
+            assert_eq!(significant(value), text, "{value}");
+        }
+        assert_eq!((about(0.1949), about(12.7), about(0.0)), ("0.19".into(), "13".into(), "0".into()));
+        assert_eq!((signed(1.0), signed(-1.0)), ("+1.00".into(), "−1.00".into()));
+    }
+
+    #[test]
+    fn the_unit_fits_the_size() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (23.4, "23.4 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (48_700.0, "48.7 µs"),
+            (1.5e6, "1.50 ms"),
+            (2e9, "2.00 s"),
+            (-3_000.0, "−3.00 µs"),
+        ] {
+            let unit = TimeUnit::suiting(ns);
+            assert_eq!(format!("{} {}", unit.figure(ns), unit.symbol()), text);
+        }
+    }
+
+    #[test]
+    fn spans_are_short() {
+        for (nanos, text) in [
+            (10_000_000_000, "10 s"),
+            (250_000, "250 µs"),
+            (1_500_000, "1.5 ms"),
+            (100, "100 ns"),
+            (3_600_000_000_000, "3,600 s"),
+            (0, "0 ns"),
+        ] {
+            assert_eq!(span(Nanos(nanos)), text);
+        }
+    }
+
+    #[test]
+    fn counts_shares_sizes_and_quantiles() {
+        assert_eq!((grouped(0), grouped(999), grouped(203_118)), ("0".into(), "999".into(), "203,118".into()));
+        assert_eq!((bytes(64), bytes(1_472)), ("64 B".into(), "1,472 B".into()));
+        for (share, text) in [(0.0, "0 %"), (0.0123, "1.23 %"), (0.05, "5 %"), (1.0, "100 %"), (1e-7, "< 0.001 %")] {
+            assert_eq!(percent(share), text);
+        }
+        for (q, name) in [(0.5, "p50"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.05, "p5"), (0.99999, "p99.999")] {
+            assert_eq!(quantile(q), name);
+        }
+        assert!(errno(90).starts_with("message too") && errno(90).ends_with("(errno 90)"), "{}", errno(90));
+    }
+}
