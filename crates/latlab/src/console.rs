@@ -1,1 +1,329 @@
-//! (room under construction)
+//! The only printing: data on stdout, talk on stderr. Everything reads the same without colour.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::caveat::{Caveat, Severity};
+use crate::error::{Failure, in_words};
+
+/// How much is said on stderr.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Talk {
+    /// Errors only.
+    Quiet,
+    /// Progress, notes and warnings too.
+    #[default]
+    Usual,
+    /// Details too.
+    Verbose,
+}
+
+/// What kind of line begins a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Note,
+    Warning,
+    Error,
+}
+
+impl Mark {
+    const fn word(self) -> &'static str {
+        match self {
+            Mark::Note => "note",
+            Mark::Warning => "warning",
+            Mark::Error => "error",
+        }
+    }
+
+    /// Bold blue, yellow, red.
+    const fn colour(self) -> &'static str {
+        match self {
+            Mark::Note => "\x1b[1;34m",
+            Mark::Warning => "\x1b[1;33m",
+            Mark::Error => "\x1b[1;31m",
+        }
+    }
+}
+
+/// What one stream can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Somebody is looking.
+    pub terminal: bool,
+    /// Colours are welcome: a terminal that has them, and no `NO_COLOR`.
+    pub colour: bool,
+}
+
+impl Screen {
+    /// What a stream can show, given whether it is a terminal, `NO_COLOR` and `TERM`.
+    fn judged(terminal: bool, no_color: Option<&str>, term: Option<&str>) -> Screen {
+        let refused = no_color.is_some_and(|value| !value.is_empty());
+        Screen { terminal, colour: terminal && !refused && term != Some("dumb") }
+    }
+}
+
+/// A writer that two threads may share.
+type Stream = Mutex<Box<dyn Write + Send>>;
+
+/// The two streams of this process and what they can show.
+pub struct Console {
+    talk: Talk,
+    data_screen: Screen,
+    talk_screen: Screen,
+    data: Stream,
+    talking: Stream,
+}
+
+impl Console {
+    /// stdout and stderr of this process.
+    pub fn of_this_process(talk: Talk) -> Console {
+        let no_color = std::env::var("NO_COLOR").ok();
+        let term = std::env::var("TERM").ok();
+        let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref());
+        Console {
+            talk,
+            data_screen: screen(io::stdout().is_terminal()),
+            talk_screen: screen(io::stderr().is_terminal()),
+            data: Mutex::new(Box::new(io::stdout())),
+            talking: Mutex::new(Box::new(io::stderr())),
+        }
+    }
+
+    /// The same streams, saying more or less.
+    pub fn with_talk(self, talk: Talk) -> Console {
+        Console { talk, ..self }
+    }
+
+    /// How much is said.
+    pub const fn talk(&self) -> Talk {
+        self.talk
+    }
+
+    /// What stdout can show.
+    pub const fn data_screen(&self) -> Screen {
+        self.data_screen
+    }
+
+    /// Prints results to stdout, with a line end after the last line.
+    ///
+    /// A reader who has closed the pipe has seen enough: that is no failure. Anything else is, since
+    /// results that were not written are results lost.
+    pub fn data(&self, text: &str) -> Result<(), Failure> {
+        match write_whole(&self.data, text) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::world("cannot write the results to stdout")
+                    .because(in_words(&error))
+                    .hint("give stdout to a place that takes them, such as another file system"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A detail that only `--verbose` shows.
+    pub fn detail(&self, text: &str) {
+        if self.talk >= Talk::Verbose {
+            self.say(Mark::Note, text, &[]);
+        }
+    }
+
+    /// A note.
+    pub fn note(&self, text: &str) {
+        if self.talk >= Talk::Usual {
+            self.say(Mark::Note, text, &[]);
+        }
+    }
+
+    /// A warning, with what to do about it where something can be done.
+    pub fn warning(&self, text: &str, hint: Option<&str>) {
+        if self.talk >= Talk::Usual {
+            self.say(Mark::Warning, text, &[("hint", hint)]);
+        }
+    }
+
+    /// A caveat, as the message that its severity makes it. A fatal one is said even when quiet.
+    pub fn caveat(&self, caveat: &Caveat) {
+        let mark = match caveat.severity {
+            Severity::Note => Mark::Note,
+            Severity::Warning => Mark::Warning,
+            Severity::Fatal => Mark::Error,
+        };
+        if self.talk >= Talk::Usual || mark == Mark::Error {
+            let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
+            self.say(mark, &caveat.message, &[("effect", filled(&caveat.effect)), ("hint", filled(&caveat.hint))]);
+        }
+    }
+
+    /// A failure, whole, however quiet.
+    pub fn failure(&self, failure: &Failure) {
+        let lines = [("cause", failure.cause.as_deref()), ("hint", failure.hint.as_deref())];
+        self.say(Mark::Error, &failure.message, &lines);
+    }
+
+    /// A progress line on stderr: drawn at most four times a second, only on a terminal, only while
+    /// more than errors is wanted; gone when the value is dropped.
+    ///
+    /// `length` is in steps of the caller's choice; none where the end is not known.
+    pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
+        let shown = self.talk_screen.terminal && self.talk >= Talk::Usual;
+        let target = if shown { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(length, target);
+        let template = if length.is_some() { "{prefix}  {bar:20}  {msg}" } else { "{prefix}  {msg}" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸ "));
+        }
+        bar.set_prefix(title.to_owned());
+        Progress { bar }
+    }
+
+    /// Nobody is left to tell when stderr is gone, so its errors end here.
+    fn say(&self, mark: Mark, text: &str, lines: &[(&str, Option<&str>)]) {
+        let _ = write_whole(&self.talking, &message(mark, text, lines, self.talk_screen.colour));
+    }
+}
+
+/// A progress line; see [`Console::progress`].
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Shows `done` steps, with `beside` at the end of the line.
+    pub fn show(&self, done: u64, beside: &str) {
+        self.bar.set_message(beside.to_owned());
+        self.bar.set_position(done);
+    }
+
+    /// Replaces the words before the bar.
+    pub fn entitle(&self, title: &str) {
+        self.bar.set_prefix(title.to_owned());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A message in the form of the documentation: `error: …`, then indented `cause: …` and `hint: …`.
+fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: bool) -> String {
+    let (on, off) = if colour { (mark.colour(), "\x1b[0m") } else { ("", "") };
+    let mut message = format!("{on}{}:{off} {}", mark.word(), indented(text));
+    for (name, line) in lines {
+        if let Some(line) = line {
+            message += &format!("\n  {name}: {}", indented(line));
+        }
+    }
+    message
+}
+
+/// Further lines of a text stand under its first.
+fn indented(text: &str) -> String {
+    text.trim_end().replace('\n', "\n    ")
+}
+
+/// Writes `text` and a line end in one go, so that two processes on one terminal do not mix lines.
+fn write_whole(stream: &Stream, text: &str) -> io::Result<()> {
+    let mut stream = stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    stream.write_all(format!("{text}{line_end}").as_bytes())?;
+    stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// A stream that keeps what it gets, or refuses everything.
+    #[derive(Clone, Default)]
+    struct Paper {
+        written: Arc<Mutex<Vec<u8>>>,
+        refusal: Option<io::ErrorKind>,
+    }
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.refusal {
+                Some(kind) => Err(kind.into()),
+                None => self.written.lock().expect("one thread").write(bytes),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn console(talk: Talk, data: &Paper, talking: &Paper) -> Console {
+        Console {
+            talk,
+            data_screen: Screen::default(),
+            talk_screen: Screen::default(),
+            data: Mutex::new(Box::new(data.clone())),
+            talking: Mutex::new(Box::new(talking.clone())),
+        }
+    }
+
+    fn read(paper: &Paper) -> String {
+        String::from_utf8(paper.written.lock().expect("one thread").clone()).expect("text")
+    }
+
+    #[test]
+    fn a_failure_has_its_three_lines() {
+        let (data, talking) = (Paper::default(), Paper::default());
+        let failure = Failure::world("cannot open `x`").because("not there\nnor anywhere").hint("make it");
+        console(Talk::Quiet, &data, &talking).failure(&failure);
+        let expected = "error: cannot open `x`\n  cause: not there\n    nor anywhere\n  hint: make it\n";
+        assert_eq!((read(&data), read(&talking)), (String::new(), expected.to_owned()));
+    }
+
+    #[test]
+    fn quiet_keeps_errors_and_results_only() {
+        for (talk, lines) in [(Talk::Quiet, 1), (Talk::Usual, 4), (Talk::Verbose, 5)] {
+            let (data, talking) = (Paper::default(), Paper::default());
+            let console = console(talk, &data, &talking);
+            console.detail("a");
+            console.note("b");
+            console.warning("c", Some("d"));
+            console.failure(&Failure::request("e"));
+            console.data("f").expect("paper takes it");
+            assert_eq!((read(&talking).lines().count(), read(&data).as_str()), (lines, "f\n"), "{talk:?}");
+        }
+    }
+
+    #[test]
+    fn a_caveat_says_its_effect_and_its_remedy() {
+        let (data, talking) = (Paper::default(), Paper::default());
+        let caveat = Caveat::new(Severity::Warning, "send-slip", "12 probes were late", "p99 is too low", "spin");
+        console(Talk::Usual, &data, &talking).caveat(&caveat);
+        assert_eq!(read(&talking), "warning: 12 probes were late\n  effect: p99 is too low\n  hint: spin\n");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_quiet_and_a_full_disk_is_not() {
+        let talking = Paper::default();
+        let closed = Paper { refusal: Some(io::ErrorKind::BrokenPipe), ..Paper::default() };
+        assert_eq!(console(Talk::Usual, &closed, &talking).data("x"), Ok(()));
+        let full = Paper { refusal: Some(io::ErrorKind::StorageFull), ..Paper::default() };
+        let failure = console(Talk::Usual, &full, &talking).data("x").expect_err("lost");
+        assert_eq!(failure.exit_code, 3);
+    }
+
+    #[test]
+    fn colour_needs_a_terminal_that_wants_it() {
+        for (terminal, no_color, term, colour) in [
+            (true, None, Some("xterm"), true),
+            (true, Some(""), None, true),
+            (true, Some("1"), Some("xterm"), false),
+            (true, None, Some("dumb"), false),
+            (false, None, Some("xterm"), false),
+        ] {
+            assert_eq!(Screen::judged(terminal, no_color, term).colour, colour, "{terminal} {no_color:?} {term:?}");
+        }
+        assert_eq!(message(Mark::Note, "x", &[], true), "\x1b[1;34mnote:\x1b[0m x");
+    }
+}

@@ -1,3 +1,7 @@
-//! The thin binary.
+//! The thin binary: one sentence in, one exit code out.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(latlab::commands::run(std::env::args_os()))
+}

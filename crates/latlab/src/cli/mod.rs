@@ -1,1 +1,58 @@
-//! (room under construction)
+//! The command line: `args` is what was typed, `resolve` what it means.
+
+pub mod args;
+pub mod examples;
+pub mod refusal;
+pub mod resolve;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use args::Cli;
+
+/// The whole definition: help, man pages and completions all come from it.
+pub fn definition() -> clap::Command {
+    let mut definition = Cli::command().after_help(examples::text(examples::OVERVIEW));
+    for (name, examples) in examples::COMMANDS {
+        definition = definition.mut_subcommand(name, |command| command.after_help(examples::text(examples)));
+    }
+    definition
+}
+
+/// What was typed, or clap's word about it: a help page, the version, or a refusal (see [`refusal`]).
+pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = definition().try_get_matches_from(typed)?;
+    Cli::from_arg_matches(&matches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An option that clap has not added by itself.
+    fn is_own_option(argument: &clap::Arg) -> bool {
+        !argument.is_positional() && !["help", "version"].contains(&argument.get_id().as_str())
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn every_option_with_a_value_names_its_default() {
+        let mut definition = definition();
+        definition.build();
+        for command in definition.get_subcommands().filter(|command| !command.is_hide_set()) {
+            for option in command.get_arguments().filter(|argument| is_own_option(argument)) {
+                let long = option.get_long_help().map(ToString::to_string).unwrap_or_default();
+                let help = option.get_help().map(ToString::to_string).unwrap_or_default() + &long;
+                if option.get_action().takes_values() {
+                    assert!(help.contains("default"), "{} {}: {help}", command.get_name(), option);
+                }
+                assert!(option.get_help_heading().is_some(), "{} {} has no heading", command.get_name(), option);
+            }
+        }
+    }
+}

@@ -1,1 +1,95 @@
-//! (room under construction)
+//! The commands: each file tells the story of one.
+
+mod completions;
+mod man;
+mod outcome;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+
+pub use outcome::Outcome;
+
+use crate::cli::args::Command;
+use crate::cli::resolve::{self, Surroundings};
+use crate::cli::{self, refusal};
+use crate::console::{Console, Talk};
+use crate::error::Failure;
+
+/// Does what was typed, says what happened, and returns the exit code.
+pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
+    let console = Console::of_this_process(Talk::Usual);
+    let result = match cli::parse(typed) {
+        Ok(cli) => obey(cli.command, console),
+        Err(told) => page(&told, &console),
+    };
+    match result {
+        Ok(outcome) => outcome.exit_code(),
+        Err(failure) => {
+            Console::of_this_process(Talk::Quiet).failure(&failure);
+            failure.exit_code
+        }
+    }
+}
+
+fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
+    match command {
+        Command::Completions(args) => completions::run(args.shell, &console),
+        Command::Man(args) => man::run(args.output.as_deref(), &console),
+        Command::Ping(args) => {
+            let job = resolve::ping(&args, &surroundings()?)?;
+            Err(not_in_this_build("ping", &console.with_talk(job.talk)))
+        }
+        Command::Serve(args) => {
+            let spec = resolve::serve(&args)?;
+            Err(not_in_this_build("serve", &console.with_talk(spec.talk)))
+        }
+        Command::Summary(args) => {
+            let spec = resolve::summary(&args)?;
+            Err(not_in_this_build("summary", &console.with_talk(spec.talk)))
+        }
+        Command::Doctor(args) => {
+            let spec = resolve::doctor(&args)?;
+            Err(not_in_this_build("doctor", &console.with_talk(spec.talk)))
+        }
+        Command::Bare(args) => {
+            resolve::bare(&args)?;
+            Err(not_in_this_build("bare", &console))
+        }
+        Command::List(args) => {
+            let store = resolve::store(&args.store, &surroundings()?);
+            console.detail(&format!("the store is `{}`", store.display()));
+            Err(not_in_this_build("list", &console))
+        }
+        Command::Keygen(_) => Err(not_in_this_build("keygen", &console)),
+        Command::Reflector => Err(not_in_this_build("reflector", &console)),
+    }
+}
+
+/// A command whose rooms are not part of this build.
+fn not_in_this_build(command: &str, console: &Console) -> Failure {
+    console.detail("the request itself is well formed");
+    Failure::world(format!("the command `{command}` is not part of this build"))
+}
+
+/// Help and version are data; anything else that clap tells is a refusal.
+fn page(told: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
+    match told.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let page = told.render();
+            let text = if console.data_screen().colour { page.ansi().to_string() } else { page.to_string() };
+            console.data(&text).map(|()| Outcome::Done)
+        }
+        _ => Err(refusal::of(told)),
+    }
+}
+
+/// What the process was given beside its arguments.
+fn surroundings() -> Result<Surroundings, Failure> {
+    let store = std::env::var_os("LATLAB_STORE").filter(|store| !store.is_empty());
+    // 32 bits: short enough to be typed again with `--seed`.
+    let seed = getrandom::u32().map_err(|error| {
+        Failure::world("cannot draw a random seed").because(error.to_string()).hint("`--seed N` needs no chance")
+    })?;
+    Ok(Surroundings { store: store.map(Into::into), seed: u64::from(seed) })
+}

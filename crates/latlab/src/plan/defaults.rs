@@ -48,3 +48,37 @@ pub const RING_EVENTS: usize = 1 << 17;
 pub const DRAIN: Nanos = Nanos::from_millis(50);
 /// The shortest key: 128 bit.
 pub const KEY_MIN_BYTES: usize = 16;
+/// A longer run is monitoring, not measuring: caches, clocks and hosts are no longer the same ones.
+pub const DURATION_MAX: Nanos = Nanos::from_secs(24 * 3600);
+/// A longer gap is a mistake in the unit.
+pub const INTERVAL_MAX: Nanos = Nanos::from_secs(3600);
+/// Where plain UDP echoes listen (RFC 862), for `--protocol echo` without a port.
+pub const ECHO_PORT: u16 = 7;
+/// The highest CPU number that the kernel's fixed affinity mask can hold (CPU_SETSIZE − 1).
+pub const CPU_MAX: u16 = 1_023;
+/// SCHED_FIFO's highest priority (sched(7)).
+pub const FIFO_MAX: u8 = 99;
+/// The largest code point: six bits (RFC 2474, section 3).
+pub const DSCP_MAX: u8 = 63;
+/// Runs of one command: with more, a table is no longer read and a round no longer short.
+pub const RUNS_MAX: usize = 64;
+/// Quantiles of one summary: with more, a column is no longer found.
+pub const QUANTILES_MAX: usize = 32;
+/// Round trips of one bare loop: 500 lie beyond its p99, and it takes seconds at most.
+pub const BARE_COUNT: u64 = 50_000;
+/// Sessions a reflector holds at a time …
+pub const SERVE_SESSIONS: u32 = 64;
+/// … and can hold at most: their replay windows are allocated before the first packet.
+pub const SERVE_SESSIONS_MAX: u32 = 1_024;
+/// Sessions from one prefix (/24 or /64): half, so that one network cannot keep all others out.
+pub const SERVE_SESSIONS_PER_PREFIX: u32 = 32;
+/// New sessions a second: each costs a keyed hash …
+pub const SERVE_NEW_SESSIONS: u32 = 50;
+/// … and at this rate still less than 1 % of a small core.
+pub const SERVE_NEW_SESSIONS_MAX: u32 = 1_000;
+/// The longest session unless told otherwise.
+pub const SERVE_DURATION: Nanos = Nanos::from_secs(3600);
+/// A session without a probe for so long is forgotten …
+pub const SERVE_IDLE: Nanos = Nanos::from_secs(60);
+/// … or after so long at most: addresses are reassigned.
+pub const SERVE_IDLE_MAX: Nanos = Nanos::from_secs(600);

@@ -1,0 +1,63 @@
+//! What was typed, and nothing of what it means: values are text until [`super::resolve`] reads them.
+
+mod doctor;
+mod ends;
+mod judging;
+mod keeping;
+mod path;
+mod ping;
+mod probes;
+mod serve;
+mod showing;
+mod small;
+mod summary;
+
+use clap::{Parser, Subcommand};
+
+pub use doctor::{BareArgs, DoctorArgs};
+pub use ends::{EndArgs, PeerArgs};
+pub use judging::JudgingArgs;
+pub use keeping::{KeepingArgs, StoreArgs};
+pub use path::{KeyFileArgs, PathArgs};
+pub use ping::PingArgs;
+pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
+pub use serve::{CapArgs, ServeArgs};
+pub use showing::{JsonArgs, TalkArgs};
+pub use small::{CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
+pub use summary::SummaryArgs;
+
+/// A latency laboratory: how long does a message take, why, and did my change make it better?
+#[derive(Clone, Debug, Parser)]
+#[command(name = "latlab", version, max_term_width = 80, disable_help_subcommand = true)]
+pub struct Cli {
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Measure round trips, keep every probe, print a summary
+    Ping(Box<PingArgs>),
+    /// Answer authenticated sessions; changes nothing on this host
+    Serve(ServeArgs),
+    /// Write a fresh pre-shared key to a new file, mode 0600
+    Keygen(KeygenArgs),
+    /// Print the statistics of recordings
+    Summary(SummaryArgs),
+    /// List the recordings in the store
+    List(ListArgs),
+    /// Say what on this host would spoil a measurement, and how to mend it
+    Doctor(DoctorArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Print the man page, or write all of them
+    Man(ManArgs),
+    /// Reflect for the latlab that started this process; settings come on stdin
+    #[command(hide = true)]
+    Reflector,
+    /// Run the bare loop: the floor that a measurement stands on
+    #[command(hide = true)]
+    Bare(BareArgs),
+}

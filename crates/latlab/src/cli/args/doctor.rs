@@ -1,0 +1,50 @@
+use clap::Args;
+
+use super::{EndArgs, JsonArgs, PeerArgs, TalkArgs};
+
+/// `latlab doctor`.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// Measure the bare loop on the chosen pins: the floor under every figure
+    #[arg(long, help_heading = "What is looked at")]
+    pub calibrate: bool,
+    /// Payload of the bare loop in bytes, 24 to 65507 [default: 64]
+    #[arg(
+        short,
+        long,
+        value_name = "BYTES",
+        requires = "calibrate",
+        allow_hyphen_values = true,
+        help_heading = "What is looked at"
+    )]
+    pub size: Option<String>,
+    /// This end.
+    #[command(flatten)]
+    pub ends: EndArgs,
+    /// The other end.
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    /// In which form.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// `latlab bare`: hidden, for `latlab doctor --calibrate` and the benches.
+#[derive(Clone, Debug, Args)]
+pub struct BareArgs {
+    /// Round trips [default: 50000]
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
+    pub count: Option<String>,
+    /// Payload in bytes [default: 64]
+    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub size: Option<String>,
+    /// This end.
+    #[command(flatten)]
+    pub ends: EndArgs,
+    /// The other end.
+    #[command(flatten)]
+    pub peer: PeerArgs,
+}

@@ -1,0 +1,48 @@
+use clap::Args;
+
+use super::{
+    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, StopArgs, TalkArgs,
+};
+
+/// `latlab ping`.
+#[derive(Clone, Debug, Args)]
+pub struct PingArgs {
+    /// `local`, `lab`, HOST[:PORT] or [V6]:PORT [default: local, port 9862]
+    ///
+    /// local: a reflector process of latlab's own on loopback.
+    /// lab: two private network namespaces and a veth pair (needs root).
+    /// HOST[:PORT], [V6]:PORT: a running `latlab serve`, or any UDP echo
+    /// with --protocol echo.
+    #[arg(value_name = "TARGET", verbatim_doc_comment)]
+    pub target: Option<String>,
+    /// How long.
+    #[command(flatten)]
+    pub stop: StopArgs,
+    /// When probes leave.
+    #[command(flatten)]
+    pub schedule: ScheduleArgs,
+    /// What a probe is.
+    #[command(flatten)]
+    pub probes: ProbeArgs,
+    /// This end, and the other where it is ours.
+    #[command(flatten)]
+    pub ends: EndArgs,
+    /// The other end.
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    /// The way there.
+    #[command(flatten)]
+    pub path: PathArgs,
+    /// What the summary says.
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+    /// Where the recording goes.
+    #[command(flatten)]
+    pub keeping: KeepingArgs,
+    /// What is printed.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}

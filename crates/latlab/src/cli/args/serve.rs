@@ -1,0 +1,61 @@
+use clap::Args;
+
+use super::{EndArgs, KeyFileArgs, TalkArgs};
+
+/// `latlab serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// The key.
+    #[command(flatten)]
+    pub key: ServeKeyArgs,
+    /// How this end runs.
+    #[command(flatten)]
+    pub end: EndArgs,
+    /// Its caps.
+    #[command(flatten)]
+    pub caps: CapArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// Where to listen, and under which key.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Where it listens")]
+pub struct ServeKeyArgs {
+    /// Listen on this address; repeatable [default: every address, port 9862]
+    ///
+    /// Without a key only loopback addresses are served, and they are the default.
+    #[arg(long, value_name = "ADDR[:PORT]")]
+    pub bind: Vec<String>,
+    /// The key in a file.
+    #[command(flatten)]
+    pub file: KeyFileArgs,
+    /// Read the key from the open descriptor N instead [default: none]
+    #[arg(long, value_name = "N", conflicts_with = "psk_file", allow_hyphen_values = true)]
+    pub psk_fd: Option<String>,
+}
+
+/// Caps; none can be raised past what is compiled in (docs/protocol.md).
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What it allows")]
+pub struct CapArgs {
+    /// Sessions at a time, 1 to 1024 [default: 64]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_sessions: Option<String>,
+    /// Sessions at a time from one /24 or /64, 1 to 1024 [default: 32]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_sessions_per_prefix: Option<String>,
+    /// New sessions a second, 1 to 1000 [default: 50]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub max_new_sessions: Option<String>,
+    /// Longest session, up to 24h [default: 1h]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub max_duration: Option<String>,
+    /// Forget a session after T without a probe, up to 10m [default: 1m]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub idle_timeout: Option<String>,
+    /// Largest probe in bytes, 24 to 65507 [default: 65507]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub max_size: Option<String>,
+}

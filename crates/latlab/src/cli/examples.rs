@@ -1,0 +1,86 @@
+//! Two examples for the end of every help page and man page. Tests parse and settle each of them.
+
+/// One example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// What is typed.
+    pub line: &'static str,
+    /// What it does.
+    pub tells: &'static str,
+}
+
+const fn example(line: &'static str, tells: &'static str) -> Example {
+    Example { line, tells }
+}
+
+/// Of `latlab` itself.
+pub const OVERVIEW: [Example; 2] = [
+    example("latlab ping", "ten seconds of round trips over loopback, with a recording"),
+    example("latlab summary latlab-runs/*", "the statistics of every recording in the store"),
+];
+
+/// Of each command.
+pub const COMMANDS: [(&str, [Example; 2]); 8] = [
+    (
+        "ping",
+        [
+            example("latlab ping --cpu 0 --peer-cpu 1", "this host alone, both ends pinned"),
+            example("latlab ping 10.0.0.7 --psk-file lab.key -i 1ms -s 32,1024", "a schedule, two sizes in turn"),
+        ],
+    ),
+    (
+        "serve",
+        [
+            example("latlab serve --psk-file lab.key", "every address, authenticated sessions only"),
+            example("latlab serve --bind 127.0.0.1:9000 --wait spin", "loopback needs no key"),
+        ],
+    ),
+    (
+        "keygen",
+        [
+            example("latlab keygen lab.key", "a fresh 256-bit key; copy it to the other host"),
+            example("latlab keygen ~/.config/latlab.key", "readable by its owner only"),
+        ],
+    ),
+    (
+        "summary",
+        [
+            example("latlab summary latlab-runs/* --half", "one table of all, with `round trip / 2`"),
+            example("latlab summary RECORDING --fail-if 'p99 > 200us'", "exit code 1 if it holds"),
+        ],
+    ),
+    (
+        "list",
+        [
+            example("latlab list", "what ./latlab-runs holds"),
+            example("latlab list --store /var/lib/latlab --json", "another store, for a script"),
+        ],
+    ),
+    (
+        "doctor",
+        [
+            example("latlab doctor", "what this host lacks, with the command that mends it"),
+            example("latlab doctor --calibrate --cpu 0 --peer-cpu 1", "measure the floor on these pins"),
+        ],
+    ),
+    (
+        "completions",
+        [
+            example("latlab completions bash > ~/.local/share/bash-completion/completions/latlab", "for bash"),
+            example("latlab completions fish > ~/.config/fish/completions/latlab.fish", "for fish"),
+        ],
+    ),
+    (
+        "man",
+        [
+            example("latlab man | man -l -", "read the page of latlab"),
+            example("latlab man --output ~/.local/share/man/man1", "then: man latlab-ping"),
+        ],
+    ),
+];
+
+/// The examples as the end of a help page.
+pub fn text(examples: [Example; 2]) -> String {
+    let lines = examples.map(|example| format!("  {}\n      {}\n", example.line, example.tells));
+    format!("Examples:\n{}", lines.concat().trim_end())
+}

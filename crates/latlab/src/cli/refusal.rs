@@ -1,0 +1,198 @@
+//! clap's refusals in the form of latlab's own messages.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::error::Failure;
+
+/// What later versions bring: known, so that asking for it early is told from a slip of the finger.
+const LATER: [&str; 18] = [
+    "--load",
+    "--set",
+    "--live",
+    "--peer-addr",
+    "--stamps",
+    "--offload",
+    "stream",
+    "wakeup",
+    "load",
+    "run",
+    "compare",
+    "explain",
+    "report",
+    "import",
+    "export",
+    "recipes",
+    "agent",
+    "experiment",
+];
+
+/// `error` as a failure: what was typed, why it is refused, and what would be right.
+///
+/// Help and version are no refusals; the caller has shown them before.
+pub fn of(error: &clap::Error) -> Failure {
+    let context = Context(error);
+    match error.kind() {
+        ErrorKind::UnknownArgument => unknown_argument(context),
+        ErrorKind::InvalidSubcommand => unknown_command(context),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Failure::request("no command was given")
+                .hint("start with `latlab ping`; `latlab --help` lists all commands")
+        }
+        ErrorKind::InvalidValue => bad_value(context),
+        ErrorKind::ArgumentConflict => conflict(context),
+        ErrorKind::MissingRequiredArgument => {
+            let missing: Vec<_> = context.all(ContextKind::InvalidArg).into_iter().map(bare).collect();
+            let missing = missing.join("` and `");
+            Failure::request(format!("`{missing}` is missing")).hint(context.see_help())
+        }
+        _ => other(context),
+    }
+}
+
+fn unknown_argument(context: Context) -> Failure {
+    let typed = context.one(ContextKind::InvalidArg);
+    let name = typed.split('=').next().unwrap_or_default();
+    if LATER.contains(&name) {
+        return later(&format!("option `{name}`"), context);
+    }
+    let failure = if typed.starts_with('-') {
+        Failure::request(format!("there is no option `{typed}`"))
+    } else {
+        Failure::request(format!("there is one argument too many: `{typed}`"))
+    };
+    match context.one(ContextKind::SuggestedArg) {
+        "" => failure.hint(context.see_help()),
+        meant => failure.hint(format!("did you mean `{meant}`?")),
+    }
+}
+
+fn unknown_command(context: Context) -> Failure {
+    let typed = context.one(ContextKind::InvalidSubcommand);
+    if LATER.contains(&typed) {
+        return later(&format!("command `{typed}`"), context);
+    }
+    let failure = Failure::request(format!("there is no command `{typed}`"));
+    match context.all(ContextKind::SuggestedSubcommand).first() {
+        None => failure.hint("`latlab --help` lists all commands"),
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+    }
+}
+
+fn later(what: &str, context: Context) -> Failure {
+    Failure::request(format!("the {what} is not in this version"))
+        .because(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
+        .hint(context.see_help())
+}
+
+fn bad_value(context: Context) -> Failure {
+    let option = context.option();
+    let values = context.all(ContextKind::ValidValue);
+    let choice = match values.as_slice() {
+        [] => format!("write it `{}`", context.one(ContextKind::InvalidArg)),
+        values => format!("one of `{}`", values.join("`, `")),
+    };
+    let failure = match context.one(ContextKind::InvalidValue) {
+        "" => Failure::request(format!("`{option}` needs a value")),
+        typed => Failure::request(format!("`{option}` cannot be `{typed}`")),
+    };
+    match context.one(ContextKind::SuggestedValue) {
+        "" => failure.hint(choice),
+        meant => failure.hint(format!("did you mean `{meant}`? {choice}")),
+    }
+}
+
+fn conflict(context: Context) -> Failure {
+    let option = context.option();
+    let others: Vec<_> = context.all(ContextKind::PriorArg).iter().map(|prior| bare(prior)).collect();
+    if others.is_empty() || others == [option] {
+        return Failure::request(format!("`{option}` was given twice")).hint("give it once");
+    }
+    let others = others.join("` and `");
+    Failure::request(format!("`{option}` cannot go with `{others}`")).hint("leave one of them out")
+}
+
+/// The kinds that this command line cannot raise today keep clap's own words.
+fn other(context: Context) -> Failure {
+    let text = context.0.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    Failure::request(first.trim_start_matches("error: ").replace('\'', "`")).hint(context.see_help())
+}
+
+/// What clap knows about its refusal.
+#[derive(Clone, Copy)]
+struct Context<'a>(&'a clap::Error);
+
+impl<'a> Context<'a> {
+    fn all(self, kind: ContextKind) -> Vec<&'a str> {
+        match self.0.get(kind) {
+            Some(ContextValue::String(text)) => vec![text],
+            Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn one(self, kind: ContextKind) -> &'a str {
+        self.all(kind).first().copied().unwrap_or_default()
+    }
+
+    fn option(self) -> &'a str {
+        bare(self.one(ContextKind::InvalidArg))
+    }
+
+    /// Which help page to read: clap's usage line begins with the command.
+    fn see_help(self) -> String {
+        let usage = match self.0.get(ContextKind::Usage) {
+            Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+            _ => String::new(),
+        };
+        let words = usage.split_whitespace().skip_while(|word| *word != "latlab");
+        let command: Vec<_> = words.take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+        let command = if command.is_empty() { "latlab".to_owned() } else { command.join(" ") };
+        format!("`{command} --help` lists what there is")
+    }
+}
+
+/// `--wait` of `--wait <WORD>`, `FILE` of `<FILE>`.
+fn bare(argument: &str) -> &str {
+    let name = argument.split([' ', '=']).next().unwrap_or(argument);
+    name.trim_start_matches(['<', '[']).trim_end_matches(['.', '>', ']'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> Failure {
+        let typed = line.split(' ').map(Into::into);
+        of(&super::super::parse(typed).expect_err(line))
+    }
+
+    #[test]
+    fn each_refusal_names_the_value_and_a_way_out() {
+        for (line, message, hint) in [
+            ("latlab", "no command was given", "latlab ping"),
+            ("latlab pign", "there is no command `pign`", "did you mean `ping`?"),
+            ("latlab stream", "the command `stream` is not in this version", "latlab --help"),
+            ("latlab ping --cuont 5", "there is no option `--cuont`", "did you mean `--count`?"),
+            ("latlab ping --load cpu=80%", "the option `--load` is not in this version", "latlab ping --help"),
+            ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
+            ("latlab ping a b", "there is one argument too many: `b`", "latlab ping --help"),
+            ("latlab ping --wait spinn", "`--wait` cannot be `spinn`", "did you mean `spin`? one of `block`, `spin`"),
+            ("latlab ping --wait 5", "`--wait` cannot be `5`", "one of `block`, `spin`, `busy-poll`"),
+            ("latlab ping --wait", "`--wait` needs a value", "one of `block`"),
+            ("latlab ping --count", "`--count` needs a value", "`--count <N>`"),
+            ("latlab ping --json --json", "`--json` was given twice", "once"),
+            ("latlab ping -4 -6", "`-4` cannot go with `-6`", "leave one"),
+            ("latlab ping --store a --no-record", "`--store` cannot go with `--no-record`", "leave one"),
+            ("latlab ping --poisson", "`--interval` is missing", "latlab ping --help"),
+            ("latlab keygen", "`FILE` is missing", "latlab keygen --help"),
+            ("latlab completions zhs", "`SHELL` cannot be `zhs`", "zsh"),
+        ] {
+            let failure = refusal(line);
+            let told = failure.hint.clone().unwrap_or_default();
+            assert!(failure.message.contains(message), "{line}: {}", failure.message);
+            assert!(told.contains(hint), "{line}: {told}");
+            assert_eq!(failure.exit_code, 2, "{line}");
+        }
+    }
+}

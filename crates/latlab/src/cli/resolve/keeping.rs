@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{RequestError, Surroundings, value};
+use crate::cli::args::{KeepingArgs, StoreArgs};
+use crate::plan::defaults;
+
+/// Where recordings go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nowhere.
+    Nothing,
+    /// A new directory of its own for each run, in this store.
+    InStore(PathBuf),
+    /// This directory, which must not exist: the one recording.
+    As(PathBuf),
+    /// This directory, which must not exist: a store for the several runs of this command.
+    InNewStore(PathBuf),
+}
+
+/// Where the recordings of `runs` runs go.
+pub(super) fn keeping(typed: &KeepingArgs, runs: usize, surroundings: &Surroundings) -> Keeping {
+    match &typed.output {
+        _ if typed.no_record => Keeping::Nothing,
+        None => Keeping::InStore(store(&typed.store, surroundings)),
+        Some(directory) if runs == 1 => Keeping::As(directory.clone()),
+        Some(directory) => Keeping::InNewStore(directory.clone()),
+    }
+}
+
+/// Where the store is: `--store`, else `LATLAB_STORE`, else the default.
+pub fn store(typed: &StoreArgs, surroundings: &Surroundings) -> PathBuf {
+    let named = typed.store.as_ref().or(surroundings.store.as_ref());
+    named.cloned().unwrap_or_else(|| defaults::STORE.into())
+}
+
+/// `KEY=VALUE`, each key once.
+pub(super) fn tags(typed: &[String]) -> Result<BTreeMap<String, String>, RequestError> {
+    let mut tags = BTreeMap::new();
+    for tag in typed {
+        let refuse = |cause: &str| {
+            let hint = "`KEY=VALUE`, the key of letters, digits, `.`, `-` and `_`, such as `build=4f2a`";
+            value::unusable("--tag", tag, cause, hint)
+        };
+        let (key, value) = tag.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
+        if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')) {
+            return Err(refuse("its key is no word"));
+        }
+        if tags.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(refuse("its key was given before"));
+        }
+    }
+    Ok(tags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_is_typed_or_surrounds_or_is_the_default() {
+        let here = Surroundings { store: Some("/env".into()), seed: 0 };
+        let typed = StoreArgs { store: Some("/typed".into()) };
+        assert_eq!(store(&typed, &here), PathBuf::from("/typed"));
+        assert_eq!(store(&StoreArgs::default(), &here), PathBuf::from("/env"));
+        assert_eq!(store(&StoreArgs::default(), &Surroundings::default()), PathBuf::from("./latlab-runs"));
+    }
+
+    #[test]
+    fn a_named_directory_is_the_recording_or_holds_several() {
+        let typed = KeepingArgs { output: Some("out".into()), ..KeepingArgs::default() };
+        assert_eq!(keeping(&typed, 1, &Surroundings::default()), Keeping::As("out".into()));
+        assert_eq!(keeping(&typed, 2, &Surroundings::default()), Keeping::InNewStore("out".into()));
+        let nothing = KeepingArgs { no_record: true, ..KeepingArgs::default() };
+        assert_eq!(keeping(&nothing, 1, &Surroundings::default()), Keeping::Nothing);
+    }
+
+    #[test]
+    fn tags_are_words_with_a_value_each_once() {
+        let read = |list: &[&str]| tags(&list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>());
+        let two = read(&["build=4f2a", "note=a=b c"]).expect("well typed");
+        assert_eq!(two.get("note").map(String::as_str), Some("a=b c"));
+        for wrong in [&["build"][..], &["=x"], &["a b=x"], &["a=1", "a=2"]] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What was typed, settled: defaults filled in, limits checked, contradictions refused.
+//!
+//! Everything here is a question of the request alone. Nothing looks at a file, a name server or a CPU;
+//! what the world has to say comes when the plan is carried out.
+
+mod bare;
+mod doctor;
+mod ends;
+mod judging;
+mod keeping;
+mod path;
+mod ping;
+mod request_error;
+mod schedule;
+mod serve;
+mod summary;
+mod target;
+mod value;
+
+use std::path::PathBuf;
+
+use crate::console::Talk;
+
+pub use bare::{BareSpec, bare};
+pub use doctor::{DoctorSpec, doctor};
+pub use keeping::{Keeping, store};
+pub use path::key_needed;
+pub use ping::{PingJob, ping};
+pub use request_error::RequestError;
+pub use serve::{ServeCaps, ServeSpec, serve};
+pub use summary::{SummarySpec, summary};
+
+use super::args::TalkArgs;
+
+/// What the process was given beside its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// `LATLAB_STORE`, unless empty.
+    pub store: Option<PathBuf>,
+    /// A fresh seed for whatever needs chance and was given no seed.
+    pub seed: u64,
+}
+
+/// Where the pre-shared key comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// Nowhere: no tags.
+    None,
+    /// latlab makes one for both ends, which it starts itself.
+    Fresh,
+    /// A file.
+    File(PathBuf),
+    /// An open descriptor.
+    Descriptor(i32),
+}
+
+/// How much to say.
+pub const fn talk(typed: &TalkArgs) -> Talk {
+    match (typed.quiet, typed.verbose) {
+        (true, _) => Talk::Quiet,
+        (_, true) => Talk::Verbose,
+        _ => Talk::Usual,
+    }
+}

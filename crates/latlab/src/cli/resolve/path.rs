@@ -1,0 +1,184 @@
+use std::net::IpAddr;
+
+use super::{KeySource, RequestError, target, value};
+use crate::cli::args::{KeyFileArgs, PathArgs};
+use crate::plan::{Family, PathSpec, Protocol, Target, defaults};
+
+const BOTH_FAMILIES: &str = "they are of two versions of the internet protocol";
+const ONE_FAMILY: &str = "leave one of them out";
+
+/// How datagrams leave this host, the source port apart: there may be several.
+pub(super) fn path(typed: &PathArgs, target: &Target) -> Result<PathSpec, RequestError> {
+    let family = match (typed.ipv4, typed.ipv6) {
+        (true, _) => Some(Family::Ipv4),
+        (_, true) => Some(Family::Ipv6),
+        _ => None,
+    };
+    let (bind_address, bind_interface) = bind(typed.bind.as_deref())?;
+    agree(family, bind_address, target)?;
+    let dscp = typed.dscp.as_deref().map(|dscp| value::whole("--dscp", dscp, 0..=u64::from(defaults::DSCP_MAX)));
+    Ok(PathSpec {
+        family,
+        bind_address,
+        bind_interface,
+        source_port: None,
+        dscp: dscp.transpose()?.map(|dscp| dscp as u8),
+        dont_fragment: typed.df,
+    })
+}
+
+/// One run per entry: none is the system's choice.
+pub(super) fn source_ports(typed: &PathArgs) -> Result<Vec<Option<u16>>, RequestError> {
+    let first = defaults::SWEEP_FIRST_PORT;
+    Ok(match typed.source_port.as_deref() {
+        None => vec![None],
+        Some("sweep") => (first..first + defaults::SWEEP_PORTS).map(Some).collect(),
+        Some(port) => vec![Some(value::port("--source-port", port)?)],
+    })
+}
+
+/// Where the key comes from. A name is given the benefit of the doubt: see [`key_needed`].
+pub(super) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> Result<KeySource, RequestError> {
+    if let (Some(_), Protocol::Echo) = (&typed.psk_file, protocol) {
+        return Err(RequestError::OutOfPlace {
+            option: "--psk-file",
+            with: "--protocol echo".into(),
+            cause: "a plain echo returns what it gets and knows no key",
+            hint: ONE_FAMILY,
+        });
+    }
+    match (&typed.psk_file, target) {
+        (Some(file), _) => Ok(KeySource::File(file.clone())),
+        (None, Target::Lab) => Ok(KeySource::Fresh),
+        (None, Target::Host { host, .. }) if protocol == Protocol::Native => match address(host) {
+            Some(address) => key_needed(target, address).map(|()| KeySource::None),
+            None => Ok(KeySource::None),
+        },
+        (None, _) => Ok(KeySource::None),
+    }
+}
+
+/// Refuses an address that is not loopback where there is no key.
+///
+/// Typed addresses are refused before anything else happens; for a name, call this once it is looked up.
+pub fn key_needed(target: &Target, address: IpAddr) -> Result<(), RequestError> {
+    if address.to_canonical().is_loopback() {
+        return Ok(());
+    }
+    let hint = "`latlab keygen lab.key`, copy it to that host, then `--psk-file lab.key` at both ends";
+    Err(RequestError::KeyNeeded { target: target.to_string(), hint })
+}
+
+/// The address that was typed, its zone left off; none for a name.
+fn address(host: &str) -> Option<IpAddr> {
+    host.split('%').next().and_then(|address| address.parse().ok())
+}
+
+/// An address or, where it is none, the name of an interface.
+fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), RequestError> {
+    let Some(typed) = typed else { return Ok((None, None)) };
+    let plain = typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed);
+    if let Ok(address) = plain.parse() {
+        return Ok((Some(address), None));
+    }
+    // dev_valid_name() of the kernel: 1 to 15 bytes, no slash, colon or white space.
+    let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace();
+    if typed.is_empty() || typed.len() > 15 || typed.contains(wrong) {
+        let cause = "it is no address, and no interface can have that name";
+        return Err(value::unusable("--bind", typed, cause, "such as `192.0.2.1`, `2001:db8::1` or `eth0`"));
+    }
+    Ok((None, Some(typed.to_owned())))
+}
+
+/// `-4`, `-6`, the address to send from and the target must be of one family.
+fn agree(family: Option<Family>, bind: Option<IpAddr>, target: &Target) -> Result<(), RequestError> {
+    let of = |address: IpAddr| if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
+    let option = match family {
+        Some(Family::Ipv4) => "-4",
+        Some(Family::Ipv6) => "-6",
+        None => "--bind",
+    };
+    let refuse = |option, with| Err(RequestError::OutOfPlace { option, with, cause: BOTH_FAMILIES, hint: ONE_FAMILY });
+    let wanted = family.or(bind.map(of));
+    match (bind, target) {
+        (Some(bind), _) if wanted != Some(of(bind)) => refuse(option, format!("--bind {bind}")),
+        (_, Target::Host { host, .. }) => match address(host) {
+            Some(peer) if wanted.is_some_and(|wanted| wanted != of(peer)) => refuse(option, target.to_string()),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// An address to listen on.
+pub(super) fn listening(typed: &str) -> Result<std::net::SocketAddr, RequestError> {
+    let (host, port) = target::host_and_port("--bind", typed)?;
+    let cause = "only an address can be listened on";
+    let hint = "such as `0.0.0.0`, `192.0.2.1:9862` or `[::]:9862`";
+    let address: IpAddr = host.parse().map_err(|_| value::unusable("--bind", typed, cause, hint))?;
+    Ok((address, port.unwrap_or(defaults::PORT)).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str) -> Target {
+        Target::Host { host: name.into(), port: 9862 }
+    }
+
+    #[test]
+    fn only_loopback_goes_without_a_key() {
+        let source = |target: &Target, protocol| key(&KeyFileArgs::default(), target, protocol);
+        for name in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "localhost", "pi3"] {
+            assert_eq!(source(&host(name), Protocol::Native), Ok(KeySource::None), "{name}");
+        }
+        for name in ["192.0.2.9", "2001:db8::9", "fe80::1%eth0", "0.0.0.0"] {
+            let error = source(&host(name), Protocol::Native).expect_err(name);
+            assert!(error.hint().is_some_and(|hint| hint.contains("keygen")), "{error}");
+            assert_eq!(source(&host(name), Protocol::Echo), Ok(KeySource::None), "{name}");
+        }
+        assert_eq!(source(&Target::Lab, Protocol::Native), Ok(KeySource::Fresh));
+        let typed = KeyFileArgs { psk_file: Some("k".into()) };
+        assert_eq!(key(&typed, &host("192.0.2.9"), Protocol::Native), Ok(KeySource::File("k".into())));
+        assert!(key(&typed, &host("192.0.2.9"), Protocol::Echo).is_err());
+    }
+
+    #[test]
+    fn families_must_agree() {
+        let typed =
+            |ipv4, ipv6, bind: Option<&str>| PathArgs { ipv4, ipv6, bind: bind.map(Into::into), ..PathArgs::default() };
+        for (path_args, target, fits) in [
+            (typed(true, false, None), host("10.0.0.1"), true),
+            (typed(true, false, None), host("::1"), false),
+            (typed(false, true, None), host("127.0.0.1"), false),
+            (typed(false, true, Some("::1")), Target::Local, true),
+            (typed(false, true, Some("127.0.0.1")), Target::Local, false),
+            (typed(false, false, Some("127.0.0.1")), host("::1"), false),
+            (typed(false, false, Some("eth0")), host("::1"), true),
+            (typed(false, true, None), host("pi3"), true),
+        ] {
+            assert_eq!(path(&path_args, &target).is_ok(), fits, "{path_args:?} {target}");
+        }
+    }
+
+    #[test]
+    fn what_is_bound_is_an_address_or_an_interface() {
+        let address = |text: &str| Ok((text.parse().ok(), None));
+        assert_eq!(bind(Some("192.0.2.1")), address("192.0.2.1"));
+        assert_eq!(bind(Some("[2001:db8::1]")), address("2001:db8::1"));
+        assert_eq!(bind(Some("eth0.7")), Ok((None, Some("eth0.7".into()))));
+        for typed in ["", "sixteen-letters-", "a/b", "a b", "192.0.2.1:5"] {
+            assert!(bind(Some(typed)).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_sweep_is_sixteen_ports() {
+        let ports = |typed: &str| source_ports(&PathArgs { source_port: Some(typed.into()), ..PathArgs::default() });
+        let swept = ports("sweep").expect("a word of the contract");
+        assert_eq!((swept.len(), swept[0], swept[15]), (16, Some(30_000), Some(30_015)));
+        assert_eq!(ports("5000"), Ok(vec![Some(5_000)]));
+        assert!(ports("0").is_err() && ports("-1").is_err() && ports("all").is_err());
+    }
+}

@@ -1,0 +1,215 @@
+use super::{
+    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, path, schedule, talk, target, value,
+};
+use crate::cli::args::{PingArgs, ProbeArgs};
+use crate::console::Talk;
+use crate::plan::{self, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, Work, defaults};
+
+/// `latlab ping`, settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PingJob {
+    /// The runs: every size with every source port.
+    pub plan: Plan,
+    /// Where the key comes from.
+    pub key: KeySource,
+    /// Where the recordings go.
+    pub keeping: Keeping,
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// How much to say on stderr.
+    pub talk: Talk,
+}
+
+/// Settles `typed`.
+pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, RequestError> {
+    let protocol = typed.probes.protocol.unwrap_or(Protocol::Native);
+    let transport = transport(&typed.probes)?;
+    let target = target::target(typed.target.as_deref(), protocol)?;
+    echo_has_a_host(protocol, &target)?;
+    let path = path::path(&typed.path, &target)?;
+    let key = path::key(&typed.path.key, &target, protocol)?;
+    let here = ends::here(&typed.ends)?;
+    let base = RunSpec {
+        work: Work::Ping(PingSpec {
+            transport,
+            protocol,
+            path,
+            size_bytes: defaults::SIZE_BYTES,
+            schedule: schedule::schedule(&typed.schedule, surroundings)?,
+            timeout_ns: schedule::timeout(&typed.schedule)?,
+            max_backlog_ns: schedule::max_backlog(&typed.schedule)?,
+        }),
+        stop: schedule::stop(&typed.stop)?,
+        warmup: schedule::warmup(&typed.stop)?,
+        here,
+        peer: ends::peer_of(&target, &typed.peer, here)?,
+        authenticated: key != KeySource::None,
+        tags: keeping::tags(&typed.keeping.tag)?,
+        judging: judging::judging(&typed.judging)?,
+        target,
+    };
+    let runs = runs(&base, &sizes(&typed.probes)?, &path::source_ports(&typed.path)?)?;
+    let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
+    let rounds = rounds(&runs);
+    Ok(PingJob { plan: Plan { runs, rounds }, key, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+}
+
+/// Every size with every source port, in the order typed.
+fn runs(base: &RunSpec, sizes: &[u32], ports: &[Option<u16>]) -> Result<Vec<RunSpec>, RequestError> {
+    let count = sizes.len() * ports.len();
+    if count > defaults::RUNS_MAX {
+        return Err(RequestError::TooManyRuns { runs: count, limit: defaults::RUNS_MAX });
+    }
+    let pairs = sizes.iter().flat_map(|size| ports.iter().map(move |port| (*size, *port)));
+    Ok(pairs.map(|(size, port)| run(base, size, port)).collect())
+}
+
+fn run(base: &RunSpec, size_bytes: u32, source_port: Option<u16>) -> RunSpec {
+    let ping = base.ping();
+    let path = PathSpec { source_port, ..ping.path.clone() };
+    RunSpec { work: Work::Ping(PingSpec { size_bytes, path, ..ping.clone() }), ..base.clone() }
+}
+
+/// One run goes in one piece; several take turns, but no slice is left without a probe.
+fn rounds(runs: &[RunSpec]) -> u32 {
+    match runs {
+        [_] => 1,
+        several => {
+            let fewest = several.iter().filter_map(|run| run.stop.count).min().unwrap_or(u64::MAX);
+            u64::from(defaults::ROUNDS).min(fewest) as u32
+        }
+    }
+}
+
+fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
+    match typed.size.as_slice() {
+        [] => Ok(vec![defaults::SIZE_BYTES]),
+        sizes => sizes.iter().map(|size| value::size("--size", size)).collect(),
+    }
+}
+
+fn transport(typed: &ProbeArgs) -> Result<plan::Transport, RequestError> {
+    match typed.transport.as_deref() {
+        None | Some("udp") => Ok(plan::Transport::Udp),
+        Some(later) => Err(RequestError::Later {
+            what: format!("--transport {later}"),
+            instead: "`--transport udp`, the default, is what this version measures",
+        }),
+    }
+}
+
+/// latlab's own reflector speaks the native protocol only.
+fn echo_has_a_host(protocol: Protocol, target: &Target) -> Result<(), RequestError> {
+    match (protocol, target) {
+        (Protocol::Echo, Target::Local | Target::Lab) => Err(RequestError::OutOfPlace {
+            option: "--protocol echo",
+            with: target.to_string(),
+            cause: "latlab's own reflector answers sessions and is no plain echo",
+            hint: "name the echo: `latlab ping HOST:PORT --protocol echo`",
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::plan::{EndSpec, StopWhen, WaitMode, Warmup};
+    use crate::schedule::Schedule;
+    use crate::units::Nanos;
+
+    fn settle(line: &str) -> Result<PingJob, RequestError> {
+        let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Ping(args) => ping(&args, &Surroundings::default()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn nothing_typed_is_every_default() {
+        let job = settle("").expect("defaults hold together");
+        let [run] = job.plan.runs.as_slice() else { panic!("{:?}", job.plan) };
+        let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+        assert_eq!((run.here, run.peer, &run.target), (end, Some(end), &Target::Local));
+        assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(defaults::DURATION) });
+        assert_eq!(run.warmup, Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) });
+        assert_eq!((run.ping().size_bytes, run.ping().schedule), (64, Schedule::Closed));
+        assert_eq!((run.ping().timeout_ns, run.ping().max_backlog_ns), (defaults::TIMEOUT, defaults::MAX_BACKLOG));
+        assert_eq!(run.judging.quantiles, defaults::QUANTILES);
+        assert_eq!((job.key, job.plan.rounds, run.authenticated), (KeySource::None, 1, false));
+        assert_eq!(job.keeping, Keeping::InStore(defaults::STORE.into()));
+    }
+
+    #[test]
+    fn sizes_and_ports_multiply_and_take_turns() {
+        let job = settle("-s 32,1024 --source-port sweep").expect("32 runs");
+        assert_eq!((job.plan.runs.len(), job.plan.rounds), (32, defaults::ROUNDS));
+        let last = job.plan.runs[31].ping();
+        assert_eq!((last.size_bytes, last.path.source_port), (1_024, Some(30_015)));
+        assert_eq!(settle("-s 32,64 -n 3").expect("two runs").plan.rounds, 3);
+        let error = settle("-s 24,25,26,27,28 --source-port sweep").expect_err("80 runs");
+        assert_eq!(error, RequestError::TooManyRuns { runs: 80, limit: 64 });
+    }
+
+    #[test]
+    fn both_ends_are_set_where_both_are_ours() {
+        let job = settle("lab --wait spin --cpu 0 --peer-cpu 1 --fifo 5 --mlock").expect("well typed");
+        let here = EndSpec { wait: WaitMode::Spin, cpu: Some(0), fifo: Some(5), mlock: true };
+        assert_eq!(job.plan.runs[0].here, here);
+        assert_eq!(job.plan.runs[0].peer, Some(EndSpec { cpu: Some(1), ..here }));
+        assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
+        assert_eq!(settle("127.0.0.1 --cpu 0").expect("well typed").plan.runs[0].peer, None);
+    }
+
+    #[test]
+    fn requests_that_cannot_be_fulfilled_are_refused_with_their_value() {
+        for (line, value) in [
+            ("-n 0", "`0`"),
+            ("-n -5", "`-5`"),
+            ("-n 1.5", "`1.5`"),
+            ("-d 10", "`10`"),
+            ("-d -10s", "`-10s`"),
+            ("--duration=-10s", "`-10s`"),
+            ("-d 0s", "`0s`"),
+            ("-d 25h", "`25h`"),
+            ("-i 0", "`0`"),
+            ("-i 0ms", "`0ms`"),
+            ("-i -1ms", "`-1ms`"),
+            ("-i 5", "`5`"),
+            ("-i 2h", "`2h`"),
+            ("-s 23", "`23`"),
+            ("-s 70000", "`70000`"),
+            ("-s 70_000", "`70_000`"),
+            ("-s -1", "`-1`"),
+            ("-s 64,,128", "``"),
+            ("--timeout 0s", "`0s`"),
+            ("--timeout 2m", "`2m`"),
+            ("-i 1ms --max-backlog 0s", "`0s`"),
+            ("-i 1ms --poisson --seed x", "`x`"),
+            ("--cpu 5000", "`5000`"),
+            ("--cpu -1", "`-1`"),
+            ("--peer-cpu zero", "`zero`"),
+            ("127.0.0.1 --peer-cpu 1", "`127.0.0.1:9862`"),
+            ("--fifo 0", "`0`"),
+            ("--fifo 100", "`100`"),
+            ("--dscp 64", "`64`"),
+            ("--source-port 0", "`0`"),
+            ("127.0.0.1:0", "`127.0.0.1:0`"),
+            ("192.0.2.9", "`192.0.2.9:9862`"),
+            ("ssh:pi3", "`ssh:pi3`"),
+            ("--transport xdp", "`--transport xdp`"),
+            ("--protocol echo", "`local`"),
+            ("--quantiles 0.5,1.5", "`1.5`"),
+            ("--window 0s", "`0s`"),
+            ("--deadline 5", "`5`"),
+            ("--warmup -1", "`-1`"),
+            ("--tag build", "`build`"),
+        ] {
+            let error = settle(line).expect_err(line);
+            assert!(error.to_string().contains(value), "{line}: {error}");
+            assert!(error.cause().is_some() && error.hint().is_some(), "{line}: {error:?}");
+        }
+    }
+}

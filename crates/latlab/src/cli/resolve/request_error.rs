@@ -1,0 +1,98 @@
+use thiserror::Error;
+
+use crate::units::human::ParseError;
+
+/// A request that contradicts itself, a limit or the language of the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// The value is no duration, count or size.
+    #[error("{source} for `{option}`")]
+    Unreadable {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with it.
+        source: ParseError,
+    },
+    /// The value is readable and cannot be used.
+    #[error("`{option}` cannot be `{value}`")]
+    Unusable {
+        /// The option, or `TARGET`.
+        option: &'static str,
+        /// As typed.
+        value: String,
+        /// Why not.
+        cause: String,
+        /// What could be.
+        hint: String,
+    },
+    /// The contract knows it and this version does not.
+    #[error("`{what}` is not in this version")]
+    Later {
+        /// As typed.
+        what: String,
+        /// What this version has instead.
+        instead: &'static str,
+    },
+    /// A reflector that is not on loopback answers nobody without a key.
+    #[error("`{target}` needs a key")]
+    KeyNeeded {
+        /// Target or address as typed.
+        target: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// An option makes no sense for the target or beside another option.
+    #[error("`{option}` cannot go with `{with}`")]
+    OutOfPlace {
+        /// The option.
+        option: &'static str,
+        /// The target or the other option.
+        with: String,
+        /// Why not.
+        cause: &'static str,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// Sizes × source ports are too many.
+    #[error("{runs} runs are too many for one command")]
+    TooManyRuns {
+        /// How many would result.
+        runs: usize,
+        /// How many may.
+        limit: usize,
+    },
+}
+
+impl RequestError {
+    /// Why, where the message does not say it all.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            RequestError::Unreadable { source, .. } => source.cause(),
+            RequestError::Unusable { cause, .. } => Some(cause.clone()),
+            RequestError::Later { .. } => {
+                Some(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
+            }
+            RequestError::KeyNeeded { .. } => Some("without a key only loopback is measured and served".into()),
+            RequestError::OutOfPlace { cause, .. } => Some((*cause).into()),
+            RequestError::TooManyRuns { limit, .. } => {
+                Some(format!("every size makes a run with every source port, and {limit} is the limit"))
+            }
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            RequestError::Unreadable { source, .. } => return source.hint(),
+            RequestError::Unusable { hint, .. } => hint.clone(),
+            RequestError::Later { instead, .. } => (*instead).into(),
+            RequestError::KeyNeeded { hint, .. } | RequestError::OutOfPlace { hint, .. } => (*hint).into(),
+            RequestError::TooManyRuns { .. } => "give fewer sizes, or one source port at a time".into(),
+        })
+    }
+
+    /// The request is wrong.
+    pub const fn exit_code(&self) -> u8 {
+        2
+    }
+}

@@ -1,0 +1,109 @@
+use super::{RequestError, Surroundings, value};
+use crate::cli::args::{ScheduleArgs, StopArgs};
+use crate::plan::{StopWhen, Warmup, defaults};
+use crate::schedule::Schedule;
+use crate::units::{Nanos, human};
+
+/// When a run ends: a count alone lifts the default duration.
+pub(super) fn stop(typed: &StopArgs) -> Result<StopWhen, RequestError> {
+    let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=u64::MAX)).transpose()?;
+    let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
+    let default = count.is_none().then_some(defaults::DURATION);
+    Ok(StopWhen { count, duration_ns: duration.transpose()?.or(default) })
+}
+
+/// How long before that: a count, a time or, as default, the shorter of both. 0 is none at all.
+pub(super) fn warmup(typed: &StopArgs) -> Result<Warmup, RequestError> {
+    let Some(typed) = typed.warmup.as_deref() else {
+        return Ok(Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) });
+    };
+    if let Ok(count) = human::parse_count(typed) {
+        return Ok(Warmup { count: Some(count).filter(|count| *count > 0), duration_ns: None });
+    }
+    match human::parse_duration(typed) {
+        Ok(Nanos::ZERO) => Ok(Warmup { count: None, duration_ns: None }),
+        _ => Ok(Warmup { count: None, duration_ns: Some(value::span("--warmup", typed, defaults::DURATION_MAX)?) }),
+    }
+}
+
+/// What decides when the next probe leaves.
+pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Surroundings) -> Result<Schedule, RequestError> {
+    let Some(interval) = typed.interval.as_deref() else {
+        return Ok(Schedule::Closed);
+    };
+    let interval_ns = value::span("--interval", interval, defaults::INTERVAL_MAX)?;
+    let seed = typed.seed.as_deref().map(|seed| value::whole("--seed", seed, 0..=u64::MAX)).transpose()?;
+    Ok(match typed.poisson {
+        true => Schedule::Poisson { mean_ns: interval_ns, seed: seed.unwrap_or(surroundings.seed) },
+        false => Schedule::Periodic { interval_ns },
+    })
+}
+
+/// How long to wait for an answer.
+pub(super) fn timeout(typed: &ScheduleArgs) -> Result<Nanos, RequestError> {
+    let timeout = typed.timeout.as_deref().map(|span| value::span("--timeout", span, defaults::TIMEOUT_MAX));
+    Ok(timeout.transpose()?.unwrap_or(defaults::TIMEOUT))
+}
+
+/// How far behind its schedule a sender may fall.
+pub(super) fn max_backlog(typed: &ScheduleArgs) -> Result<Nanos, RequestError> {
+    let backlog = typed.max_backlog.as_deref().map(|span| value::span("--max-backlog", span, defaults::DURATION_MAX));
+    Ok(backlog.transpose()?.unwrap_or(defaults::MAX_BACKLOG))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stopping(count: Option<&str>, duration: Option<&str>) -> StopWhen {
+        let typed = StopArgs { count: count.map(Into::into), duration: duration.map(Into::into), warmup: None };
+        stop(&typed).expect("well typed")
+    }
+
+    #[test]
+    fn one_limit_lifts_the_other() {
+        let ten = Some(Nanos::from_secs(10));
+        assert_eq!(stopping(None, None), StopWhen { count: None, duration_ns: ten });
+        assert_eq!(stopping(Some("5k"), None), StopWhen { count: Some(5_000), duration_ns: None });
+        assert_eq!(stopping(Some("5"), Some("10s")), StopWhen { count: Some(5), duration_ns: ten });
+    }
+
+    #[test]
+    fn warmup_is_a_count_or_a_time() {
+        let read = |typed: &str| warmup(&StopArgs { warmup: Some(typed.into()), ..StopArgs::default() });
+        let none = Warmup { count: None, duration_ns: None };
+        for (typed, expected) in [
+            ("500", Warmup { count: Some(500), ..none }),
+            ("1M", Warmup { count: Some(1_000_000), ..none }),
+            ("1m", Warmup { duration_ns: Some(Nanos::from_secs(60)), ..none }),
+            ("250ms", Warmup { duration_ns: Some(Nanos::from_millis(250)), ..none }),
+            ("0", none),
+            ("0s", none),
+        ] {
+            assert_eq!(read(typed), Ok(expected), "{typed}");
+        }
+        for typed in ["-1", "-1s", "soon", "25h", ""] {
+            assert!(read(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn chance_comes_from_the_surroundings_unless_typed() {
+        let surroundings = Surroundings { seed: 99, ..Surroundings::default() };
+        let typed = |poisson, seed: Option<&str>| ScheduleArgs {
+            interval: Some("1ms".into()),
+            poisson,
+            seed: seed.map(Into::into),
+            ..ScheduleArgs::default()
+        };
+        let mean_ns = Nanos::from_millis(1);
+        for (poisson, seed, expected) in [
+            (false, None, Schedule::Periodic { interval_ns: mean_ns }),
+            (true, None, Schedule::Poisson { mean_ns, seed: 99 }),
+            (true, Some("7"), Schedule::Poisson { mean_ns, seed: 7 }),
+        ] {
+            assert_eq!(schedule(&typed(poisson, seed), &surroundings), Ok(expected));
+        }
+        assert_eq!(schedule(&ScheduleArgs::default(), &surroundings), Ok(Schedule::Closed));
+    }
+}

@@ -1,0 +1,162 @@
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::{KeySource, RequestError, ends, path, talk, value};
+use crate::cli::args::{CapArgs, ServeArgs};
+use crate::console::Talk;
+use crate::plan::{EndSpec, defaults};
+use crate::units::Nanos;
+
+/// `latlab serve`, settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServeSpec {
+    /// Where to listen, each once.
+    pub listen: Vec<SocketAddr>,
+    /// Whether `listen` was typed: then each must succeed. Otherwise one family may be missing here.
+    pub chosen: bool,
+    /// Where the key comes from.
+    pub key: KeySource,
+    /// How the process runs.
+    pub end: EndSpec,
+    /// What it allows.
+    pub caps: ServeCaps,
+    /// How much to say on stderr.
+    pub talk: Talk,
+}
+
+/// What a reflector allows; each within what is compiled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServeCaps {
+    /// Sessions at a time.
+    pub sessions: u32,
+    /// Sessions at a time from one /24 or /64.
+    pub sessions_per_prefix: u32,
+    /// New sessions a second.
+    pub new_sessions_per_second: u32,
+    /// The longest session.
+    pub duration: Nanos,
+    /// A session without a probe for so long is forgotten.
+    pub idle: Nanos,
+    /// The largest probe.
+    pub size_bytes: u32,
+}
+
+/// Settles `typed`.
+pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
+    let key = key(typed)?;
+    Ok(ServeSpec {
+        listen: listen(&typed.key.bind, &key)?,
+        chosen: !typed.key.bind.is_empty(),
+        key,
+        end: ends::here(&typed.end)?,
+        caps: caps(&typed.caps)?,
+        talk: talk(&typed.talk),
+    })
+}
+
+fn key(typed: &ServeArgs) -> Result<KeySource, RequestError> {
+    Ok(match (&typed.key.file.psk_file, typed.key.psk_fd.as_deref()) {
+        (Some(file), _) => KeySource::File(file.clone()),
+        // 0 to 2 are the streams; the kernel's own limit is told when the descriptor is read.
+        (_, Some(number)) => KeySource::Descriptor(value::whole("--psk-fd", number, 0..=i32::MAX as u64)? as i32),
+        _ => KeySource::None,
+    })
+}
+
+/// Every address of both families, or loopback only where there is no key.
+fn listen(typed: &[String], key: &KeySource) -> Result<Vec<SocketAddr>, RequestError> {
+    let keyless = *key == KeySource::None;
+    let mut listen: Vec<SocketAddr> = match (typed, keyless) {
+        ([], true) => vec![(Ipv4Addr::LOCALHOST, defaults::PORT).into(), (Ipv6Addr::LOCALHOST, defaults::PORT).into()],
+        ([], false) => {
+            vec![(Ipv4Addr::UNSPECIFIED, defaults::PORT).into(), (Ipv6Addr::UNSPECIFIED, defaults::PORT).into()]
+        }
+        (typed, _) => typed.iter().map(|one| path::listening(one)).collect::<Result<_, _>>()?,
+    };
+    if let Some(open) = listen.iter().find(|address| keyless && !address.ip().to_canonical().is_loopback()) {
+        let hint = "`latlab keygen lab.key`, then `latlab serve --psk-file lab.key`";
+        return Err(RequestError::KeyNeeded { target: open.to_string(), hint });
+    }
+    listen.sort_unstable();
+    listen.dedup();
+    Ok(listen)
+}
+
+fn caps(typed: &CapArgs) -> Result<ServeCaps, RequestError> {
+    let whole = |option, typed: &Option<String>, most: u32, default: u32| match typed {
+        Some(typed) => value::whole(option, typed, 1..=u64::from(most)).map(|number| number as u32),
+        None => Ok(default),
+    };
+    let span = |option, typed: &Option<String>, longest, default| match typed {
+        Some(typed) => value::span(option, typed, longest),
+        None => Ok(default),
+    };
+    use defaults::*;
+    let per_prefix = (&typed.max_sessions_per_prefix, SERVE_SESSIONS_MAX, SERVE_SESSIONS_PER_PREFIX);
+    Ok(ServeCaps {
+        sessions: whole("--max-sessions", &typed.max_sessions, SERVE_SESSIONS_MAX, SERVE_SESSIONS)?,
+        sessions_per_prefix: whole("--max-sessions-per-prefix", per_prefix.0, per_prefix.1, per_prefix.2)?,
+        new_sessions_per_second: whole(
+            "--max-new-sessions",
+            &typed.max_new_sessions,
+            SERVE_NEW_SESSIONS_MAX,
+            SERVE_NEW_SESSIONS,
+        )?,
+        duration: span("--max-duration", &typed.max_duration, DURATION_MAX, SERVE_DURATION)?,
+        idle: span("--idle-timeout", &typed.idle_timeout, SERVE_IDLE_MAX, SERVE_IDLE)?,
+        size_bytes: match &typed.max_size {
+            Some(size) => value::size("--max-size", size)?,
+            None => SIZE_MAX_BYTES,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+
+    fn settle(line: &str) -> Result<ServeSpec, RequestError> {
+        let typed = ["latlab", "serve"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Serve(args) => serve(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_listens_where_the_key_allows() {
+        for (line, listen) in [
+            ("", &["127.0.0.1:9862", "[::1]:9862"][..]),
+            ("--psk-file k", &["0.0.0.0:9862", "[::]:9862"]),
+            ("--psk-fd 3", &["0.0.0.0:9862", "[::]:9862"]),
+            ("--bind 127.0.0.2:7000", &["127.0.0.2:7000"]),
+            ("--bind ::1 --bind [::1]:9862 --bind 127.0.0.1", &["127.0.0.1:9862", "[::1]:9862"]),
+            ("--psk-file k --bind 192.0.2.1:7", &["192.0.2.1:7"]),
+        ] {
+            let spec = settle(line).expect(line);
+            assert_eq!(spec.listen.iter().map(ToString::to_string).collect::<Vec<_>>(), listen, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_it_cannot_do_is_refused_with_the_value() {
+        for (line, value) in [
+            ("--bind 0.0.0.0", "`0.0.0.0:9862`"),
+            ("--bind [::]:7000", "`[::]:7000`"),
+            ("--bind 127.0.0.1:0", "`127.0.0.1:0`"),
+            ("--bind localhost", "`localhost`"),
+            ("--max-sessions 0", "`0`"),
+            ("--max-sessions 1025", "`1025`"),
+            ("--max-new-sessions 1001", "`1001`"),
+            ("--max-duration 25h", "`25h`"),
+            ("--idle-timeout -1s", "`-1s`"),
+            ("--max-size 23", "`23`"),
+            ("--psk-fd -1", "`-1`"),
+            ("--cpu 4096", "`4096`"),
+        ] {
+            let error = settle(line).expect_err(line);
+            assert!(error.to_string().contains(value), "{line}: {error}");
+            assert!(error.cause().is_some() && error.hint().is_some(), "{line}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use std::net::Ipv6Addr;
+
+use super::{RequestError, value};
+use crate::plan::{Protocol, Target, defaults};
+
+const OPTION: &str = "TARGET";
+const FORMS: &str = "`local`, `lab`, `HOST`, `HOST:PORT` or `[V6]:PORT`";
+
+/// Whom to measure against; none is `local`. The default port is the one where `protocol` is spoken.
+pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, RequestError> {
+    let typed = match typed {
+        None | Some("local") => return Ok(Target::Local),
+        Some("lab") => return Ok(Target::Lab),
+        Some(typed) => typed,
+    };
+    if typed.starts_with("ssh:") || typed.starts_with("cmd:") {
+        let instead = "start `latlab serve --psk-file FILE` there and name its HOST[:PORT]";
+        return Err(RequestError::Later { what: typed.into(), instead });
+    }
+    let (host, port) = host_and_port(OPTION, typed)?;
+    let port = port.unwrap_or(match protocol {
+        Protocol::Native => defaults::PORT,
+        Protocol::Echo => defaults::ECHO_PORT,
+    });
+    Ok(Target::Host { host: host.to_owned(), port })
+}
+
+/// `HOST`, `HOST:PORT`, `V6`, `[V6]` or `[V6]:PORT`, taken apart; brackets are gone.
+pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<(&'a str, Option<u16>), RequestError> {
+    let refuse = |cause: &str| value::unusable(option, typed, cause, FORMS);
+    let (host, port) = if let Some(rest) = typed.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']').ok_or_else(|| refuse("the bracket is never closed"))?;
+        if !is_v6(host) {
+            return Err(refuse("what stands in brackets is no IPv6 address"));
+        }
+        let port = match rest {
+            "" => None,
+            rest => Some(rest.strip_prefix(':').ok_or_else(|| refuse("only `:PORT` can follow the bracket"))?),
+        };
+        (host, port)
+    } else if is_v6(typed) {
+        (typed, None)
+    } else {
+        let (host, port) = typed.split_once(':').map_or((typed, None), |(host, port)| (host, Some(port)));
+        check_name(host).map_err(refuse)?;
+        (host, port)
+    };
+    let port = port.map(|port| read_port(option, typed, port)).transpose()?;
+    Ok((host, port))
+}
+
+fn read_port(option: &'static str, typed: &str, port: &str) -> Result<u16, RequestError> {
+    let cause = match port.parse::<u32>() {
+        Ok(0) => "port 0 is no port that a packet can be sent to".to_owned(),
+        Ok(number) if number <= u32::from(u16::MAX) => return Ok(number as u16),
+        _ => format!("`{port}` is no port"),
+    };
+    Err(value::unusable(option, typed, cause, "ports go from 1 to 65535; IPv6 with a port is written `[V6]:PORT`"))
+}
+
+/// An IPv6 address, with or without its zone (`fe80::1%eth0`).
+pub(super) fn is_v6(host: &str) -> bool {
+    let (address, zone) = host.split_once('%').map_or((host, None), |(address, zone)| (address, Some(zone)));
+    address.parse::<Ipv6Addr>().is_ok() && zone != Some("")
+}
+
+/// Letters that a host name can have; whether it exists is for the name server to say.
+fn check_name(host: &str) -> Result<(), &'static str> {
+    let known = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if host.is_empty() {
+        Err("it names no host")
+    } else if host.len() > 253 {
+        Err("no host name has more than 253 letters")
+    } else if host.starts_with('-') || !host.chars().all(known) {
+        Err("it has a sign that no host name has")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, port: u16) -> Target {
+        Target::Host { host: name.into(), port }
+    }
+
+    #[test]
+    fn every_form_is_understood() {
+        for (typed, expected) in [
+            ("local", Target::Local),
+            ("lab", Target::Lab),
+            ("pi3", host("pi3", 9862)),
+            ("pi3.example.org:7000", host("pi3.example.org", 7000)),
+            ("10.0.0.7", host("10.0.0.7", 9862)),
+            ("10.0.0.7:1", host("10.0.0.7", 1)),
+            ("::1", host("::1", 9862)),
+            ("[::1]", host("::1", 9862)),
+            ("[2001:db8::7]:65535", host("2001:db8::7", 65535)),
+            ("fe80::1%eth0", host("fe80::1%eth0", 9862)),
+            ("münchen.example", host("münchen.example", 9862)),
+        ] {
+            assert_eq!(target(Some(typed), Protocol::Native), Ok(expected), "{typed}");
+        }
+        assert_eq!(target(None, Protocol::Native), Ok(Target::Local));
+        assert_eq!(target(Some("pi3"), Protocol::Echo), Ok(host("pi3", 7)));
+    }
+
+    #[test]
+    fn what_no_host_can_be_is_refused_with_the_value() {
+        for (typed, cause) in [
+            ("", "names no host"),
+            (":9862", "names no host"),
+            ("pi3:0", "port 0"),
+            ("[::1]:0", "port 0"),
+            ("pi3:65536", "`65536` is no port"),
+            ("pi3:", "`` is no port"),
+            ("pi3:http", "`http` is no port"),
+            ("pi3:-1", "`-1` is no port"),
+            ("[::1", "never closed"),
+            ("[pi3]:9862", "no IPv6 address"),
+            ("[::1]9862", "only `:PORT`"),
+            ("udp://pi3", "`//pi3` is no port"),
+            ("a b", "no host name has"),
+            ("user@pi3", "no host name has"),
+            ("fe80::1%", "no port"),
+        ] {
+            let error = target(Some(typed), Protocol::Native).expect_err(typed);
+            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
+            assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
+            assert!(error.hint().is_some());
+        }
+        for typed in ["ssh:pi@pi3", "cmd:ip netns exec b latlab agent --stdio"] {
+            let error = target(Some(typed), Protocol::Native).expect_err(typed);
+            assert!(error.to_string().contains("not in this version"), "{error}");
+        }
+    }
+}
