@@ -62,7 +62,7 @@ fn unknown_argument(context: Context) -> Failure {
     };
     match context.one(ContextKind::SuggestedArg) {
         "" => failure.hint(context.see_help()),
-        meant => failure.hint(format!("did you mean `{meant}`?")),
+        meant => failure.hint(format!("did you mean `{meant}`? {}", context.see_help())),
     }
 }
 

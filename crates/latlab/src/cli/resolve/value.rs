@@ -12,11 +12,16 @@ use crate::units::human::{self, ParseError};
 pub(super) fn span(option: &'static str, typed: &str, longest: Nanos) -> Result<Nanos, RequestError> {
     let read = human::parse_duration(typed).map_err(|source| unreadable(option, source))?;
     if read <= Nanos::ZERO {
-        return Err(unusable(option, typed, "nothing happens in no time", format!("up to {}", human::span(longest))));
+        return Err(unusable(
+            option,
+            typed,
+            "nothing happens in no time",
+            format!("up to {}", human::typed_span(longest)),
+        ));
     }
     if read > longest {
-        let cause = format!("it is longer than {}", human::span(longest));
-        return Err(unusable(option, typed, cause, format!("up to {}; see the unit", human::span(longest))));
+        let cause = format!("it is longer than {}", human::typed_span(longest));
+        return Err(unusable(option, typed, cause, format!("up to {}; see the unit", human::typed_span(longest))));
     }
     Ok(read)
 }
@@ -103,8 +108,8 @@ mod tests {
             (port("--source-port", "65536").map(u32::from).err(), "65536", "65535"),
             (cpu("--cpu", "1024").map(u32::from).err(), "1024", "1023"),
             (whole("--count", "0", 1..=u64::MAX).map(|_| 0).err(), "0", "1 or more"),
-            (span("--timeout", "61s", defaults::TIMEOUT_MAX).map(|_| 0).err(), "61s", "60 s"),
-            (span("--timeout", "0", defaults::TIMEOUT_MAX).map(|_| 0).err(), "0", "60 s"),
+            (span("--timeout", "61s", defaults::TIMEOUT_MAX).map(|_| 0).err(), "61s", "up to 1m"),
+            (span("--timeout", "0", defaults::TIMEOUT_MAX).map(|_| 0).err(), "0", "up to 1m"),
         ];
         for (error, typed, bound) in refused {
             let error = error.expect(typed);
