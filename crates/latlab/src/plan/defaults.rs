@@ -66,19 +66,21 @@ pub const RUNS_MAX: usize = 64;
 pub const QUANTILES_MAX: usize = 32;
 /// Round trips of one bare loop: 500 lie beyond its p99, and it takes seconds at most.
 pub const BARE_COUNT: u64 = 50_000;
-/// Sessions a reflector holds at a time …
-pub const SERVE_SESSIONS: u32 = 64;
+/// Sessions a reflector holds at a time: eight senders with 16 source ports and two sizes each …
+pub const SERVE_SESSIONS: u16 = 256;
 /// … and can hold at most: their replay windows are allocated before the first packet.
-pub const SERVE_SESSIONS_MAX: u32 = 1_024;
+pub const SERVE_SESSIONS_MAX: u16 = 1_024;
 /// Sessions from one prefix (/24 or /64): half, so that one network cannot keep all others out.
-pub const SERVE_SESSIONS_PER_PREFIX: u32 = 32;
+pub const SERVE_SESSIONS_PER_PREFIX: u16 = 128;
 /// New sessions a second: each costs a keyed hash …
-pub const SERVE_NEW_SESSIONS: u32 = 50;
+pub const SERVE_NEW_SESSIONS: u32 = 100;
 /// … and at this rate still less than 1 % of a small core.
 pub const SERVE_NEW_SESSIONS_MAX: u32 = 1_000;
-/// The longest session unless told otherwise.
-pub const SERVE_DURATION: Nanos = Nanos::from_secs(3600);
-/// A session without a probe for so long is forgotten …
-pub const SERVE_IDLE: Nanos = Nanos::from_secs(60);
-/// … or after so long at most: addresses are reassigned.
-pub const SERVE_IDLE_MAX: Nanos = Nanos::from_secs(600);
+/// The longest session unless told otherwise: a run's longest.
+pub const SERVE_DURATION: Nanos = DURATION_MAX;
+/// The longest session that can be allowed: a longer one is a forgotten one.
+pub const SERVE_DURATION_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
+/// A session without a probe for so long is forgotten: several sizes take turns, and each waits for the others …
+pub const SERVE_IDLE: Nanos = Nanos::from_secs(600);
+/// … or after so long at most.
+pub const SERVE_IDLE_MAX: Nanos = Nanos::from_secs(3600);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What a stream must look like.
-pub enum Expectation {
+pub(crate) enum Expectation {
     /// It has this text somewhere.
     Contains(String),
     /// It does not have this text.
@@ -23,17 +23,17 @@ pub enum Expectation {
 }
 
 /// The text stands somewhere on the stream.
-pub fn contains(text: impl Into<String>) -> Expectation {
+pub(crate) fn contains(text: impl Into<String>) -> Expectation {
     Expectation::Contains(text.into())
 }
 
 /// The text stands nowhere on the stream.
-pub fn lacks(text: impl Into<String>) -> Expectation {
+pub(crate) fn lacks(text: impl Into<String>) -> Expectation {
     Expectation::Lacks(text.into())
 }
 
 /// Nothing stands on the stream.
-pub fn empty() -> Expectation {
+pub(crate) fn empty() -> Expectation {
     Expectation::Empty
 }
 
@@ -56,7 +56,7 @@ impl Expectation {
 }
 
 /// A latlab to be run in a fresh directory, with what is expected of it.
-pub struct Lab {
+pub(crate) struct Lab {
     directory: TempDir,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -67,7 +67,7 @@ pub struct Lab {
 
 impl Lab {
     /// In a fresh directory, with no arguments yet.
-    pub fn new() -> Lab {
+    pub(crate) fn new() -> Lab {
         Lab {
             directory: tempfile::tempdir().expect("a temporary directory"),
             args: Vec::new(),
@@ -79,61 +79,61 @@ impl Lab {
     }
 
     /// Types `args` after those typed before.
-    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Lab {
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Lab {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Types a line, split at white space.
-    pub fn line(self, line: &str) -> Lab {
+    pub(crate) fn line(self, line: &str) -> Lab {
         self.args(line.split_whitespace())
     }
 
     /// Sets a variable of the environment.
-    pub fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Lab {
+    pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Lab {
         self.environment.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
     /// Gives `text` on stdin.
     #[allow(dead_code, reason = "for the commands that read stdin")]
-    pub fn input(mut self, text: &str) -> Lab {
+    pub(crate) fn input(mut self, text: &str) -> Lab {
         self.input.extend(text.bytes());
         self
     }
 
     /// Puts a file into the directory.
-    pub fn file(self, name: &str, text: impl AsRef<[u8]>) -> Lab {
+    pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Lab {
         std::fs::write(self.path(name), text).expect("the directory takes a file");
         self
     }
 
     /// Where `name` is, or would be, in the directory.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// Expects `expectation` of stdout.
-    pub fn stdout(mut self, expectation: Expectation) -> Lab {
+    pub(crate) fn stdout(mut self, expectation: Expectation) -> Lab {
         self.stdout.push(expectation);
         self
     }
 
     /// Expects `expectation` of stderr.
-    pub fn stderr(mut self, expectation: Expectation) -> Lab {
+    pub(crate) fn stderr(mut self, expectation: Expectation) -> Lab {
         self.stderr.push(expectation);
         self
     }
 
     /// Runs it and expects exit code 0.
     #[track_caller]
-    pub fn success(self) -> Ran {
+    pub(crate) fn success(self) -> Ran {
         self.failure(0)
     }
 
     /// Runs it and expects exit code `code`.
     #[track_caller]
-    pub fn failure(self, code: i32) -> Ran {
+    pub(crate) fn failure(self, code: i32) -> Ran {
         let mut child = self.start();
         let ran = Ran::gather(&mut child, self.input, self.directory);
         let typed: Vec<_> = self.args.iter().map(|arg| arg.to_string_lossy()).collect();
@@ -172,19 +172,19 @@ impl Lab {
 }
 
 /// A latlab that has ended; its directory lives as long as this value.
-pub struct Ran {
+pub(crate) struct Ran {
     /// How it ended.
-    pub status: ExitStatus,
+    pub(crate) status: ExitStatus,
     /// All of stdout.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// All of stderr.
-    pub stderr: String,
+    pub(crate) stderr: String,
     directory: TempDir,
 }
 
 impl Ran {
     /// The directory in which it ran.
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
 

@@ -40,19 +40,19 @@ pub struct ServeKeyArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What it allows")]
 pub struct CapArgs {
-    /// Sessions at a time, 1 to 1024 [default: 64]
+    /// Sessions at a time, 1 to 1024 [default: 256]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_sessions: Option<String>,
-    /// Sessions at a time from one /24 or /64, 1 to 1024 [default: 32]
+    /// Sessions at a time from one /24 or /64, 1 to 1024 [default: 128]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_sessions_per_prefix: Option<String>,
-    /// New sessions a second, 1 to 1000 [default: 50]
+    /// New sessions a second, 1 to 1000 [default: 100]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_new_sessions: Option<String>,
-    /// Longest session, up to 24h [default: 1h]
+    /// Longest session, up to 168h [default: 24h]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub max_duration: Option<String>,
-    /// Forget a session after T without a probe, up to 10m [default: 1m]
+    /// Forget a session after T without a probe, up to 1h [default: 10m]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub idle_timeout: Option<String>,
     /// Largest probe in bytes, 24 to 65507 [default: 65507]

@@ -27,9 +27,9 @@ pub struct ServeSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServeCaps {
     /// Sessions at a time.
-    pub sessions: u32,
+    pub sessions: u16,
     /// Sessions at a time from one /24 or /64.
-    pub sessions_per_prefix: u32,
+    pub sessions_per_prefix: u16,
     /// New sessions a second.
     pub new_sessions_per_second: u32,
     /// The longest session.
@@ -82,32 +82,36 @@ fn listen(typed: &[String], key: &KeySource) -> Result<Vec<SocketAddr>, RequestE
 }
 
 fn caps(typed: &CapArgs) -> Result<ServeCaps, RequestError> {
-    let whole = |option, typed: &Option<String>, most: u32, default: u32| match typed {
-        Some(typed) => value::whole(option, typed, 1..=u64::from(most)).map(|number| number as u32),
-        None => Ok(default),
-    };
-    let span = |option, typed: &Option<String>, longest, default| match typed {
-        Some(typed) => value::span(option, typed, longest),
-        None => Ok(default),
-    };
     use defaults::*;
-    let per_prefix = (&typed.max_sessions_per_prefix, SERVE_SESSIONS_MAX, SERVE_SESSIONS_PER_PREFIX);
+    let per_prefix = &typed.max_sessions_per_prefix;
+    let new = &typed.max_new_sessions;
+    let size = typed.max_size.as_deref().map(|size| value::size("--max-size", size)).transpose()?;
     Ok(ServeCaps {
-        sessions: whole("--max-sessions", &typed.max_sessions, SERVE_SESSIONS_MAX, SERVE_SESSIONS)?,
-        sessions_per_prefix: whole("--max-sessions-per-prefix", per_prefix.0, per_prefix.1, per_prefix.2)?,
-        new_sessions_per_second: whole(
-            "--max-new-sessions",
-            &typed.max_new_sessions,
-            SERVE_NEW_SESSIONS_MAX,
-            SERVE_NEW_SESSIONS,
+        sessions: number("--max-sessions", &typed.max_sessions, SERVE_SESSIONS_MAX, SERVE_SESSIONS)?,
+        sessions_per_prefix: number(
+            "--max-sessions-per-prefix",
+            per_prefix,
+            SERVE_SESSIONS_MAX,
+            SERVE_SESSIONS_PER_PREFIX,
         )?,
-        duration: span("--max-duration", &typed.max_duration, DURATION_MAX, SERVE_DURATION)?,
+        new_sessions_per_second: number("--max-new-sessions", new, SERVE_NEW_SESSIONS_MAX, SERVE_NEW_SESSIONS)?,
+        duration: span("--max-duration", &typed.max_duration, SERVE_DURATION_MAX, SERVE_DURATION)?,
         idle: span("--idle-timeout", &typed.idle_timeout, SERVE_IDLE_MAX, SERVE_IDLE)?,
-        size_bytes: match &typed.max_size {
-            Some(size) => value::size("--max-size", size)?,
-            None => SIZE_MAX_BYTES,
-        },
+        size_bytes: size.unwrap_or(SIZE_MAX_BYTES),
     })
+}
+
+/// From 1 to `most`.
+fn number<N>(option: &'static str, typed: &Option<String>, most: N, default: N) -> Result<N, RequestError>
+where
+    N: Copy + Into<u64> + TryFrom<u64>,
+{
+    let Some(typed) = typed else { return Ok(default) };
+    value::whole(option, typed, 1..=most.into()).map(|number| N::try_from(number).unwrap_or(most))
+}
+
+fn span(option: &'static str, typed: &Option<String>, most: Nanos, default: Nanos) -> Result<Nanos, RequestError> {
+    typed.as_deref().map_or(Ok(default), |typed| value::span(option, typed, most))
 }
 
 #[cfg(test)]
@@ -148,8 +152,9 @@ mod tests {
             ("--max-sessions 0", "`0`"),
             ("--max-sessions 1025", "`1025`"),
             ("--max-new-sessions 1001", "`1001`"),
-            ("--max-duration 25h", "`25h`"),
+            ("--max-duration 169h", "`169h`"),
             ("--idle-timeout -1s", "`-1s`"),
+            ("--idle-timeout 2h", "`2h`"),
             ("--max-size 23", "`23`"),
             ("--psk-fd -1", "`-1`"),
             ("--cpu 4096", "`4096`"),
