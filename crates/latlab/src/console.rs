@@ -1,7 +1,9 @@
 //! The only printing: data on stdout, talk on stderr. Everything reads the same without colour.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -167,14 +169,14 @@ impl Console {
     /// `length` is in steps of the caller's choice; none where the end is not known.
     pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
         let shown = self.talk_screen.terminal && self.talk >= Talk::Usual;
-        let target = if shown { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length, target);
         let template = if length.is_some() { "{prefix}  {bar:20}  {msg}" } else { "{prefix}  {msg}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸ "));
         }
         bar.set_prefix(title.to_owned());
-        Progress { bar }
+        Progress { bar, shown_at: Cell::new(None) }
     }
 
     /// Nobody is left to tell when stderr is gone, so its errors end here.
@@ -186,11 +188,20 @@ impl Console {
 /// A progress line; see [`Console::progress`].
 pub struct Progress {
     bar: ProgressBar,
+    shown_at: Cell<Option<Instant>>,
 }
 
+/// Between two drawings of a progress line. The limit of `indicatif` lets a burst of twenty through first.
+const REDRAW: Duration = Duration::from_millis(250);
+
 impl Progress {
-    /// Shows `done` steps, with `beside` at the end of the line.
+    /// Shows `done` steps, with `beside` at the end of the line; may be called as often as is convenient.
     pub fn show(&self, done: u64, beside: &str) {
+        let now = Instant::now();
+        if self.shown_at.get().is_some_and(|shown_at| now - shown_at < REDRAW) {
+            return;
+        }
+        self.shown_at.set(Some(now));
         self.bar.set_message(beside.to_owned());
         self.bar.set_position(done);
     }

@@ -86,7 +86,11 @@ macro_rules! explains {
     )+};
 }
 
-explains!(crate::units::human::ParseError, crate::cli::resolve::RequestError);
+explains!(
+    crate::cli::resolve::RequestError,
+    crate::transport::refusal::TransportError,
+    crate::units::human::ParseError
+);
 
 /// What the kernel said, in words and by number: never a bare `os error`.
 pub fn in_words(error: &std::io::Error) -> String {

@@ -84,3 +84,49 @@ pub fn text(examples: [Example; 2]) -> String {
     let lines = examples.map(|example| format!("  {}\n      {}\n", example.line, example.tells));
     format!("Examples:\n{}", lines.concat().trim_end())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::cli::{self, resolve};
+
+    /// The words of a line up to its redirection or pipe, as a shell would give them.
+    fn words(line: &str) -> Vec<std::ffi::OsString> {
+        let mut quoted = false;
+        let mut words = vec![String::new()];
+        for sign in line.chars() {
+            match sign {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                '>' | '|' if !quoted => break,
+                sign => words.last_mut().expect("never empty").push(sign),
+            }
+        }
+        words.into_iter().filter(|word| !word.is_empty()).map(Into::into).collect()
+    }
+
+    #[test]
+    fn each_is_a_request_that_can_be_settled() {
+        for example in COMMANDS.iter().flat_map(|(_, examples)| examples).chain(&OVERVIEW) {
+            let typed = cli::parse(words(example.line)).unwrap_or_else(|error| panic!("{}: {error}", example.line));
+            let settled = match typed.command {
+                Command::Ping(args) => resolve::ping(&args, &resolve::Surroundings::default()).map(drop),
+                Command::Serve(args) => resolve::serve(&args).map(drop),
+                Command::Summary(args) => resolve::summary(&args).map(drop),
+                Command::Doctor(args) => resolve::doctor(&args).map(drop),
+                _ => Ok(()),
+            };
+            assert_eq!(settled, Ok(()), "{}", example.line);
+        }
+    }
+
+    #[test]
+    fn each_stands_with_its_own_command() {
+        for (name, examples) in COMMANDS {
+            for example in examples {
+                assert!(example.line.starts_with(&format!("latlab {name}")), "{}", example.line);
+            }
+        }
+    }
+}

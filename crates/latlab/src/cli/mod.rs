@@ -41,6 +41,37 @@ mod tests {
     }
 
     #[test]
+    fn help_states_the_defaults_that_hold() {
+        use crate::plan::defaults;
+        use crate::units::human::typed_span;
+        let quantiles = defaults::QUANTILES.map(|quantile| quantile.to_string()).join(",");
+        for (command, option, default) in [
+            ("ping", "duration", typed_span(defaults::DURATION)),
+            ("ping", "warmup", format!("{}, at most {} probes", typed_span(defaults::WARMUP), defaults::WARMUP_PROBES)),
+            ("ping", "timeout", typed_span(defaults::TIMEOUT)),
+            ("ping", "max_backlog", typed_span(defaults::MAX_BACKLOG)),
+            ("ping", "size", defaults::SIZE_BYTES.to_string()),
+            ("ping", "quantiles", quantiles),
+            ("ping", "store", format!("{}, or $LATLAB_STORE", defaults::STORE)),
+            ("ping", "target", format!("local, port {}", defaults::PORT)),
+            ("serve", "bind", format!("every address, port {}", defaults::PORT)),
+            ("serve", "max_sessions", defaults::SERVE_SESSIONS.to_string()),
+            ("serve", "max_sessions_per_prefix", defaults::SERVE_SESSIONS_PER_PREFIX.to_string()),
+            ("serve", "max_new_sessions", defaults::SERVE_NEW_SESSIONS.to_string()),
+            ("serve", "max_duration", typed_span(defaults::SERVE_DURATION)),
+            ("serve", "idle_timeout", typed_span(defaults::SERVE_IDLE)),
+            ("serve", "max_size", defaults::SIZE_MAX_BYTES.to_string()),
+            ("bare", "count", defaults::BARE_COUNT.to_string()),
+        ] {
+            let definition = definition();
+            let command = definition.find_subcommand(command).expect(command);
+            let argument = command.get_arguments().find(|argument| argument.get_id() == option).expect(option);
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("[default: {default}]")), "{option}: {help} is not {default}");
+        }
+    }
+
+    #[test]
     fn every_option_with_a_value_names_its_default() {
         let mut definition = definition();
         definition.build();

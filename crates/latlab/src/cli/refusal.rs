@@ -184,7 +184,6 @@ mod tests {
             ("latlab ping --json --json", "`--json` was given twice", "once"),
             ("latlab ping -4 -6", "`-4` cannot go with `-6`", "leave one"),
             ("latlab ping --store a --no-record", "`--store` cannot go with `--no-record`", "leave one"),
-            ("latlab ping --poisson", "`--interval` is missing", "latlab ping --help"),
             ("latlab keygen", "`FILE` is missing", "latlab keygen --help"),
             ("latlab completions zhs", "`SHELL` cannot be `zhs`", "zsh"),
         ] {

@@ -9,14 +9,7 @@ pub struct DoctorArgs {
     #[arg(long, help_heading = "What is looked at")]
     pub calibrate: bool,
     /// Payload of the bare loop in bytes, 24 to 65507 [default: 64]
-    #[arg(
-        short,
-        long,
-        value_name = "BYTES",
-        requires = "calibrate",
-        allow_hyphen_values = true,
-        help_heading = "What is looked at"
-    )]
+    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true, help_heading = "What is looked at")]
     pub size: Option<String>,
     /// This end.
     #[command(flatten)]

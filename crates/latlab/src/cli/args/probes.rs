@@ -32,13 +32,13 @@ pub struct ScheduleArgs {
     #[arg(short, long, value_name = "T", allow_hyphen_values = true)]
     pub interval: Option<String>,
     /// Draw exponential gaps whose mean is -i
-    #[arg(long, requires = "interval", hide_short_help = true)]
+    #[arg(long, hide_short_help = true)]
     pub poisson: bool,
     /// Seed of the exponential gaps, to repeat a run [default: a new one, recorded]
-    #[arg(long, value_name = "N", requires = "poisson", allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub seed: Option<String>,
     /// Give up probes overdue by more than T: they become `not_sent` [default: 1s]
-    #[arg(long, value_name = "T", requires = "interval", allow_hyphen_values = true, hide_short_help = true)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
     pub max_backlog: Option<String>,
     /// Count answers that take longer than T as late, up to 60s [default: 1s]
     #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]

@@ -164,6 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn words_mean_what_they_say() {
+        for (word, wait) in [("block", WaitMode::Block), ("spin", WaitMode::Spin), ("busy-poll", WaitMode::BusyPoll)] {
+            assert_eq!(settle(&format!("--wait {word}")).expect(word).plan.runs[0].here.wait, wait);
+        }
+        let echo = settle("pi3 --protocol echo --transport udp").expect("well typed");
+        assert_eq!(echo.plan.runs[0].ping().protocol, Protocol::Echo);
+    }
+
+    #[test]
     fn requests_that_cannot_be_fulfilled_are_refused_with_their_value() {
         for (line, value) in [
             ("-n 0", "`0`"),
@@ -188,6 +197,9 @@ mod tests {
             ("--timeout 2m", "`2m`"),
             ("-i 1ms --max-backlog 0s", "`0s`"),
             ("-i 1ms --poisson --seed x", "`x`"),
+            ("--poisson", "`--poisson`"),
+            ("-i 1ms --seed 7", "`--seed`"),
+            ("--max-backlog 1s", "`--max-backlog`"),
             ("--cpu 5000", "`5000`"),
             ("--cpu -1", "`-1`"),
             ("--peer-cpu zero", "`zero`"),

@@ -53,6 +53,18 @@ pub enum RequestError {
         /// What to do about it.
         hint: &'static str,
     },
+    /// An option says nothing without another.
+    #[error("`{option}` needs `{needed}`")]
+    Alone {
+        /// The option.
+        option: &'static str,
+        /// What it needs beside it.
+        needed: &'static str,
+        /// Why.
+        cause: &'static str,
+        /// What to type.
+        hint: &'static str,
+    },
     /// Sizes × source ports are too many.
     #[error("{runs} runs are too many for one command")]
     TooManyRuns {
@@ -73,7 +85,7 @@ impl RequestError {
                 Some(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
             }
             RequestError::KeyNeeded { .. } => Some("without a key only loopback is measured and served".into()),
-            RequestError::OutOfPlace { cause, .. } => Some((*cause).into()),
+            RequestError::OutOfPlace { cause, .. } | RequestError::Alone { cause, .. } => Some((*cause).into()),
             RequestError::TooManyRuns { limit, .. } => {
                 Some(format!("every size makes a run with every source port, and {limit} is the limit"))
             }
@@ -86,7 +98,9 @@ impl RequestError {
             RequestError::Unreadable { source, .. } => return source.hint(),
             RequestError::Unusable { hint, .. } => hint.clone(),
             RequestError::Later { instead, .. } => (*instead).into(),
-            RequestError::KeyNeeded { hint, .. } | RequestError::OutOfPlace { hint, .. } => (*hint).into(),
+            RequestError::KeyNeeded { hint, .. }
+            | RequestError::OutOfPlace { hint, .. }
+            | RequestError::Alone { hint, .. } => (*hint).into(),
             RequestError::TooManyRuns { .. } => "give fewer sizes, or one source port at a time".into(),
         })
     }

@@ -28,6 +28,7 @@ pub(super) fn warmup(typed: &StopArgs) -> Result<Warmup, RequestError> {
 
 /// What decides when the next probe leaves.
 pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Surroundings) -> Result<Schedule, RequestError> {
+    nothing_stands_alone(typed)?;
     let Some(interval) = typed.interval.as_deref() else {
         return Ok(Schedule::Closed);
     };
@@ -37,6 +38,25 @@ pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Surroundings) -> Res
         true => Schedule::Poisson { mean_ns: interval_ns, seed: seed.unwrap_or(surroundings.seed) },
         false => Schedule::Periodic { interval_ns },
     })
+}
+
+/// A closed loop has no gaps to draw and no schedule to fall behind.
+fn nothing_stands_alone(typed: &ScheduleArgs) -> Result<(), RequestError> {
+    let (needed, cause) = ("--interval", "a closed loop has no schedule");
+    let alone = |option, hint| Err(RequestError::Alone { option, needed, cause, hint });
+    match typed {
+        ScheduleArgs { interval: None, poisson: true, .. } => alone("--poisson", "such as `-i 1ms --poisson`"),
+        ScheduleArgs { interval: None, max_backlog: Some(_), .. } => {
+            alone("--max-backlog", "such as `-i 1ms --max-backlog 100ms`")
+        }
+        ScheduleArgs { poisson: false, seed: Some(_), .. } => Err(RequestError::Alone {
+            option: "--seed",
+            needed: "--poisson",
+            cause: "only exponential gaps are drawn by chance",
+            hint: "such as `-i 1ms --poisson --seed 7`",
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// How long to wait for an answer.
