@@ -1,4 +1,5 @@
 //! What was typed, and nothing of what it means: values are text until [`super::resolve`] reads them.
+#![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
 mod doctor;
 mod ends;
