@@ -25,8 +25,25 @@ impl Sample {
         Sample { metric, singletons, infinite, ordered: true }
     }
 
+    /// A sample of `metric` whose order nobody kept, as in many foreign logs.
+    pub fn unordered(metric: Metric, singletons: Vec<i64>) -> Sample {
+        Sample { ordered: false, ..Sample::new(metric, singletons) }
+    }
+
     /// Every singleton, finite or not.
     pub fn n(&self) -> u64 {
         self.singletons.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinite_singletons_are_counted_and_count() {
+        let sample = Sample::new(Metric::RoundTripDelay, vec![3, INFINITE, -1, INFINITE]);
+        assert_eq!((sample.n(), sample.infinite, sample.ordered), (4, 2, true));
+        assert!(!Sample::unordered(Metric::RoundTripDelay, vec![3]).ordered);
     }
 }

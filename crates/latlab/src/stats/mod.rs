@@ -1,72 +1,24 @@
 //! Statistics of one sample. Pure; the methods and their references stand in docs/statistics.md.
 
-use crate::sample::Sample;
+mod batches;
+mod binomial;
+mod bootstrap;
+mod dependence;
+mod describe;
+mod description;
+mod deviate;
+mod edges;
+mod histogram;
+mod interval;
+mod moments;
+mod order;
+mod quantile;
+mod share;
+mod wishes;
 
-/// What to compute.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wishes {
-    /// Quantiles in (0, 1).
-    pub quantiles: Vec<f64>,
-    /// Confidence of the intervals, such as 0.95.
-    pub confidence: f64,
-    /// Whether to compute intervals at all: they cost more than everything else.
-    pub intervals: bool,
-    /// Seed of the bootstrap, so that the same recording gives the same figures.
-    pub seed: u64,
-}
-
-/// An interval for a parameter; an end is none where the data bound it on no side (an infinite one).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
-    /// Lower end.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// The confidence it really has.
-    pub confidence: f64,
-}
-
-/// One quantile.
-#[derive(Clone, Debug, PartialEq)]
-pub struct QuantileEstimate {
-    /// Which, in (0, 1).
-    pub q: f64,
-    /// Linear interpolation between order statistics (type 7); none where it is infinite.
-    pub value: Option<f64>,
-    /// Whether the value is none because it fell among the lost.
-    pub lost: bool,
-    /// Its interval, where one was asked for and exists.
-    pub interval: Option<Interval>,
-    /// At least 10 effective observations lie beyond it.
-    pub supported: bool,
-    /// One-sided 95 % lower bound, for quantiles that are not supported.
-    pub lower_bound: Option<f64>,
-}
-
-/// A sample, described.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Description {
-    /// Singletons, finite or not.
-    pub n: u64,
-    /// Of them infinite.
-    pub lost: u64,
-    /// Over the finite ones, as are the next three; none where there is none.
-    pub min: Option<i64>,
-    /// Largest finite.
-    pub max: Option<i64>,
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Sample standard deviation (n − 1); none below two.
-    pub stddev: Option<f64>,
-    /// Independent observations that the finite ones are worth for the mean.
-    pub effective_n: Option<f64>,
-    /// Interval of the mean.
-    pub mean_interval: Option<Interval>,
-    /// As wished, in that order.
-    pub quantiles: Vec<QuantileEstimate>,
-}
-
-/// Describes `sample` as wished.
-pub fn describe(_sample: &Sample, _wishes: &Wishes) -> Description {
-    unimplemented!("stats room")
-}
+pub use describe::describe;
+pub use description::{Description, QuantileEstimate};
+pub use histogram::{Bucket, histogram};
+pub use interval::Interval;
+pub use share::{Share, ratio, share};
+pub use wishes::Wishes;

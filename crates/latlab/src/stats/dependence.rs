@@ -1,0 +1,176 @@
+//! How far the singletons of a run depend on each other, and how many independent ones they are worth.
+//!
+//! The autocovariances of a series are summed under the flat-top window of Politis and Romano (1995), its width
+//! chosen by the rule of Politis (2003); the same sums give the block length of the bootstrap (Politis and White
+//! 2004, corrected by Patton, Politis and White 2009).
+
+use super::batches::Batches;
+
+/// A coarser view overrules a finer one only where it finds a variance larger by this many standard errors.
+const OVERRULING_ERRORS: f64 = 3.0;
+/// The coarsest view still has this many batches.
+const BATCHES_MIN: usize = 64;
+/// Below so few values no autocovariance means anything.
+const VALUES_MIN: usize = 10;
+
+/// What dependence leaves of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Dependence {
+    /// Independent observations that have the same variance of their mean; between 1 and n.
+    pub(super) effective_n: f64,
+    /// Degrees of freedom of that variance.
+    pub(super) freedom: f64,
+}
+
+impl Dependence {
+    /// Of a series: independent until a view at some coarseness proves otherwise.
+    pub(super) fn of(batches: &Batches) -> Dependence {
+        let n = batches.n as f64;
+        let (mut variance, mut freedom) = (batches.variance, (n - 1.0).max(1.0));
+        if variance > 0.0 {
+            let (mut sums, mut size) = (batches.sums.clone(), batches.size as f64);
+            while sums.len() >= VALUES_MIN {
+                let view = LongRun::of(&sums);
+                if view.variance / size > variance * (1.0 + OVERRULING_ERRORS * view.error) {
+                    (variance, freedom) = (view.variance / size, view.freedom);
+                }
+                if sums.len() < 2 * BATCHES_MIN {
+                    break;
+                }
+                sums = sums.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect();
+                size *= 2.0;
+            }
+        }
+        let effective_n = if variance > 0.0 { (n * batches.variance / variance).clamp(1.0, n.max(1.0)) } else { n };
+        Dependence { effective_n, freedom }
+    }
+}
+
+/// The variance of a series' mean, times its length.
+struct LongRun {
+    variance: f64,
+    freedom: f64,
+    /// Relative standard error of the variance if the series were independent.
+    error: f64,
+}
+
+impl LongRun {
+    fn of(series: &[f64]) -> LongRun {
+        let covariances = Autocovariances::of(series);
+        let k = series.len() as f64;
+        let width = covariances.window_width();
+        let window: f64 = 1.0 + 2.0 * (1..=width).map(|lag| flat_top(lag, width)).sum::<f64>();
+        // Centring on the series' own mean takes window/k of the variance away.
+        let variance = covariances.windowed_sum(width) / (1.0 - (window / k).min(0.5));
+        let freedom = if width == 0 { k - 1.0 } else { (0.75 * k / width as f64).max(1.0) };
+        let error = ((covariances.kurtosis - 1.0).max(2.0) / k).sqrt();
+        LongRun { variance, freedom, error }
+    }
+}
+
+/// How long the blocks of a stationary bootstrap should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Block {
+    /// Mean length in singletons, at least 1.
+    pub(super) length: f64,
+    /// The share of the variance that blocks of this length lose, because dependence is cut at their ends.
+    pub(super) lost_variance: f64,
+}
+
+impl Block {
+    /// Every singleton on its own.
+    const SINGLE: Block = Block { length: 1.0, lost_variance: 0.0 };
+
+    /// For `series`, one value per singleton.
+    pub(super) fn of(series: &[f64]) -> Block {
+        if series.len() < VALUES_MIN {
+            return Block::SINGLE;
+        }
+        let covariances = Autocovariances::of(series);
+        if covariances.at[0] <= 0.0 {
+            return Block::SINGLE;
+        }
+        // Where no lag stands out the window still looks at the first two, as the authors' own code does.
+        let width = covariances.window_width().max(2).min(covariances.at.len() - 1);
+        let weighted = |lag: usize| flat_top(lag, width) * lag as f64 * covariances.at[lag];
+        let slope = 2.0 * (1..=width).map(weighted).sum::<f64>();
+        let long_run = covariances.windowed_sum(width);
+        let n = series.len() as f64;
+        let longest = (3.0 * n.sqrt()).ceil().min(n / 3.0);
+        if long_run <= 0.0 {
+            return Block { length: longest, lost_variance: 0.0 };
+        }
+        let ratio = slope / long_run;
+        let length = (ratio * ratio * n).cbrt().clamp(1.0, longest);
+        Block { length, lost_variance: (ratio / length).clamp(0.0, 0.5) }
+    }
+
+    /// The longer of two.
+    pub(super) fn longer(self, other: Block) -> Block {
+        if other.length > self.length { other } else { self }
+    }
+}
+
+/// Autocovariances of a series from lag 0 up to the longest that the rule for the window may look at.
+struct Autocovariances {
+    at: Vec<f64>,
+    length: f64,
+    patience: usize,
+    kurtosis: f64,
+}
+
+impl Autocovariances {
+    fn of(series: &[f64]) -> Autocovariances {
+        let length = series.len() as f64;
+        let mean = series.iter().sum::<f64>() / length;
+        let centred: Vec<f64> = series.iter().map(|value| value - mean).collect();
+        let patience = length.log10().sqrt().ceil().max(5.0) as usize;
+        let longest = (length.sqrt().ceil() as usize + patience).min(series.len() - 1);
+        let at: Vec<f64> = (0..=longest).map(|lag| inner_product(&centred, &centred[lag..]) / length).collect();
+        let fourth = centred.iter().map(|value| value.powi(4)).sum::<f64>() / length;
+        let kurtosis = if at[0] > 0.0 { fourth / (at[0] * at[0]) } else { 3.0 };
+        Autocovariances { at, length, patience, kurtosis }
+    }
+
+    /// Twice the lag after which several autocorrelations in a row are within the noise (Politis 2003).
+    fn window_width(&self) -> usize {
+        let noise = 2.0 * (self.length.log10() / self.length).sqrt() * self.at[0];
+        let mut quiet = 0;
+        let mut last_loud = 0;
+        for (lag, covariance) in self.at.iter().enumerate().skip(1) {
+            if covariance.abs() > noise {
+                (quiet, last_loud) = (0, lag);
+            } else {
+                quiet += 1;
+                if quiet == self.patience {
+                    break;
+                }
+            }
+        }
+        (2 * last_loud).min(self.at.len() - 1)
+    }
+
+    fn windowed_sum(&self, width: usize) -> f64 {
+        self.at[0] + 2.0 * (1..=width).map(|lag| flat_top(lag, width) * self.at[lag]).sum::<f64>()
+    }
+}
+
+/// 1 up to half the width, then falling to 0 at the width.
+fn flat_top(lag: usize, width: usize) -> f64 {
+    (2.0 * (1.0 - lag as f64 / width as f64)).min(1.0)
+}
+
+/// Four sums side by side, which a processor can overlap; the shorter series sets the length.
+fn inner_product(left: &[f64], right: &[f64]) -> f64 {
+    let length = left.len().min(right.len());
+    let (left, right) = (&left[..length], &right[..length]);
+    let mut sums = [0.0; 4];
+    let (left_quads, right_quads) = (left.chunks_exact(4), right.chunks_exact(4));
+    let rest: f64 = left_quads.remainder().iter().zip(right_quads.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in left_quads.zip(right_quads) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}

@@ -1,0 +1,124 @@
+//! Count, extremes, mean and standard deviation over the finite singletons.
+
+use super::batches::Batches;
+use crate::sample::INFINITE;
+
+/// Count, extremes and exact sum of the finite singletons: one pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// How many are finite.
+    pub(super) count: u64,
+    /// Smallest, in ns.
+    pub(super) min: i64,
+    /// Largest, in ns.
+    pub(super) max: i64,
+    /// Exact sum, in ns.
+    sum: i128,
+}
+
+impl Extent {
+    /// Of `singletons`; none where no one is finite.
+    pub(super) fn of(singletons: &[i64]) -> Option<Extent> {
+        let mut extent = Extent { count: 0, min: i64::MAX, max: i64::MIN, sum: 0 };
+        for &value in singletons {
+            if value != INFINITE {
+                extent.count += 1;
+                extent.min = extent.min.min(value);
+                extent.max = extent.max.max(value);
+                extent.sum += i128::from(value);
+            }
+        }
+        (extent.count > 0).then_some(extent)
+    }
+
+    /// The mean in ns, correctly rounded from the exact sum to within one unit in the last place.
+    pub(super) fn mean(&self) -> f64 {
+        let count = i128::from(self.count);
+        (self.sum.div_euclid(count)) as f64 + self.sum.rem_euclid(count) as f64 / self.count as f64
+    }
+
+    /// The mean less the minimum: small and exact where the mean itself would be large and rounded.
+    fn mean_above_min(&self) -> f64 {
+        let above = self.sum - i128::from(self.min) * i128::from(self.count);
+        above as f64 / self.count as f64
+    }
+
+    /// How far `value` lies from the mean, in ns, without overflow or cancellation.
+    #[inline]
+    pub(super) fn deviation(&self, value: i64, mean_above_min: f64) -> f64 {
+        value.wrapping_sub(self.min) as u64 as f64 - mean_above_min
+    }
+}
+
+/// Spread of the finite singletons, and their deviations summed in batches for the dependence.
+pub(super) struct Spread {
+    /// Sample standard deviation (n − 1) in ns; none below two.
+    pub(super) stddev: Option<f64>,
+    /// Deviations from the mean, in their order.
+    pub(super) batches: Batches,
+}
+
+impl Spread {
+    /// Second pass over `singletons`, whose extent is known: squares of deviations, batch by batch.
+    pub(super) fn of(singletons: &[i64], extent: &Extent) -> Spread {
+        let size = Batches::size_for(extent.count);
+        let mean_above_min = extent.mean_above_min();
+        let mut sums = Vec::with_capacity((extent.count / size as u64) as usize);
+        let (mut squares, mut residue) = (0.0, 0.0);
+        let (mut batch_sum, mut batch_squares, mut filled) = (0.0, 0.0, 0);
+        for &value in singletons {
+            if value == INFINITE {
+                continue;
+            }
+            let deviation = extent.deviation(value, mean_above_min);
+            batch_sum += deviation;
+            batch_squares += deviation * deviation;
+            filled += 1;
+            if filled == size {
+                sums.push(batch_sum);
+                residue += batch_sum;
+                squares += batch_squares;
+                (batch_sum, batch_squares, filled) = (0.0, 0.0, 0);
+            }
+        }
+        squares += batch_squares;
+        residue += batch_sum;
+        // the mean was rounded: what the deviations still sum to corrects the squares
+        let count = extent.count as f64;
+        let squares = (squares - residue * residue / count).max(0.0);
+        let stddev = (extent.count > 1).then(|| (squares / (count - 1.0)).sqrt());
+        Spread { stddev, batches: Batches { sums, size, n: extent.count, variance: squares / count } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_and_stddev(values: &[i64]) -> (f64, Option<f64>) {
+        let extent = Extent::of(values).expect("finite values");
+        (extent.mean(), Spread::of(values, &extent).stddev)
+    }
+
+    #[test]
+    fn large_offsets_do_not_cancel() {
+        let offset = 1_000_000_000_000_000_000;
+        let (mean, stddev) = mean_and_stddev(&[offset + 1, offset + 2, offset + 3, offset + 4]);
+        assert_eq!(mean, offset as f64);
+        assert!((stddev.expect("four values") - (5.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_whole_range_of_nanoseconds_fits() {
+        let (mean, stddev) = mean_and_stddev(&[i64::MIN, i64::MAX - 1, INFINITE]);
+        assert_eq!(mean, -1.0);
+        assert!((stddev.expect("two values") / (2.0_f64.powi(63) * 2.0_f64.sqrt()) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn negative_means_round_as_positive_ones() {
+        assert_eq!(mean_and_stddev(&[-1, -2]).0, -1.5);
+        assert_eq!(mean_and_stddev(&[-7]), (-7.0, None));
+        assert_eq!(Extent::of(&[INFINITE]), None);
+    }
+}
