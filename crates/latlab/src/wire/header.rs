@@ -1,0 +1,179 @@
+//! What every message starts with: its type; and, in the messages of the set-up, version, session and a mark.
+
+use super::{Malformed, put, take};
+
+/// The protocol version that this latlab speaks.
+pub const VERSION: u8 = 1;
+/// Bytes of a set-up message's header.
+pub const SETUP_HEADER_BYTES: usize = 8;
+/// Bytes of a nonce.
+pub const NONCE_BYTES: usize = 16;
+/// Bytes of a set-up message's authentication code.
+pub const MAC_BYTES: usize = 32;
+
+/// A number used once.
+pub type Nonce = [u8; NONCE_BYTES];
+
+/// `lltb`: keeps strangers' datagrams from being taken for a set-up message.
+const MAGIC: u32 = 0x6c6c_7462;
+
+/// The first byte of every datagram. Requests are odd, replies even, so that neither passes for the other
+/// even before a tag is checked (rule R3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum MessageType {
+    /// Sender → reflector: is anybody there?
+    Hello = 0x01,
+    /// Reflector → sender: prove that you receive at this address.
+    Cookie = 0x02,
+    /// Sender → reflector: the proof, and the terms asked for.
+    Open = 0x03,
+    /// Reflector → sender: a session, and its terms.
+    Accept = 0x04,
+    /// Reflector → sender: no session, and why.
+    Refuse = 0x06,
+    /// Sender → reflector: the session is over.
+    Close = 0x07,
+    /// Reflector → sender: what the session counted.
+    Report = 0x08,
+    /// Sender → reflector: a probe.
+    Probe = 0x11,
+    /// Reflector → sender: its answer.
+    Answer = 0x12,
+}
+
+impl MessageType {
+    /// Every type.
+    pub const ALL: [MessageType; 9] = [
+        MessageType::Hello,
+        MessageType::Cookie,
+        MessageType::Open,
+        MessageType::Accept,
+        MessageType::Refuse,
+        MessageType::Close,
+        MessageType::Report,
+        MessageType::Probe,
+        MessageType::Answer,
+    ];
+
+    /// The type of a datagram, by its first byte.
+    ///
+    /// # Errors
+    /// [`Malformed::Length`] for an empty datagram, [`Malformed::Type`] for a byte that names none.
+    #[inline]
+    pub fn of(datagram: &[u8]) -> Result<MessageType, Malformed> {
+        Ok(match *datagram.first().ok_or(Malformed::Length)? {
+            0x11 => MessageType::Probe,
+            0x12 => MessageType::Answer,
+            0x01 => MessageType::Hello,
+            0x02 => MessageType::Cookie,
+            0x03 => MessageType::Open,
+            0x04 => MessageType::Accept,
+            0x06 => MessageType::Refuse,
+            0x07 => MessageType::Close,
+            0x08 => MessageType::Report,
+            _ => return Err(Malformed::Type),
+        })
+    }
+
+    /// Whether a reflector ever sends it. Such a message must never be answered: two reflectors would loop.
+    pub const fn is_reply(self) -> bool {
+        (self as u8).is_multiple_of(2)
+    }
+}
+
+/// The header of a set-up message: type, version, session (0 until ACCEPT), mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Which message.
+    pub message: MessageType,
+    /// The version the writer speaks.
+    pub version: u8,
+    /// The session, where there is one.
+    pub session: u16,
+}
+
+impl Header {
+    /// The header of this version's `message`.
+    pub const fn new(message: MessageType, session: u16) -> Header {
+        Header { message, version: VERSION, session }
+    }
+
+    /// Reads a header; the version is not judged here, since HELLO and COOKIE are the same in all.
+    ///
+    /// # Errors
+    /// [`Malformed`] where `datagram` starts with no header.
+    pub fn parse(datagram: &[u8]) -> Result<Header, Malformed> {
+        let message = MessageType::of(datagram)?;
+        if datagram.len() < SETUP_HEADER_BYTES {
+            return Err(Malformed::Length);
+        }
+        if u32::from_be_bytes(take(datagram, 4)) != MAGIC {
+            return Err(Malformed::Magic);
+        }
+        let [version] = take(datagram, 1);
+        Ok(Header { message, version, session: u16::from_be_bytes(take(datagram, 2)) })
+    }
+
+    /// Reads the header of a message of `expected` type, of this version, and exactly `bytes` long.
+    pub(super) fn expect(datagram: &[u8], expected: MessageType, bytes: usize) -> Result<Header, Malformed> {
+        let header = Header::parse(datagram)?;
+        if header.message != expected {
+            return Err(Malformed::Type);
+        }
+        if header.version != VERSION {
+            return Err(Malformed::Version);
+        }
+        if datagram.len() != bytes {
+            return Err(Malformed::Length);
+        }
+        Ok(header)
+    }
+
+    /// Writes the header.
+    pub(super) fn write(self, to: &mut [u8]) {
+        put(to, 0, [self.message as u8, self.version]);
+        put(to, 2, self.session.to_be_bytes());
+        put(to, 4, MAGIC.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_tells_the_type_and_the_direction() {
+        for message in MessageType::ALL {
+            assert_eq!(MessageType::of(&[message as u8]), Ok(message));
+        }
+        assert_eq!(MessageType::of(&[]), Err(Malformed::Length));
+        assert_eq!(MessageType::of(&[0]), Err(Malformed::Type));
+        let replies = MessageType::ALL.into_iter().filter(|message| message.is_reply()).collect::<Vec<_>>();
+        use MessageType::*;
+        assert_eq!(replies, [Cookie, Accept, Refuse, Report, Answer]);
+    }
+
+    #[test]
+    fn a_header_survives_and_a_stranger_does_not() {
+        let mut bytes = [0; SETUP_HEADER_BYTES];
+        let header = Header::new(MessageType::Close, 0x1234);
+        header.write(&mut bytes);
+        assert_eq!(bytes, [0x07, 1, 0x12, 0x34, b'l', b'l', b't', b'b']);
+        assert_eq!(Header::parse(&bytes), Ok(header));
+        assert_eq!(Header::parse(&bytes[..7]), Err(Malformed::Length));
+        bytes[5] ^= 1;
+        assert_eq!(Header::parse(&bytes), Err(Malformed::Magic));
+    }
+
+    #[test]
+    fn another_version_and_another_length_are_told_apart() {
+        let mut bytes = [0; 20];
+        Header::new(MessageType::Open, 0).write(&mut bytes);
+        assert!(Header::expect(&bytes, MessageType::Open, 20).is_ok());
+        assert_eq!(Header::expect(&bytes, MessageType::Open, 21), Err(Malformed::Length));
+        assert_eq!(Header::expect(&bytes, MessageType::Close, 20), Err(Malformed::Type));
+        bytes[1] = 2;
+        assert_eq!(Header::expect(&bytes, MessageType::Open, 20), Err(Malformed::Version));
+    }
+}

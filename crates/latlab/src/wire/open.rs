@@ -1,0 +1,257 @@
+//! OPEN, ACCEPT and REFUSE: the terms of a session.
+
+use super::{
+    Codes, CookieToken, Header, MAC_BYTES, Malformed, MessageType, Nonce, PROBE_MIN_BYTES, SETUP_HEADER_BYTES, put,
+    take,
+};
+use crate::units::{Nanos, ReflectorClock, Stamp};
+
+/// An OPEN; longer than either reply to it.
+pub const OPEN_BYTES: usize = 128;
+/// An ACCEPT.
+pub const ACCEPT_BYTES: usize = 112;
+/// A REFUSE.
+pub const REFUSE_BYTES: usize = 72;
+
+const NONCE_AT: usize = SETUP_HEADER_BYTES;
+const TOKEN_AT: usize = 24;
+const OPEN_TERMS_AT: usize = 40;
+const REFLECTOR_NONCE_AT: usize = 24;
+const STAMP_AT: usize = 40;
+const ACCEPT_TERMS_AT: usize = 48;
+const REASON_AT: usize = 24;
+const LIMIT_AT: usize = 32;
+
+/// What a session is for. The sender asks in OPEN for the least that will do; ACCEPT says what is granted: not less, or it
+/// would be a REFUSE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The size of every probe.
+    pub size_bytes: u32,
+    /// The (mean) gap between probes; zero for a closed loop.
+    pub interval: Nanos,
+    /// The session ends so long after it was opened. Asked for as zero: as late as the reflector allows.
+    pub duration: Nanos,
+    /// The session ends when no probe came for so long. Granted is always the reflector's limit.
+    pub idle: Nanos,
+}
+
+impl Terms {
+    const BYTES: usize = 32;
+
+    fn parse(from: &[u8], at: usize) -> Result<Terms, Malformed> {
+        let terms = Terms {
+            size_bytes: u32::from_be_bytes(take(from, at)),
+            interval: Nanos(i64::from_be_bytes(take(from, at + 8))),
+            duration: Nanos(i64::from_be_bytes(take(from, at + 16))),
+            idle: Nanos(i64::from_be_bytes(take(from, at + 24))),
+        };
+        let spans = [terms.interval, terms.duration, terms.idle];
+        let possible = terms.size_bytes >= PROBE_MIN_BYTES as u32 && spans.iter().all(|span| span.0 >= 0);
+        if possible { Ok(terms) } else { Err(Malformed::Value) }
+    }
+
+    fn write(&self, to: &mut [u8], at: usize) {
+        put(to, at, self.size_bytes.to_be_bytes());
+        put(to, at + 8, self.interval.0.to_be_bytes());
+        put(to, at + 16, self.duration.0.to_be_bytes());
+        put(to, at + 24, self.idle.0.to_be_bytes());
+    }
+}
+
+/// OPEN: 8 header, 16 sender's nonce, 16 token, 4 size, 4 zero, 8 interval, 8 duration, 8 idle, 24 zero, 32 code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// The nonce of the HELLO.
+    pub nonce: Nonce,
+    /// The token of the COOKIE.
+    pub token: CookieToken,
+    /// The terms asked for.
+    pub terms: Terms,
+}
+
+impl Open {
+    /// Reads an OPEN; its code and token are the reflector's to check.
+    ///
+    /// # Errors
+    /// [`Malformed`] where `datagram` is none of this version.
+    pub fn parse(datagram: &[u8]) -> Result<Open, Malformed> {
+        Header::expect(datagram, MessageType::Open, OPEN_BYTES)?;
+        let terms = Terms::parse(datagram, OPEN_TERMS_AT)?;
+        Ok(Open { nonce: take(datagram, NONCE_AT), token: take(datagram, TOKEN_AT), terms })
+    }
+
+    /// Writes the OPEN and seals it.
+    pub fn write(&self, codes: &Codes, to: &mut [u8; OPEN_BYTES]) {
+        to.fill(0);
+        Header::new(MessageType::Open, 0).write(to);
+        put(to, NONCE_AT, self.nonce);
+        put(to, TOKEN_AT, self.token);
+        self.terms.write(to, OPEN_TERMS_AT);
+        codes.seal(to);
+    }
+}
+
+/// ACCEPT: 8 header, 16 sender's nonce, 16 reflector's nonce, 8 stamp, 4 size, 4 zero, 8 interval, 8 duration,
+/// 8 idle, 32 code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accept {
+    /// The number that probes carry.
+    pub session: u16,
+    /// The nonce of the OPEN: shows that whoever answers has seen it.
+    pub nonce: Nonce,
+    /// The reflector's share in the session's keys.
+    pub reflector_nonce: Nonce,
+    /// When the OPEN arrived, on the reflector's clock: anchors the stamps of answers.
+    pub anchor: Stamp<ReflectorClock>,
+    /// The terms granted.
+    pub terms: Terms,
+}
+
+impl Accept {
+    /// Reads an ACCEPT; its code is the sender's to check.
+    ///
+    /// # Errors
+    /// [`Malformed`] where `datagram` is none of this version.
+    pub fn parse(datagram: &[u8]) -> Result<Accept, Malformed> {
+        let header = Header::expect(datagram, MessageType::Accept, ACCEPT_BYTES)?;
+        Ok(Accept {
+            session: header.session,
+            nonce: take(datagram, NONCE_AT),
+            reflector_nonce: take(datagram, REFLECTOR_NONCE_AT),
+            anchor: Stamp::from_nanos(i64::from_be_bytes(take(datagram, STAMP_AT))),
+            terms: Terms::parse(datagram, ACCEPT_TERMS_AT)?,
+        })
+    }
+
+    /// Writes the ACCEPT and seals it.
+    pub fn write(&self, codes: &Codes, to: &mut [u8; ACCEPT_BYTES]) {
+        to.fill(0);
+        Header::new(MessageType::Accept, self.session).write(to);
+        put(to, NONCE_AT, self.nonce);
+        put(to, REFLECTOR_NONCE_AT, self.reflector_nonce);
+        put(to, STAMP_AT, self.anchor.as_nanos().to_be_bytes());
+        self.terms.write(to, ACCEPT_TERMS_AT);
+        codes.seal(to);
+    }
+}
+
+/// Why a peer that holds the key gets no session; each comes with the limit it met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum RefuseReason {
+    /// Limit: sessions at a time.
+    Sessions = 1,
+    /// Limit: sessions at a time from one /24 or /64.
+    SessionsPerPrefix = 2,
+    /// Limit: new sessions per second.
+    NewSessions = 3,
+    /// Limit: bytes of a probe.
+    Size = 4,
+    /// Limit: ns from opening to the end.
+    Duration = 5,
+    /// Limit: ns without a probe.
+    Idle = 6,
+}
+
+impl RefuseReason {
+    /// Every reason.
+    pub const ALL: [RefuseReason; 6] = [
+        RefuseReason::Sessions,
+        RefuseReason::SessionsPerPrefix,
+        RefuseReason::NewSessions,
+        RefuseReason::Size,
+        RefuseReason::Duration,
+        RefuseReason::Idle,
+    ];
+
+    fn from_code(code: u16) -> Option<RefuseReason> {
+        RefuseReason::ALL.into_iter().find(|reason| *reason as u16 == code)
+    }
+}
+
+/// REFUSE: 8 header, 16 sender's nonce, 2 reason, 6 zero, 8 limit, 32 code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refuse {
+    /// The nonce of the OPEN.
+    pub nonce: Nonce,
+    /// Why.
+    pub reason: RefuseReason,
+    /// The limit that was met, in the unit of the reason.
+    pub limit: u64,
+}
+
+impl Refuse {
+    /// Reads a REFUSE; its code is the sender's to check.
+    ///
+    /// # Errors
+    /// [`Malformed`] where `datagram` is none of this version, or gives a reason that is not known.
+    pub fn parse(datagram: &[u8]) -> Result<Refuse, Malformed> {
+        Header::expect(datagram, MessageType::Refuse, REFUSE_BYTES)?;
+        let code = u16::from_be_bytes(take(datagram, REASON_AT));
+        let reason = RefuseReason::from_code(code).ok_or(Malformed::Value)?;
+        Ok(Refuse { nonce: take(datagram, NONCE_AT), reason, limit: u64::from_be_bytes(take(datagram, LIMIT_AT)) })
+    }
+
+    /// Writes the REFUSE and seals it.
+    pub fn write(&self, codes: &Codes, to: &mut [u8; REFUSE_BYTES]) {
+        to.fill(0);
+        Header::new(MessageType::Refuse, 0).write(to);
+        put(to, NONCE_AT, self.nonce);
+        put(to, REASON_AT, (self.reason as u16).to_be_bytes());
+        put(to, LIMIT_AT, self.limit.to_be_bytes());
+        codes.seal(to);
+    }
+}
+
+const _: () = assert!(ACCEPT_BYTES <= OPEN_BYTES && REFUSE_BYTES <= OPEN_BYTES);
+const _: () = assert!(OPEN_TERMS_AT + Terms::BYTES + MAC_BYTES <= OPEN_BYTES);
+const _: () = assert!(ACCEPT_TERMS_AT + Terms::BYTES + MAC_BYTES == ACCEPT_BYTES);
+const _: () = assert!(LIMIT_AT + 8 + MAC_BYTES == REFUSE_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMS: Terms = Terms { size_bytes: 64, interval: Nanos(5), duration: Nanos(6), idle: Nanos(7) };
+
+    #[test]
+    fn each_survives_its_bytes() {
+        let codes = super::super::SetupKey::derive(&[1; 16]).codes();
+        let open = Open { nonce: [1; 16], token: [2; 16], terms: TERMS };
+        let mut bytes = [0xee; OPEN_BYTES];
+        open.write(&codes, &mut bytes);
+        assert_eq!(Open::parse(&bytes), Ok(open));
+        assert!(codes.verify(&bytes));
+
+        let anchor = Stamp::from_nanos(1 << 60);
+        let accept = Accept { session: 513, nonce: [1; 16], reflector_nonce: [3; 16], anchor, terms: TERMS };
+        let mut bytes = [0xee; ACCEPT_BYTES];
+        accept.write(&codes, &mut bytes);
+        assert_eq!(Accept::parse(&bytes), Ok(accept));
+        assert!(codes.verify(&bytes));
+
+        for reason in RefuseReason::ALL {
+            let refuse = Refuse { nonce: [1; 16], reason, limit: u64::MAX };
+            let mut bytes = [0xee; REFUSE_BYTES];
+            refuse.write(&codes, &mut bytes);
+            assert_eq!(Refuse::parse(&bytes), Ok(refuse));
+        }
+    }
+
+    #[test]
+    fn impossible_terms_and_reasons_are_refused() {
+        let mut bytes = [0; OPEN_BYTES];
+        let open = Open { nonce: [1; 16], token: [2; 16], terms: Terms { idle: Nanos(-1), ..TERMS } };
+        open.write(&Codes::None, &mut bytes);
+        assert_eq!(Open::parse(&bytes), Err(Malformed::Value));
+        Open { terms: Terms { size_bytes: 23, ..TERMS }, ..open }.write(&Codes::None, &mut bytes);
+        assert_eq!(Open::parse(&bytes), Err(Malformed::Value));
+        assert_eq!(Open::parse(&bytes[..127]), Err(Malformed::Length));
+
+        let mut bytes = [0; REFUSE_BYTES];
+        Refuse { nonce: [1; 16], reason: RefuseReason::Idle, limit: 0 }.write(&Codes::None, &mut bytes);
+        bytes[25] = 99;
+        assert_eq!(Refuse::parse(&bytes), Err(Malformed::Value));
+    }
+}

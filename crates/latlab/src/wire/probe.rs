@@ -1,0 +1,337 @@
+//! Probes and answers: 16 bytes of header, 8 of tag, and in longer ones more of what the reflector knows.
+//!
+//! ```text
+//! 0 type  1 flags  2 session  4 counter, low half  8 receive stamp, low 32 bits  12 dwell  16 tag
+//! 24 receive stamp, full  32 kernel lead  36 cpu  38 zero  40 …
+//! ```
+
+use super::{Malformed, MessageType, TagKey, put, tags_equal, take};
+use crate::units::{Nanos, ReflectorClock, Stamp};
+
+/// The smallest probe.
+pub const PROBE_MIN_BYTES: usize = 24;
+/// From this size on an answer carries the receive stamp in full.
+pub const FULL_STAMP_MIN_BYTES: usize = 32;
+/// From this size on an answer carries the reflector's kernel receive stamp and CPU.
+pub const KERNEL_STAMP_MIN_BYTES: usize = 40;
+
+const TAG_AT: usize = 16;
+const FLAG_TAGGED: u8 = 0x80;
+const FLAG_KERNEL: u8 = 0x40;
+const FLAG_CPU: u8 = 0x20;
+const FLAGS_STAMP: u8 = 0x0f;
+const SATURATED: u32 = u32::MAX;
+
+/// The first eight bytes of a probe or an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeHeader {
+    /// Probe or answer.
+    pub message: MessageType,
+    /// Flags: 0x80 tagged; in answers 0x40 kernel lead, 0x20 CPU, 0x0f bits 35 to 32 of the receive stamp.
+    pub flags: u8,
+    /// Which session.
+    pub session: u16,
+    /// Low half of the counter.
+    pub counter_low: u32,
+}
+
+impl ProbeHeader {
+    /// Reads the header of the `message` in `datagram`.
+    ///
+    /// # Errors
+    /// [`Malformed`] where it is shorter than the smallest probe, another message, or has flags that none sets.
+    #[inline]
+    pub fn parse(datagram: &[u8], message: MessageType) -> Result<ProbeHeader, Malformed> {
+        if datagram.len() < PROBE_MIN_BYTES {
+            return Err(Malformed::Length);
+        }
+        let word = u64::from_be_bytes(take(datagram, 0));
+        let (found, flags) = ((word >> 56) as u8, (word >> 48) as u8);
+        if found != message as u8 {
+            return Err(Malformed::Type);
+        }
+        let known = if message == MessageType::Probe { FLAG_TAGGED } else { !0x10 };
+        if flags & !known != 0 {
+            return Err(Malformed::Value);
+        }
+        Ok(ProbeHeader { message, flags, session: (word >> 32) as u16, counter_low: word as u32 })
+    }
+
+    /// Whether it says that it carries a tag.
+    #[inline]
+    pub const fn tagged(&self) -> bool {
+        self.flags & FLAG_TAGGED != 0
+    }
+
+    /// Whether the tag of the whole `datagram` is that of `key` and the full `counter`; without a key: whether
+    /// there is none.
+    #[inline]
+    pub fn verify(&self, key: Option<&TagKey>, counter: u64, datagram: &[u8]) -> bool {
+        let tag = u64::from_be_bytes(take(datagram, TAG_AT));
+        match key {
+            Some(key) => self.tagged() && tags_equal(tag, tag_of(key, counter, datagram)),
+            None => !self.tagged() && tag == 0,
+        }
+    }
+
+    /// Writes probe `counter` of `session` into `datagram`, at least 24 bytes, and tags it.
+    ///
+    /// The bytes from 24 on are padding, untouched and not covered by the tag.
+    #[inline]
+    pub fn write_probe(session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
+        let flags = if key.is_some() { FLAG_TAGGED } else { 0 };
+        write_head(MessageType::Probe, flags, session, counter as u32, datagram);
+        put(datagram, 8, [0; 8]);
+        write_tag(key, counter, datagram);
+    }
+}
+
+/// A genuine probe, about to be reflected: what its answer takes over.
+#[derive(Clone, Copy, Debug)]
+pub struct Reflection {
+    /// Its session.
+    pub session: u16,
+    /// Its full counter.
+    pub counter: u64,
+    /// The answer's key.
+    pub key: Option<TagKey>,
+    /// Clock read just after the receive call.
+    pub received: Stamp<ReflectorClock>,
+    /// The kernel's receive stamp, on the same clock.
+    pub kernel_received: Option<Stamp<ReflectorClock>>,
+}
+
+impl Reflection {
+    /// Turns the probe in `datagram` into its answer, in place; the padding goes back as it came.
+    #[inline]
+    pub fn write(&self, sent: Stamp<ReflectorClock>, cpu: Option<u16>, datagram: &mut [u8]) {
+        let received = self.received.as_nanos() as u64;
+        let mut flags = (received >> 32) as u8 & FLAGS_STAMP;
+        if self.key.is_some() {
+            flags |= FLAG_TAGGED;
+        }
+        if datagram.len() >= KERNEL_STAMP_MIN_BYTES {
+            flags |= self.write_knowledge(cpu, datagram);
+        }
+        if datagram.len() >= FULL_STAMP_MIN_BYTES {
+            put(datagram, 24, received.to_be_bytes());
+        }
+        write_head(MessageType::Answer, flags, self.session, self.counter as u32, datagram);
+        let dwell = saturating_span(sent - self.received);
+        put(datagram, 8, (u64::from(received as u32) << 32 | u64::from(dwell)).to_be_bytes());
+        write_tag(self.key.as_ref(), self.counter, datagram);
+    }
+
+    /// Writes bytes 32 to 39 and says which flags that sets.
+    fn write_knowledge(&self, cpu: Option<u16>, datagram: &mut [u8]) -> u8 {
+        let lead = self.kernel_received.map(|stamp| self.received - stamp).filter(|lead| lead.0 >= 0);
+        let lead = lead.map(saturating_span).filter(|lead| *lead != SATURATED);
+        let word = u64::from(lead.unwrap_or(0)) << 32 | u64::from(cpu.unwrap_or(0)) << 16;
+        put(datagram, 32, word.to_be_bytes());
+        lead.map_or(0, |_| FLAG_KERNEL) | cpu.map_or(0, |_| FLAG_CPU)
+    }
+}
+
+/// An answer whose tag has not been checked yet: only its counter can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct SealedAnswer<'a> {
+    header: ProbeHeader,
+    datagram: &'a [u8],
+}
+
+/// What an answer says of the reflector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerFacts {
+    /// Low 36 bits of the receive stamp, in ns.
+    pub received_low: u64,
+    /// The receive stamp, from 32 bytes on.
+    pub received: Option<Stamp<ReflectorClock>>,
+    /// From the receive stamp to the send stamp; none where it did not fit in 32 bits.
+    pub dwell: Option<Nanos>,
+    /// From the kernel's receive stamp to the receive stamp, from 40 bytes on, where the reflector has it.
+    pub kernel_lead: Option<Nanos>,
+    /// CPU of the reflector's calls, from 40 bytes on, where the reflector knows it.
+    pub cpu: Option<u16>,
+}
+
+impl<'a> SealedAnswer<'a> {
+    /// Takes `datagram` for an answer.
+    ///
+    /// # Errors
+    /// [`Malformed`] where it is none.
+    #[inline]
+    pub fn parse(datagram: &'a [u8]) -> Result<SealedAnswer<'a>, Malformed> {
+        Ok(SealedAnswer { header: ProbeHeader::parse(datagram, MessageType::Answer)?, datagram })
+    }
+
+    /// The session it names.
+    #[inline]
+    pub const fn session(&self) -> u16 {
+        self.header.session
+    }
+
+    /// Low half of its counter.
+    #[inline]
+    pub const fn counter_low(&self) -> u32 {
+        self.header.counter_low
+    }
+
+    /// What it says, if its tag is that of `key` and the full `counter`.
+    #[inline]
+    pub fn open(self, key: Option<&TagKey>, counter: u64) -> Option<AnswerFacts> {
+        if !self.header.verify(key, counter, self.datagram) {
+            return None;
+        }
+        let (flags, datagram) = (self.header.flags, self.datagram);
+        let stamps = u64::from_be_bytes(take(datagram, 8));
+        let dwell = stamps as u32;
+        let long = datagram.len() >= FULL_STAMP_MIN_BYTES;
+        let knowing = datagram.len() >= KERNEL_STAMP_MIN_BYTES;
+        let known = u64::from_be_bytes(take(datagram, 32));
+        Some(AnswerFacts {
+            received_low: u64::from(flags & FLAGS_STAMP) << 32 | stamps >> 32,
+            received: long.then(|| Stamp::from_nanos(i64::from_be_bytes(take(datagram, 24)))),
+            dwell: (dwell != SATURATED).then_some(Nanos(i64::from(dwell))),
+            kernel_lead: (knowing && flags & FLAG_KERNEL != 0).then_some(Nanos((known >> 32) as i64)),
+            cpu: (knowing && flags & FLAG_CPU != 0).then_some((known >> 16) as u16),
+        })
+    }
+}
+
+#[inline]
+fn write_head(message: MessageType, flags: u8, session: u16, counter_low: u32, datagram: &mut [u8]) {
+    let word = u64::from(message as u8) << 56 | u64::from(flags) << 48;
+    put(datagram, 0, (word | u64::from(session) << 32 | u64::from(counter_low)).to_be_bytes());
+}
+
+#[inline]
+fn write_tag(key: Option<&TagKey>, counter: u64, datagram: &mut [u8]) {
+    let tag = key.map_or(0, |key| tag_of(key, counter, datagram));
+    put(datagram, TAG_AT, tag.to_be_bytes());
+}
+
+/// The tag's input: type, flags, session and length; the full counter; bytes 8 to 15; and in answers bytes 24 to 39 as far as
+/// they are there. In a probe those are padding.
+#[inline]
+fn tag_of(key: &TagKey, counter: u64, datagram: &[u8]) -> u64 {
+    let word = |at| u64::from_be_bytes(take(datagram, at));
+    let head = word(0);
+    let words = [head >> 32 << 32 | datagram.len() as u64, counter, word(8), word(24), word(32)];
+    let is_answer = (head >> 56) as u8 == MessageType::Answer as u8;
+    let covered = match datagram.len() {
+        KERNEL_STAMP_MIN_BYTES.. if is_answer => 5,
+        FULL_STAMP_MIN_BYTES.. if is_answer => 4,
+        _ => 3,
+    };
+    key.tag(&words[..covered])
+}
+
+/// A span in 32 bits: what does not fit, or is negative, is the largest value, which means "unknown".
+fn saturating_span(span: Nanos) -> u32 {
+    u32::try_from(span.0).unwrap_or(SATURATED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> TagKey {
+        TagKey::new(&[7; 16])
+    }
+
+    fn reflected(bytes: usize, key: Option<TagKey>) -> Vec<u8> {
+        let mut datagram = vec![0xaa; bytes];
+        ProbeHeader::write_probe(3, 1 << 33 | 9, key.as_ref(), &mut datagram);
+        let received = Stamp::from_nanos(0x0bcd_ef01_2345_6789);
+        let reflection = Reflection {
+            session: 3,
+            counter: 1 << 33 | 9,
+            key,
+            received,
+            kernel_received: Some(received - Nanos(1_500)),
+        };
+        reflection.write(received + Nanos(777), Some(5), &mut datagram);
+        datagram
+    }
+
+    #[test]
+    fn a_probe_is_24_bytes_and_verifies_under_its_key_and_counter_only() {
+        let mut datagram = [0; PROBE_MIN_BYTES];
+        ProbeHeader::write_probe(0x0102, 0x7_0304_0506, Some(&key()), &mut datagram);
+        assert_eq!(datagram[..16], [0x11, 0x80, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let header = ProbeHeader::parse(&datagram, MessageType::Probe).expect("a probe");
+        assert_eq!((header.session, header.counter_low), (0x0102, 0x0304_0506));
+        assert!(header.verify(Some(&key()), 0x7_0304_0506, &datagram));
+        assert!(!header.verify(Some(&key()), 0x8_0304_0506, &datagram), "the unsent half is covered");
+        assert!(!header.verify(None, 0x7_0304_0506, &datagram));
+        assert!(!header.verify(Some(&key()), 0x7_0304_0506, &[&datagram[..], &[0]].concat()), "the length is covered");
+    }
+
+    #[test]
+    fn answers_say_more_the_longer_they_are() {
+        let received = 0x0bcd_ef01_2345_6789_u64;
+        for (bytes, full, knowing) in [
+            (24, false, false),
+            (31, false, false),
+            (32, true, false),
+            (39, true, false),
+            (40, true, true),
+            (64, true, true),
+        ] {
+            let datagram = reflected(bytes, Some(key()));
+            let answer = SealedAnswer::parse(&datagram).expect("an answer");
+            let facts = answer.open(Some(&key()), 1 << 33 | 9).expect("genuine");
+            assert_eq!(facts.received_low, received & 0xf_ffff_ffff, "{bytes} bytes");
+            assert_eq!(facts.received, full.then_some(Stamp::from_nanos(received as i64)), "{bytes} bytes");
+            assert_eq!(facts.dwell, Some(Nanos(777)));
+            assert_eq!(facts.kernel_lead, knowing.then_some(Nanos(1_500)), "{bytes} bytes");
+            assert_eq!(facts.cpu, knowing.then_some(5), "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn every_byte_that_says_something_is_covered_and_padding_is_not() {
+        let mut datagram = reflected(64, Some(key()));
+        for at in 0..64 {
+            datagram[at] ^= 1;
+            let facts = SealedAnswer::parse(&datagram).ok().filter(|answer| answer.counter_low() == 9);
+            let facts = facts.and_then(|answer| answer.open(Some(&key()), 1 << 33 | 9));
+            assert_eq!(facts.is_some(), at >= 40, "byte {at}");
+            datagram[at] ^= 1;
+        }
+        assert_eq!(datagram[40..], [0xaa; 24]);
+    }
+
+    #[test]
+    fn an_answer_never_passes_for_a_probe() {
+        let mut datagram = reflected(24, Some(key()));
+        assert_eq!(ProbeHeader::parse(&datagram, MessageType::Probe), Err(Malformed::Type));
+        datagram[0] = MessageType::Probe as u8;
+        datagram[1] = FLAG_TAGGED;
+        let header = ProbeHeader::parse(&datagram, MessageType::Probe).expect("its form is right");
+        assert!(!header.verify(Some(&key()), 1 << 33 | 9, &datagram), "but its type was under the tag");
+    }
+
+    #[test]
+    fn without_a_key_the_tag_is_zero_and_nothing_else_passes() {
+        let mut datagram = reflected(24, None);
+        assert!(SealedAnswer::parse(&datagram).is_ok_and(|answer| answer.open(None, 9).is_some()));
+        assert!(SealedAnswer::parse(&datagram).is_ok_and(|answer| answer.open(Some(&key()), 9).is_none()));
+        datagram[20] = 1;
+        assert!(SealedAnswer::parse(&datagram).is_ok_and(|answer| answer.open(None, 9).is_none()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_unknown_not_wrong() {
+        for (span, expected) in
+            [(-1, None), (0, Some(0)), (4_294_967_294, Some(4_294_967_294)), (4_294_967_295, None), (i64::MAX, None)]
+        {
+            let mut datagram = [0; 24];
+            let received = Stamp::from_nanos(1_000);
+            let reflection = Reflection { session: 1, counter: 0, key: None, received, kernel_received: None };
+            reflection.write(received + Nanos(span), None, &mut datagram);
+            let facts = SealedAnswer::parse(&datagram).ok().and_then(|answer| answer.open(None, 0)).expect("genuine");
+            assert_eq!(facts.dwell, expected.map(Nanos), "span {span}");
+        }
+    }
+}
