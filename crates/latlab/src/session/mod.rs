@@ -1,5 +1,30 @@
 //! Sessions: what the two ends say to each other around and inside a run (docs/protocol.md).
 
+mod bucket;
+mod cookies;
+mod counters;
+mod echo;
+mod error;
+mod key;
+mod limits;
+mod native;
+mod opening;
+mod reflector;
+mod serve;
+mod table;
+mod wishes;
+
+pub use counters::{DropReason, ReflectorCounters};
+pub use echo::EchoDialogue;
+pub use error::SessionError;
+pub use key::{KeyError, PreSharedKey, random_bytes};
+pub use limits::{LimitError, ReflectorLimits};
+pub use native::NativeSession;
+pub use opening::open;
+pub use reflector::{Judgement, PendingReply, SessionReflector};
+pub use serve::{ReflectorSocket, Requests, ServeError, check_address, serve};
+pub use wishes::SessionWishes;
+
 use crate::probe::Seq;
 use crate::units::{ReflectorClock, SenderClock, Stamp};
 

@@ -1,0 +1,212 @@
+//! Everything a reflector did and did not do, as numbers that its owner can read (rule R8).
+
+use crate::wire::{Malformed, RefuseReason};
+
+/// Why a datagram was dropped without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// Too short or too long for the message it claims to be.
+    Length,
+    /// Its first byte names no message.
+    Type,
+    /// A set-up message without latlab's mark.
+    Magic,
+    /// A set-up message of another version.
+    Version,
+    /// A field with an impossible value.
+    Value,
+    /// A message that only reflectors send.
+    Reply,
+    /// HELLO: more than the rate at which COOKIEs are given.
+    CookieRate,
+    /// A source that is not on this host, and the reflector has no key.
+    KeylessAfar,
+    /// OPEN: its token is not for this address and nonce, or too old.
+    Token,
+    /// OPEN or CLOSE: its code is wrong, as with another key.
+    Code,
+    /// OPEN of a session that is over: a repetition by somebody else.
+    OpenReplayed,
+    /// No session of that number.
+    NoSession,
+    /// The session belongs to another address, or another nonce.
+    WrongAddress,
+    /// The session is over: its time is up, or it was idle for too long.
+    Ended,
+    /// Probe: its tag is wrong.
+    Tag,
+    /// Probe: not as long as agreed.
+    WrongSize,
+    /// Probe: its counter was seen before.
+    SeenBefore,
+    /// Probe: its counter is older than the replay window.
+    LeftWindow,
+}
+
+impl DropReason {
+    /// Every reason, in the order of the documentation.
+    pub const ALL: [DropReason; 18] = [
+        DropReason::Length,
+        DropReason::Type,
+        DropReason::Magic,
+        DropReason::Version,
+        DropReason::Value,
+        DropReason::Reply,
+        DropReason::CookieRate,
+        DropReason::KeylessAfar,
+        DropReason::Token,
+        DropReason::Code,
+        DropReason::OpenReplayed,
+        DropReason::NoSession,
+        DropReason::WrongAddress,
+        DropReason::Ended,
+        DropReason::Tag,
+        DropReason::WrongSize,
+        DropReason::SeenBefore,
+        DropReason::LeftWindow,
+    ];
+
+    /// The name of its counter.
+    pub const fn word(self) -> &'static str {
+        match self {
+            DropReason::Length => "drop-length",
+            DropReason::Type => "drop-type",
+            DropReason::Magic => "drop-magic",
+            DropReason::Version => "drop-version",
+            DropReason::Value => "drop-value",
+            DropReason::Reply => "drop-reply",
+            DropReason::CookieRate => "drop-cookie-rate",
+            DropReason::KeylessAfar => "drop-keyless-afar",
+            DropReason::Token => "drop-token",
+            DropReason::Code => "drop-code",
+            DropReason::OpenReplayed => "drop-open-replayed",
+            DropReason::NoSession => "drop-no-session",
+            DropReason::WrongAddress => "drop-wrong-address",
+            DropReason::Ended => "drop-ended",
+            DropReason::Tag => "drop-tag",
+            DropReason::WrongSize => "drop-wrong-size",
+            DropReason::SeenBefore => "drop-seen-before",
+            DropReason::LeftWindow => "drop-left-window",
+        }
+    }
+}
+
+impl From<Malformed> for DropReason {
+    fn from(malformed: Malformed) -> DropReason {
+        match malformed {
+            Malformed::Length => DropReason::Length,
+            Malformed::Type => DropReason::Type,
+            Malformed::Magic => DropReason::Magic,
+            Malformed::Version => DropReason::Version,
+            Malformed::Value => DropReason::Value,
+        }
+    }
+}
+
+/// The counters of a reflector since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReflectorCounters {
+    /// Datagrams received.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Datagrams sent back, of all kinds.
+    pub replied: u64,
+    /// Their bytes: never more than `received_bytes`.
+    pub replied_bytes: u64,
+    /// Probes answered.
+    pub answered: u64,
+    /// COOKIEs given.
+    pub cookies: u64,
+    /// Sessions opened.
+    pub opened: u64,
+    /// ACCEPTs repeated, because the first was lost.
+    pub accepts_repeated: u64,
+    /// Sessions ended by CLOSE.
+    pub closed: u64,
+    /// Sessions ended by their duration or idle time.
+    pub expired: u64,
+    /// Replies that the kernel would not send.
+    pub reply_failed: u64,
+    /// Receive calls that failed.
+    pub receive_failed: u64,
+    refused: [u64; RefuseReason::ALL.len()],
+    dropped: [u64; DropReason::ALL.len()],
+}
+
+impl ReflectorCounters {
+    /// How many datagrams were dropped for `reason`.
+    pub fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// How many sessions were refused for `reason`.
+    pub fn refused(&self, reason: RefuseReason) -> u64 {
+        self.refused[reason as usize - 1]
+    }
+
+    /// Every counter with its name, in the order of the documentation; zeros too.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let plain = [
+            ("received", self.received),
+            ("received-bytes", self.received_bytes),
+            ("replied", self.replied),
+            ("replied-bytes", self.replied_bytes),
+            ("answered", self.answered),
+            ("cookies", self.cookies),
+            ("opened", self.opened),
+            ("accepts-repeated", self.accepts_repeated),
+            ("closed", self.closed),
+            ("expired", self.expired),
+            ("reply-failed", self.reply_failed),
+            ("receive-failed", self.receive_failed),
+        ];
+        let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_word(reason), self.refused(reason)));
+        let dropped = DropReason::ALL.into_iter().map(|reason| (reason.word(), self.dropped(reason)));
+        plain.into_iter().chain(refused).chain(dropped)
+    }
+
+    pub(super) fn drop_for(&mut self, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
+    }
+
+    pub(super) fn refuse_for(&mut self, reason: RefuseReason) {
+        self.refused[reason as usize - 1] += 1;
+    }
+}
+
+const fn refusal_word(reason: RefuseReason) -> &'static str {
+    match reason {
+        RefuseReason::Sessions => "refuse-sessions",
+        RefuseReason::SessionsPerPrefix => "refuse-sessions-per-prefix",
+        RefuseReason::NewSessions => "refuse-new-sessions",
+        RefuseReason::Size => "refuse-size",
+        RefuseReason::Duration => "refuse-duration",
+        RefuseReason::Idle => "refuse-idle",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_counter_and_a_name_of_its_own() {
+        let mut counters = ReflectorCounters::default();
+        for (index, reason) in DropReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, index, "the order of the list is the order of the variants");
+            counters.drop_for(reason);
+            assert_eq!(counters.dropped(reason), 1);
+        }
+        for reason in RefuseReason::ALL {
+            counters.refuse_for(reason);
+            assert_eq!(counters.refused(reason), 1);
+        }
+        let names: BTreeSet<_> = counters.rows().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), counters.rows().count());
+        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 6);
+    }
+}

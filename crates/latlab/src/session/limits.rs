@@ -1,0 +1,132 @@
+//! What a reflector grants at most (rule R4). The upper bounds are compiled in; below them its owner chooses.
+
+use crate::plan::defaults::{SIZE_MAX_BYTES, SIZE_MIN_BYTES};
+use crate::units::Nanos;
+
+/// A reflector's caps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReflectorLimits {
+    /// Sessions at a time. Each has 8 KiB of replay window.
+    pub sessions: u16,
+    /// Sessions at a time from one /24 (IPv4) or /64 (IPv6); loopback is exempt.
+    pub sessions_per_prefix: u16,
+    /// New sessions per second, from all together.
+    pub new_sessions_per_second: u32,
+    /// COOKIE messages per second: the only thing said to strangers.
+    pub cookies_per_second: u32,
+    /// The longest a session lasts.
+    pub duration: Nanos,
+    /// The longest a session lasts without a probe.
+    pub idle: Nanos,
+    /// The largest probe.
+    pub size_bytes: u32,
+}
+
+impl ReflectorLimits {
+    /// What `serve` grants unless told otherwise. Sessions: eight senders with 16 source ports and two sizes each.
+    /// Idle: several sizes take turns, so a session waits for the other runs' slices.
+    pub const DEFAULT: ReflectorLimits = ReflectorLimits {
+        sessions: 256,
+        sessions_per_prefix: 128,
+        new_sessions_per_second: 100,
+        cookies_per_second: 1_000,
+        duration: Nanos::from_secs(24 * 3_600),
+        idle: Nanos::from_secs(600),
+        size_bytes: SIZE_MAX_BYTES,
+    };
+
+    /// The most that can be granted. 1,024 sessions keep 8 MiB of windows; 10,000 COOKIEs are 480 kB per
+    /// second; a longer session is a forgotten one.
+    pub const MAX: ReflectorLimits = ReflectorLimits {
+        sessions: 1_024,
+        sessions_per_prefix: 1_024,
+        new_sessions_per_second: 1_000,
+        cookies_per_second: 10_000,
+        duration: Nanos::from_secs(7 * 24 * 3_600),
+        idle: Nanos::from_secs(3_600),
+        size_bytes: SIZE_MAX_BYTES,
+    };
+
+    /// These limits, if each lies between 1 (a probe's: 24 bytes) and the compiled-in bound.
+    ///
+    /// # Errors
+    /// [`LimitError`] names the first that does not.
+    pub fn check(self) -> Result<ReflectorLimits, LimitError> {
+        let max = ReflectorLimits::MAX;
+        let rows: [(&'static str, i64, i64, i64); 7] = [
+            ("sessions", i64::from(self.sessions), 1, i64::from(max.sessions)),
+            ("sessions per prefix", i64::from(self.sessions_per_prefix), 1, i64::from(max.sessions_per_prefix)),
+            (
+                "new sessions per second",
+                i64::from(self.new_sessions_per_second),
+                1,
+                i64::from(max.new_sessions_per_second),
+            ),
+            ("cookies per second", i64::from(self.cookies_per_second), 1, i64::from(max.cookies_per_second)),
+            ("duration in ns", self.duration.0, 1, max.duration.0),
+            ("idle time in ns", self.idle.0, 1, max.idle.0),
+            ("probe size in bytes", i64::from(self.size_bytes), i64::from(SIZE_MIN_BYTES), i64::from(max.size_bytes)),
+        ];
+        match rows.into_iter().find(|(_, value, low, high)| value < low || value > high) {
+            None => Ok(self),
+            Some((limit, value, low, high)) => Err(LimitError { limit, value, low, high }),
+        }
+    }
+}
+
+/// A limit outside of the compiled-in bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot limit {limit} to `{value}`")]
+pub struct LimitError {
+    /// Which.
+    pub limit: &'static str,
+    /// The value asked for.
+    pub value: i64,
+    /// The least possible.
+    pub low: i64,
+    /// The most possible.
+    pub high: i64,
+}
+
+impl LimitError {
+    /// Why, for the `cause:` line.
+    pub fn cause(&self) -> Option<String> {
+        Some(format!("the bounds {} to {} are compiled in", self.low, self.high))
+    }
+
+    /// What to do, for the `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        Some("choose a value within the bounds".into())
+    }
+
+    /// The exit code.
+    pub fn exit_code(&self) -> u8 {
+        2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_and_bounds_hold_and_nothing_beyond() {
+        let (limits, max) = (ReflectorLimits::DEFAULT, ReflectorLimits::MAX);
+        assert_eq!(limits.check(), Ok(limits));
+        assert_eq!(max.check(), Ok(max));
+        for wrong in [
+            ReflectorLimits { sessions: 1_025, ..limits },
+            ReflectorLimits { sessions: 0, ..limits },
+            ReflectorLimits { sessions_per_prefix: 0, ..limits },
+            ReflectorLimits { new_sessions_per_second: 1_001, ..limits },
+            ReflectorLimits { cookies_per_second: 0, ..limits },
+            ReflectorLimits { duration: Nanos(0), ..limits },
+            ReflectorLimits { idle: Nanos::MAX, ..limits },
+            ReflectorLimits { size_bytes: 23, ..limits },
+            ReflectorLimits { size_bytes: 65_508, ..limits },
+        ] {
+            let error = wrong.check().expect_err("out of bounds");
+            assert!(error.to_string().contains(&format!("`{}`", error.value)));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The sending end of a native session: probes out, answers in.
+
+use std::collections::BTreeMap;
+
+use super::{Answer, Dialogue};
+use crate::clock::Clock;
+use crate::facts::ReflectorReport;
+use crate::probe::Seq;
+use crate::transport::Transport;
+use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
+use crate::wire::{
+    Accept, AnswerFacts, CLOSE_BYTES, Close, Codes, Malformed, Nonce, ProbeHeader, REPORT_BYTES, Report, SealedAnswer,
+    SessionKeys, TagKey, Terms, extend_sent_counter, extend_stamp,
+};
+
+/// CLOSE is sent at these times, until a REPORT comes …
+const CLOSE_AT_MS: [i64; 3] = [0, 200, 500];
+/// … or this one has passed.
+const CLOSE_PATIENCE: Nanos = Nanos::from_millis(1_000);
+/// An answer tells where the reflector's clock stands now, unless that lies further back than this: then the answer was
+/// late. Ahead is always believed: an answer can come late, but not early.
+const LATE_NS: i64 = 1_000_000_000;
+
+/// Why a datagram on our socket was no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Stray {
+    /// No answer at all.
+    Foreign,
+    /// Of another session.
+    OtherSession,
+    /// Not as long as its probe.
+    WrongSize,
+    /// To a probe that was never sent.
+    NeverSent,
+    /// Its tag is wrong.
+    Forged,
+}
+
+impl Stray {
+    const ALL: [Stray; 5] = [Stray::Foreign, Stray::OtherSession, Stray::WrongSize, Stray::NeverSent, Stray::Forged];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Stray::Foreign => "foreign",
+            Stray::OtherSession => "other-session",
+            Stray::WrongSize => "wrong-size",
+            Stray::NeverSent => "never-sent",
+            Stray::Forged => "forged",
+        }
+    }
+}
+
+/// A session as its sender holds it.
+#[derive(Debug)]
+pub struct NativeSession {
+    session: u16,
+    nonce: Nonce,
+    terms: Terms,
+    keys: Option<SessionKeys>,
+    probe: Box<[u8]>,
+    newest: Option<u64>,
+    /// Reflector's clock − sender's clock: only to extend stamps, good to about the path's delay.
+    offset_ns: i64,
+    strays: [u64; Stray::ALL.len()],
+}
+
+impl NativeSession {
+    /// The session that `accept`, which came at `received`, grants under `keys`.
+    pub(super) fn new(accept: &Accept, keys: Option<SessionKeys>, received: Stamp<SenderClock>) -> NativeSession {
+        NativeSession {
+            session: accept.session,
+            nonce: accept.nonce,
+            terms: accept.terms,
+            keys,
+            probe: vec![0; accept.terms.size_bytes as usize].into_boxed_slice(),
+            newest: None,
+            offset_ns: accept.anchor.as_nanos().wrapping_sub(received.as_nanos()),
+            strays: [0; Stray::ALL.len()],
+        }
+    }
+
+    /// The terms that were granted.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Whether probes carry a tag.
+    pub fn authenticated(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// The number of the session at its reflector.
+    pub fn number(&self) -> u16 {
+        self.session
+    }
+
+    /// Datagrams that were no answers: reason → count, only reasons seen.
+    pub fn strays(&self) -> BTreeMap<String, u64> {
+        let counts = Stray::ALL.into_iter().map(|stray| (stray.word().to_owned(), self.strays[stray as usize]));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Ends the session. None where the reflector does not say what it counted: the session then ends by idleness.
+    pub fn close(self, transport: &mut impl Transport, clock: &impl Clock) -> Option<ReflectorReport> {
+        let codes = self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone());
+        let mut datagram = [0; CLOSE_BYTES];
+        Close { session: self.session, nonce: self.nonce }.write(&codes, &mut datagram);
+        // As long as a probe at least, so that no late answer is cut off and taken for something else.
+        let mut buffer = vec![0; self.probe.len().max(REPORT_BYTES) + 1];
+        let start = clock.now();
+        for (attempt, at) in CLOSE_AT_MS.into_iter().enumerate() {
+            debug_assert!(at < CLOSE_PATIENCE.0);
+            // A CLOSE that cannot be sent is tried again like one that was lost.
+            let _ = transport.send(&datagram);
+            let until = CLOSE_AT_MS.get(attempt + 1).map_or(CLOSE_PATIENCE, |next| Nanos::from_millis(*next));
+            while let Some(patience) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
+                let received = transport.receive(&mut buffer, patience).ok()?;
+                let report = received.and_then(|bytes| self.report_in(&buffer[..bytes], &codes));
+                if report.is_some() {
+                    return report;
+                }
+            }
+        }
+        None
+    }
+
+    fn report_in(&self, datagram: &[u8], codes: &Codes) -> Option<ReflectorReport> {
+        let report = Report::parse(datagram).ok()?;
+        let ours = report.session == self.session && report.nonce == self.nonce && codes.verify(datagram);
+        ours.then(|| ReflectorReport {
+            answered: report.answered,
+            replayed: report.seen_before.saturating_add(report.left_window),
+            dropped: [("forged", report.forged), ("wrong-size", report.wrong_size)]
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(reason, count)| (reason.to_owned(), count))
+                .collect(),
+        })
+    }
+
+    #[inline]
+    fn judge(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Answer, Stray> {
+        let sealed = SealedAnswer::parse(datagram).map_err(|malformed| match malformed {
+            Malformed::Length => Stray::WrongSize,
+            _ => Stray::Foreign,
+        })?;
+        if sealed.session() != self.session {
+            return Err(Stray::OtherSession);
+        }
+        if datagram.len() != self.probe.len() {
+            return Err(Stray::WrongSize);
+        }
+        let newest = self.newest.ok_or(Stray::NeverSent)?;
+        let counter = extend_sent_counter(newest, sealed.counter_low()).ok_or(Stray::NeverSent)?;
+        let facts = sealed.open(self.answer_key(), counter).ok_or(Stray::Forged)?;
+        Ok(self.answer(counter, &facts, received))
+    }
+
+    #[inline]
+    fn answer(&mut self, counter: u64, facts: &AnswerFacts, received: Stamp<SenderClock>) -> Answer {
+        let expected = received.as_nanos().wrapping_add(self.offset_ns);
+        let reflector_received =
+            facts.received.unwrap_or_else(|| Stamp::from_nanos(extend_stamp(expected, facts.received_low)));
+        self.follow(reflector_received, received);
+        Answer {
+            seq: Seq(counter),
+            reflector_received: Some(reflector_received),
+            reflector_sent: facts.dwell.map(|dwell| reflector_received + dwell),
+            reflector_rx_software: facts.kernel_lead.map(|lead| reflector_received - lead),
+            reflector_cpu: facts.cpu,
+        }
+    }
+
+    /// Follows the drift between the two clocks.
+    #[inline]
+    fn follow(&mut self, reflector: Stamp<ReflectorClock>, received: Stamp<SenderClock>) {
+        let offset_ns = reflector.as_nanos().wrapping_sub(received.as_nanos());
+        if offset_ns.wrapping_sub(self.offset_ns) >= -LATE_NS {
+            self.offset_ns = offset_ns;
+        }
+    }
+
+    #[inline]
+    fn answer_key(&self) -> Option<&TagKey> {
+        self.keys.as_ref().map(|keys| &keys.answers)
+    }
+}
+
+impl Dialogue for NativeSession {
+    #[inline]
+    fn compose(&mut self, seq: Seq) -> &[u8] {
+        self.newest = Some(self.newest.map_or(seq.0, |newest| newest.max(seq.0)));
+        let key = self.keys.as_ref().map(|keys| &keys.probes);
+        ProbeHeader::write_probe(self.session, seq.0, key, &mut self.probe);
+        &self.probe
+    }
+
+    #[inline]
+    fn understand(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer> {
+        match self.judge(datagram, received) {
+            Ok(answer) => Some(answer),
+            Err(stray) => {
+                self.strays[stray as usize] += 1;
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Reflection, SetupKey};
+
+    const OFFSET_NS: i64 = 7_000_000_000_000_000;
+
+    fn session(size_bytes: u32) -> NativeSession {
+        let terms = Terms { size_bytes, interval: Nanos::ZERO, duration: Nanos::ZERO, idle: Nanos::ZERO };
+        let accept = Accept {
+            session: 7,
+            nonce: [1; 16],
+            reflector_nonce: [2; 16],
+            anchor: Stamp::from_nanos(OFFSET_NS),
+            terms,
+        };
+        let keys = SetupKey::derive(&[3; 16]).session(&[1; 16], &[2; 16], 7);
+        NativeSession::new(&accept, Some(keys), Stamp::from_nanos(0))
+    }
+
+    /// The answer to `seq`, reflected when the reflector's clock showed `received_ns`, 250 ns later sent.
+    fn answer(session: &mut NativeSession, seq: u64, received_ns: i64) -> Vec<u8> {
+        let mut datagram = session.compose(Seq(seq)).to_vec();
+        let key = session.keys.as_ref().map(|keys| keys.answers);
+        let received = Stamp::from_nanos(received_ns);
+        Reflection { session: 7, counter: seq, key, received, kernel_received: Some(received - Nanos(90)) }.write(
+            received + Nanos(250),
+            Some(3),
+            &mut datagram,
+        );
+        datagram
+    }
+
+    #[test]
+    fn short_and_long_probes_give_the_same_full_stamps() {
+        for size in [24, 32, 40, 64] {
+            let mut session = session(size);
+            for (seq, sender_ns) in [(0u64, 1_000i64), (1, 40_000_000_000), (1 << 32, 200_000_000_000)] {
+                let reflector_ns = sender_ns + OFFSET_NS;
+                let datagram = answer(&mut session, seq, reflector_ns);
+                let understood = session.understand(&datagram, Stamp::from_nanos(sender_ns + 20_000)).expect("genuine");
+                assert_eq!(understood.seq, Seq(seq));
+                assert_eq!(understood.reflector_received, Some(Stamp::from_nanos(reflector_ns)), "{size} bytes");
+                assert_eq!(understood.reflector_sent, Some(Stamp::from_nanos(reflector_ns + 250)));
+                assert_eq!(understood.reflector_cpu, (size >= 40).then_some(3));
+                assert_eq!(
+                    understood.reflector_rx_software,
+                    (size >= 40).then_some(Stamp::from_nanos(reflector_ns - 90))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn late_answers_and_drifting_clocks_do_not_confuse_the_stamps() {
+        let mut session = session(24);
+        let mut reflector_ns = OFFSET_NS;
+        // 500 ppm over three hours: 5.4 s of drift, more than half a turn of the low 32 bits.
+        for step in 0..10_800i64 {
+            let sender_ns = step * 1_000_000_000;
+            reflector_ns += 1_000_500_000;
+            // Every hundredth answer is 50 s late.
+            let late_ns = if step % 100 == 99 { 50_000_000_000 } else { 0 };
+            let datagram = answer(&mut session, step as u64, reflector_ns - late_ns);
+            let understood = session.understand(&datagram, Stamp::from_nanos(sender_ns)).expect("genuine");
+            assert_eq!(understood.reflector_received, Some(Stamp::from_nanos(reflector_ns - late_ns)), "{step}");
+        }
+    }
+
+    #[test]
+    fn strays_are_counted_by_reason() {
+        let mut session = session(24);
+        let now = Stamp::from_nanos(0);
+        let genuine = answer(&mut session, 5, OFFSET_NS);
+        let with = |at: usize, value: u8| {
+            let mut datagram = genuine.clone();
+            datagram[at] ^= value;
+            datagram
+        };
+        for datagram in
+            [b"".to_vec(), with(0, 0x03), with(3, 1), with(7, 2), with(20, 1), [&genuine[..], &[0]].concat()]
+        {
+            assert_eq!(session.understand(&datagram, now), None);
+        }
+        let probe = session.compose(Seq(5)).to_vec();
+        assert_eq!(session.understand(&probe, now), None, "our own probe is no answer");
+        let strays = session.strays();
+        let expected = [("foreign", 2), ("forged", 1), ("never-sent", 1), ("other-session", 1), ("wrong-size", 2)];
+        assert_eq!(strays, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
+        assert!(session.understand(&genuine, now).is_some(), "and nothing was spoilt");
+    }
+}

@@ -1,0 +1,299 @@
+//! The reflector as a machine without sockets, clocks or chance: a datagram goes in, a judgement comes out.
+//!
+//! Whatever arrives, the wire rules R1 to R8 hold (docs/protocol.md). A reply is written over the request it answers:
+//! it cannot be longer.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use super::bucket::TokenBucket;
+use super::cookies::CookieJar;
+use super::counters::{DropReason, ReflectorCounters};
+use super::key::PreSharedKey;
+use super::limits::ReflectorLimits;
+use super::table::{NewSession, SessionTable, SlotState};
+use crate::units::{Nanos, ReflectorClock, Stamp};
+use crate::wire::{
+    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey, Terms,
+};
+
+/// What to do with a datagram.
+#[derive(Debug)]
+#[must_use]
+pub enum Judgement {
+    /// Nothing; it was counted.
+    Drop(DropReason),
+    /// Send its first so many bytes back to where it came from.
+    Reply(usize),
+    /// Read the clock, seal the answer, send it back.
+    Reflect(PendingReply),
+}
+
+/// A genuine probe whose answer lacks only the send stamp.
+#[derive(Debug)]
+#[must_use]
+pub struct PendingReply(Reflection);
+
+impl PendingReply {
+    /// Adds the kernel's receive stamp, converted to the clock of the other two.
+    pub fn with_kernel_stamp(mut self, stamp: Stamp<ReflectorClock>) -> PendingReply {
+        self.0.kernel_received = Some(stamp);
+        self
+    }
+
+    /// Turns the probe in `datagram`, the very one that was judged, into its answer and returns its length.
+    /// `sent`: clock read as late as possible.
+    #[inline]
+    pub fn seal(self, sent: Stamp<ReflectorClock>, cpu: Option<u16>, datagram: &mut [u8]) -> usize {
+        self.0.write(sent, cpu, datagram);
+        datagram.len()
+    }
+}
+
+/// The answering end of all sessions.
+pub struct SessionReflector {
+    limits: ReflectorLimits,
+    setup: Option<SetupKey>,
+    codes: Codes,
+    table: SessionTable,
+    cookie_rate: TokenBucket,
+    session_rate: TokenBucket,
+    jar: CookieJar,
+    seed: [u8; 32],
+    nonces_made: u64,
+    counters: ReflectorCounters,
+}
+
+impl fmt::Debug for SessionReflector {
+    /// Shows neither keys nor the seed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionReflector")
+            .field("limits", &self.limits)
+            .field("keyed", &self.setup.is_some())
+            .field("open_sessions", &self.open_sessions())
+            .finish_non_exhaustive()
+    }
+}
+
+impl SessionReflector {
+    /// A reflector with `limits` (the compiled-in bounds hold whatever they say), for peers that hold `key`; without a key
+    /// for this host only. All its chance comes from `seed`, which must be fresh and secret.
+    pub fn new(limits: ReflectorLimits, key: Option<&PreSharedKey>, seed: [u8; 32]) -> SessionReflector {
+        let setup = key.map(PreSharedKey::setup_key);
+        SessionReflector {
+            limits,
+            codes: setup.as_ref().map_or(Codes::None, SetupKey::codes),
+            setup,
+            table: SessionTable::new(limits.sessions.min(ReflectorLimits::MAX.sessions)),
+            cookie_rate: TokenBucket::new(limits.cookies_per_second),
+            session_rate: TokenBucket::new(limits.new_sessions_per_second),
+            jar: CookieJar::new(seed),
+            seed,
+            nonces_made: 0,
+            counters: ReflectorCounters::default(),
+        }
+    }
+
+    /// Judges `datagram`, which came `from` there when the clock showed `received`. The reply is written over it.
+    #[inline]
+    pub fn judge(&mut self, datagram: &mut [u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> Judgement {
+        self.counters.received += 1;
+        self.counters.received_bytes += datagram.len() as u64;
+        let judged = match MessageType::of(datagram) {
+            Ok(MessageType::Probe) => self.table.judge(datagram, from, received).map(|reflection| {
+                self.counters.answered += 1;
+                (datagram.len(), Judgement::Reflect(PendingReply(reflection)))
+            }),
+            Ok(message) => {
+                self.converse(message, datagram, from, received).map(|bytes| (bytes, Judgement::Reply(bytes)))
+            }
+            Err(malformed) => Err(malformed.into()),
+        };
+        match judged {
+            Ok((bytes, judgement)) => {
+                self.counters.replied += 1;
+                self.counters.replied_bytes += bytes as u64;
+                judgement
+            }
+            Err(reason) => {
+                self.counters.drop_for(reason);
+                Judgement::Drop(reason)
+            }
+        }
+    }
+
+    /// The counters since the start; sessions that are over at `now` are counted as such first.
+    pub fn counters(&mut self, now: Stamp<ReflectorClock>) -> &ReflectorCounters {
+        self.counters.expired += self.table.sweep(now);
+        &self.counters
+    }
+
+    /// Sessions open.
+    pub fn open_sessions(&self) -> usize {
+        self.table.open()
+    }
+
+    /// Counts a reply that the kernel would not send.
+    pub fn count_failed_reply(&mut self) {
+        self.counters.reply_failed += 1;
+    }
+
+    /// Counts a receive call that failed.
+    pub fn count_failed_receive(&mut self) {
+        self.counters.receive_failed += 1;
+    }
+
+    /// Set-up and tear-down. Replies are written into the request; their length is returned.
+    #[inline(never)]
+    fn converse(
+        &mut self,
+        message: MessageType,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<usize, DropReason> {
+        if self.setup.is_none() && !from.ip().to_canonical().is_loopback() {
+            return Err(DropReason::KeylessAfar);
+        }
+        match message {
+            MessageType::Hello => self.greet(datagram, from, received),
+            MessageType::Open => self.open(datagram, from, received),
+            MessageType::Close => self.close(datagram, from),
+            _ => Err(DropReason::Reply),
+        }
+    }
+
+    fn greet(
+        &mut self,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<usize, DropReason> {
+        let hello = Hello::parse(datagram)?;
+        if !self.cookie_rate.take(received) {
+            return Err(DropReason::CookieRate);
+        }
+        let token = self.jar.token(from, &hello.nonce, received);
+        self.counters.cookies += 1;
+        reply_over(datagram, |reply| Cookie::new(hello.nonce, token, self.setup.is_some()).write(reply))
+    }
+
+    fn open(
+        &mut self,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<usize, DropReason> {
+        let open = Open::parse(datagram)?;
+        if !self.jar.honours(&open.token, from, &open.nonce, received) {
+            return Err(DropReason::Token);
+        }
+        if !self.codes.verify(datagram) {
+            return Err(DropReason::Code);
+        }
+        // From here on the peer has shown its address and the key: it is owed an answer.
+        self.counters.expired += self.table.sweep(received);
+        if let Some(slot) = self.table.opened_by(&open.nonce, from) {
+            if slot.state == SlotState::Closed {
+                return Err(DropReason::OpenReplayed);
+            }
+            self.counters.accepts_repeated += 1;
+            let accept = accept_of(slot, received);
+            return reply_over(datagram, |reply| accept.write(&self.codes, reply));
+        }
+        match self.admit(&open, from, received) {
+            Ok(accept) => reply_over(datagram, |reply| accept.write(&self.codes, reply)),
+            Err((reason, limit)) => {
+                self.counters.refuse_for(reason);
+                let refuse = Refuse { nonce: open.nonce, reason, limit };
+                reply_over(datagram, |reply| refuse.write(&self.codes, reply))
+            }
+        }
+    }
+
+    fn admit(
+        &mut self,
+        open: &Open,
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<Accept, (RefuseReason, u64)> {
+        self.refusal(&open.terms, from).map_or(Ok(()), Err)?;
+        let limits = self.limits;
+        if !self.session_rate.take(received) {
+            return Err((RefuseReason::NewSessions, u64::from(limits.new_sessions_per_second)));
+        }
+        let reflector_nonce = self.next_nonce();
+        let duration = if open.terms.duration == Nanos::ZERO { limits.duration } else { open.terms.duration };
+        let terms = Terms { duration, idle: limits.idle, ..open.terms };
+        let new = NewSession { address: from, nonce: open.nonce, reflector_nonce, terms };
+        let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));
+        let full = (RefuseReason::Sessions, u64::from(limits.sessions));
+        let slot = self.table.insert(new, received, keys).ok_or(full)?;
+        self.counters.opened += 1;
+        Ok(accept_of(slot, received))
+    }
+
+    /// The first cap that stands against a session on these terms, with its value.
+    fn refusal(&self, terms: &Terms, from: SocketAddr) -> Option<(RefuseReason, u64)> {
+        let limits = &self.limits;
+        let caps = [
+            (terms.size_bytes > limits.size_bytes, RefuseReason::Size, u64::from(limits.size_bytes)),
+            (terms.duration > limits.duration, RefuseReason::Duration, limits.duration.0 as u64),
+            (terms.idle > limits.idle, RefuseReason::Idle, limits.idle.0 as u64),
+            (self.table.open() >= usize::from(limits.sessions), RefuseReason::Sessions, u64::from(limits.sessions)),
+            (
+                self.table.open_from(from.ip()) >= usize::from(limits.sessions_per_prefix),
+                RefuseReason::SessionsPerPrefix,
+                u64::from(limits.sessions_per_prefix),
+            ),
+        ];
+        caps.into_iter().find(|(met, ..)| *met).map(|(_, reason, limit)| (reason, limit))
+    }
+
+    fn close(&mut self, datagram: &mut [u8], from: SocketAddr) -> Result<usize, DropReason> {
+        let close = Close::parse(datagram)?;
+        let slot = self.table.slot_mut(close.session);
+        if slot.session != close.session || slot.nonce == [0; 16] {
+            return Err(DropReason::NoSession);
+        }
+        if slot.address != from || slot.nonce != close.nonce {
+            return Err(DropReason::WrongAddress);
+        }
+        let codes = slot.close_codes();
+        if !codes.verify(datagram) {
+            return Err(DropReason::Code);
+        }
+        if slot.state == SlotState::Open {
+            slot.state = SlotState::Closed;
+            self.counters.closed += 1;
+        }
+        let report = slot.counts;
+        reply_over(datagram, |reply| report.write(&codes, reply))
+    }
+
+    /// A nonce that nobody can foresee: the keyed hash of a count.
+    fn next_nonce(&mut self) -> Nonce {
+        self.nonces_made += 1;
+        let mut hasher = blake3::Hasher::new_keyed(&self.seed);
+        hasher.update(b"nonce").update(&self.nonces_made.to_be_bytes());
+        let hash = hasher.finalize();
+        std::array::from_fn(|at| hash.as_bytes()[at])
+    }
+}
+
+fn accept_of(slot: &super::table::Slot, received: Stamp<ReflectorClock>) -> Accept {
+    Accept {
+        session: slot.session,
+        nonce: slot.nonce,
+        reflector_nonce: slot.reflector_nonce,
+        anchor: received,
+        terms: slot.terms,
+    }
+}
+
+/// Writes a reply of `N` bytes over the request: impossible where that is shorter.
+fn reply_over<const N: usize>(datagram: &mut [u8], write: impl FnOnce(&mut [u8; N])) -> Result<usize, DropReason> {
+    let reply = datagram.first_chunk_mut::<N>().ok_or(DropReason::Length)?;
+    write(reply);
+    Ok(N)
+}

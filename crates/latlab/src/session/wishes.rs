@@ -1,0 +1,42 @@
+//! What a sender wants of a session.
+
+use crate::units::Nanos;
+use crate::wire::{Nonce, Terms};
+
+/// A session to be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionWishes {
+    /// How the peer is called in messages: `192.0.2.9:9862`.
+    pub peer: String,
+    /// Fresh for every session (`random_bytes`): what comes back without it is not meant for us.
+    pub nonce: Nonce,
+    /// What the session is for.
+    pub terms: Terms,
+}
+
+impl SessionWishes {
+    /// Time around a run that its session must last as well: opening others, warming up, closing.
+    pub const MARGIN: Nanos = Nanos::from_secs(30);
+
+    /// A session with `peer` for probes of `size_bytes` every `interval` (none: closed loop) over `duration`, warm-up included
+    /// (none: as long as the peer grants), with answers up to `timeout` late.
+    pub fn new(
+        peer: impl Into<String>,
+        nonce: Nonce,
+        size_bytes: u32,
+        interval: Option<Nanos>,
+        duration: Option<Nanos>,
+        timeout: Nanos,
+    ) -> SessionWishes {
+        let interval = interval.unwrap_or(Nanos::ZERO);
+        let terms = Terms {
+            size_bytes,
+            interval,
+            duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionWishes::MARGIN),
+            // Gaps of a Poisson schedule are longer than ten times their mean once in 22,000. A closed
+            // loop waits for its time-out.
+            idle: timeout.max(interval.saturating_mul(10)),
+        };
+        SessionWishes { peer: peer.into(), nonce, terms }
+    }
+}
