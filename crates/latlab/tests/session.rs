@@ -1,0 +1,216 @@
+//! Sessions over real loopback sockets, and the wire rules on a stage without any.
+
+#[path = "session/rules.rs"]
+mod rules;
+#[path = "session/stage.rs"]
+mod stage;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use latlab::clock::{Clock, Monotonic};
+use latlab::probe::Seq;
+use latlab::session::{
+    Dialogue, DropReason, EchoDialogue, NativeSession, PreSharedKey, ReflectorCounters, ReflectorLimits, Requests,
+    SessionError, SessionReflector, SessionWishes, open, serve,
+};
+use latlab::transport::Transport;
+use latlab::units::Nanos;
+
+use stage::key;
+
+/// A connected standard socket as a transport.
+struct Wire(UdpSocket);
+
+impl Wire {
+    fn to(peer: SocketAddr) -> Wire {
+        let socket = UdpSocket::bind(SocketAddr::new(peer.ip(), 0)).expect("a socket");
+        socket.connect(peer).expect("connected");
+        Wire(socket)
+    }
+}
+
+impl Transport for Wire {
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        self.0.send(datagram).map(|_| ())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
+        self.0.set_read_timeout(Some(patience.to_duration().max(Duration::from_micros(1))))?;
+        match self.0.recv(buffer) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Runs `story` against a reflector in a thread of its own, and returns its counters.
+fn with_reflector(
+    address: &str,
+    key: Option<&PreSharedKey>,
+    story: impl FnOnce(SocketAddr, Requests<'_>),
+) -> ReflectorCounters {
+    let mut socket = UdpSocket::bind(address).expect("a socket");
+    socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a read time-out");
+    let here = socket.local_addr().expect("bound");
+    let (stop, counters) = (AtomicBool::new(false), AtomicBool::new(false));
+    let requests = Requests { stop: &stop, counters: &counters };
+    let shown = Mutex::new(None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, key, [7; 32]);
+            let show = |counters: &ReflectorCounters| *shown.lock().unwrap() = Some(*counters);
+            serve(&mut socket, &mut reflector, &Monotonic, requests, || Some(0), show).expect("no broken socket");
+        });
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(here, requests)));
+        counters.store(true, Ordering::Relaxed);
+        while ended.is_ok() && counters.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        stop.store(true, Ordering::Relaxed);
+        if let Err(panic) = ended {
+            std::panic::resume_unwind(panic);
+        }
+    });
+    shown.into_inner().unwrap().expect("counters were asked for")
+}
+
+fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionWishes {
+    let nonce = latlab::session::random_bytes().expect("chance");
+    SessionWishes::new(peer.to_string(), nonce, size_bytes, None, Some(Nanos::from_secs(5)), Nanos::from_secs(1))
+}
+
+fn round_trips(wire: &mut Wire, dialogue: &mut impl Dialogue, count: u64) -> u64 {
+    let mut buffer = vec![0; 65_536];
+    let mut answered = 0;
+    for seq in 0..count {
+        wire.send(dialogue.compose(Seq(seq))).expect("sent");
+        let Some(bytes) = wire.receive(&mut buffer, Nanos::from_secs(1)).expect("no error") else { continue };
+        let received = Monotonic.now();
+        let answer = dialogue.understand(&buffer[..bytes], received).expect("genuine");
+        assert_eq!(answer.seq, Seq(seq));
+        if let (Some(came), Some(left)) = (answer.reflector_received, answer.reflector_sent) {
+            // One host, one clock: the reflector's stamps lie before the sender's receive stamp, in order.
+            assert!(came <= left && left.as_nanos() <= received.as_nanos());
+        }
+        answered += 1;
+    }
+    answered
+}
+
+fn open_over(
+    wire: &mut Wire,
+    key: Option<&PreSharedKey>,
+    wishes: &SessionWishes,
+) -> Result<NativeSession, SessionError> {
+    open(wire, &Monotonic, key, wishes)
+}
+
+#[test]
+fn sessions_of_all_sizes_over_both_families() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        for key in [None, Some(key(1))] {
+            let counters = with_reflector(address, key.as_ref(), |peer, _| {
+                for size in [24, 32, 40, 64, 1_024, 8_192, 65_507] {
+                    let mut wire = Wire::to(peer);
+                    let mut session = open_over(&mut wire, key.as_ref(), &wishes(peer, size)).expect("a session");
+                    assert_eq!(session.authenticated(), key.is_some());
+                    assert_eq!(round_trips(&mut wire, &mut session, 20), 20);
+                    assert!(session.strays().is_empty());
+                    assert_eq!(session.close(&mut wire, &Monotonic).map(|report| report.answered), Some(20));
+                }
+            });
+            assert_eq!((counters.opened, counters.closed, counters.answered), (7, 7, 140));
+            assert!(counters.replied_bytes <= counters.received_bytes);
+            assert_eq!(counters.rows().filter(|(name, count)| name.starts_with("drop") && *count > 0).count(), 0);
+        }
+    }
+}
+
+#[test]
+fn sessions_at_once_do_not_mix() {
+    let key = key(1);
+    let counters = with_reflector("127.0.0.1:0", Some(&key), |peer, _| {
+        let mut ends: Vec<_> = (0..16)
+            .map(|_| {
+                let mut wire = Wire::to(peer);
+                let session = open_over(&mut wire, Some(&key), &wishes(peer, 64)).expect("a session");
+                (wire, session)
+            })
+            .collect();
+        for _ in 0..3 {
+            for (wire, session) in &mut ends {
+                wire.send(session.compose(Seq(0))).expect("sent");
+            }
+        }
+        for (mut wire, session) in ends {
+            let report = session.close(&mut wire, &Monotonic).expect("a report");
+            assert_eq!((report.answered, report.replayed), (1, 2));
+        }
+    });
+    assert_eq!(counters.dropped(DropReason::SeenBefore), 32);
+}
+
+#[test]
+fn a_wrong_key_gets_one_cookie_and_a_hint() {
+    let counters = with_reflector("127.0.0.1:0", Some(&key(1)), |peer, _| {
+        let error = open_over(&mut Wire::to(peer), Some(&key(2)), &wishes(peer, 64)).expect_err("another key");
+        assert!(matches!(error, SessionError::NotOpened { keyed: true, .. }));
+        assert!(error.cause().is_some_and(|cause| cause.contains("the keys differ")));
+    });
+    assert_eq!((counters.cookies, counters.replied, counters.opened), (1, 1, 0));
+}
+
+#[test]
+fn nobody_there_is_no_answer() {
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let peer = silent.local_addr().expect("bound");
+    let error = open_over(&mut Wire::to(peer), Some(&key(1)), &wishes(peer, 64)).expect_err("silence");
+    assert_eq!(error.to_string(), format!("no answer from `{peer}`"));
+    assert_eq!(error.cause().as_deref(), Some("5 HELLO packets in 3 s, nothing came back"));
+    assert_eq!(error.exit_code(), 3);
+}
+
+#[test]
+fn a_closed_port_is_told_by_its_error() {
+    let peer = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
+    let error = open_over(&mut Wire::to(peer), None, &wishes(peer, 64)).expect_err("nobody");
+    assert!(error.cause().is_some_and(|cause| cause.contains("refused")), "{:?}", error.cause());
+}
+
+#[test]
+fn counters_are_shown_while_serving() {
+    with_reflector("127.0.0.1:0", None, |peer, requests| {
+        let mut wire = Wire::to(peer);
+        wire.send(b"what is this?").expect("sent");
+        requests.counters.store(true, Ordering::Relaxed);
+        while requests.counters.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        open_over(&mut wire, None, &wishes(peer, 64)).expect("and it still serves");
+    });
+}
+
+#[test]
+fn a_plain_echo_is_enough_for_the_echo_dialogue() {
+    let echo = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let peer = echo.local_addr().expect("bound");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut buffer = [0; 2_048];
+            for _ in 0..40 {
+                let (bytes, from) = echo.recv_from(&mut buffer).expect("a probe");
+                echo.send_to(&buffer[..bytes], from).expect("sent");
+            }
+        });
+        for size in [24, 1_024] {
+            let mut dialogue = EchoDialogue::new(size, [3; 8]);
+            assert_eq!(round_trips(&mut Wire::to(peer), &mut dialogue, 20), 20);
+            assert!(dialogue.strays().is_empty());
+        }
+    });
+}

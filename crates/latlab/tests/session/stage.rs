@@ -1,0 +1,117 @@
+//! A stage for sessions: a reflector and its sender in one thread, with a clock that only moves when somebody waits.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use latlab::clock::Clock;
+use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector, SessionWishes};
+use latlab::transport::Transport;
+use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
+
+/// The reflector's clock is this far ahead of the sender's.
+pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
+
+/// A clock that moves when it is told to.
+#[derive(Clone, Default)]
+pub(crate) struct StageClock(Rc<Cell<i64>>);
+
+impl StageClock {
+    pub(crate) fn advance(&self, span: Nanos) {
+        self.0.set(self.0.get() + span.0);
+    }
+
+    pub(crate) fn reflector(&self) -> Stamp<ReflectorClock> {
+        Stamp::from_nanos(self.0.get() + OFFSET.0)
+    }
+}
+
+impl Clock for StageClock {
+    fn now(&self) -> Stamp<SenderClock> {
+        Stamp::from_nanos(self.0.get())
+    }
+}
+
+/// A path of no length to a reflector; datagrams of either direction can be lost by number.
+pub(crate) struct Stage {
+    pub(crate) reflector: SessionReflector,
+    pub(crate) clock: StageClock,
+    pub(crate) from: SocketAddr,
+    /// Everything sent, in order.
+    pub(crate) requests: Vec<Vec<u8>>,
+    /// Every reply, in order, lost ones too.
+    pub(crate) replies: Vec<Vec<u8>>,
+    pub(crate) lose_requests: Vec<usize>,
+    pub(crate) lose_replies: Vec<usize>,
+    inbox: VecDeque<Vec<u8>>,
+}
+
+impl Stage {
+    pub(crate) fn new(limits: ReflectorLimits, key: Option<&PreSharedKey>) -> Stage {
+        Stage {
+            reflector: SessionReflector::new(limits, key, [42; 32]),
+            clock: StageClock::default(),
+            from: SocketAddr::from(([127, 0, 0, 1], 40_000)),
+            requests: Vec::new(),
+            replies: Vec::new(),
+            lose_requests: Vec::new(),
+            lose_replies: Vec::new(),
+            inbox: VecDeque::new(),
+        }
+    }
+
+    /// What the reflector says to `datagram` from `from`; none where it drops it. It takes 250 ns for a probe.
+    pub(crate) fn ask_from(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
+        let mut buffer = datagram.to_vec();
+        let received = self.clock.reflector();
+        let bytes = match self.reflector.judge(&mut buffer, from, received) {
+            Judgement::Drop(_) => return None,
+            Judgement::Reply(bytes) => bytes,
+            Judgement::Reflect(pending) => pending.seal(received + Nanos(250), Some(1), &mut buffer),
+        };
+        buffer.truncate(bytes);
+        Some(buffer)
+    }
+
+    pub(crate) fn ask(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        self.ask_from(self.from, datagram)
+    }
+}
+
+impl Transport for Stage {
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        let number = self.requests.len();
+        self.requests.push(datagram.to_vec());
+        if self.lose_requests.contains(&number) {
+            return Ok(());
+        }
+        if let Some(reply) = self.ask(datagram) {
+            if !self.lose_replies.contains(&self.replies.len()) {
+                self.inbox.push_back(reply.clone());
+            }
+            self.replies.push(reply);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
+        let Some(datagram) = self.inbox.pop_front() else {
+            self.clock.advance(patience);
+            return Ok(None);
+        };
+        buffer[..datagram.len()].copy_from_slice(&datagram);
+        Ok(Some(datagram.len()))
+    }
+}
+
+pub(crate) fn key(byte: u8) -> PreSharedKey {
+    let line = format!("latlab-psk-1 {}", format!("{byte:02x}").repeat(32));
+    PreSharedKey::from_reader("stage", line.as_bytes()).expect("a key")
+}
+
+pub(crate) fn wishes(nonce: u8) -> SessionWishes {
+    let second = Nanos::from_secs(1);
+    SessionWishes::new("stage:1", [nonce; 16], 64, None, Some(second), second)
+}

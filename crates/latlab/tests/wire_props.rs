@@ -1,0 +1,195 @@
+//! The wire against random bytes: parsers are total, messages survive, a reflector never says more than it hears.
+
+#[path = "session/stage.rs"]
+mod stage;
+
+use std::net::SocketAddr;
+
+use latlab::probe::Seq;
+use latlab::session::{Dialogue, ReflectorLimits, open};
+use latlab::units::{Nanos, Stamp};
+use latlab::wire::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use stage::{Stage, key, wishes};
+
+/// Random bytes that often start like a message, so that parsers are entered deeper than the first byte.
+fn datagrams() -> impl Strategy<Value = Vec<u8>> {
+    let heads = MessageType::ALL.map(|message| message as u8).to_vec();
+    let lengths =
+        prop_oneof![0..300usize, Just(COOKIE_BYTES), Just(OPEN_BYTES), Just(ACCEPT_BYTES), Just(REPORT_BYTES)];
+    (lengths, prop::sample::select(heads), 0..4u8, any::<u64>()).prop_flat_map(|(length, head, disguise, seed)| {
+        vec(any::<u8>(), length).prop_map(move |mut bytes| {
+            let mark = [head, 1, seed as u8 & 1, seed as u8, b'l', b'l', b't', b'b'];
+            let known = [0, 1, 4, 8][usize::from(disguise)].min(bytes.len());
+            bytes[..known].copy_from_slice(&mark[..known]);
+            bytes
+        })
+    })
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    (24..=u32::MAX, 0..=i64::MAX, 0..=i64::MAX, 0..=i64::MAX).prop_map(|(size_bytes, interval, duration, idle)| Terms {
+        size_bytes,
+        interval: Nanos(interval),
+        duration: Nanos(duration),
+        idle: Nanos(idle),
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_parser_takes_any_bytes(bytes in datagrams()) {
+        let _ = MessageType::of(&bytes);
+        let _ = Header::parse(&bytes);
+        let _ = Hello::parse(&bytes);
+        let _ = Cookie::parse(&bytes);
+        let _ = Open::parse(&bytes);
+        let _ = Accept::parse(&bytes);
+        let _ = Refuse::parse(&bytes);
+        let _ = Close::parse(&bytes);
+        let _ = Report::parse(&bytes);
+        let _ = Codes::None.verify(&bytes);
+        let tag_key = TagKey::new(&[1; 16]);
+        for key in [None, Some(&tag_key)] {
+            if let Ok(header) = ProbeHeader::parse(&bytes, MessageType::Probe) {
+                let _ = header.verify(key, 7, &bytes);
+            }
+            if let Ok(answer) = SealedAnswer::parse(&bytes) {
+                let _ = answer.open(key, 7);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_survive(
+        nonce: [u8; 16], token: [u8; 16], other: [u8; 16], terms in terms(), session: u16, stamp: i64, limit: u64,
+        counts: [u64; 5], secret in vec(any::<u8>(), 16..40),
+    ) {
+        let codes = SetupKey::derive(&secret).codes();
+        prop_assert_eq!(Hello::parse(&hello_datagram(&nonce)).map(|hello| hello.nonce), Ok(nonce));
+
+        let cookie = Cookie::new(nonce, token, limit % 2 == 0);
+        let mut bytes = [0; COOKIE_BYTES];
+        cookie.write(&mut bytes);
+        prop_assert_eq!(Cookie::parse(&bytes), Ok(cookie));
+
+        let opened = Open { nonce, token, terms };
+        let mut bytes = [0; OPEN_BYTES];
+        opened.write(&codes, &mut bytes);
+        prop_assert_eq!(Open::parse(&bytes), Ok(opened));
+        prop_assert!(codes.verify(&bytes));
+
+        let accept = Accept { session, nonce, reflector_nonce: other, anchor: Stamp::from_nanos(stamp), terms };
+        let mut bytes = [0; ACCEPT_BYTES];
+        accept.write(&codes, &mut bytes);
+        prop_assert_eq!(Accept::parse(&bytes), Ok(accept));
+
+        let refuse = Refuse { nonce, reason: RefuseReason::ALL[usize::from(session % 6)], limit };
+        let mut bytes = [0; REFUSE_BYTES];
+        refuse.write(&codes, &mut bytes);
+        prop_assert_eq!(Refuse::parse(&bytes), Ok(refuse));
+
+        let close = Close { session, nonce };
+        let mut bytes = [0; CLOSE_BYTES];
+        close.write(&codes, &mut bytes);
+        prop_assert_eq!(Close::parse(&bytes), Ok(close));
+
+        let [answered, seen_before, left_window, forged, wrong_size] = counts;
+        let report = Report { session, nonce, answered, seen_before, left_window, forged, wrong_size };
+        let mut bytes = [0; REPORT_BYTES];
+        report.write(&codes, &mut bytes);
+        prop_assert_eq!(Report::parse(&bytes), Ok(report));
+    }
+
+    #[test]
+    fn probes_survive_both_ways(
+        session: u16, counter: u64, received_ns in 0..i64::MAX / 2, dwell_ns in 0..0xffff_ffffi64,
+        lead_ns in 0..0xffff_ffffi64, cpu: u16, size in 24..200usize, keyed: bool,
+    ) {
+        let key = keyed.then(|| TagKey::new(&[9; 16]));
+        let mut datagram = vec![0; size];
+        ProbeHeader::write_probe(session, counter, key.as_ref(), &mut datagram);
+        let header = ProbeHeader::parse(&datagram, MessageType::Probe).unwrap();
+        prop_assert_eq!((header.session, header.counter_low), (session, counter as u32));
+        prop_assert!(header.verify(key.as_ref(), counter, &datagram));
+
+        let received = Stamp::from_nanos(received_ns);
+        let kernel_received = Some(received - Nanos(lead_ns));
+        let reflection = Reflection { session, counter, key, received, kernel_received };
+        reflection.write(received + Nanos(dwell_ns), Some(cpu), &mut datagram);
+        prop_assert!(ProbeHeader::parse(&datagram, MessageType::Probe).is_err());
+        let facts = SealedAnswer::parse(&datagram).unwrap().open(key.as_ref(), counter).expect("genuine");
+        prop_assert_eq!(facts.received_low, received_ns as u64 & 0xf_ffff_ffff);
+        prop_assert_eq!(facts.dwell, Some(Nanos(dwell_ns)));
+        prop_assert_eq!(facts.received, (size >= FULL_STAMP_MIN_BYTES).then_some(received));
+        prop_assert_eq!(facts.cpu, (size >= KERNEL_STAMP_MIN_BYTES).then_some(cpu));
+        prop_assert_eq!(facts.kernel_lead, (size >= KERNEL_STAMP_MIN_BYTES).then_some(Nanos(lead_ns)));
+    }
+
+    #[test]
+    fn the_counter_comes_back_wherever_the_window_stands(newest: u64, back in 0..65_536u64, ahead in 1..(1u64 << 32) - 65_536) {
+        if let Some(counter) = newest.checked_sub(back) {
+            prop_assert_eq!(extend_receive_counter(newest, REPLAY_WINDOW, counter as u32), counter);
+            prop_assert_eq!(extend_sent_counter(newest, counter as u32), Some(counter));
+        }
+        if let Some(counter) = newest.checked_add(ahead) {
+            prop_assert_eq!(extend_receive_counter(newest, REPLAY_WINDOW, counter as u32), counter);
+        }
+    }
+
+    #[test]
+    fn a_reflector_never_says_more_than_it_hears(
+        script in vec((datagrams(), any::<u16>(), 0..6u8, any::<u16>()), 1..60),
+    ) {
+        let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
+        let clock = stage.clock.clone();
+        let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1)).expect("a session");
+        let mut genuine = stage.requests.clone();
+        for (seq, (noise, port, kind, at)) in script.into_iter().enumerate() {
+            let probe = session.compose(Seq(seq as u64)).to_vec();
+            let mut datagram = match kind {
+                0 => probe,
+                1 => hello_datagram(&[port as u8; 16]).to_vec(),
+                2 => genuine[usize::from(at) % genuine.len()].clone(),
+                3 => {
+                    let mut altered = genuine[usize::from(at) % genuine.len()].clone();
+                    let place = usize::from(port) % altered.len();
+                    altered[place] ^= 1 << (at % 8);
+                    altered
+                }
+                _ => noise,
+            };
+            if kind == 2 && at % 5 == 0 {
+                datagram.truncate(usize::from(port) % (datagram.len() + 1));
+            }
+            let from = if port % 3 == 0 { SocketAddr::from(([192, 0, 2, 1], port)) } else { stage.from };
+            if let Some(reply) = stage.ask_from(from, &datagram) {
+                prop_assert!(reply.len() <= datagram.len());
+                prop_assert!(MessageType::of(&reply).is_ok_and(MessageType::is_reply));
+            }
+            if !datagram.is_empty() {
+                genuine.push(datagram);
+            }
+            stage.clock.advance(Nanos::from_millis(i64::from(port)));
+        }
+        let now = stage.clock.reflector();
+        let counters = *stage.reflector.counters(now);
+        prop_assert!(counters.replied_bytes <= counters.received_bytes);
+        let judged: u64 = counters.rows().filter(|(name, _)| name.starts_with("drop-")).map(|(_, count)| count).sum();
+        prop_assert_eq!(counters.received, counters.replied + judged, "every datagram is answered or counted as dropped");
+    }
+
+    #[test]
+    fn a_sender_takes_any_bytes(noise in vec(datagrams(), 1..40)) {
+        let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
+        let clock = stage.clock.clone();
+        let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1)).expect("a session");
+        session.compose(Seq(3));
+        for (index, datagram) in noise.iter().enumerate() {
+            prop_assert_eq!(session.understand(datagram, Stamp::from_nanos(index as i64)), None);
+        }
+        prop_assert_eq!(session.strays().values().sum::<u64>(), noise.len() as u64);
+    }
+}
