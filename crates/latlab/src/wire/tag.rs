@@ -4,8 +4,8 @@ use std::fmt;
 
 use siphasher::sip::SipHasher24;
 
-/// The most words a tag covers: what an answer of 40 bytes or more says.
-const WORDS_MAX: usize = 5;
+/// The most words a tag covers: what an answer of 32 bytes or more says.
+const WORDS_MAX: usize = 4;
 
 /// The key of one direction of one session.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ impl TagKey {
         TagKey(SipHasher24::new_with_key(secret))
     }
 
-    /// The tag of `words`, each taken as eight bytes, big endian; never more than five.
+    /// The tag of `words`, each taken as eight bytes, big endian; never more than four.
     #[inline]
     pub fn tag(&self, words: &[u64]) -> u64 {
         let mut bytes = [0; WORDS_MAX * 8];
