@@ -1,0 +1,370 @@
+//! The statistics room against brute force, against NumPy and SciPy, and against the truth of simulated processes.
+
+use latlab::metric::Metric;
+use latlab::sample::{INFINITE, Sample};
+use latlab::stats::{Description, Interval, Wishes, describe, histogram, ratio, share};
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const QUANTILES: [f64; 6] = [0.01, 0.25, 0.5, 0.9, 0.99, 0.999];
+
+fn sample(singletons: Vec<i64>) -> Sample {
+    Sample::new(Metric::RoundTripDelay, singletons)
+}
+
+fn wishes(quantiles: &[f64], intervals: bool) -> Wishes {
+    Wishes { quantiles: quantiles.to_vec(), confidence: 0.95, intervals, seed: 11 }
+}
+
+/// Type 7 by the book: sort, then interpolate; infinite where a needed neighbour is.
+fn naive_quantile(singletons: &[i64], q: f64) -> f64 {
+    let mut sorted = singletons.to_vec();
+    sorted.sort_unstable();
+    let value = |rank: usize| if sorted[rank] == INFINITE { f64::INFINITY } else { sorted[rank] as f64 };
+    let place = (sorted.len() - 1) as f64 * q;
+    let (rank, weight) = (place.floor() as usize, place.fract());
+    if weight == 0.0 { value(rank) } else { value(rank) * (1.0 - weight) + value(rank + 1) * weight }
+}
+
+fn assert_quantiles_are_naive(singletons: &[i64], description: &Description) {
+    for estimate in &description.quantiles {
+        let expected = naive_quantile(singletons, estimate.q);
+        match estimate.value {
+            Some(value) => {
+                assert!((value - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{estimate:?}, {expected}")
+            }
+            None => assert!(expected.is_infinite() && estimate.lost, "{estimate:?}, expected {expected}"),
+        }
+    }
+}
+
+/// Cases are drawn anew in every run; a failing one is printed whole.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases(256))]
+    #[test]
+    fn quantiles_are_those_of_the_sorted_sample(
+        singletons in prop::collection::vec(
+            prop_oneof![5 => -50_i64..50, 3 => -1_000_000_000_i64..1_000_000_000, 1 => Just(INFINITE)], 1..200),
+    ) {
+        // the fractions are binary: elsewhere a place may miss its rank by rounding, which describe() forgives
+        let description = describe(&sample(singletons.clone()), &wishes(&[0.125, 0.25, 0.5, 0.9375], false));
+        assert_quantiles_are_naive(&singletons, &description);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+    #[test]
+    fn moving_every_singleton_moves_every_figure(
+        singletons in prop::collection::vec(prop_oneof![9 => 0_i64..100_000, 1 => Just(INFINITE)], 2..120),
+        shift in -1_000_000_000_i64..1_000_000_000,
+    ) {
+        let moved = singletons.iter().map(|value| if *value == INFINITE { INFINITE } else { value + shift }).collect();
+        let here = figures(&describe(&sample(singletons), &wishes(&QUANTILES, true)));
+        let there = figures(&describe(&sample(moved), &wishes(&QUANTILES, true)));
+        for (here, there) in here.into_iter().zip(there) {
+            let expected = here.map(|here| here + shift as f64);
+            let agree = expected.zip(there).map_or(expected == there, |(one, other)| (one - other).abs() < 1e-3);
+            prop_assert!(agree, "{here:?} moved by {shift} is not {there:?}");
+        }
+    }
+}
+
+/// Everything that moves when the sample moves.
+fn figures(description: &Description) -> Vec<Option<f64>> {
+    let ends = |interval: Option<Interval>| interval.map_or([None; 2], |interval| [interval.low, interval.high]);
+    let mut figures = vec![description.mean];
+    figures.extend(ends(description.mean_interval));
+    for estimate in &description.quantiles {
+        figures.extend(ends(estimate.interval));
+        figures.extend([estimate.value, estimate.lower_bound]);
+    }
+    figures
+}
+
+#[test]
+fn many_singletons_with_ties_losses_and_outliers_match_the_sort() {
+    let mut random = Random::new(5);
+    let makers: [fn(&mut Random) -> i64; 4] = [
+        |random| 48_000 + (random.uniform() * 40.0) as i64 * 25,
+        |random| (40_000.0 / random.uniform()) as i64,
+        |random| if random.uniform() < 0.02 { INFINITE } else { (random.normal() * 1e4) as i64 },
+        |random| if random.uniform() < 1e-4 { -2_000_000_000_000 } else { 44_200 + (random.uniform() * 1e7) as i64 },
+    ];
+    for make in makers {
+        let singletons: Vec<i64> = (0..120_001).map(|_| make(&mut random)).collect();
+        let description = describe(&sample(singletons.clone()), &wishes(&QUANTILES, false));
+        assert_quantiles_are_naive(&singletons, &description);
+    }
+}
+
+/// `x = np.array([(i * i * 7919) % 10007 + 40000 for i in range(1, 1001)])`, then `np.quantile(x, QUANTILES)`,
+/// `x.min()`, `x.max()`, `x.mean()` and `x.std(ddof=1)`; NumPy 2.4.
+#[test]
+fn figures_agree_with_numpy() {
+    let singletons = (1..=1000).map(|index: i64| (index * index * 7919) % 10_007 + 40_000).collect();
+    let description = describe(&sample(singletons), &wishes(&QUANTILES, false));
+    let expected = [40_103.93, 42_312.25, 44_739.0, 48_814.9, 49_843.38, 49_948.017];
+    for (estimate, expected) in description.quantiles.iter().zip(expected) {
+        let value = estimate.value.expect("nothing is lost");
+        assert!((value - expected).abs() < 1e-6, "q {}: {value}, NumPy has {expected}", estimate.q);
+    }
+    assert_eq!((description.min, description.max), (Some(40_003), Some(49_965)));
+    assert!((description.mean.expect("finite") - 44_735.043).abs() < 1e-9);
+    assert!((description.stddev.expect("finite") - 2_836.719_724_249_285_7).abs() < 1e-9);
+}
+
+/// `scipy.stats.binomtest(k, n).proportion_ci(0.95, "wilson")`, SciPy 1.17.
+#[test]
+fn ratios_agree_with_scipy() {
+    let cases = [
+        (0, 20, 0.0, 0.16112515805281935),
+        (3, 50, 0.020614970348973957, 0.1621709168883817),
+        (412, 60_000, 0.006236736187894431, 0.007559738149316519),
+        (20, 20, 0.8388748419471808, 1.0),
+    ];
+    for (hits, n, low, high) in cases {
+        let interval = ratio(hits, n, 0.95).interval.expect("n is not 0");
+        let (got_low, got_high) = (interval.low.expect("bounded"), interval.high.expect("bounded"));
+        assert!((got_low - low).abs() < 1e-9 && (got_high - high).abs() < 1e-9, "{hits} of {n}: {interval:?}");
+    }
+    let none = ratio(0, 0, 0.95);
+    assert_eq!((none.value, none.interval), (None, None));
+}
+
+#[test]
+fn losses_that_come_in_bursts_widen_the_interval_of_their_share() {
+    let width = |is_lost: fn(usize) -> bool| {
+        let singletons = (0..20_000).map(|place| if is_lost(place) { INFINITE } else { 50_000 }).collect();
+        let share = share(&sample(singletons), 0.95, |value| value == INFINITE);
+        assert_eq!((share.hits, share.value), (1000, Some(0.05)));
+        let interval = share.interval.expect("ordered");
+        interval.high.expect("bounded") - interval.low.expect("bounded")
+    };
+    let (in_bursts, scattered) = (width(|place| place % 2000 < 100), width(|place| place % 20 == 0));
+    assert!(in_bursts > 3.0 * scattered, "in bursts {in_bursts}, scattered {scattered}");
+}
+
+#[test]
+fn degenerate_samples_have_figures_where_figures_exist() {
+    let all = |singletons: &[i64]| describe(&sample(singletons.to_vec()), &wishes(&[0.5, 0.99], true));
+
+    let empty = all(&[]);
+    assert_eq!((empty.n, empty.lost, empty.min, empty.mean, empty.stddev), (0, 0, None, None, None));
+    assert!(empty.quantiles.iter().all(|q| q.value.is_none() && !q.lost && !q.supported && q.interval.is_none()));
+
+    let one = all(&[-7]);
+    assert_eq!((one.min, one.max, one.mean, one.stddev), (Some(-7), Some(-7), Some(-7.0), None));
+    assert_eq!((one.mean_interval, one.quantiles[0].value), (None, Some(-7.0)));
+
+    let two = all(&[-10, 20]);
+    assert_eq!((two.mean, two.quantiles[0].value), (Some(5.0), Some(5.0)));
+    assert!((two.stddev.expect("two values") - 450.0_f64.sqrt()).abs() < 1e-9);
+
+    let equal = all(&[48_000; 3000]);
+    assert_eq!((equal.stddev, equal.effective_n), (Some(0.0), Some(3000.0)));
+    let interval = equal.mean_interval.expect("known");
+    assert_eq!((interval.low, interval.high), (Some(48_000.0), Some(48_000.0)));
+
+    let lost = all(&[INFINITE; 50]);
+    assert_eq!((lost.n, lost.lost, lost.mean, lost.max), (50, 50, None, None));
+    assert!(lost.quantiles.iter().all(|q| q.lost && q.value.is_none() && q.lower_bound.is_none()));
+}
+
+#[test]
+fn a_quantile_next_to_the_lost_is_lost_only_where_it_needs_them() {
+    let with_lost = |lost: usize| {
+        let singletons = (0..101).map(|place| if place >= 101 - lost { INFINITE } else { place as i64 }).collect();
+        describe(&sample(singletons), &wishes(&[0.5, 0.505, 0.99], true))
+    };
+    // the median of 101 singletons is the one of rank 50 and needs no neighbour
+    let half = with_lost(50);
+    assert_eq!((half.quantiles[0].value, half.quantiles[0].lost), (Some(50.0), false));
+    assert_eq!((half.quantiles[1].value, half.quantiles[1].lost), (None, true));
+    assert!(with_lost(51).quantiles[0].lost);
+    // where the bound itself is lost, the largest that was seen still bounds the quantile from below
+    let thin = &half.quantiles[2];
+    assert_eq!((thin.lost, thin.supported, thin.lower_bound), (true, false, Some(50.0)));
+    // scattered losses: the upper end may be among them while the lower is not
+    let mut random = Random::new(4);
+    let scattered =
+        (0..2000).map(|_| if random.uniform() < 0.11 { INFINITE } else { random.normal() as i64 }).collect();
+    let interval = describe(&sample(scattered), &wishes(&[0.88], true)).quantiles[0].interval.expect("bounded below");
+    assert!(interval.low.is_some() && interval.high.is_none(), "{interval:?}");
+}
+
+#[test]
+fn a_sample_without_order_has_point_values_only() {
+    let singletons: Vec<i64> = (0..2000).collect();
+    let unordered = Sample::unordered(Metric::RoundTripDelay, singletons.clone());
+    let description = describe(&unordered, &wishes(&QUANTILES, true));
+    assert_quantiles_are_naive(&singletons, &description);
+    assert_eq!((description.effective_n, description.mean_interval), (None, None));
+    assert!(description.quantiles.iter().all(|q| q.interval.is_none() && q.lower_bound.is_none()));
+    assert_eq!(share(&unordered, 0.95, |value| value > 1000).interval, None);
+}
+
+#[test]
+fn support_asks_for_ten_effective_observations_beyond() {
+    let supported = |n: usize, coefficient: f64, q: f64| {
+        let description = describe(&sample(Random::new(2).series(n, coefficient)), &wishes(&[q], false));
+        let estimate = &description.quantiles[0];
+        assert!(!estimate.supported || estimate.lower_bound.is_none(), "{estimate:?}");
+        estimate.supported
+    };
+    assert!(supported(1000, 0.0, 0.99) && supported(1000, 0.0, 0.01));
+    assert!(!supported(999, 0.0, 0.99) && !supported(999, 0.0, 0.01));
+    assert!(supported(2000, 0.0, 0.99) && !supported(2000, 0.95, 0.99), "dependence costs support");
+    assert!(supported(100_000, 0.0, 0.9999) && !supported(99_000, 0.0, 0.9999));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures_and_intervals_change_no_other_figure() {
+    let sample = sample(Random::new(3).series(700, 0.5));
+    let first = describe(&sample, &wishes(&QUANTILES, true));
+    assert_eq!(first, describe(&sample, &wishes(&QUANTILES, true)));
+    let bare = describe(&sample, &wishes(&QUANTILES, false));
+    assert!(bare.mean_interval.is_none() && bare.quantiles.iter().all(|q| q.interval.is_none()));
+    let mut stripped = first.clone();
+    stripped.mean_interval = None;
+    stripped.quantiles.iter_mut().for_each(|estimate| estimate.interval = None);
+    assert_eq!(bare, stripped);
+}
+
+#[test]
+fn a_histogram_holds_every_finite_singleton_once() {
+    let mut random = Random::new(8);
+    let mut delay = |_| if random.uniform() < 0.01 { INFINITE } else { 44_200 + (4_000.0 / random.uniform()) as i64 };
+    let singletons: Vec<i64> = (0..50_000).map(&mut delay).collect();
+    let buckets = histogram(&sample(singletons.clone()));
+    assert!((6..=12).contains(&buckets.len()), "{buckets:?}");
+    for bucket in &buckets {
+        let inside = |value: &&i64| (bucket.low_ns..bucket.high_ns).contains(*value);
+        assert_eq!(bucket.count, singletons.iter().filter(inside).count() as u64, "{bucket:?}");
+    }
+    let finite = singletons.iter().filter(|value| **value != INFINITE).count() as u64;
+    assert_eq!(buckets.iter().map(|bucket| bucket.count).sum::<u64>(), finite);
+    assert!(buckets.windows(2).all(|pair| pair[0].high_ns == pair[1].low_ns), "{buckets:?}");
+    assert!(histogram(&sample(vec![INFINITE])).is_empty());
+    let equal = histogram(&sample(vec![5; 9]));
+    assert_eq!((equal.len(), equal[0].low_ns, equal[0].count), (1, 5, 9));
+}
+
+/// How often intervals and bounds hold the truth of a simulated Gaussian process.
+struct Coverage {
+    replicates: u32,
+    n: usize,
+    coefficient: f64,
+}
+
+/// Quantiles of the standard normal, `scipy.stats.norm.ppf(q)`.
+const NORMAL: [(f64, f64); 4] =
+    [(0.5, 0.0), (0.9, 1.2815515655446004), (0.99, 2.3263478740408408), (0.999, 3.090232306167813)];
+
+/// What was counted: of those seen, how many held the truth.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    seen: u32,
+    held: u32,
+}
+
+impl Tally {
+    fn count(&mut self, interval: Interval, truth: f64) {
+        self.seen += 1;
+        let above = interval.low.is_none_or(|low| low <= truth);
+        self.held += u32::from(above && interval.high.is_none_or(|high| truth <= high));
+    }
+
+    fn share(self) -> f64 {
+        f64::from(self.held) / f64::from(self.seen)
+    }
+}
+
+impl Coverage {
+    /// The mean and the first `supported` quantiles are to be held in 90 to 99 of 100 replicates, and by the lower
+    /// bounds of unsupported ones in 92 at least. Seeds are fixed: every run counts the same.
+    fn check(&self, supported: usize) {
+        let mut random = Random::new(77);
+        let (mut mean, mut quantiles, mut bound) = (Tally::default(), [Tally::default(); 4], Tally::default());
+        for seed in 0..self.replicates {
+            let series = sample(random.series(self.n, self.coefficient));
+            let wished = Wishes { seed: u64::from(seed), ..wishes(&NORMAL.map(|(q, _)| q), true) };
+            let description = describe(&series, &wished);
+            mean.count(description.mean_interval.expect("asked for"), 0.0);
+            for ((estimate, (_, truth)), tally) in description.quantiles.iter().zip(NORMAL).zip(&mut quantiles) {
+                if estimate.supported {
+                    tally.count(estimate.interval.expect("supported"), truth * SCALE);
+                } else if let Some(low) = estimate.lower_bound {
+                    bound.count(Interval { low: Some(low), high: None, confidence: 0.95 }, truth * SCALE);
+                }
+            }
+        }
+        let shares = quantiles.map(Tally::share);
+        let case = format!("n {}, coefficient {}: mean {:.3}", self.n, self.coefficient, mean.share());
+        let case =
+            format!("{case}, quantiles {shares:.3?} of {:?}, bounds {:.3}", quantiles.map(|q| q.seen), bound.share());
+        println!("{case}");
+        for tally in quantiles[..supported].iter().chain([&mean]) {
+            assert!(tally.seen * 10 >= self.replicates * 9, "too seldom supported, {case}");
+            assert!((0.90..=0.99).contains(&tally.share()), "{case}");
+        }
+        assert!(bound.seen == 0 || bound.share() >= 0.92, "{case}");
+    }
+}
+
+#[test]
+fn intervals_of_few_independent_singletons_cover() {
+    Coverage { replicates: 240, n: 1000, coefficient: 0.0 }.check(3);
+}
+
+#[test]
+fn intervals_of_few_dependent_singletons_cover() {
+    Coverage { replicates: 240, n: 1000, coefficient: 0.8 }.check(2);
+}
+
+#[test]
+fn intervals_of_many_independent_singletons_cover() {
+    Coverage { replicates: 240, n: 20_000, coefficient: 0.0 }.check(4);
+}
+
+#[test]
+fn intervals_of_many_dependent_singletons_cover() {
+    Coverage { replicates: 240, n: 20_000, coefficient: 0.8 }.check(3);
+}
+
+/// Nanoseconds per standard deviation: so many that rounding to whole ones makes no ties.
+const SCALE: f64 = 1e6;
+
+/// Seeded chance.
+struct Random(Pcg64Mcg);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    /// Between 0 and 1, both excluded.
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// A stationary autoregressive Gaussian series of unit variance, times [`SCALE`].
+    fn series(&mut self, n: usize, coefficient: f64) -> Vec<i64> {
+        let (mut value, innovation) = (self.normal(), (1.0 - coefficient * coefficient).sqrt());
+        let mut step = || {
+            value = coefficient * value + innovation * self.normal();
+            (value * SCALE).round() as i64
+        };
+        (0..n).map(|_| step()).collect()
+    }
+}
