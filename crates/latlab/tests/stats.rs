@@ -308,7 +308,6 @@ impl Coverage {
         let case = format!("n {}, coefficient {}: mean {:.3}", self.n, self.coefficient, mean.share());
         let case =
             format!("{case}, quantiles {shares:.3?} of {:?}, bounds {:.3}", quantiles.map(|q| q.seen), bound.share());
-        println!("{case}");
         for tally in quantiles[..supported].iter().chain([&mean]) {
             assert!(tally.seen * 10 >= self.replicates * 9, "too seldom supported, {case}");
             assert!((0.90..=0.99).contains(&tally.share()), "{case}");

@@ -12,6 +12,7 @@ mod histogram;
 mod interval;
 mod moments;
 mod order;
+mod point;
 mod quantile;
 mod share;
 mod wishes;

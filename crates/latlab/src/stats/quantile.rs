@@ -117,6 +117,13 @@ impl Bounds {
         Interval::between(low, high, self.confidence)
     }
 
+    /// Resampling never leaves the range of the sample: an end that no order statistic can vouch for is dropped.
+    pub(super) fn vouch(&self, resampled: Interval) -> Option<Interval> {
+        let low = self.low.and(resampled.low).unwrap_or(f64::NEG_INFINITY);
+        let high = self.high.and(resampled.high).unwrap_or(f64::INFINITY);
+        Interval::between(low, high, resampled.confidence)
+    }
+
     /// The three ranks, in the order of the fields.
     pub(super) fn each(&self) -> [Option<u64>; 3] {
         [self.low, self.high, self.below]
