@@ -1,0 +1,31 @@
+//! The rules of the house, as tests: floors, sizes, names, places, words and documents.
+//!
+//! Each checker is itself tested on snippets that break its rule: a checker that finds nothing
+//! because it looks at nothing would be worse than none.
+
+#[path = "tidy/documents.rs"]
+mod documents;
+#[path = "tidy/floors.rs"]
+mod floors;
+#[path = "tidy/names.rs"]
+mod names;
+#[path = "tidy/paths.rs"]
+mod paths;
+#[path = "tidy/places.rs"]
+mod places;
+#[path = "tidy/repository.rs"]
+mod repository;
+#[path = "tidy/sizes.rs"]
+mod sizes;
+#[path = "tidy/source.rs"]
+mod source;
+#[path = "tidy/words.rs"]
+mod words;
+
+/// One broken rule, as `path:line: what is wrong; what to do`.
+type Breach = String;
+
+/// Fails with every breach on a line of its own.
+fn expect_none(breaches: Vec<Breach>) {
+    assert!(breaches.is_empty(), "{} breaches of the house rules:\n{}", breaches.len(), breaches.join("\n"));
+}

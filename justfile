@@ -1,0 +1,46 @@
+# The one door for people and for CI. `just` lists the recipes.
+
+_default:
+    @just --list
+
+# the README's test command
+test:
+    cargo test --workspace
+
+# formatting, and clippy with warnings as errors
+lint:
+    cargo fmt --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# the documentation of the code, with warnings as errors
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# licences, banned crates, sources (advisories need the network: `cargo deny check advisories`)
+deny:
+    cargo deny check licenses bans sources
+
+# everything that must hold before a change is merged; installs what it needs, wants root
+ci:
+    .ci/run
+
+# static binaries, man pages and completions in dist/
+dist:
+    scripts/dist.sh
+
+# the peer and the reader that the benches compare with
+bench-setup:
+    scripts/bench_setup.sh
+
+# latlab's own cost, judged as docs/performance.md says; on a quiet machine
+bench *ARGUMENTS: bench-setup
+    cargo bench --package latlab --bench round_trip -- {{ARGUMENTS}}
+    cargo bench --package latlab --bench loop_cost -- {{ARGUMENTS}}
+    cargo bench --package latlab --bench endurance -- {{ARGUMENTS}}
+
+# shows that the benches run; the figures mean nothing
+bench-quick: (bench "--quick")
+
+# fuzz one parser; needs a nightly toolchain and cargo-fuzz
+fuzz TARGET *ARGUMENTS:
+    cargo +nightly fuzz run --fuzz-dir fuzz {{TARGET}} {{ARGUMENTS}}

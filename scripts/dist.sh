@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Static binaries for x86_64 and aarch64, with man pages and completions, in dist/.
+#
+# No C cross compiler: Rust ships musl and its start files for these targets, and rust-lld links for
+# every architecture. Nothing in the tree compiles C (deny.toml keeps the crates out that would).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
+target_dir="${CARGO_TARGET_DIR:-target}"
+version="$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
+
+die() {
+    echo "error: $1" >&2
+    exit 1
+}
+
+for tool in cargo rustc file readelf; do
+    command -v "$tool" >/dev/null || die "\`$tool\` is missing"
+done
+
+# A wrong answer of any of these means that the binary would need something of its host.
+check_static() {
+    local binary="$1" kind
+    kind="$(file --brief "$binary")"
+    case "$kind" in
+        *"statically linked"* | *"static-pie linked"*) ;;
+        *) die "$binary is not static: $kind" ;;
+    esac
+    if readelf --program-headers --wide "$binary" | grep -q ' INTERP '; then
+        die "$binary asks for a dynamic loader"
+    fi
+    if readelf --dynamic --wide "$binary" 2>/dev/null | grep -q '(NEEDED)'; then
+        die "$binary needs shared libraries"
+    fi
+    echo "$binary: $kind"
+}
+
+build() {
+    local target="$1" variable folder
+    [ -d "$(rustc --print target-libdir --target "$target")" ] ||
+        die "the standard library for $target is missing: rustup target add $target"
+    variable="CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')"
+    env "${variable}_LINKER=rust-lld" \
+        "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static" \
+        cargo build --release --locked --package latlab --bin latlab --target "$target"
+    folder="dist/latlab-$version-$target"
+    mkdir -p "$folder"
+    cp "$target_dir/$target/release/latlab" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$folder/"
+    check_static "$folder/latlab"
+}
+
+rm -rf dist
+for target in "${targets[@]}"; do
+    build "$target"
+done
+
+# Man pages and completions come from the binary itself, so one of them must run here.
+native="dist/latlab-$version-$(uname -m)-unknown-linux-musl"
+[ -x "$native/latlab" ] || die "no binary for this machine among: ${targets[*]}"
+mkdir -p dist/man dist/completions
+"$native/latlab" man --output dist/man
+for shell in bash zsh fish; do
+    "$native/latlab" completions "$shell" >"dist/completions/latlab.$shell"
+    [ -s "dist/completions/latlab.$shell" ] || die "no completions for $shell"
+done
+ls dist/man/*.1 >/dev/null || die "no man pages"
+for folder in dist/latlab-"$version"-*; do
+    cp -r dist/man dist/completions "$folder/"
+    tar --create --gzip --owner=0 --group=0 --numeric-owner --file "$folder.tar.gz" -C dist "$(basename "$folder")"
+done
+ls -l dist
