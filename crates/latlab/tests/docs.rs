@@ -1,0 +1,78 @@
+//! The documents are tests: each `$ latlab …` line in README.md and docs/*.md runs with the real binary,
+//! what it prints matches what stands below it, and what is named exists.
+//!
+//! A block is fenced as `console` or `text`. Its info string may say more, separated by commas:
+//! `root` (needs rights; skipped without, and says so), `exit=N` (the last command's exit code),
+//! `norun="reason"` (not run; its commands and options must exist all the same). Commands of one
+//! block share a directory; one that ends in `&` runs beside the next ones. Lines that start with
+//! `$` and another program are for people. How output is compared: docs/pattern.rs.
+
+#[path = "docs/blocks.rs"]
+mod blocks;
+#[path = "docs/execution.rs"]
+mod execution;
+#[path = "docs/help.rs"]
+mod help;
+#[path = "docs/pattern.rs"]
+mod pattern;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use blocks::Block;
+
+/// README.md and the documents directly below docs/: what users read.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("two folders up");
+    let entries = fs::read_dir(root.join("docs")).expect("docs/ is there");
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    found.push(root.join("README.md"));
+    found.sort();
+    found
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read `{}`: {error}", path.display()))
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+#[test]
+fn every_block_runs_and_prints_what_it_says() {
+    let mut failures = Vec::new();
+    let mut ran = 0;
+    for path in documents() {
+        for block in blocks::blocks(&read(&path)) {
+            let place = format!("{}:{}", name_of(&path), block.line);
+            if let Some(reason) = reason_to_skip(&block) {
+                println!("{place}: not run: {reason}");
+                continue;
+            }
+            ran += block.commands.len();
+            failures.extend(execution::run(&block).into_iter().map(|failure| format!("{place}: {failure}")));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(ran > 0, "no document holds a command that runs");
+}
+
+fn reason_to_skip(block: &Block) -> Option<String> {
+    let needs_root = block.root && !rustix::process::geteuid().is_root();
+    block.norun.clone().or_else(|| needs_root.then(|| "needs root".to_string()))
+}
+
+#[test]
+fn what_documents_name_exists() {
+    let manual = help::Manual::read();
+    let mut failures = Vec::new();
+    for path in documents() {
+        for (line, command) in blocks::named_commands(&read(&path)) {
+            let missing = manual.missing(&command);
+            failures.extend(missing.into_iter().map(|word| format!("{}:{line}: {word}", name_of(&path))));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -1,0 +1,133 @@
+//! Runs the commands of a block in a fresh directory, with the freshly built binary first in the path.
+
+use std::env;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::blocks::Block;
+use crate::pattern;
+
+/// No command of a document takes longer; a liveness limit, not a figure.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process group that ends with this value.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.0.id() as i32) {
+            // Already gone is what is wanted.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// What is wrong with `block`, one text for each command that does not do what it says.
+pub(crate) fn run(block: &Block) -> Vec<String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let mut beside = Vec::new();
+    let mut failures = Vec::new();
+    let last = block.commands.len() - 1;
+    for (index, command) in block.commands.iter().enumerate() {
+        let log = directory.path().join(format!(".output-{index}"));
+        let typed = command.typed.trim_end().trim_end_matches('&');
+        let mut group = Group(start(typed, directory.path(), &log));
+        if typed.len() < command.typed.trim_end().len() {
+            if !eventually(|| pattern::matches(&command.output, &lines(&log))) {
+                failures.push(mismatch(&command.typed, &command.output, &lines(&log)));
+            }
+            beside.push(group);
+            continue;
+        }
+        let code = finish(&mut group.0);
+        let wanted = if index == last { block.exit } else { 0 };
+        if code != Some(wanted) {
+            failures.push(format!("`{typed}` ended with {code:?}, not {wanted}:\n{}", lines(&log).join("\n")));
+        } else if !pattern::matches(&command.output, &lines(&log)) {
+            failures.push(mismatch(typed, &command.output, &lines(&log)));
+        }
+    }
+    failures
+}
+
+/// Starts `typed` in a shell and a process group of its own; both streams go to `log`, as on a terminal.
+fn start(typed: &str, directory: &Path, log: &Path) -> Child {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_latlab"));
+    let folder = binary.parent().expect("the binary lies in a folder").to_path_buf();
+    let old = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([folder].into_iter().chain(env::split_paths(&old))).expect("a path without colons");
+    let output = File::create(log).expect("a log file");
+    Command::new("sh")
+        .args(["-c", typed])
+        .current_dir(directory)
+        .env("PATH", path)
+        .env("NO_COLOR", "1")
+        .env_remove("LATLAB_STORE")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().expect("a second handle"))
+        .stderr(output)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start sh: {error}"))
+}
+
+/// The exit code; none if it had to be killed or died of a signal.
+fn finish(child: &mut Child) -> Option<i32> {
+    let mut code = None;
+    eventually(|| {
+        let status = child.try_wait().expect("our own child");
+        code = status.and_then(|status| status.code());
+        status.is_some()
+    });
+    code
+}
+
+/// Asks until the answer is yes or patience ends.
+fn eventually(mut holds: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if holds() {
+            return true;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+fn lines(log: &Path) -> Vec<String> {
+    fs::read_to_string(log).unwrap_or_default().lines().map(String::from).collect()
+}
+
+fn mismatch(typed: &str, shown: &[String], printed: &[String]) -> String {
+    format!(
+        "`{typed}` does not print what is shown\n--- shown\n{}\n--- printed\n{}",
+        shown.join("\n"),
+        printed.join("\n")
+    )
+}
+
+#[cfg(test)]
+fn outcome(output: &[&str], exit: i32, typed: &[&str]) -> Vec<String> {
+    let command = |typed: &&str| crate::blocks::Command {
+        typed: typed.to_string(),
+        output: output.iter().map(|line| line.to_string()).collect(),
+    };
+    run(&Block { exit, commands: typed.iter().map(command).collect(), ..Block::default() })
+}
+
+#[test]
+fn a_block_that_lies_is_seen() {
+    assert!(outcome(&["said 7"], 0, &["echo said 5"]).is_empty());
+    assert!(outcome(&["said 7"], 3, &["echo said 5; exit 3"]).is_empty());
+    assert_eq!(outcome(&["said 7"], 0, &["echo meant 5"]).len(), 1);
+    assert_eq!(outcome(&["said 7"], 0, &["echo said 5; exit 1"]).len(), 1);
+    assert_eq!(outcome(&["said 7"], 0, &["false", "echo said 5"]).len(), 1);
+    assert!(outcome(&["ready"], 0, &["echo ready; sleep 50 &"]).is_empty());
+}
