@@ -91,6 +91,7 @@ const NO_CPU: u16 = u16::MAX;
 
 impl Event {
     /// The event as words: `[kind | phase << 8 | cpu << 16 | reflector_cpu << 32, seq, …]`.
+    #[inline]
     pub fn to_words(self) -> [u64; EVENT_WORDS] {
         match self {
             Event::Sent { seq, phase, due, sent, cpu } => {
@@ -128,6 +129,19 @@ impl Event {
         }
     }
 
+    /// The instant on the sender's clock that the event speaks of; none for a time-out, which is a span.
+    #[inline]
+    pub fn at(self) -> Option<Stamp<SenderClock>> {
+        match self {
+            Event::Sent { sent: at, .. }
+            | Event::SendFailed { tried: at, .. }
+            | Event::NotSent { due: at, .. }
+            | Event::Arrived { received: at, .. }
+            | Event::Gap { since: at, .. } => Some(at),
+            Event::TimedOut { .. } => None,
+        }
+    }
+
     /// The event in `words`; none where they hold no event (a hole in a torn spool).
     pub fn from_words(words: [u64; EVENT_WORDS]) -> Option<Event> {
         let [head, seq, a, b, c, d, e, _] = words;
@@ -155,19 +169,23 @@ impl Event {
     }
 }
 
+#[inline]
 fn head(kind: u64, phase: Phase, cpu: Option<u16>, reflector_cpu: Option<u16>) -> u64 {
     let phase = u64::from(phase == Phase::Measure);
     kind | phase << 8 | u64::from(cpu.unwrap_or(NO_CPU)) << 16 | u64::from(reflector_cpu.unwrap_or(NO_CPU)) << 32
 }
 
+#[inline]
 fn word<C>(stamp: Option<Stamp<C>>) -> u64 {
     stamp.map_or(NONE, Stamp::as_nanos) as u64
 }
 
+#[inline]
 fn stamp<C>(word: u64) -> Option<Stamp<C>> {
     Some(word as i64).filter(|nanos| *nanos != NONE).map(Stamp::from_nanos)
 }
 
+#[inline]
 fn cpu_of(bits: u64) -> Option<u16> {
     Some(bits as u16).filter(|cpu| *cpu != NO_CPU)
 }

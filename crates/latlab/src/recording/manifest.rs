@@ -71,6 +71,19 @@ pub struct RunFacts {
     pub socket_errors: BTreeMap<String, u64>,
     /// Conditions of the path that were not asked for but found or made: `lab` switches checksums off.
     pub conditions: BTreeMap<String, String>,
+    /// Until when the run listened for answers, on the sender's clock; null: for the whole time-out of every probe.
+    #[serde(default)]
+    pub listened_until_ns: Option<i64>,
+    /// Probes that were unanswered, but not yet for a whole time-out, when the run stopped listening: they have no
+    /// row, since nobody can know their fate.
+    #[serde(default)]
+    pub undecided_probes: u64,
+    /// Answers to probes of which the recording knows nothing, because a gap swallowed them.
+    #[serde(default)]
+    pub orphan_answers: u64,
+    /// Places in the spool that held no event: a power cut tears holes.
+    #[serde(default)]
+    pub unreadable_events: u64,
 }
 
 /// What made the recording.

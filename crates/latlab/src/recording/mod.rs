@@ -1,4 +1,36 @@
 //! Recordings: the disk in the middle of the river. Format: docs/recording.md.
+//!
+//! Left of it: `Store`, `RecordingWriter`, `EventLog`. Right of it: `Recording` and its batches. Why it
+//! goes through a ring, a spool and a join: docs/design/0002-recording.md.
 
+mod batch;
+mod block;
+mod columns;
+mod conclude;
+mod drain;
+mod error;
 pub mod event;
+mod join;
+#[cfg(test)]
+mod join_against_naive;
 pub mod manifest;
+mod manifest_file;
+mod naming;
+mod parquet_batches;
+mod parquet_rows;
+pub mod reader;
+mod ring;
+mod spool;
+mod store;
+mod word_pages;
+mod writer;
+
+pub use batch::{IntColumn, ProbeBatch, Words};
+pub use columns::ProbeColumn;
+pub use drain::Progress;
+pub use error::RecordingError;
+pub use naming::{fresh_run_id, started_at};
+pub use reader::{ProbeBatches, Recording};
+pub use ring::EventLog;
+pub use store::{Listing, ListingState, Store};
+pub use writer::{Finished, RecordingWriter};

@@ -1,0 +1,175 @@
+//! The writer thread: empties the ring into the spool, far from the hot loop.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use rustix::fs::fstat;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::event::{EVENT_BYTES, EVENT_WORDS, Event};
+use super::ring::RingReader;
+use super::spool::{HEADER_BYTES, append};
+use crate::plan::defaults;
+use crate::probe::Phase;
+
+/// Events per `write`: 64 KiB.
+const WRITE_EVENTS: u64 = 1024;
+
+/// How far the run is, as the spool knows it: for a progress bar, at most one drain old.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Tallies>);
+
+#[derive(Debug, Default)]
+struct Tallies {
+    measured: AtomicU64,
+    sent: AtomicU64,
+    arrived: AtomicU64,
+}
+
+impl Progress {
+    /// Probes of the measuring phase that were due: sent, refused or given up.
+    pub fn measured(&self) -> u64 {
+        self.0.measured.load(Ordering::Relaxed)
+    }
+
+    /// Probes sent, warm-up included.
+    pub fn sent(&self) -> u64 {
+        self.0.sent.load(Ordering::Relaxed)
+    }
+
+    /// Answers, duplicates included.
+    pub fn arrived(&self) -> u64 {
+        self.0.arrived.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, event: Event) {
+        let add = |tally: &AtomicU64| _ = tally.fetch_add(1, Ordering::Relaxed);
+        match event {
+            Event::Sent { phase, .. } | Event::SendFailed { phase, .. } | Event::NotSent { phase, .. } => {
+                if phase == Phase::Measure {
+                    add(&self.0.measured);
+                }
+                if matches!(event, Event::Sent { .. }) {
+                    add(&self.0.sent);
+                }
+            }
+            Event::Arrived { .. } => add(&self.0.arrived),
+            Event::Gap { .. } | Event::TimedOut { .. } => (),
+        }
+    }
+}
+
+/// What went wrong with the spool.
+#[derive(Debug)]
+pub(crate) enum SpoolFailure {
+    /// A write was refused; what was written before stands.
+    Refused(std::io::Error),
+    /// The file has no name any more: somebody removed the recording. Its content is kept as long as it is open.
+    Vanished,
+}
+
+/// How the draining ended.
+#[derive(Debug, Default)]
+pub(crate) struct Drained {
+    /// The first failure.
+    pub(crate) failure: Option<SpoolFailure>,
+    /// Events that came after the failure and are nowhere.
+    pub(crate) discarded: u64,
+}
+
+/// The writer thread's work.
+pub(crate) struct Drain {
+    /// The ring's end.
+    pub(crate) reader: RingReader,
+    /// The spool, at its end.
+    pub(crate) spool: File,
+    /// Set when the run should end because it can no longer be recorded.
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Told of every event.
+    pub(crate) progress: Progress,
+    /// CPUs that measure: this thread leaves them alone where it can.
+    pub(crate) avoid: Vec<u16>,
+}
+
+impl Drain {
+    /// Drains until the log is gone and the ring empty.
+    pub(crate) fn run(mut self) -> Drained {
+        leave(&self.avoid);
+        let mut drained = Drained::default();
+        let mut bytes = Vec::with_capacity(WRITE_EVENTS as usize * EVENT_BYTES);
+        loop {
+            let over = self.reader.is_closed();
+            while self.step(&mut drained, &mut bytes) == WRITE_EVENTS {}
+            self.look_for_the_file(&mut drained);
+            if over {
+                break;
+            }
+            thread::park_timeout(defaults::DRAIN.to_duration());
+        }
+        if let Some(gap) = self.reader.pending_gap() {
+            bytes.clear();
+            append(gap.to_words(), &mut bytes);
+            self.write(&bytes, &mut drained);
+        }
+        drained
+    }
+
+    /// Moves at most one buffer of events; returns how many.
+    fn step(&mut self, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
+        bytes.clear();
+        let progress = &self.progress;
+        let events = self.reader.drain(WRITE_EVENTS, |words: [u64; EVENT_WORDS]| {
+            append(words, bytes);
+            if let Some(event) = Event::from_words(words) {
+                progress.note(event);
+            }
+        });
+        if events > 0 {
+            self.write(bytes, drained);
+        }
+        events
+    }
+
+    fn write(&mut self, bytes: &[u8], drained: &mut Drained) {
+        let events = (bytes.len() / EVENT_BYTES) as u64;
+        if matches!(drained.failure, Some(SpoolFailure::Refused(_))) {
+            drained.discarded += events;
+            return;
+        }
+        let before = self.whole_events();
+        if let Err(error) = self.spool.write_all(bytes) {
+            // A part may have been taken; a torn event at its end is ignored by every reader.
+            drained.discarded += events - (self.whole_events() - before).min(events);
+            drained.failure = Some(SpoolFailure::Refused(error));
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn whole_events(&self) -> u64 {
+        let length = self.spool.metadata().map_or(0, |metadata| metadata.len());
+        length.saturating_sub(HEADER_BYTES as u64) / EVENT_BYTES as u64
+    }
+
+    fn look_for_the_file(&self, drained: &mut Drained) {
+        if drained.failure.is_none() && fstat(&self.spool).is_ok_and(|facts| facts.st_nlink == 0) {
+            drained.failure = Some(SpoolFailure::Vanished);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Takes the calling thread off `avoid`, unless that leaves it no CPU at all.
+fn leave(avoid: &[u16]) {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let mut kept = CpuSet::new();
+    (0..CpuSet::MAX_CPU)
+        .filter(|cpu| allowed.is_set(*cpu) && !avoid.iter().any(|avoided| usize::from(*avoided) == *cpu))
+        .for_each(|cpu| kept.set(cpu));
+    if kept.count() > 0 {
+        // Failing to move costs noise, not data.
+        _ = sched_setaffinity(None, &kept);
+    }
+}

@@ -1,0 +1,225 @@
+//! The joiner against one that keeps everything in memory and thinks about nothing but the rules.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::columns::ProbeColumn;
+use super::event::Event;
+use super::join::{Bounds, Horizon, Join, Rules, Tally};
+use super::spool::{self, SPOOL, Spool};
+use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+const TIMEOUT: Nanos = Nanos(50);
+const SIZE: u32 = 64;
+
+/// A step of a made-up run.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send,
+    Fail,
+    GiveUp,
+    /// A sequence number whose departure a gap swallowed.
+    Swallow,
+    /// An answer to the probe so many before the newest.
+    Answer(u64),
+    TimeOut,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
+    let step = prop_oneof![
+        8 => Just(Step::Send),
+        1 => Just(Step::Fail),
+        1 => Just(Step::GiveUp),
+        1 => Just(Step::Swallow),
+        7 => (0u64..4).prop_map(Step::Answer),
+        2 => (0u64..60).prop_map(Step::Answer),
+        1 => Just(Step::TimeOut),
+    ];
+    proptest::collection::vec((step, 0i64..20), 0..120)
+}
+
+fn events_of(steps: &[(Step, i64)]) -> Vec<Event> {
+    let (mut next, mut now) = (0, 1_000);
+    let mut events = Vec::new();
+    for (step, pause) in steps {
+        now += pause;
+        let at = Stamp::from_nanos(now);
+        let phase = if next < 5 { Phase::Warmup } else { Phase::Measure };
+        let due = (next % 3 != 0).then(|| at - Nanos(1));
+        let seq = Seq(next);
+        let departed = match step {
+            Step::Send => Some(Event::Sent { seq, phase, due, sent: at, cpu: (next % 2 == 0).then_some(3) }),
+            Step::Fail => Some(Event::SendFailed { seq, phase, due, tried: at, errno: 105 }),
+            Step::GiveUp => Some(Event::NotSent { seq, phase, due: at }),
+            Step::Swallow => Some(Event::Gap { since: at, events: 1 }),
+            Step::TimeOut => {
+                events.push(Event::TimedOut { seq, waited: Nanos(*pause) });
+                None
+            }
+            Step::Answer(back) => {
+                events.extend(next.checked_sub(1 + back).map(|seq| answer(Seq(seq), at, *pause)));
+                None
+            }
+        };
+        next += u64::from(departed.is_some());
+        events.extend(departed);
+    }
+    events
+}
+
+fn answer(seq: Seq, received: Stamp<SenderClock>, chance: i64) -> Event {
+    Event::Arrived {
+        seq,
+        received,
+        reflector_received: (chance > 2).then(|| Stamp::from_nanos(-chance)),
+        reflector_sent: (chance > 3).then(|| Stamp::from_nanos(chance)),
+        rx_software: (chance > 4).then(|| received - Nanos(1)),
+        reflector_rx_software: (chance > 5).then(|| Stamp::from_nanos(7)),
+        cpu: (chance > 6).then_some(1),
+        reflector_cpu: (chance > 7).then_some(2),
+    }
+}
+
+fn blank(seq: Seq, phase: Phase, due: Option<Stamp<SenderClock>>, fate: Fate) -> ProbeRecord {
+    ProbeRecord {
+        seq,
+        phase,
+        due,
+        sent: None,
+        received: None,
+        reflector_received: None,
+        reflector_sent: None,
+        kernel: KernelStamps::default(),
+        size_bytes: SIZE,
+        sent_cpu: None,
+        received_cpu: None,
+        reflector_cpu: None,
+        fate,
+        error: None,
+        duplicates: 0,
+        reordered: false,
+    }
+}
+
+fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
+    let mut rows: BTreeMap<Seq, ProbeRecord> = BTreeMap::new();
+    let mut tally = Tally::default();
+    let mut next_expected = Seq(0);
+    for event in events {
+        if !matches!(event, Event::NotSent { .. }) {
+            tally.latest = tally.latest.max(event.at());
+        }
+        match *event {
+            Event::Sent { seq, phase, due, sent, cpu } => {
+                let row = ProbeRecord { sent: Some(sent), sent_cpu: cpu, ..blank(seq, phase, due, Fate::Lost) };
+                rows.insert(seq, row);
+            }
+            Event::SendFailed { seq, phase, due, tried, errno } => {
+                let row = blank(seq, phase, due, Fate::SendFailed);
+                rows.insert(seq, ProbeRecord { sent: Some(tried), error: Some(errno), ..row });
+            }
+            Event::NotSent { seq, phase, due } => _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent)),
+            Event::Gap { events, .. } => tally.gap_events += events,
+            Event::TimedOut { waited, .. } => tally.timed_out += waited,
+            Event::Arrived { seq, .. } => {
+                match rows.get_mut(&seq).filter(|row| row.fate.was_sent()) {
+                    None => tally.orphan_answers += 1,
+                    Some(row) if row.fate != Fate::Lost => row.duplicates += 1,
+                    Some(row) => take(row, *event, seq < next_expected),
+                }
+                next_expected = next_expected.max(Seq(seq.0 + 1));
+            }
+        }
+    }
+    let undecided =
+        |row: &ProbeRecord| cut && row.fate == Fate::Lost && row.sent.map(|sent| sent + TIMEOUT) > tally.latest;
+    let (undecided, rows): (Vec<_>, Vec<_>) = rows.into_values().partition(undecided);
+    (tally.undecided_probes, tally.rows) = (undecided.len() as u64, rows.len() as u64);
+    (rows, tally)
+}
+
+fn take(row: &mut ProbeRecord, event: Event, out_of_order: bool) {
+    let Event::Arrived { received, reflector_received, reflector_sent, rx_software, reflector_rx_software, .. } = event
+    else {
+        return;
+    };
+    let Event::Arrived { cpu, reflector_cpu, .. } = event else { return };
+    let in_time = row.sent.is_some_and(|sent| received - sent <= TIMEOUT);
+    row.fate = if in_time { Fate::Answered } else { Fate::Late };
+    row.received = Some(received);
+    (row.reflector_received, row.reflector_sent) = (reflector_received, reflector_sent);
+    row.kernel = KernelStamps { rx_software, reflector_rx_software, ..KernelStamps::default() };
+    (row.received_cpu, row.reflector_cpu) = (cpu, reflector_cpu);
+    row.reordered = out_of_order;
+}
+
+fn joined(events: &[Event], bounds: Bounds, horizon: Horizon) -> (Vec<ProbeRecord>, Tally) {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let path = directory.path().join(SPOOL);
+    let mut bytes = Vec::new();
+    events.iter().for_each(|event| spool::append(event.to_words(), &mut bytes));
+    spool::create(&path, "0123456789abcdef").and_then(|mut file| file.write_all(&bytes)).expect("written");
+    let spool = Arc::new(Spool::open(&path).expect("opens").expect("is there"));
+    let rules = Rules { timeout: TIMEOUT, size_bytes: SIZE, horizon, bounds };
+    let mut join = Join::new(spool, rules).expect("first pass");
+    let mut rows = Vec::new();
+    while let Some(block) = join.next_block().expect("second pass") {
+        let batch = block.batch(&ProbeColumn::ALL);
+        assert!(batch.rows <= bounds.block_probes);
+        rows.extend((0..batch.rows).map(|row| batch.record(row)));
+    }
+    (rows, join.tally())
+}
+
+proptest! {
+    #[test]
+    fn both_joiners_agree(
+        steps in steps(),
+        block_probes in 1usize..9,
+        far_events in 0u64..12,
+        aside_answers in 0usize..6,
+        cut: bool,
+    ) {
+        let events = events_of(&steps);
+        let horizon = if cut { Horizon::LastEvent } else { Horizon::Enough };
+        let bounds = Bounds { block_probes, far_events, aside_answers };
+        prop_assert_eq!(joined(&events, bounds, horizon), naive(&events, cut));
+    }
+}
+
+#[test]
+fn a_scattered_run_has_every_fate() {
+    // Guards the property above against a generator that makes nothing of interest.
+    let at = Stamp::from_nanos;
+    let sent = |seq, nanos| Event::Sent { seq: Seq(seq), phase: Phase::Measure, due: None, sent: at(nanos), cpu: None };
+    let events = [
+        sent(0, 0),
+        sent(1, 10),
+        answer(Seq(1), at(20), 0),
+        answer(Seq(0), at(30), 0),
+        answer(Seq(0), at(31), 0),
+        Event::SendFailed { seq: Seq(2), phase: Phase::Measure, due: None, tried: at(32), errno: 101 },
+        Event::NotSent { seq: Seq(3), phase: Phase::Measure, due: at(33) },
+        sent(4, 40),
+        sent(5, 100),
+        answer(Seq(4), at(100), 0),
+        sent(6, 140),
+        answer(Seq(9), at(150), 0),
+    ];
+    let (rows, tally) = joined(&events, Bounds::default(), Horizon::LastEvent);
+    let fates: Vec<_> = rows.iter().map(|row| (row.seq.0, row.fate, row.duplicates, row.reordered)).collect();
+    let expected = [
+        (0, Fate::Answered, 1, true),
+        (1, Fate::Answered, 0, false),
+        (2, Fate::SendFailed, 0, false),
+        (3, Fate::NotSent, 0, false),
+        (4, Fate::Late, 0, false),
+        (5, Fate::Lost, 0, false),
+    ];
+    assert_eq!(fates, expected);
+    assert_eq!((tally.undecided_probes, tally.orphan_answers), (1, 1));
+}

@@ -1,0 +1,60 @@
+//! `manifest.json` on disk: read whole, replaced whole, and writable even on a full disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::error::RecordingError;
+use super::manifest::{FormatVersion, Manifest};
+
+/// The manifest's name in a recording's directory.
+pub(crate) const MANIFEST: &str = "manifest.json";
+/// The next manifest: room that was taken while there was some.
+const NEXT: &str = "manifest.next";
+/// The room: a manifest has 4 to 8 KiB; host facts and strays may grow.
+const RESERVE_BYTES: usize = 64 * 1024;
+
+/// All that must be readable before the format is known to be readable.
+#[derive(Deserialize)]
+struct Versioned {
+    format: FormatVersion,
+}
+
+/// The manifest of the recording in `directory`.
+pub(crate) fn read(directory: &Path) -> Result<Manifest, RecordingError> {
+    let path = directory.join(MANIFEST);
+    let bytes = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(RecordingError::NotARecording { path: directory.to_owned() });
+        }
+        read => read.map_err(RecordingError::refused("read", &path))?,
+    };
+    if bytes.is_empty() {
+        return Err(RecordingError::damaged(path, "0 bytes"));
+    }
+    let Versioned { format } = serde_json::from_slice(&bytes).map_err(|error| RecordingError::damaged(&path, error))?;
+    if format.major > FormatVersion::CURRENT.major {
+        return Err(RecordingError::NewerVersion { path: directory.to_owned(), found: format });
+    }
+    serde_json::from_slice(&bytes).map_err(|error| RecordingError::damaged(&path, error))
+}
+
+/// Replaces the manifest in one step. Takes no new room where [`reserve`] took some.
+pub(crate) fn write(directory: &Path, manifest: &Manifest) -> io::Result<()> {
+    let mut json = serde_json::to_vec_pretty(manifest)?;
+    json.push(b'\n');
+    let next = directory.join(NEXT);
+    // Not truncated: that would give the reserved blocks back before they are used.
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&next)?;
+    file.write_all(&json)?;
+    file.set_len(json.len() as u64)?;
+    file.sync_data()?;
+    fs::rename(next, directory.join(MANIFEST))
+}
+
+/// Takes room for the next [`write`].
+pub(crate) fn reserve(directory: &Path) -> io::Result<()> {
+    File::create(directory.join(NEXT))?.write_all(&vec![0; RESERVE_BYTES])
+}

@@ -1,0 +1,223 @@
+//! A recording, opened to be read; one whose run died is finished on the way.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::batch::ProbeBatch;
+use super::columns::ProbeColumn;
+use super::conclude::{conclude, note, rules_of, survey};
+use super::error::{RecordingError, words_of};
+use super::join::{Join, Rules};
+use super::manifest::{Ending, Manifest};
+use super::manifest_file;
+use super::parquet_batches::{ParquetBatches, ProbesFile};
+use super::parquet_rows::PROBES;
+use super::spool::{SPOOL, Spool};
+
+/// How often and for how long to look again where another command is finishing the recording.
+const LOOKS: u32 = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// A recording, open.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    manifest: Manifest,
+    note: Option<String>,
+    rows: Rows,
+}
+
+/// Where the rows come from.
+#[derive(Debug)]
+enum Rows {
+    /// `probes.parquet`.
+    Parquet,
+    /// The spool, joined again each time, because the rows could not be written.
+    Spool(Arc<Spool>, Rules),
+}
+
+impl Recording {
+    /// Opens the recording in the directory `path`. One whose run died without a word is finished first, and
+    /// [`Recording::note`] says so; where that is impossible (a full disk, a read-only one), it is read
+    /// from its spool.
+    ///
+    /// # Errors
+    /// Where there is no recording, it is damaged or of a newer major version, or its run still goes on.
+    pub fn open(path: &Path) -> Result<Recording, RecordingError> {
+        let path = path.to_owned();
+        match fs::metadata(&path) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => {
+                return Err(RecordingError::Missing { path });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(RecordingError::Missing { path });
+            }
+            Err(error) => return Err(RecordingError::refused("open", path)(error)),
+            Ok(metadata) if !metadata.is_dir() => return Err(RecordingError::NotADirectory { path, due: "recording" }),
+            Ok(_) => (),
+        }
+        match open_spool(&path)? {
+            Some(spool) => unfinished(path, spool),
+            None => finished(path),
+        }
+    }
+
+    /// What is known about the run as a whole.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What opening it had to do or could not do, for a person.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The rows in the order of `seq`, in batches of at most 131,072, with only `columns` filled.
+    ///
+    /// # Errors
+    /// Where the rows cannot be opened; a batch that turns out to be damaged is an error of its own.
+    pub fn probes(&self, columns: &[ProbeColumn]) -> Result<ProbeBatches, RecordingError> {
+        let columns = columns.to_vec();
+        let source = match &self.rows {
+            Rows::Parquet => {
+                let file = ProbesFile::open(&self.path.join(PROBES))?;
+                Source::Parquet(ParquetBatches { file, columns, next: 0 })
+            }
+            Rows::Spool(spool, rules) => {
+                let join =
+                    Join::new(Arc::clone(spool), *rules).map_err(RecordingError::refused("read", spool.path()))?;
+                Source::Spool { join: Box::new(join), columns, path: spool.path().to_owned() }
+            }
+        };
+        Ok(ProbeBatches(source))
+    }
+}
+
+/// The rows of a recording, batch by batch. After an error there is nothing more.
+pub struct ProbeBatches(Source);
+
+enum Source {
+    Parquet(ParquetBatches),
+    Spool { join: Box<Join>, columns: Vec<ProbeColumn>, path: PathBuf },
+    Over,
+}
+
+impl Iterator for ProbeBatches {
+    type Item = Result<ProbeBatch, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = match &mut self.0 {
+            Source::Parquet(batches) => batches.next(),
+            Source::Spool { join, columns, path } => match join.next_block() {
+                Ok(block) => block.map(|block| Ok(block.batch(columns))),
+                Err(error) => Some(Err(RecordingError::refused("read", path.as_path())(error))),
+            },
+            Source::Over => None,
+        };
+        if !matches!(batch, Some(Ok(_))) {
+            self.0 = Source::Over;
+        }
+        batch
+    }
+}
+
+impl fmt::Debug for ProbeBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProbeBatches").finish_non_exhaustive()
+    }
+}
+
+/// The spool in `directory`, where there is one. Another command may be finishing the very recording: that is worth
+/// waiting for; a run is not.
+fn open_spool(directory: &Path) -> Result<Option<Spool>, RecordingError> {
+    let path = directory.join(SPOOL);
+    let mut looks = 0;
+    loop {
+        match Spool::open(&path) {
+            Err(RecordingError::Busy { pid, .. }) if looks < LOOKS && !is_alive(pid) => {
+                looks += 1;
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
+    let manifest = manifest_file::read(&path)?;
+    let probes = path.join(PROBES);
+    if manifest.ending == Ending::Measuring && !probes.exists() {
+        return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
+    }
+    check_rows(&probes, manifest.rows)?;
+    Ok(Recording { path, manifest, note: None, rows: Rows::Parquet })
+}
+
+fn check_rows(probes: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
+    let rows = ProbesFile::open(probes)?.rows();
+    match expected {
+        Some(expected) if expected != rows => {
+            Err(RecordingError::damaged(probes, format!("{rows} rows, and the manifest promises {expected}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> {
+    let mut manifest = manifest_file::read(&path)?;
+    if manifest.rows.is_some() && check_rows(&path.join(PROBES), manifest.rows).is_ok() {
+        // Its finisher died between the last two steps, or may not remove files; either way the rows are there.
+        if spool.is_alone() {
+            _ = fs::remove_file(spool.path());
+        }
+        return Ok(Recording { path, manifest, note: None, rows: Rows::Parquet });
+    }
+    let rules = rules_of(&manifest);
+    let died = manifest.ending == Ending::Measuring;
+    if died {
+        manifest.ending = Ending::Recovered;
+        manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
+    }
+    let spool = Arc::new(spool);
+    let refusal = if spool.is_alone() { conclude(&path, &spool, rules, &mut manifest).err() } else { None };
+    if spool.is_alone() && refusal.is_none() {
+        let note = format!("finished an interrupted recording: {}", count(&manifest));
+        return Ok(Recording { path, manifest, note: Some(note), rows: Rows::Parquet });
+    }
+    spool.share();
+    let tally = survey(&spool, rules)?;
+    note(&mut manifest, tally, rules.horizon);
+    manifest.rows = Some(tally.rows);
+    let why = refusal.and_then(|refusal| match refusal {
+        RecordingError::Refused { source, .. } => Some(words_of(&source)),
+        _ => None,
+    });
+    let why = why.unwrap_or_else(|| "another command reads it".into());
+    let note = format!(
+        "reading an unfinished recording from its spool: {}; it cannot be finished now: {why}",
+        count(&manifest)
+    );
+    Ok(Recording { path, manifest, note: Some(note), rows: Rows::Spool(spool, rules) })
+}
+
+fn count(manifest: &Manifest) -> String {
+    let rows = manifest.rows.unwrap_or(0);
+    match manifest.run.undecided_probes {
+        0 => format!("{rows} probes"),
+        1 => format!("{rows} probes, and 1 in flight without a row"),
+        several => format!("{rows} probes, and {several} in flight without a row"),
+    }
+}

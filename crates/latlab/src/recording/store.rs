@@ -1,0 +1,148 @@
+//! The store: a directory of recordings.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use super::error::RecordingError;
+use super::manifest::{Ending, Manifest};
+use super::manifest_file::{self, MANIFEST};
+use super::naming::fresh_run_id;
+use super::spool::{self, SPOOL};
+
+/// A directory of recordings.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    temporary: bool,
+}
+
+/// A recording in a store, as far as a look at it tells.
+#[derive(Debug)]
+pub struct Listing {
+    /// Its directory.
+    pub path: PathBuf,
+    /// In what state it is.
+    pub state: ListingState,
+    /// Its manifest, where that can be read.
+    pub manifest: Option<Manifest>,
+}
+
+/// The state of a recording in a store.
+#[derive(Debug)]
+pub enum ListingState {
+    /// Finished, whatever its ending.
+    Finished,
+    /// Its run goes on.
+    Measuring {
+        /// In this process.
+        pid: u32,
+    },
+    /// Its run is over but its rows are still in the spool: opening it finishes it.
+    Unfinished,
+    /// It cannot be opened.
+    Damaged(RecordingError),
+}
+
+impl Listing {
+    /// The directory's name.
+    pub fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+impl Store {
+    /// Opens the store at `path` for writing; makes it where there is none.
+    ///
+    /// # Errors
+    /// Where it is no directory, cannot be made or cannot be written to.
+    pub fn open(path: &Path) -> Result<Store, RecordingError> {
+        refuse_files(path)?;
+        fs::create_dir_all(path).map_err(RecordingError::refused("make the store", path))?;
+        let writable = access(path, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from);
+        writable.map_err(RecordingError::refused("write to the store", path))?;
+        Ok(Store { path: path.to_owned(), temporary: false })
+    }
+
+    /// The store at `path` for reading: nothing is made, and it need not be there.
+    pub fn at(path: &Path) -> Store {
+        Store { path: path.to_owned(), temporary: false }
+    }
+
+    /// A store of its own in the system's directory for temporary files, removed when this is dropped.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn temporary() -> Result<Store, RecordingError> {
+        let parent = std::env::temp_dir();
+        let refused = |error| RecordingError::refused("make a temporary store in", &parent)(error);
+        let path = parent.join(format!("latlab-{}", fresh_run_id().map_err(refused)?));
+        fs::create_dir(&path).map_err(refused)?;
+        Ok(Store { path, temporary: true })
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it, the newest first; nothing where it does not exist. Directories that are no recordings are
+    /// left out; nothing is finished or changed.
+    ///
+    /// # Errors
+    /// Where it is no directory or cannot be read.
+    pub fn list(&self) -> Result<Vec<Listing>, RecordingError> {
+        refuse_files(&self.path)?;
+        let refused = || RecordingError::refused("read the store", &self.path);
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(refused())?,
+        };
+        let paths: io::Result<Vec<_>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+        let mut paths = paths.map_err(refused())?;
+        // Names begin with the UTC start.
+        paths.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(paths.into_iter().filter(|path| path.join(MANIFEST).is_file()).map(look_at).collect())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.temporary {
+            // Nobody is left to tell; the system clears its temporary files as well.
+            _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn look_at(path: PathBuf) -> Listing {
+    let spool = path.join(SPOOL);
+    let pid = spool::holder(&spool);
+    let (manifest, error) = match manifest_file::read(&path) {
+        Ok(manifest) => (Some(manifest), None),
+        Err(error) => (None, Some(error)),
+    };
+    let ended = manifest.as_ref().is_some_and(|manifest| manifest.ending != Ending::Measuring);
+    let state = match (error, pid) {
+        (Some(error), _) => ListingState::Damaged(error),
+        (None, Some(pid)) => ListingState::Measuring { pid },
+        (None, None) if spool.exists() => ListingState::Unfinished,
+        (None, None) if ended => ListingState::Finished,
+        (None, None) => {
+            ListingState::Damaged(RecordingError::damaged(spool, "the run did not end, and its spool is missing"))
+        }
+    };
+    Listing { path, state, manifest }
+}
+
+/// Names the file that stands where a directory is due, at `path` or on the way to it.
+pub(crate) fn refuse_files(path: &Path) -> Result<(), RecordingError> {
+    match path.ancestors().find(|ancestor| ancestor.exists()) {
+        Some(ancestor) if !ancestor.is_dir() => {
+            Err(RecordingError::NotADirectory { path: ancestor.to_owned(), due: "store" })
+        }
+        _ => Ok(()),
+    }
+}

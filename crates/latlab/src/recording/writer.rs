@@ -1,0 +1,215 @@
+//! A recording in the making: its directory, its writer thread, its end.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::{Builder, JoinHandle};
+
+use super::conclude::{conclude, note, rules_of, survey};
+use super::drain::{Drain, Drained, Progress, SpoolFailure};
+use super::error::RecordingError;
+use super::join::Horizon;
+use super::manifest::{Ending, Manifest};
+use super::manifest_file;
+use super::naming::directory_name;
+use super::ring::{EventLog, ring};
+use super::spool::{self, SPOOL, Spool};
+use super::store::{Store, refuse_files};
+use crate::plan::defaults;
+
+/// A recording in the making. Dropped without [`RecordingWriter::finish`] it stays as after a crash: the next
+/// command that opens it finishes it.
+#[derive(Debug)]
+pub struct RecordingWriter {
+    path: PathBuf,
+    manifest: Manifest,
+    spool: File,
+    drain: Option<JoinHandle<Drained>>,
+    progress: Progress,
+    avoid: Vec<u16>,
+}
+
+/// A recording, finished as well as the disk allowed.
+#[derive(Debug)]
+pub struct Finished {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its manifest as it stands on disk.
+    pub manifest: Manifest,
+    /// What went wrong on the way: the recording is readable all the same, and its ending is `failed`.
+    pub failure: Option<RecordingError>,
+}
+
+impl RecordingWriter {
+    /// Makes the recording's directory: `directory` where one was asked for (`--output`), else a fresh one in `store`.
+    /// Everything that can be refused is refused here, before anything is sent.
+    ///
+    /// # Errors
+    /// Where `directory` exists already, a file stands in the way, or the place cannot be written to.
+    pub fn create(store: &Store, directory: Option<&Path>, mut manifest: Manifest) -> Result<Self, RecordingError> {
+        (manifest.ending, manifest.reason, manifest.rows) = (Ending::Measuring, None, None);
+        let path = match directory {
+            Some(directory) => make_directory(directory)?,
+            None => make_directory_in(store, &manifest)?,
+        };
+        match begin(&path, &manifest) {
+            Ok(spool) => Ok(RecordingWriter {
+                path,
+                manifest,
+                spool,
+                drain: None,
+                progress: Progress::default(),
+                avoid: Vec::new(),
+            }),
+            Err(error) => {
+                _ = fs::remove_dir_all(&path);
+                Err(RecordingError::refused("make the recording", path)(error))
+            }
+        }
+    }
+
+    /// CPUs that measure: the writer thread leaves them alone where it can. To be said before [`RecordingWriter::start`].
+    pub fn avoid_cpus(&mut self, cpus: &[u16]) {
+        self.avoid = cpus.to_vec();
+    }
+
+    /// Writes the manifest as it is now, makes the ring and starts the writer thread. Call once. `stop`
+    /// is set by the thread when the run can no longer be recorded.
+    ///
+    /// # Errors
+    /// Where the manifest cannot be written or the system gives no thread.
+    pub fn start(&mut self, stop: Arc<AtomicBool>) -> Result<EventLog, RecordingError> {
+        let refused = |action| RecordingError::refused(action, &self.path);
+        manifest_file::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
+        manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
+        let (log, reader) = ring(defaults::RING_EVENTS);
+        let spool = self.spool.try_clone().map_err(refused("write"))?;
+        let drain = Drain { reader, spool, stop, progress: self.progress.clone(), avoid: self.avoid.clone() };
+        let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
+        self.drain = Some(thread.map_err(refused("start the writer of"))?);
+        Ok(log)
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// The manifest, to be completed until the end.
+    pub fn manifest_mut(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
+
+    /// The recording's directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the last events, joins the rows, writes them and the manifest, and removes the spool. A disk
+    /// that refused something leaves a readable recording with the ending `failed`: see [`Finished::failure`].
+    ///
+    /// # Errors
+    /// Where not even that could be had.
+    pub fn finish(mut self, log: EventLog, ending: Ending, reason: Option<String>) -> Result<Finished, RecordingError> {
+        let dropped = log.dropped();
+        let drained = self.stop_draining(Some(log));
+        let path = self.path.join(SPOOL);
+        (self.manifest.ending, self.manifest.reason) = (ending, reason);
+        let mut rules = rules_of(&self.manifest);
+        let failure = drained.failure.map(|failure| match failure {
+            SpoolFailure::Refused(source) => {
+                // The spool ends before the run did.
+                rules.horizon = Horizon::LastEvent;
+                RecordingError::refused("write", &path)(source)
+            }
+            SpoolFailure::Vanished => RecordingError::Vanished { path: self.path.clone() },
+        });
+        if let Some(failure) = &failure {
+            self.fail(failure);
+        }
+        self.manifest.run.gap_events = dropped + drained.discarded;
+        fs::create_dir_all(&self.path).map_err(RecordingError::refused("make the recording", &self.path))?;
+        let spool =
+            Arc::new(Spool::of_file(self.spool.try_clone().map_err(RecordingError::refused("read", &path))?, &path)?);
+        match conclude(&self.path, &spool, rules, &mut self.manifest) {
+            Ok(()) => Ok(Finished { path: self.path, manifest: self.manifest, failure }),
+            Err(refusal) => self.leave_to_the_spool(&spool, rules, failure, refusal),
+        }
+    }
+
+    /// Takes everything back: nothing was measured.
+    pub fn discard(mut self, log: Option<EventLog>) {
+        self.stop_draining(log);
+        // What cannot be removed is an unfinished recording, which the next command opens as an empty one.
+        _ = fs::remove_dir_all(&self.path);
+    }
+
+    fn stop_draining(&mut self, log: Option<EventLog>) -> Drained {
+        drop(log);
+        let Some(drain) = self.drain.take() else { return Drained::default() };
+        drain.thread().unpark();
+        // The thread has no panic of its own; if it had one, its events so far are in the spool.
+        drain.join().unwrap_or_default()
+    }
+
+    /// The rows could not be written: the spool stays the data, and the manifest, if it can be written, says why.
+    fn leave_to_the_spool(
+        mut self,
+        spool: &Arc<Spool>,
+        rules: super::join::Rules,
+        failure: Option<RecordingError>,
+        refusal: RecordingError,
+    ) -> Result<Finished, RecordingError> {
+        if !spool.path().exists() {
+            return Err(refusal);
+        }
+        note(&mut self.manifest, survey(spool, rules)?, rules.horizon);
+        self.manifest.rows = None;
+        let failure = failure.unwrap_or(refusal);
+        self.fail(&failure);
+        // Where even this is refused, the recording stays at `measuring` and is recovered like after a crash.
+        _ = manifest_file::write(&self.path, &self.manifest);
+        Ok(Finished { path: self.path, manifest: self.manifest, failure: Some(failure) })
+    }
+
+    fn fail(&mut self, failure: &RecordingError) {
+        self.manifest.ending = Ending::Failed;
+        let cause = failure.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
+        self.manifest.reason = Some(format!("{failure}{cause}"));
+    }
+}
+
+fn begin(path: &Path, manifest: &Manifest) -> io::Result<File> {
+    // The spool first: where there is a manifest, a living run holds a lock.
+    let spool = spool::create(&path.join(SPOOL), &manifest.run_id)?;
+    manifest_file::write(path, manifest)?;
+    manifest_file::reserve(path)?;
+    Ok(spool)
+}
+
+fn make_directory(path: &Path) -> Result<PathBuf, RecordingError> {
+    if path.is_dir() {
+        return Err(RecordingError::Exists { path: path.to_owned() });
+    }
+    refuse_files(path)?;
+    fs::create_dir_all(path).map_err(RecordingError::refused("make the recording", path))?;
+    Ok(path.to_owned())
+}
+
+/// Two runs may begin in the same second with the same first digits: then the name takes more of them.
+fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, RecordingError> {
+    let path_with =
+        |digits| store.path().join(directory_name(&manifest.started_at, manifest.kind, &manifest.run_id, digits));
+    for digits in [4, 8, 16] {
+        match fs::create_dir(path_with(digits)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            made => {
+                made.map_err(RecordingError::refused("make the recording", path_with(digits)))?;
+                return Ok(path_with(digits));
+            }
+        }
+    }
+    Err(RecordingError::Exists { path: path_with(16) })
+}
