@@ -5,16 +5,17 @@ use std::io;
 
 use crate::done;
 
-/// Puts the calling thread under SCHED_FIFO.
+/// Puts the calling thread under SCHED_FIFO; threads and processes that it starts go back to normal
+/// scheduling (SCHED_RESET_ON_FORK), so that only the measuring thread has the right of way.
 /// [sched_setscheduler(2)](https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html), made directly:
 /// musl's function of that name refuses always, since POSIX means processes and Linux threads.
 pub fn set_fifo(priority: u8) -> io::Result<()> {
     // The kernel's own struct sched_param has one field; musl's is larger.
     let parameter: c_int = priority.into();
     const CALLING_THREAD: c_int = 0;
+    const POLICY: c_int = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the kernel reads one int through the pointer, and `parameter` is one.
-    let answer =
-        unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, libc::SCHED_FIFO, &raw const parameter) };
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, POLICY, &raw const parameter) };
     done(answer as c_int)
 }
 

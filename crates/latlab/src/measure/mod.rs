@@ -1,1 +1,3 @@
-//! (room under construction)
+//! The hot loops, one file each.
+
+pub mod bare;

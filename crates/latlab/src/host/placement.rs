@@ -1,0 +1,117 @@
+//! Where and how the calling thread runs.
+
+use rustix::mm::MlockAllFlags;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::cpu_list;
+use super::refusal::HostError;
+use super::rights::Rights;
+use super::root::HostRoot;
+use crate::plan::EndSpec;
+
+/// Gives the calling thread what `end` asks for: its CPU, locked memory (of the whole process), SCHED_FIFO.
+///
+/// Threads and processes that it starts later inherit the CPU, but not the priority: start writers and
+/// children before, or let them call [`keep_off`].
+///
+/// # Errors
+/// The CPU is absent or not for us, a right or a limit is missing.
+pub fn place(end: &EndSpec) -> Result<(), HostError> {
+    if let Some(cpu) = end.cpu {
+        pin(cpu)?;
+    }
+    if end.mlock {
+        lock_memory()?;
+    }
+    if let Some(priority) = end.fifo {
+        latlab_sys::scheduler::set_fifo(priority).map_err(|source| HostError::Fifo { priority, source })?;
+    }
+    Ok(())
+}
+
+fn pin(cpu: u16) -> Result<(), HostError> {
+    if let Ok(online) = HostRoot::live().text("sys/devices/system/cpu/online")
+        && cpu_list::parse(&online).is_some_and(|cpus| !cpus.contains(&cpu))
+    {
+        return Err(HostError::CpuAbsent { cpu, online });
+    }
+    if usize::from(cpu) >= CpuSet::MAX_CPU {
+        return Err(HostError::CpuAbsent { cpu, online: format!("below {}", CpuSet::MAX_CPU) });
+    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu.into());
+    sched_setaffinity(None, &cpus).map_err(|source| HostError::Affinity { cpu, source: source.into() })
+}
+
+/// Locks what is mapped, and what will be where no limit could make a later allocation fail.
+fn lock_memory() -> Result<(), HostError> {
+    let rights = Rights::read(&HostRoot::live()).ok();
+    let boundless = rights.is_some_and(|rights| rights.may_lock_all());
+    let flags = if boundless { MlockAllFlags::CURRENT | MlockAllFlags::FUTURE } else { MlockAllFlags::CURRENT };
+    rustix::mm::mlockall(flags).map_err(|source| HostError::MemoryLock {
+        limit_bytes: rights.and_then(|rights| rights.memory_lock_bytes),
+        source: source.into(),
+    })
+}
+
+/// Keeps the calling thread off the measuring CPUs, where others are left to it. Best effort: a writer on
+/// a measuring CPU disturbs, but does not falsify.
+pub fn keep_off(measuring: &[u16]) {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let mut rest = allowed;
+    for cpu in measuring.iter().filter(|cpu| usize::from(**cpu) < CpuSet::MAX_CPU) {
+        rest.unset((*cpu).into());
+    }
+    if rest.count() > 0 && rest != allowed {
+        // Refused: stay where we are, as said above.
+        let _ = sched_setaffinity(None, &rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::WaitMode;
+
+    const FREE: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+
+    /// Placement outlives the call, so each case runs in a thread that ends.
+    fn in_a_thread<T: Send>(case: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| scope.spawn(case).join().expect("no panic"))
+    }
+
+    #[test]
+    fn a_pin_moves_the_thread_and_keep_off_moves_it_away() {
+        let allowed = sched_getaffinity(None).expect("the kernel tells");
+        let cpus: Vec<u16> = (0..1024).filter(|cpu| allowed.is_set(usize::from(*cpu))).collect();
+        let cpu = cpus[cpus.len() - 1];
+        in_a_thread(|| {
+            place(&EndSpec { cpu: Some(cpu), ..FREE }).expect("an allowed CPU");
+            let now = sched_getaffinity(None).expect("the kernel tells");
+            assert!(now.is_set(cpu.into()) && now.count() == 1);
+            keep_off(&[cpu]);
+            assert!(sched_getaffinity(None).expect("the kernel tells").is_set(cpu.into()), "nothing else is left");
+        });
+        in_a_thread(|| {
+            keep_off(&[cpu]);
+            let now = sched_getaffinity(None).expect("the kernel tells");
+            assert_eq!(now.is_set(cpu.into()), cpus.len() == 1);
+        });
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_named_with_those_that_are() {
+        for absent in [1_000, 2_000] {
+            let error = in_a_thread(|| place(&EndSpec { cpu: Some(absent), ..FREE })).expect_err("no such CPU");
+            assert_eq!(error.exit_code(), 3);
+            assert!(error.to_string().contains(&format!("`{absent}`")), "{error}");
+            assert!(error.cause().is_some_and(|cause| cause.contains("online are")));
+        }
+    }
+
+    #[test]
+    fn a_priority_that_does_not_exist_is_refused_with_a_hint() {
+        let error = in_a_thread(|| place(&EndSpec { fifo: Some(120), ..FREE })).expect_err("99 is the highest");
+        assert!(error.to_string().contains("`120`") && error.hint().is_some());
+    }
+}

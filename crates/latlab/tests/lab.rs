@@ -1,0 +1,31 @@
+//! Tests in network namespaces. They need root, and say so where they cannot run.
+
+#[path = "lab/death.rs"]
+mod death;
+#[path = "lab/network.rs"]
+mod network;
+#[path = "lab/path.rs"]
+mod path;
+
+use std::io::Write;
+use std::process::Command;
+
+use latlab::host::rights::{Capability, Rights};
+use latlab::host::root::HostRoot;
+
+/// Whether `test` can run here; where it cannot, says why, past the test harness's capture.
+fn privileged(test: &str) -> bool {
+    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
+    let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
+    if !enough {
+        let reason = "namespaces need CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root";
+        writeln!(std::io::stderr(), "skipped {test}: {reason}").expect("stderr is open");
+    }
+    enough
+}
+
+/// What `ip` prints, run in the calling thread's namespace; none where it refuses.
+fn ip(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("ip").args(arguments).output().expect("`ip` (iproute2) is installed");
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
