@@ -1,0 +1,46 @@
+//! Every parser of the wire takes any bytes, and what it accepts as set-up survives being written again.
+#![no_main]
+
+use latlab::wire::*;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = Header::parse(bytes);
+    let _ = Hello::parse(bytes);
+    if let Ok(cookie) = Cookie::parse(bytes) {
+        let mut again = [0; COOKIE_BYTES];
+        cookie.write(&mut again);
+        assert_eq!(Cookie::parse(&again), Ok(cookie));
+    }
+    if let Ok(open) = Open::parse(bytes) {
+        let mut again = [0; OPEN_BYTES];
+        open.write(&Codes::None, &mut again);
+        assert_eq!(Open::parse(&again), Ok(open));
+    }
+    if let Ok(accept) = Accept::parse(bytes) {
+        let mut again = [0; ACCEPT_BYTES];
+        accept.write(&Codes::None, &mut again);
+        assert_eq!(Accept::parse(&again), Ok(accept));
+    }
+    if let Ok(refuse) = Refuse::parse(bytes) {
+        let mut again = [0; REFUSE_BYTES];
+        refuse.write(&Codes::None, &mut again);
+        assert_eq!(Refuse::parse(&again), Ok(refuse));
+    }
+    if let Ok(close) = Close::parse(bytes) {
+        let mut again = [0; CLOSE_BYTES];
+        close.write(&Codes::None, &mut again);
+        assert_eq!(Close::parse(&again), Ok(close));
+    }
+    if let Ok(report) = Report::parse(bytes) {
+        let mut again = [0; REPORT_BYTES];
+        report.write(&Codes::None, &mut again);
+        assert_eq!(Report::parse(&again), Ok(report));
+    }
+    if let Ok(header) = ProbeHeader::parse(bytes, MessageType::Probe) {
+        let _ = header.verify(Some(&TagKey::new(&[1; 16])), 7, bytes);
+    }
+    if let Ok(answer) = SealedAnswer::parse(bytes) {
+        let _ = answer.open(None, 7);
+    }
+});
