@@ -1,4 +1,5 @@
-//! Tokens that prove an address, without remembering anybody: a keyed hash of address, nonce and a secret that rotates.
+//! Tokens that prove an address, without remembering anybody: a keyed hash of address, nonce and a secret that
+//! rotates.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! The pre-shared key: read from a file or an inherited descriptor, never from the command line or the environment (rule R7).
+//! The pre-shared key: read from a file or an inherited descriptor, never from the command line or the environment
+//! (rule R7).
 
 use std::fmt;
 use std::fs::{File, OpenOptions};

@@ -47,6 +47,20 @@ impl ReflectorLimits {
         size_bytes: SIZE_MAX_BYTES,
     };
 
+    /// The stricter of these limits and the compiled-in bounds, one by one.
+    pub fn within_bounds(self) -> ReflectorLimits {
+        let max = ReflectorLimits::MAX;
+        ReflectorLimits {
+            sessions: self.sessions.min(max.sessions),
+            sessions_per_prefix: self.sessions_per_prefix.min(max.sessions_per_prefix),
+            new_sessions_per_second: self.new_sessions_per_second.min(max.new_sessions_per_second),
+            cookies_per_second: self.cookies_per_second.min(max.cookies_per_second),
+            duration: self.duration.min(max.duration),
+            idle: self.idle.min(max.idle),
+            size_bytes: self.size_bytes.min(max.size_bytes),
+        }
+    }
+
     /// These limits, if each lies between 1 (a probe's: 24 bytes) and the compiled-in bound.
     ///
     /// # Errors
@@ -114,6 +128,17 @@ mod tests {
         let (limits, max) = (ReflectorLimits::DEFAULT, ReflectorLimits::MAX);
         assert_eq!(limits.check(), Ok(limits));
         assert_eq!(max.check(), Ok(max));
+        assert_eq!(limits.within_bounds(), limits);
+        let boundless = ReflectorLimits {
+            sessions: u16::MAX,
+            sessions_per_prefix: u16::MAX,
+            new_sessions_per_second: u32::MAX,
+            cookies_per_second: u32::MAX,
+            duration: Nanos::MAX,
+            idle: Nanos::MAX,
+            size_bytes: u32::MAX,
+        };
+        assert_eq!(boundless.within_bounds(), max);
         for wrong in [
             ReflectorLimits { sessions: 1_025, ..limits },
             ReflectorLimits { sessions: 0, ..limits },

@@ -17,8 +17,8 @@ use crate::wire::{
 const CLOSE_AT_MS: [i64; 3] = [0, 200, 500];
 /// … or this one has passed.
 const CLOSE_PATIENCE: Nanos = Nanos::from_millis(1_000);
-/// An answer tells where the reflector's clock stands now, unless that lies further back than this: then the answer was
-/// late. Ahead is always believed: an answer can come late, but not early.
+/// An answer tells where the reflector's clock stands now, unless that lies further back than this: then the answer
+/// was late. Ahead is always believed: an answer can come late, but not early.
 const LATE_NS: i64 = 1_000_000_000;
 
 /// Why a datagram on our socket was no answer.
@@ -101,8 +101,9 @@ impl NativeSession {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Median cost of one tag on this host, in ns, over some thousands; none without a key. For the instrument's floor: the tag of
-    /// an answer that carries everything, each made from the one before so that they cannot overlap.
+    /// Median cost of one tag on this host, in ns, over some thousands; none without a key. For the instrument's
+    /// floor: the tag of an answer that carries everything, each made from the one before so that they cannot
+    /// overlap.
     pub fn tag_cost_ns(&self, clock: &impl Clock) -> Option<f64> {
         const BATCH: u32 = 64;
         let key = self.answer_key()?;

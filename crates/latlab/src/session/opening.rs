@@ -11,7 +11,8 @@ use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::{Accept, Codes, Cookie, OPEN_BYTES, Open, Refuse, SetupKey, VERSION, hello_datagram};
 
-/// HELLO, or OPEN once there is a COOKIE, is sent at these times: quickly again in case of a single loss, then patiently.
+/// HELLO, or OPEN once there is a COOKIE, is sent at these times: quickly again in case of a single loss, then
+/// patiently.
 const ATTEMPTS_AT_MS: [i64; 5] = [0, 200, 600, 1_200, 2_000];
 /// And then it is over.
 const PATIENCE: Nanos = Nanos::from_secs(3);

@@ -76,15 +76,16 @@ impl fmt::Debug for SessionReflector {
 }
 
 impl SessionReflector {
-    /// A reflector with `limits` (the compiled-in bounds hold whatever they say), for peers that hold `key`; without a key
-    /// for this host only. All its chance comes from `seed`, which must be fresh and secret.
+    /// A reflector with `limits` (the compiled-in bounds hold whatever they say), for peers that hold `key`;
+    /// without a key for this host only. All its chance comes from `seed`, which must be fresh and secret.
     pub fn new(limits: ReflectorLimits, key: Option<&PreSharedKey>, seed: [u8; 32]) -> SessionReflector {
         let setup = key.map(PreSharedKey::setup_key);
+        let limits = limits.within_bounds();
         SessionReflector {
             limits,
             codes: setup.as_ref().map_or(Codes::None, SetupKey::codes),
             setup,
-            table: SessionTable::new(limits.sessions.min(ReflectorLimits::MAX.sessions)),
+            table: SessionTable::new(limits.sessions),
             cookie_rate: TokenBucket::new(limits.cookies_per_second),
             session_rate: TokenBucket::new(limits.new_sessions_per_second),
             jar: CookieJar::new(seed),

@@ -100,7 +100,8 @@ impl Slot {
         Ok(Reflection { session: self.session, counter, key, received, kernel_received: None })
     }
 
-    /// Tells a probe that is older than the window, which the extension took for one of the next 2^32, from a forged one.
+    /// Tells a probe that is older than the window, which the extension took for one of the next 2^32, from a
+    /// forged one.
     #[cold]
     fn reject(&mut self, header: ProbeHeader, counter: u64, datagram: &[u8]) -> DropReason {
         let key = self.keys.as_ref().map(|keys| &keys.probes);
@@ -188,7 +189,8 @@ impl SessionTable {
         open.filter(|slot| prefix_of(slot.address.ip()) == Some(prefix)).count()
     }
 
-    /// Puts a session into the closed slot that was idle the longest; none where all are open. `keys` makes the keys for its number.
+    /// Puts a session into the closed slot that was idle the longest; none where all are open. `keys` makes the
+    /// keys for its number.
     pub(super) fn insert(
         &mut self,
         new: NewSession,

@@ -18,8 +18,8 @@ impl SessionWishes {
     /// Time around a run that its session must last as well: opening others, warming up, closing.
     pub const MARGIN: Nanos = Nanos::from_secs(30);
 
-    /// A session with `peer` for probes of `size_bytes` every `interval` (none: closed loop) over `duration`, warm-up included
-    /// (none: as long as the peer grants), with answers up to `timeout` late.
+    /// A session with `peer` for probes of `size_bytes` every `interval` (none: closed loop) over `duration`,
+    /// warm-up included (none: as long as the peer grants), with answers up to `timeout` late.
     pub fn new(
         peer: impl Into<String>,
         nonce: Nonce,

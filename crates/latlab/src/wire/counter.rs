@@ -18,8 +18,8 @@ pub fn extend_receive_counter(newest: u64, window: u32, low: u32) -> u64 {
     high << 32 | u64::from(low)
 }
 
-/// The sender's side: the counter, at most `newest` (the highest one sent), whose low half is `low`. None where there is none: an answer
-/// to a probe that was never sent.
+/// The sender's side: the counter, at most `newest` (the highest one sent), whose low half is `low`. None where
+/// there is none: an answer to a probe that was never sent.
 #[inline]
 pub fn extend_sent_counter(newest: u64, low: u32) -> Option<u64> {
     newest.checked_sub(u64::from((newest as u32).wrapping_sub(low)))
@@ -27,12 +27,12 @@ pub fn extend_sent_counter(newest: u64, low: u32) -> Option<u64> {
 
 /// Bits of the receive stamp in every answer: it wraps after 68.7 s.
 pub(super) const STAMP_BITS: u32 = 36;
-/// How far ahead of what is expected a stamp may lie (4.3 s): the clocks may have drifted apart since the last answer,
-/// and an answer that was expected after a delay may come without one.
+/// How far ahead of what is expected a stamp may lie (4.3 s): the clocks may have drifted apart since the last
+/// answer, and an answer that was expected after a delay may come without one.
 const STAMP_AHEAD_NS: u64 = 1 << 32;
 
-/// The stamp, in ns, whose low 36 bits are `low`: the latest that is no more than 4.3 s after `expected`. Right for answers that are
-/// up to 64 s late, four seconds more than the longest time-out.
+/// The stamp, in ns, whose low 36 bits are `low`: the latest that is no more than 4.3 s after `expected`. Right for
+/// answers that are up to 64 s late, four seconds more than the longest time-out.
 #[inline]
 pub fn extend_stamp(expected_ns: i64, low: u64) -> i64 {
     let latest = (expected_ns as u64).wrapping_add(STAMP_AHEAD_NS);

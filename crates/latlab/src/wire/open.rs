@@ -22,8 +22,8 @@ const ACCEPT_TERMS_AT: usize = 48;
 const REASON_AT: usize = 24;
 const LIMIT_AT: usize = 32;
 
-/// What a session is for. The sender asks in OPEN for the least that will do; ACCEPT says what is granted: not less, or it
-/// would be a REFUSE.
+/// What a session is for. The sender asks in OPEN for the least that will do; ACCEPT says what is granted: not
+/// less, or it would be a REFUSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The size of every probe.

@@ -216,9 +216,9 @@ fn write_tag(key: Option<&TagKey>, counter: u64, datagram: &mut [u8]) {
 
 /// The tag, over as few words as hold all that is said: each costs 3 ns at either end.
 ///
-/// Always type, flags, session and length; and the full counter. Then, in probes and short answers, bytes 8 to 15; in answers with
-/// a full stamp that stamp, dwell and kernel lead, and in the first word the CPU. (The low half of the stamp, at byte 8, is then
-/// compared with the full one.)
+/// Always type, flags, session and length; and the full counter. Then, in probes and short answers, bytes 8 to 15;
+/// in answers with a full stamp that stamp, dwell and kernel lead, and in the first word the CPU. (The low half of
+/// the stamp, at byte 8, is then compared with the full one.)
 #[inline]
 fn tag_of(key: &TagKey, counter: u64, datagram: &[u8]) -> u64 {
     let word = |at| u64::from_be_bytes(take(datagram, at));

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use latlab::probe::Seq;
 use latlab::session::{Dialogue, DropReason, NativeSession, ReflectorLimits, SessionError, SessionWishes, open};
 use latlab::units::{Nanos, Stamp};
-use latlab::wire::{Codes, Cookie, MessageType, OPEN_BYTES, Open, RefuseReason, Terms, hello_datagram};
+use latlab::wire::{
+    ACCEPT_BYTES, Accept, COOKIE_BYTES, Codes, Cookie, MessageType, OPEN_BYTES, Open, REFUSE_BYTES, REPORT_BYTES,
+    Refuse, RefuseReason, Report, Terms, hello_datagram,
+};
 
 use super::stage::{Stage, key, wishes};
 
@@ -317,4 +320,28 @@ fn a_session_goes_on_past_the_turn_of_the_counters_low_half() {
         let answer = session.understand(&answer, Stamp::from_nanos(0)).expect("genuine");
         assert_eq!(answer.seq, Seq(seq));
     }
+}
+
+#[test]
+fn a_sender_believes_no_forged_reply() {
+    let mut stage = keyed();
+    let forger = key(2).setup_key().codes();
+    let mut cookie = [0; COOKIE_BYTES];
+    Cookie::new([2; 16], [0; 16], false).write(&mut cookie);
+    let mut accept = [0; ACCEPT_BYTES];
+    let terms = wishes(1).terms;
+    let anchor = Stamp::from_nanos(0);
+    Accept { session: 9, nonce: [1; 16], reflector_nonce: [0; 16], anchor, terms }.write(&forger, &mut accept);
+    let mut refuse = [0; REFUSE_BYTES];
+    Refuse { nonce: [1; 16], reason: RefuseReason::Sessions, limit: 0 }.write(&forger, &mut refuse);
+    stage.forgeries = vec![cookie.to_vec(), refuse.to_vec(), accept.to_vec()];
+    let mut session = open_on(&mut stage, 1).expect("the genuine session");
+    let probe = session.compose(Seq(0)).to_vec();
+    assert!(stage.ask(&probe).is_some());
+
+    let mut report = [0; REPORT_BYTES];
+    Report { session: session.number(), nonce: [1; 16], answered: 77, ..Report::default() }.write(&forger, &mut report);
+    stage.forgeries = vec![report.to_vec()];
+    let clock = stage.clock.clone();
+    assert_eq!(session.close(&mut stage, &clock).map(|report| report.answered), Some(1));
 }

@@ -45,6 +45,8 @@ pub(crate) struct Stage {
     pub(crate) replies: Vec<Vec<u8>>,
     pub(crate) lose_requests: Vec<usize>,
     pub(crate) lose_replies: Vec<usize>,
+    /// What somebody else slips in before whatever the reflector replies.
+    pub(crate) forgeries: Vec<Vec<u8>>,
     inbox: VecDeque<Vec<u8>>,
 }
 
@@ -58,6 +60,7 @@ impl Stage {
             replies: Vec::new(),
             lose_requests: Vec::new(),
             lose_replies: Vec::new(),
+            forgeries: Vec::new(),
             inbox: VecDeque::new(),
         }
     }
@@ -84,6 +87,7 @@ impl Transport for Stage {
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
         let number = self.requests.len();
         self.requests.push(datagram.to_vec());
+        self.inbox.extend(self.forgeries.iter().cloned());
         if self.lose_requests.contains(&number) {
             return Ok(());
         }
