@@ -24,7 +24,7 @@ pub fn describe(sample: &Sample, wishes: &Wishes) -> Description {
     let extent = Extent::of(&sample.singletons);
     let spread = extent.map(|extent| Spread::of(&sample.singletons, &extent));
     let centre = extent.zip(spread).map(|(extent, spread)| Centre::of(&extent, spread, sample.ordered));
-    let order = Order::new(&sample.singletons, extent.map_or(0, |extent| extent.min));
+    let order = Order::new(&sample.singletons);
     let points = Point::all(sample, &order, &wishes.quantiles);
     let replicates = centre.as_ref().and_then(|centre| resample(sample, centre, &points, wishes));
     Description {

@@ -6,8 +6,10 @@ use crate::sample::INFINITE;
 const SORTED_MAX: usize = 1 << 15;
 /// Bits of a value's offset that a bucket tells apart: neighbouring buckets differ by at most 1/2048.
 const PRECISION_BITS: u32 = 11;
-/// Buckets that cover every offset of 64 bits.
-const BUCKETS: usize = ((64 - PRECISION_BITS as usize) << PRECISION_BITS) + (1 << PRECISION_BITS);
+/// Singletons looked at to find where the body of the sample begins.
+const EXCERPT: usize = 1000;
+/// Buckets that cover every offset of 64 bits to one side of the anchor.
+const SIDE: usize = ((64 - PRECISION_BITS as usize) << PRECISION_BITS) + (1 << PRECISION_BITS);
 
 /// The order of a sample's singletons, infinite ones last.
 pub(super) struct Order<'a> {
@@ -19,27 +21,28 @@ pub(super) struct Order<'a> {
 enum Form {
     /// All finite ones, sorted.
     Sorted(Vec<i64>),
-    /// How many finite ones lie in each bucket of the offset from the smallest one.
-    Counted { min: i64, counts: Vec<u64> },
+    /// How many finite ones lie in each bucket, those below the anchor first.
+    Counted { anchor: i64, counts: Vec<u64> },
 }
 
 impl<'a> Order<'a> {
-    /// Of `singletons`, whose smallest is `min` (any value where no one is finite).
-    pub(super) fn new(singletons: &'a [i64], min: i64) -> Order<'a> {
+    /// Of `singletons`.
+    pub(super) fn new(singletons: &'a [i64]) -> Order<'a> {
         if singletons.len() <= SORTED_MAX {
             let mut sorted: Vec<i64> = singletons.iter().copied().filter(|value| *value != INFINITE).collect();
             sorted.sort_unstable();
             return Order { singletons, finite: sorted.len() as u64, form: Form::Sorted(sorted) };
         }
-        let mut counts = vec![0_u64; BUCKETS];
+        let anchor = anchor_of(singletons);
+        let mut counts = vec![0_u64; 2 * SIDE];
         let mut finite = 0;
         for &value in singletons {
             if value != INFINITE {
-                counts[bucket_of(value, min)] += 1;
+                counts[bucket_of(value, anchor)] += 1;
                 finite += 1;
             }
         }
-        Order { singletons, finite, form: Form::Counted { min, counts } }
+        Order { singletons, finite, form: Form::Counted { anchor, counts } }
     }
 
     /// The values at `ranks` (from 0), in that order; [`INFINITE`] beyond the finite ones.
@@ -48,12 +51,12 @@ impl<'a> Order<'a> {
             Form::Sorted(sorted) => {
                 ranks.iter().map(|rank| sorted.get(*rank as usize).copied().unwrap_or(INFINITE)).collect()
             }
-            Form::Counted { min, counts } => self.pick(ranks, *min, counts),
+            Form::Counted { anchor, counts } => self.pick(ranks, *anchor, counts),
         }
     }
 
     /// Gathers the few buckets that hold the wanted ranks, and selects inside them.
-    fn pick(&self, ranks: &[u64], min: i64, counts: &[u64]) -> Vec<i64> {
+    fn pick(&self, ranks: &[u64], anchor: i64, counts: &[u64]) -> Vec<i64> {
         let mut places: Vec<usize> = (0..ranks.len()).filter(|place| ranks[*place] < self.finite).collect();
         places.sort_unstable_by_key(|place| ranks[*place]);
         let mut found = vec![INFINITE; ranks.len()];
@@ -64,7 +67,7 @@ impl<'a> Order<'a> {
                 before += counts[bucket];
                 bucket += 1;
             }
-            if let Some(value) = sole_value(bucket, min) {
+            if let Some(value) = sole_value(bucket, anchor) {
                 found[place] = value;
                 continue;
             }
@@ -79,24 +82,24 @@ impl<'a> Order<'a> {
                 drawer.wanted.push((place, (ranks[place] - before) as usize));
             }
         }
-        self.fill(&mut drawers, min);
+        self.fill(&mut drawers, anchor);
         for drawer in &mut drawers {
             drawer.select(&mut found);
         }
         found
     }
 
-    fn fill(&self, drawers: &mut [Drawer], min: i64) {
+    fn fill(&self, drawers: &mut [Drawer], anchor: i64) {
         if drawers.is_empty() {
             return;
         }
-        let mut drawer_of = vec![0_u32; BUCKETS];
+        let mut drawer_of = vec![0_u32; 2 * SIDE];
         for (index, drawer) in drawers.iter().enumerate() {
             drawer_of[drawer.bucket] = index as u32 + 1;
         }
         for &value in self.singletons {
             if value != INFINITE {
-                let drawer = drawer_of[bucket_of(value, min)];
+                let drawer = drawer_of[bucket_of(value, anchor)];
                 if drawer != 0 {
                     drawers[drawer as usize - 1].values.push(value);
                 }
@@ -130,17 +133,38 @@ impl Drawer {
     }
 }
 
-/// Exact for small offsets, then 2048 buckets per power of two.
+/// Near the lower end of the sample's body: around it buckets are narrowest, and an outlier does not move it. Nearly
+/// all singletons lie above it, which the processor learns to predict.
+fn anchor_of(singletons: &[i64]) -> i64 {
+    let stride = singletons.len().div_ceil(EXCERPT).max(1);
+    let finite = |value: &i64| *value != INFINITE;
+    let mut excerpt: Vec<i64> = singletons.iter().copied().step_by(stride).filter(finite).collect();
+    excerpt.sort_unstable();
+    excerpt.get(excerpt.len() / 100).copied().unwrap_or(0)
+}
+
+/// Exact close to the anchor, then 2048 buckets per power of two of the distance to it.
 #[inline]
-fn bucket_of(value: i64, min: i64) -> usize {
-    let offset = value.wrapping_sub(min) as u64;
-    let shift = 63 - (offset | (1 << PRECISION_BITS)).leading_zeros() - PRECISION_BITS;
-    ((shift as usize) << PRECISION_BITS) + (offset >> shift) as usize
+fn bucket_of(value: i64, anchor: i64) -> usize {
+    let place = |offset: u64| {
+        let shift = 63 - (offset | (1 << PRECISION_BITS)).leading_zeros() - PRECISION_BITS;
+        ((shift as usize) << PRECISION_BITS) + (offset >> shift) as usize
+    };
+    if value >= anchor {
+        SIDE + place(value.wrapping_sub(anchor) as u64)
+    } else {
+        SIDE - 1 - place((anchor - 1).wrapping_sub(value) as u64)
+    }
 }
 
 /// The value of every singleton in `bucket`, where the bucket is one nanosecond wide.
-fn sole_value(bucket: usize, min: i64) -> Option<i64> {
-    (bucket < 2 << PRECISION_BITS).then(|| min + bucket as i64)
+fn sole_value(bucket: usize, anchor: i64) -> Option<i64> {
+    const EXACT: usize = 2 << PRECISION_BITS;
+    if bucket >= SIDE {
+        return (bucket - SIDE < EXACT).then(|| anchor + (bucket - SIDE) as i64);
+    }
+    let below = SIDE - 1 - bucket;
+    (below < EXACT).then(|| anchor - 1 - below as i64)
 }
 
 #[cfg(test)]
@@ -148,14 +172,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_rise_with_the_offset_and_cover_every_one() {
-        let offsets = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]).chain([u64::MAX]);
-        let mut offsets: Vec<u64> = offsets.collect();
-        offsets.sort_unstable();
-        let buckets: Vec<usize> = offsets.iter().map(|offset| bucket_of(*offset as i64, 0)).collect();
+    fn buckets_rise_with_the_value_and_cover_every_one() {
+        let distances = (0..62).flat_map(|bit| [(1_i64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+        let mut values: Vec<i64> = distances.flat_map(|distance| [7 + distance, 7 - distance]).collect();
+        values.extend([i64::MIN, i64::MAX - 1]);
+        values.sort_unstable();
+        let buckets: Vec<usize> = values.iter().map(|value| bucket_of(*value, 7)).collect();
         assert!(buckets.is_sorted(), "{buckets:?}");
-        assert_eq!(buckets.last(), Some(&(BUCKETS - 1)));
-        assert_eq!(bucket_of(i64::MAX - 1, i64::MIN), BUCKETS - 1);
+        for (value, bucket) in values.iter().zip(buckets) {
+            assert!(sole_value(bucket, 7).is_none_or(|sole| sole == *value), "{value} in bucket {bucket}");
+        }
+        assert_eq!(bucket_of(i64::MAX - 1, i64::MIN), 2 * SIDE - 1);
+        assert_eq!(bucket_of(i64::MIN, i64::MAX - 1), 0);
     }
 
     #[test]
@@ -167,7 +195,7 @@ mod tests {
                 .collect();
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            let order = Order::new(&values, sorted[0]);
+            let order = Order::new(&values);
             assert!(matches!(order.form, Form::Counted { .. }));
             let ranks = [39_999, 0, 7, 7, 20_000, 20_001, 35_000, 35_551, 35_554, 35_555, 35_556];
             let expected: Vec<i64> = ranks.iter().map(|rank| sorted[*rank as usize]).collect();
