@@ -318,22 +318,22 @@ impl Coverage {
 
 #[test]
 fn intervals_of_few_independent_singletons_cover() {
-    Coverage { replicates: 240, n: 1000, coefficient: 0.0 }.check(3);
+    Coverage { replicates: 200, n: 1000, coefficient: 0.0 }.check(3);
 }
 
 #[test]
 fn intervals_of_few_dependent_singletons_cover() {
-    Coverage { replicates: 240, n: 1000, coefficient: 0.8 }.check(2);
+    Coverage { replicates: 200, n: 1000, coefficient: 0.8 }.check(2);
 }
 
 #[test]
 fn intervals_of_many_independent_singletons_cover() {
-    Coverage { replicates: 240, n: 20_000, coefficient: 0.0 }.check(4);
+    Coverage { replicates: 200, n: 20_000, coefficient: 0.0 }.check(4);
 }
 
 #[test]
 fn intervals_of_many_dependent_singletons_cover() {
-    Coverage { replicates: 240, n: 20_000, coefficient: 0.8 }.check(3);
+    Coverage { replicates: 200, n: 20_000, coefficient: 0.8 }.check(3);
 }
 
 /// Nanoseconds per standard deviation: so many that rounding to whole ones makes no ties.
