@@ -1,1 +1,19 @@
-//! (room under construction)
+//! Judging: from the rows of a recording to a summary, its caveats and its gates. Pure; every number here
+//! can be computed again from the recording. Definitions: docs/metrics.md.
+
+mod caveats;
+mod fail_if;
+#[cfg(test)]
+pub(crate) mod in_memory;
+mod singletons;
+mod source;
+mod summary;
+mod tally;
+mod window;
+
+pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
+pub use singletons::sample;
+pub use source::{IntColumn, ProbeBatch, ProbeColumn, ProbeSource, Words};
+pub use summary::{AnalysisError, Deadline, Ratios, Summary, SummaryWishes, summarise};
+pub use tally::Counts;
+pub use window::Window;

@@ -128,7 +128,7 @@ impl Decimal {
         let divisor = 10u128.pow(self.fraction);
         if product == u128::MAX {
             Ok(product)
-        } else if product % divisor == 0 {
+        } else if product.is_multiple_of(divisor) {
             Ok(product / divisor)
         } else {
             Err(NotWhole)

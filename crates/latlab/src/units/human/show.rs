@@ -50,6 +50,18 @@ impl TimeUnit {
     pub fn figure(self, ns: f64) -> String {
         significant(ns / self.nanos())
     }
+
+    /// `nanos` in this unit, every digit and no more: `1.25` s, `10,125` ms.
+    pub fn exactly(self, nanos: Nanos) -> String {
+        let scale = self.nanos() as u64;
+        let (whole, rest) = (nanos.0.unsigned_abs() / scale, nanos.0.unsigned_abs() % scale);
+        let digits = scale.ilog10() as usize;
+        let fraction = format!("{rest:0digits$}");
+        let fraction = fraction.trim_end_matches('0');
+        let sign = if nanos.0 < 0 { "−" } else { "" };
+        let point = if fraction.is_empty() { "" } else { "." };
+        format!("{sign}{}{point}{fraction}", grouped(whole))
+    }
 }
 
 /// Three significant digits, at most three of them behind the point, thousands grouped: `48.7`, `1,210,000`.
@@ -101,7 +113,7 @@ fn group(text: &str) -> String {
     let whole = text.find('.').unwrap_or(text.len());
     let mut out = String::with_capacity(text.len() + whole / 3);
     for (place, digit) in text.char_indices() {
-        if place > 0 && place < whole && (whole - place) % 3 == 0 {
+        if place > 0 && place < whole && (whole - place).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -195,6 +207,19 @@ mod tests {
         ] {
             let unit = TimeUnit::suiting(ns);
             assert_eq!(format!("{} {}", unit.figure(ns), unit.symbol()), text);
+        }
+    }
+
+    #[test]
+    fn exact_times_keep_every_digit() {
+        for (unit, nanos, text) in [
+            (TimeUnit::Seconds, 1_250_000_000, "1.25"),
+            (TimeUnit::Millis, 10_125_000_000, "10,125"),
+            (TimeUnit::Nanos, 7, "7"),
+            (TimeUnit::Micros, -1_001, "−1.001"),
+            (TimeUnit::Seconds, 0, "0"),
+        ] {
+            assert_eq!(unit.exactly(Nanos(nanos)), text);
         }
     }
 

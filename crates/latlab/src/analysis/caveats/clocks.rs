@@ -1,0 +1,85 @@
+//! What the clocks say: steps, suspends, and clocks too slow or too coarse for what they measured.
+
+use crate::caveat::{Caveat, Severity};
+use crate::facts::ClockAnchor;
+use crate::recording::manifest::{EndFacts, Manifest};
+use crate::units::human::span;
+use crate::units::{Nanos, human};
+
+/// Calendar and monotonic clock may part by this much before it is called a step. Slewing bends both
+/// alike, so that any difference beyond the width of the anchors is a step; a smaller one than this
+/// cannot be told from a busy host and would spoil nothing.
+const STEP: Nanos = Nanos::from_millis(1);
+
+/// Reading a good clock takes some 20 ns through the vDSO; a system call takes several times that.
+const SLOW_READ_NS: f64 = 150.0;
+
+/// The caveats of the clocks of both ends.
+pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
+    let ends = [("this host", &manifest.here), ("the reflector's host", &manifest.peer)];
+    let mut caveats: Vec<Caveat> = ends.into_iter().flat_map(|(host, end)| of_end(host, end)).collect();
+    // on one machine both ends tell the same step
+    caveats.dedup_by(|later, earlier| same_machine(manifest) && later.code == earlier.code);
+    caveats.extend(slow_clock(manifest));
+    caveats.extend(coarse_clock(manifest));
+    caveats
+}
+
+fn same_machine(manifest: &Manifest) -> bool {
+    let boot = |end: &EndFacts| end.before.as_ref().and_then(|facts| facts.boot_id.clone());
+    boot(&manifest.here).is_some() && boot(&manifest.here) == boot(&manifest.peer)
+}
+
+fn of_end(host: &str, end: &EndFacts) -> Vec<Caveat> {
+    let Some((start, finish)) = end.clock_start.zip(end.clock_end) else { return Vec::new() };
+    let parted = |clock: fn(&ClockAnchor) -> i64| {
+        (clock(&finish) - clock(&start)).saturating_sub(finish.monotonic_ns - start.monotonic_ns)
+    };
+    let tolerance = STEP.0.max(start.width_ns.saturating_add(finish.width_ns));
+    let slept = parted(|anchor| anchor.boottime_ns);
+    let step = parted(|anchor| anchor.realtime_ns).saturating_sub(slept);
+    let mut caveats = Vec::new();
+    if slept > tolerance {
+        caveats.push(Caveat::new(
+            Severity::Fatal,
+            "suspended",
+            format!("{host} was suspended for {} during the run", span(Nanos(slept))),
+            "probes waited while the clock stood still",
+            "inhibit sleep while measuring: `systemd-inhibit latlab …`",
+        ));
+    }
+    if step.abs() > tolerance {
+        let way = if step > 0 { "forward" } else { "back" };
+        caveats.push(Caveat::new(
+            Severity::Fatal,
+            "clock-stepped",
+            format!("the calendar clock of {host} was stepped {way} by {} during the run", span(Nanos(step.abs()))),
+            "time stamps from before and after the step do not belong together",
+            "let the time daemon settle (`chronyc waitsync`), then measure again",
+        ));
+    }
+    caveats
+}
+
+fn slow_clock(manifest: &Manifest) -> Option<Caveat> {
+    let cost = manifest.instrument.clock_read_ns.filter(|cost| *cost > SLOW_READ_NS)?;
+    let source = manifest.here.before.as_ref().and_then(|facts| facts.clocksource.as_deref()).unwrap_or("unknown");
+    Some(Caveat::new(
+        Severity::Warning,
+        "slow-clock",
+        format!("one clock read costs {} ns (clocksource {source})", human::significant(cost)),
+        "each round trip contains one such read",
+        "see /sys/devices/system/clocksource/clocksource0/available_clocksource for a faster one",
+    ))
+}
+
+fn coarse_clock(manifest: &Manifest) -> Option<Caveat> {
+    let resolution = manifest.instrument.clock_resolution_ns.filter(|resolution| resolution.0 > 1_000)?;
+    Some(Caveat::new(
+        Severity::Warning,
+        "coarse-clock",
+        format!("the clock ticks only every {}", span(resolution)),
+        "no figure is finer than that",
+        "boot with high-resolution timers (`highres=on`)",
+    ))
+}

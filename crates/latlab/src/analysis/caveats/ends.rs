@@ -1,0 +1,149 @@
+//! What the set-up of the two ends says: CPUs shared, asleep, throttled or stolen; datagrams cut up.
+
+use crate::caveat::{Caveat, Severity};
+use crate::facts::HostFacts;
+use crate::plan::{EndSpec, Target, WaitMode};
+use crate::recording::manifest::Manifest;
+use crate::units::human::{bytes, grouped, percent};
+
+/// An Ethernet frame's payload, where nothing else is known of the path.
+const USUAL_MTU: u32 = 1_500;
+
+/// The caveats of the ends and of the path between them.
+pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
+    [
+        spin_on_one_cpu(manifest),
+        idle_states(manifest),
+        governor(manifest),
+        rt_throttling(manifest),
+        steal(manifest),
+        fragmentation(manifest),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The far end's settings, where it runs on this same machine.
+fn neighbour(manifest: &Manifest) -> Option<&EndSpec> {
+    let here = matches!(manifest.spec.target, Target::Local | Target::Lab);
+    manifest.spec.peer.as_ref().filter(|_| here)
+}
+
+fn host(manifest: &Manifest) -> Option<&HostFacts> {
+    manifest.here.before.as_ref()
+}
+
+/// Whether the kernel's list names one CPU only: `3`, but neither `0-3` nor `0,2`.
+fn one_cpu_only(facts: &HostFacts) -> bool {
+    facts.cpus_online.as_deref().is_some_and(|list| !list.contains(['-', ',']))
+}
+
+fn share_a_cpu(manifest: &Manifest, peer: &EndSpec) -> bool {
+    let pinned_together = manifest.spec.here.cpu.is_some() && manifest.spec.here.cpu == peer.cpu;
+    pinned_together || host(manifest).is_some_and(one_cpu_only)
+}
+
+fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
+    let peer = neighbour(manifest)?;
+    let spins = manifest.spec.here.wait == WaitMode::Spin || peer.wait == WaitMode::Spin;
+    (spins && share_a_cpu(manifest, peer)).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "spin-on-one-cpu",
+            "both ends share one CPU and at least one of them spins",
+            "round trips contain the scheduler's time slices: whole milliseconds",
+            "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
+        )
+    })
+}
+
+fn idle_states(manifest: &Manifest) -> Option<Caveat> {
+    if manifest.spec.here.wait != WaitMode::Block {
+        return None;
+    }
+    let message = match neighbour(manifest) {
+        Some(peer) if share_a_cpu(manifest, peer) => return None,
+        Some(_) => "both CPUs may enter idle states: part of each round trip is waking up, not sending",
+        None => "this CPU may enter idle states: part of each round trip is waking up, not sending",
+    };
+    Some(Caveat::new(
+        Severity::Note,
+        "idle-states",
+        message,
+        "an idle host answers later than a busy one",
+        "`--wait spin` keeps the CPU awake",
+    ))
+}
+
+fn governor(manifest: &Manifest) -> Option<Caveat> {
+    let governors = host(manifest)?.governors.as_ref()?;
+    let slow: Vec<_> = governors.iter().filter(|name| name.as_str() != "performance").cloned().collect();
+    (!slow.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "governor",
+            format!("the frequency governor is `{}`", slow.join("`, `")),
+            "CPUs run slower while there is little to do",
+            "`cpupower frequency-set -g performance` for the time of the measurement",
+        )
+    })
+}
+
+fn rt_throttling(manifest: &Manifest) -> Option<Caveat> {
+    let here = &manifest.spec.here;
+    let runtime = host(manifest)?.rt_runtime_us?;
+    (here.fifo.is_some() && here.wait == WaitMode::Spin && runtime >= 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "rt-throttling",
+            format!("the kernel stops a spinning FIFO thread after {} µs in each period", grouped(runtime as u64)),
+            "round trips above p95 may contain such a stop",
+            "`sudo sysctl kernel.sched_rt_runtime_us=-1`",
+        )
+    })
+}
+
+fn steal(manifest: &Manifest) -> Option<Caveat> {
+    let before = host(manifest)?.steal_ticks?;
+    let after = manifest.here.after.as_ref()?.steal_ticks?;
+    let clocks = manifest.here.clock_start.zip(manifest.here.clock_end);
+    let elapsed_ns = clocks.map(|(start, end)| end.monotonic_ns - start.monotonic_ns).filter(|ns| *ns > 0)?;
+    // USER_HZ is 100 on every architecture that latlab supports
+    let share = after.saturating_sub(before) as f64 * 1e7 / elapsed_ns as f64;
+    (share >= 0.001).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "steal",
+            format!("the hypervisor took {} of one CPU's time during the run", percent(share)),
+            "high quantiles may be the hypervisor's, not the network's",
+            "measure on a host without neighbours, or on dedicated CPUs",
+        )
+    })
+}
+
+fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
+    let ping = manifest.spec.ping();
+    if ping.path.dont_fragment || manifest.spec.target == Target::Local {
+        return None;
+    }
+    let known = manifest.run.conditions.get("mtu").and_then(|mtu| mtu.parse().ok());
+    let mtu: u32 = known.unwrap_or(USUAL_MTU);
+    let version_6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
+    let headers = if version_6 { 48 } else { 28 };
+    let room = mtu.saturating_sub(headers);
+    (ping.size_bytes > room).then(|| {
+        let surely = if known.is_some() { "are" } else { "are probably" };
+        Caveat::new(
+            Severity::Warning,
+            "fragmentation",
+            format!(
+                "datagrams of {} {surely} cut into fragments: {} fit into one packet",
+                bytes(ping.size_bytes.into()),
+                bytes(room.into())
+            ),
+            "one lost fragment loses the probe, and putting it together takes time",
+            format!("`--size {room}`, or `--df` to forbid fragments"),
+        )
+    })
+}

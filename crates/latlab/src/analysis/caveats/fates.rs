@@ -1,0 +1,246 @@
+//! What the counts say: losses, slips, holes, and samples too small for what was asked of them.
+
+use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
+use crate::caveat::{Caveat, Severity};
+use crate::recording::manifest::{Ending, Manifest};
+use crate::stats::Description;
+use crate::units::human::{errno, grouped, percent, quantile, span};
+
+/// From this share of due probes on that were never sent, the schedule is lost: the default quantiles
+/// from p99 on are then about other probes than the schedule promised.
+const SCHEDULE_LOST: f64 = 0.01;
+
+/// The caveats of the counts.
+pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) -> Vec<Caveat> {
+    let counts = &tally.counts;
+    [
+        ended(manifest),
+        nothing(counts),
+        gap(manifest),
+        not_sent(manifest, counts),
+        send_slip(tally),
+        send_failed(counts, refusals),
+        lost(manifest, counts),
+        late(manifest, counts),
+        reordered(counts),
+        duplicates(counts),
+        strays(manifest),
+        socket_errors(manifest),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// `412 of 60,000 probes`
+fn of_probes(some: u64, all: u64) -> String {
+    format!("{} of {} probes", grouped(some), grouped(all))
+}
+
+fn ended(manifest: &Manifest) -> Option<Caveat> {
+    let (code, message) = match manifest.ending {
+        Ending::Completed => return None,
+        Ending::Measuring => ("unfinished", "the run has not ended"),
+        Ending::Interrupted => ("interrupted", "the run was interrupted before its planned end"),
+        Ending::Failed => ("ended-early", "the run ended before its planned end"),
+        Ending::Recovered => ("recovered", "the run died; the recording was finished from its spool"),
+    };
+    let severity = if manifest.ending == Ending::Interrupted { Severity::Note } else { Severity::Warning };
+    let message = match &manifest.reason {
+        Some(reason) => format!("{message}: {reason}"),
+        None => message.into(),
+    };
+    let effect = match manifest.ending {
+        Ending::Recovered => "up to the last second is missing; probes in flight at the end count as lost",
+        _ => "the figures are about the part that was measured",
+    };
+    Some(Caveat::new(severity, code, message, effect, "measure again for the full length"))
+}
+
+fn nothing(counts: &Counts) -> Option<Caveat> {
+    let (code, message, hint) = if counts.due() == 0 {
+        ("no-probe-measured", "no probe was measured".to_owned(), "a longer `--duration`, or a shorter `--warmup`")
+    } else if counts.answered == 0 {
+        let message = format!("none of {} probes was answered in time", grouped(counts.due()));
+        ("none-answered", message, "check the path, or raise `--timeout`")
+    } else {
+        return None;
+    };
+    Some(Caveat::new(Severity::Warning, code, message, "there are no statistics to show", hint))
+}
+
+fn gap(manifest: &Manifest) -> Option<Caveat> {
+    let events = manifest.run.gap_events;
+    (events > 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "recording-gap",
+            format!("{} events were thrown away: the disk did not keep up", grouped(events)),
+            "probes are missing, or answered ones are counted as lost",
+            "a faster disk for `--store` (a tmpfs will do), or a lower rate",
+        )
+    })
+}
+
+fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    if counts.not_sent == 0 {
+        return None;
+    }
+    let share = counts.not_sent as f64 / counts.due() as f64;
+    let lost = share >= SCHEDULE_LOST;
+    let backlog = span(manifest.spec.ping().max_backlog_ns);
+    Some(Caveat::new(
+        if lost { Severity::Fatal } else { Severity::Warning },
+        if lost { "schedule-lost" } else { "not-sent" },
+        format!(
+            "{} ({}) were never sent: the sender was more than {backlog} behind its schedule",
+            of_probes(counts.not_sent, counts.due()),
+            percent(share)
+        ),
+        "the round trips are those of another schedule; response time counts them as infinite",
+        "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
+    ))
+}
+
+fn send_slip(tally: &Tally) -> Option<Caveat> {
+    (tally.slipped > 0).then(|| {
+        let share = tally.slipped as f64 / tally.counts.sent.max(1) as f64;
+        // a late sender hides from a quantile only where more slipped than lie beyond the quantile
+        let severity = if share >= 0.001 { Severity::Warning } else { Severity::Note };
+        let beyond = if share < 1.0 { quantile_from(1.0 - share) } else { "any quantile".into() };
+        Caveat::new(
+            severity,
+            "send-slip",
+            format!(
+                "{} left more than {} after they were due",
+                of_probes(tally.slipped, tally.counts.sent),
+                span(SLIPPED)
+            ),
+            format!("round trips above {beyond} may hide what was not sent in time; response time does not"),
+            "`--wait spin` keeps the schedule at the cost of one core",
+        )
+    })
+}
+
+/// The quantile `q`, rounded down to the digits that mean something: 0.99313 is p99.3.
+fn quantile_from(q: f64) -> String {
+    let digits = (1.0 - (1.0 - q).log10().floor()).clamp(2.0, 9.0) as i32;
+    let scale = 10f64.powi(digits);
+    quantile((q * scale).floor() / scale)
+}
+
+fn send_failed(counts: &Counts, refusals: &Refusals) -> Option<Caveat> {
+    let (number, _) = refusals.0.iter().max_by_key(|(_, count)| **count)?;
+    Some(Caveat::new(
+        Severity::Warning,
+        "send-failed",
+        format!(
+            "the kernel refused {}, mostly with: {}",
+            of_probes(counts.send_failed, counts.due()),
+            errno(*number as i32)
+        ),
+        "they are in no round trip; response time counts them as infinite",
+        "check route, `--size` with `--df`, and the send buffer",
+    ))
+}
+
+fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    (counts.lost > 0).then(|| {
+        let share = counts.lost as f64 / counts.sent as f64;
+        let waited = manifest.run.timed_out_ns;
+        let cost = if waited.0 > 0 { format!("; waiting for them took {}", span(waited)) } else { String::new() };
+        Caveat::new(
+            if share >= 0.01 { Severity::Warning } else { Severity::Note },
+            "lost",
+            format!("{} ({}) were lost{cost}", of_probes(counts.lost, counts.sent), percent(share)),
+            "quantiles count them as infinite; min, mean, stddev and max leave them out",
+            "look for drops: `ip -s link`, `nstat -az UdpRcvbufErrors`, and the reflector's counters",
+        )
+    })
+}
+
+fn late(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    (counts.late > 0).then(|| {
+        let timeout = span(manifest.spec.ping().timeout_ns);
+        Caveat::new(
+            Severity::Warning,
+            "late",
+            format!("{} were answered after the time-out of {timeout}", of_probes(counts.late, counts.sent)),
+            "quantiles count them as infinite although their answers came",
+            "a longer `--timeout` turns them into figures",
+        )
+    })
+}
+
+fn reordered(counts: &Counts) -> Option<Caveat> {
+    (counts.reordered > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "reordered",
+            format!("{} were overtaken by a later one", of_probes(counts.reordered, counts.sent)),
+            "the path is not one queue; variation between neighbours is not that of one path",
+            "`--source-port sweep` shows whether there are several paths",
+        )
+    })
+}
+
+fn duplicates(counts: &Counts) -> Option<Caveat> {
+    (counts.duplicates > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "duplicates",
+            format!("{} answers came more than once", grouped(counts.duplicates)),
+            "the first answer counts",
+            "look for a bridge loop or a mirroring port on the path",
+        )
+    })
+}
+
+fn strays(manifest: &Manifest) -> Option<Caveat> {
+    let strays = &manifest.run.strays;
+    let total: u64 = strays.values().sum();
+    (total > 0).then(|| {
+        let reasons: Vec<_> = strays.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count))).collect();
+        Caveat::new(
+            Severity::Note,
+            "strays",
+            format!("{} datagrams were no answers of this session: {}", grouped(total), reasons.join(", ")),
+            "none of them counts; each cost one receive call",
+            "look for another sender on this port, or for answers changed on the way",
+        )
+    })
+}
+
+fn socket_errors(manifest: &Manifest) -> Option<Caveat> {
+    let errors = &manifest.run.socket_errors;
+    let total: u64 = errors.values().sum();
+    (total > 0).then(|| {
+        let kinds: Vec<_> = errors.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count))).collect();
+        Caveat::new(
+            Severity::Warning,
+            "socket-errors",
+            format!("the network refused {} datagrams: {}", grouped(total), kinds.join(", ")),
+            "the probes behind them count as lost",
+            "check that the reflector runs and that no firewall rejects its port",
+        )
+    })
+}
+
+/// Quantiles that were asked for and rest on fewer than ten effective observations beyond them.
+pub(super) fn few_observations(round_trip: Option<&Description>) -> Option<Caveat> {
+    let described = round_trip.filter(|described| described.n > described.lost)?;
+    let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();
+    let rarest = weak.iter().map(|weak| weak.q.min(1.0 - weak.q)).reduce(f64::min)?;
+    let names: Vec<_> = weak.iter().map(|weak| quantile(weak.q)).collect();
+    // dependent probes say less each: as many more are needed as the effective number falls short
+    let worth = described.effective_n.map_or(1.0, |n| (n / described.n as f64).clamp(1e-6, 1.0));
+    let enough = (10.0 / rarest / worth).ceil();
+    let scale = 10f64.powf(enough.log10().floor() - 1.0).max(1.0);
+    Some(Caveat::new(
+        Severity::Note,
+        "few-observations",
+        format!("fewer than 10 effective observations lie beyond {}", names.join(", ")),
+        "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+        format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
+    ))
+}

@@ -1,0 +1,192 @@
+//! Each caveat appears when its cause does, and only then.
+
+use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+use crate::analysis::{SummaryWishes, summarise};
+use crate::caveat::{Caveat, Severity};
+use crate::facts::ClockAnchor;
+use crate::plan::{Target, WaitMode, Work};
+use crate::probe::{Fate, ProbeRecord};
+use crate::recording::manifest::{Ending, Manifest};
+use crate::schedule::Schedule;
+use crate::units::Nanos;
+
+const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
+
+fn caveats(source: &InMemory) -> Vec<Caveat> {
+    summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for").caveats
+}
+
+fn find(source: &InMemory, code: &str) -> Option<Caveat> {
+    caveats(source).into_iter().find(|caveat| caveat.code == code)
+}
+
+/// A run without any caveat but its small number of probes: both ends spin on CPUs of their own.
+fn quiet(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
+    let mut source = InMemory::of(schedule, rows);
+    source.manifest.spec.here.wait = WaitMode::Spin;
+    if let Some(peer) = &mut source.manifest.spec.peer {
+        peer.wait = WaitMode::Spin;
+    }
+    source
+}
+
+fn closed_loop() -> Vec<ProbeRecord> {
+    (0..100).map(|seq| closed(seq, seq as i64 * 60, 50)).collect()
+}
+
+fn ping(manifest: &mut Manifest) -> &mut crate::plan::PingSpec {
+    let Work::Ping(ping) = &mut manifest.spec.work;
+    ping
+}
+
+/// The clocks at the end of the run, to be tampered with.
+fn end(manifest: &mut Manifest) -> &mut ClockAnchor {
+    manifest.here.clock_end.as_mut().expect("the test manifest has it")
+}
+
+#[test]
+fn a_sound_run_has_no_caveat_but_its_length() {
+    let codes: Vec<_> = caveats(&quiet(Schedule::Closed, closed_loop())).into_iter().map(|one| one.code).collect();
+    assert_eq!(codes, ["few-observations"]);
+}
+
+#[test]
+fn facts_of_the_manifest_raise_their_caveat() {
+    type Change = fn(&mut Manifest);
+    let table: &[(&str, Severity, Change)] = &[
+        ("interrupted", Severity::Note, |manifest| manifest.ending = Ending::Interrupted),
+        ("ended-early", Severity::Warning, |manifest| manifest.ending = Ending::Failed),
+        ("recovered", Severity::Warning, |manifest| manifest.ending = Ending::Recovered),
+        ("unfinished", Severity::Warning, |manifest| manifest.ending = Ending::Measuring),
+        ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
+        ("strays", Severity::Note, |manifest| {
+            manifest.run.strays.insert("foreign".into(), 2);
+        }),
+        ("socket-errors", Severity::Warning, |manifest| {
+            manifest.run.socket_errors.insert("ECONNREFUSED".into(), 2);
+        }),
+        ("clock-stepped", Severity::Fatal, |manifest| end(manifest).realtime_ns -= 2_000_000),
+        ("suspended", Severity::Fatal, |manifest| {
+            end(manifest).boottime_ns += 5_000_000_000;
+            end(manifest).realtime_ns += 5_000_000_000;
+        }),
+        ("slow-clock", Severity::Warning, |manifest| manifest.instrument.clock_read_ns = Some(900.0)),
+        ("coarse-clock", Severity::Warning, |manifest| {
+            manifest.instrument.clock_resolution_ns = Some(Nanos::from_millis(4));
+        }),
+        ("spin-on-one-cpu", Severity::Warning, |manifest| manifest.spec.here.cpu = Some(1)),
+        ("spin-on-one-cpu", Severity::Warning, |manifest| {
+            let facts = manifest.here.before.as_mut();
+            facts.expect("the test manifest has it").cpus_online = Some("0".into());
+        }),
+        ("idle-states", Severity::Note, |manifest| manifest.spec.here.wait = WaitMode::Block),
+        ("governor", Severity::Note, |manifest| {
+            let facts = manifest.here.before.as_mut();
+            facts.expect("the test manifest has it").governors = Some(vec!["ondemand".into()]);
+        }),
+        ("rt-throttling", Severity::Warning, |manifest| {
+            manifest.spec.here.fifo = Some(50);
+            let facts = manifest.here.before.as_mut();
+            facts.expect("the test manifest has it").rt_runtime_us = Some(950_000);
+        }),
+        ("steal", Severity::Warning, |manifest| {
+            manifest.here.before.as_mut().expect("the test manifest has it").steal_ticks = Some(5);
+            manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
+        }),
+        ("fragmentation", Severity::Warning, |manifest| {
+            manifest.spec.target = Target::Host { host: "10.0.0.7".into(), port: 9862 };
+            ping(manifest).size_bytes = 1_473;
+        }),
+    ];
+    for (code, severity, change) in table {
+        let mut source = quiet(Schedule::Closed, closed_loop());
+        assert_eq!(find(&source, code), None, "{code} without its cause");
+        change(&mut source.manifest);
+        let found: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == *code).collect();
+        assert_eq!(found.iter().map(|caveat| caveat.severity).collect::<Vec<_>>(), [*severity], "{code}");
+        assert!(found.iter().all(|caveat| !caveat.effect.is_empty() && !caveat.hint.is_empty()), "{code}");
+    }
+}
+
+#[test]
+fn fates_raise_their_caveat() {
+    let table: &[(&str, Fate)] = &[
+        ("lost", Fate::Lost),
+        ("late", Fate::Late),
+        ("send-failed", Fate::SendFailed),
+        ("schedule-lost", Fate::NotSent),
+    ];
+    for (code, fate) in table {
+        let mut rows: Vec<_> = (0..90).map(|seq| scheduled(seq, seq as i64 * 1_000, 1, 50)).collect();
+        assert_eq!(find(&quiet(EVERY_MS, rows.clone()), code), None, "{code} without its cause");
+        rows[7] = but(rows[7].clone(), *fate);
+        let caveat = find(&quiet(EVERY_MS, rows), code).expect(code);
+        assert!(caveat.message.contains("1 of 90 probes"), "{}", caveat.message);
+    }
+}
+
+#[test]
+fn a_schedule_is_lost_from_one_in_a_hundred_on() {
+    let rows = |unsent: usize| -> Vec<_> {
+        let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 1, 50);
+        (0..1_000).map(|seq| if seq < unsent as u64 { but(row(seq), Fate::NotSent) } else { row(seq) }).collect()
+    };
+    let few = quiet(EVERY_MS, rows(9));
+    assert_eq!(find(&few, "not-sent").map(|caveat| caveat.severity), Some(Severity::Warning));
+    assert_eq!(find(&few, "schedule-lost"), None);
+    let many = quiet(EVERY_MS, rows(10));
+    assert_eq!(caveats(&many).first().map(|caveat| caveat.code.as_str()), Some("schedule-lost"), "the worst is first");
+    assert_eq!(find(&many, "not-sent"), None);
+}
+
+#[test]
+fn a_late_sender_is_told_with_its_numbers() {
+    let mut rows: Vec<_> = (0..60_000).map(|seq| scheduled(seq, seq as i64 * 1_000, 1, 50)).collect();
+    for row in rows.iter_mut().take(412) {
+        *row = scheduled(row.seq.0, row.seq.0 as i64 * 1_000, 51, 50);
+    }
+    let source = InMemory { batch: 1_000, ..quiet(EVERY_MS, rows) };
+    let caveat = find(&source, "send-slip").expect("412 slipped");
+    assert_eq!(caveat.message, "412 of 60,000 probes left more than 50 µs after they were due");
+    assert!(caveat.effect.contains("above p99.31 "), "{}", caveat.effect);
+    assert_eq!(caveat.severity, Severity::Warning);
+}
+
+#[test]
+fn nothing_measured_and_nothing_answered_are_different_things() {
+    let nothing = quiet(Schedule::Closed, Vec::new());
+    assert!(find(&nothing, "no-probe-measured").is_some() && find(&nothing, "none-answered").is_none());
+    let silent = quiet(Schedule::Closed, vec![but(closed(0, 0, 0), Fate::Lost)]);
+    assert!(find(&silent, "none-answered").is_some() && find(&silent, "no-probe-measured").is_none());
+    assert!(find(&silent, "few-observations").is_none());
+}
+
+#[test]
+fn one_machine_steps_its_clock_once() {
+    let mut source = quiet(Schedule::Closed, closed_loop());
+    end(&mut source.manifest).realtime_ns += 7_000_000_000;
+    source.manifest.peer.clock_end = source.manifest.here.clock_end;
+    let steps: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == "clock-stepped").collect();
+    assert_eq!(steps.len(), 1);
+    assert!(steps[0].message.contains("this host was stepped forward by 7 s"), "{}", steps[0].message);
+}
+
+#[test]
+fn datagrams_that_fit_are_not_cut() {
+    for (size, peer, dont_fragment, mtu, cut) in [
+        (1_472, "10.0.0.7:9862", false, None, false),
+        (1_473, "10.0.0.7:9862", false, None, true),
+        (1_473, "10.0.0.7:9862", true, None, false),
+        (1_453, "[fd00::7]:9862", false, None, true),
+        (8_972, "10.0.0.7:9862", false, Some("9000"), false),
+        (8_973, "10.0.0.7:9862", false, Some("9000"), true),
+    ] {
+        let mut source = quiet(Schedule::Closed, closed_loop());
+        source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
+        source.manifest.run.peer_address = Some(peer.into());
+        source.manifest.run.conditions.extend(mtu.map(|mtu: &str| ("mtu".into(), mtu.into())));
+        ping(&mut source.manifest).size_bytes = size;
+        ping(&mut source.manifest).path.dont_fragment = dont_fragment;
+        assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} to {peer}, mtu {mtu:?}");
+    }
+}

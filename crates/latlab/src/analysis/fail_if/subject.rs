@@ -1,0 +1,153 @@
+//! What a condition is about: names to metrics, statistics and ratios.
+
+use std::fmt;
+
+use crate::metric::Metric;
+use crate::units::human;
+
+/// The form of a condition, for hints.
+pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 > 200us` or `loss_ratio > 0.1%`";
+
+/// A statistic of a metric, or a ratio of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Subject {
+    Ratio(Ratio),
+    Statistic(Metric, Statistic),
+}
+
+/// A statistic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Statistic {
+    Min,
+    Mean,
+    Max,
+    Stddev,
+    Quantile(f64),
+}
+
+/// A ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ratio {
+    Loss,
+    Late,
+    Reordered,
+    Duplicate,
+    DeadlineMiss,
+}
+
+const RATIOS: [(&str, Ratio); 5] = [
+    ("loss_ratio", Ratio::Loss),
+    ("late_ratio", Ratio::Late),
+    ("reordered_ratio", Ratio::Reordered),
+    ("duplicate_ratio", Ratio::Duplicate),
+    ("deadline_miss_ratio", Ratio::DeadlineMiss),
+];
+
+const STATISTICS: [(&str, Statistic); 8] = [
+    ("min", Statistic::Min),
+    ("mean", Statistic::Mean),
+    ("max", Statistic::Max),
+    ("stddev", Statistic::Stddev),
+    ("p50", Statistic::Quantile(0.5)),
+    ("p90", Statistic::Quantile(0.9)),
+    ("p99", Statistic::Quantile(0.99)),
+    ("p99.9", Statistic::Quantile(0.999)),
+];
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Ratio(ratio) => {
+                let name = RATIOS.iter().find(|(_, other)| other == ratio).map_or("ratio", |(name, _)| name);
+                f.write_str(name)
+            }
+            Subject::Statistic(metric, Statistic::Quantile(q)) => {
+                write!(f, "{} of {}", human::quantile(*q), metric.title())
+            }
+            Subject::Statistic(metric, statistic) => {
+                let name = STATISTICS.iter().find(|(_, other)| other == statistic).map_or("", |(name, _)| name);
+                write!(f, "{name} of {}", metric.title())
+            }
+        }
+    }
+}
+
+/// The subject in the words before the comparison, or what is wrong with them and what would be right.
+pub(super) fn subject(words: &[&str]) -> Result<Subject, (String, String)> {
+    let (metric, statistic) = match words {
+        [statistic] => (None, *statistic),
+        [metric, statistic] => (Some(*metric), *statistic),
+        [] => return Err(("the statistic is missing".into(), FORM_HINT.into())),
+        _ => return Err((format!("{} words stand before the comparison", words.len()), FORM_HINT.into())),
+    };
+    let ratio = RATIOS.iter().find(|(name, _)| *name == statistic.replace('-', "_")).map(|(_, ratio)| *ratio);
+    if let (Some(ratio), None) = (ratio, metric) {
+        return Ok(Subject::Ratio(ratio));
+    }
+    if ratio.is_some() {
+        return Err((format!("`{statistic}` is of the whole run, not of a metric"), FORM_HINT.into()));
+    }
+    let metric = match metric {
+        None => Metric::RoundTripDelay,
+        Some(name) => Metric::from_name(name).ok_or_else(|| {
+            let known = Metric::PING.map(Metric::name);
+            (format!("there is no metric `{name}`"), suggestion(name, &known))
+        })?,
+    };
+    match statistic_of(statistic) {
+        Some(statistic) => Ok(Subject::Statistic(metric, statistic)),
+        None if is_like_a_quantile(statistic) => {
+            let hint = "a quantile lies between `p0` and `p100`, both excluded, or is written like `q0.999`";
+            Err((format!("there is no quantile `{statistic}`"), hint.into()))
+        }
+        None => {
+            let known: Vec<_> = STATISTICS.iter().map(|(name, _)| *name).chain(RATIOS.map(|(name, _)| name)).collect();
+            Err((format!("there is no statistic `{statistic}`"), suggestion(statistic, &known)))
+        }
+    }
+}
+
+/// `min`, `p99.9` or `q0.999`; a quantile lies between 0 and 1.
+fn statistic_of(word: &str) -> Option<Statistic> {
+    let known = STATISTICS.iter().find(|(name, _)| *name == word);
+    let read = |digits: &str, whole: f64| {
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let q = digits.parse::<f64>().ok().filter(|_| plain)? / whole;
+        // 99.9 / 100 is not 0.999 in binary; ten digits are, and they are what people type
+        Some((q * 1e10).round() / 1e10).filter(|q| *q > 0.0 && *q < 1.0).map(Statistic::Quantile)
+    };
+    known
+        .map(|(_, statistic)| *statistic)
+        .or_else(|| word.strip_prefix('p').and_then(|digits| read(digits, 100.0)))
+        .or_else(|| word.strip_prefix('q').and_then(|digits| read(digits, 1.0)))
+}
+
+fn is_like_a_quantile(word: &str) -> bool {
+    word.strip_prefix(['p', 'q']).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// The known word most like `word`, or all of them.
+fn suggestion(word: &str, known: &[&str]) -> String {
+    let wanted = word.to_lowercase().replace('-', "_");
+    let nearest = known.iter().map(|name| (distance(&wanted, name), *name)).min();
+    match nearest {
+        Some((edits, name)) if edits <= (name.len() / 3).max(1) => format!("did you mean `{name}`?"),
+        _ => format!("known are {}", known.join(", ")),
+    }
+}
+
+/// Insertions, deletions and replacements that turn one word into the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}

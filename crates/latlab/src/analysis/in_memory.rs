@@ -1,0 +1,221 @@
+//! Rows in memory: what the tests of judging and showing feed on.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use super::source::{IntColumn, ProbeBatch, ProbeColumn, ProbeSource, Words};
+use crate::facts::{BareLoop, ClockAnchor, HostFacts, Instrument};
+use crate::plan::{
+    Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
+    Warmup, Work, defaults,
+};
+use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
+use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use crate::schedule::Schedule;
+use crate::units::{Nanos, Stamp};
+
+/// A recording without a disk.
+pub(crate) struct InMemory {
+    pub(crate) manifest: Manifest,
+    pub(crate) rows: Vec<ProbeRecord>,
+    /// Rows in a batch: small ones meet the border between two.
+    pub(crate) batch: usize,
+}
+
+impl InMemory {
+    /// Rows under a plausible manifest.
+    pub(crate) fn of(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
+        InMemory { manifest: manifest(schedule), rows, batch: 3 }
+    }
+}
+
+impl ProbeSource for InMemory {
+    type Error = Infallible;
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn place(&self) -> String {
+        "latlab-runs/20261121T021500Z-ping-7f3a".into()
+    }
+
+    fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Infallible> {
+        for rows in self.rows.chunks(self.batch) {
+            take(&batch(rows, columns));
+        }
+        Ok(())
+    }
+}
+
+/// Rows as columns, as sparsely as a real reader gives them.
+fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
+    let column = |which: ProbeColumn, value: &dyn Fn(&ProbeRecord) -> Option<i64>| {
+        if !columns.contains(&which) {
+            return IntColumn::default();
+        }
+        let values: Vec<Option<i64>> = rows.iter().map(value).collect();
+        let all = values.iter().all(Option::is_some);
+        IntColumn {
+            present: (!all).then(|| values.iter().map(Option::is_some).collect()),
+            values: values.into_iter().map(Option::unwrap_or_default).collect(),
+        }
+    };
+    ProbeBatch {
+        rows: rows.len(),
+        phase: words(rows.iter().map(|row| row.phase).collect()),
+        fate: words(rows.iter().map(|row| row.fate).collect()),
+        seq: column(ProbeColumn::Seq, &|row| Some(row.seq.0 as i64)),
+        due_ns: column(ProbeColumn::DueNs, &|row| row.due.map(Stamp::as_nanos)),
+        sent_ns: column(ProbeColumn::SentNs, &|row| row.sent.map(Stamp::as_nanos)),
+        received_ns: column(ProbeColumn::ReceivedNs, &|row| row.received.map(Stamp::as_nanos)),
+        reflector_received_ns: column(ProbeColumn::ReflectorReceivedNs, &|row| {
+            row.reflector_received.map(Stamp::as_nanos)
+        }),
+        reflector_sent_ns: column(ProbeColumn::ReflectorSentNs, &|row| row.reflector_sent.map(Stamp::as_nanos)),
+        error: column(ProbeColumn::Error, &|row| row.error.map(i64::from)),
+        duplicates: column(ProbeColumn::Duplicates, &|row| Some(row.duplicates.into())),
+        reordered: column(ProbeColumn::Reordered, &|row| Some(row.reordered.into())),
+    }
+}
+
+fn words<T: Copy + PartialEq>(each: Vec<T>) -> Words<T> {
+    match each.first() {
+        Some(first) if each.iter().all(|word| word == first) => Words::All(*first),
+        _ => Words::Each(each),
+    }
+}
+
+/// A probe due at `due_us` on a schedule, sent `slip_us` later, answered `round_trip_us` after that.
+pub(crate) fn scheduled(seq: u64, due_us: i64, slip_us: i64, round_trip_us: i64) -> ProbeRecord {
+    let sent = Stamp::from_nanos((due_us + slip_us) * 1_000);
+    let mut row = closed(seq, due_us + slip_us, round_trip_us);
+    row.due = Some(Stamp::from_nanos(due_us * 1_000));
+    row.sent = Some(sent);
+    row
+}
+
+/// A probe of a closed loop; the reflector keeps every one for 2 µs, on a clock of its own.
+pub(crate) fn closed(seq: u64, sent_us: i64, round_trip_us: i64) -> ProbeRecord {
+    let sent = Stamp::from_nanos(sent_us * 1_000);
+    ProbeRecord {
+        seq: Seq(seq),
+        phase: Phase::Measure,
+        due: None,
+        sent: Some(sent),
+        received: Some(sent + Nanos::from_micros(round_trip_us)),
+        reflector_received: Some(Stamp::from_nanos(-7_000_000 + sent_us * 1_000)),
+        reflector_sent: Some(Stamp::from_nanos(-6_998_000 + sent_us * 1_000)),
+        kernel: KernelStamps::default(),
+        size_bytes: 64,
+        sent_cpu: None,
+        received_cpu: None,
+        reflector_cpu: None,
+        fate: Fate::Answered,
+        error: None,
+        duplicates: 0,
+        reordered: false,
+    }
+}
+
+/// The same probe with another fate, holding what a recording would still know of it.
+pub(crate) fn but(mut row: ProbeRecord, fate: Fate) -> ProbeRecord {
+    row.fate = fate;
+    if !matches!(fate, Fate::Answered | Fate::Late) {
+        (row.received, row.reflector_received, row.reflector_sent) = (None, None, None);
+    }
+    if fate == Fate::NotSent {
+        row.sent = None;
+    }
+    if fate == Fate::SendFailed {
+        (row.sent, row.error) = (None, Some(90));
+    }
+    row
+}
+
+/// A run on loopback, both ends blocking on CPUs of their own.
+pub(crate) fn manifest(schedule: Schedule) -> Manifest {
+    let spec = spec(schedule);
+    let host = HostFacts { cpus_online: Some("0-3".into()), boot_id: Some("b".into()), ..HostFacts::default() };
+    let end = |monotonic_ns: i64| ClockAnchor {
+        monotonic_ns,
+        realtime_ns: 1_790_000_000_000_000_000 + monotonic_ns,
+        boottime_ns: monotonic_ns + 5,
+        tai_ns: 1_790_000_037_000_000_000 + monotonic_ns,
+        width_ns: 90,
+    };
+    let facts = EndFacts {
+        before: Some(host.clone()),
+        after: Some(host),
+        clock_start: Some(end(0)),
+        clock_end: Some(end(10_000_000_000)),
+    };
+    Manifest {
+        format: FormatVersion::CURRENT,
+        run_id: "7f3a00112233aabb".into(),
+        kind: Kind::Ping,
+        started_at: "2026-11-21T02:15:00Z".into(),
+        condition: Condition::of(&spec),
+        spec,
+        here: facts.clone(),
+        peer: facts,
+        run: RunFacts { peer_address: Some("127.0.0.1:40000".into()), ..RunFacts::default() },
+        instrument: instrument(),
+        caveats: Vec::new(),
+        software: Software { name: "latlab".into(), version: "0.1.0".into() },
+        ending: Ending::Completed,
+        reason: None,
+        rows: None,
+    }
+}
+
+fn instrument() -> Instrument {
+    let bare_loop = BareLoop {
+        p50_ns: 48_100.0,
+        p99_ns: 60_200.0,
+        n: 20_000,
+        size_bytes: 64,
+        wait: "block".into(),
+        cpu: Some(0),
+        peer_cpu: Some(1),
+        measured_at: "2026-11-21T02:00:00Z".into(),
+        boot_id: Some("b".into()),
+    };
+    Instrument {
+        clock_resolution_ns: Some(Nanos(1)),
+        clock_read_ns: Some(23.4),
+        tag_ns: None,
+        bare_loop: Some(bare_loop),
+    }
+}
+
+/// What a user asked for who asked for nothing but a schedule.
+pub(crate) fn spec(schedule: Schedule) -> RunSpec {
+    let end = |cpu| EndSpec { wait: WaitMode::Block, cpu: Some(cpu), fifo: None, mlock: false };
+    RunSpec {
+        target: Target::Local,
+        work: Work::Ping(PingSpec {
+            transport: Transport::Udp,
+            protocol: Protocol::Native,
+            path: PathSpec {
+                family: None,
+                bind_address: None,
+                bind_interface: None,
+                source_port: None,
+                dscp: None,
+                dont_fragment: false,
+            },
+            size_bytes: 64,
+            schedule,
+            timeout_ns: defaults::TIMEOUT,
+            max_backlog_ns: defaults::MAX_BACKLOG,
+        }),
+        stop: StopWhen { count: None, duration_ns: Some(defaults::DURATION) },
+        warmup: Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) },
+        here: end(0),
+        peer: Some(end(1)),
+        authenticated: false,
+        tags: BTreeMap::new(),
+        judging: Judging { quantiles: defaults::QUANTILES.to_vec(), window_ns: None, deadline_ns: None, half: false },
+    }
+}

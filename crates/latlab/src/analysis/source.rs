@@ -1,0 +1,161 @@
+//! Where rows come from: a recording on disk, or rows in memory. One pass may feed several gatherers, so
+//! that a file of ten million rows is decoded as few times as its figures need.
+
+use crate::probe::{Fate, Phase};
+use crate::recording::manifest::Manifest;
+
+/// A column that a pass may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeColumn {
+    /// `seq`
+    Seq,
+    /// `phase`
+    Phase,
+    /// `due_ns`
+    DueNs,
+    /// `sent_ns`
+    SentNs,
+    /// `received_ns`
+    ReceivedNs,
+    /// `reflector_received_ns`
+    ReflectorReceivedNs,
+    /// `reflector_sent_ns`
+    ReflectorSentNs,
+    /// `fate`
+    Fate,
+    /// `error`
+    Error,
+    /// `duplicates`
+    Duplicates,
+    /// `reordered`, as 0 or 1
+    Reordered,
+}
+
+/// A column of words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Words<T> {
+    /// Every row has this one.
+    All(T),
+    /// One per row; none where the column was not asked for.
+    Each(Vec<T>),
+}
+
+impl<T> Default for Words<T> {
+    fn default() -> Self {
+        Words::Each(Vec::new())
+    }
+}
+
+/// A column of whole numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IntColumn {
+    /// One per row; 0 where absent.
+    pub values: Vec<i64>,
+    /// Which rows have a value; none: all.
+    pub present: Option<Vec<bool>>,
+}
+
+/// A run of rows, column by column; a column that was not asked for is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeBatch {
+    /// Rows.
+    pub rows: usize,
+    /// Whether each counts.
+    pub phase: Words<Phase>,
+    /// What became of each.
+    pub fate: Words<Fate>,
+    /// Place in the run.
+    pub seq: IntColumn,
+    /// When due.
+    pub due_ns: IntColumn,
+    /// When sent.
+    pub sent_ns: IntColumn,
+    /// When answered.
+    pub received_ns: IntColumn,
+    /// When the reflector had it.
+    pub reflector_received_ns: IntColumn,
+    /// When the reflector answered.
+    pub reflector_sent_ns: IntColumn,
+    /// errno of a refused send.
+    pub error: IntColumn,
+    /// Further answers.
+    pub duplicates: IntColumn,
+    /// 1: overtaken.
+    pub reordered: IntColumn,
+}
+
+/// Rows with their manifest.
+pub trait ProbeSource {
+    /// Why rows cannot be had.
+    type Error: std::error::Error + 'static;
+
+    /// What the run was.
+    fn manifest(&self) -> &Manifest;
+
+    /// Where it lies, for people.
+    fn place(&self) -> String;
+
+    /// Shows every row in order of seq, in batches that hold at least `columns`.
+    fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
+}
+
+/// Something that learns from rows.
+pub(super) trait Gatherer {
+    /// What it needs to see beside phase and fate.
+    fn columns(&self) -> Vec<ProbeColumn>;
+    /// Learns from the next rows.
+    fn gather(&mut self, batch: &ProbeBatch);
+}
+
+/// Feeds every gatherer in one pass.
+pub(super) fn feed<S: ProbeSource>(source: &S, gatherers: &mut [&mut dyn Gatherer]) -> Result<(), S::Error> {
+    let mut columns = vec![ProbeColumn::Phase, ProbeColumn::Fate];
+    for column in gatherers.iter().flat_map(|gatherer| gatherer.columns()) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    source.visit(&columns, &mut |batch| {
+        for gatherer in gatherers.iter_mut() {
+            gatherer.gather(batch);
+        }
+    })
+}
+
+/// The value of `column` in `row`, where it has one (an empty column has none).
+#[inline]
+pub(super) fn at(column: &IntColumn, row: usize) -> Option<i64> {
+    let present = column.present.as_ref().is_none_or(|present| present.get(row) == Some(&true));
+    column.values.get(row).copied().filter(|_| present)
+}
+
+/// The word of `row`.
+#[inline]
+pub(super) fn word<T: Copy>(words: &Words<T>, row: usize) -> T {
+    match words {
+        Words::All(word) => *word,
+        Words::Each(each) => each[row],
+    }
+}
+
+/// Calls `each` with the number and fate of every row that counts.
+pub(super) fn measured(batch: &ProbeBatch, mut each: impl FnMut(usize, Fate)) {
+    if batch.phase == Words::All(Phase::Warmup) {
+        return;
+    }
+    for row in 0..batch.rows {
+        if word(&batch.phase, row) == Phase::Measure {
+            each(row, word(&batch.fate, row));
+        }
+    }
+}
+
+/// The values of `column`, where every row of it has one.
+pub(super) fn full<'a>(batch: &ProbeBatch, column: &'a IntColumn) -> Option<&'a [i64]> {
+    (column.present.is_none() && column.values.len() == batch.rows).then_some(&column.values)
+}
+
+/// Whether every row counts and was answered: then columns can be subtracted whole.
+pub(super) fn plain(batch: &ProbeBatch) -> bool {
+    batch.phase == Words::All(Phase::Measure) && batch.fate == Words::All(Fate::Answered)
+}

@@ -1,0 +1,399 @@
+//! The summary of one run: counts, statistics of every metric, caveats. The same whether it comes right
+//! after the run or years later, since both read the recording.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::caveats;
+use super::fail_if::FailIf;
+use super::singletons::{Singletons, sample};
+use super::source::{Gatherer, ProbeSource, feed};
+use super::tally::{Counts, Refusals, Tally};
+use super::window::{MOST_WINDOWS, Window, Windows};
+use crate::caveat::{Caveat, Severity};
+use crate::facts::Instrument;
+use crate::metric::Metric;
+use crate::plan::{Condition, Judging, Kind, RunSpec, StopWhen, defaults};
+use crate::recording::manifest::{Ending, Manifest};
+use crate::stats::{Bucket, Description, Wishes, describe, histogram};
+use crate::units::{Nanos, human};
+
+/// What a summary shall hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryWishes {
+    /// Quantiles, windows and deadline.
+    pub judging: Judging,
+    /// Whether to compute intervals, which cost more than everything else.
+    pub intervals: bool,
+    /// The metrics to describe, where they have data; the round trip is always described.
+    pub metrics: Vec<Metric>,
+}
+
+impl SummaryWishes {
+    /// What the run itself asked for, every metric, with intervals.
+    pub fn of(spec: &RunSpec) -> SummaryWishes {
+        SummaryWishes { judging: spec.judging.clone(), intervals: true, metrics: Metric::PING.to_vec() }
+    }
+
+    /// Adds what judging `condition` needs.
+    pub fn include(&mut self, condition: &FailIf) {
+        if let Some(metric) = condition.metric().filter(|metric| !self.metrics.contains(metric)) {
+            self.metrics.push(metric);
+        }
+        if let Some(q) = condition.quantile().filter(|q| !self.judging.quantiles.contains(q)) {
+            self.judging.quantiles.push(q);
+            self.judging.quantiles.sort_by(f64::total_cmp);
+        }
+    }
+}
+
+/// Shares of probes; none where there was nothing to take a share of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ratios {
+    /// Not answered within the time-out, of those sent (RFC 6673: late answers are losses).
+    pub loss: Option<f64>,
+    /// Answered after the time-out, of those sent.
+    pub late: Option<f64>,
+    /// Overtaken by the answer to a later probe, of those answered at all (RFC 4737).
+    pub reordered: Option<f64>,
+    /// Further answers, for each probe answered at all (RFC 5560).
+    pub duplicate: Option<f64>,
+    /// Not answered within the deadline, of all due.
+    pub deadline_miss: Option<f64>,
+}
+
+/// How many probes missed the deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// The deadline, from the due time on; in a closed loop from sending on.
+    pub deadline_ns: Nanos,
+    /// Missed it, unanswered and unsent ones included.
+    pub missed: u64,
+    /// All due probes.
+    pub due: u64,
+}
+
+/// One run, summarised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The run's id.
+    pub run: String,
+    /// Where the recording lies.
+    pub recording: String,
+    /// What kind of rows.
+    pub kind: Kind,
+    /// UTC start, RFC 3339.
+    pub started_at: String,
+    /// Its factors.
+    pub condition: Condition,
+    /// The address measured to, where one was reached.
+    pub peer_address: Option<String>,
+    /// When it was to end.
+    pub stop: StopWhen,
+    /// How it ended.
+    pub ending: Ending,
+    /// Whether probes carried a tag.
+    pub authenticated: bool,
+    /// What became of the measured probes.
+    pub counts: Counts,
+    /// From the first measured probe to the last answer or send.
+    pub duration_ns: Nanos,
+    /// Time that a closed loop waited for answers that did not come.
+    pub timed_out_ns: Nanos,
+    /// Shares.
+    pub ratios: Ratios,
+    /// Statistics of each metric that has data.
+    pub metrics: BTreeMap<Metric, Description>,
+    /// The round trips, for drawing.
+    pub histogram: Vec<Bucket>,
+    /// The deadline, if one was given.
+    pub deadline: Option<Deadline>,
+    /// How long a window is, if any were asked for.
+    pub window_ns: Option<Nanos>,
+    /// The windows, in order.
+    pub windows: Vec<Window>,
+    /// The floor.
+    pub instrument: Instrument,
+    /// What to know before believing any of it, worst first.
+    pub caveats: Vec<Caveat>,
+}
+
+impl Summary {
+    /// Whether a fatal caveat says that the figures must not be trusted (exit code 4).
+    pub fn is_trustworthy(&self) -> bool {
+        self.caveats.iter().all(|caveat| caveat.severity != Severity::Fatal)
+    }
+}
+
+/// Why there is no summary.
+#[derive(Debug, Error)]
+pub enum AnalysisError<E: std::error::Error + 'static> {
+    /// The rows cannot be read.
+    #[error(transparent)]
+    Source(#[from] E),
+    /// The windows are too short for this run.
+    #[error("cannot cut {} into windows of `{}`", human::span(*.duration), human::span(*.window))]
+    TooManyWindows {
+        /// The run's length.
+        duration: Nanos,
+        /// The window asked for.
+        window: Nanos,
+    },
+}
+
+impl<E: std::error::Error + 'static> AnalysisError<E> {
+    /// Why, where this room knows; the recording room's errors speak for themselves.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            AnalysisError::Source(_) => None,
+            AnalysisError::TooManyWindows { .. } => {
+                Some(format!("more than {} windows", human::grouped(MOST_WINDOWS as u64)))
+            }
+        }
+    }
+
+    /// What to do.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            AnalysisError::Source(_) => None,
+            AnalysisError::TooManyWindows { duration, .. } => {
+                let enough = Nanos(duration.0 / 100 + 1);
+                Some(format!("`--window {}us` gives a hundred", enough.0 / 1_000 + 1))
+            }
+        }
+    }
+
+    /// A wrong request. Of an error of the source only the source knows the code: ask it instead.
+    pub const fn exit_code(&self) -> u8 {
+        2
+    }
+}
+
+/// Summarises a recording.
+pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<Summary, AnalysisError<S::Error>> {
+    let manifest = source.manifest();
+    let describing = describing(manifest, wishes);
+    let mut tally = Tally::new(wishes.judging.deadline_ns);
+    let mut round_trips = Singletons::of(Metric::RoundTripDelay, manifest.rows);
+    let mut windows = wishes.judging.window_ns.map(|length| Windows::of(length, &describing));
+    let mut gatherers: Vec<&mut dyn Gatherer> = vec![&mut tally, &mut round_trips];
+    gatherers.extend(windows.as_mut().map(|windows| windows as &mut dyn Gatherer));
+    feed(source, &mut gatherers)?;
+
+    let round_trips = round_trips.sample();
+    let mut metrics = BTreeMap::new();
+    let histogram = histogram(&round_trips);
+    let round_trip = describe(&round_trips, &describing);
+    drop(round_trips); // one sample at a time: each is 80 MB at ten million probes
+    if wishes.metrics.contains(&Metric::Pdv) && round_trip.min.is_some() {
+        metrics.insert(Metric::Pdv, less_minimum(&round_trip));
+    }
+    metrics.insert(Metric::RoundTripDelay, round_trip);
+    describe_others(source, wishes, &describing, &mut metrics)?;
+
+    let windows = match windows.map(Windows::finish) {
+        Some(None) => Err(too_many_windows(&tally, wishes)),
+        windows => Ok(windows.flatten().unwrap_or_default()),
+    }?;
+    let mut refusals = Refusals::default();
+    if tally.counts.send_failed > 0 {
+        feed(source, &mut [&mut refusals])?;
+    }
+    let caveats = caveats::derive(manifest, &tally, &refusals, &metrics);
+    Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, caveats }))
+}
+
+/// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.
+fn describing(manifest: &Manifest, wishes: &SummaryWishes) -> Wishes {
+    Wishes {
+        quantiles: wishes.judging.quantiles.clone(),
+        confidence: defaults::CONFIDENCE,
+        intervals: wishes.intervals,
+        seed: u64::from_str_radix(&manifest.run_id, 16).unwrap_or(0),
+    }
+}
+
+/// Describes the metrics that need a pass of their own, one after the other. On a schedule the ones that
+/// need a due time are there even when nothing was measured.
+fn describe_others<S: ProbeSource>(
+    source: &S,
+    wishes: &SummaryWishes,
+    describing: &Wishes,
+    metrics: &mut BTreeMap<Metric, Description>,
+) -> Result<(), S::Error> {
+    let scheduled = source.manifest().spec.ping().schedule.interval().is_some();
+    for metric in wishes.metrics.iter().copied() {
+        let of_schedule = matches!(metric, Metric::ResponseTime | Metric::SendSlip);
+        if metrics.contains_key(&metric) || metric == Metric::Pdv || (of_schedule && !scheduled) {
+            continue;
+        }
+        let sample = sample(source, metric)?;
+        if of_schedule || sample.n() > sample.infinite {
+            metrics.insert(metric, describe(&sample, describing));
+        }
+    }
+    Ok(())
+}
+
+/// The description of `of` minus its own minimum: every statistic of place moves by it, none of spread does.
+fn less_minimum(of: &Description) -> Description {
+    let minimum = of.min.unwrap_or(0);
+    let shift = |value: Option<f64>| value.map(|value| value - minimum as f64);
+    let mut pdv = of.clone();
+    pdv.min = of.min.map(|_| 0);
+    pdv.max = of.max.map(|max| max.saturating_sub(minimum));
+    pdv.mean = shift(of.mean);
+    let intervals = pdv.quantiles.iter_mut().filter_map(|quantile| quantile.interval.as_mut());
+    for interval in intervals.chain(pdv.mean_interval.as_mut()) {
+        (interval.low, interval.high) = (shift(interval.low), shift(interval.high));
+    }
+    for quantile in &mut pdv.quantiles {
+        (quantile.value, quantile.lower_bound) = (shift(quantile.value), shift(quantile.lower_bound));
+    }
+    pdv
+}
+
+fn too_many_windows<E: std::error::Error>(tally: &Tally, wishes: &SummaryWishes) -> AnalysisError<E> {
+    let window = wishes.judging.window_ns.unwrap_or_default();
+    AnalysisError::TooManyWindows { duration: tally.duration(), window }
+}
+
+struct Figures {
+    metrics: BTreeMap<Metric, Description>,
+    histogram: Vec<Bucket>,
+    windows: Vec<Window>,
+    caveats: Vec<Caveat>,
+}
+
+fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, figures: Figures) -> Summary {
+    let manifest = source.manifest();
+    let deadline = wishes.judging.deadline_ns.map(|deadline_ns| Deadline {
+        deadline_ns,
+        missed: tally.missed,
+        due: tally.counts.due(),
+    });
+    Summary {
+        run: manifest.run_id.clone(),
+        recording: source.place(),
+        kind: manifest.kind,
+        started_at: manifest.started_at.clone(),
+        condition: manifest.condition.clone(),
+        peer_address: manifest.run.peer_address.clone(),
+        stop: manifest.spec.stop,
+        ending: manifest.ending,
+        authenticated: manifest.spec.authenticated,
+        counts: tally.counts,
+        duration_ns: tally.duration(),
+        timed_out_ns: manifest.run.timed_out_ns,
+        ratios: ratios(&tally.counts, deadline),
+        metrics: figures.metrics,
+        histogram: figures.histogram,
+        deadline,
+        window_ns: wishes.judging.window_ns,
+        windows: figures.windows,
+        instrument: manifest.instrument.clone(),
+        caveats: figures.caveats,
+    }
+}
+
+fn ratios(counts: &Counts, deadline: Option<Deadline>) -> Ratios {
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let arrived = counts.answered + counts.late;
+    Ratios {
+        loss: share(counts.unanswered(), counts.sent),
+        late: share(counts.late, counts.sent),
+        reordered: share(counts.reordered, arrived),
+        duplicate: share(counts.duplicates, arrived),
+        deadline_miss: deadline.and_then(|deadline| share(deadline.missed, deadline.due)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+    use crate::probe::Fate;
+    use crate::schedule::Schedule;
+
+    const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
+
+    fn summary(source: &InMemory) -> Summary {
+        summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for")
+    }
+
+    #[test]
+    fn a_closed_loop_has_the_metrics_that_need_no_schedule() {
+        let summary = summary(&InMemory::of(Schedule::Closed, (0..20).map(|seq| closed(seq, 0, 40)).collect()));
+        let metrics: Vec<_> = summary.metrics.keys().map(|metric| metric.name()).collect();
+        assert_eq!(metrics, ["round_trip_delay", "round_trip_delay_less_dwell", "reflector_dwell", "pdv", "ipdv"]);
+        assert_eq!(summary.run, "7f3a00112233aabb");
+        assert!(summary.is_trustworthy() && !summary.histogram.is_empty());
+    }
+
+    #[test]
+    fn a_run_of_nothing_still_has_its_main_metrics() {
+        for (schedule, expected) in [
+            (Schedule::Closed, vec![Metric::RoundTripDelay]),
+            (EVERY_MS, vec![Metric::RoundTripDelay, Metric::SendSlip, Metric::ResponseTime]),
+        ] {
+            let summary = summary(&InMemory::of(schedule, Vec::new()));
+            assert_eq!(summary.metrics.keys().copied().collect::<Vec<_>>(), expected);
+            assert!(summary.metrics.values().all(|described| described.n == 0 && described.mean.is_none()));
+            assert_eq!((summary.counts, summary.ratios), (Counts::default(), Ratios::default()));
+        }
+    }
+
+    #[test]
+    fn delay_variation_is_the_round_trip_moved_by_its_minimum() {
+        let rows = (0..400).map(|seq| closed(seq, seq as i64 * 90, 40 + (seq as i64 * 31) % 17));
+        let rows: Vec<_> = rows.map(|row| if row.seq.0 == 7 { but(row, Fate::Lost) } else { row }).collect();
+        let source = InMemory::of(Schedule::Closed, rows);
+        let moved = summary(&source).metrics[&Metric::Pdv].clone();
+        let wishes = describing(&source.manifest, &SummaryWishes::of(&source.manifest.spec));
+        let computed = describe(&sample(&source, Metric::Pdv).expect("rows in memory"), &wishes);
+        assert_eq!(
+            (moved.n, moved.lost, moved.min, moved.max),
+            (computed.n, computed.lost, computed.min, computed.max)
+        );
+        let close = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+            (a, b) => a == b,
+        };
+        assert!(close(moved.mean, computed.mean) && close(moved.stddev, computed.stddev));
+        for (moved, computed) in moved.quantiles.iter().zip(&computed.quantiles) {
+            assert!(close(moved.value, computed.value) && moved.lost == computed.lost, "{moved:?} {computed:?}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_over_what_they_say() {
+        let fates = [Fate::Answered, Fate::Answered, Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent];
+        let mut rows: Vec<_> =
+            fates.iter().zip(0..).map(|(fate, seq)| but(scheduled(seq, 1_000, 10, 30), *fate)).collect();
+        rows[0].duplicates = 3;
+        rows[2].reordered = true;
+        let source = InMemory::of(EVERY_MS, rows);
+        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        wishes.judging.deadline_ns = Some(Nanos::from_micros(35));
+        let summary = summarise(&source, &wishes).expect("no windows asked for");
+        let expected = Ratios {
+            loss: Some(0.5),
+            late: Some(0.25),
+            reordered: Some(1.0 / 3.0),
+            duplicate: Some(1.0),
+            deadline_miss: Some(1.0),
+        };
+        assert_eq!(summary.ratios, expected);
+        assert_eq!(summary.deadline, Some(Deadline { deadline_ns: Nanos(35_000), missed: 6, due: 6 }));
+    }
+
+    #[test]
+    fn a_condition_adds_its_metric_and_its_quantile() {
+        let source = InMemory::of(Schedule::Closed, vec![closed(0, 0, 40)]);
+        let mut wishes = SummaryWishes { metrics: Vec::new(), ..SummaryWishes::of(&source.manifest.spec) };
+        wishes.include(&FailIf::parse("ipdv p95 > 1us").expect("a condition"));
+        assert_eq!(wishes.metrics, [Metric::Ipdv]);
+        assert_eq!(wishes.judging.quantiles, [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999]);
+    }
+}

@@ -1,0 +1,141 @@
+//! `--window`: the same figures for each stretch of the run, so that drift and outbursts show.
+
+use super::source::{Gatherer, ProbeBatch, ProbeColumn, at, measured};
+use crate::metric::Metric;
+use crate::probe::Fate;
+use crate::sample::{INFINITE, Sample};
+use crate::stats::{Description, Wishes, describe};
+use crate::units::Nanos;
+
+/// More windows than this are a mistake in the unit, and more rows than anyone reads.
+pub(super) const MOST_WINDOWS: usize = 100_000;
+
+/// The round trips of the probes that were due (in a closed loop: sent) in one stretch of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// Its begin, from the first measured probe on.
+    pub start_ns: Nanos,
+    /// Its round trips; no probe: n is 0.
+    pub round_trip_delay: Description,
+}
+
+/// Windows as far as seen. Rows come in the order in which they were due, so one window is open at a time.
+pub(super) struct Windows {
+    length: Nanos,
+    wishes: Wishes,
+    origin_ns: Option<i64>,
+    open: Vec<i64>,
+    done: Vec<Window>,
+    too_many: bool,
+}
+
+impl Windows {
+    /// None yet, each `length` long.
+    pub(super) fn of(length: Nanos, wishes: &Wishes) -> Windows {
+        let wishes = Wishes { intervals: false, ..wishes.clone() };
+        Windows { length, wishes, origin_ns: None, open: Vec::new(), done: Vec::new(), too_many: false }
+    }
+
+    /// All of them; none if there are too many.
+    pub(super) fn finish(mut self) -> Option<Vec<Window>> {
+        if self.origin_ns.is_some() {
+            self.close();
+        }
+        (!self.too_many).then_some(self.done)
+    }
+
+    fn close(&mut self) {
+        let start_ns = self.length.saturating_mul(self.done.len() as i64);
+        let sample = Sample::new(Metric::RoundTripDelay, std::mem::take(&mut self.open));
+        self.done.push(Window { start_ns, round_trip_delay: describe(&sample, &self.wishes) });
+    }
+
+    fn place(&mut self, at_ns: i64, singleton: i64) {
+        let origin = *self.origin_ns.get_or_insert(at_ns);
+        let index = (at_ns.saturating_sub(origin) / self.length.0.max(1)).max(0) as usize;
+        self.too_many |= index >= MOST_WINDOWS;
+        while !self.too_many && self.done.len() < index {
+            self.close();
+        }
+        if !self.too_many {
+            self.open.push(singleton);
+        }
+    }
+}
+
+impl Gatherer for Windows {
+    fn columns(&self) -> Vec<ProbeColumn> {
+        vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs]
+    }
+
+    fn gather(&mut self, batch: &ProbeBatch) {
+        measured(batch, |row, fate| {
+            let sent = at(&batch.sent_ns, row);
+            let (Some(at_ns), Some(sent)) = (at(&batch.due_ns, row).or(sent), sent) else { return };
+            match (fate, at(&batch.received_ns, row)) {
+                (Fate::Answered, Some(received)) => self.place(at_ns, received.saturating_sub(sent)),
+                (Fate::Late | Fate::Lost, _) => self.place(at_ns, INFINITE),
+                _ => {}
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::in_memory::{InMemory, but, scheduled};
+    use crate::analysis::{AnalysisError, SummaryWishes, summarise};
+    use crate::probe::Fate;
+    use crate::schedule::Schedule;
+    use crate::units::Nanos;
+
+    const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
+
+    /// `(start in µs, n, lost, max in µs)` of each window of `length`.
+    fn windows(source: &InMemory, length: Nanos) -> Result<Vec<(i64, u64, u64, Option<i64>)>, String> {
+        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        wishes.judging.window_ns = Some(length);
+        match summarise(source, &wishes) {
+            Ok(summary) => Ok(summary
+                .windows
+                .iter()
+                .map(|window| {
+                    let described = &window.round_trip_delay;
+                    (window.start_ns.0 / 1_000, described.n, described.lost, described.max.map(|ns| ns / 1_000))
+                })
+                .collect()),
+            Err(error @ AnalysisError::TooManyWindows { .. }) => {
+                Err(format!("{error}: {}", error.hint().unwrap_or_default()))
+            }
+        }
+    }
+
+    #[test]
+    fn a_probe_belongs_to_the_window_in_which_it_was_due() {
+        let source = InMemory::of(
+            EVERY_MS,
+            vec![
+                scheduled(0, 5_000, 0, 10),
+                scheduled(1, 6_999, 900, 20), // sent in the next window, due in this one
+                but(scheduled(2, 7_000, 0, 0), Fate::Lost),
+                but(scheduled(3, 8_000, 0, 0), Fate::NotSent),
+                scheduled(4, 11_500, 0, 30),
+            ],
+        );
+        let expected = [(0, 2, 0, Some(20)), (2_000, 1, 1, None), (4_000, 0, 0, None), (6_000, 1, 0, Some(30))];
+        assert_eq!(windows(&source, Nanos::from_millis(2)).as_deref(), Ok(expected.as_slice()));
+    }
+
+    #[test]
+    fn no_probe_gives_no_window() {
+        assert_eq!(windows(&InMemory::of(EVERY_MS, Vec::new()), Nanos::from_secs(1)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn too_many_windows_are_refused_with_one_that_fits() {
+        let source = InMemory::of(EVERY_MS, vec![scheduled(0, 0, 0, 1), scheduled(1, 10_000_000, 0, 1)]);
+        let refusal = windows(&source, Nanos(10)).expect_err("a billion windows");
+        assert_eq!(refusal, "cannot cut 10 s into windows of `10 ns`: `--window 100001us` gives a hundred");
+        assert!(windows(&source, Nanos::from_micros(100_001)).is_ok());
+    }
+}
