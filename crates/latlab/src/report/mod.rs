@@ -1,1 +1,21 @@
-//! (room under construction)
+//! Showing: from summaries to text and JSON. Pure: everything returns a string. A renderer sees only
+//! [`view`], in which all is rounded and worded already.
+
+mod caveats;
+pub mod doctor;
+mod figures;
+mod histogram;
+pub mod json;
+pub mod list;
+mod paint;
+mod remarks;
+#[cfg(test)]
+mod schemas;
+mod table;
+pub mod text;
+pub mod view;
+
+pub use paint::Style;
+
+#[cfg(test)]
+mod tests;

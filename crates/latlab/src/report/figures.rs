@@ -1,0 +1,239 @@
+//! Statistics to cells: three significant digits, one unit per table, loss beside every figure.
+
+use super::view::{ColumnView, GroupView, RowView, Showing, TableView, names};
+use crate::analysis::Summary;
+use crate::metric::Metric;
+use crate::stats::{Description, Interval, QuantileEstimate};
+use crate::units::human::{ABSENT, TimeUnit, about, grouped, quantile, span};
+
+/// What stands in the place of a quantile that fell among the lost.
+const LOST: &str = "lost";
+
+/// The heading of halved round trips. Never called a latency: it is arithmetic, not a measurement.
+pub(super) const HALF: &str = "round trip / 2";
+
+/// A figure and its interval.
+type Cells = [String; 2];
+
+/// One statistic of a description, in `unit`, divided by `divisor`.
+struct Scale {
+    unit: TimeUnit,
+    divisor: f64,
+}
+
+impl Scale {
+    fn figure(&self, ns: Option<f64>) -> String {
+        ns.map_or_else(|| ABSENT.into(), |ns| self.unit.figure(ns / self.divisor))
+    }
+
+    /// `±0.2` where both sides are about alike, else both ends: `68–81`.
+    fn interval(&self, around: Option<f64>, interval: Option<Interval>) -> String {
+        let Some((value, interval)) = around.zip(interval) else { return String::new() };
+        match (interval.low, interval.high) {
+            (Some(low), Some(high)) => {
+                let (below, above) = (value - low, high - value);
+                if below.max(above) <= 1.5 * below.min(above) || below.max(above) <= value.abs() * 0.005 {
+                    format!("±{}", about(below.max(above) / self.divisor / self.unit.nanos()))
+                } else {
+                    format!("{}–{}", self.figure(Some(low)), self.figure(Some(high)))
+                }
+            }
+            (Some(low), None) => format!("{}–∞", self.figure(Some(low))),
+            (None, Some(high)) => format!("≤ {}", self.figure(Some(high))),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn quantile(&self, estimate: &QuantileEstimate) -> Cells {
+        match (estimate.supported, estimate.lower_bound, estimate.value) {
+            (false, Some(bound), _) => [format!("≥ {}", self.figure(Some(bound))), String::new()],
+            (false, None, _) => ["n/a".into(), String::new()],
+            (true, _, None) if estimate.lost => [LOST.into(), String::new()],
+            (true, _, value) => [self.figure(value), self.interval(value, estimate.interval)],
+        }
+    }
+
+    /// Every statistic with its name, in the order of size.
+    fn all(&self, described: &Description) -> Vec<(String, Cells)> {
+        let plain = |ns: Option<f64>| [self.figure(ns), String::new()];
+        let mean = [self.figure(described.mean), self.interval(described.mean, described.mean_interval)];
+        let quantiles = described.quantiles.iter().map(|estimate| {
+            let cells = if described.n == 0 { plain(None) } else { self.quantile(estimate) };
+            (quantile(estimate.q), cells)
+        });
+        [("min".into(), plain(described.min.map(|ns| ns as f64))), ("mean".into(), mean)]
+            .into_iter()
+            .chain([("stddev".into(), plain(described.stddev))])
+            .chain(quantiles)
+            .chain([("max".into(), plain(described.max.map(|ns| ns as f64)))])
+            .collect()
+    }
+}
+
+/// The middle of a description, for choosing a unit; falls back to whatever there is.
+fn typical(described: &Description) -> Option<f64> {
+    let middle = described.quantiles.iter().find(|estimate| estimate.q >= 0.5).and_then(|estimate| estimate.value);
+    middle.or(described.mean)
+}
+
+/// The unit of a table of these descriptions: that of their middle one, so that one odd run sets none.
+fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
+    let mut sizes: Vec<f64> = described.filter_map(typical).collect();
+    sizes.sort_by(f64::total_cmp);
+    TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
+}
+
+fn n_and_lost(described: &Description) -> String {
+    format!("n {} · lost {}", grouped(described.n), grouped(described.lost))
+}
+
+/// One run of a closed loop: its round trip in one row, and half of it in another if wished.
+pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
+    let Some(described) = summary.metrics.get(&Metric::RoundTripDelay) else { return Vec::new() };
+    let unit = unit_of(std::iter::once(described));
+    let table = |title: &str, divisor: f64| {
+        let columns = Scale { unit, divisor }.all(described).into_iter();
+        let mut columns: Vec<ColumnView> =
+            columns.map(|(heading, cells)| ColumnView { heading, cells: cells.into() }).collect();
+        columns.push(ColumnView { heading: String::new(), cells: vec![unit.symbol().into(), String::new()] });
+        TableView {
+            title: title.into(),
+            note: n_and_lost(described),
+            corner: String::new(),
+            rows: [false, true].map(|quiet| RowView { label: String::new(), quiet }).into(),
+            groups: vec![GroupView { heading: String::new(), columns }],
+        }
+    };
+    let mut tables = vec![table(Metric::RoundTripDelay.title(), 1.0)];
+    if showing.half {
+        tables.push(table(HALF, 2.0));
+    }
+    tables
+}
+
+/// One run on a schedule: round trip, response time and send slip side by side, statistics downwards.
+pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
+    let usual = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
+    let wanted = |metric: &Metric| showing.every_metric || usual.contains(metric);
+    let shown: Vec<(Metric, &Description)> = Metric::PING
+        .into_iter()
+        .filter(wanted)
+        .filter_map(|metric| summary.metrics.get(&metric).map(|described| (metric, described)))
+        .collect();
+    let round_trip = shown.iter().filter(|(metric, _)| *metric == Metric::RoundTripDelay);
+    let unit = unit_of(round_trip.map(|(_, described)| *described));
+    let mut groups = Vec::new();
+    for (metric, described) in &shown {
+        groups.push(figures_down(metric.title(), described, &Scale { unit, divisor: 1.0 }));
+        if showing.half && *metric == Metric::RoundTripDelay {
+            groups.push(figures_down(HALF, described, &Scale { unit, divisor: 2.0 }));
+        }
+    }
+    let names = shown.first().map(|(_, described)| Scale { unit, divisor: 1.0 }.all(described)).unwrap_or_default();
+    let labels = ["n".into(), "lost".into()].into_iter().chain(names.into_iter().map(|(name, _)| name));
+    TableView {
+        title: String::new(),
+        note: String::new(),
+        corner: unit.symbol().into(),
+        rows: labels.map(|label| RowView { label, quiet: false }).collect(),
+        groups,
+    }
+}
+
+fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupView {
+    let counts = [described.n, described.lost].map(|count| [grouped(count), String::new()]);
+    let (figures, intervals) =
+        counts.into_iter().chain(scale.all(described).into_iter().map(|(_, cells)| cells)).map(<(_, _)>::from).unzip();
+    let column = |cells| ColumnView { heading: String::new(), cells };
+    GroupView { heading: heading.into(), columns: vec![column(figures), column(intervals)] }
+}
+
+/// Several runs, a row each: n and loss, then quantiles and maximum of the round trip, on a schedule also
+/// of the response time.
+pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView {
+    let described = |metric| summaries.iter().map(move |summary| summary.metrics.get(&metric));
+    let unit = unit_of(described(Metric::RoundTripDelay).flatten());
+    let round_trips: Vec<_> = described(Metric::RoundTripDelay).collect();
+    let counts = vec![
+        count_of(&round_trips, "n", |described| described.n),
+        count_of(&round_trips, "lost", |described| described.lost),
+    ];
+    let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
+    let mut add = |title: &str, metric: Metric, divisor: f64| {
+        let all: Vec<_> = described(metric).collect();
+        let mut columns = columns_of_runs(&all, &Scale { unit, divisor });
+        if metric == Metric::ResponseTime {
+            // over all due probes, of which more may be lost than of those sent
+            columns.insert(0, count_of(&all, "lost", |described| described.lost));
+        }
+        groups.push(GroupView { heading: format!("{title}, {}", unit.symbol()), columns });
+    };
+    add(Metric::RoundTripDelay.title(), Metric::RoundTripDelay, 1.0);
+    if showing.half {
+        add(HALF, Metric::RoundTripDelay, 2.0);
+    }
+    if summaries.iter().any(|summary| summary.metrics.contains_key(&Metric::ResponseTime)) {
+        add(Metric::ResponseTime.title(), Metric::ResponseTime, 1.0);
+    }
+    let labels = names(summaries).into_iter();
+    TableView {
+        title: String::new(),
+        note: String::new(),
+        corner: String::new(),
+        rows: labels.map(|label| RowView { label, quiet: false }).collect(),
+        groups,
+    }
+}
+
+fn count_of(described: &[Option<&Description>], heading: &str, of: fn(&Description) -> u64) -> ColumnView {
+    let cell = |one: &Option<&Description>| one.map_or_else(|| ABSENT.into(), |one| grouped(of(one)));
+    ColumnView { heading: heading.into(), cells: described.iter().map(cell).collect() }
+}
+
+/// A column per quantile that any of the runs has, then the maximum.
+fn columns_of_runs(described: &[Option<&Description>], scale: &Scale) -> Vec<ColumnView> {
+    let mut headings: Vec<f64> = described.iter().flatten().flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
+    headings.sort_by(f64::total_cmp);
+    headings.dedup();
+    let names = headings.into_iter().map(quantile).chain(["max".into()]);
+    let tables: Vec<Vec<(String, Cells)>> =
+        described.iter().map(|one| one.map(|one| scale.all(one)).unwrap_or_default()).collect();
+    let cell = |all: &Vec<(String, Cells)>, name: &str| {
+        let found = all.iter().find(|(other, _)| other == name);
+        found.map_or_else(|| ABSENT.into(), |(_, [figure, _])| figure.clone())
+    };
+    names.map(|name| ColumnView { cells: tables.iter().map(|all| cell(all, &name)).collect(), heading: name }).collect()
+}
+
+/// A row per window of `summary`, if it has any; `name` tells the run from others.
+pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
+    let length = summary.window_ns.filter(|_| !summary.windows.is_empty())?;
+    let described: Vec<&Description> = summary.windows.iter().map(|window| &window.round_trip_delay).collect();
+    let unit = unit_of(described.iter().copied());
+    let scale = Scale { unit, divisor: 1.0 };
+    let all: Vec<_> = described.iter().copied().map(Some).collect();
+    let mut columns = vec![count_of(&all, "n", |window| window.n), count_of(&all, "lost", |window| window.lost)];
+    columns.push(ColumnView {
+        heading: "min".into(),
+        cells: described.iter().map(|window| scale.figure(window.min.map(|ns| ns as f64))).collect(),
+    });
+    let runs: Vec<_> = described.iter().map(|window| Some(*window).filter(|window| window.n > 0)).collect();
+    let all_columns = columns_of_runs(&runs, &scale);
+    // a window is short: a high quantile that none of them supports would only make the table wide
+    let usual: Vec<String> =
+        described[0].quantiles.iter().map(|one| one.q).filter(|q| *q <= 0.99).map(quantile).collect();
+    let supported = |cell: &String| cell != "n/a" && cell != ABSENT && !cell.starts_with('≥');
+    columns.extend(
+        all_columns.into_iter().filter(|column| usual.contains(&column.heading) || column.cells.iter().any(supported)),
+    );
+    let time = TimeUnit::suiting(length.0 as f64);
+    let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
+    let labels = summary.windows.iter().map(|window| format!("{} {}", time.exactly(window.start_ns), time.symbol()));
+    Some(TableView {
+        title: format!("{of_run}{} by window of {}, {}", Metric::RoundTripDelay.title(), span(length), unit.symbol()),
+        note: String::new(),
+        corner: "from".into(),
+        rows: labels.map(|label| RowView { label, quiet: false }).collect(),
+        groups: vec![GroupView { heading: String::new(), columns }],
+    })
+}

@@ -1,0 +1,316 @@
+//! The documents `latlab.summary/1` and `latlab.summaries/1`. Schemas: docs/schemas. Numbers are finite or
+//! null; a key never changes its meaning, and new ones are added to the schema.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::view::Showing;
+use crate::analysis::{Deadline, Ratios, Summary};
+use crate::caveat::Caveat;
+use crate::facts::Instrument;
+use crate::metric::Metric;
+use crate::plan::Condition;
+use crate::recording::manifest::Ending;
+use crate::stats::{Description, Interval, QuantileEstimate};
+use crate::units::Nanos;
+
+/// One document: the summary itself for one run, a list for several. Ends in a newline.
+pub fn render(summaries: &[Summary], showing: Showing) -> String {
+    let documents: Vec<SummaryDocument> = summaries.iter().map(|summary| document(summary, showing)).collect();
+    match documents.as_slice() {
+        [one] => pretty(one),
+        several => pretty(&SummariesDocument { schema: "latlab.summaries/1", summaries: several }),
+    }
+}
+
+/// Indented JSON. Plain data with text keys always serialises; a document that did not would be a defect
+/// that must not look like an empty result, hence the panic.
+pub(super) fn pretty(document: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(document);
+    text.expect("plain data with text keys") + "\n"
+}
+
+#[derive(Serialize)]
+struct SummariesDocument<'a> {
+    schema: &'static str,
+    summaries: &'a [SummaryDocument<'a>],
+}
+
+#[derive(Serialize)]
+struct SummaryDocument<'a> {
+    schema: &'static str,
+    run: &'a str,
+    recording: &'a str,
+    kind: &'static str,
+    started_at: &'a str,
+    ending: Ending,
+    condition: &'a Condition,
+    sent: u64,
+    answered: u64,
+    late: u64,
+    lost: u64,
+    send_failed: u64,
+    not_sent: u64,
+    duplicates: u64,
+    reordered: u64,
+    duration_ns: Nanos,
+    timed_out_ns: Nanos,
+    ratios: RatiosDocument,
+    metrics: BTreeMap<&'static str, MetricDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half: Option<MetricDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<DeadlineDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    windows: Option<WindowsDocument>,
+    /// Loads reached. A ping of this version makes none.
+    loads: [(); 0],
+    instrument: &'a Instrument,
+    caveats: &'a [Caveat],
+}
+
+#[derive(Serialize)]
+struct RatiosDocument {
+    loss_ratio: Option<f64>,
+    late_ratio: Option<f64>,
+    reordered_ratio: Option<f64>,
+    duplicate_ratio: Option<f64>,
+    deadline_miss_ratio: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct DeadlineDocument {
+    deadline_ns: Nanos,
+    missed: u64,
+    due: u64,
+}
+
+#[derive(Serialize)]
+struct WindowsDocument {
+    window_ns: Nanos,
+    rows: Vec<WindowDocument>,
+}
+
+#[derive(Serialize)]
+struct WindowDocument {
+    start_ns: Nanos,
+    round_trip_delay: MetricDocument,
+}
+
+#[derive(Serialize)]
+struct MetricDocument {
+    unit: &'static str,
+    n: u64,
+    lost: u64,
+    min: Option<Whole>,
+    mean: Option<f64>,
+    stddev: Option<f64>,
+    max: Option<Whole>,
+    effective_n: Option<f64>,
+    mean_interval: Option<IntervalDocument>,
+    quantiles: Vec<QuantileDocument>,
+}
+
+/// A whole number of nanoseconds, or half of one.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Whole {
+    Nanos(i64),
+    Half(f64),
+}
+
+#[derive(Serialize)]
+struct IntervalDocument {
+    low: Option<f64>,
+    high: Option<f64>,
+    confidence: f64,
+}
+
+#[derive(Serialize)]
+struct QuantileDocument {
+    q: f64,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    confidence: Option<f64>,
+    supported: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_bound: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
+    let counts = &summary.counts;
+    let round_trip = summary.metrics.get(&Metric::RoundTripDelay);
+    SummaryDocument {
+        schema: "latlab.summary/1",
+        run: &summary.run,
+        recording: &summary.recording,
+        kind: summary.kind.word(),
+        started_at: &summary.started_at,
+        ending: summary.ending,
+        condition: &summary.condition,
+        sent: counts.sent,
+        answered: counts.answered,
+        late: counts.late,
+        lost: counts.lost,
+        send_failed: counts.send_failed,
+        not_sent: counts.not_sent,
+        duplicates: counts.duplicates,
+        reordered: counts.reordered,
+        duration_ns: summary.duration_ns,
+        timed_out_ns: summary.timed_out_ns,
+        ratios: ratios(&summary.ratios),
+        metrics: summary.metrics.iter().map(|(metric, described)| (metric.name(), whole(described))).collect(),
+        half: round_trip.filter(|_| showing.half).map(halved),
+        deadline: summary.deadline.map(|Deadline { deadline_ns, missed, due }| DeadlineDocument {
+            deadline_ns,
+            missed,
+            due,
+        }),
+        windows: windows(summary),
+        loads: [],
+        instrument: &summary.instrument,
+        caveats: &summary.caveats,
+    }
+}
+
+fn ratios(ratios: &Ratios) -> RatiosDocument {
+    RatiosDocument {
+        loss_ratio: ratios.loss,
+        late_ratio: ratios.late,
+        reordered_ratio: ratios.reordered,
+        duplicate_ratio: ratios.duplicate,
+        deadline_miss_ratio: ratios.deadline_miss,
+    }
+}
+
+fn windows(summary: &Summary) -> Option<WindowsDocument> {
+    let row = |window: &crate::analysis::Window| WindowDocument {
+        start_ns: window.start_ns,
+        round_trip_delay: whole(&window.round_trip_delay),
+    };
+    summary.window_ns.map(|window_ns| WindowsDocument { window_ns, rows: summary.windows.iter().map(row).collect() })
+}
+
+fn whole(described: &Description) -> MetricDocument {
+    metric(described, 1.0, Whole::Nanos)
+}
+
+/// The description of half of each singleton: every statistic in nanoseconds is halved.
+fn halved(described: &Description) -> MetricDocument {
+    metric(described, 2.0, |ns| Whole::Half(ns as f64 / 2.0))
+}
+
+fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> MetricDocument {
+    let scaled = |ns: Option<f64>| ns.map(|ns| ns / divisor);
+    let quantile = |estimate: &QuantileEstimate| QuantileDocument {
+        q: estimate.q,
+        value: scaled(estimate.value),
+        low: scaled(estimate.interval.and_then(|interval| interval.low)),
+        high: scaled(estimate.interval.and_then(|interval| interval.high)),
+        confidence: estimate.interval.map(|interval| interval.confidence),
+        supported: estimate.supported,
+        lower_bound: scaled(estimate.lower_bound).filter(|_| !estimate.supported),
+        reason: estimate.lost.then_some("lost"),
+    };
+    let interval = |interval: Interval| IntervalDocument {
+        low: scaled(interval.low),
+        high: scaled(interval.high),
+        confidence: interval.confidence,
+    };
+    MetricDocument {
+        unit: "ns",
+        n: described.n,
+        lost: described.lost,
+        min: described.min.map(extreme),
+        mean: scaled(described.mean),
+        stddev: scaled(described.stddev),
+        max: described.max.map(extreme),
+        effective_n: described.effective_n,
+        mean_interval: described.mean_interval.map(interval),
+        quantiles: described.quantiles.iter().map(quantile).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+    use crate::analysis::{SummaryWishes, summarise};
+    use crate::probe::{Fate, ProbeRecord};
+    use crate::report::schemas::check;
+    use crate::schedule::Schedule;
+    use serde_json::{Value, json};
+
+    const HALF: Showing = Showing { half: true, every_metric: false };
+    const USUAL: Showing = Showing { half: false, every_metric: false };
+
+    fn summary(schedule: Schedule, rows: Vec<ProbeRecord>) -> Summary {
+        let source = InMemory::of(schedule, rows);
+        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        wishes.judging.window_ns = Some(Nanos::from_millis(10));
+        wishes.judging.deadline_ns = Some(Nanos::from_micros(60));
+        summarise(&source, &wishes).expect("few windows")
+    }
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    fn with_losses() -> Summary {
+        let every_ms = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
+        let fates = [Fate::Answered, Fate::Lost, Fate::Answered, Fate::Late, Fate::SendFailed, Fate::NotSent];
+        let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50 + seq as i64 % 7);
+        summary(every_ms, (0..60).map(|seq| but(row(seq), fates[seq as usize % 6])).collect())
+    }
+
+    #[test]
+    fn one_run_is_a_summary_and_several_are_summaries() {
+        let clean = summary(Schedule::Closed, (0..500).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
+        let nothing = summary(Schedule::Closed, Vec::new());
+        for one in [&clean, &nothing, &with_losses()] {
+            check("summary", &render(std::slice::from_ref(one), USUAL));
+            check("summary", &render(std::slice::from_ref(one), HALF));
+        }
+        let several = render(&[clean, nothing, with_losses()], HALF);
+        check("summaries", &several);
+        assert_eq!(parsed(&several)["summaries"].as_array().map(Vec::len), Some(3));
+    }
+
+    #[test]
+    fn losses_are_null_with_a_reason_and_counts_add_up() {
+        let document = parsed(&render(&[with_losses()], USUAL));
+        let counts = ["sent", "answered", "late", "lost", "send_failed", "not_sent"].map(|key| document[key].clone());
+        assert_eq!(json!(counts), json!([40, 20, 10, 10, 10, 10]));
+        let metrics = &document["metrics"];
+        assert_eq!((&metrics["round_trip_delay"]["n"], &metrics["round_trip_delay"]["lost"]), (&json!(40), &json!(20)));
+        assert_eq!((&metrics["response_time"]["n"], &metrics["response_time"]["lost"]), (&json!(60), &json!(40)));
+        let p99 = metrics["round_trip_delay"]["quantiles"].as_array().and_then(|all| all.get(2)).expect("p99");
+        assert_eq!((&p99["value"], &p99["reason"], &p99["supported"]), (&Value::Null, &json!("lost"), &json!(false)));
+        assert_eq!(document["ratios"]["loss_ratio"], json!(0.5));
+        assert!(document.get("half").is_none());
+    }
+
+    #[test]
+    fn nothing_measured_gives_counts_of_zero_and_nulls() {
+        let document = parsed(&render(&[summary(Schedule::Closed, Vec::new())], USUAL));
+        let round_trip = &document["metrics"]["round_trip_delay"];
+        assert_eq!((&document["sent"], &round_trip["n"], &round_trip["mean"]), (&json!(0), &json!(0), &Value::Null));
+        assert_eq!(document["ratios"]["loss_ratio"], Value::Null);
+        assert_eq!(document["caveats"][0]["code"], json!("no-probe-measured"));
+    }
+
+    #[test]
+    fn half_halves_every_figure_and_nothing_else() {
+        let rows = (0..500).map(|seq| closed(seq, seq as i64 * 60, 50 + seq as i64 % 3)).collect();
+        let document = parsed(&render(&[summary(Schedule::Closed, rows)], HALF));
+        let (whole, half) = (&document["metrics"]["round_trip_delay"], &document["half"]);
+        for key in ["min", "mean", "stddev", "max"] {
+            assert_eq!(whole[key].as_f64().map(|ns| ns / 2.0), half[key].as_f64(), "{key}");
+        }
+        assert_eq!((&whole["n"], &whole["effective_n"]), (&half["n"], &half["effective_n"]));
+    }
+}

@@ -1,0 +1,117 @@
+//! The heading and the labelled lines: what was measured, by what instrument, at what price.
+
+use super::view::RemarkView;
+use crate::analysis::Summary;
+use crate::units::human::{TimeUnit, bytes, grouped, percent, significant, span};
+
+/// What a run has to say on something, if it has.
+type Line = fn(&Summary) -> Option<String>;
+
+/// What was measured, in one line: what all runs have in common.
+pub(super) fn heading(summaries: &[Summary]) -> String {
+    let Some(first) = summaries.first() else { return String::new() };
+    let parts: [Line; 6] = [
+        |summary| Some(format!("{} {}", summary.kind.word(), summary.condition.target)),
+        |summary| Some(format!("{}{}", summary.condition.transport, family(summary))),
+        |summary| (summary.condition.protocol != "native").then(|| summary.condition.protocol.clone()),
+        |summary| Some(bytes(summary.condition.size_bytes.into())),
+        |summary| Some(schedule(summary)),
+        |summary| planned(summary),
+    ];
+    let common = parts.into_iter().filter_map(|part| {
+        let text = part(first)?;
+        summaries.iter().all(|summary| part(summary).as_ref() == Some(&text)).then_some(text)
+    });
+    common.collect::<Vec<_>>().join(" · ")
+}
+
+fn family(summary: &Summary) -> &'static str {
+    match summary.peer_address.as_deref() {
+        Some(address) if address.starts_with('[') => " ipv6",
+        Some(_) => " ipv4",
+        None => "",
+    }
+}
+
+fn schedule(summary: &Summary) -> String {
+    match (summary.condition.schedule.as_str(), summary.condition.interval_ns) {
+        (_, None) => "closed loop".into(),
+        ("poisson", Some(mean)) => format!("poisson, {} on average", span(mean)),
+        (_, Some(interval)) => format!("every {}", span(interval)),
+    }
+}
+
+fn planned(summary: &Summary) -> Option<String> {
+    let count = summary.stop.count.map(|count| format!("{} probes", grouped(count)));
+    let duration = summary.stop.duration_ns.map(span);
+    count.into_iter().chain(duration).reduce(|count, duration| format!("{count} or {duration}"))
+}
+
+/// The labelled lines; with several runs those that all of them have alike.
+pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
+    let Some(first) = summaries.first() else { return Vec::new() };
+    let lines: [(&str, Line); 4] =
+        [("fates", fates), ("deadline", deadline), ("time-outs", time_outs), ("instrument", instrument)];
+    let common = lines.into_iter().filter_map(|(label, line)| {
+        let text = line(first)?;
+        let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
+        same.then(|| RemarkView { label: label.into(), text })
+    });
+    common.collect()
+}
+
+/// Counts, where any of them is out of the ordinary.
+fn fates(summary: &Summary) -> Option<String> {
+    let counts = &summary.counts;
+    let odd = [
+        ("late", counts.late),
+        ("lost", counts.lost),
+        ("send failed", counts.send_failed),
+        ("not sent", counts.not_sent),
+        ("duplicates", counts.duplicates),
+        ("reordered", counts.reordered),
+    ];
+    let odd: Vec<_> = odd.into_iter().filter(|(_, count)| *count > 0).collect();
+    let usual = [("sent", counts.sent), ("answered", counts.answered)];
+    let words = usual.into_iter().chain(odd.iter().copied()).map(|(word, count)| format!("{word} {}", grouped(count)));
+    (!odd.is_empty()).then(|| words.collect::<Vec<_>>().join(" · "))
+}
+
+fn deadline(summary: &Summary) -> Option<String> {
+    let deadline = summary.deadline?;
+    let share = summary.ratios.deadline_miss.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
+    Some(format!(
+        "{} missed by {} of {} due probes{share}",
+        span(deadline.deadline_ns),
+        grouped(deadline.missed),
+        grouped(deadline.due)
+    ))
+}
+
+fn time_outs(summary: &Summary) -> Option<String> {
+    let spent = summary.timed_out_ns;
+    (spent.0 > 0).then(|| format!("{} were spent waiting for answers that did not come", span(spent)))
+}
+
+/// The floor under every figure.
+fn instrument(summary: &Summary) -> Option<String> {
+    let instrument = &summary.instrument;
+    let resolution = instrument.clock_resolution_ns.map(|step| format!(" in steps of {}", span(step)));
+    let clock = match instrument.clock_read_ns {
+        Some(cost) => format!("clock {} ns a read{}", significant(cost), resolution.unwrap_or_default()),
+        None => "clock cost unknown".into(),
+    };
+    let tag = match instrument.tag_ns {
+        Some(cost) => format!("tag {} ns", significant(cost)),
+        None if summary.authenticated => "tag cost unknown".into(),
+        None => "no tag".into(),
+    };
+    let bare = match &instrument.bare_loop {
+        Some(bare) => {
+            let unit = TimeUnit::suiting(bare.p50_ns);
+            format!("bare loop on these pins p50 {} {}", unit.figure(bare.p50_ns), unit.symbol())
+        }
+        None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
+    };
+    Some([clock, tag, bare].join(" · "))
+}

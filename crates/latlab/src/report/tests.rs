@@ -1,0 +1,198 @@
+//! Whole reports: what a reader sees, from figures that are known.
+
+use super::Style;
+use super::paint::width;
+use super::text::render;
+use super::view::{ReportView, Showing};
+use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+use crate::analysis::{Summary, SummaryWishes, summarise};
+use crate::metric::Metric;
+use crate::probe::Fate;
+use crate::schedule::Schedule;
+use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
+use crate::units::Nanos;
+
+const USUAL: Showing = Showing { half: false, every_metric: false };
+const HALF: Showing = Showing { half: true, every_metric: false };
+const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
+
+fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
+    Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })
+}
+
+fn estimate(q: f64, value: f64, interval: Option<Interval>) -> QuantileEstimate {
+    QuantileEstimate { q, value: Some(value), lost: false, interval, supported: true, lower_bound: None }
+}
+
+/// The run that the design sketches.
+fn sketched() -> Summary {
+    let source = InMemory::of(Schedule::Closed, vec![closed(0, 0, 50)]);
+    let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+    let unsupported =
+        QuantileEstimate { supported: false, lower_bound: Some(310_400.0), ..estimate(0.9999, 1_210_000.0, None) };
+    let described = Description {
+        n: 203_118,
+        lost: 0,
+        min: Some(44_210),
+        max: Some(4_183_000),
+        mean: Some(48_930.0),
+        stddev: Some(6_120.0),
+        effective_n: Some(120_000.0),
+        mean_interval: around(48_930.0, 190.0, 200.0),
+        quantiles: vec![
+            estimate(0.5, 48_700.0, around(48_700.0, 200.0, 200.0)),
+            estimate(0.9, 55_010.0, around(55_010.0, 300.0, 310.0)),
+            estimate(0.99, 61_900.0, around(61_900.0, 600.0, 600.0)),
+            estimate(0.999, 74_300.0, around(74_300.0, 6_300.0, 7_100.0)),
+            unsupported,
+        ],
+    };
+    summary.counts.sent = 203_118;
+    summary.counts.answered = 203_118;
+    summary.metrics.insert(Metric::RoundTripDelay, described);
+    summary.histogram = [(44_000, 3), (46_000, 18_204), (48_000, 184_841), (64_000, 70)]
+        .map(|(low_ns, count)| Bucket { low_ns, high_ns: low_ns * 2, count })
+        .into();
+    summary.caveats.retain(|caveat| caveat.code == "idle-states");
+    summary
+}
+
+fn shown(summaries: &[Summary], showing: Showing) -> String {
+    let view = ReportView::of(summaries, showing);
+    let plain = render(&view, Style::PLAIN);
+    let coloured = render(&view, Style { colour: true, width: 80 });
+    assert_eq!(without_colour(&coloured), plain, "colour adds nothing but colour");
+    for line in plain.lines() {
+        assert!(width(line) <= 80 && line.trim_end() == line, "`{line}`");
+    }
+    plain
+}
+
+/// `text` without its escape sequences.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn one_closed_loop_run_answers_at_one_glance() {
+    let expected = "\
+ping local · udp ipv4 · 64 B · closed loop · 10 s
+
+round trip delay                                              n 203,118 · lost 0
+     min    mean  stddev     p50     p90     p99   p99.9  p99.99     max
+    44.2   48.9     6.12   48.7    55.0    61.9     74.3   ≥ 310   4,180  µs
+           ±0.20           ±0.20   ±0.31   ±0.60    ±7.1
+
+     44 µs ▕███▎                                3
+     46 µs ▕██████████████████████▋        18,204
+     48 µs ▕████████████████████████████  184,841   counts are logarithmic
+     64 µs ▕█████████▉                         70
+
+instrument   clock 23.4 ns a read in steps of 1 ns · no tag · bare loop on these
+             pins p50 48.1 µs
+caveats      1  both CPUs may enter idle states: part of each round trip is
+                waking up, not sending
+                hint: `--wait spin` keeps the CPU awake
+recording    latlab-runs/20261121T021500Z-ping-7f3a
+";
+    assert_eq!(shown(&[sketched()], USUAL), expected);
+}
+
+#[test]
+fn half_a_round_trip_is_called_what_it_is() {
+    let text = shown(&[sketched()], HALF);
+    let half = text.lines().skip_while(|line| !line.starts_with("round trip / 2")).nth(2).expect("a row of figures");
+    assert!(half.contains("22.1") && half.contains("≥ 155") && half.ends_with("2,090  µs"), "{half}");
+    assert!(!text.contains("latency"));
+}
+
+#[test]
+fn intervals_with_unlike_sides_show_both_ends() {
+    let mut summary = sketched();
+    let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
+    described.quantiles[3].interval = around(74_300.0, 6_300.0, 66_000.0);
+    described.quantiles[2].interval = Some(Interval { low: Some(61_000.0), high: None, confidence: 0.95 });
+    let text = shown(&[summary], USUAL);
+    assert!(text.contains(" 68.0–140") && text.contains(" 61.0–∞"), "{text}");
+}
+
+fn on_schedule(losing: u64) -> Summary {
+    let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50 + (seq * seq % 23) as i64);
+    let fate = |seq: u64| if seq % losing == 5 { Fate::Lost } else { Fate::Answered };
+    let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
+    let mut wishes = SummaryWishes::of(&source.manifest.spec);
+    wishes.judging.window_ns = Some(Nanos::from_millis(500));
+    wishes.judging.deadline_ns = Some(Nanos::from_millis(1));
+    summarise(&source, &wishes).expect("six windows")
+}
+
+#[test]
+fn on_a_schedule_response_time_stands_beside_the_round_trip() {
+    let text = shown(&[on_schedule(60)], USUAL);
+    let headings = text.lines().nth(2).expect("headings");
+    let words: Vec<_> = headings.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
+    assert_eq!(words, ["round trip delay", "response time", "send slip"]);
+    let row = |label: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label)).expect(label);
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
+    assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
+    assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
+    assert_eq!(row("fates"), ["fates", "sent", "3,000", "·", "answered", "2,950", "·", "lost", "50"]);
+    assert!(text.contains("deadline     1 ms missed by 50 of 3,000 due probes (1.67 %)"), "{text}");
+    assert_eq!(row("500 ms")[..4], ["500", "ms", "500", "8"]);
+    assert_eq!(text.lines().filter(|line| line.contains(" ms ") && line.contains("500 ")).count(), 6, "{text}");
+}
+
+#[test]
+fn several_runs_share_one_table() {
+    let mut larger = sketched();
+    larger.condition.size_bytes = 1_024;
+    larger.recording = "latlab-runs/20261121T021500Z-ping-0815".into();
+    larger.caveats.clear();
+    let text = shown(&[sketched(), larger.clone()], HALF);
+    let figures: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("1,024 B ")).collect();
+    assert!(figures[0].contains("203,118") && figures[0].contains("48.7"), "{text}");
+    assert!(text.contains("round trip delay, µs") && text.contains("round trip / 2, µs"), "{text}");
+    assert!(text.starts_with("ping local · udp ipv4 · closed loop · 10 s\n"), "{text}");
+    assert!(text.contains("1  64 B: both CPUs"), "a caveat of one run says of which: {text}");
+    assert!(!text.contains('█'), "a histogram is of one run");
+    assert!(text.ends_with("-7f3a\n             latlab-runs/20261121T021500Z-ping-0815\n"), "{text}");
+
+    larger.condition.size_bytes = 64;
+    let alike = shown(&[sketched(), larger], USUAL);
+    assert!(alike.contains("20261121T021500Z-ping-0815 "), "runs alike go by their directory: {alike}");
+}
+
+#[test]
+fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
+    let mut other = on_schedule(1_000);
+    other.condition.size_bytes = 1_024;
+    let text = shown(&[on_schedule(60), other], USUAL);
+    let response = text.lines().skip_while(|line| !line.contains("response time, µs")).nth(1).expect("headings");
+    assert!(response.split_whitespace().next() == Some("lost"), "{text}");
+    assert!(text.contains("64 B · round trip delay by window of 500 ms, µs"), "{text}");
+}
+
+#[test]
+fn nothing_measured_shows_dashes_and_says_why() {
+    for schedule in [Schedule::Closed, EVERY_MS] {
+        let source = InMemory::of(schedule, Vec::new());
+        let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        let text = shown(&[summary], HALF);
+        assert!(text.contains('–') && text.contains("warning: no probe was measured"), "{text}");
+    }
+}
+
+#[test]
+fn every_metric_can_be_shown() {
+    let source = InMemory::of(Schedule::Closed, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
+    let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+    let text = shown(&[summary], Showing { half: false, every_metric: true });
+    for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {
+        assert!(text.contains(metric.title()), "{}: {text}", metric.title());
+    }
+}

@@ -1,0 +1,167 @@
+//! All that a renderer may show, rounded and worded. Text shows it today; a page can show it tomorrow,
+//! and both say the same.
+
+use super::caveats::caveats;
+use super::figures::{across, down, rows_of_runs, windows};
+use super::histogram;
+use super::remarks;
+use crate::analysis::Summary;
+use crate::caveat::Severity;
+
+/// What is to be shown beyond the usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Showing {
+    /// `round trip / 2` beside the round trip.
+    pub half: bool,
+    /// Every metric that the summary holds, not only those that answer the question.
+    pub every_metric: bool,
+}
+
+/// A report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportView {
+    /// What was measured, in one line.
+    pub heading: String,
+    /// Figures, most important first.
+    pub tables: Vec<TableView>,
+    /// The shape of the round trips; one run only.
+    pub histogram: Option<HistogramView>,
+    /// Lines with a label: instrument, deadline, time-outs.
+    pub remarks: Vec<RemarkView>,
+    /// Numbered from 1, worst first.
+    pub caveats: Vec<CaveatView>,
+    /// Where the recordings lie.
+    pub recordings: Vec<String>,
+}
+
+/// Figures in rows and columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableView {
+    /// What the figures are.
+    pub title: String,
+    /// What stands at the right end of the title's line: n and loss.
+    pub note: String,
+    /// What the row labels are; may be empty.
+    pub corner: String,
+    /// The rows.
+    pub rows: Vec<RowView>,
+    /// The columns, grouped under common headings.
+    pub groups: Vec<GroupView>,
+}
+
+/// A row's label and rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowView {
+    /// Its label; may be empty.
+    pub label: String,
+    /// Whether it only supports the row above it, as intervals do.
+    pub quiet: bool,
+}
+
+/// Columns under one heading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupView {
+    /// The heading; may be empty.
+    pub heading: String,
+    /// The columns.
+    pub columns: Vec<ColumnView>,
+}
+
+/// One column: a cell per row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnView {
+    /// What its figures are; may be empty.
+    pub heading: String,
+    /// The figures.
+    pub cells: Vec<String>,
+}
+
+/// A histogram with logarithmic counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistogramView {
+    /// From the shortest to the longest.
+    pub bars: Vec<BarView>,
+}
+
+/// One bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarView {
+    /// Where its bucket begins.
+    pub from: String,
+    /// Its length, 0 to 1: the logarithm of its count as a share of the longest one's.
+    pub length: f64,
+    /// Its count.
+    pub count: String,
+}
+
+/// A line with a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemarkView {
+    /// What it is about.
+    pub label: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// A caveat, worded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaveatView {
+    /// Its number.
+    pub number: usize,
+    /// How bad.
+    pub severity: Severity,
+    /// What was seen, with the runs it is about where it is not about all of them.
+    pub message: String,
+    /// What it does to the figures.
+    pub effect: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl ReportView {
+    /// The view of these summaries, which are the runs of one command.
+    pub fn of(summaries: &[Summary], showing: Showing) -> ReportView {
+        let mut tables = match summaries {
+            [] => Vec::new(),
+            [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
+            [one] => across(one, showing),
+            several => vec![rows_of_runs(several, showing)],
+        };
+        tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
+        ReportView {
+            heading: remarks::heading(summaries),
+            tables,
+            histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },
+            remarks: remarks::of(summaries),
+            caveats: caveats(summaries),
+            recordings: summaries.iter().map(|summary| summary.recording.clone()).collect(),
+        }
+    }
+}
+
+/// What tells each run from the others, in as few words as do: its size, its source port, else its directory.
+pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
+    let directory = |summary: &Summary| {
+        let parts = summary.recording.trim_end_matches('/').rsplit('/');
+        parts.map(str::to_owned).next().unwrap_or_default()
+    };
+    let differs =
+        |part: fn(&Summary) -> Option<String>| summaries.windows(2).any(|pair| part(&pair[0]) != part(&pair[1]));
+    let size: fn(&Summary) -> Option<String> =
+        |summary| Some(crate::units::human::bytes(summary.condition.size_bytes.into()));
+    let port: fn(&Summary) -> Option<String> =
+        |summary| summary.condition.source_port.map(|port| format!("port {port}"));
+    let parts: Vec<_> = [size, port].into_iter().filter(|part| differs(*part)).collect();
+    let short = |summary: &Summary| parts.iter().filter_map(|part| part(summary)).collect::<Vec<_>>().join(" · ");
+    let names: Vec<String> = summaries.iter().map(short).collect();
+    let mut distinct = names.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() == summaries.len() && !names.iter().any(String::is_empty) {
+        names
+    } else if summaries.len() == 1 {
+        vec![String::new()]
+    } else {
+        summaries.iter().map(directory).collect()
+    }
+}
