@@ -91,8 +91,11 @@ mod tests {
 
     const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
 
-    /// `(start in µs, n, lost, max in µs)` of each window of `length`.
-    fn windows(source: &InMemory, length: Nanos) -> Result<Vec<(i64, u64, u64, Option<i64>)>, String> {
+    /// `(start in µs, n, lost, max in µs)`
+    type Row = (i64, u64, u64, Option<i64>);
+
+    /// Each window of `length`, or why there are none.
+    fn windows(source: &InMemory, length: Nanos) -> Result<Vec<Row>, String> {
         let mut wishes = SummaryWishes::of(&source.manifest.spec);
         wishes.judging.window_ns = Some(length);
         match summarise(source, &wishes) {
