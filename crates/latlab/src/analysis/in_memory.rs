@@ -14,6 +14,11 @@ use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunF
 use crate::schedule::Schedule;
 use crate::units::{Nanos, Stamp};
 
+/// The schedules of the tests.
+pub(crate) const CLOSED: Schedule = Schedule::Closed;
+/// A probe each millisecond.
+pub(crate) const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
+
 /// A recording without a disk.
 pub(crate) struct InMemory {
     pub(crate) manifest: Manifest,

@@ -17,3 +17,6 @@ pub use source::{IntColumn, ProbeBatch, ProbeColumn, ProbeSource, Words};
 pub use summary::{AnalysisError, Deadline, Ratios, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
 pub use window::Window;
+
+// a summary hands the condition of its run on to whoever shows it
+pub use crate::plan::Condition;

@@ -113,12 +113,9 @@ impl Gatherer for Singletons {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
     use crate::probe::{Phase, ProbeRecord};
     use crate::schedule::Schedule;
-    use crate::units::Nanos;
-
-    const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
 
     /// Two warm-up probes, then one of every fate between answered ones.
     fn rows() -> Vec<ProbeRecord> {

@@ -158,8 +158,8 @@ impl<E: std::error::Error + 'static> AnalysisError<E> {
         match self {
             AnalysisError::Source(_) => None,
             AnalysisError::TooManyWindows { duration, .. } => {
-                let enough = Nanos(duration.0 / 100 + 1);
-                Some(format!("`--window {}us` gives a hundred", enough.0 / 1_000 + 1))
+                let enough = Nanos((duration.0 / 100_000 + 1) * 1_000);
+                Some(format!("`--window {}` gives a hundred", human::typed_span(enough)))
             }
         }
     }
@@ -312,11 +312,9 @@ fn ratios(counts: &Counts, deadline: Option<Deadline>) -> Ratios {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
     use crate::probe::Fate;
     use crate::schedule::Schedule;
-
-    const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
 
     fn summary(source: &InMemory) -> Summary {
         summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for")

@@ -83,13 +83,10 @@ impl Gatherer for Windows {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::in_memory::{InMemory, but, scheduled};
+    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, scheduled};
     use crate::analysis::{AnalysisError, SummaryWishes, summarise};
     use crate::probe::Fate;
-    use crate::schedule::Schedule;
     use crate::units::Nanos;
-
-    const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
 
     /// `(start in µs, n, lost, max in µs)`
     type Row = (i64, u64, u64, Option<i64>);

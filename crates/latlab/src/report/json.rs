@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::view::Showing;
-use crate::analysis::{Deadline, Ratios, Summary};
+use crate::analysis::{Condition, Deadline, Ratios, Summary};
 use crate::caveat::Caveat;
 use crate::facts::Instrument;
 use crate::metric::Metric;
-use crate::plan::Condition;
 use crate::recording::manifest::Ending;
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
@@ -238,18 +237,16 @@ fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::analysis::{SummaryWishes, summarise};
-    use crate::probe::{Fate, ProbeRecord};
+    use crate::probe::Fate;
     use crate::report::schemas::check;
-    use crate::schedule::Schedule;
     use serde_json::{Value, json};
 
     const HALF: Showing = Showing { half: true, every_metric: false };
     const USUAL: Showing = Showing { half: false, every_metric: false };
 
-    fn summary(schedule: Schedule, rows: Vec<ProbeRecord>) -> Summary {
-        let source = InMemory::of(schedule, rows);
+    fn summary(source: InMemory) -> Summary {
         let mut wishes = SummaryWishes::of(&source.manifest.spec);
         wishes.judging.window_ns = Some(Nanos::from_millis(10));
         wishes.judging.deadline_ns = Some(Nanos::from_micros(60));
@@ -261,16 +258,15 @@ mod tests {
     }
 
     fn with_losses() -> Summary {
-        let every_ms = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
         let fates = [Fate::Answered, Fate::Lost, Fate::Answered, Fate::Late, Fate::SendFailed, Fate::NotSent];
         let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50 + seq as i64 % 7);
-        summary(every_ms, (0..60).map(|seq| but(row(seq), fates[seq as usize % 6])).collect())
+        summary(InMemory::of(EVERY_MS, (0..60).map(|seq| but(row(seq), fates[seq as usize % 6])).collect()))
     }
 
     #[test]
     fn one_run_is_a_summary_and_several_are_summaries() {
-        let clean = summary(Schedule::Closed, (0..500).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
-        let nothing = summary(Schedule::Closed, Vec::new());
+        let clean = summary(InMemory::of(CLOSED, (0..500).map(|seq| closed(seq, seq as i64 * 60, 50)).collect()));
+        let nothing = summary(InMemory::of(CLOSED, Vec::new()));
         for one in [&clean, &nothing, &with_losses()] {
             check("summary", &render(std::slice::from_ref(one), USUAL));
             check("summary", &render(std::slice::from_ref(one), HALF));
@@ -296,7 +292,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_gives_counts_of_zero_and_nulls() {
-        let document = parsed(&render(&[summary(Schedule::Closed, Vec::new())], USUAL));
+        let document = parsed(&render(&[summary(InMemory::of(CLOSED, Vec::new()))], USUAL));
         let round_trip = &document["metrics"]["round_trip_delay"];
         assert_eq!((&document["sent"], &round_trip["n"], &round_trip["mean"]), (&json!(0), &json!(0), &Value::Null));
         assert_eq!(document["ratios"]["loss_ratio"], Value::Null);
@@ -306,7 +302,7 @@ mod tests {
     #[test]
     fn half_halves_every_figure_and_nothing_else() {
         let rows = (0..500).map(|seq| closed(seq, seq as i64 * 60, 50 + seq as i64 % 3)).collect();
-        let document = parsed(&render(&[summary(Schedule::Closed, rows)], HALF));
+        let document = parsed(&render(&[summary(InMemory::of(CLOSED, rows))], HALF));
         let (whole, half) = (&document["metrics"]["round_trip_delay"], &document["half"]);
         for key in ["min", "mean", "stddev", "max"] {
             assert_eq!(whole[key].as_f64().map(|ns| ns / 2.0), half[key].as_f64(), "{key}");

@@ -4,17 +4,15 @@ use super::Style;
 use super::paint::width;
 use super::text::render;
 use super::view::{ReportView, Showing};
-use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{Summary, SummaryWishes, summarise};
 use crate::metric::Metric;
 use crate::probe::Fate;
-use crate::schedule::Schedule;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 
 const USUAL: Showing = Showing { half: false, every_metric: false };
 const HALF: Showing = Showing { half: true, every_metric: false };
-const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
 
 fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
     Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })
@@ -26,7 +24,7 @@ fn estimate(q: f64, value: f64, interval: Option<Interval>) -> QuantileEstimate 
 
 /// The run that the design sketches.
 fn sketched() -> Summary {
-    let source = InMemory::of(Schedule::Closed, vec![closed(0, 0, 50)]);
+    let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
     let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
     let unsupported =
         QuantileEstimate { supported: false, lower_bound: Some(310_400.0), ..estimate(0.9999, 1_210_000.0, None) };
@@ -179,7 +177,7 @@ fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
 
 #[test]
 fn nothing_measured_shows_dashes_and_says_why() {
-    for schedule in [Schedule::Closed, EVERY_MS] {
+    for schedule in [CLOSED, EVERY_MS] {
         let source = InMemory::of(schedule, Vec::new());
         let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
         let text = shown(&[summary], HALF);
@@ -189,7 +187,7 @@ fn nothing_measured_shows_dashes_and_says_why() {
 
 #[test]
 fn every_metric_can_be_shown() {
-    let source = InMemory::of(Schedule::Closed, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
+    let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
     let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
     let text = shown(&[summary], Showing { half: false, every_metric: true });
     for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {

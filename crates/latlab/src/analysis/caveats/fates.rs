@@ -38,35 +38,45 @@ fn of_probes(some: u64, all: u64) -> String {
 }
 
 fn ended(manifest: &Manifest) -> Option<Caveat> {
-    let (code, message) = match manifest.ending {
-        Ending::Completed => return None,
-        Ending::Measuring => ("unfinished", "the run has not ended"),
-        Ending::Interrupted => ("interrupted", "the run was interrupted before its planned end"),
-        Ending::Failed => ("ended-early", "the run ended before its planned end"),
-        Ending::Recovered => ("recovered", "the run died; the recording was finished from its spool"),
-    };
-    let severity = if manifest.ending == Ending::Interrupted { Severity::Note } else { Severity::Warning };
-    let message = match &manifest.reason {
+    let why = |message: &str| match &manifest.reason {
         Some(reason) => format!("{message}: {reason}"),
         None => message.into(),
     };
-    let effect = match manifest.ending {
-        Ending::Recovered => "up to the last second is missing; probes in flight at the end count as lost",
-        _ => "the figures are about the part that was measured",
-    };
-    Some(Caveat::new(severity, code, message, effect, "measure again for the full length"))
+    let part = "the figures are about the part that was measured";
+    let again = "measure again for the full length";
+    match manifest.ending {
+        Ending::Completed => None,
+        Ending::Measuring => {
+            Some(Caveat::new(Severity::Warning, "unfinished", why("the run has not ended"), part, "wait for its end"))
+        }
+        Ending::Interrupted => {
+            let message = why("the run was interrupted before its planned end");
+            Some(Caveat::new(Severity::Note, "interrupted", message, part, again))
+        }
+        Ending::Failed => {
+            let message = why("the run ended before its planned end");
+            Some(Caveat::new(Severity::Warning, "ended-early", message, part, again))
+        }
+        Ending::Recovered => {
+            let message = why("the run died; the recording was finished from its spool");
+            let effect = "up to the last second is missing; probes in flight at the end count as lost";
+            Some(Caveat::new(Severity::Warning, "recovered", message, effect, again))
+        }
+    }
 }
 
 fn nothing(counts: &Counts) -> Option<Caveat> {
-    let (code, message, hint) = if counts.due() == 0 {
-        ("no-probe-measured", "no probe was measured".to_owned(), "a longer `--duration`, or a shorter `--warmup`")
+    let effect = "there are no statistics to show";
+    if counts.due() == 0 {
+        let hint = "a longer `--duration`, or a shorter `--warmup`";
+        Some(Caveat::new(Severity::Warning, "no-probe-measured", "no probe was measured", effect, hint))
     } else if counts.answered == 0 {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
-        ("none-answered", message, "check the path, or raise `--timeout`")
+        let hint = "check the path, or raise `--timeout`";
+        Some(Caveat::new(Severity::Warning, "none-answered", message, effect, hint))
     } else {
-        return None;
-    };
-    Some(Caveat::new(Severity::Warning, code, message, "there are no statistics to show", hint))
+        None
+    }
 }
 
 fn gap(manifest: &Manifest) -> Option<Caveat> {
@@ -87,19 +97,19 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         return None;
     }
     let share = counts.not_sent as f64 / counts.due() as f64;
-    let lost = share >= SCHEDULE_LOST;
-    let backlog = span(manifest.spec.ping().max_backlog_ns);
-    Some(Caveat::new(
-        if lost { Severity::Fatal } else { Severity::Warning },
-        if lost { "schedule-lost" } else { "not-sent" },
-        format!(
-            "{} ({}) were never sent: the sender was more than {backlog} behind its schedule",
-            of_probes(counts.not_sent, counts.due()),
-            percent(share)
-        ),
-        "the round trips are those of another schedule; response time counts them as infinite",
-        "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
-    ))
+    let message = format!(
+        "{} ({}) were never sent: the sender was more than {} behind its schedule",
+        of_probes(counts.not_sent, counts.due()),
+        percent(share),
+        span(manifest.spec.ping().max_backlog_ns)
+    );
+    let effect = "the round trips are those of another schedule; response time counts them as infinite";
+    let hint = "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`";
+    Some(if share >= SCHEDULE_LOST {
+        Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
+    } else {
+        Caveat::new(Severity::Warning, "not-sent", message, effect, hint)
+    })
 }
 
 fn send_slip(tally: &Tally) -> Option<Caveat> {

@@ -1,6 +1,6 @@
 //! Each caveat appears when its cause does, and only then.
 
-use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryWishes, summarise};
 use crate::caveat::{Caveat, Severity};
 use crate::facts::ClockAnchor;
@@ -9,8 +9,6 @@ use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
-
-const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
 
 fn caveats(source: &InMemory) -> Vec<Caveat> {
     summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for").caveats
