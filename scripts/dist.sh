@@ -42,7 +42,9 @@ build() {
     [ -d "$(rustc --print target-libdir --target "$target")" ] ||
         die "the standard library for $target is missing: rustup target add $target"
     variable="CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')"
-    env "${variable}_LINKER=rust-lld" \
+    # Function names stay for backtraces; line tables would triple the size.
+    env CARGO_PROFILE_RELEASE_STRIP=debuginfo \
+        "${variable}_LINKER=rust-lld" \
         "${variable}_RUSTFLAGS=-C link-self-contained=yes -C target-feature=+crt-static" \
         cargo build --release --locked --package latlab --bin latlab --target "$target"
     folder="dist/latlab-$version-$target"

@@ -1,0 +1,52 @@
+//! Ten million probes, a hundred thousand a second, and a summary beside DuckDB's.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+// Each bench uses its part of what they share.
+#[allow(dead_code)]
+mod judge;
+#[path = "endurance/memory.rs"]
+mod memory;
+#[path = "endurance/schedule.rs"]
+mod schedule;
+#[path = "endurance/summary.rs"]
+mod summary;
+
+use serde_json::{Value, json};
+
+use judge::account;
+use judge::options::Options;
+
+/// A line of the account: what, its target, what was found, the verdict.
+pub(crate) type Line = [String; 4];
+
+fn main() {
+    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
+    if let Err(error) = outcome {
+        eprintln!("error: {error}");
+        std::process::exit(3);
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
+    let (mut lines, mut raw) = (Vec::new(), Vec::new());
+    let mut add = |title: &str, outcome: (Vec<Line>, Value)| {
+        lines.extend(outcome.0.into_iter().map(Vec::from));
+        raw.push(json!({ "row": title, "figures": outcome.1 }));
+    };
+    if options.wants("schedule") {
+        add("schedule", schedule::run(options)?);
+    }
+    if options.wants("memory") || options.wants("summary") {
+        let (recording, outcome) = memory::run(options, store.path())?;
+        add("memory", outcome);
+        add("summary", summary::run(options, &recording)?);
+    }
+    account::write("endurance", &["what", "target", "found", "verdict"], &lines, Value::from(raw), options.quick)
+}
+
+/// The verdict on a figure that is compared with a number, not with a peer in rounds.
+pub(crate) fn plainly(holds: bool, quick: bool) -> String {
+    let word = if holds { "met" } else { "**not met**" };
+    if quick { "not judged" } else { word }.to_string()
+}

@@ -1,0 +1,135 @@
+//! Resident memory of sender and reflector together, while measuring, joining and summarising.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::judge::options::Options;
+use crate::judge::programs;
+use crate::{Line, plainly};
+
+const PROBES: u64 = 10_000_000;
+const LIMIT_BYTES: u64 = 64 << 20;
+/// From here on memory is to be flat.
+const SETTLED_PROBES: u64 = 100_000;
+/// A probe leaves two events of 64 bytes in the spool (docs/recording.md).
+const SPOOL_BYTES_PER_PROBE: u64 = 128;
+/// How much "flat" may breathe: a page here and there, not a byte per probe.
+const FLAT_BYTES: u64 = 1 << 20;
+
+/// Peaks of both processes together.
+#[derive(Default)]
+struct Peaks {
+    settled: u64,
+    measuring: u64,
+    joining: u64,
+    summarising: u64,
+}
+
+/// Where a run is, told from its directory.
+enum Stage {
+    Starting,
+    Measuring { probes: u64 },
+    Joining,
+    Summarising,
+}
+
+/// Measures; returns the recording too.
+pub(crate) fn run(options: &Options, store: &Path) -> Result<(PathBuf, (Vec<Line>, Value)), String> {
+    let probes = if options.quick { 300_000 } else { PROBES };
+    let peaks = watch(options, store, probes)?;
+    let recording = recording(store).ok_or("the run left no recording")?;
+    let growth = peaks.measuring.saturating_sub(peaks.settled);
+    let lines = vec![
+        line("memory while measuring", "≤ 64 MiB", peaks.measuring, peaks.measuring <= LIMIT_BYTES, options.quick),
+        line("memory while joining", "≤ 64 MiB", peaks.joining, peaks.joining <= LIMIT_BYTES, options.quick),
+        line("growth after 100,000 probes", "≤ 1 MiB", growth, growth <= FLAT_BYTES, options.quick),
+        line("memory of the closing summary", "that of `summary`", peaks.summarising, true, options.quick),
+    ];
+    let raw = json!({
+        "probes": probes, "settled_bytes": peaks.settled, "measuring_bytes": peaks.measuring,
+        "joining_bytes": peaks.joining, "summarising_bytes": peaks.summarising,
+    });
+    Ok((recording, (lines, raw)))
+}
+
+fn line(what: &str, target: &str, bytes: u64, holds: bool, quick: bool) -> Line {
+    [what.into(), target.into(), format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)), plainly(holds, quick)]
+}
+
+fn watch(options: &Options, store: &Path, probes: u64) -> Result<Peaks, String> {
+    let mut command = programs::latlab();
+    command.args(["ping", "local", "--wait", "spin", "-q", "--json", "-n", &probes.to_string()]);
+    command.args(["--cpu", &options.cpus.0.to_string(), "--peer-cpu", &options.cpus.1.to_string(), "--store"]);
+    command.arg(store).stdout(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    let mut peaks = Peaks::default();
+    loop {
+        let stage = stage(store);
+        let bytes = resident(child.id());
+        match stage {
+            Stage::Starting => {}
+            Stage::Measuring { probes } => {
+                if probes >= SETTLED_PROBES && peaks.settled == 0 {
+                    peaks.settled = bytes;
+                }
+                peaks.measuring = peaks.measuring.max(bytes);
+            }
+            Stage::Joining => peaks.joining = peaks.joining.max(bytes),
+            Stage::Summarising => peaks.summarising = peaks.summarising.max(bytes),
+        }
+        match child.try_wait().map_err(|error| format!("cannot wait: {error}"))? {
+            Some(status) if status.success() => break,
+            Some(status) => return Err(format!("{command:?} ended with {status}")),
+            None => sleep(Duration::from_millis(10)),
+        }
+    }
+    let seen = peaks.settled > 0 && peaks.joining > 0;
+    if seen { Ok(peaks) } else { Err("the stages of the run could not be told from its directory".into()) }
+}
+
+fn recording(store: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(store).ok()?;
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    found.retain(|path| path.is_dir() && path.join("manifest.json").exists());
+    found.sort();
+    found.pop()
+}
+
+fn stage(store: &Path) -> Stage {
+    let Some(recording) = recording(store) else { return Stage::Starting };
+    let manifest = fs::read_to_string(recording.join("manifest.json")).unwrap_or_default();
+    let ending = serde_json::from_str(&manifest).map_or(Value::Null, |manifest: Value| manifest["ending"].clone());
+    let rows_begun = fs::read_dir(&recording)
+        .into_iter()
+        .flatten()
+        .any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().contains("parquet")));
+    match ending.as_str() {
+        Some("measuring") if rows_begun => Stage::Joining,
+        Some("measuring") => {
+            let spool = fs::metadata(recording.join("events.spool")).map_or(0, |spool| spool.len());
+            Stage::Measuring { probes: spool / SPOOL_BYTES_PER_PROBE }
+        }
+        Some(_) => Stage::Summarising,
+        None => Stage::Starting,
+    }
+}
+
+/// VmRSS of `pid` and its children; 0 for what is gone.
+fn resident(pid: u32) -> u64 {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    children.chain([pid]).map(|pid| status_bytes(pid, "VmRSS:")).sum()
+}
+
+/// A line of a process's status, in bytes; 0 once it is gone.
+pub(crate) fn status_bytes(pid: u32, field: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let value =
+        status.lines().find_map(|line| line.strip_prefix(field)?.split_whitespace().next()?.parse::<u64>().ok());
+    value.unwrap_or(0) * 1024
+}

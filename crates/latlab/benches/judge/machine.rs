@@ -1,0 +1,29 @@
+//! The machine that the figures are about.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Facts as name → value, in the words of the kernel; what cannot be read says so.
+pub(crate) fn facts() -> BTreeMap<String, String> {
+    let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_string()).unwrap_or("unknown".into());
+    let processors = read("/proc/cpuinfo");
+    let line = |name: &str| {
+        let found = processors.lines().find(|line| line.starts_with(name)).and_then(|line| line.split_once(':'));
+        found.map_or("unknown".to_string(), |(_, value)| value.trim().to_string())
+    };
+    let hypervisor = line("flags").split(' ').any(|flag| flag == "hypervisor");
+    let count = processors.lines().filter(|line| line.starts_with("processor")).count();
+    [
+        ("processor", line("model name")),
+        ("CPUs", count.to_string()),
+        ("virtual machine", if hypervisor { "yes" } else { "no" }.to_string()),
+        ("kernel", read("/proc/sys/kernel/osrelease")),
+        ("clocksource", read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        ("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        ("kernel arguments", read("/proc/cmdline")),
+        ("latlab", env!("CARGO_PKG_VERSION").to_string()),
+        ("date", jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()),
+    ]
+    .map(|(name, value)| (name.to_string(), value))
+    .into()
+}

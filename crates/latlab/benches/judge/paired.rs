@@ -1,0 +1,95 @@
+//! Paired ratios and what they say about a target (docs/design/0004-judging-our-own-cost.md). Pure.
+
+/// Rounds that a judgement needs at least.
+pub(crate) const ROUNDS_MIN: usize = 15;
+/// Rounds after which a machine that never gets quiet is given up.
+pub(crate) const ROUNDS_MAX: usize = 200;
+
+/// The median of paired ratios with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Paired {
+    pub(crate) rounds: usize,
+    pub(crate) median: f64,
+    /// Ends of the interval; infinite where the rounds are too few for one.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// What the interval covers: at least what was asked for, since order statistics come in steps.
+    pub(crate) coverage: f64,
+}
+
+/// What the rounds say about a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Met,
+    NotMet,
+    Undecided,
+}
+
+impl Verdict {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::NotMet => "**not met**",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+impl Paired {
+    /// The ratios ours / theirs of each round, described at 95 %.
+    ///
+    /// The interval of a median from order statistics: x(k) to x(n + 1 − k) misses the median when
+    /// fewer than k of n fair coins show heads or fewer than k show tails.
+    pub(crate) fn of(ours: &[f64], theirs: &[f64]) -> Paired {
+        assert_eq!(ours.len(), theirs.len(), "rounds come in pairs");
+        let mut ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+        ratios.sort_by(f64::total_cmp);
+        let rounds = ratios.len();
+        let (k, coverage) = depth(rounds, 0.95);
+        let end = |index: Option<usize>, otherwise: f64| index.map_or(otherwise, |index| ratios[index]);
+        let low = end(k.checked_sub(1), f64::NEG_INFINITY);
+        let high = end((k > 0).then(|| rounds - k), f64::INFINITY);
+        Paired { rounds, median: median(&ratios), low, high, coverage }
+    }
+
+    /// Whether `ratio ≤ target` holds. On a machine that is not quiet nothing is decided.
+    pub(crate) fn at_most(&self, target: f64, quiet: bool) -> Verdict {
+        match () {
+            () if !quiet || self.rounds < ROUNDS_MIN => Verdict::Undecided,
+            () if self.high <= target => Verdict::Met,
+            () if self.low > target => Verdict::NotMet,
+            () => Verdict::Undecided,
+        }
+    }
+
+    /// Whether a program compared with itself comes out as itself: within `1 ± tolerance`.
+    pub(crate) fn is_quiet(&self, tolerance: f64) -> bool {
+        // The band's ends belong to it; a billionth keeps the rounding of 1 ± tolerance from deciding.
+        (self.median - 1.0).abs() <= tolerance + 1e-9
+    }
+}
+
+/// The largest k whose interval covers `confidence`, and what it covers; (0, 1) where none does.
+fn depth(n: usize, confidence: f64) -> (usize, f64) {
+    let mut found = (0, 1.0);
+    let mut mass = 0.5f64.powi(n as i32);
+    let mut below = 0.0;
+    for k in 1..=n / 2 {
+        below += mass;
+        if 1.0 - 2.0 * below < confidence {
+            break;
+        }
+        found = (k, 1.0 - 2.0 * below);
+        mass *= (n - k + 1) as f64 / k as f64;
+    }
+    found
+}
+
+/// The median of sorted values; NaN of none.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}

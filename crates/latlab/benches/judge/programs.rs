@@ -1,0 +1,50 @@
+//! Starting programs and ending them.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// The binary under test, built with the bench's own profile.
+pub(crate) fn latlab() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_latlab"));
+    command.stdin(Stdio::null()).env_remove("LATLAB_STORE");
+    command
+}
+
+/// The target folder, which the binary lies two levels below.
+pub(crate) fn target_folder() -> PathBuf {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_latlab"));
+    binary.ancestors().nth(2).expect("target/PROFILE/latlab").to_path_buf()
+}
+
+/// What `command` prints; an error with everything it said if it fails.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let missing =
+        |error: std::io::Error| format!("cannot start {command:?}: {error}; `just bench-setup` installs peers");
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => return Err(missing(error)),
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(format!("{command:?} ended with {}:\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+/// A process that ends with this value.
+pub(crate) struct Beside(Child);
+
+impl Beside {
+    pub(crate) fn start(command: &mut Command) -> Result<Beside, String> {
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.spawn().map(Beside).map_err(|error| format!("cannot start {command:?}: {error}; `just bench-setup`"))
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // Already gone is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,56 @@
+//! What contenders print, read. Pure.
+
+use serde_json::Value;
+
+/// One contender's figures of one round, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) p50_ns: f64,
+    pub(crate) p99_ns: f64,
+}
+
+fn parse(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("no JSON ({error}): {text}"))
+}
+
+fn number(document: &Value, pointer: &str) -> Result<f64, String> {
+    let found = document.pointer(pointer).and_then(Value::as_f64);
+    found.ok_or_else(|| format!("no number at `{pointer}` in {document}"))
+}
+
+/// Quantile `q` of `metric` in a `latlab.summary/1` document.
+pub(crate) fn quantile(document: &Value, metric: &str, q: f64) -> Result<f64, String> {
+    let listed = document.pointer(&format!("/metrics/{metric}/quantiles")).and_then(Value::as_array);
+    let found = listed.into_iter().flatten().find(|entry| entry["q"].as_f64() == Some(q));
+    found.and_then(|entry| entry["value"].as_f64()).ok_or_else(|| format!("no quantile {q} of {metric} in {document}"))
+}
+
+/// A `latlab.summary/1` document, as long as nothing was lost in it.
+pub(crate) fn latlab(text: &str) -> Result<Reading, String> {
+    let document = parse(text)?;
+    let (sent, answered) = (number(&document, "/sent")?, number(&document, "/answered")?);
+    if sent != answered || sent == 0.0 {
+        return Err(format!("answered {answered} of {sent}: a round with losses measures time-outs"));
+    }
+    let of = |q| quantile(&document, "round_trip_delay", q);
+    Ok(Reading { p50_ns: of(0.5)?, p99_ns: of(0.99)? })
+}
+
+/// What `latlab bare` prints.
+pub(crate) fn bare(text: &str) -> Result<Reading, String> {
+    let document = parse(text)?;
+    Ok(Reading { p50_ns: number(&document, "/p50_ns")?, p99_ns: number(&document, "/p99_ns")? })
+}
+
+/// What `sockperf ping-pong --full-rtt` prints: percentiles in microseconds, whole round trips.
+pub(crate) fn sockperf(text: &str) -> Result<Reading, String> {
+    if !text.contains("Round trip is") {
+        return Err(format!("not a report of whole round trips:\n{text}"));
+    }
+    let percentile = |name: &str| {
+        let line = text.lines().find_map(|line| line.split_once(&format!("percentile {name} =")));
+        let value = line.and_then(|(_, value)| value.trim().parse::<f64>().ok());
+        value.map(|micros| micros * 1e3).ok_or_else(|| format!("no percentile {name} in:\n{text}"))
+    };
+    Ok(Reading { p50_ns: percentile("50.000")?, p99_ns: percentile("99.000")? })
+}

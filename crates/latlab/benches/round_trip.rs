@@ -1,0 +1,227 @@
+//! `latlab ping` beside the bare loop, the bare loop again, and sockperf: paired rounds on the same pins.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+// Each bench uses its part of what they share.
+#[allow(dead_code)]
+mod judge;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde_json::{Value, json};
+
+use judge::account;
+use judge::options::Options;
+use judge::paired::Paired;
+use judge::programs::{self, Beside};
+use judge::readings::{self, Reading};
+
+const SIZES: [u32; 4] = [24, 64, 1024, 8192];
+/// sockperf's own, so that nothing else is likely to listen there.
+const SOCKPERF_PORT: &str = "11111";
+
+/// How both ends wait, on which CPUs, and what that allows latlab to cost.
+struct Manner {
+    title: &'static str,
+    wait: &'static str,
+    same_core: bool,
+    p50_target: f64,
+    /// Round trips of a run: about half a second.
+    count: u32,
+}
+
+const MANNERS: [Manner; 3] = [
+    Manner { title: "blocking, one core", wait: "block", same_core: true, p50_target: 1.03, count: 50_000 },
+    Manner { title: "blocking, across cores", wait: "block", same_core: false, p50_target: 1.03, count: 12_000 },
+    Manner { title: "spinning, across cores", wait: "spin", same_core: false, p50_target: 1.05, count: 100_000 },
+];
+/// Rounds added at a time while the bare loop does not agree with itself.
+const ROUNDS_STEP: usize = 10;
+const P99_TARGET: f64 = 1.10;
+const PEER_TARGET: f64 = 1.00;
+
+/// One row's settings.
+struct Row<'a> {
+    manner: &'a Manner,
+    size: u32,
+    cpu: u16,
+    peer_cpu: u16,
+    count: u32,
+    store: &'a str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Contender {
+    Latlab,
+    Bare,
+    BareAgain,
+    Sockperf,
+}
+
+const CONTENDERS: [Contender; 4] = [Contender::Latlab, Contender::Bare, Contender::BareAgain, Contender::Sockperf];
+
+type Rounds = BTreeMap<Contender, Vec<Reading>>;
+
+fn main() {
+    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
+    if let Err(error) = outcome {
+        eprintln!("error: {error}");
+        std::process::exit(3);
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    println!("order of the contenders from seed {seed}");
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let (mut table, mut raw) = (Vec::new(), Vec::new());
+    for manner in &MANNERS {
+        let sizes = if options.quick { &SIZES[1..2] } else { &SIZES[..] };
+        for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", manner.title))) {
+            let rounds = measure(manner, *size, options, &mut rng)?;
+            table.extend(judged(manner, *size, &rounds));
+            raw.push(json!({ "manner": manner.title, "size_bytes": size, "rounds": raw_rounds(&rounds) }));
+        }
+    }
+    let head =
+        ["manner", "size", "figure", "target", "median ratio", "95 % interval", "bare / bare", "rounds", "verdict"];
+    account::write("round_trip", &head, &table, Value::from(raw), options.quick)
+}
+
+/// Rounds until the bare loop agrees with itself, or there were enough.
+fn measure(manner: &Manner, size: u32, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
+    let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
+    let (cpu, peer_cpu) = if manner.same_core { (options.cpus.0, options.cpus.0) } else { options.cpus };
+    let count = if options.quick { 2_000 } else { manner.count };
+    let store = store.path().to_string_lossy();
+    let row = Row { manner, size, cpu, peer_cpu, count, store: &store };
+    let mut rounds = Rounds::new();
+    let mut wanted = options.rounds;
+    for done in 0.. {
+        if done == wanted {
+            let given_up = wanted >= options.rounds_max;
+            if given_up || (self_ratio(&rounds, p50).is_quiet(0.01) && self_ratio(&rounds, p99).is_quiet(0.03)) {
+                break;
+            }
+            wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
+        }
+        for contender in shuffled(rng) {
+            let reading = race(contender, &row)?;
+            rounds.entry(contender).or_default().push(reading);
+        }
+        eprint!("\r{}, {size} B: round {} of {wanted}   ", manner.title, done + 1);
+    }
+    eprintln!();
+    Ok(rounds)
+}
+
+fn shuffled(rng: &mut Pcg64Mcg) -> [Contender; 4] {
+    let mut order = CONTENDERS;
+    for last in (1..order.len()).rev() {
+        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+fn race(contender: Contender, row: &Row) -> Result<Reading, String> {
+    match contender {
+        Contender::Latlab => readings::latlab(&programs::output(&mut latlab_ping(row))?),
+        Contender::Bare | Contender::BareAgain => readings::bare(&programs::output(&mut latlab_bare(row))?),
+        Contender::Sockperf => race_sockperf(row),
+    }
+}
+
+fn ends(command: &mut Command, row: &Row) {
+    command.args(["-n", &row.count.to_string(), "-s", &row.size.to_string(), "--wait", row.manner.wait]);
+    command.args(["--cpu", &row.cpu.to_string(), "--peer-cpu", &row.peer_cpu.to_string()]);
+}
+
+fn latlab_ping(row: &Row) -> Command {
+    let mut command = programs::latlab();
+    ends(command.args(["ping", "local"]), row);
+    command.args(["--json", "--quantiles", "0.5,0.99", "--store", row.store]);
+    command
+}
+
+fn latlab_bare(row: &Row) -> Command {
+    let mut command = programs::latlab();
+    ends(command.arg("bare"), row);
+    command
+}
+
+/// sockperf measures for whole seconds, of which it throws 0.45 away.
+fn race_sockperf(row: &Row) -> Result<Reading, String> {
+    let pinned = |cpu: u16, role: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", &cpu.to_string(), "sockperf", role, "-i", "127.0.0.1", "-p", SOCKPERF_PORT]);
+        if row.manner.wait == "spin" {
+            command.arg("--nonblocked");
+        }
+        command
+    };
+    let _reflector = Beside::start(&mut pinned(row.peer_cpu, "server"))?;
+    sleep(Duration::from_millis(150));
+    let mut sender = pinned(row.cpu, "ping-pong");
+    sender.args(["--full-rtt", "-t", "1", "-m", &row.size.to_string()]);
+    readings::sockperf(&programs::output(&mut sender)?)
+}
+
+fn p50(reading: &Reading) -> f64 {
+    reading.p50_ns
+}
+
+fn p99(reading: &Reading) -> f64 {
+    reading.p99_ns
+}
+
+fn ratio(rounds: &Rounds, one: Contender, other: Contender, figure: fn(&Reading) -> f64) -> Paired {
+    let of = |contender| rounds[&contender].iter().map(figure).collect::<Vec<f64>>();
+    Paired::of(&of(one), &of(other))
+}
+
+fn self_ratio(rounds: &Rounds, figure: fn(&Reading) -> f64) -> Paired {
+    ratio(rounds, Contender::BareAgain, Contender::Bare, figure)
+}
+
+/// The three lines of a row: both quantiles beside the bare loop, the median beside sockperf.
+fn judged(manner: &Manner, size: u32, rounds: &Rounds) -> Vec<Vec<String>> {
+    type Line = (&'static str, f64, Contender, fn(&Reading) -> f64, f64);
+    let lines: [Line; 3] = [
+        ("p50 / bare loop", manner.p50_target, Contender::Bare, p50, 0.01),
+        ("p99 / bare loop", P99_TARGET, Contender::Bare, p99, 0.03),
+        ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, 0.01),
+    ];
+    lines
+        .into_iter()
+        .map(|(title, target, peer, figure, tolerance)| {
+            let (ours, itself) = (ratio(rounds, Contender::Latlab, peer, figure), self_ratio(rounds, figure));
+            vec![
+                manner.title.into(),
+                format!("{size} B"),
+                title.into(),
+                format!("≤ {target:.2}"),
+                format!("{:.3}", ours.median),
+                format!("{:.3}–{:.3}", ours.low, ours.high),
+                format!("{:.3}", itself.median),
+                ours.rounds.to_string(),
+                ours.at_most(target, itself.is_quiet(tolerance)).word().into(),
+            ]
+        })
+        .collect()
+}
+
+fn raw_rounds(rounds: &Rounds) -> Value {
+    let of = |readings: &Vec<Reading>| {
+        json!({
+            "p50_ns": readings.iter().map(p50).collect::<Vec<_>>(),
+            "p99_ns": readings.iter().map(p99).collect::<Vec<_>>(),
+        })
+    };
+    Value::Object(
+        rounds.iter().map(|(contender, readings)| (format!("{contender:?}").to_lowercase(), of(readings))).collect(),
+    )
+}

@@ -1,0 +1,141 @@
+//! The benches' own statistics and readings: pure, so tested here rather than measured there.
+
+#[path = "../benches/judge/options.rs"]
+mod options;
+#[path = "../benches/judge/paired.rs"]
+mod paired;
+#[path = "../benches/judge/readings.rs"]
+mod readings;
+
+use options::Options;
+use paired::{Paired, ROUNDS_MAX, ROUNDS_MIN, Verdict, median};
+use readings::Reading;
+
+/// Rounds of ratios in arithmetic progression from `low` to `high`.
+fn spread(rounds: usize, low: f64, high: f64) -> Paired {
+    let step = (high - low) / (rounds - 1) as f64;
+    let ours: Vec<f64> = (0..rounds).map(|round| 100.0 * (low + step * round as f64)).collect();
+    Paired::of(&ours, &vec![100.0; rounds])
+}
+
+#[test]
+fn the_interval_is_that_of_the_sign_test() {
+    // Depth and coverage from binomial tables, p = 1/2: n, k, 1 − 2 P(X < k).
+    for (rounds, k, coverage) in [(6, 1, 0.96875), (15, 4, 0.96484375), (25, 8, 0.956714), (100, 40, 0.964800)] {
+        let ratios: Vec<f64> = (1..=rounds).map(f64::from).collect();
+        let paired = Paired::of(&ratios, &vec![1.0; ratios.len()]);
+        assert_eq!((paired.low, paired.high), (f64::from(k), f64::from(rounds + 1 - k)), "{rounds}");
+        assert!((paired.coverage - coverage).abs() < 1e-5, "{rounds}: {}", paired.coverage);
+    }
+}
+
+#[test]
+fn too_few_rounds_have_no_interval() {
+    let paired = Paired::of(&[1.0; 5], &[1.0; 5]);
+    assert_eq!((paired.low, paired.high), (f64::NEG_INFINITY, f64::INFINITY));
+    assert_eq!(paired.at_most(2.0, true), Verdict::Undecided);
+    assert!(Paired::of(&[], &[]).median.is_nan());
+}
+
+#[test]
+fn ratios_are_taken_within_rounds() {
+    // The machine slows down tenfold, the ratio stays.
+    let theirs: Vec<f64> = (0..20).map(|round| 10.0 + 5.0 * f64::from(round)).collect();
+    let ours: Vec<f64> = theirs.iter().map(|value| value * 1.02).collect();
+    let paired = Paired::of(&ours, &theirs);
+    assert!((paired.low - 1.02).abs() < 1e-12 && (paired.high - 1.02).abs() < 1e-12);
+}
+
+#[test]
+fn verdicts_follow_the_interval() {
+    let cases = [
+        (spread(15, 1.00, 1.02), 1.03, true, Verdict::Met),
+        (spread(15, 1.04, 1.08), 1.03, true, Verdict::NotMet),
+        (spread(15, 1.00, 1.06), 1.03, true, Verdict::Undecided),
+        (spread(15, 1.00, 1.02), 1.03, false, Verdict::Undecided),
+        (spread(15, 1.04, 1.08), 1.03, false, Verdict::Undecided),
+        (spread(14, 1.00, 1.02), 1.03, true, Verdict::Undecided),
+    ];
+    for (paired, target, quiet, verdict) in cases {
+        assert_eq!(paired.at_most(target, quiet), verdict, "{paired:?} at most {target}, quiet: {quiet}");
+    }
+    let words = [Verdict::Met, Verdict::NotMet, Verdict::Undecided].map(Verdict::word);
+    assert_eq!(words, ["met", "**not met**", "undecided"]);
+}
+
+#[test]
+fn one_wild_round_moves_nothing() {
+    let (mut ours, theirs) = (vec![1.01; 15], vec![1.0; 15]);
+    ours[7] = 300.0;
+    assert_eq!(Paired::of(&ours, &theirs).at_most(1.03, true), Verdict::Met);
+}
+
+#[test]
+fn the_band_of_quiet_includes_its_ends() {
+    let of = |ratio: f64| Paired::of(&[ratio; 15], &[1.0; 15]);
+    assert!(of(1.01).is_quiet(0.01) && of(0.99).is_quiet(0.01) && of(1.03).is_quiet(0.03));
+    assert!(!of(1.011).is_quiet(0.01) && !of(0.989).is_quiet(0.01) && !of(f64::NAN).is_quiet(0.03));
+}
+
+#[test]
+fn the_interval_covers_the_median_as_often_as_it_says() {
+    use rand::{Rng, SeedableRng};
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(20);
+    let trials = 4_000;
+    let mut covered = 0;
+    for _ in 0..trials {
+        // Lognormal-like heavy tail around a median of 1: the exponential of a symmetric variable.
+        let draw = |rng: &mut rand_pcg::Pcg64Mcg| ((rng.next_u64() as f64 / u64::MAX as f64 - 0.5) * 8.0).exp();
+        let ours: Vec<f64> = (0..ROUNDS_MIN).map(|_| draw(&mut rng)).collect();
+        let paired = Paired::of(&ours, &[1.0; ROUNDS_MIN]);
+        covered += usize::from(paired.low <= 1.0 && 1.0 <= paired.high);
+    }
+    let share = covered as f64 / f64::from(trials);
+    assert!((0.955..0.975).contains(&share), "covered {share}, 0.965 expected");
+}
+
+#[test]
+fn medians() {
+    for (values, expected) in [(&[3.0][..], 3.0), (&[1.0, 2.0], 1.5), (&[1.0, 5.0, 9.0], 5.0)] {
+        assert_eq!(median(values), expected);
+    }
+}
+
+#[test]
+fn contenders_are_read() {
+    let summary = r#"{"sent": 5, "answered": 5, "metrics": {"round_trip_delay": {"quantiles": [
+        {"q": 0.5, "value": 48700.0}, {"q": 0.99, "value": 61900.5}]}}}"#;
+    assert_eq!(readings::latlab(summary), Ok(Reading { p50_ns: 48_700.0, p99_ns: 61_900.5 }));
+    let bare = r#"{"p50_ns": 9250, "p99_ns": 11000, "n": 50000}"#;
+    assert_eq!(readings::bare(bare), Ok(Reading { p50_ns: 9_250.0, p99_ns: 11_000.0 }));
+    let sockperf = "sockperf: Summary: Round trip is 17.772 usec\nsockperf: ---> percentile 99.900 = 2826.970\n\
+                    sockperf: ---> percentile 99.000 =   17.906\nsockperf: ---> percentile 50.000 =   11.156\n";
+    let read = readings::sockperf(sockperf).expect("readable");
+    assert!((read.p50_ns - 11_156.0).abs() < 1e-6 && (read.p99_ns - 17_906.0).abs() < 1e-6);
+}
+
+#[test]
+fn readings_that_mean_something_else_are_refused() {
+    let lossy = r#"{"sent": 5, "answered": 4, "metrics": {"round_trip_delay": {"quantiles": []}}}"#;
+    assert!(readings::latlab(lossy).is_err_and(|error| error.contains("losses")));
+    let infinite =
+        r#"{"sent": 5, "answered": 5, "metrics": {"round_trip_delay": {"quantiles": [{"q": 0.5, "value": null}]}}}"#;
+    assert!(readings::latlab(infinite).is_err() && readings::latlab("").is_err());
+    assert!(readings::bare("{}").is_err());
+    assert!(readings::sockperf("Summary: Latency is 8.604 usec\npercentile 50.000 = 5.593").is_err());
+    assert!(readings::sockperf("Summary: Round trip is 8 usec").is_err());
+}
+
+#[test]
+fn options_are_read() {
+    let parse = |words: &[&str]| Options::parse(words.iter().map(|word| word.to_string()));
+    let default = parse(&["--bench"]).expect("defaults");
+    assert_eq!((default.rounds, default.rounds_max, default.cpus), (ROUNDS_MIN, ROUNDS_MAX, (0, 1)));
+    let told = parse(&["--rounds", "40", "--cpus", "2,3", "spinning"]).expect("told");
+    assert_eq!((told.rounds, told.rounds_max, told.cpus), (40, ROUNDS_MAX, (2, 3)));
+    assert!(told.wants("spinning, 64 B") && !told.wants("blocking, 64 B") && default.wants("anything"));
+    assert!(parse(&["--quick"]).expect("quick").rounds < ROUNDS_MIN);
+    for wrong in [&["--rounds"][..], &["--rounds", "x"], &["--cpus", "1"], &["--fast"]] {
+        assert!(parse(wrong).is_err(), "{wrong:?}");
+    }
+}
