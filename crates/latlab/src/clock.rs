@@ -42,12 +42,18 @@ pub fn resolution() -> Nanos {
 
 /// Median cost of one clock read over a few thousand, in ns.
 pub fn read_cost_ns() -> f64 {
+    cost_ns(|| Monotonic.now())
+}
+
+/// Median cost of one call of `work` over a few thousand, in ns, to a sixty-fourth: the clock is read
+/// around batches, and the median leaves out those that something else interrupted.
+pub fn cost_ns<T>(mut work: impl FnMut() -> T) -> f64 {
     const BATCH: i64 = 64;
     let mut costs: Vec<i64> = (0..64)
         .map(|_| {
             let start = Monotonic.now();
-            for _ in 1..BATCH {
-                std::hint::black_box(Monotonic.now());
+            for _ in 0..BATCH {
+                std::hint::black_box(work());
             }
             (Monotonic.now() - start).0
         })

@@ -20,7 +20,6 @@ pub mod wire;
 // F2 world
 pub mod clock;
 pub mod host;
-pub mod pacer;
 pub mod recording;
 pub mod transport;
 // F3 measuring

@@ -1,6 +1,7 @@
 //! This host: what it is, what would spoil a measurement on it, where a thread runs, and a lab of its own.
 
 pub mod activity;
+pub mod calibration;
 pub mod cpu_list;
 pub mod doctor;
 pub mod facts;

@@ -41,6 +41,9 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
+    /// The lab has no IPv6 here.
+    #[error("cannot use IPv6 in the target `lab`")]
+    LabLacksIpv6,
     /// The lab could not be built.
     #[error("cannot set up the target `lab`: {step}")]
     Lab {
@@ -55,6 +58,7 @@ impl HostError {
     /// The reason in one line.
     pub fn cause(&self) -> Option<String> {
         Some(match self {
+            HostError::LabLacksIpv6 => "this kernel has IPv6 switched off".into(),
             HostError::CpuAbsent { online, .. } => format!("the CPUs online are {online}"),
             HostError::MemoryLock { limit_bytes: Some(limit), source } => {
                 format!("{}; the limit is {} KiB", explain(source), limit / 1024)
@@ -69,6 +73,7 @@ impl HostError {
     /// What to do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            HostError::LabLacksIpv6 => "leave `-6` out, or start the kernel without `ipv6.disable=1`".into(),
             HostError::CpuAbsent { .. } => "choose one of these, or leave the pin out".into(),
             HostError::Affinity { .. } => {
                 "this process may not use that CPU: `grep Cpus_allowed_list /proc/self/status` lists those it may"

@@ -1,3 +1,23 @@
-//! The hot loops, one file each.
+//! Measuring: the hot loops and what stands around them.
 
 pub mod bare;
+mod calibrate;
+mod conduct;
+mod ends;
+mod error;
+mod in_flight;
+mod lane;
+mod manifest;
+mod peer;
+pub mod ping;
+mod reflector_process;
+mod slice;
+
+pub use calibrate::calibrate;
+pub use conduct::{Conducted, conduct};
+pub use ends::{CpuOf, Ends};
+pub use error::MeasureError;
+pub use lane::Place;
+pub use peer::Peer;
+pub use reflector_process::{REFLECTOR_COMMAND, ReflectorNews, ReflectorOrder};
+pub use slice::{Course, Slice};

@@ -76,6 +76,10 @@ pub const SERVE_SESSIONS_PER_PREFIX: u16 = 128;
 pub const SERVE_NEW_SESSIONS: u32 = 100;
 /// … and at this rate still less than 1 % of a small core.
 pub const SERVE_NEW_SESSIONS_MAX: u32 = 1_000;
+/// COOKIEs a second: the only thing said to strangers, 48 kB a second at most …
+pub const SERVE_COOKIES: u32 = 1_000;
+/// … or 480 kB a second.
+pub const SERVE_COOKIES_MAX: u32 = 10_000;
 /// The longest session unless told otherwise: a run's longest.
 pub const SERVE_DURATION: Nanos = DURATION_MAX;
 /// The longest session that can be allowed: a longer one is a forgotten one.

@@ -11,6 +11,8 @@ pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
 pub use target::Target;
 
+use crate::units::Nanos;
+
 /// The runs of one command, and in how many interleaved rounds they take turns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -19,4 +21,11 @@ pub struct Plan {
     /// Each run is cut into this many slices; round k measures slice k of every run in turn, so
     /// that drift of the host spreads over all of them. 1 where there is a single run.
     pub rounds: u32,
+}
+
+impl Plan {
+    /// How long all runs take together, warm-up included, if nothing is lost; none where only a count limits one.
+    pub fn duration(&self) -> Option<Nanos> {
+        self.runs.iter().map(RunSpec::duration).try_fold(Nanos::ZERO, |sum, run| Some(sum + run?))
+    }
 }

@@ -119,6 +119,16 @@ impl RunSpec {
         }
     }
 
+    /// How long it takes, warm-up included, if nothing is lost: its own limit, or a schedule's count of
+    /// gaps; none for a closed loop that only a count limits.
+    pub fn duration(&self) -> Option<Nanos> {
+        let interval = self.ping().schedule.interval();
+        let counted = |count: Option<u64>| Some(interval?.saturating_mul(i64::try_from(count?).unwrap_or(i64::MAX)));
+        let shorter = |span: Option<Nanos>, count| [span, counted(count)].into_iter().flatten().min();
+        let warmup = shorter(self.warmup.duration_ns, self.warmup.count).unwrap_or_default();
+        Some(warmup + shorter(self.stop.duration_ns, self.stop.count)?)
+    }
+
     /// The ping part. A match here, once, keeps later kinds from spreading over callers.
     pub const fn ping(&self) -> &PingSpec {
         match &self.work {

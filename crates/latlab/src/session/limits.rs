@@ -1,6 +1,6 @@
 //! What a reflector grants at most (rule R4). The upper bounds are compiled in; below them its owner chooses.
 
-use crate::plan::defaults::{SIZE_MAX_BYTES, SIZE_MIN_BYTES};
+use crate::plan::defaults::{self, SIZE_MIN_BYTES};
 use crate::units::Nanos;
 
 /// A reflector's caps.
@@ -23,28 +23,33 @@ pub struct ReflectorLimits {
 }
 
 impl ReflectorLimits {
-    /// What `serve` grants unless told otherwise. Sessions: eight senders with 16 source ports and two sizes each.
-    /// Idle: several sizes take turns, so a session waits for the other runs' slices.
+    /// What `serve` grants unless told otherwise.
     pub const DEFAULT: ReflectorLimits = ReflectorLimits {
-        sessions: 256,
-        sessions_per_prefix: 128,
-        new_sessions_per_second: 100,
-        cookies_per_second: 1_000,
-        duration: Nanos::from_secs(24 * 3_600),
-        idle: Nanos::from_secs(600),
-        size_bytes: SIZE_MAX_BYTES,
+        sessions: defaults::SERVE_SESSIONS,
+        sessions_per_prefix: defaults::SERVE_SESSIONS_PER_PREFIX,
+        new_sessions_per_second: defaults::SERVE_NEW_SESSIONS,
+        cookies_per_second: defaults::SERVE_COOKIES,
+        duration: defaults::SERVE_DURATION,
+        idle: defaults::SERVE_IDLE,
+        size_bytes: defaults::SIZE_MAX_BYTES,
     };
 
-    /// The most that can be granted. 1,024 sessions keep 8 MiB of windows; 10,000 COOKIEs are 480 kB per
-    /// second; a longer session is a forgotten one.
+    /// The most that can be granted.
     pub const MAX: ReflectorLimits = ReflectorLimits {
-        sessions: 1_024,
-        sessions_per_prefix: 1_024,
-        new_sessions_per_second: 1_000,
-        cookies_per_second: 10_000,
-        duration: Nanos::from_secs(7 * 24 * 3_600),
-        idle: Nanos::from_secs(3_600),
-        size_bytes: SIZE_MAX_BYTES,
+        sessions: defaults::SERVE_SESSIONS_MAX,
+        sessions_per_prefix: defaults::SERVE_SESSIONS_MAX,
+        new_sessions_per_second: defaults::SERVE_NEW_SESSIONS_MAX,
+        cookies_per_second: defaults::SERVE_COOKIES_MAX,
+        duration: defaults::SERVE_DURATION_MAX,
+        idle: defaults::SERVE_IDLE_MAX,
+        size_bytes: defaults::SIZE_MAX_BYTES,
+    };
+
+    /// What a reflector grants that latlab starts for one command of its own: as many sessions as a command has runs.
+    pub const OWN: ReflectorLimits = ReflectorLimits {
+        sessions: defaults::RUNS_MAX as u16,
+        sessions_per_prefix: defaults::RUNS_MAX as u16,
+        ..ReflectorLimits::MAX
     };
 
     /// The stricter of these limits and the compiled-in bounds, one by one.

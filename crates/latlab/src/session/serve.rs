@@ -8,6 +8,7 @@ use super::counters::ReflectorCounters;
 use super::key::PreSharedKey;
 use super::reflector::{Judgement, SessionReflector};
 use crate::clock::Clock;
+use crate::transport::reflector::UdpReflector;
 use crate::units::{ReflectorClock, Stamp};
 
 /// One more byte than the largest UDP payload: nothing is ever cut off unseen.
@@ -44,6 +45,19 @@ impl ReflectorSocket for UdpSocket {
 
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         self.send_to(datagram, to).map(|_| ())
+    }
+}
+
+/// latlab's own socket.
+impl ReflectorSocket for UdpReflector {
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        UdpReflector::receive(self, buffer)
+    }
+
+    #[inline]
+    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        UdpReflector::reply(self, datagram, to)
     }
 }
 

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
 use latlab_sys::socket;
-use rustix::io::Errno;
 
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, settle_buffers};
@@ -60,11 +59,7 @@ impl UdpReflector {
     /// As [`UdpReflector::bind`].
     pub fn bind_everywhere(port: u16, wait: WaitMode) -> Result<UdpReflector, TransportError> {
         match UdpReflector::bind((Ipv6Addr::UNSPECIFIED, port).into(), wait) {
-            Err(TransportError::Socket { source, .. } | TransportError::Bind { source, .. })
-                if matches!(Errno::from_io_error(&source), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL)) =>
-            {
-                UdpReflector::bind((Ipv4Addr::UNSPECIFIED, port).into(), wait)
-            }
+            Err(error) if error.lacks_family() => UdpReflector::bind((Ipv4Addr::UNSPECIFIED, port).into(), wait),
             answer => answer,
         }
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use latlab_sys::errno::explain;
+use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::plan::Family;
@@ -87,6 +88,16 @@ const fn family_word(family: Family) -> &'static str {
 }
 
 impl TransportError {
+    /// Whether this host does not speak the protocol at all.
+    pub fn lacks_family(&self) -> bool {
+        match self {
+            TransportError::Socket { source, .. } | TransportError::Bind { source, .. } => {
+                matches!(Errno::from_io_error(source), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
+            }
+            _ => false,
+        }
+    }
+
     /// The reason in one line.
     pub fn cause(&self) -> Option<String> {
         match self {

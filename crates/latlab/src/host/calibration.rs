@@ -1,0 +1,100 @@
+//! The bare loop's round trips on this host, as `latlab doctor --calibrate` measured them: the floor
+//! that every summary states. A figure holds for one boot, one pair of pins, one way of waiting and
+//! one size; any other is no floor of that run and is not shown.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use crate::facts::BareLoop;
+
+/// The calibrations of this host, in the user's state directory.
+#[derive(Clone, Debug)]
+pub struct Calibrations {
+    path: PathBuf,
+}
+
+impl Calibrations {
+    /// `$XDG_STATE_HOME/latlab/calibrations.json`, else below `~/.local/state`; none without a home.
+    pub fn of_user() -> Option<Calibrations> {
+        let state = match env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty()) {
+            Some(directory) => PathBuf::from(directory),
+            None => Path::new(&env::var_os("HOME")?).join(".local/state"),
+        };
+        Some(Calibrations { path: state.join("latlab/calibrations.json") })
+    }
+
+    /// Where they are kept.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Those of this boot; none where there is no readable file.
+    fn all(&self) -> Vec<BareLoop> {
+        fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// The one measured in boot `boot_id` under the same pins, wait and size.
+    pub fn find(&self, wanted: &BareLoop) -> Option<BareLoop> {
+        self.all().into_iter().find(|known| same_place(known, wanted))
+    }
+
+    /// Keeps `fresh`, in the place of an older one of the same place; drops those of other boots.
+    pub fn keep(&self, fresh: &BareLoop) -> io::Result<()> {
+        let mut all = self.all();
+        all.retain(|known| known.boot_id == fresh.boot_id && !same_place(known, fresh));
+        all.push(fresh.clone());
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        fs::write(&self.path, serde_json::to_vec_pretty(&all)?)
+    }
+}
+
+fn same_place(a: &BareLoop, b: &BareLoop) -> bool {
+    (&a.boot_id, a.size_bytes, &a.wait, a.cpu, a.peer_cpu) == (&b.boot_id, b.size_bytes, &b.wait, b.cpu, b.peer_cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(boot: &str, wait: &str, p50_ns: f64) -> BareLoop {
+        BareLoop {
+            p50_ns,
+            p99_ns: p50_ns * 2.0,
+            n: 1_000,
+            size_bytes: 64,
+            wait: wait.into(),
+            cpu: Some(0),
+            peer_cpu: Some(1),
+            measured_at: "2026-11-21T00:00:00Z".into(),
+            boot_id: Some(boot.into()),
+        }
+    }
+
+    #[test]
+    fn the_newest_of_the_same_place_and_boot_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = Calibrations { path: directory.path().join("state/calibrations.json") };
+        assert_eq!(kept.find(&measured("a", "block", 0.0)), None);
+        for floor in [
+            measured("old", "block", 1.0),
+            measured("a", "block", 2.0),
+            measured("a", "spin", 3.0),
+            measured("a", "block", 4.0),
+        ] {
+            kept.keep(&floor).unwrap();
+        }
+        assert_eq!(kept.find(&measured("a", "block", 0.0)).unwrap().p50_ns, 4.0);
+        assert_eq!(kept.find(&measured("a", "spin", 0.0)).unwrap().p50_ns, 3.0);
+        assert_eq!(kept.find(&measured("old", "block", 0.0)), None);
+    }
+
+    #[test]
+    fn a_damaged_file_is_no_calibration() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = Calibrations { path: directory.path().join("calibrations.json") };
+        fs::write(&kept.path, "{").unwrap();
+        assert_eq!(kept.find(&measured("a", "block", 0.0)), None);
+    }
+}

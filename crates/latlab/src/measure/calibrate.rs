@@ -1,0 +1,54 @@
+//! Measures the bare loop on given pins: the floor that latlab's own figures stand on.
+
+use std::thread;
+
+use super::MeasureError;
+use super::bare;
+use super::manifest::wait_word;
+use super::reflector_process::{ReflectorOrder, ReflectorProcess};
+use crate::clock;
+use crate::facts::BareLoop;
+use crate::host::{HostRoot, facts, placement};
+use crate::metric::Metric;
+use crate::plan::EndSpec;
+use crate::recording::started_at;
+use crate::sample::Sample;
+use crate::stats::{Wishes, describe};
+
+/// Round trips before those that count.
+const WARMUP: usize = 1_000;
+
+/// Runs `count` round trips of the bare loop on loopback, `here` and `peer` placed as asked.
+pub fn calibrate(count: usize, size_bytes: u32, here: EndSpec, peer: EndSpec) -> Result<BareLoop, MeasureError> {
+    let process = ReflectorProcess::start(&ReflectorOrder::bare(peer))?;
+    let address = process.address();
+    let wait = here.wait.into();
+    let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
+        placement::place(&here)?;
+        let broken = |source| MeasureError::Socket { peer: address.to_string(), source };
+        let socket = bare::connect(address, wait).map_err(broken)?;
+        bare::ping(&socket, size_bytes as usize, wait, WARMUP).map_err(broken)?;
+        bare::ping(&socket, size_bytes as usize, wait, count).map_err(broken)
+    });
+    let measuring = measuring.map_err(MeasureError::Thread)?;
+    let round_trips_ns = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    Ok(floor(&round_trips_ns, size_bytes, here, peer))
+}
+
+fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
+    let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
+    let wishes = Wishes { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let described = describe(&sample, &wishes);
+    let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
+    BareLoop {
+        p50_ns: quantile(0),
+        p99_ns: quantile(1),
+        n: sample.n(),
+        size_bytes,
+        wait: wait_word(here.wait).into(),
+        cpu: here.cpu,
+        peer_cpu: peer.cpu,
+        measured_at: started_at(clock::anchor().realtime_ns),
+        boot_id: facts::read(&HostRoot::live()).boot_id,
+    }
+}

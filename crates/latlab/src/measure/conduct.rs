@@ -1,0 +1,111 @@
+//! Conducts a plan: opens its lanes, lets them take turns on the measuring thread, closes them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::lane::{Lane, Place, measuring_cpus};
+use super::{MeasureError, Peer};
+use crate::host::placement;
+use crate::plan::{EndSpec, Plan};
+use crate::recording::Finished;
+use crate::recording::manifest::Ending;
+use crate::session::PreSharedKey;
+
+/// How often the caller hears of progress: four times a second is smooth enough for a person.
+const HEARTBEAT: Duration = Duration::from_millis(250);
+
+/// What came of a plan: every recording that was begun, and what went wrong after that, if anything.
+#[derive(Debug)]
+pub struct Conducted {
+    /// One per run that was opened, in the plan's order.
+    pub recordings: Vec<Finished>,
+    /// Why measuring or recording broke off; the recordings hold what was measured before.
+    pub failure: Option<MeasureError>,
+}
+
+/// Measures `plan`. `stop` ends it early, whoever sets it; `heartbeat` is called now and then from
+/// the calling thread while measuring. An error means that no recording was made.
+pub fn conduct(
+    plan: &Plan,
+    key: Option<&PreSharedKey>,
+    place: Place<'_>,
+    stop: &Arc<AtomicBool>,
+    heartbeat: &mut dyn FnMut(),
+) -> Result<Conducted, MeasureError> {
+    let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
+    let peer = Peer::reach(first, key)?;
+    placement::keep_off(&measuring_cpus(first));
+    let whole = plan.duration();
+    let mut lanes = Vec::with_capacity(plan.runs.len());
+    for spec in &plan.runs {
+        match Lane::open(spec, &peer, key, place, whole, stop) {
+            Ok(lane) => lanes.push(lane),
+            Err(error) => {
+                lanes.into_iter().for_each(Lane::discard);
+                return Err(error);
+            }
+        }
+    }
+    let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, heartbeat).err();
+    Ok(close(lanes, failure, stop))
+}
+
+/// Runs the lanes on a thread of their own, so that pins and priorities end with it and progress is
+/// never drawn by the thread that measures.
+fn take_turns(
+    lanes: &mut [Lane],
+    rounds: u32,
+    end: EndSpec,
+    stop: &AtomicBool,
+    heartbeat: &mut dyn FnMut(),
+) -> Result<(), MeasureError> {
+    thread::scope(|scope| {
+        let caller = thread::current();
+        let measuring = thread::Builder::new()
+            .name("measure".into())
+            .spawn_scoped(scope, move || {
+                let outcome =
+                    placement::place(&end).map_err(MeasureError::from).and_then(|()| measure_all(lanes, rounds, stop));
+                caller.unpark();
+                outcome
+            })
+            .map_err(MeasureError::Thread)?;
+        while !measuring.is_finished() {
+            heartbeat();
+            thread::park_timeout(HEARTBEAT);
+        }
+        measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn measure_all(lanes: &mut [Lane], rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+    for lane in lanes.iter_mut() {
+        lane.warm_up(stop)?;
+    }
+    for round in 0..rounds {
+        for lane in lanes.iter_mut() {
+            lane.measure(round, rounds, stop)?;
+        }
+    }
+    Ok(())
+}
+
+/// Closes every lane, whatever happened to the others: one run's damage touches no other.
+fn close(lanes: Vec<Lane>, mut failure: Option<MeasureError>, stop: &AtomicBool) -> Conducted {
+    let ending = match (&failure, stop.load(Ordering::Relaxed)) {
+        (Some(_), _) => Ending::Failed,
+        (None, true) => Ending::Interrupted,
+        (None, false) => Ending::Completed,
+    };
+    let reason = failure.as_ref().map(ToString::to_string);
+    let mut recordings = Vec::with_capacity(lanes.len());
+    for lane in lanes {
+        match lane.close(ending, reason.clone()) {
+            Ok(finished) => recordings.push(finished),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Conducted { recordings, failure }
+}

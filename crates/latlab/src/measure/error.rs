@@ -1,0 +1,101 @@
+//! Why a measurement could not happen. Loss and lateness are not among the reasons: they are data.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::host::HostError;
+use crate::recording::RecordingError;
+use crate::session::{KeyError, SessionError};
+use crate::transport::refusal::TransportError;
+
+/// Why a measurement could not happen, or could not go on.
+#[derive(Debug, Error)]
+pub enum MeasureError {
+    /// The reflector process of `local` or `lab` did not come up.
+    #[error("cannot start a reflector process")]
+    ReflectorProcess(#[source] io::Error),
+    /// It came up and refused.
+    #[error("the reflector process refused: {message}")]
+    ReflectorRefused {
+        /// What it said.
+        message: String,
+        /// Its cause.
+        cause: Option<String>,
+        /// Its hint.
+        hint: Option<String>,
+    },
+    /// The measuring thread could not be started or died.
+    #[error("cannot run the measuring thread")]
+    Thread(#[source] io::Error),
+    /// The socket broke while measuring.
+    #[error("the socket to `{peer}` broke while measuring")]
+    Socket {
+        /// The other end.
+        peer: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// A pin, a priority, a namespace.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A socket could not be opened.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// No session with the other end.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// No fresh nonce or key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// No recording.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+}
+
+impl MeasureError {
+    /// Why, for the `cause:` line.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            MeasureError::ReflectorProcess(source)
+            | MeasureError::Thread(source)
+            | MeasureError::Socket { source, .. } => Some(source.to_string()),
+            MeasureError::ReflectorRefused { cause, .. } => cause.clone(),
+            MeasureError::Host(error) => error.cause(),
+            MeasureError::Transport(error) => error.cause(),
+            MeasureError::Session(error) => error.cause(),
+            MeasureError::Key(error) => error.cause(),
+            MeasureError::Recording(error) => error.cause(),
+        }
+    }
+
+    /// What to do, for the `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            MeasureError::ReflectorProcess(_) => {
+                Some("the latlab binary starts itself again: it must stay where it is and be executable".into())
+            }
+            MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
+            MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
+            MeasureError::ReflectorRefused { hint, .. } => hint.clone(),
+            MeasureError::Host(error) => error.hint(),
+            MeasureError::Transport(error) => error.hint(),
+            MeasureError::Session(error) => error.hint(),
+            MeasureError::Key(error) => error.hint(),
+            MeasureError::Recording(error) => error.hint(),
+        }
+    }
+
+    /// The exit code of contract section 2.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            MeasureError::Host(error) => error.exit_code(),
+            MeasureError::Transport(error) => error.exit_code(),
+            MeasureError::Session(error) => error.exit_code(),
+            MeasureError::Key(error) => error.exit_code(),
+            MeasureError::Recording(error) => error.exit_code(),
+            _ => 3,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Which probes of the recent past have not been answered yet: tells when there is nothing left to wait for.
+
+use crate::probe::Seq;
+
+/// A bitmap over the last `capacity` probes, allocated before the loop is armed.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    words: Box<[u64]>,
+    waiting: u64,
+}
+
+impl InFlight {
+    /// Remembers at least `capacity` probes. One that is overtaken by so many others counts as given up.
+    pub(crate) fn new(capacity: u64) -> InFlight {
+        let words = capacity.clamp(64, 1 << 26).next_power_of_two() / 64;
+        InFlight { words: vec![0; words as usize].into_boxed_slice(), waiting: 0 }
+    }
+
+    /// Probe `seq` left.
+    #[inline]
+    pub(crate) fn sent(&mut self, seq: Seq) {
+        let (word, bit) = self.place(seq);
+        self.waiting += u64::from(self.words[word] & bit == 0);
+        self.words[word] |= bit;
+    }
+
+    /// An answer to `seq` came; a second one changes nothing.
+    #[inline]
+    pub(crate) fn answered(&mut self, seq: Seq) {
+        let (word, bit) = self.place(seq);
+        self.waiting -= u64::from(self.words[word] & bit != 0);
+        self.words[word] &= !bit;
+    }
+
+    /// Whether every remembered probe was answered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    fn place(&self, seq: Seq) -> (usize, u64) {
+        let index = seq.0 & (self.words.len() as u64 * 64 - 1);
+        ((index / 64) as usize, 1 << (index % 64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_do_not_answer_for_others() {
+        let mut flight = InFlight::new(10);
+        flight.sent(Seq(0));
+        flight.sent(Seq(1));
+        flight.answered(Seq(0));
+        flight.answered(Seq(0));
+        assert!(!flight.is_empty());
+        flight.answered(Seq(1));
+        assert!(flight.is_empty());
+    }
+
+    #[test]
+    fn an_overtaken_probe_is_given_up() {
+        let mut flight = InFlight::new(64);
+        flight.sent(Seq(3));
+        flight.sent(Seq(67));
+        flight.answered(Seq(67));
+        assert!(flight.is_empty());
+    }
+}

@@ -1,0 +1,150 @@
+//! One run of a plan, open: its path, its session, its recording. Lanes take turns, slice by slice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::manifest::{closing_facts, opening_manifest};
+use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
+use crate::clock::{Clock, Monotonic};
+use crate::facts::ReflectorReport;
+use crate::plan::{Protocol, RunSpec};
+use crate::recording::manifest::Ending;
+use crate::recording::{EventLog, Finished, RecordingWriter, Store};
+use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
+use crate::transport::udp::{UdpTransport, Waiting};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// Where recordings go.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The store.
+    pub store: &'a Store,
+    /// The directory that `--output` names; none: one of the store's own naming.
+    pub directory: Option<&'a Path>,
+}
+
+/// What the two ends say to each other in this lane.
+enum Talk {
+    Native(Box<NativeSession>),
+    Echo(Box<EchoDialogue>),
+}
+
+/// A run between its opening and its closing.
+pub(crate) struct Lane {
+    spec: RunSpec,
+    transport: UdpTransport,
+    talk: Talk,
+    course: Course,
+    writer: RecordingWriter,
+    log: EventLog,
+    /// When the last slice stopped listening.
+    listened_until: Option<Stamp<SenderClock>>,
+}
+
+impl Lane {
+    /// Opens path, session and recording, in this order: a target that does not answer leaves no
+    /// recording behind, and a store that refuses stops the run before a probe was sent. `whole` is how
+    /// long the plan with all its lanes may take: every session must last that long.
+    pub(crate) fn open(
+        spec: &RunSpec,
+        peer: &Peer,
+        key: Option<&PreSharedKey>,
+        place: Place<'_>,
+        whole: Option<Nanos>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Lane, MeasureError> {
+        let ping = spec.ping();
+        let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
+        let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
+        let talk = Talk::open(spec, &mut transport, key, whole)?;
+        let manifest = opening_manifest(spec, peer, &transport)?;
+        let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
+        writer.avoid_cpus(&measuring_cpus(spec));
+        let log = writer.start(Arc::clone(stop))?;
+        let course = Course::new(ping.schedule);
+        Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, listened_until: None })
+    }
+
+    /// Measures the warm-up.
+    pub(crate) fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
+        match Slice::warmup(&self.spec.warmup) {
+            Some(slice) => self.run(&slice, stop),
+            None => Ok(()),
+        }
+    }
+
+    /// Measures slice `round` of `rounds`.
+    pub(crate) fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+        self.run(&Slice::measuring(&self.spec.stop, round, rounds), stop)
+    }
+
+    fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let cpu = self.spec.here.cpu.map_or(CpuOf::Running, CpuOf::Pinned);
+        let Lane { spec, transport, talk, course, log, .. } = self;
+        let ping = spec.ping();
+        let outcome = match talk {
+            Talk::Native(session) => {
+                ping::run(&mut Ends::new(transport, &Monotonic, &mut **session, log, cpu), course, slice, ping, stop)
+            }
+            Talk::Echo(echo) => {
+                ping::run(&mut Ends::new(transport, &Monotonic, &mut **echo, log, cpu), course, slice, ping, stop)
+            }
+        };
+        self.listened_until = Some(Monotonic.now());
+        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
+    }
+
+    /// Takes everything back: nothing was measured.
+    pub(crate) fn discard(self) {
+        self.writer.discard(Some(self.log));
+    }
+
+    /// Ends the session, asks the reflector for its counters, and finishes the recording.
+    pub(crate) fn close(self, ending: Ending, reason: Option<String>) -> Result<Finished, MeasureError> {
+        let Lane { mut transport, talk, mut writer, log, listened_until, .. } = self;
+        let strays = talk.strays();
+        let report = talk.close(&mut transport);
+        closing_facts(writer.manifest_mut(), report, strays, transport.socket_errors());
+        writer.manifest_mut().run.listened_until_ns = listened_until.map(Stamp::as_nanos);
+        Ok(writer.finish(log, ending, reason)?)
+    }
+}
+
+impl Talk {
+    fn open(
+        spec: &RunSpec,
+        transport: &mut UdpTransport,
+        key: Option<&PreSharedKey>,
+        whole: Option<Nanos>,
+    ) -> Result<Talk, MeasureError> {
+        let ping = spec.ping();
+        if ping.protocol == Protocol::Echo {
+            return Ok(Talk::Echo(Box::new(EchoDialogue::new(ping.size_bytes, random_bytes()?))));
+        }
+        let peer = transport.peer_address().to_string();
+        let interval = ping.schedule.interval();
+        let wishes = SessionWishes::new(peer, random_bytes()?, ping.size_bytes, interval, whole, ping.timeout_ns);
+        Ok(Talk::Native(Box::new(session::open(transport, &Monotonic, key, &wishes)?)))
+    }
+
+    fn strays(&self) -> BTreeMap<String, u64> {
+        match self {
+            Talk::Native(session) => session.strays(),
+            Talk::Echo(echo) => echo.strays(),
+        }
+    }
+
+    fn close(self, transport: &mut UdpTransport) -> Option<ReflectorReport> {
+        match self {
+            Talk::Native(session) => session.close(transport, &Monotonic),
+            Talk::Echo(_) => None,
+        }
+    }
+}
+
+/// The CPUs that measure on this host.
+pub(crate) fn measuring_cpus(spec: &RunSpec) -> Vec<u16> {
+    [spec.here.cpu, spec.peer.and_then(|end| end.cpu)].into_iter().flatten().collect()
+}

@@ -1,0 +1,120 @@
+//! What is known about a run before its first probe and after its last, gathered for the manifest.
+
+use std::collections::BTreeMap;
+
+use super::{MeasureError, Peer};
+use crate::clock;
+use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
+use crate::host::calibration::Calibrations;
+use crate::host::{HostRoot, facts};
+use crate::plan::{Condition, RunSpec, Target, WaitMode};
+use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use crate::recording::{fresh_run_id, started_at};
+use crate::session::KeyError;
+use crate::transport::udp::UdpTransport;
+use crate::wire::TagKey;
+
+/// The manifest of a run that is about to start.
+pub(crate) fn opening_manifest(
+    spec: &RunSpec,
+    peer: &Peer,
+    transport: &UdpTransport,
+) -> Result<Manifest, MeasureError> {
+    let start = clock::anchor();
+    let host = facts::read(&HostRoot::live());
+    let instrument = instrument(spec, &host);
+    let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
+    let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
+    Ok(Manifest {
+        format: FormatVersion::CURRENT,
+        run_id,
+        kind: spec.kind(),
+        started_at: started_at(start.realtime_ns),
+        spec: spec.clone(),
+        condition: Condition::of(spec),
+        peer: if is_this_host(&spec.target) { here.clone() } else { EndFacts::default() },
+        here,
+        run: RunFacts {
+            local_address: Some(transport.local_address().to_string()),
+            peer_address: Some(peer.address().to_string()),
+            conditions: conditions(peer, transport),
+            ..RunFacts::default()
+        },
+        instrument,
+        caveats: Vec::new(),
+        software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },
+        ending: Ending::Measuring,
+        reason: None,
+        rows: None,
+    })
+}
+
+/// Conditions of the path, and the largest payload that crosses it in one piece.
+fn conditions(peer: &Peer, transport: &UdpTransport) -> BTreeMap<String, String> {
+    let mut conditions = peer.conditions();
+    if let Some(bytes) = transport.unfragmented_bytes() {
+        conditions.insert("path.unfragmented-bytes".into(), bytes.to_string());
+    }
+    conditions
+}
+
+/// Adds what is known after the last probe.
+pub(crate) fn closing_facts(
+    manifest: &mut Manifest,
+    report: Option<ReflectorReport>,
+    strays: BTreeMap<String, u64>,
+    socket_errors: BTreeMap<String, u64>,
+) {
+    manifest.here.after = Some(facts::read(&HostRoot::live()));
+    manifest.here.clock_end = Some(clock::anchor());
+    if is_this_host(&manifest.spec.target) {
+        manifest.peer = manifest.here.clone();
+    }
+    manifest.run.reflector = report;
+    manifest.run.strays = strays;
+    manifest.run.socket_errors = socket_errors;
+}
+
+/// `local` and `lab` have both ends on one host, with one clock.
+fn is_this_host(target: &Target) -> bool {
+    matches!(target, Target::Local | Target::Lab)
+}
+
+/// The floor of this run: measured now, but for the bare loop, which `latlab doctor --calibrate` measures.
+fn instrument(spec: &RunSpec, host: &HostFacts) -> Instrument {
+    let tag = TagKey::new(&[0x5a; 16]);
+    // A probe covers three words; black_box keeps the compiler from doing it once.
+    let tag_cost = || clock::cost_ns(|| tag.tag(std::hint::black_box(&[1, 2, 3])));
+    Instrument {
+        clock_resolution_ns: Some(clock::resolution()),
+        clock_read_ns: Some(clock::read_cost_ns()),
+        tag_ns: spec.authenticated.then(tag_cost),
+        bare_loop: Calibrations::of_user().and_then(|kept| kept.find(&place_of(spec, host)?)),
+    }
+}
+
+/// Which bare loop would be this run's floor; none where latlab does not know the other end, or where
+/// the path is no loopback.
+fn place_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
+    let peer = spec.peer.filter(|_| spec.target == Target::Local)?;
+    Some(BareLoop {
+        p50_ns: 0.0,
+        p99_ns: 0.0,
+        n: 0,
+        size_bytes: spec.ping().size_bytes,
+        wait: wait_word(spec.here.wait).into(),
+        cpu: spec.here.cpu,
+        peer_cpu: peer.cpu,
+        measured_at: String::new(),
+        boot_id: host.boot_id.clone(),
+    })
+}
+
+/// The word of `--wait`.
+pub(crate) const fn wait_word(wait: WaitMode) -> &'static str {
+    match wait {
+        WaitMode::Block => "block",
+        WaitMode::Spin => "spin",
+        WaitMode::BusyPoll => "busy-poll",
+    }
+}

@@ -1,0 +1,145 @@
+//! The hot loops of `ping`. Once armed they make no system call but send, receive, clock and the
+//! transport's wait, and allocate, lock, format and log nothing (invariant 4; tests/alloc.rs).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::in_flight::InFlight;
+use super::{Course, Ends, Slice};
+use crate::clock::Clock;
+use crate::plan::PingSpec;
+use crate::probe::Seq;
+use crate::schedule::Schedule;
+use crate::session::Dialogue;
+use crate::transport::Transport;
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// Runs one slice of a ping run. `stop` ends it early: no further probe leaves, but the answers in
+/// flight are still awaited. An error means that the socket broke and measuring cannot go on.
+pub fn run<T: Transport, C: Clock, D: Dialogue>(
+    ends: &mut Ends<'_, T, C, D>,
+    course: &mut Course,
+    slice: &Slice,
+    ping: &PingSpec,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    match ping.schedule {
+        Schedule::Closed => closed_loop(ends, course, slice, ping.timeout_ns, stop),
+        Schedule::Periodic { .. } | Schedule::Poisson { .. } => scheduled(ends, course, slice, ping, stop),
+    }
+}
+
+/// One probe at a time: the next leaves when the last was answered or timed out.
+fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
+    ends: &mut Ends<'_, T, C, D>,
+    course: &mut Course,
+    slice: &Slice,
+    timeout: Nanos,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let mut now = ends.now();
+    let end = slice.end(now);
+    let mut left = slice.count;
+    while left > 0 && now < end && !stop.load(Ordering::Relaxed) {
+        let seq = course.take();
+        let (sent, _) = ends.send(seq, slice.phase, None);
+        now = await_answer(ends, seq, sent, timeout)?;
+        left -= 1;
+    }
+    Ok(())
+}
+
+/// Waits for the answer to `seq`, writing down any other that comes. A refused send waits as a lost
+/// one does: a path that refuses every probe must not become a busy loop. Returns the last clock read.
+#[inline]
+fn await_answer<T: Transport, C: Clock, D: Dialogue>(
+    ends: &mut Ends<'_, T, C, D>,
+    seq: Seq,
+    sent: Stamp<SenderClock>,
+    timeout: Nanos,
+) -> io::Result<Stamp<SenderClock>> {
+    let deadline = sent + timeout;
+    let mut now = sent;
+    loop {
+        match ends.receive(deadline - now)? {
+            Some((answered, received)) if answered == seq => return Ok(received),
+            Some((_, received)) => now = received,
+            None => now = ends.now(),
+        }
+        if now >= deadline {
+            ends.timed_out(seq, now - sent);
+            return Ok(now);
+        }
+    }
+}
+
+/// Probes leave when due, whatever comes back; one thread sends and receives. A due probe is sent
+/// late rather than skipped, unless the backlog is past its limit: then it is written down as given up.
+fn scheduled<T: Transport, C: Clock, D: Dialogue>(
+    ends: &mut Ends<'_, T, C, D>,
+    course: &mut Course,
+    slice: &Slice,
+    ping: &PingSpec,
+    stop: &AtomicBool,
+) -> io::Result<()> {
+    let mut flight = InFlight::new(in_flight_limit(ping));
+    let start = ends.now();
+    let end = slice.end(start);
+    course.begin(start);
+    let mut left = slice.count;
+    let mut last_sent = start;
+    while left > 0 && course.due() < end && !stop.load(Ordering::Relaxed) {
+        let now = ends.now();
+        let due = course.due();
+        if now < due {
+            receive_into(ends, &mut flight, due - now)?;
+            continue;
+        }
+        let seq = course.take();
+        if now - due > ping.max_backlog_ns {
+            ends.give_up(seq, slice.phase, due);
+        } else {
+            let (sent, taken) = ends.send(seq, slice.phase, Some(due));
+            last_sent = sent;
+            if taken {
+                flight.sent(seq);
+            }
+        }
+        left -= 1;
+        // Between two due probes one look at the socket: a backlog must not starve the answers.
+        receive_into(ends, &mut flight, Nanos::ZERO)?;
+    }
+    drain(ends, &mut flight, last_sent + ping.timeout_ns)
+}
+
+/// Waits for the answers in flight, at most until `deadline`.
+fn drain<T: Transport, C: Clock, D: Dialogue>(
+    ends: &mut Ends<'_, T, C, D>,
+    flight: &mut InFlight,
+    deadline: Stamp<SenderClock>,
+) -> io::Result<()> {
+    let mut now = ends.now();
+    while !flight.is_empty() && now < deadline {
+        receive_into(ends, flight, deadline - now)?;
+        now = ends.now();
+    }
+    Ok(())
+}
+
+#[inline]
+fn receive_into<T: Transport, C: Clock, D: Dialogue>(
+    ends: &mut Ends<'_, T, C, D>,
+    flight: &mut InFlight,
+    patience: Nanos,
+) -> io::Result<()> {
+    if let Some((seq, _)) = ends.receive(patience)? {
+        flight.answered(seq);
+    }
+    Ok(())
+}
+
+/// Probes that can be waiting at once: as many as are due within one time-out, twice over for Poisson clumps.
+fn in_flight_limit(ping: &PingSpec) -> u64 {
+    let interval = ping.schedule.interval().unwrap_or(Nanos(1)).0.max(1);
+    (ping.timeout_ns.0 / interval).max(32) as u64 * 2
+}

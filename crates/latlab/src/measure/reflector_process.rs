@@ -1,0 +1,145 @@
+//! latlab's own reflector for `local` and `lab`: a process, because a thread would share the sender's
+//! locks, caches and address space, and no real peer does.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use super::MeasureError;
+use crate::plan::EndSpec;
+use crate::session::PreSharedKey;
+
+/// The hidden command that a reflector process runs.
+pub const REFLECTOR_COMMAND: &str = "reflector";
+
+/// What a reflector process is told, as one line of JSON on its standard input.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ReflectorOrder {
+    /// Where to answer; port 0: any free one.
+    pub bind: SocketAddr,
+    /// How its thread runs.
+    pub end: EndSpec,
+    /// The line of the pre-shared key, where there is one. The pipe is between parent and child alone (rule R7).
+    pub key: Option<String>,
+    /// Return every datagram unseen, for the bare loop, instead of answering sessions.
+    pub bare: bool,
+    /// The process that gives the order: the child ends with it.
+    pub parent: u32,
+}
+
+impl ReflectorOrder {
+    /// Answer on a free port of `address`, under `key` where there is one.
+    pub(crate) fn new(address: IpAddr, end: EndSpec, key: Option<&PreSharedKey>) -> ReflectorOrder {
+        let key = key.map(|key| {
+            let mut line = Vec::new();
+            // Writing to memory cannot fail, and a key's line is plain ASCII.
+            let _ = key.write_line(&mut line);
+            String::from_utf8_lossy(&line).into_owned()
+        });
+        ReflectorOrder { bind: SocketAddr::new(address, 0), end, key, bare: false, parent: std::process::id() }
+    }
+
+    /// Be the far end of a bare loop on loopback.
+    pub(crate) fn bare(end: EndSpec) -> ReflectorOrder {
+        ReflectorOrder { bare: true, ..ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None) }
+    }
+}
+
+/// What it says, as one line of JSON on its standard output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReflectorNews {
+    /// It answers at this address until its standard input closes.
+    Ready {
+        /// The address, with the port that it got.
+        address: SocketAddr,
+    },
+    /// It cannot.
+    Refused {
+        /// What was attempted, and why it failed.
+        message: String,
+        /// The cause.
+        cause: Option<String>,
+        /// What to do.
+        hint: Option<String>,
+    },
+}
+
+impl ReflectorNews {
+    /// As one line of JSON; plain data always becomes one.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A reflector process; ends when this is dropped, or when this process ends, however it ends: its
+/// standard input closes, and the kernel signals it.
+#[derive(Debug)]
+pub(crate) struct ReflectorProcess {
+    child: Child,
+    orders: Option<ChildStdin>,
+    address: SocketAddr,
+}
+
+impl ReflectorProcess {
+    /// Starts one in the caller's network namespace and waits until it answers.
+    pub(crate) fn start(order: &ReflectorOrder) -> Result<ReflectorProcess, MeasureError> {
+        Self::spawn(order).map_err(MeasureError::ReflectorProcess)?.greet()
+    }
+
+    fn spawn(order: &ReflectorOrder) -> io::Result<Greeting> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(REFLECTOR_COMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let missing = || io::Error::other("no pipe to the reflector process");
+        let mut orders = child.stdin.take().ok_or_else(missing)?;
+        let news = child.stdout.take().ok_or_else(missing)?;
+        let mut line = serde_json::to_string(order)?;
+        line.push('\n');
+        orders.write_all(line.as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(news).read_line(&mut answer)?;
+        Ok(Greeting { child, orders, answer })
+    }
+
+    /// Where it answers.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// A process that has said its first line.
+struct Greeting {
+    child: Child,
+    orders: ChildStdin,
+    answer: String,
+}
+
+impl Greeting {
+    fn greet(self) -> Result<ReflectorProcess, MeasureError> {
+        let Greeting { mut child, orders, answer } = self;
+        match serde_json::from_str(&answer) {
+            Ok(ReflectorNews::Ready { address }) => Ok(ReflectorProcess { child, orders: Some(orders), address }),
+            Ok(ReflectorNews::Refused { message, cause, hint }) => {
+                let _ = child.wait();
+                Err(MeasureError::ReflectorRefused { message, cause, hint })
+            }
+            Err(_) => {
+                drop(orders);
+                let _ = child.wait();
+                Err(MeasureError::ReflectorProcess(io::Error::other("it ended before it was ready")))
+            }
+        }
+    }
+}
+
+impl Drop for ReflectorProcess {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        let _ = self.child.wait();
+    }
+}
