@@ -87,10 +87,22 @@ macro_rules! explains {
 }
 
 explains!(
+    crate::analysis::FailIfError,
     crate::cli::resolve::RequestError,
+    crate::host::HostError,
+    crate::measure::MeasureError,
+    crate::recording::RecordingError,
+    crate::session::KeyError,
+    crate::session::ServeError,
+    crate::session::SessionError,
     crate::transport::refusal::TransportError,
     crate::units::human::ParseError
 );
+
+/// A failure to do `what` in this process, for the kernel's reason.
+pub fn refused(what: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
+    move |error| Failure::world(format!("cannot {what}")).because(in_words(&error))
+}
 
 /// What the kernel said, in words and by number: never a bare `os error`.
 pub fn in_words(error: &std::io::Error) -> String {

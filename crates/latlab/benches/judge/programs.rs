@@ -18,12 +18,9 @@ pub(crate) fn target_folder() -> PathBuf {
 
 /// What `command` prints; an error with everything it said if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
-    let missing =
-        |error: std::io::Error| format!("cannot start {command:?}: {error}; `just bench-setup` installs peers");
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) => return Err(missing(error)),
-    };
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot start {command:?}: {error}; `just bench-setup` installs peers"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         return Ok(text);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use super::source::{IntColumn, ProbeBatch, ProbeColumn, ProbeSource, Words};
+use super::source::ProbeSource;
 use crate::facts::{BareLoop, ClockAnchor, HostFacts, Instrument};
 use crate::plan::{
     Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
@@ -11,6 +11,7 @@ use crate::plan::{
 };
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
 use crate::schedule::Schedule;
 use crate::units::{Nanos, Stamp};
 
@@ -59,17 +60,12 @@ fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
         if !columns.contains(&which) {
             return IntColumn::default();
         }
-        let values: Vec<Option<i64>> = rows.iter().map(value).collect();
-        let all = values.iter().all(Option::is_some);
-        IntColumn {
-            present: (!all).then(|| values.iter().map(Option::is_some).collect()),
-            values: values.into_iter().map(Option::unwrap_or_default).collect(),
-        }
+        rows.iter().map(value).collect()
     };
     ProbeBatch {
         rows: rows.len(),
-        phase: words(rows.iter().map(|row| row.phase).collect()),
-        fate: words(rows.iter().map(|row| row.fate).collect()),
+        phase: rows.iter().map(|row| row.phase).collect(),
+        fate: rows.iter().map(|row| row.fate).collect(),
         seq: column(ProbeColumn::Seq, &|row| Some(row.seq.0 as i64)),
         due_ns: column(ProbeColumn::DueNs, &|row| row.due.map(Stamp::as_nanos)),
         sent_ns: column(ProbeColumn::SentNs, &|row| row.sent.map(Stamp::as_nanos)),
@@ -81,13 +77,7 @@ fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
         error: column(ProbeColumn::Error, &|row| row.error.map(i64::from)),
         duplicates: column(ProbeColumn::Duplicates, &|row| Some(row.duplicates.into())),
         reordered: column(ProbeColumn::Reordered, &|row| Some(row.reordered.into())),
-    }
-}
-
-fn words<T: Copy + PartialEq>(each: Vec<T>) -> Words<T> {
-    match each.first() {
-        Some(first) if each.iter().all(|word| word == first) => Words::All(*first),
-        _ => Words::Each(each),
+        ..ProbeBatch::default()
     }
 }
 

@@ -13,7 +13,7 @@ mod window;
 
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use singletons::sample;
-pub use source::{IntColumn, ProbeBatch, ProbeColumn, ProbeSource, Words};
+pub use source::ProbeSource;
 pub use summary::{AnalysisError, Deadline, Ratios, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
 pub use window::Window;

@@ -1,8 +1,9 @@
 //! Rows to singletons: the definition of every metric, in code. In words: docs/metrics.md.
 
-use super::source::{Gatherer, ProbeBatch, ProbeColumn, ProbeSource, at, feed, full, measured, plain};
+use super::source::{Gatherer, ProbeSource, at, feed, full, measured, plain};
 use crate::metric::Metric;
 use crate::probe::Fate;
+use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
 
 /// The sample of `metric`: measured probes only, in the order of sending. May be empty.

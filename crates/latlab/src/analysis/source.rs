@@ -3,86 +3,7 @@
 
 use crate::probe::{Fate, Phase};
 use crate::recording::manifest::Manifest;
-
-/// A column that a pass may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProbeColumn {
-    /// `seq`
-    Seq,
-    /// `phase`
-    Phase,
-    /// `due_ns`
-    DueNs,
-    /// `sent_ns`
-    SentNs,
-    /// `received_ns`
-    ReceivedNs,
-    /// `reflector_received_ns`
-    ReflectorReceivedNs,
-    /// `reflector_sent_ns`
-    ReflectorSentNs,
-    /// `fate`
-    Fate,
-    /// `error`
-    Error,
-    /// `duplicates`
-    Duplicates,
-    /// `reordered`, as 0 or 1
-    Reordered,
-}
-
-/// A column of words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Words<T> {
-    /// Every row has this one.
-    All(T),
-    /// One per row; none where the column was not asked for.
-    Each(Vec<T>),
-}
-
-impl<T> Default for Words<T> {
-    fn default() -> Self {
-        Words::Each(Vec::new())
-    }
-}
-
-/// A column of whole numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IntColumn {
-    /// One per row; 0 where absent.
-    pub values: Vec<i64>,
-    /// Which rows have a value; none: all.
-    pub present: Option<Vec<bool>>,
-}
-
-/// A run of rows, column by column; a column that was not asked for is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProbeBatch {
-    /// Rows.
-    pub rows: usize,
-    /// Whether each counts.
-    pub phase: Words<Phase>,
-    /// What became of each.
-    pub fate: Words<Fate>,
-    /// Place in the run.
-    pub seq: IntColumn,
-    /// When due.
-    pub due_ns: IntColumn,
-    /// When sent.
-    pub sent_ns: IntColumn,
-    /// When answered.
-    pub received_ns: IntColumn,
-    /// When the reflector had it.
-    pub reflector_received_ns: IntColumn,
-    /// When the reflector answered.
-    pub reflector_sent_ns: IntColumn,
-    /// errno of a refused send.
-    pub error: IntColumn,
-    /// Further answers.
-    pub duplicates: IntColumn,
-    /// 1: overtaken.
-    pub reordered: IntColumn,
-}
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, Words};
 
 /// Rows with their manifest.
 pub trait ProbeSource {
@@ -97,6 +18,25 @@ pub trait ProbeSource {
 
     /// Shows every row in order of seq, in batches that hold at least `columns`.
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
+}
+
+impl ProbeSource for Recording {
+    type Error = RecordingError;
+
+    fn manifest(&self) -> &Manifest {
+        Recording::manifest(self)
+    }
+
+    fn place(&self) -> String {
+        self.path().display().to_string()
+    }
+
+    fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
+        for batch in self.probes(columns)? {
+            take(&batch?);
+        }
+        Ok(())
+    }
 }
 
 /// Something that learns from rows.

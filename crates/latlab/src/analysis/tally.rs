@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::source::{Gatherer, ProbeBatch, ProbeColumn, at, full, measured, plain};
+use super::source::{Gatherer, at, full, measured, plain};
 use crate::probe::Fate;
+use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::units::Nanos;
 
 /// A probe that leaves this much after it was due has slipped: an idle wake-up takes about this long.

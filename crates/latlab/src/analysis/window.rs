@@ -1,8 +1,9 @@
 //! `--window`: the same figures for each stretch of the run, so that drift and outbursts show.
 
-use super::source::{Gatherer, ProbeBatch, ProbeColumn, at, measured};
+use super::source::{Gatherer, at, measured};
 use crate::metric::Metric;
 use crate::probe::Fate;
+use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
 use crate::stats::{Description, Wishes, describe};
 use crate::units::Nanos;

@@ -1,8 +1,21 @@
 //! The commands: each file tells the story of one.
 
+mod bare;
 mod completions;
+mod doctor;
+mod interrupt;
+mod keygen;
+mod keys;
+mod list;
+mod listening;
 mod man;
 mod outcome;
+mod ping;
+mod reflector;
+mod serve;
+mod stores;
+mod summary;
+mod verdict;
 
 use std::ffi::OsString;
 
@@ -38,38 +51,28 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Man(args) => man::run(args.output.as_deref(), &console),
         Command::Ping(args) => {
             let job = resolve::ping(&args, &surroundings()?)?;
-            Err(not_in_this_build("ping", &console.with_talk(job.talk)))
+            ping::run(&job, &console.with_talk(job.talk))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
-            Err(not_in_this_build("serve", &console.with_talk(spec.talk)))
+            serve::run(&spec, &console.with_talk(spec.talk))
         }
         Command::Summary(args) => {
             let spec = resolve::summary(&args)?;
-            Err(not_in_this_build("summary", &console.with_talk(spec.talk)))
+            summary::run(&spec, &console.with_talk(spec.talk))
         }
         Command::Doctor(args) => {
             let spec = resolve::doctor(&args)?;
-            Err(not_in_this_build("doctor", &console.with_talk(spec.talk)))
+            doctor::run(&spec, &console.with_talk(spec.talk))
         }
-        Command::Bare(args) => {
-            resolve::bare(&args)?;
-            Err(not_in_this_build("bare", &console))
-        }
+        Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
-            console.detail(&format!("the store is `{}`", store.display()));
-            Err(not_in_this_build("list", &console))
+            list::run(&store, args.json.json, &console)
         }
-        Command::Keygen(_) => Err(not_in_this_build("keygen", &console)),
-        Command::Reflector => Err(not_in_this_build("reflector", &console)),
+        Command::Keygen(args) => keygen::run(&args.file, &console),
+        Command::Reflector => reflector::run(&console),
     }
-}
-
-/// A command whose rooms are not part of this build.
-fn not_in_this_build(command: &str, console: &Console) -> Failure {
-    console.detail("the request itself is well formed");
-    Failure::world(format!("the command `{command}` is not part of this build"))
 }
 
 /// Help and version are data; anything else that clap tells is a refusal.

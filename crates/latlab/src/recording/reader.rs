@@ -7,16 +7,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::batch::ProbeBatch;
-use super::columns::ProbeColumn;
 use super::conclude::{conclude, note, rules_of, survey};
-use super::error::{RecordingError, words_of};
+use super::error::words_of;
 use super::join::{Join, Rules};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
 use super::parquet_batches::{ParquetBatches, ProbesFile};
 use super::parquet_rows::PROBES;
 use super::spool::{SPOOL, Spool};
+
+// what a reader of recordings needs to know, in one room
+pub use super::batch::{IntColumn, ProbeBatch, Words};
+pub use super::columns::ProbeColumn;
+pub use super::error::RecordingError;
 
 /// How often and for how long to look again where another command is finishing the recording.
 const LOOKS: u32 = 100;

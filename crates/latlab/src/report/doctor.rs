@@ -4,42 +4,16 @@ use serde::Serialize;
 
 use super::json::pretty;
 use super::paint::{Style, wrap};
-
-/// How bad a finding is, worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Weight {
-    /// A measurement of this kind would be worthless.
-    Blocker,
-    /// Figures may mislead.
-    Warning,
-    /// Worth knowing.
-    Note,
-    /// In order.
-    Fine,
-}
-
-/// One finding, ready to be shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FindingView {
-    /// Stable kebab-case name.
-    pub code: String,
-    /// How bad.
-    pub severity: Weight,
-    /// What was found, with numbers.
-    pub message: String,
-    /// The command that mends it; null where none does or nothing needs mending.
-    pub fix: Option<String>,
-}
+use crate::facts::{Finding, FindingSeverity};
 
 #[derive(Serialize)]
 struct DoctorDocument<'a> {
     schema: &'static str,
-    findings: &'a [FindingView],
+    findings: &'a [Finding],
 }
 
 /// The document.
-pub fn render_json(findings: &[FindingView]) -> String {
+pub fn render_json(findings: &[Finding]) -> String {
     pretty(&DoctorDocument { schema: "latlab.doctor/1", findings: &sorted(findings) })
 }
 
@@ -47,36 +21,36 @@ pub fn render_json(findings: &[FindingView]) -> String {
 const LABEL: usize = 11;
 
 /// The findings for people: worst first, what is in order together in the last lines.
-pub fn render_text(findings: &[FindingView], style: Style) -> String {
+pub fn render_text(findings: &[Finding], style: Style) -> String {
     let room = style.width.saturating_sub(LABEL).max(20);
     let mut lines = Vec::new();
-    for finding in sorted(findings).iter().filter(|finding| finding.severity != Weight::Fine) {
+    for finding in sorted(findings).iter().filter(|finding| finding.severity != FindingSeverity::Fine) {
         lines.extend(entry(finding.severity, wrap(&finding.message, room), style));
         // a command is to be copied: it is never broken
         lines.extend(finding.fix.iter().map(|fix| format!("{}{fix}", " ".repeat(LABEL))));
     }
-    let fine: Vec<_> = findings.iter().filter(|finding| finding.severity == Weight::Fine).collect();
+    let fine: Vec<_> = findings.iter().filter(|finding| finding.severity == FindingSeverity::Fine).collect();
     let words = fine.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>().join(" · ");
-    lines.extend(entry(Weight::Fine, wrap(&words, room), style));
+    lines.extend(entry(FindingSeverity::Fine, wrap(&words, room), style));
     if lines.is_empty() { "nothing to report\n".into() } else { lines.join("\n") + "\n" }
 }
 
-fn sorted(findings: &[FindingView]) -> Vec<FindingView> {
+fn sorted(findings: &[Finding]) -> Vec<Finding> {
     let mut sorted = findings.to_vec();
     sorted.sort_by_key(|finding| finding.severity);
     sorted
 }
 
-fn entry(weight: Weight, text: Vec<String>, style: Style) -> Vec<String> {
+fn entry(weight: FindingSeverity, text: Vec<String>, style: Style) -> Vec<String> {
     let word = match weight {
-        Weight::Blocker => style.alarm("blocker"),
-        Weight::Warning => style.warn("warning"),
-        Weight::Note => "note".into(),
-        Weight::Fine => style.quiet("fine"),
+        FindingSeverity::Blocker => style.alarm("blocker"),
+        FindingSeverity::Warning => style.warn("warning"),
+        FindingSeverity::Note => "note".into(),
+        FindingSeverity::Fine => style.quiet("fine"),
     };
     let plain_width = match weight {
-        Weight::Blocker | Weight::Warning => 7,
-        Weight::Note | Weight::Fine => 4,
+        FindingSeverity::Blocker | FindingSeverity::Warning => 7,
+        FindingSeverity::Note | FindingSeverity::Fine => 4,
     };
     let label =
         |first: bool| if first { format!(" {word}{}", " ".repeat(LABEL - 1 - plain_width)) } else { " ".repeat(LABEL) };
@@ -87,23 +61,23 @@ fn entry(weight: Weight, text: Vec<String>, style: Style) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn finding(code: &str, severity: Weight, message: &str, fix: Option<&str>) -> FindingView {
-        FindingView { code: code.into(), severity, message: message.into(), fix: fix.map(str::to_owned) }
+    fn finding(code: &str, severity: FindingSeverity, message: &str, fix: Option<&str>) -> Finding {
+        Finding { code: code.into(), severity, message: message.into(), fix: fix.map(str::to_owned) }
     }
 
-    fn findings() -> Vec<FindingView> {
+    fn findings() -> Vec<Finding> {
         vec![
-            finding("clocksource", Weight::Fine, "clocksource tsc", None),
+            finding("clocksource", FindingSeverity::Fine, "clocksource tsc", None),
             finding(
                 "governor",
-                Weight::Warning,
+                FindingSeverity::Warning,
                 "governor is `ondemand` on 4 CPUs",
                 Some("cpupower frequency-set -g performance"),
             ),
-            finding("steal", Weight::Fine, "steal 0 %", None),
+            finding("steal", FindingSeverity::Fine, "steal 0 %", None),
             finding(
                 "rt-throttling",
-                Weight::Blocker,
+                FindingSeverity::Blocker,
                 "RT throttling would stop a spinning FIFO thread",
                 Some("sudo sysctl kernel.sched_rt_runtime_us=-1"),
             ),

@@ -27,7 +27,7 @@ pub use keeping::{Keeping, store};
 pub use path::key_needed;
 pub use ping::{PingJob, ping};
 pub use request_error::RequestError;
-pub use serve::{ServeCaps, ServeSpec, serve};
+pub use serve::{ServeSpec, serve};
 pub use summary::{SummarySpec, summary};
 
 use super::args::TalkArgs;

@@ -4,6 +4,7 @@ use super::{KeySource, RequestError, ends, path, talk, value};
 use crate::cli::args::{CapArgs, ServeArgs};
 use crate::console::Talk;
 use crate::plan::{EndSpec, defaults};
+use crate::session::ReflectorLimits;
 use crate::units::Nanos;
 
 /// `latlab serve`, settled.
@@ -17,27 +18,10 @@ pub struct ServeSpec {
     pub key: KeySource,
     /// How the process runs.
     pub end: EndSpec,
-    /// What it allows.
-    pub caps: ServeCaps,
+    /// What it grants at most.
+    pub limits: ReflectorLimits,
     /// How much to say on stderr.
     pub talk: Talk,
-}
-
-/// What a reflector allows; each within what is compiled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServeCaps {
-    /// Sessions at a time.
-    pub sessions: u16,
-    /// Sessions at a time from one /24 or /64.
-    pub sessions_per_prefix: u16,
-    /// New sessions a second.
-    pub new_sessions_per_second: u32,
-    /// The longest session.
-    pub duration: Nanos,
-    /// A session without a probe for so long is forgotten.
-    pub idle: Nanos,
-    /// The largest probe.
-    pub size_bytes: u32,
 }
 
 /// Settles `typed`.
@@ -48,7 +32,7 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
         chosen: !typed.key.bind.is_empty(),
         key,
         end: ends::here(&typed.end)?,
-        caps: caps(&typed.caps)?,
+        limits: limits(&typed.caps)?,
         talk: talk(&typed.talk),
     })
 }
@@ -81,23 +65,29 @@ fn listen(typed: &[String], key: &KeySource) -> Result<Vec<SocketAddr>, RequestE
     Ok(listen)
 }
 
-fn caps(typed: &CapArgs) -> Result<ServeCaps, RequestError> {
-    use defaults::*;
+fn limits(typed: &CapArgs) -> Result<ReflectorLimits, RequestError> {
+    let (default, max) = (ReflectorLimits::DEFAULT, ReflectorLimits::MAX);
     let per_prefix = &typed.max_sessions_per_prefix;
     let new = &typed.max_new_sessions;
     let size = typed.max_size.as_deref().map(|size| value::size("--max-size", size)).transpose()?;
-    Ok(ServeCaps {
-        sessions: number("--max-sessions", &typed.max_sessions, SERVE_SESSIONS_MAX, SERVE_SESSIONS)?,
+    Ok(ReflectorLimits {
+        sessions: number("--max-sessions", &typed.max_sessions, max.sessions, default.sessions)?,
         sessions_per_prefix: number(
             "--max-sessions-per-prefix",
             per_prefix,
-            SERVE_SESSIONS_MAX,
-            SERVE_SESSIONS_PER_PREFIX,
+            max.sessions_per_prefix,
+            default.sessions_per_prefix,
         )?,
-        new_sessions_per_second: number("--max-new-sessions", new, SERVE_NEW_SESSIONS_MAX, SERVE_NEW_SESSIONS)?,
-        duration: span("--max-duration", &typed.max_duration, SERVE_DURATION_MAX, SERVE_DURATION)?,
-        idle: span("--idle-timeout", &typed.idle_timeout, SERVE_IDLE_MAX, SERVE_IDLE)?,
-        size_bytes: size.unwrap_or(SIZE_MAX_BYTES),
+        new_sessions_per_second: number(
+            "--max-new-sessions",
+            new,
+            max.new_sessions_per_second,
+            default.new_sessions_per_second,
+        )?,
+        duration: span("--max-duration", &typed.max_duration, max.duration, default.duration)?,
+        idle: span("--idle-timeout", &typed.idle_timeout, max.idle, default.idle)?,
+        size_bytes: size.unwrap_or(default.size_bytes),
+        ..default
     })
 }
 

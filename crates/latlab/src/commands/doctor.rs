@@ -1,0 +1,59 @@
+//! `latlab doctor`: what on this host would spoil a measurement, and what mends it.
+
+use std::io;
+use std::time::Duration;
+
+use super::Outcome;
+use crate::cli::resolve::DoctorSpec;
+use crate::console::Console;
+use crate::error::{Failure, in_words};
+use crate::facts::{Finding, FindingSeverity};
+use crate::host::activity::Activity;
+use crate::host::calibration::Calibrations;
+use crate::host::doctor::{Intent, findings};
+use crate::host::{HostRoot, facts};
+use crate::measure::calibrate;
+use crate::report::Style;
+use crate::report::doctor::{render_json, render_text};
+use crate::units::{Nanos, human};
+
+/// How long the CPUs are watched: long enough for a percent to be a whole tick of most kernels.
+const WATCH: Duration = Duration::from_millis(1_000);
+
+/// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
+pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
+    let root = HostRoot::live();
+    // Where the kernel does not tell what its CPUs do, nothing is said about it.
+    let activity = Activity::watch(&root, WATCH).ok();
+    let intent = Intent { here: &spec.measurement.here, peer: Some(&spec.measurement.peer) };
+    let mut findings = findings(&root, &facts::read(&root), activity.as_ref(), intent);
+    if spec.calibrate {
+        findings.push(calibration(spec)?);
+    }
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&if spec.json { render_json(&findings) } else { render_text(&findings, style) })?;
+    let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
+    Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
+}
+
+/// The bare loop on these pins, measured and kept: the floor that summaries of such runs state.
+fn calibration(spec: &DoctorSpec) -> Result<Finding, Failure> {
+    let measurement = &spec.measurement;
+    let count = measurement.count as usize;
+    let floor = calibrate(count, measurement.size_bytes, measurement.here, measurement.peer)?;
+    let message = format!(
+        "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
+        floor.size_bytes,
+        floor.wait,
+        human::span(Nanos(floor.p50_ns as i64)),
+        human::span(Nanos(floor.p99_ns as i64)),
+        human::grouped(floor.n),
+    );
+    let kept = Calibrations::of_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
+    kept.and_then(|kept| kept.keep(&floor)).map_err(|error| {
+        Failure::world("cannot keep the calibration")
+            .because(in_words(&error))
+            .hint("set XDG_STATE_HOME to a directory that can be written")
+    })?;
+    Ok(Finding::fine("bare-loop", message))
+}

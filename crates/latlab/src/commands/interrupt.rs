@@ -1,0 +1,45 @@
+//! Ctrl-C and friends: the first ends a run early, the second gives up at once.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use super::Outcome;
+
+/// What signals have asked for so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interrupt {
+    stop: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Listens to SIGINT and SIGTERM. A second one ends the process with 128 + its number; what must
+    /// be undone then is undone by the kernel (namespaces, children) or by the next command (spool).
+    pub(super) fn listen() -> io::Result<Interrupt> {
+        let interrupt = Interrupt::default();
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.stop))?;
+            flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)?;
+            flag::register(signal, Arc::clone(&interrupt.stop))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// Set as soon as the run shall end, whoever asks.
+    pub(super) fn stop(&self) -> &Arc<AtomicBool> {
+        &self.stop
+    }
+
+    /// The signal that asked first, as the outcome it makes; none where nobody asked.
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        match self.signal.load(Ordering::Relaxed) as i32 {
+            SIGINT => Some(Outcome::Interrupted),
+            SIGTERM => Some(Outcome::Terminated),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `latlab list`: what is in the store.
+
+use std::path::Path;
+
+use super::Outcome;
+use crate::console::Console;
+use crate::error::Failure;
+use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::{Listing, ListingState, Store};
+use crate::report::Style;
+use crate::report::list::{ListingView, render_json, render_text};
+
+/// Lists the store at `path`; one that does not exist holds nothing.
+pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
+    let listings: Vec<ListingView> = Store::at(path).list()?.iter().map(show).collect();
+    let store = path.display().to_string();
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&if as_json { render_json(&store, &listings) } else { render_text(&store, &listings, style) })?;
+    Ok(Outcome::Done)
+}
+
+fn show(listing: &Listing) -> ListingView {
+    let manifest = listing.manifest.as_ref();
+    let (state, reason) = state(listing);
+    ListingView {
+        recording: listing.path.display().to_string(),
+        kind: manifest.map(|manifest| manifest.kind.word().into()),
+        started_at: manifest.map(|manifest| manifest.started_at.clone()),
+        heading: manifest.map(heading),
+        rows: manifest.and_then(|manifest| manifest.rows),
+        state: state.into(),
+        reason,
+    }
+}
+
+fn heading(manifest: &Manifest) -> String {
+    let condition = &manifest.condition;
+    format!("{} {} · {} B · {}", manifest.kind.word(), condition.target, condition.size_bytes, condition.schedule)
+}
+
+fn state(listing: &Listing) -> (&'static str, Option<String>) {
+    let reason = listing.manifest.as_ref().and_then(|manifest| manifest.reason.clone());
+    match &listing.state {
+        ListingState::Measuring { pid } => ("measuring", Some(format!("by process {pid}"))),
+        ListingState::Unfinished => {
+            ("unfinished", Some("its process ended; the next command that opens it finishes it".into()))
+        }
+        ListingState::Damaged(error) => ("damaged", Some(error.to_string())),
+        ListingState::Finished => {
+            (listing.manifest.as_ref().map_or("damaged", |manifest| ending(manifest.ending)), reason)
+        }
+    }
+}
+
+const fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Measuring => "measuring",
+        Ending::Completed => "completed",
+        Ending::Interrupted => "interrupted",
+        Ending::Failed => "failed",
+        Ending::Recovered => "recovered",
+    }
+}

@@ -1,0 +1,93 @@
+//! `latlab ping`: measure, record, summarise, show.
+
+use std::time::Instant;
+
+use super::interrupt::Interrupt;
+use super::{Outcome, keys, stores, verdict};
+use crate::analysis::{Summary, SummaryWishes};
+use crate::cli::resolve::{PingJob, key_needed};
+use crate::console::{Console, Talk};
+use crate::error::{Failure, refused};
+use crate::measure::{self, Conducted};
+use crate::plan::{Plan, Protocol, Target};
+use crate::recording::Recording;
+use crate::report::view::Showing;
+use crate::transport::resolve::resolve;
+use crate::units::{Nanos, human};
+
+/// Carries out `job`.
+pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&job.key)?;
+    refuse_strangers(job)?;
+    let keep = stores::open(&job.keeping)?;
+    let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
+    let expected = job.plan.duration();
+    let progress = console.progress(&title(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
+    let start = Instant::now();
+    let mut heartbeat = || {
+        let gone = Nanos::from(start.elapsed());
+        progress.show((gone.0 / 1_000_000) as u64, &human::typed_span(gone));
+    };
+    let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat)?;
+    drop(progress);
+    let shown = show(&conducted, job.json, console);
+    ending(conducted, shown, &interrupt)
+}
+
+/// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
+fn show(conducted: &Conducted, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
+    let mut summaries = Vec::new();
+    for finished in &conducted.recordings {
+        let recording = Recording::open(&finished.path)?;
+        summaries.push(verdict::summary_of(&recording, &SummaryWishes::of(&recording.manifest().spec))?);
+    }
+    let half = conducted.recordings.iter().any(|finished| finished.manifest.spec.judging.half);
+    verdict::show(&summaries, Showing { half, every_metric: console.talk() > Talk::Usual }, as_json, console)?;
+    if summaries.iter().all(|summary| summary.counts.answered == 0) {
+        return Err(silence(&summaries));
+    }
+    Ok(verdict::outcome(&summaries))
+}
+
+/// No probe was answered: the recording is kept, but there is no measurement.
+fn silence(summaries: &[Summary]) -> Failure {
+    let sent: u64 = summaries.iter().map(|summary| summary.counts.sent).sum();
+    let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
+    Failure::world(format!("no probe was answered by `{target}`"))
+        .because(format!("{sent} probes were sent, nothing valid came back in time"))
+        .hint("see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take")
+}
+
+/// A name that leads to another host needs a key as its address would.
+fn refuse_strangers(job: &PingJob) -> Result<(), Failure> {
+    let Some(run) = job.plan.runs.first().filter(|run| !run.authenticated) else { return Ok(()) };
+    if let Target::Host { host, port } = &run.target {
+        let address = resolve(host, *port, run.ping().path.family)?;
+        if run.ping().protocol == Protocol::Native {
+            key_needed(&run.target, address.ip())?;
+        }
+    }
+    Ok(())
+}
+
+/// What is measured, in one line.
+fn title(plan: &Plan) -> String {
+    match plan.runs.as_slice() {
+        [one] => format!("ping {} · {} B", one.target, one.ping().size_bytes),
+        several => format!("ping {} · {} runs", several[0].target, several.len()),
+    }
+}
+
+/// What broke comes first, then who interrupted, then what the summary says.
+fn ending(conducted: Conducted, shown: Result<Outcome, Failure>, interrupt: &Interrupt) -> Result<Outcome, Failure> {
+    if let Some(error) = conducted.failure {
+        return Err(error.into());
+    }
+    for finished in conducted.recordings {
+        if let Some(error) = finished.failure {
+            return Err(error.into());
+        }
+    }
+    let outcome = shown?;
+    Ok(interrupt.outcome().unwrap_or(outcome))
+}

@@ -1,0 +1,99 @@
+//! `latlab reflector` (hidden): the far end of `local` and `lab`, as a process of its own.
+
+use std::io::{self, BufRead, Read};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::Outcome;
+use super::serve::reflect;
+use crate::console::Console;
+use crate::error::{Failure, refused};
+use crate::host::{lifeline, placement};
+use crate::measure::{ReflectorNews, ReflectorOrder, bare};
+use crate::session::{PreSharedKey, ReflectorLimits, Requests, SessionReflector, random_bytes};
+use crate::transport::reflector::UdpReflector;
+
+/// Takes the order from standard input, says where it answers, and answers until standard input closes.
+pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
+    let order = read_order()?;
+    match prepare(&order) {
+        Ok(post) => {
+            console.data(&ReflectorNews::Ready { address: post.address()? }.line())?;
+            answer(post)
+        }
+        Err(failure) => {
+            let Failure { message, cause, hint, .. } = failure;
+            console.data(&ReflectorNews::Refused { message, cause, hint }.line())?;
+            Ok(Outcome::AnswerIsNo)
+        }
+    }
+}
+
+fn read_order() -> Result<ReflectorOrder, Failure> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(refused("read the order"))?;
+    serde_json::from_str(&line).map_err(|error| {
+        Failure::request("cannot understand the order on standard input")
+            .because(error.to_string())
+            .hint("this command is for latlab itself; a reflector for others is `latlab serve`")
+    })
+}
+
+/// What answers.
+enum Post {
+    Sessions(UdpReflector, Box<SessionReflector>),
+    Bare(OwnedFd, bare::Wait),
+}
+
+impl Post {
+    fn address(&self) -> Result<SocketAddr, Failure> {
+        match self {
+            Post::Sessions(socket, _) => Ok(socket.local_address()),
+            Post::Bare(socket, _) => {
+                latlab_sys::socket::local_address(socket.as_fd()).map_err(refused("ask for the address"))
+            }
+        }
+    }
+}
+
+/// Binds and takes its place. Sessions: as many as one command can open.
+fn prepare(order: &ReflectorOrder) -> Result<Post, Failure> {
+    lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))?;
+    let post = if order.bare {
+        let wait = order.end.wait.into();
+        Post::Bare(bare::bind(order.bind, wait).map_err(refused("open the bare reflector"))?, wait)
+    } else {
+        let key =
+            order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
+        let sessions = SessionReflector::new(ReflectorLimits::OWN, key.as_ref(), random_bytes()?);
+        Post::Sessions(UdpReflector::bind(order.bind, order.end.wait)?, Box::new(sessions))
+    };
+    placement::place(&order.end)?;
+    Ok(post)
+}
+
+fn answer(post: Post) -> Result<Outcome, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_when_stdin_closes(&stop).map_err(refused("watch standard input"))?;
+    match post {
+        Post::Sessions(mut socket, mut sessions) => {
+            let never = AtomicBool::new(false);
+            reflect(&mut socket, &mut sessions, Requests { stop: &stop, counters: &never }, |_| {})?;
+        }
+        Post::Bare(socket, wait) => bare::reflect(&socket, wait, &stop).map_err(refused("reflect"))?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn stop_when_stdin_closes(stop: &Arc<AtomicBool>) -> io::Result<()> {
+    let stop = Arc::clone(stop);
+    let watcher = move || {
+        // Nothing more is said there: what ends this read is the end of the parent.
+        let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+        stop.store(true, Ordering::Relaxed);
+    };
+    thread::Builder::new().name("stdin".into()).spawn(watcher).map(drop)
+}

@@ -1,0 +1,83 @@
+//! `latlab serve`: the reflector. Answers authenticated sessions, changes nothing on the host.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use signal_hook::consts::SIGUSR1;
+
+use super::interrupt::Interrupt;
+use super::listening::bind;
+use super::{Outcome, keys};
+use crate::cli::resolve::ServeSpec;
+use crate::clock::{Clock, Monotonic};
+use crate::console::Console;
+use crate::error::{Failure, refused};
+use crate::host::placement;
+use crate::session::{ReflectorCounters, Requests, ServeError, SessionReflector, check_address, random_bytes, serve};
+use crate::transport::reflector::UdpReflector;
+use crate::units::Stamp;
+
+/// Serves until SIGINT or SIGTERM; SIGUSR1 shows the counters, and so does the end.
+pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
+    let key = keys::find(&spec.key)?;
+    let mut posts = Vec::new();
+    for socket in bind(spec)? {
+        check_address(socket.local_address(), key.as_ref())?;
+        posts.push((socket, SessionReflector::new(spec.limits, key.as_ref(), random_bytes()?)));
+    }
+    let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
+    for (socket, _) in &posts {
+        console.note(&format!("answering on `{}` until Ctrl-C", socket.local_address()));
+    }
+    stand(posts, spec, interrupt.stop(), console)?;
+    Ok(Outcome::Done)
+}
+
+type Post = (UdpReflector, SessionReflector);
+
+/// One thread per address, each with sessions and caps of its own: no lock on the path of a probe.
+fn stand(posts: Vec<Post>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
+    thread::scope(|scope| {
+        let mut guards = Vec::new();
+        for post in posts {
+            let asked = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).map_err(refused("listen to SIGUSR1"))?;
+            guards.push(scope.spawn(move || {
+                let ended = guard(post, spec, Requests { stop, counters: &asked }, console);
+                // One address that cannot be served ends the others: half a reflector is a riddle.
+                stop.store(true, Ordering::Relaxed);
+                ended
+            }));
+        }
+        guards.into_iter().try_for_each(|guard| guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+fn guard(post: Post, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
+    let (mut socket, mut reflector) = post;
+    let address = socket.local_address();
+    placement::place(&spec.end)?;
+    let ended = reflect(&mut socket, &mut reflector, requests, |counters| tell(address, counters, console));
+    tell(address, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
+    Ok(ended?)
+}
+
+/// Reflects on this host's clock, with the CPU where that can be told without a system call.
+pub(super) fn reflect(
+    socket: &mut UdpReflector,
+    reflector: &mut SessionReflector,
+    requests: Requests<'_>,
+    show: impl FnMut(&ReflectorCounters),
+) -> Result<(), ServeError> {
+    serve(socket, reflector, &Monotonic, requests, latlab_sys::scheduler::current_cpu, show)
+}
+
+/// One line per counter that is not zero: `latlab serve: 127.0.0.1:9862 answered 50000`.
+fn tell(address: SocketAddr, counters: &ReflectorCounters, console: &Console) {
+    let counted: Vec<String> =
+        counters.rows().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
+    let counted = if counted.is_empty() { "nothing received".to_owned() } else { counted.join(" · ") };
+    console.note(&format!("`{address}`: {counted}"));
+}

@@ -1,0 +1,41 @@
+//! From recordings to what is printed and how the command ends: the same for a run just made and an old one.
+
+use super::Outcome;
+use crate::analysis::{AnalysisError, Summary, SummaryWishes, summarise};
+use crate::console::Console;
+use crate::error::Failure;
+use crate::recording::{Recording, RecordingError};
+use crate::report::view::{ReportView, Showing};
+use crate::report::{Style, json, text};
+
+/// Summarises `recording` as `wishes` says.
+pub(super) fn summary_of(recording: &Recording, wishes: &SummaryWishes) -> Result<Summary, Failure> {
+    summarise(recording, wishes).map_err(|error| match error {
+        AnalysisError::Source(error) => error.into(),
+        refusal => refusal_of(&refusal),
+    })
+}
+
+fn refusal_of(error: &AnalysisError<RecordingError>) -> Failure {
+    Failure { message: error.to_string(), cause: error.cause(), hint: error.hint(), exit_code: 2 }
+}
+
+/// Prints `summaries`, as one JSON document or as text.
+pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, console: &Console) -> Result<(), Failure> {
+    if summaries.is_empty() {
+        return Ok(());
+    }
+    if as_json {
+        return console.data(&json::render(summaries, showing));
+    }
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&text::render(&ReportView::of(summaries, showing), style))
+}
+
+/// How a command ends that showed `summaries`: not to be trusted, if any of them is not.
+pub(super) fn outcome(summaries: &[Summary]) -> Outcome {
+    match summaries.iter().all(Summary::is_trustworthy) {
+        true => Outcome::Done,
+        false => Outcome::NotTrusted,
+    }
+}
