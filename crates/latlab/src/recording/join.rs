@@ -85,8 +85,6 @@ pub(crate) struct Tally {
 struct Stretch {
     first: u64,
     last: u64,
-    /// The next expected sequence number (RFC 4737, section 3.3) where the stretch begins.
-    next_expected: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +151,9 @@ impl Join {
         let (block, tally) = (&mut self.block, &mut self.tally);
         let members = number * self.probes..number * self.probes + self.probes;
         block.reset(members.start);
-        let mut next_expected = stretch.next_expected;
+        // The next expected sequence number (RFC 4737, section 3.3). Nothing before the stretch can make a member
+        // late in order: later probes left after the first of the block, and their answers came after that.
+        let mut next_expected = 0;
         let mut arrive = |block: &mut Block, event, reordered| {
             tally.orphan_answers += u64::from(block.arrive(event, reordered) == Fit::Orphan);
         };
@@ -223,8 +223,7 @@ impl Map {
     fn depart(&mut self, index: u64, seq: u64) {
         let probes = self.bounds.block_probes as u64;
         self.highest_place = self.highest_place.max(Some(seq % probes));
-        let next_expected = self.next_expected;
-        let new = Stretch { first: index, last: index, next_expected };
+        let new = Stretch { first: index, last: index };
         self.stretches.entry(seq / probes).or_insert(new).last = index;
     }
 

@@ -176,6 +176,8 @@ fn joined(events: &[Event], bounds: Bounds, horizon: Horizon) -> (Vec<ProbeRecor
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn both_joiners_agree(
         steps in steps(),

@@ -1,0 +1,79 @@
+//! While armed, nothing allocates: a counting allocator watches the measuring thread.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use latlab::recording::manifest::Ending;
+use latlab::recording::{RecordingWriter, Store};
+
+mod runs;
+
+/// The system's allocator, which counts for those threads that asked for it.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+fn count() {
+    // A thread that is being torn down has no counter any more, and nobody asks it.
+    _ = COUNT.try_with(|count| count.set(count.get().map(|calls| calls + 1)));
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; counting touches a thread-local
+// `Cell` without a destructor, which does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Calls to the allocator that `work` makes on this thread.
+fn calls_of(work: impl FnOnce()) -> u64 {
+    COUNT.set(Some(0));
+    work();
+    COUNT.take().unwrap_or(0)
+}
+
+#[test]
+fn the_counter_counts() {
+    assert!(calls_of(|| drop(std::hint::black_box(vec![1u8; 100]))) >= 2);
+}
+
+#[test]
+fn writing_events_down_allocates_nothing_not_even_when_the_ring_is_full() {
+    let store = Store::temporary().expect("store");
+    let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000000a110c")).expect("created");
+    let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+    let mut filled = 0;
+    // More events than the ring holds, faster than any disk: whether some are dropped or not, nothing is allocated.
+    let calls = calls_of(|| {
+        while log.dropped() == 0 && filled < 3_000_000 {
+            runs::fill(&mut log, filled..filled + 1_000);
+            filled += 1_000;
+        }
+    });
+    assert_eq!(calls, 0);
+    assert!(log.written() > 1_000_000 || log.dropped() > 0);
+    let finished = writer.finish(log, Ending::Completed, None).expect("finished");
+    assert!(finished.manifest.rows > Some(0));
+}

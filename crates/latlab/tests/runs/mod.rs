@@ -1,0 +1,150 @@
+//! Made-up runs for tests of recordings.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use latlab::facts::{ClockAnchor, Instrument};
+use latlab::plan::{
+    Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
+    Warmup, Work,
+};
+use latlab::probe::{Phase, ProbeRecord, Seq};
+use latlab::recording::event::Event;
+use latlab::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use latlab::recording::{EventLog, Finished, ProbeColumn, Progress, Recording, RecordingWriter, Store};
+use latlab::schedule::Schedule;
+use latlab::units::{Nanos, Stamp};
+
+/// The time-out of every made-up run.
+pub(crate) const TIMEOUT: Nanos = Nanos::from_millis(1);
+/// The gap of its schedule.
+pub(crate) const INTERVAL: i64 = 10_000;
+/// Its warm-up probes.
+pub(crate) const WARMUP: u64 = 3;
+
+/// The manifest of a made-up run as it stands before the run.
+pub(crate) fn manifest(run_id: &str) -> Manifest {
+    let spec = spec();
+    let clock_start = ClockAnchor { monotonic_ns: 1, realtime_ns: 2, boottime_ns: 3, tai_ns: 4, width_ns: 5 };
+    Manifest {
+        format: FormatVersion::CURRENT,
+        run_id: run_id.to_owned(),
+        kind: Kind::Ping,
+        started_at: "2026-11-21T02:15:00Z".into(),
+        condition: Condition::of(&spec),
+        spec,
+        here: EndFacts { clock_start: Some(clock_start), ..EndFacts::default() },
+        peer: EndFacts::default(),
+        run: RunFacts::default(),
+        instrument: Instrument { clock_read_ns: Some(23.5), ..Instrument::default() },
+        caveats: Vec::new(),
+        software: Software { name: "latlab".into(), version: "0.1.0".into() },
+        ending: Ending::Measuring,
+        reason: None,
+        rows: None,
+    }
+}
+
+fn spec() -> RunSpec {
+    let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+    let path = PathSpec {
+        family: None,
+        bind_address: None,
+        bind_interface: None,
+        source_port: None,
+        dscp: None,
+        dont_fragment: false,
+    };
+    let ping = PingSpec {
+        transport: Transport::Udp,
+        protocol: Protocol::Native,
+        path,
+        size_bytes: 64,
+        schedule: Schedule::Periodic { interval_ns: Nanos(INTERVAL) },
+        timeout_ns: TIMEOUT,
+        max_backlog_ns: Nanos::from_secs(1),
+    };
+    RunSpec {
+        target: Target::Local,
+        work: Work::Ping(ping),
+        stop: StopWhen { count: Some(1_000), duration_ns: None },
+        warmup: Warmup { count: Some(WARMUP), duration_ns: None },
+        here: end,
+        peer: Some(end),
+        authenticated: false,
+        tags: BTreeMap::new(),
+        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
+    }
+}
+
+/// When probe `seq` is due.
+pub(crate) fn due(seq: u64) -> i64 {
+    1_000_000_000 + seq as i64 * INTERVAL
+}
+
+/// The departure of probe `seq`: every 50th is refused and every 51st given up.
+pub(crate) fn departure(seq: u64) -> Event {
+    let at = Stamp::from_nanos(due(seq));
+    let (seq, phase) = (Seq(seq), if seq < WARMUP { Phase::Warmup } else { Phase::Measure });
+    match seq.0 % 50 {
+        49 => Event::SendFailed { seq, phase, due: Some(at), tried: at + Nanos(70), errno: 105 },
+        48 => Event::NotSent { seq, phase, due: at },
+        _ => Event::Sent { seq, phase, due: Some(at), sent: at + Nanos(50), cpu: Some((seq.0 % 2) as u16) },
+    }
+}
+
+/// The answer to probe `seq`, `delay` after it was due.
+pub(crate) fn answer(seq: u64, delay: i64) -> Event {
+    let received = Stamp::from_nanos(due(seq) + delay);
+    Event::Arrived {
+        seq: Seq(seq),
+        received,
+        reflector_received: Some(Stamp::from_nanos(due(seq) + 5_000_000 + delay / 2)),
+        reflector_sent: Some(Stamp::from_nanos(due(seq) + 5_000_900 + delay / 2)),
+        rx_software: None,
+        reflector_rx_software: None,
+        cpu: Some(1),
+        reflector_cpu: None,
+    }
+}
+
+/// `probes` departures, each answered at once but for every 50th (lost, refused or given up).
+pub(crate) fn fill(log: &mut EventLog, probes: std::ops::Range<u64>) {
+    for seq in probes {
+        log.push(departure(seq));
+        if seq % 50 < 47 {
+            log.push(answer(seq, 4_000 + (seq as i64 * 7_919) % 3_000));
+        }
+    }
+}
+
+/// As [`fill`], never further ahead of the writer thread than the ring is long.
+pub(crate) fn fill_in_step(log: &mut EventLog, progress: &Progress, probes: u64) {
+    const STEP: u64 = 20_000;
+    for start in (0..probes).step_by(STEP as usize) {
+        fill(log, start..probes.min(start + STEP));
+        while progress.measured() + WARMUP + 2 * STEP < start + STEP {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+/// A run of `probes` as [`fill`] makes them, recorded in `store` and finished.
+pub(crate) fn recorded(store: &Store, run_id: &str, probes: u64) -> Finished {
+    let mut writer = RecordingWriter::create(store, None, manifest(run_id)).expect("created");
+    let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+    fill_in_step(&mut log, &writer.progress(), probes);
+    writer.finish(log, Ending::Completed, None).expect("finished")
+}
+
+/// Every row of `recording`.
+pub(crate) fn rows(recording: &Recording) -> Vec<ProbeRecord> {
+    let mut rows = Vec::new();
+    for batch in recording.probes(&ProbeColumn::ALL).expect("rows open") {
+        let batch = batch.expect("batch");
+        rows.extend((0..batch.rows).map(|row| batch.record(row)));
+    }
+    rows
+}
