@@ -215,5 +215,6 @@ fn fate_of(word: &str) -> Option<Fate> {
 }
 
 fn words_of(error: parquet::errors::ParquetError) -> String {
-    error.to_string()
+    let text = error.to_string();
+    text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
 }

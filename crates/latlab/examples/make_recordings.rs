@@ -1,0 +1,134 @@
+//! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
+//!
+//! A new format version leaves `finished` and `died` in `old/` and never touches those of earlier versions;
+//! `closed` and `scheduled` are for `good/`.
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use latlab::plan::{Condition, StopWhen, Work};
+use latlab::probe::{Phase, Seq};
+use latlab::recording::event::Event;
+use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::{EventLog, RecordingWriter, Store};
+use latlab::schedule::Schedule;
+use latlab::units::{Nanos, Stamp};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+#[path = "../tests/runs/mod.rs"]
+mod runs;
+
+const PROBES: u64 = 2_000;
+
+fn main() {
+    let target = std::env::args().nth(1).expect("a directory to make recordings in");
+    let target = Path::new(&target);
+    let finish = |writer: RecordingWriter, log| _ = writer.finish(log, Ending::Completed, None).expect("finished");
+    make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);
+    make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
+    make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
+    make(
+        target,
+        "died",
+        runs::manifest("0000000000000dea"),
+        |log| runs::fill(log, 0..300),
+        |writer, log| {
+            // What stands on disk now is what a killed process leaves behind.
+            let wanted = 64 + (log.written() * 64);
+            while fs::metadata(writer.path().join("events.spool")).expect("spool").len() < wanted {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let copy = target.join("copy");
+            fs::create_dir(&copy).expect("directory");
+            for file in ["manifest.json", "events.spool"] {
+                fs::copy(writer.path().join(file), copy.join(file)).expect("copied");
+            }
+            let spool = fs::OpenOptions::new().write(true).open(copy.join("events.spool")).expect("spool");
+            spool.set_len(wanted - 20).expect("the last event torn");
+            writer.discard(Some(log));
+            fs::rename(copy, target.join("died")).expect("renamed");
+        },
+    );
+}
+
+fn make(
+    target: &Path,
+    name: &str,
+    manifest: Manifest,
+    fill: impl FnOnce(&mut EventLog),
+    end: impl FnOnce(RecordingWriter, EventLog),
+) {
+    let store = Store::open(target).expect("store");
+    let mut writer = RecordingWriter::create(&store, Some(&target.join(name)), manifest).expect("created");
+    let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+    fill(&mut log);
+    end(writer, log);
+}
+
+fn closed(run_id: &str) -> Manifest {
+    with_schedule(run_id, Schedule::Closed)
+}
+
+fn scheduled(run_id: &str) -> Manifest {
+    with_schedule(run_id, Schedule::Periodic { interval_ns: Nanos(runs::INTERVAL) })
+}
+
+fn with_schedule(run_id: &str, schedule: Schedule) -> Manifest {
+    let mut manifest = runs::manifest(run_id);
+    let Work::Ping(ping) = &mut manifest.spec.work;
+    ping.schedule = schedule;
+    manifest.spec.stop = StopWhen { count: Some(PROBES - runs::WARMUP), duration_ns: None };
+    manifest.condition = Condition::of(&manifest.spec);
+    manifest
+}
+
+/// Round trips of 40 µs and an exponential tail; every 400th probe is lost.
+fn fill_closed(log: &mut EventLog) {
+    let mut rng = Pcg64Mcg::seed_from_u64(1);
+    let mut now = runs::due(0);
+    for seq in 0..PROBES {
+        let phase = if seq < runs::WARMUP { Phase::Warmup } else { Phase::Measure };
+        log.push(Event::Sent { seq: Seq(seq), phase, due: None, sent: Stamp::from_nanos(now), cpu: Some(0) });
+        if seq % 400 == 399 {
+            now += runs::TIMEOUT.0;
+            log.push(Event::TimedOut { seq: Seq(seq), waited: runs::TIMEOUT });
+        } else {
+            let delay = 40_000 + tail(&mut rng, 5_000.0);
+            now += delay;
+            log.push(runs::answer(seq, now - runs::due(seq)));
+        }
+        now += 300;
+    }
+}
+
+/// Answers 20 to 60 µs after they were due, several in flight: some late, some twice, some out of order, and those
+/// that `runs::departure` refuses or gives up.
+fn fill_scheduled(log: &mut EventLog) {
+    let mut rng = Pcg64Mcg::seed_from_u64(2);
+    let mut events: Vec<(i64, Event)> = Vec::new();
+    for seq in 0..PROBES {
+        let departure = runs::departure(seq);
+        events.push((runs::due(seq) + 50, departure));
+        let delay = match seq % 100 {
+            13 => None,
+            57 => Some(runs::TIMEOUT.0 + 70_000),
+            _ => Some(20_000 + tail(&mut rng, 8_000.0)),
+        };
+        if let (Event::Sent { .. }, Some(delay)) = (departure, delay) {
+            let copies = if seq % 250 == 77 { 3 } else { 1 };
+            events.extend(
+                (0..copies).map(|copy| (runs::due(seq) + delay + copy * 900, runs::answer(seq, delay + copy * 900))),
+            );
+        }
+    }
+    events.sort_by_key(|(at, _)| *at);
+    events.into_iter().for_each(|(_, event)| log.push(event));
+}
+
+fn tail(rng: &mut Pcg64Mcg, mean: f64) -> i64 {
+    let uniform = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    (-(1.0 - uniform).ln() * mean) as i64
+}

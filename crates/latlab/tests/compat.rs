@@ -1,0 +1,115 @@
+//! Recordings that earlier versions left behind open for ever, and damaged ones say what is wrong.
+//!
+//! `old/` and `good/`: a directory is a recording, the JSON file of its name what it must say. `bad/`: the text file of its
+//! name is the whole message. Dropping a recording in adds a test; `LATLAB_BLESS=1` writes missing expectations.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use latlab::probe::Fate;
+use latlab::recording::{ProbeColumn, Recording, RecordingError};
+use serde_json::{Value, json};
+
+mod runs;
+
+fn testdata(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings").join(folder);
+    let entries = fs::read_dir(&folder).expect("test data");
+    let mut recordings: Vec<_> =
+        entries.map(|entry| entry.expect("entry").path()).filter(|path| path.is_dir()).collect();
+    recordings.sort();
+    assert!(!recordings.is_empty(), "nothing in {}", folder.display());
+    recordings
+}
+
+/// Opening may finish a recording: the checked-in one stays as it is.
+fn copied(recording: &Path) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let copy = directory.path().join("recording");
+    fs::create_dir(&copy).expect("directory");
+    for file in fs::read_dir(recording).expect("recording") {
+        let file = file.expect("file");
+        fs::copy(file.path(), copy.join(file.file_name())).expect("copied");
+    }
+    (directory, copy)
+}
+
+/// What is written beside `recording`, or `actual` where nothing is and blessing is asked for.
+fn expected(recording: &Path, extension: &str, actual: &str) -> String {
+    // Not `with_extension`: a version in the name has a dot.
+    let path = PathBuf::from(format!("{}.{extension}", recording.display()));
+    if !path.exists() && std::env::var_os("LATLAB_BLESS").is_some() {
+        fs::write(&path, actual).expect("blessed");
+    }
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What a recording says, in a form that any later version can give.
+fn facts(recording: &Recording) -> Value {
+    let rows = runs::rows(recording);
+    let manifest = recording.manifest();
+    let fates: serde_json::Map<_, _> = Fate::ALL
+        .map(|fate| (fate.word().to_owned(), json!(rows.iter().filter(|row| row.fate == fate).count())))
+        .into_iter()
+        .collect();
+    let nanos = |stamps: &mut dyn Iterator<Item = i64>| stamps.fold(0i64, i64::wrapping_add);
+    json!({
+        "run_id": manifest.run_id,
+        "ending": manifest.ending,
+        "note": recording.note().is_some(),
+        "rows": manifest.rows,
+        "fates": fates,
+        "duplicates": rows.iter().map(|row| u64::from(row.duplicates)).sum::<u64>(),
+        "reordered": rows.iter().filter(|row| row.reordered).count(),
+        "undecided_probes": manifest.run.undecided_probes,
+        "timed_out_ns": manifest.run.timed_out_ns,
+        "sum_of_due_ns": nanos(&mut rows.iter().filter_map(|row| row.due).map(|at| at.as_nanos())),
+        "sum_of_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.sent).map(|at| at.as_nanos())),
+        "sum_of_received_ns": nanos(&mut rows.iter().filter_map(|row| row.received).map(|at| at.as_nanos())),
+        "sum_of_reflector_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.reflector_sent).map(|at| at.as_nanos())),
+    })
+}
+
+fn check(folder: &str) {
+    for recording in testdata(folder) {
+        let (_directory, copy) = copied(&recording);
+        let opened = Recording::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", recording.display()));
+        let rows = runs::rows(&opened);
+        assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
+        assert!(rows.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{}", recording.display());
+        let actual = facts(&opened);
+        let text = expected(&recording, "json", &format!("{actual:#}\n"));
+        let expected: Value = serde_json::from_str(&text).expect("expected facts");
+        assert_eq!(actual, expected, "{}", recording.display());
+    }
+}
+
+#[test]
+fn what_earlier_versions_wrote_opens_and_says_the_same() {
+    check("old");
+}
+
+#[test]
+fn the_good_ones_say_what_they_should() {
+    check("good");
+}
+
+#[test]
+fn the_bad_ones_say_what_is_wrong() {
+    for recording in testdata("bad") {
+        let (_directory, copy) = copied(&recording);
+        let error = read_whole(&copy).expect_err("damaged");
+        let cause = error.cause().map(|cause| format!("  cause: {cause}\n")).unwrap_or_default();
+        let hint = error.hint().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+        let message = format!("error: {error}\n{cause}{hint}exit code {}\n", error.exit_code());
+        let message = message.replace(&*copy.to_string_lossy(), "RECORDING");
+        assert_eq!(message, expected(&recording, "txt", &message), "{}", recording.display());
+    }
+}
+
+fn read_whole(path: &Path) -> Result<(), RecordingError> {
+    for batch in Recording::open(path)?.probes(&ProbeColumn::ALL)? {
+        batch?;
+    }
+    Ok(())
+}
