@@ -121,7 +121,9 @@ fn stage(store: &Path) -> Stage {
 
 /// VmRSS of `pid` and its children; 0 for what is gone.
 fn resident(pid: u32) -> u64 {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
+    let children: String =
+        threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default()).collect();
     let children = children.split_whitespace().filter_map(|child| child.parse().ok());
     children.chain([pid]).map(|pid| status_bytes(pid, "VmRSS:")).sum()
 }

@@ -15,6 +15,27 @@ impl Source {
         Source { path: path.into(), text: text.into(), code: blank(text) }
     }
 
+    /// The same without what is compiled for tests only: `#[cfg(test)]` and the item below it.
+    pub(crate) fn shipped(&self) -> Source {
+        let mut code = self.code.clone().into_bytes();
+        for (start, mark) in self.code.match_indices(TEST_ONLY) {
+            let end = start + mark.len() + item_end(&self.code[start + mark.len()..]);
+            code[start..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        }
+        let code = String::from_utf8(code).expect("items begin and end with ASCII");
+        Source { path: self.path.clone(), text: self.text.clone(), code }
+    }
+
+    /// The modules that are declared for tests only, in a file of their own.
+    pub(crate) fn test_modules(&self) -> Vec<String> {
+        let below = self.code.split(TEST_ONLY).skip(1).filter_map(|rest| rest.trim_start().strip_prefix("mod "));
+        below
+            .filter_map(|rest| rest.split_once(';'))
+            .map(|(name, _)| name.trim().to_string())
+            .filter(|name| name.bytes().all(is_word))
+            .collect()
+    }
+
     /// The line, from 1, of the byte at `offset`.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
@@ -30,6 +51,24 @@ impl Source {
             .filter(|offset| bytes.get(offset + word.len()).is_none_or(|byte| !is_word(*byte)))
             .collect()
     }
+}
+
+const TEST_ONLY: &str = "#[cfg(test)]";
+
+/// Bytes up to the end of the item that `code` begins with: its last brace, or its semicolon.
+fn item_end(code: &str) -> usize {
+    let mut depth = 0;
+    for (offset, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b'}' if depth <= 1 => return offset + 1 + usize::from(code[offset + 1..].starts_with(';')),
+            b'}' => depth -= 1,
+            b';' if depth == 0 => return offset + 1,
+            _ => {}
+        }
+    }
+    code.len()
 }
 
 /// Whether `byte` may stand in an identifier.
@@ -154,4 +193,13 @@ fn only_code_is_left() {
 fn words_stand_alone() {
     let source = Source::new("x.rs", "exit process_exit exit2 // exit\nexit");
     assert_eq!(source.find_word("exit").iter().map(|offset| source.line_of(*offset)).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn what_is_for_tests_is_not_shipped() {
+    let text = "use a;\n#[cfg(test)]\nmod deep;\n#[cfg(test)]\nuse b::{c, d};\nfn f() {}\n#[cfg(test)]\n#[derive(X)]\nmod tests { fn g() { e } }\nh";
+    let source = Source::new("x.rs", text);
+    assert_eq!(source.shipped().code.split_whitespace().collect::<String>(), "usea;fnf(){}h");
+    assert_eq!(source.shipped().code.len(), text.len());
+    assert_eq!(source.test_modules(), ["deep"]);
 }

@@ -1,0 +1,175 @@
+//! What latlab adds to a probe inside of the loop: writing it down, and its tags.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+// Each bench uses its part of what they share.
+#[allow(dead_code)]
+mod judge;
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use latlab::facts::Instrument;
+use latlab::plan::{
+    Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
+    Warmup, Work, defaults,
+};
+use latlab::probe::{Phase, Seq};
+use latlab::recording::event::Event;
+use latlab::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use latlab::recording::{EventLog, RecordingWriter, Store, fresh_run_id};
+use latlab::schedule::Schedule;
+use latlab::units::{SenderClock, Stamp};
+use latlab::wire::TagKey;
+use serde_json::{Value, json};
+
+use judge::account;
+use judge::options::Options;
+use judge::paired::median;
+
+/// Probes between two looks at the clock.
+const BATCH: u64 = 10_000;
+/// The loop is slower than the writer thread can drain; so is this, by resting between batches.
+const REST: Duration = Duration::from_millis(2);
+
+fn main() {
+    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
+    if let Err(error) = outcome {
+        eprintln!("error: {error}");
+        std::process::exit(3);
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let batches = if options.quick { 5 } else { 500 };
+    let (recording_ns, dropped) = recording(batches)?;
+    if dropped > 0 {
+        return Err(format!("{dropped} events did not fit into the ring: the figure would be that of dropping"));
+    }
+    let (two_words_ns, four_words_ns) = (tags::<2>(batches), tags::<4>(batches));
+    let line = |what: &str, limit: f64, found: f64| -> Vec<String> {
+        let verdict = match options.quick {
+            true => "not judged",
+            false if found <= limit => "met",
+            false => "**not met**",
+        };
+        vec![what.into(), format!("≤ {limit} ns"), format!("{found:.1} ns"), verdict.into()]
+    };
+    let rows = [
+        line("recording a probe (sent and arrived)", 50.0, recording_ns),
+        line("a tag over 16 bytes", 25.0, two_words_ns),
+        line("a tag over 32 bytes", 25.0, four_words_ns),
+    ];
+    let raw = json!({ "recording_ns": recording_ns, "tag_16_ns": two_words_ns, "tag_32_ns": four_words_ns });
+    account::write(
+        "loop_cost",
+        &["what", "target", "median of batches", "verdict"],
+        &rows,
+        Value::from(vec![raw]),
+        options.quick,
+    )
+}
+
+/// Median cost of one call of `step`, over batches; between batches it rests.
+fn cost_ns(batches: usize, rest: Duration, mut step: impl FnMut(u64)) -> f64 {
+    let mut costs: Vec<f64> = (0..batches)
+        .map(|_| {
+            std::thread::sleep(rest);
+            let start = Instant::now();
+            (0..BATCH).for_each(&mut step);
+            start.elapsed().as_nanos() as f64 / BATCH as f64
+        })
+        .collect();
+    costs.sort_by(f64::total_cmp);
+    median(&costs)
+}
+
+/// Both events of a probe into the ring of a real recording, while its writer thread drains it.
+fn recording(batches: usize) -> Result<(f64, u64), String> {
+    let folder = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
+    let told = |error: latlab::recording::RecordingError| error.to_string();
+    let store = Store::open(folder.path()).map_err(told)?;
+    let run_id = fresh_run_id().map_err(|error| format!("no chance to be had: {error}"))?;
+    let mut writer = RecordingWriter::create(&store, None, manifest(run_id)).map_err(told)?;
+    let mut log = writer.start(Arc::new(AtomicBool::new(false))).map_err(told)?;
+    let cost = cost_ns(batches, REST, |seq| push(&mut log, seq));
+    let dropped = log.dropped();
+    writer.finish(log, Ending::Completed, None).map_err(told)?;
+    Ok((cost, dropped))
+}
+
+#[inline]
+fn push(log: &mut EventLog, seq: u64) {
+    let at: Stamp<SenderClock> = Stamp::from_nanos(black_box(seq as i64) * 50_000);
+    let reflected = Some(Stamp::from_nanos(at.as_nanos() + 20_000));
+    log.push(Event::Sent { seq: Seq(seq), phase: Phase::Measure, due: None, sent: at, cpu: Some(0) });
+    log.push(Event::Arrived {
+        seq: Seq(seq),
+        received: Stamp::from_nanos(at.as_nanos() + 40_000),
+        reflector_received: reflected,
+        reflector_sent: reflected,
+        rx_software: None,
+        reflector_rx_software: None,
+        cpu: Some(0),
+        reflector_cpu: Some(1),
+    });
+}
+
+fn tags<const WORDS: usize>(batches: usize) -> f64 {
+    let key = TagKey::new(&[7; 16]);
+    cost_ns(batches, Duration::ZERO, |seq| {
+        black_box(key.tag(&black_box([seq; WORDS])));
+    })
+}
+
+/// A run that was never sent: the writer wants to know whose events these are.
+fn manifest(run_id: String) -> Manifest {
+    let end = EndSpec { wait: WaitMode::Spin, cpu: None, fifo: None, mlock: false };
+    let path = PathSpec {
+        family: None,
+        bind_address: None,
+        bind_interface: None,
+        source_port: None,
+        dscp: None,
+        dont_fragment: false,
+    };
+    let ping = PingSpec {
+        transport: Transport::Udp,
+        protocol: Protocol::Native,
+        path,
+        size_bytes: defaults::SIZE_BYTES,
+        schedule: Schedule::Closed,
+        timeout_ns: defaults::TIMEOUT,
+        max_backlog_ns: defaults::MAX_BACKLOG,
+    };
+    let spec = RunSpec {
+        target: Target::Local,
+        work: Work::Ping(ping),
+        stop: StopWhen { count: Some(BATCH), duration_ns: None },
+        warmup: Warmup { count: None, duration_ns: None },
+        here: end,
+        peer: Some(end),
+        authenticated: false,
+        tags: BTreeMap::new(),
+        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
+    };
+    Manifest {
+        format: FormatVersion::CURRENT,
+        run_id,
+        kind: Kind::Ping,
+        started_at: jiff::Timestamp::now().to_string(),
+        condition: Condition::of(&spec),
+        spec,
+        here: EndFacts::default(),
+        peer: EndFacts::default(),
+        run: RunFacts::default(),
+        instrument: Instrument::default(),
+        caveats: Vec::new(),
+        software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },
+        ending: Ending::Measuring,
+        reason: None,
+        rows: None,
+    }
+}
