@@ -1,5 +1,11 @@
 //! Recordings on real disks: round trip, death, full and vanished stores, damage.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test that is skipped says so, and a child tells its parent"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
