@@ -1,4 +1,5 @@
 //! Recordings on real disks: round trip, death, full and vanished stores, damage.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test that skips or plays a part says so")]
 
 #![allow(
     clippy::print_stdout,
@@ -180,7 +181,7 @@ fn kill_minus_nine_loses_at_most_what_was_in_the_ring() {
 /// Not a test by itself: the other half of the one above.
 #[test]
 fn play_the_process_to_be_killed() {
-    let Some(path) = std::env::var_os(ROLE) else { return };
+    let Some(path) = std::env::var_os(ROLE) else { return eprintln!("played only when another test starts it") };
     let store = Store::open(Path::new(&path)).expect("store");
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000dead0000")).expect("created");
     let mut log = writer.start(stop()).expect("started");
@@ -219,7 +220,9 @@ fn a_full_disk_ends_the_run_and_leaves_a_readable_recording() {
 /// Not a test by itself: the other half of the one above.
 #[test]
 fn play_on_a_full_disk() {
-    let Some(path) = std::env::var_os(ROLE).map(PathBuf::from) else { return };
+    let Some(path) = std::env::var_os(ROLE).map(PathBuf::from) else {
+        return eprintln!("played only when another test starts it");
+    };
     let store = Store::open(&path).expect("store");
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("000000000000d15c")).expect("created");
     let stop = stop();
@@ -235,6 +238,11 @@ fn play_on_a_full_disk() {
     let failure = finished.failure.expect("the disk was full");
     assert_eq!(failure.exit_code(), 3);
     assert_eq!(failure.cause().as_deref(), Some("no space left on device (ENOSPC)"));
+
+    // Still full: a new run is refused before it begins, and leaves nothing behind.
+    let error = RecordingWriter::create(&store, None, runs::manifest("000000000000d15d")).expect_err("full");
+    assert_eq!((error.exit_code(), error.cause().as_deref()), (3, Some("no space left on device (ENOSPC)")));
+    assert_eq!(store.list().expect("lists").len(), 1);
 
     // Still full: read from the spool, by two readers at once.
     let recording = Recording::open(&finished.path).expect("opens on a full disk");
@@ -256,7 +264,28 @@ fn play_on_a_full_disk() {
     assert_eq!(files(&finished.path), ["manifest.json", "probes.parquet"]);
     assert!(recording.manifest().run.gap_events > 0, "events after the full disk are nowhere");
     assert_eq!(runs::rows(&recording), from_spool);
+    drop((recording, store));
+    on_a_read_only_disk(&path);
     println!("the disk was full");
+}
+
+/// A store that cannot be written to is refused; a dead run in it is read from its spool.
+fn on_a_read_only_disk(path: &Path) {
+    let died = path.join("died");
+    fs::create_dir(&died).expect("directory");
+    for file in ["manifest.json", "events.spool"] {
+        let checked_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings/old/1.0-died");
+        fs::copy(checked_in.join(file), died.join(file)).expect("copied");
+    }
+    let status = Command::new("mount").args(["-o", "remount,ro"]).arg(path).status().expect("mount");
+    assert!(status.success());
+    let error = Store::open(path).expect_err("read-only");
+    assert_eq!((error.exit_code(), error.cause().as_deref()), (3, Some("read-only file system (EROFS)")));
+    let recording = Recording::open(&died).expect("reads");
+    assert!(recording.note().is_some_and(|note| note.contains("EROFS")), "{:?}", recording.note());
+    assert_eq!(recording.manifest().ending, Ending::Recovered);
+    assert_eq!(recording.manifest().rows, Some(runs::rows(&recording).len() as u64));
+    assert!(died.join("events.spool").exists());
 }
 
 #[test]
