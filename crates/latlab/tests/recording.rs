@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use latlab::probe::{Fate, Phase};
-use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::manifest::Ending;
 use latlab::recording::{
     ListingState, ProbeColumn, Recording, RecordingError, RecordingWriter, Store, Words, fresh_run_id,
 };
@@ -402,11 +402,4 @@ fn edit(path: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(&path).expect("manifest");
     assert!(text.contains(from));
     fs::write(path, text.replacen(from, to, 1)).expect("manifest");
-}
-
-#[test]
-fn the_manifest_survives_its_json() {
-    let manifest = runs::manifest("00000000000000e5");
-    let json = serde_json::to_string(&manifest).expect("json");
-    assert_eq!(serde_json::from_str::<Manifest>(&json).expect("manifest"), manifest);
 }
