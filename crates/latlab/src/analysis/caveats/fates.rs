@@ -117,7 +117,10 @@ fn send_slip(tally: &Tally) -> Option<Caveat> {
         let share = tally.slipped as f64 / tally.counts.sent.max(1) as f64;
         // a late sender hides from a quantile only where more slipped than lie beyond the quantile
         let severity = if share >= 0.001 { Severity::Warning } else { Severity::Note };
-        let beyond = if share < 1.0 { quantile_from(1.0 - share) } else { "any quantile".into() };
+        let hiding = match 1.0 - share {
+            on_time if on_time >= 0.5 => format!("round trips above {}", quantile_from(on_time)),
+            _ => "most round trips".into(),
+        };
         Caveat::new(
             severity,
             "send-slip",
@@ -126,7 +129,7 @@ fn send_slip(tally: &Tally) -> Option<Caveat> {
                 of_probes(tally.slipped, tally.counts.sent),
                 span(SLIPPED)
             ),
-            format!("round trips above {beyond} may hide what was not sent in time; response time does not"),
+            format!("{hiding} may hide what was not sent in time; response time does not"),
             "`--wait spin` keeps the schedule at the cost of one core",
         )
     })

@@ -151,6 +151,13 @@ fn a_late_sender_is_told_with_its_numbers() {
 }
 
 #[test]
+fn where_most_probes_slip_no_quantile_is_named() {
+    let rows = (0..100).map(|seq| scheduled(seq, seq as i64 * 1_000, 51, 50)).collect();
+    let caveat = find(&quiet(EVERY_MS, rows), "send-slip").expect("all slipped");
+    assert!(caveat.effect.starts_with("most round trips may hide"), "{}", caveat.effect);
+}
+
+#[test]
 fn nothing_measured_and_nothing_answered_are_different_things() {
     let nothing = quiet(Schedule::Closed, Vec::new());
     assert!(find(&nothing, "no-probe-measured").is_some() && find(&nothing, "none-answered").is_none());
