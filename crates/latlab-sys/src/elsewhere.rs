@@ -133,6 +133,14 @@ pub mod scheduler {
     }
 }
 
+/// Memory that stays where it is.
+pub mod memory {
+    /// `lock` of Linux: `Unsupported` here.
+    pub fn lock<T>(_: &[T]) -> std::io::Result<()> {
+        super::unsupported()
+    }
+}
+
 /// Network namespaces.
 pub mod namespace {
     refuse! { enter_fresh_network() -> (); }

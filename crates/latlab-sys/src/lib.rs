@@ -13,6 +13,8 @@ pub mod datagram;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
 #[cfg(target_os = "linux")]
+pub mod memory;
+#[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod readiness;
@@ -24,7 +26,7 @@ pub mod socket;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{address, datagram, ethtool, namespace, readiness, scheduler, socket};
+pub use elsewhere::{address, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
 
 /// The outcome of a call that answers 0 or −1 with `errno`.
 #[cfg(target_os = "linux")]
