@@ -1,4 +1,4 @@
-//! While armed, nothing allocates: a counting allocator watches the measuring thread.
+//! While armed, nothing allocates: a counting allocator watches the measuring and the reflecting thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,6 +8,8 @@ use std::sync::atomic::AtomicBool;
 use latlab::recording::manifest::Ending;
 use latlab::recording::{RecordingWriter, Store};
 
+#[path = "alloc/armed.rs"]
+mod armed;
 mod runs;
 
 /// The system's allocator, which counts for those threads that asked for it.
@@ -46,6 +48,14 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Calls to the allocator on this thread since it was told to count; begins to count where it was not.
+fn calls_so_far() -> u64 {
+    COUNT.get().unwrap_or_else(|| {
+        COUNT.set(Some(0));
+        0
+    })
+}
 
 /// Calls to the allocator that `work` makes on this thread.
 fn calls_of(work: impl FnOnce()) -> u64 {

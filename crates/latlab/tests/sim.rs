@@ -302,7 +302,7 @@ fn run_slices(
 ) {
     let clock = network.clock();
     let never = AtomicBool::new(false);
-    let mut course = Course::new(spec.schedule);
+    let mut course = Course::new(spec);
     for slice in scenario.slices() {
         let mut ends = Ends::new(network, &clock, session, log, CpuOf::Unknown);
         ping::run(&mut ends, &mut course, &slice, spec, &never).expect("a simulated socket does not break");

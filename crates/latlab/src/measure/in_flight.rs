@@ -3,7 +3,7 @@
 use crate::probe::Seq;
 
 /// A bitmap over the last `capacity` probes, allocated before the loop is armed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     words: Box<[u64]>,
     waiting: u64,
@@ -14,6 +14,12 @@ impl InFlight {
     pub(crate) fn new(capacity: u64) -> InFlight {
         let words = capacity.clamp(64, 1 << 26).next_power_of_two() / 64;
         InFlight { words: vec![0; words as usize].into_boxed_slice(), waiting: 0 }
+    }
+
+    /// Waits for nothing.
+    pub(crate) fn clear(&mut self) {
+        self.words.fill(0);
+        self.waiting = 0;
     }
 
     /// Probe `seq` left.
@@ -56,6 +62,10 @@ mod tests {
         flight.answered(Seq(0));
         assert!(!flight.is_empty());
         flight.answered(Seq(1));
+        assert!(flight.is_empty());
+        flight.sent(Seq(2));
+        flight.clear();
+        flight.answered(Seq(2));
         assert!(flight.is_empty());
     }
 

@@ -63,7 +63,7 @@ impl Lane {
         let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
         writer.avoid_cpus(&measuring_cpus(spec));
         let log = writer.start(Arc::clone(stop))?;
-        let course = Course::new(ping.schedule);
+        let course = Course::new(ping);
         Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, listened_until: None })
     }
 

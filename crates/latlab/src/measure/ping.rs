@@ -4,7 +4,6 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::in_flight::InFlight;
 use super::{Course, Ends, Slice};
 use crate::clock::Clock;
 use crate::plan::PingSpec;
@@ -82,7 +81,8 @@ fn scheduled<T: Transport, C: Clock, D: Dialogue>(
     ping: &PingSpec,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let mut flight = InFlight::new(in_flight_limit(ping));
+    // Before the clock is read: what the slice before gave up is not waited for any more.
+    course.flight.clear();
     let start = ends.now();
     let end = slice.end(start);
     course.begin(start);
@@ -92,7 +92,7 @@ fn scheduled<T: Transport, C: Clock, D: Dialogue>(
         let now = ends.now();
         let due = course.due();
         if now < due {
-            receive_into(ends, &mut flight, due - now)?;
+            receive_into(ends, course, due - now)?;
             continue;
         }
         let seq = course.take();
@@ -102,25 +102,25 @@ fn scheduled<T: Transport, C: Clock, D: Dialogue>(
             let (sent, taken) = ends.send(seq, slice.phase, Some(due));
             last_sent = sent;
             if taken {
-                flight.sent(seq);
+                course.flight.sent(seq);
             }
         }
         left -= 1;
         // Between two due probes one look at the socket: a backlog must not starve the answers.
-        receive_into(ends, &mut flight, Nanos::ZERO)?;
+        receive_into(ends, course, Nanos::ZERO)?;
     }
-    drain(ends, &mut flight, last_sent + ping.timeout_ns)
+    drain(ends, course, last_sent + ping.timeout_ns)
 }
 
 /// Waits for the answers in flight, at most until `deadline`.
 fn drain<T: Transport, C: Clock, D: Dialogue>(
     ends: &mut Ends<'_, T, C, D>,
-    flight: &mut InFlight,
+    course: &mut Course,
     deadline: Stamp<SenderClock>,
 ) -> io::Result<()> {
     let mut now = ends.now();
-    while !flight.is_empty() && now < deadline {
-        receive_into(ends, flight, deadline - now)?;
+    while !course.flight.is_empty() && now < deadline {
+        receive_into(ends, course, deadline - now)?;
         now = ends.now();
     }
     Ok(())
@@ -129,17 +129,11 @@ fn drain<T: Transport, C: Clock, D: Dialogue>(
 #[inline]
 fn receive_into<T: Transport, C: Clock, D: Dialogue>(
     ends: &mut Ends<'_, T, C, D>,
-    flight: &mut InFlight,
+    course: &mut Course,
     patience: Nanos,
 ) -> io::Result<()> {
     if let Some((seq, _)) = ends.receive(patience)? {
-        flight.answered(seq);
+        course.flight.answered(seq);
     }
     Ok(())
-}
-
-/// Probes that can be waiting at once: as many as are due within one time-out, twice over for Poisson clumps.
-fn in_flight_limit(ping: &PingSpec) -> u64 {
-    let interval = ping.schedule.interval().unwrap_or(Nanos(1)).0.max(1);
-    (ping.timeout_ns.0 / interval).max(32) as u64 * 2
 }

@@ -1,8 +1,9 @@
 //! Where a run stands, and how far the next stretch of it goes.
 
-use crate::plan::{StopWhen, Warmup};
+use super::in_flight::InFlight;
+use crate::plan::{PingSpec, StopWhen, Warmup};
 use crate::probe::{Phase, Seq};
-use crate::schedule::{DueTimes, Schedule};
+use crate::schedule::DueTimes;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A stretch of a run: the loop is armed once per slice.
@@ -44,7 +45,8 @@ impl Slice {
     }
 }
 
-/// What a run carries from slice to slice: the next probe, and where the schedule stands.
+/// What a run carries from slice to slice: the next probe, where the schedule stands, and what is in flight.
+/// Nothing in here allocates after `new`.
 #[derive(Clone, Debug)]
 pub struct Course {
     next: Seq,
@@ -53,14 +55,16 @@ pub struct Course {
     offset: Nanos,
     /// Where offset zero lies, for the slice that runs.
     origin: Stamp<SenderClock>,
+    pub(crate) flight: InFlight,
 }
 
 impl Course {
     /// A run before its first probe.
-    pub fn new(schedule: Schedule) -> Course {
-        let mut due_times = schedule.due_times();
+    pub fn new(ping: &PingSpec) -> Course {
+        let mut due_times = ping.schedule.due_times();
         let offset = due_times.next().unwrap_or(Nanos::MAX);
-        Course { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0) }
+        let flight = InFlight::new(in_flight_limit(ping));
+        Course { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0), flight }
     }
 
     /// A slice starts now: the next probe is due now, and the schedule goes on from there.
@@ -84,9 +88,36 @@ impl Course {
     }
 }
 
+/// Probes that can be waiting at once: as many as are due within one time-out, twice over for Poisson clumps.
+fn in_flight_limit(ping: &PingSpec) -> u64 {
+    let interval = ping.schedule.interval().unwrap_or(Nanos::MAX).0.max(1);
+    (ping.timeout_ns.0 / interval).max(32) as u64 * 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{PathSpec, Protocol, Transport};
+    use crate::schedule::Schedule;
+
+    fn every_10_ns() -> PingSpec {
+        PingSpec {
+            transport: Transport::Udp,
+            protocol: Protocol::Native,
+            path: PathSpec {
+                family: None,
+                bind_address: None,
+                bind_interface: None,
+                source_port: None,
+                dscp: None,
+                dont_fragment: false,
+            },
+            size_bytes: 64,
+            schedule: Schedule::Periodic { interval_ns: Nanos(10) },
+            timeout_ns: Nanos(1_000),
+            max_backlog_ns: Nanos(1_000),
+        }
+    }
 
     #[test]
     fn slices_add_up_to_the_whole() {
@@ -105,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_schedule_goes_on_from_slice_to_slice() {
-        let mut course = Course::new(Schedule::Periodic { interval_ns: Nanos(10) });
+        let mut course = Course::new(&every_10_ns());
         course.begin(Stamp::from_nanos(100));
         assert_eq!((course.due(), course.take()), (Stamp::from_nanos(100), Seq(0)));
         assert_eq!((course.due(), course.take()), (Stamp::from_nanos(110), Seq(1)));

@@ -1,0 +1,207 @@
+//! The armed loop and the reflector's loop over real sockets: every schedule, way of waiting and fate of a probe.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
+
+use latlab::clock::Monotonic;
+use latlab::measure::{Course, CpuOf, Ends, Slice, ping};
+use latlab::plan::{PathSpec, PingSpec, Protocol, Transport, WaitMode};
+use latlab::probe::Phase;
+use latlab::recording::manifest::Ending;
+use latlab::recording::{EventLog, RecordingWriter, Store};
+use latlab::schedule::Schedule;
+use latlab::session::{
+    Dialogue, EchoDialogue, PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionReflector, SessionWishes,
+    open, serve,
+};
+use latlab::transport::reflector::UdpReflector;
+use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::units::Nanos;
+
+use crate::{calls_of, calls_so_far, runs};
+
+/// Probes of each slice: a tenth of them is lost.
+const PROBES: u64 = 200;
+/// Probes of a slice in which none is answered.
+const FEW: u64 = 10;
+/// What is lost costs a closed loop so long.
+const TIMEOUT: Nanos = Nanos::from_millis(10);
+/// HELLO and OPEN come before the first probe, and neither is to be lost.
+const SETUP_DATAGRAMS: u64 = 2;
+
+const SCHEDULES: [Schedule; 3] = [
+    Schedule::Closed,
+    Schedule::Periodic { interval_ns: Nanos(50_000) },
+    Schedule::Poisson { mean_ns: Nanos(50_000), seed: 7 },
+];
+
+fn ping_spec(schedule: Schedule, max_backlog: Nanos) -> PingSpec {
+    let path = PathSpec {
+        family: None,
+        bind_address: None,
+        bind_interface: None,
+        source_port: None,
+        dscp: None,
+        dont_fragment: false,
+    };
+    PingSpec {
+        transport: Transport::Udp,
+        protocol: Protocol::Native,
+        path,
+        size_bytes: 64,
+        schedule,
+        timeout_ns: TIMEOUT,
+        max_backlog_ns: max_backlog,
+    }
+}
+
+fn path_to(peer: SocketAddr, wait: WaitMode, ping: &PingSpec) -> UdpTransport {
+    let waiting = Waiting::settle(wait, ping.schedule, ping.timeout_ns);
+    UdpTransport::open(&ping.path, peer, waiting).expect("a path over loopback")
+}
+
+/// A socket that loses every tenth datagram after the session was opened, and watches the thread that asks it.
+struct Lossy {
+    socket: UdpReflector,
+    received: u64,
+    calls: u64,
+}
+
+impl ReflectorSocket for Lossy {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        // The first time the loop has just made its buffer; from then on every call counts.
+        self.calls = calls_so_far();
+        let received = self.socket.receive(buffer)?;
+        self.received += u64::from(received.is_some());
+        Ok(received.filter(|_| self.received <= SETUP_DATAGRAMS || !self.received.is_multiple_of(10)))
+    }
+
+    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.socket.reply(datagram, to)
+    }
+}
+
+/// Calls to the allocator while reflecting; probes answered.
+type Reflected = (u64, u64);
+
+fn reflect<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    socket: UdpReflector,
+    key: Option<&'scope PreSharedKey>,
+    stop: &'scope AtomicBool,
+) -> std::thread::ScopedJoinHandle<'scope, Reflected> {
+    scope.spawn(move || {
+        let mut socket = Lossy { socket, received: 0, calls: 0 };
+        let mut reflector = SessionReflector::new(ReflectorLimits::OWN, key, [7; 32]);
+        let never = AtomicBool::new(false);
+        let requests = Requests { stop, counters: &never };
+        let cpu = latlab_sys::scheduler::current_cpu;
+        serve(&mut socket, &mut reflector, &Monotonic, requests, cpu, |_| {}).expect("the socket works");
+        let answered = reflector.counters(latlab::units::Stamp::from_nanos(0)).answered;
+        (socket.calls, answered)
+    })
+}
+
+/// Runs `story` with the log of a recording, which is thrown away.
+fn logged(story: impl FnOnce(&mut EventLog)) {
+    let store = Store::temporary().expect("store");
+    let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000000a110c")).expect("created");
+    let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+    story(&mut log);
+    writer.finish(log, Ending::Completed, None).expect("finished");
+}
+
+/// Calls to the allocator in a warm-up and a measuring slice of `probes` each.
+fn slices(
+    transport: &mut UdpTransport,
+    dialogue: &mut impl Dialogue,
+    log: &mut EventLog,
+    ping: &PingSpec,
+    probes: u64,
+) -> u64 {
+    let never = AtomicBool::new(false);
+    let mut course = Course::new(ping);
+    [Phase::Warmup, Phase::Measure]
+        .into_iter()
+        .map(|phase| {
+            let slice = Slice { phase, count: probes, duration: Nanos::from_secs(20) };
+            let mut ends = Ends::new(transport, &Monotonic, dialogue, log, CpuOf::Running);
+            calls_of(|| ping::run(&mut ends, &mut course, &slice, ping, &never).expect("the socket works"))
+        })
+        .sum()
+}
+
+/// A session over loopback against a reflector that loses every tenth probe, and after that against nobody.
+fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
+    let what = format!("{wait:?}, {:?}, key: {}", ping.schedule, key.is_some());
+    let socket = UdpReflector::bind(([127, 0, 0, 1], 0).into(), wait).expect("a port");
+    let mut transport = path_to(socket.local_address(), wait, ping);
+    let stop = AtomicBool::new(false);
+    logged(|log| {
+        std::thread::scope(|scope| {
+            let reflecting = reflect(scope, socket, key, &stop);
+            let minute = Some(Nanos::from_secs(60));
+            let wishes = SessionWishes::new("loopback", [7; 16], ping.size_bytes, None, minute, Nanos::from_secs(9));
+            let session = open(&mut transport, &Monotonic, key, &wishes);
+            let calls = session.map(|mut session| (slices(&mut transport, &mut session, log, ping, PROBES), session));
+            stop.store(true, Ordering::Relaxed);
+            let (reflector_calls, answered) = reflecting.join().expect("no panic");
+            let (sender_calls, mut session) = calls.expect("a session");
+            assert_eq!((sender_calls, reflector_calls), (0, 0), "{what}");
+            assert!(answered > 0 && log.written() > 2 * PROBES, "answers come and are written down; {what}");
+            // The reflector is gone: every probe is refused by the host (ICMP), which is no error of the loop.
+            assert_eq!(slices(&mut transport, &mut session, log, ping, FEW), 0, "{what}");
+            assert!(!transport.socket_errors().is_empty(), "{what}");
+        });
+    });
+}
+
+/// Every schedule with and without a key, waiting in the way `wait`.
+fn every_schedule(wait: WaitMode) {
+    let key = PreSharedKey::fresh().expect("chance");
+    for schedule in SCHEDULES {
+        for key in [None, Some(&key)] {
+            native(wait, &ping_spec(schedule, Nanos::from_secs(1)), key);
+        }
+    }
+}
+
+#[test]
+fn blocking_ends_allocate_nothing() {
+    every_schedule(WaitMode::Block);
+}
+
+#[test]
+fn spinning_ends_allocate_nothing() {
+    every_schedule(WaitMode::Spin);
+}
+
+#[test]
+fn giving_up_probes_allocates_nothing() {
+    let nobody = UdpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block).expect("a port");
+    // Due every nanosecond: the loop falls behind at once, and further than 1 ns.
+    let ping = ping_spec(Schedule::Periodic { interval_ns: Nanos(1) }, Nanos(1));
+    let mut transport = path_to(nobody.local_address(), WaitMode::Block, &ping);
+    let mut echo = EchoDialogue::new(ping.size_bytes, [7; 8]);
+    logged(|log| {
+        assert_eq!(slices(&mut transport, &mut echo, log, &ping, PROBES), 0);
+        assert_eq!(log.written(), 2 * PROBES, "every probe was sent or given up");
+    });
+}
+
+#[test]
+fn refused_probes_and_strangers_allocate_nothing() {
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    // Larger than any datagram: the kernel refuses each.
+    let ping = PingSpec { size_bytes: 70_000, ..ping_spec(Schedule::Closed, Nanos::ZERO) };
+    let mut transport = path_to(stranger.local_addr().expect("bound"), WaitMode::Block, &ping);
+    for _ in 0..FEW {
+        stranger.send_to(b"none of ours", transport.local_address()).expect("sent");
+    }
+    let mut echo = EchoDialogue::new(ping.size_bytes, [7; 8]);
+    logged(|log| assert_eq!(slices(&mut transport, &mut echo, log, &ping, FEW), 0));
+    assert_eq!(echo.strays(), [("foreign".to_owned(), FEW)].into());
+}
