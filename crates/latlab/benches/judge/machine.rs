@@ -3,6 +3,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+/// Starts of those kernel arguments that change how fast a machine wakes and calls.
+const TELLING: [&str; 10] = [
+    "mitigations",
+    "isolcpus",
+    "nohz",
+    "rcu_nocbs",
+    "idle",
+    "intel_idle",
+    "processor.max_cstate",
+    "cpuidle",
+    "haltpoll",
+    "preempt",
+];
+
 /// Facts as name → value, in the words of the kernel; what cannot be read says so.
 pub(crate) fn facts() -> BTreeMap<String, String> {
     let read = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_string()).unwrap_or("unknown".into());
@@ -20,10 +34,16 @@ pub(crate) fn facts() -> BTreeMap<String, String> {
         ("kernel", read("/proc/sys/kernel/osrelease")),
         ("clocksource", read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("governor", read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
-        ("kernel arguments", read("/proc/cmdline")),
+        ("kernel arguments", telling(&read("/proc/cmdline"))),
         ("latlab", env!("CARGO_PKG_VERSION").to_string()),
         ("date", jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()),
     ]
     .map(|(name, value)| (name.to_string(), value))
     .into()
+}
+
+fn telling(arguments: &str) -> String {
+    let kept = arguments.split_whitespace().filter(|word| TELLING.iter().any(|start| word.starts_with(start)));
+    let kept: Vec<&str> = kept.collect();
+    if kept.is_empty() { "none of note".into() } else { kept.join(" ") }
 }
