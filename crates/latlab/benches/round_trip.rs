@@ -205,7 +205,7 @@ fn judged(manner: &Manner, size: u32, rounds: &Rounds) -> Vec<Vec<String>> {
                 title.into(),
                 format!("≤ {target:.2}"),
                 format!("{:.3}", ours.median),
-                format!("{:.3}–{:.3}", ours.low, ours.high),
+                ours.interval(),
                 format!("{:.3}", itself.median),
                 ours.rounds.to_string(),
                 ours.at_most(target, itself.is_quiet(tolerance)).word().into(),

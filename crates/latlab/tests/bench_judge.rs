@@ -34,6 +34,8 @@ fn too_few_rounds_have_no_interval() {
     let paired = Paired::of(&[1.0; 5], &[1.0; 5]);
     assert_eq!((paired.low, paired.high), (f64::NEG_INFINITY, f64::INFINITY));
     assert_eq!(paired.at_most(2.0, true), Verdict::Undecided);
+    assert_eq!(paired.interval(), "too few rounds");
+    assert_eq!(spread(15, 1.0, 1.14).interval(), "1.030–1.110");
     assert!(Paired::of(&[], &[]).median.is_nan());
 }
 

@@ -43,10 +43,9 @@ pub(crate) fn run(options: &Options, recording: &Path) -> Result<(Vec<Line>, Val
             values[values.len() / 2] / scale
         };
         let found = format!(
-            "{:.2} × [{:.2}, {:.2}]; {:.2} {unit} beside {:.2} {unit}",
+            "{:.3} × [{}]; {:.2} {unit} beside {:.2} {unit}",
             paired.median,
-            paired.low,
-            paired.high,
+            paired.interval(),
             middle(ours),
             middle(theirs)
         );

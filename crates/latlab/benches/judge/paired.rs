@@ -52,6 +52,14 @@ impl Paired {
         Paired { rounds, median: median(&ratios), low, high, coverage }
     }
 
+    /// The interval in words.
+    pub(crate) fn interval(&self) -> String {
+        match self.low.is_finite() {
+            true => format!("{:.3}–{:.3}", self.low, self.high),
+            false => "too few rounds".into(),
+        }
+    }
+
     /// Whether `ratio ≤ target` holds. On a machine that is not quiet nothing is decided.
     pub(crate) fn at_most(&self, target: f64, quiet: bool) -> Verdict {
         match () {

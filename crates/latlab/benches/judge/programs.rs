@@ -18,14 +18,22 @@ pub(crate) fn target_folder() -> PathBuf {
 
 /// What `command` prints; an error with everything it said if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    output_or(command, &[])
+}
+
+/// The same, where the exit codes in `tolerated` are answers too.
+pub(crate) fn output_or(command: &mut Command, tolerated: &[i32]) -> Result<String, String> {
     let output = command
         .output()
         .map_err(|error| format!("cannot start {command:?}: {error}; `just bench-setup` installs peers"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return Ok(text);
+    let answered = output.status.success() || output.status.code().is_some_and(|code| tolerated.contains(&code));
+    match answered {
+        true => Ok(text),
+        false => {
+            Err(format!("{command:?} ended with {}:\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+        }
     }
-    Err(format!("{command:?} ended with {}:\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
 /// A process that ends with this value.
