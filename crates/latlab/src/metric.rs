@@ -34,6 +34,9 @@ impl Metric {
         Metric::Ipdv,
     ];
 
+    /// Those that answer the usual question: how long, and was the schedule kept.
+    pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
+
     /// The name in JSON, in `--fail-if` and in `compare`.
     pub const fn name(self) -> &'static str {
         match self {

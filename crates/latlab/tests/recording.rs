@@ -1,10 +1,5 @@
 //! Recordings on real disks: round trip, death, full and vanished stores, damage.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test that skips or plays a part says so")]
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that is skipped says so, and a child tells its parent"
-)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

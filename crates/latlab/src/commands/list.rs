@@ -9,6 +9,7 @@ use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{Listing, ListingState, Store};
 use crate::report::Style;
 use crate::report::list::{ListingView, render_json, render_text};
+use crate::units::human;
 
 /// Lists the store at `path`; one that does not exist holds nothing.
 pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
@@ -35,7 +36,13 @@ fn show(listing: &Listing) -> ListingView {
 
 fn heading(manifest: &Manifest) -> String {
     let condition = &manifest.condition;
-    format!("{} {} · {} B · {}", manifest.kind.word(), condition.target, condition.size_bytes, condition.schedule)
+    format!(
+        "{} {} · {} · {}",
+        manifest.kind.word(),
+        condition.target,
+        human::bytes(condition.size_bytes.into()),
+        condition.schedule
+    )
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

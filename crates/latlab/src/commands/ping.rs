@@ -30,19 +30,23 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     };
     let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat)?;
     drop(progress);
-    let shown = show(&conducted, job.json, console);
+    let shown = show(&conducted, job, keep.discarded, console);
     ending(conducted, shown, &interrupt)
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
-fn show(conducted: &Conducted, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
+fn show(conducted: &Conducted, job: &PingJob, discarded: bool, console: &Console) -> Result<Outcome, Failure> {
+    let every_metric = console.talk() > Talk::Usual;
     let mut summaries = Vec::new();
+    let mut half = false;
     for finished in &conducted.recordings {
         let recording = Recording::open(&finished.path)?;
-        summaries.push(verdict::summary_of(&recording, &SummaryWishes::of(&recording.manifest().spec))?);
+        let spec = &recording.manifest().spec;
+        half |= spec.judging.half;
+        let wishes = SummaryWishes { metrics: verdict::metrics(job.json || every_metric), ..SummaryWishes::of(spec) };
+        summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    let half = conducted.recordings.iter().any(|finished| finished.manifest.spec.judging.half);
-    verdict::show(&summaries, Showing { half, every_metric: console.talk() > Talk::Usual }, as_json, console)?;
+    verdict::show(&summaries, Showing { half, every_metric, discarded }, job.json, console)?;
     if summaries.iter().all(|summary| summary.counts.answered == 0) {
         return Err(silence(&summaries));
     }

@@ -12,6 +12,8 @@ use crate::recording::{RecordingError, Store};
 pub(super) struct Keep {
     store: Store,
     directory: Option<PathBuf>,
+    /// Whether what is recorded goes when the command ends.
+    pub(super) discarded: bool,
 }
 
 impl Keep {
@@ -32,5 +34,5 @@ pub(super) fn open(keeping: &Keeping) -> Result<Keep, Failure> {
         Keeping::As(path) if path.exists() => return Err(RecordingError::Exists { path: path.clone() }.into()),
         Keeping::As(path) => (Store::at(path), Some(path.clone())),
     };
-    Ok(Keep { store, directory })
+    Ok(Keep { store, directory, discarded: *keeping == Keeping::Nothing })
 }

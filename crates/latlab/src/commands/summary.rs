@@ -3,15 +3,15 @@
 use super::{Outcome, verdict};
 use crate::analysis::{FailIf, Summary, SummaryWishes};
 use crate::cli::resolve::SummarySpec;
-use crate::console::Console;
+use crate::console::{Console, Talk};
 use crate::error::Failure;
-use crate::metric::Metric;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
 /// Shows the summaries of the recordings in `spec`, then judges its conditions.
 pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Failure> {
     let conditions = spec.fail_if.iter().map(|text| FailIf::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let every_metric = spec.talk > Talk::Usual;
     let mut summaries = Vec::new();
     let mut half = false;
     for path in &spec.recordings {
@@ -21,16 +21,12 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         }
         let judging = spec.over(&recording.manifest().spec.judging);
         half |= judging.half;
-        let mut wishes = SummaryWishes { judging, intervals: spec.intervals, metrics: Metric::PING.to_vec() };
+        let mut wishes =
+            SummaryWishes { judging, intervals: spec.intervals, metrics: verdict::metrics(spec.json || every_metric) };
         conditions.iter().for_each(|condition| wishes.include(condition));
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    verdict::show(
-        &summaries,
-        Showing { half, every_metric: spec.talk > crate::console::Talk::Usual },
-        spec.json,
-        console,
-    )?;
+    verdict::show(&summaries, Showing { half, every_metric, discarded: false }, spec.json, console)?;
     let held = judge(&conditions, &summaries, console)?;
     Ok(if held { Outcome::AnswerIsNo } else { verdict::outcome(&summaries) })
 }

@@ -4,9 +4,15 @@ use super::Outcome;
 use crate::analysis::{AnalysisError, Summary, SummaryWishes, summarise};
 use crate::console::Console;
 use crate::error::Failure;
+use crate::metric::Metric;
 use crate::recording::{Recording, RecordingError};
 use crate::report::view::{ReportView, Showing};
 use crate::report::{Style, json, text};
+
+/// The metrics to describe: all of them for a document, those that are shown for a person.
+pub(super) fn metrics(all: bool) -> Vec<Metric> {
+    if all { Metric::PING.to_vec() } else { Metric::USUAL.to_vec() }
+}
 
 /// Summarises `recording` as `wishes` says.
 pub(super) fn summary_of(recording: &Recording, wishes: &SummaryWishes) -> Result<Summary, Failure> {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::lane::{Lane, Place, measuring_cpus};
+use super::lane::{Lane, Lasting, Place, measuring_cpus};
 use super::{MeasureError, Peer};
 use crate::host::placement;
-use crate::plan::{EndSpec, Plan};
+use crate::plan::{EndSpec, Plan, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
 use crate::session::PreSharedKey;
@@ -38,9 +38,12 @@ pub fn conduct(
     let peer = Peer::reach(first, key)?;
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.duration();
+    // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
+    let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
+    let lasting = Lasting { whole, turns };
     let mut lanes = Vec::with_capacity(plan.runs.len());
     for spec in &plan.runs {
-        match Lane::open(spec, &peer, key, place, whole, stop) {
+        match Lane::open(spec, &peer, key, place, lasting, stop) {
             Ok(lane) => lanes.push(lane),
             Err(error) => {
                 lanes.into_iter().for_each(Lane::discard);

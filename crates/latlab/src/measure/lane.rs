@@ -25,6 +25,15 @@ pub struct Place<'a> {
     pub directory: Option<&'a Path>,
 }
 
+/// How long a session must last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lasting {
+    /// As long as the plan with all its lanes may take; none where nobody knows.
+    pub(crate) whole: Option<Nanos>,
+    /// A lane may wait so long for its next turn; none where there is only one.
+    pub(crate) turns: Option<Nanos>,
+}
+
 /// What the two ends say to each other in this lane.
 enum Talk {
     Native(Box<NativeSession>),
@@ -45,20 +54,19 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// Opens path, session and recording, in this order: a target that does not answer leaves no
-    /// recording behind, and a store that refuses stops the run before a probe was sent. `whole` is how
-    /// long the plan with all its lanes may take: every session must last that long.
+    /// recording behind, and a store that refuses stops the run before a probe was sent.
     pub(crate) fn open(
         spec: &RunSpec,
         peer: &Peer,
         key: Option<&PreSharedKey>,
         place: Place<'_>,
-        whole: Option<Nanos>,
+        lasting: Lasting,
         stop: &Arc<AtomicBool>,
     ) -> Result<Lane, MeasureError> {
         let ping = spec.ping();
         let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
         let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
-        let talk = Talk::open(spec, &mut transport, key, whole)?;
+        let talk = Talk::open(spec, &mut transport, key, lasting)?;
         let manifest = opening_manifest(spec, peer, &transport)?;
         let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
         writer.avoid_cpus(&measuring_cpus(spec));
@@ -117,7 +125,7 @@ impl Talk {
         spec: &RunSpec,
         transport: &mut UdpTransport,
         key: Option<&PreSharedKey>,
-        whole: Option<Nanos>,
+        lasting: Lasting,
     ) -> Result<Talk, MeasureError> {
         let ping = spec.ping();
         if ping.protocol == Protocol::Echo {
@@ -125,8 +133,15 @@ impl Talk {
         }
         let peer = transport.peer_address().to_string();
         let interval = ping.schedule.interval();
-        let wishes = SessionWishes::new(peer, random_bytes()?, ping.size_bytes, interval, whole, ping.timeout_ns);
-        Ok(Talk::Native(Box::new(session::open(transport, &Monotonic, key, &wishes)?)))
+        let mut wishes =
+            SessionWishes::new(peer, random_bytes()?, ping.size_bytes, interval, lasting.whole, ping.timeout_ns);
+        if let Some(turns) = lasting.turns {
+            wishes.terms.idle = wishes.terms.idle.max(turns);
+        }
+        let opened = session::open(transport, &Monotonic, key, &wishes);
+        // The transport counts what ICMP said about earlier datagrams; here it is the reason.
+        let opened = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()));
+        Ok(Talk::Native(Box::new(opened?)))
     }
 
     fn strays(&self) -> BTreeMap<String, u64> {

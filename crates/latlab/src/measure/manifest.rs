@@ -8,7 +8,7 @@ use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
 use crate::host::calibration::Calibrations;
 use crate::host::{HostRoot, facts};
 use crate::plan::{Condition, RunSpec, Target, WaitMode};
-use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
 use crate::transport::udp::UdpTransport;
@@ -53,7 +53,7 @@ pub(crate) fn opening_manifest(
 fn conditions(peer: &Peer, transport: &UdpTransport) -> BTreeMap<String, String> {
     let mut conditions = peer.conditions();
     if let Some(bytes) = transport.unfragmented_bytes() {
-        conditions.insert("path.unfragmented-bytes".into(), bytes.to_string());
+        conditions.insert(UNFRAGMENTED_BYTES.into(), bytes.to_string());
     }
     conditions
 }

@@ -52,6 +52,9 @@ pub struct EndFacts {
     pub clock_end: Option<ClockAnchor>,
 }
 
+/// The condition that tells the largest payload which crosses the path in one packet, in bytes.
+pub const UNFRAGMENTED_BYTES: &str = "path.unfragmented-bytes";
+
 /// What the run itself saw, beside its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {

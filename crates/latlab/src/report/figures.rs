@@ -113,8 +113,7 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
 
 /// One run on a schedule: round trip, response time and send slip side by side, statistics downwards.
 pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
-    let usual = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
-    let wanted = |metric: &Metric| showing.every_metric || usual.contains(metric);
+    let wanted = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric);
     let shown: Vec<(Metric, &Description)> = Metric::PING
         .into_iter()
         .filter(wanted)

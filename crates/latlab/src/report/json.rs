@@ -40,7 +40,7 @@ struct SummariesDocument<'a> {
 struct SummaryDocument<'a> {
     schema: &'static str,
     run: &'a str,
-    recording: &'a str,
+    recording: Option<&'a str>,
     kind: &'static str,
     started_at: &'a str,
     ending: Ending,
@@ -146,7 +146,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
     SummaryDocument {
         schema: "latlab.summary/1",
         run: &summary.run,
-        recording: &summary.recording,
+        recording: (!showing.discarded).then_some(&summary.recording),
         kind: summary.kind.word(),
         started_at: &summary.started_at,
         ending: summary.ending,
@@ -243,8 +243,8 @@ mod tests {
     use crate::report::schemas::check;
     use serde_json::{Value, json};
 
-    const HALF: Showing = Showing { half: true, every_metric: false };
-    const USUAL: Showing = Showing { half: false, every_metric: false };
+    const HALF: Showing = Showing { half: true, every_metric: false, discarded: false };
+    const USUAL: Showing = Showing { half: false, every_metric: false, discarded: false };
 
     fn summary(source: InMemory) -> Summary {
         let mut wishes = SummaryWishes::of(&source.manifest.spec);

@@ -15,6 +15,8 @@ pub struct Showing {
     pub half: bool,
     /// Every metric that the summary holds, not only those that answer the question.
     pub every_metric: bool,
+    /// The recordings go when the command ends (`--no-record`): their paths lead nowhere.
+    pub discarded: bool,
 }
 
 /// A report.
@@ -134,7 +136,10 @@ impl ReportView {
             histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },
             remarks: remarks::of(summaries),
             caveats: caveats(summaries),
-            recordings: summaries.iter().map(|summary| summary.recording.clone()).collect(),
+            recordings: match showing.discarded {
+                true => Vec::new(),
+                false => summaries.iter().map(|summary| summary.recording.clone()).collect(),
+            },
         }
     }
 }

@@ -72,6 +72,17 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// The same, with what the path said of datagrams that found nobody, such as `ECONNREFUSED`.
+    pub fn told_by(self, notice: Option<String>) -> SessionError {
+        match (self, notice) {
+            (SessionError::NoAnswer { peer, hellos, within, refused: None }, Some(notice)) => {
+                let refused = Some(io::Error::other(notice));
+                SessionError::NoAnswer { peer, hellos, within, refused }
+            }
+            (error, _) => error,
+        }
+    }
+
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         Some(match self {

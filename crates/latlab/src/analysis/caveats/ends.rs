@@ -3,7 +3,7 @@
 use crate::caveat::{Caveat, Severity};
 use crate::facts::HostFacts;
 use crate::plan::{EndSpec, Target, WaitMode};
-use crate::recording::manifest::Manifest;
+use crate::recording::manifest::{Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, grouped, percent};
 
 /// An Ethernet frame's payload, where nothing else is known of the path.
@@ -127,11 +127,10 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     if ping.path.dont_fragment || manifest.spec.target == Target::Local {
         return None;
     }
-    let known = manifest.run.conditions.get("mtu").and_then(|mtu| mtu.parse().ok());
-    let mtu: u32 = known.unwrap_or(USUAL_MTU);
+    let known = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
     let version_6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
     let headers = if version_6 { 48 } else { 28 };
-    let room = mtu.saturating_sub(headers);
+    let room: u32 = known.unwrap_or(USUAL_MTU - headers);
     (ping.size_bytes > room).then(|| {
         let surely = if known.is_some() { "are" } else { "are probably" };
         Caveat::new(

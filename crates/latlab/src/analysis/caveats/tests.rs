@@ -183,13 +183,17 @@ fn datagrams_that_fit_are_not_cut() {
         (1_473, "10.0.0.7:9862", false, None, true),
         (1_473, "10.0.0.7:9862", true, None, false),
         (1_453, "[fd00::7]:9862", false, None, true),
-        (8_972, "10.0.0.7:9862", false, Some("9000"), false),
-        (8_973, "10.0.0.7:9862", false, Some("9000"), true),
+        (8_972, "10.0.0.7:9862", false, Some("8972"), false),
+        (8_973, "10.0.0.7:9862", false, Some("8972"), true),
     ] {
         let mut source = quiet(Schedule::Closed, closed_loop());
         source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
         source.manifest.run.peer_address = Some(peer.into());
-        source.manifest.run.conditions.extend(mtu.map(|mtu: &str| ("mtu".into(), mtu.into())));
+        source
+            .manifest
+            .run
+            .conditions
+            .extend(mtu.map(|mtu: &str| (crate::recording::manifest::UNFRAGMENTED_BYTES.into(), mtu.into())));
         ping(&mut source.manifest).size_bytes = size;
         ping(&mut source.manifest).path.dont_fragment = dont_fragment;
         assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} to {peer}, mtu {mtu:?}");
