@@ -25,7 +25,7 @@ with probes as (
     select seq, fate, received_ns - sent_ns as rtt, reflector_sent_ns - reflector_received_ns as dwell
     from read_parquet(?) where phase = 'measure'
 ), related as (
-    select *, min(rtt) over () as fastest, lag(rtt) over (order by seq) as previous from probes
+    select *, (select min(rtt) from probes) as fastest, lag(rtt) over (order by seq) as previous from probes
 )
 select count(*) as sent, count(*) filter (where fate <> 'answered') as unanswered, {columns} from related
 """
