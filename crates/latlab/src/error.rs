@@ -106,10 +106,7 @@ pub fn refused(what: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
 
 /// What the kernel said, in words and by number: never a bare `os error`.
 pub fn in_words(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(number) => human::errno(number),
-        None => error.to_string(),
-    }
+    human::refusal(error)
 }
 
 #[cfg(test)]

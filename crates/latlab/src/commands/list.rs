@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::recording::manifest::{Ending, Manifest};
-use crate::recording::{Listing, ListingState, Store};
+use crate::recording::{Listing, ListingState, RecordingError, Store};
 use crate::report::Style;
 use crate::report::list::{ListingView, render_json, render_text};
 use crate::units::human;
@@ -34,6 +34,10 @@ fn show(listing: &Listing) -> ListingView {
     }
 }
 
+fn in_full(error: &RecordingError) -> String {
+    error.cause().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
 fn heading(manifest: &Manifest) -> String {
     let condition = &manifest.condition;
     format!(
@@ -52,7 +56,7 @@ fn state(listing: &Listing) -> (&'static str, Option<String>) {
         ListingState::Unfinished => {
             ("unfinished", Some("its process ended; the next command that opens it finishes it".into()))
         }
-        ListingState::Damaged(error) => ("damaged", Some(error.to_string())),
+        ListingState::Damaged(error) => ("damaged", Some(in_full(error))),
         ListingState::Finished => {
             (listing.manifest.as_ref().map_or("damaged", |manifest| ending(manifest.ending)), reason)
         }

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::interrupt::Interrupt;
 use super::{Outcome, keys, stores, verdict};
-use crate::analysis::{Summary, SummaryWishes};
-use crate::cli::resolve::{PingJob, key_needed};
+use crate::analysis::{Counts, Summary, SummaryWishes};
+use crate::cli::resolve::{Keeping, PingJob, key_needed};
 use crate::console::{Console, Talk};
 use crate::error::{Failure, refused};
 use crate::measure::{self, Conducted};
@@ -30,12 +30,12 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     };
     let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat)?;
     drop(progress);
-    let shown = show(&conducted, job, keep.discarded, console);
+    let shown = show(&conducted, job, console);
     ending(conducted, shown, &interrupt)
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
-fn show(conducted: &Conducted, job: &PingJob, discarded: bool, console: &Console) -> Result<Outcome, Failure> {
+fn show(conducted: &Conducted, job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
     let every_metric = console.talk() > Talk::Usual;
     let mut summaries = Vec::new();
     let mut half = false;
@@ -46,7 +46,12 @@ fn show(conducted: &Conducted, job: &PingJob, discarded: bool, console: &Console
         let wishes = SummaryWishes { metrics: verdict::metrics(job.json || every_metric), ..SummaryWishes::of(spec) };
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    verdict::show(&summaries, Showing { half, every_metric, discarded }, job.json, console)?;
+    verdict::show(
+        &summaries,
+        Showing { half, every_metric, kept: job.keeping != Keeping::Nothing },
+        job.json,
+        console,
+    )?;
     if summaries.iter().all(|summary| summary.counts.answered == 0) {
         return Err(silence(&summaries));
     }
@@ -55,10 +60,14 @@ fn show(conducted: &Conducted, job: &PingJob, discarded: bool, console: &Console
 
 /// No probe was answered: the recording is kept, but there is no measurement.
 fn silence(summaries: &[Summary]) -> Failure {
-    let sent: u64 = summaries.iter().map(|summary| summary.counts.sent).sum();
+    let total = |count: fn(&Counts) -> u64| summaries.iter().map(|summary| count(&summary.counts)).sum::<u64>();
     let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
     Failure::world(format!("no probe was answered by `{target}`"))
-        .because(format!("{sent} probes were sent, nothing valid came back in time"))
+        .because(match (total(|counts| counts.sent), total(|counts| counts.send_failed)) {
+            (0, 0) => "the run ended before one could be sent".to_owned(),
+            (0, refused) => format!("the kernel refused to send all {refused} of them"),
+            (sent, _) => format!("{sent} probes were sent, nothing valid came back in time"),
+        })
         .hint("see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take")
 }
 

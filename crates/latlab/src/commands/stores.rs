@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use crate::cli::resolve::Keeping;
 use crate::error::Failure;
 use crate::measure::Place;
-use crate::recording::{RecordingError, Store};
+use crate::recording::Store;
 
 /// An open store, and the directory that `--output` named.
 #[derive(Debug)]
 pub(super) struct Keep {
     store: Store,
     directory: Option<PathBuf>,
-    /// Whether what is recorded goes when the command ends.
-    pub(super) discarded: bool,
 }
 
 impl Keep {
@@ -29,10 +27,11 @@ pub(super) fn open(keeping: &Keeping) -> Result<Keep, Failure> {
     let (store, directory) = match keeping {
         Keeping::Nothing => (Store::temporary()?, None),
         Keeping::InStore(path) => (Store::open(path)?, None),
-        Keeping::InNewStore(path) if path.exists() => return Err(RecordingError::Exists { path: path.clone() }.into()),
-        Keeping::InNewStore(path) => (Store::open(path)?, None),
-        Keeping::As(path) if path.exists() => return Err(RecordingError::Exists { path: path.clone() }.into()),
-        Keeping::As(path) => (Store::at(path), Some(path.clone())),
+        Keeping::InNewStore(path) => (Store::make_new(path)?, None),
+        Keeping::As(path) => {
+            Store::expect_new(path)?;
+            (Store::at(path), Some(path.clone()))
+        }
     };
-    Ok(Keep { store, directory, discarded: *keeping == Keeping::Nothing })
+    Ok(Keep { store, directory })
 }

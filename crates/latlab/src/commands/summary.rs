@@ -26,7 +26,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         conditions.iter().for_each(|condition| wishes.include(condition));
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    verdict::show(&summaries, Showing { half, every_metric, discarded: false }, spec.json, console)?;
+    verdict::show(&summaries, Showing { half, every_metric, kept: true }, spec.json, console)?;
     let held = judge(&conditions, &summaries, console)?;
     Ok(if held { Outcome::AnswerIsNo } else { verdict::outcome(&summaries) })
 }

@@ -104,9 +104,12 @@ impl Lane {
         outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
     }
 
-    /// Takes everything back: nothing was measured.
+    /// Takes everything back: nothing was measured. The session is ended too, since it holds a place in the
+    /// reflector that the next try may need.
     pub(crate) fn discard(self) {
-        self.writer.discard(Some(self.log));
+        let Lane { mut transport, talk, writer, log, .. } = self;
+        talk.close(&mut transport);
+        writer.discard(Some(log));
     }
 
     /// Ends the session, asks the reflector for its counters, and finishes the recording.

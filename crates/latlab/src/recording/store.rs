@@ -1,5 +1,6 @@
 //! The store: a directory of recordings.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,18 @@ use super::spool::{self, SPOOL};
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    temporary: bool,
+    end: StoreEnd,
+}
+
+/// What becomes of a store when its value goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StoreEnd {
+    /// It stays.
+    Stays,
+    /// It stays if something is in it: a run that could not begin leaves nothing behind.
+    StaysIfUsed,
+    /// It goes, with all that is in it.
+    Goes,
 }
 
 /// A recording in a store, as far as a look at it tells.
@@ -61,14 +73,39 @@ impl Store {
     pub fn open(path: &Path) -> Result<Store, RecordingError> {
         refuse_files(path)?;
         fs::create_dir_all(path).map_err(RecordingError::refused("make the store", path))?;
-        let writable = access(path, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from);
-        writable.map_err(RecordingError::refused("write to the store", path))?;
-        Ok(Store { path: path.to_owned(), temporary: false })
+        refuse_read_only(path).map_err(RecordingError::refused("write to the store", path))?;
+        Ok(Store { path: path.to_owned(), end: StoreEnd::Stays })
+    }
+
+    /// A new store at `path`, where nothing may be; it stays only if something is recorded in it.
+    ///
+    /// # Errors
+    /// Where something is there already, or it cannot be made.
+    pub fn make_new(path: &Path) -> Result<Store, RecordingError> {
+        Store::expect_new(path)?;
+        let mut store = Store::open(path)?;
+        store.end = StoreEnd::StaysIfUsed;
+        Ok(store)
+    }
+
+    /// Looks whether a recording can be made at `path` itself, so that a refusal comes before the run.
+    ///
+    /// # Errors
+    /// Where something is there already, or the directory it shall stand in takes none.
+    pub fn expect_new(path: &Path) -> Result<(), RecordingError> {
+        // A link that leads nowhere is in the way as well.
+        if path.symlink_metadata().is_ok() {
+            return Err(RecordingError::Exists { path: path.to_owned() });
+        }
+        refuse_files(path)?;
+        // The last ancestor of a relative path is empty and means the working directory.
+        let above = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
+        refuse_read_only(above).map_err(RecordingError::refused("make the recording", path))
     }
 
     /// The store at `path` for reading: nothing is made, and it need not be there.
     pub fn at(path: &Path) -> Store {
-        Store { path: path.to_owned(), temporary: false }
+        Store { path: path.to_owned(), end: StoreEnd::Stays }
     }
 
     /// A store of its own in the system's directory for temporary files, removed when this is dropped.
@@ -80,7 +117,7 @@ impl Store {
         let refused = |error| RecordingError::refused("make a temporary store in", &parent)(error);
         let path = parent.join(format!("latlab-{}", fresh_run_id().map_err(refused)?));
         fs::create_dir(&path).map_err(refused)?;
-        Ok(Store { path, temporary: true })
+        Ok(Store { path, end: StoreEnd::Goes })
     }
 
     /// Its directory.
@@ -101,19 +138,24 @@ impl Store {
             entries => entries.map_err(refused())?,
         };
         let paths: io::Result<Vec<_>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
-        let mut paths = paths.map_err(refused())?;
-        // Names begin with the UTC start.
-        paths.sort_unstable_by(|one, other| other.cmp(one));
-        Ok(paths.into_iter().filter(|path| path.join(MANIFEST).is_file()).map(look_at).collect())
+        let paths = paths.map_err(refused())?.into_iter();
+        let mut listings: Vec<_> = paths.filter(|path| path.join(MANIFEST).is_file()).map(look_at).collect();
+        // Names begin with the UTC start, to the second; manifests know it better.
+        let second = |listing: &Listing| listing.name().split('-').next().map(str::to_owned);
+        let instant = |listing: &Listing| listing.manifest.as_ref().map(|manifest| manifest.started_at.clone());
+        listings.sort_by_cached_key(|listing| Reverse((second(listing), instant(listing), listing.name())));
+        Ok(listings)
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.temporary {
-            // Nobody is left to tell; the system clears its temporary files as well.
-            _ = fs::remove_dir_all(&self.path);
-        }
+        // Nobody is left to tell; the system clears its temporary files as well.
+        _ = match self.end {
+            StoreEnd::Stays => Ok(()),
+            StoreEnd::StaysIfUsed => fs::remove_dir(&self.path),
+            StoreEnd::Goes => fs::remove_dir_all(&self.path),
+        };
     }
 }
 
@@ -135,6 +177,10 @@ fn look_at(path: PathBuf) -> Listing {
         }
     };
     Listing { path, state, manifest }
+}
+
+fn refuse_read_only(directory: &Path) -> io::Result<()> {
+    Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 /// Names the file that stands where a directory is due, at `path` or on the way to it.

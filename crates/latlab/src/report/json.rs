@@ -146,7 +146,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
     SummaryDocument {
         schema: "latlab.summary/1",
         run: &summary.run,
-        recording: (!showing.discarded).then_some(&summary.recording),
+        recording: showing.kept.then_some(summary.recording.as_str()),
         kind: summary.kind.word(),
         started_at: &summary.started_at,
         ending: summary.ending,
@@ -243,8 +243,8 @@ mod tests {
     use crate::report::schemas::check;
     use serde_json::{Value, json};
 
-    const HALF: Showing = Showing { half: true, every_metric: false, discarded: false };
-    const USUAL: Showing = Showing { half: false, every_metric: false, discarded: false };
+    const HALF: Showing = Showing { half: true, every_metric: false, kept: true };
+    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true };
 
     fn summary(source: InMemory) -> Summary {
         let mut wishes = SummaryWishes::of(&source.manifest.spec);

@@ -15,8 +15,8 @@ pub struct Showing {
     pub half: bool,
     /// Every metric that the summary holds, not only those that answer the question.
     pub every_metric: bool,
-    /// The recordings go when the command ends (`--no-record`): their paths lead nowhere.
-    pub discarded: bool,
+    /// Whether the recordings stay: a path that is gone when it is read helps nobody.
+    pub kept: bool,
 }
 
 /// A report.
@@ -32,7 +32,7 @@ pub struct ReportView {
     pub remarks: Vec<RemarkView>,
     /// Numbered from 1, worst first.
     pub caveats: Vec<CaveatView>,
-    /// Where the recordings lie.
+    /// Where the recordings lie, or that they were not kept.
     pub recordings: Vec<String>,
 }
 
@@ -136,9 +136,9 @@ impl ReportView {
             histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },
             remarks: remarks::of(summaries),
             caveats: caveats(summaries),
-            recordings: match showing.discarded {
-                true => Vec::new(),
-                false => summaries.iter().map(|summary| summary.recording.clone()).collect(),
+            recordings: match showing.kept {
+                true => summaries.iter().map(|summary| summary.recording.clone()).collect(),
+                false => vec!["not kept (`--no-record`)".into()],
             },
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::units::Nanos;
+use crate::units::{Nanos, human};
 use crate::wire::{RefuseReason, VERSION};
 
 /// Why the sender got no session.
@@ -107,7 +107,7 @@ impl SessionError {
             }
             SessionError::Version { .. } => format!("this latlab speaks version {VERSION}"),
             SessionError::Refused { .. } => "a cap of that reflector".into(),
-            SessionError::Broken { source, .. } => source.to_string(),
+            SessionError::Broken { source, .. } => human::refusal(source),
         })
     }
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::plan::defaults::KEY_MIN_BYTES;
+use crate::units::human;
 use crate::wire::SetupKey;
 
 /// A fresh key: 256 bit.
@@ -209,7 +210,7 @@ impl KeyError {
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         Some(match self {
-            KeyError::Unreadable { source, .. } | KeyError::Unwritable { source, .. } => source.to_string(),
+            KeyError::Unreadable { source, .. } | KeyError::Unwritable { source, .. } => human::refusal(source),
             KeyError::Exposed { .. } => "others than its owner may read it, so it is no secret".into(),
             KeyError::Foreign { what, .. } => what.clone(),
             KeyError::TooShort { .. } => format!("a key has at least {} bit", KEY_MIN_BYTES * 8),
@@ -226,7 +227,8 @@ impl KeyError {
             }
             KeyError::Exposed { path, .. } => format!("chmod 600 {}", path.display()),
             KeyError::Exists { .. } => "choose another name, or remove the old file first".into(),
-            KeyError::Unwritable { .. } | KeyError::NoChance { .. } => return None,
+            KeyError::Unwritable { .. } => "name a file in a directory that is there and can be written to".into(),
+            KeyError::NoChance { .. } => return None,
         })
     }
 

@@ -1,16 +1,20 @@
 //! `Lab::new().args([…]).stdout(contains("…")).failure(2)`: one latlab process in a directory of its own.
+//! `Lab::at(directory)` works in one that outlives it; [`Lab::start`] leaves it running.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A process that has not ended by then never will: three times what the slowest test may need.
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a stream must look like.
 pub(crate) enum Expectation {
@@ -57,31 +61,54 @@ impl Expectation {
 
 /// A latlab to be run in a fresh directory, with what is expected of it.
 pub(crate) struct Lab {
-    directory: TempDir,
+    directory: Directory,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    input: Vec<u8>,
     stdout: Vec<Expectation>,
     stderr: Vec<Expectation>,
+}
+
+/// Where a latlab works.
+enum Directory {
+    /// Fresh, and gone with its value.
+    Own(TempDir),
+    /// The test's.
+    Shared(PathBuf),
+}
+
+impl Directory {
+    fn path(&self) -> &Path {
+        match self {
+            Directory::Own(directory) => directory.path(),
+            Directory::Shared(path) => path,
+        }
+    }
 }
 
 impl Lab {
     /// In a fresh directory, with no arguments yet.
     pub(crate) fn new() -> Lab {
-        Lab {
-            directory: tempfile::tempdir().expect("a temporary directory"),
-            args: Vec::new(),
-            environment: Vec::new(),
-            input: Vec::new(),
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-        }
+        Lab::within(Directory::Own(tempfile::tempdir().expect("a temporary directory")))
+    }
+
+    /// In `directory`, which stays, with no arguments yet.
+    pub(crate) fn at(directory: &Path) -> Lab {
+        Lab::within(Directory::Shared(directory.to_owned()))
+    }
+
+    fn within(directory: Directory) -> Lab {
+        Lab { directory, args: Vec::new(), environment: Vec::new(), stdout: Vec::new(), stderr: Vec::new() }
     }
 
     /// Types `args` after those typed before.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Lab {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
+    }
+
+    /// Types `arg` after those typed before.
+    pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Lab {
+        self.args([arg])
     }
 
     /// Types a line, split at white space.
@@ -92,13 +119,6 @@ impl Lab {
     /// Sets a variable of the environment.
     pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Lab {
         self.environment.push((name.into(), value.as_ref().to_owned()));
-        self
-    }
-
-    /// Gives `text` on stdin.
-    #[allow(dead_code, reason = "for the commands that read stdin")]
-    pub(crate) fn input(mut self, text: &str) -> Lab {
-        self.input.extend(text.bytes());
         self
     }
 
@@ -134,52 +154,107 @@ impl Lab {
     /// Runs it and expects exit code `code`.
     #[track_caller]
     pub(crate) fn failure(self, code: i32) -> Ran {
-        let mut child = self.start();
-        let ran = Ran::gather(&mut child, self.input, self.directory);
-        let typed: Vec<_> = self.args.iter().map(|arg| arg.to_string_lossy()).collect();
-        let story = format!(
-            "latlab {}\n{}\n--- stdout\n{}\n--- stderr\n{}",
-            typed.join(" "),
-            ran.status,
-            ran.stdout,
-            ran.stderr
-        );
-        assert_eq!(ran.status.code(), Some(code), "exit code of {story}");
-        for (name, expectations, stream) in
-            [("stdout", &self.stdout, &ran.stdout), ("stderr", &self.stderr, &ran.stderr)]
-        {
-            for expectation in expectations {
-                assert!(expectation.is_met_by(stream), "expected {} on {name} of {story}", expectation.wish());
-            }
-        }
-        ran
+        self.start().ends(code)
     }
 
-    /// Nothing of the surroundings of the test leaks in but the path to other programs.
-    fn start(&self) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_latlab"))
+    /// Leaves it running. Nothing of the surroundings of the test leaks in but the path to other programs.
+    pub(crate) fn start(self) -> Running {
+        let child = Command::new(env!("CARGO_BIN_EXE_latlab"))
             .args(&self.args)
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.directory.path())
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .expect("the binary was built by the test run")
+            .expect("the binary was built by the test run");
+        Running::new(child, self)
     }
 }
 
-/// A latlab that has ended; its directory lives as long as this value.
+/// A latlab that has not ended yet; killed if its value goes first.
+pub(crate) struct Running {
+    child: Child,
+    lab: Lab,
+    stdout: Heard,
+    stderr: Heard,
+}
+
+impl Running {
+    fn new(mut child: Child, lab: Lab) -> Running {
+        let stdout = Heard::listen(child.stdout.take().expect("piped"));
+        let stderr = Heard::listen(child.stderr.take().expect("piped"));
+        Running { child, lab, stdout, stderr }
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Sends `signal`.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("our own child");
+    }
+
+    /// Waits until `text` stands on stderr.
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) {
+        wait_until(&format!("latlab said `{text}`"), || self.stderr.text().contains(text));
+    }
+
+    /// Waits for its end, which must be with exit code `code` and as expected.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> Ran {
+        self.ends_somehow(|status| status.code() == Some(code), &format!("exit code {code}"))
+    }
+
+    #[allow(dead_code)]
+    /// Waits for its end by `signal`.
+    #[track_caller]
+    pub(crate) fn dies_of(self, signal: Signal) -> Ran {
+        self.ends_somehow(|status| status.signal() == Some(signal.as_raw()), &format!("{signal:?}"))
+    }
+
+    #[track_caller]
+    fn ends_somehow(mut self, wanted: impl Fn(ExitStatus) -> bool, wish: &str) -> Ran {
+        let status = wait(&mut self.child);
+        let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
+        let typed: Vec<_> = self.lab.args.iter().map(|arg| arg.to_string_lossy()).collect();
+        let story = format!("latlab {}\n{status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}", typed.join(" "));
+        assert!(wanted(status), "expected {wish} of {story}");
+        for (name, expectations, stream) in
+            [("stdout", &self.lab.stdout, &stdout), ("stderr", &self.lab.stderr, &stderr)]
+        {
+            for expectation in expectations {
+                assert!(expectation.is_met_by(stream), "expected {} on {name} of {story}", expectation.wish());
+            }
+        }
+        for spoiled in ["panicked", "os error"] {
+            assert!(!stderr.contains(spoiled), "`{spoiled}` on stderr of {story}");
+        }
+        let directory = std::mem::replace(&mut self.lab.directory, Directory::Shared(PathBuf::new()));
+        Ran { stdout, stderr, directory }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail where it has ended, which is all that is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A latlab that has ended; a directory of its own lives as long as this value.
 pub(crate) struct Ran {
-    /// How it ended.
-    pub(crate) status: ExitStatus,
     /// All of stdout.
     pub(crate) stdout: String,
     /// All of stderr.
     pub(crate) stderr: String,
-    directory: TempDir,
+    directory: Directory,
 }
 
 impl Ran {
@@ -188,30 +263,55 @@ impl Ran {
         self.directory.path()
     }
 
+    /// stdout as one JSON document.
     #[track_caller]
-    fn gather(child: &mut Child, input: Vec<u8>, directory: TempDir) -> Ran {
-        let mut stdin = child.stdin.take().expect("piped");
-        let writer = thread::spawn(move || {
-            // a process that does not read its stdin closes it: no matter
-            let _ = stdin.write_all(&input);
-        });
-        let stdout = drain(child.stdout.take().expect("piped"));
-        let stderr = drain(child.stderr.take().expect("piped"));
-        let status = wait(child);
-        writer.join().expect("the writer ends with the pipe");
-        let text = |reader: thread::JoinHandle<Vec<u8>>| {
-            String::from_utf8(reader.join().expect("the reader ends with the pipe")).expect("latlab writes UTF-8")
-        };
-        Ran { status, stdout: text(stdout), stderr: text(stderr), directory }
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in\n{}", self.stdout))
     }
 }
 
-fn drain(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).expect("a pipe can be read");
-        all
-    })
+/// What a stream has said so far.
+struct Heard {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: Option<thread::JoinHandle<()>>,
+}
+
+impl Heard {
+    fn listen(mut stream: impl Read + Send + 'static) -> Heard {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&text);
+        let reader = thread::spawn(move || {
+            let mut piece = [0; 4096];
+            loop {
+                let length = stream.read(&mut piece).expect("a pipe can be read");
+                if length == 0 {
+                    break;
+                }
+                written.lock().expect("no thread panics with it").extend_from_slice(&piece[..length]);
+            }
+        });
+        Heard { text, reader: Some(reader) }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text.lock().expect("no thread panics with it")).into_owned()
+    }
+
+    /// All of it, after the process has ended.
+    fn whole(&mut self) -> String {
+        self.reader.take().expect("asked once").join().expect("the reader ends with the pipe");
+        String::from_utf8(self.text.lock().expect("the reader is gone").clone()).expect("latlab writes UTF-8")
+    }
+}
+
+/// Waits until `happened`, for a deadline that only a hung latlab meets.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !happened() {
+        assert!(start.elapsed() < DEADLINE, "waited in vain until {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[track_caller]

@@ -1,7 +1,13 @@
 //! The real binary from outside: what is typed, what comes back on each stream, and the exit code.
 
 mod arguments;
+mod documents;
+mod echo;
 mod harness;
 mod help;
 mod pages;
+mod ping;
+mod processes;
+mod serve;
+mod store;
 mod streams;

@@ -1,0 +1,319 @@
+//! `latlab ping` against a reflector of its own: schedules, sizes, ports, and what is kept and shown.
+
+use std::io::Write;
+use std::net::UdpSocket;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::documents::check;
+use crate::harness::{Lab, contains, empty, lacks};
+use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in};
+
+/// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
+#[track_caller]
+fn summary(line: &str) -> (Value, crate::harness::Ran) {
+    let ran = Lab::new().line(line).args(["--json"]).stderr(empty()).success();
+    let document = ran.json();
+    check(&document, "summary/1");
+    (document, ran)
+}
+
+#[test]
+fn a_closed_loop_sends_what_was_asked_for_and_keeps_it() {
+    let ran = Lab::new()
+        .line("ping -n 50 --warmup 5")
+        .stdout(contains("64 B · closed loop · 50 probes"))
+        .stdout(contains("n 50 · lost 0"))
+        .stdout(contains("counts are logarithmic"))
+        .stdout(contains("bare loop not"))
+        .stdout(lacks("\u{1b}"))
+        .stderr(empty())
+        .success();
+    let recording = only_recording(ran.directory());
+    let name = recording.file_name().expect("it has one").to_string_lossy().into_owned();
+    assert!(name.contains("Z-ping-") && ran.stdout.contains(&name), "{name} in\n{}", ran.stdout);
+    let (manifest, rows) = open(&recording);
+    assert_eq!((rows.len(), manifest.rows), (55, Some(55)));
+    assert_eq!(rows.iter().filter(|row| row.phase == latlab::probe::Phase::Measure).count(), 50);
+    assert!(rows.iter().all(|row| row.due.is_none() && row.reflector_received.is_some()));
+}
+
+#[test]
+fn whichever_limit_comes_first_ends_the_run() {
+    let start = Instant::now();
+    let (document, _) = summary("ping -d 300ms --warmup 0");
+    assert!(start.elapsed() >= Duration::from_millis(300), "it ended early");
+    let count = |key: &str| document[key].as_u64().expect(key);
+    assert!(count("sent") > 0);
+    assert_eq!(count("sent"), count("answered") + count("late") + count("lost"));
+    let (document, _) = summary("ping -d 50s -n 7 --warmup 0");
+    assert_eq!(document["sent"], 7);
+    let (document, _) = summary("ping -d 40ms -n 1000000 -i 10ms --warmup 0");
+    assert_eq!(document["sent"], 4, "due at 0, 10, 20 and 30 ms");
+}
+
+#[test]
+fn a_schedule_keeps_its_due_times_and_shows_what_users_waited() {
+    let (document, ran) = summary("ping -n 20 -i 2ms --warmup 3");
+    assert_eq!(document["condition"]["schedule"], "periodic");
+    assert_eq!(document["condition"]["interval_ns"], 2_000_000);
+    for metric in ["round_trip_delay", "response_time", "send_slip"] {
+        assert_eq!(document["metrics"][metric]["n"], 20, "{metric}");
+    }
+    let recording = only_recording(ran.directory());
+    assert_eq!(due_gaps_ns(&recording), [2_000_000; 19]);
+    assert!(open(&recording).1.iter().all(|row| row.due <= row.sent));
+    Lab::at(ran.directory())
+        .line("ping -n 20 -i 2ms --warmup 0")
+        .stdout(contains("response time"))
+        .stdout(contains("send slip"))
+        .success();
+}
+
+#[test]
+fn the_same_seed_draws_the_same_gaps() {
+    let gaps = |options: &str| {
+        let (document, ran) = summary(&format!("ping -n 30 -i 500us --poisson --warmup 0 {options}"));
+        assert_eq!(document["condition"]["schedule"], "poisson");
+        let recording = only_recording(ran.directory());
+        let seed = manifest(&recording)["spec"]["work"]["schedule"]["seed"].as_u64().expect("it is recorded");
+        (due_gaps_ns(&recording), seed)
+    };
+    let (first, seed) = gaps("--seed 7");
+    assert_eq!((gaps("--seed 7").0, seed), (first.clone(), 7));
+    assert_ne!(gaps("--seed 8").0, first);
+    let (fresh, seed) = gaps("");
+    assert_eq!(gaps(&format!("--seed {seed}")).0, fresh, "a run is repeated by the seed that it recorded");
+}
+
+#[test]
+fn ends_that_spin_are_told_apart() {
+    let (document, _) = summary("ping -n 20 --warmup 0 --wait spin");
+    assert_eq!((&document["condition"]["wait"], &document["answered"]), (&json!("spin"), &json!(20)));
+    let (document, ran) = summary("ping -n 3 --warmup 0 --wait spin --cpu 0 --peer-cpu 0");
+    let codes: Vec<_> = document["caveats"].as_array().expect("a list").iter().map(|caveat| &caveat["code"]).collect();
+    assert!(codes.contains(&&json!("spin-on-one-cpu")), "{codes:?}");
+    let rows = open(&only_recording(ran.directory())).1;
+    assert!(rows.iter().all(|row| row.sent_cpu == Some(0) && row.received_cpu == Some(0)), "{:?}", rows[0]);
+}
+
+#[test]
+fn both_families_are_measured() {
+    let (_, ran) = summary("ping -4 -n 5 --warmup 0");
+    let peer =
+        |ran: &crate::harness::Ran| manifest(&only_recording(ran.directory()))["run"]["peer_address"].to_string();
+    assert!(peer(&ran).starts_with("\"127.0.0.1:"));
+    if UdpSocket::bind("[::1]:0").is_err() {
+        writeln!(std::io::stderr(), "skipped in part: no IPv6 here").expect("stderr is open");
+        return;
+    }
+    let (_, ran) = summary("ping -6 -n 5 --warmup 0");
+    assert!(peer(&ran).starts_with("\"[::1]:"));
+}
+
+#[test]
+fn several_sizes_are_a_recording_each_and_one_table() {
+    let ran = Lab::new().line("ping -s 24,64,1024 -n 20 --warmup 2").stderr(empty()).success();
+    let recorded = recordings(ran.directory());
+    assert_eq!(recorded.len(), 3);
+    for label in ["24 B", "64 B", "1,024 B"] {
+        let rows = ran.stdout.lines().filter(|row| row.trim_start().starts_with(label)).count();
+        assert!(rows >= 1, "{label} in\n{}", ran.stdout);
+    }
+    let mut sizes: Vec<_> =
+        recorded.iter().map(|path| manifest(path)["condition"]["size_bytes"].as_u64().expect("a size")).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [24, 64, 1024]);
+    for path in &recorded {
+        let (manifest, rows) = open(path);
+        let size = manifest.condition.size_bytes;
+        assert!(rows.len() == 22 && rows.iter().all(|row| row.size_bytes == size), "{size}");
+    }
+
+    let ran = Lab::new().line("ping -s 24,8192 -n 5 --warmup 0 --json").stderr(empty()).success();
+    let document = ran.json();
+    check(&document, "summaries/1");
+    let sizes: Vec<_> = document["summaries"].as_array().expect("a list").iter().collect();
+    assert_eq!(sizes.len(), 2);
+    let again =
+        Lab::at(ran.directory()).args(["summary", "--json"]).args(sizes.iter().map(|one| text(&one["recording"])));
+    assert_eq!(again.success().stdout, ran.stdout);
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn a_sweep_of_source_ports_is_sixteen_runs() {
+    let ran = Lab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(empty()).success();
+    let document = ran.json();
+    check(&document, "summaries/1");
+    let summaries = document["summaries"].as_array().expect("a list");
+    let ports: Vec<_> =
+        summaries.iter().map(|one| one["condition"]["source_port"].as_u64().expect("asked for")).collect();
+    assert_eq!(ports, (30_000..30_016).collect::<Vec<_>>());
+    for recording in recordings(ran.directory()) {
+        let manifest = manifest(&recording);
+        let local = text(&manifest["run"]["local_address"]);
+        assert!(local.ends_with(&format!(":{}", manifest["condition"]["source_port"])), "{local}");
+    }
+}
+
+#[test]
+fn a_run_that_is_not_kept_leaves_nothing() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let line = "ping -n 5 --warmup 0 --no-record";
+    let ran = Lab::new()
+        .line(line)
+        .environment("TMPDIR", scratch.path())
+        .stdout(contains("recording    not kept"))
+        .stderr(empty())
+        .success();
+    assert_eq!((recordings_in(ran.directory()).len(), recordings_in(scratch.path()).len()), (0, 0));
+    let ran = Lab::new().line(line).args(["--json"]).environment("TMPDIR", scratch.path()).success();
+    check(&ran.json(), "summary/1");
+    assert_eq!(ran.json()["recording"], Value::Null);
+    assert_eq!(recordings_in(scratch.path()).len(), 0);
+}
+
+#[test]
+fn the_recording_goes_where_it_is_sent() {
+    let ran = Lab::new().line("ping -n 5 --warmup 0 -o here/there").success();
+    assert_eq!(manifest(&ran.directory().join("here/there"))["ending"], "completed");
+    assert!(recordings(ran.directory()).is_empty());
+    let ran = Lab::new().line("ping -n 5 --warmup 0 -s 64,65 -o both").success();
+    assert_eq!(recordings_in(&ran.directory().join("both")).len(), 2);
+    let ran = Lab::new().line("ping -n 5 --warmup 0").environment("LATLAB_STORE", "from-environment").success();
+    assert_eq!(recordings_in(&ran.directory().join("from-environment")).len(), 1);
+    let asked = Lab::new().line("ping -n 5 --warmup 0 --store asked").environment("LATLAB_STORE", "not-asked");
+    let ran = asked.success();
+    assert_eq!(recordings_in(&ran.directory().join("asked")).len(), 1);
+    assert!(!ran.directory().join("not-asked").exists());
+}
+
+#[test]
+fn an_output_that_exists_is_refused_before_anything_is_sent() {
+    let target = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    target.set_nonblocking(true).expect("a socket of our own");
+    let address = target.local_addr().expect("bound").to_string();
+    for (sizes, there) in [("64", "taken"), ("64,65", "taken"), ("64", "taken/below")] {
+        Lab::new()
+            .file("taken", "something")
+            .args(["ping", &address, "-n", "5", "-s", sizes, "-o", there])
+            .stdout(empty())
+            .stderr(contains("`taken"))
+            .stderr(contains("\n  hint: "))
+            .failure(2);
+    }
+    let received = target.recv(&mut [0; 2048]).map_err(|error| error.kind());
+    assert_eq!(received, Err(std::io::ErrorKind::WouldBlock), "something was sent");
+}
+
+#[test]
+fn a_summary_is_that_of_its_recording() {
+    let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5,0.75 --tag build=7 --tag rack=b";
+    for schedule in ["", "-i 1ms"] {
+        let (document, ran) = summary(&format!("ping -n 40 --warmup 2 {schedule} {options}"));
+        let recording = text(&document["recording"]);
+        let again = Lab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(empty()).success();
+        assert_eq!(again.stdout, ran.stdout);
+        let shown = Lab::new().line(&format!("ping -n 40 --warmup 2 {schedule} {options}")).success();
+        let path = only_recording(shown.directory());
+        let name = format!("./latlab-runs/{}", path.file_name().expect("it has one").to_string_lossy());
+        let again = Lab::at(shown.directory()).args(["summary", &name]).stderr(empty()).success();
+        assert_eq!(again.stdout, shown.stdout);
+    }
+}
+
+#[test]
+fn what_the_summary_says_can_be_chosen() {
+    let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5 --tag build=7 --tag rack=b";
+    let ran = Lab::new()
+        .line(&format!("ping -n 40 --warmup 2 -i 1ms {options}"))
+        .stdout(contains("round trip / 2"))
+        .stdout(contains("by window of 10 ms"))
+        .stdout(contains("deadline     1 ms missed by "))
+        .stdout(contains("of 40 due probes"))
+        .stdout(contains("p25 "))
+        .stdout(lacks("p99"))
+        .success();
+    let recording = only_recording(ran.directory());
+    assert_eq!(manifest(&recording)["spec"]["tags"], json!({"build": "7", "rack": "b"}));
+    let (document, _) = summary(&format!("ping -n 40 --warmup 2 -i 1ms {options}"));
+    assert_eq!(document["condition"]["tags"], json!({"build": "7", "rack": "b"}));
+    let quantiles = document["metrics"]["round_trip_delay"]["quantiles"].as_array().expect("a list");
+    assert_eq!(quantiles.iter().map(|one| &one["q"]).collect::<Vec<_>>(), [&json!(0.25), &json!(0.5)]);
+    assert!(document["ratios"]["deadline_miss_ratio"].is_number());
+    Lab::at(ran.directory())
+        .arg("summary")
+        .arg(&recording)
+        .line("--quantiles 0.9 --window 20ms")
+        .stdout(contains("p90 "))
+        .stdout(contains("by window of 20 ms"))
+        .stdout(lacks("p25 "))
+        .success();
+}
+
+#[test]
+fn talk_goes_to_stderr_and_can_be_silenced() {
+    Lab::new().line("ping -n 5 --warmup 0 -q").stdout(contains("n 5")).stderr(empty()).success();
+    let ran = Lab::new().line("ping -n 5 --warmup 0 -q --json").stderr(empty()).success();
+    check(&ran.json(), "summary/1");
+}
+
+/// What a person at a terminal sees, by script(1); none where that is missing.
+fn at_a_terminal(variable: &str) -> Option<String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let typed = format!("{} ping -d 600ms --warmup 0", env!("CARGO_BIN_EXE_latlab"));
+    let output = Command::new("script")
+        .args(["-qefc", &typed, "/dev/null"])
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .env("TERM", "xterm-256color")
+        .env(variable, "1")
+        .current_dir(directory.path())
+        .stdin(Stdio::null())
+        .output();
+    let output = output.inspect_err(|error| {
+        writeln!(std::io::stderr(), "skipped: no terminal without script(1): {error}").expect("stderr is open");
+    });
+    let output = output.ok()?;
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_terminal_shows_colour_and_progress_unless_told_not_to() {
+    let Some(seen) = at_a_terminal("UNRELATED") else { return };
+    assert!(seen.contains("\u{1b}[1") && seen.contains("━"), "{seen:?}");
+    let Some(seen) = at_a_terminal("NO_COLOR") else { return };
+    let colours = seen.split('\u{1b}').filter(|piece| piece.split_once('m').is_some_and(|(code, _)| is_colour(code)));
+    assert_eq!(colours.count(), 0, "{seen:?}");
+    assert!(seen.contains("round trip delay"), "{seen:?}");
+}
+
+/// Whether `code`, which follows an escape and precedes an `m`, chooses a colour or weight.
+fn is_colour(code: &str) -> bool {
+    code.strip_prefix('[').is_some_and(|code| code.chars().all(|char| char.is_ascii_digit() || char == ';'))
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure_and_a_full_disk_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let run = |stdout: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_latlab"));
+        command.args(["ping", "-n", "5", "--warmup", "0"]).current_dir(directory.path());
+        let output = command.stdout(stdout).stderr(Stdio::piped()).output().expect("the binary was built");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    assert_eq!(run(writer.into()), (Some(0), String::new()));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let (code, told) = run(full.into());
+    assert!(code == Some(3) && told.contains("hint: "), "{told}");
+    assert_eq!(recordings(directory.path()).len(), 2, "what was measured is kept");
+}

@@ -1,0 +1,38 @@
+//! Processes as /proc shows them.
+
+use std::fs;
+
+/// The processes whose parent is `pid`.
+pub(crate) fn children(pid: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").expect("Linux has it");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|child| parent(*child) == Some(pid)).collect()
+}
+
+/// Whether `pid` is there and not merely waiting to be reaped.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    fields(pid).is_some_and(|fields| fields.first().is_some_and(|state| state != "Z"))
+}
+
+/// The arguments with which `pid` was started.
+pub(crate) fn arguments(pid: i32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// The network namespaces in which a thread of `pid` lives.
+pub(crate) fn network_namespaces(pid: i32) -> Vec<String> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let links = threads.filter_map(|thread| fs::read_link(thread.ok()?.path().join("ns/net")).ok());
+    links.map(|link| link.to_string_lossy().into_owned()).collect()
+}
+
+fn parent(pid: i32) -> Option<i32> {
+    fields(pid)?.get(1)?.parse().ok()
+}
+
+/// What `/proc/PID/stat` says after the name: state, parent, ….
+fn fields(pid: i32) -> Option<Vec<String>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
+}

@@ -1,0 +1,186 @@
+//! `latlab serve` and `keygen`: keys, counters, silence; and targets that never were a reflector.
+
+use std::fs::{self, Permissions};
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::documents::check;
+use crate::harness::{Lab, Running, contains, empty, lacks};
+use crate::store::{manifest, only_recording, recordings};
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a socket").port()
+}
+
+/// A reflector for the duration of a test, and its address.
+fn serve(directory: &Path, options: &str) -> (Running, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let running = Lab::at(directory).args(["serve", "--bind", &address]).line(options).stdout(empty()).start();
+    running.says(&format!("answering on `{address}`"));
+    (running, address)
+}
+
+fn keygen(directory: &Path, name: &str) {
+    Lab::at(directory).args(["keygen", name]).stdout(empty()).stderr(contains(format!("`{name}`"))).success();
+}
+
+/// Expects `line` to be refused with `code` because of `message`, with `hint`, before anything is recorded.
+#[track_caller]
+fn refused(directory: &Path, line: &str, code: i32, message: &str, hint: &str) {
+    let lab = Lab::at(directory).line(line).stdout(empty()).stderr(contains("\n  cause: "));
+    lab.stderr(contains(message)).stderr(contains(format!("\n  hint: {hint}"))).failure(code);
+    assert!(recordings(directory).is_empty(), "a run that never began left {:?}", recordings(directory));
+}
+
+#[test]
+fn a_key_opens_a_session_and_its_probes_carry_tags() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "key");
+    let (reflector, address) = serve(home.path(), "--psk-file key");
+    let ping = ["ping", &address, "--psk-file", "key", "-n", "40", "--warmup", "3"];
+    let ran = Lab::at(home.path()).args(ping).args(["--json"]).stderr(empty()).success();
+    check(&ran.json(), "summary/1");
+    assert_eq!((ran.json()["answered"].as_u64(), &ran.json()["condition"]["target"]), (Some(40), &address.into()));
+    let manifest = manifest(&only_recording(home.path()));
+    assert_eq!(manifest["spec"]["authenticated"], true);
+    assert_eq!(manifest["run"]["reflector"]["answered"], 43);
+    assert!(manifest["peer"]["before"].is_null(), "nothing is known of a host that was not asked");
+
+    reflector.signal(Signal::USR1);
+    reflector.says("answered 43");
+    reflector.signal(Signal::TERM);
+    let told = reflector.ends(0).stderr;
+    assert_eq!(told.matches("answered 43").count(), 2, "asked for, and at its end: {told}");
+}
+
+#[test]
+fn without_a_key_loopback_is_served_and_shown_as_untagged() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), "");
+    let lab = Lab::at(home.path()).args(["ping", &address, "-n", "5", "--warmup", "0"]);
+    lab.stdout(contains("no tag")).stderr(empty()).success();
+    Lab::at(home.path()).args(["ping", &address, "-n", "5", "-s", "24,1000", "-i", "1ms", "--warmup", "0"]).success();
+    reflector.signal(Signal::INT);
+    let told = reflector.ends(0).stderr;
+    assert!(told.contains("answered 15") && told.contains("opened 3"), "{told}");
+}
+
+#[test]
+fn a_wrong_key_or_none_opens_nothing() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "key");
+    keygen(home.path(), "other");
+    let (reflector, address) = serve(home.path(), "--psk-file key");
+    let wrong = format!("ping {address} -n 5 --psk-file other");
+    refused(home.path(), &wrong, 3, &format!("`{address}` does not open a session"), "compare the key files");
+    let none = format!("ping {address} -n 5");
+    refused(home.path(), &none, 3, &format!("`{address}` asks for a pre-shared key"), "`--psk-file FILE`");
+    reflector.signal(Signal::TERM);
+    let told = reflector.ends(0).stderr;
+    assert!(told.contains("drop-") && !told.contains("opened"), "{told}");
+}
+
+#[test]
+fn a_key_for_a_reflector_without_one_is_told() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "key");
+    let (_reflector, address) = serve(home.path(), "");
+    let line = format!("ping {address} -n 5 --psk-file key");
+    refused(home.path(), &line, 3, &format!("`{address}`"), "");
+}
+
+#[test]
+fn keys_that_are_none_are_refused_by_both_ends() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let write = |name: &str, text: &str, mode: u32| {
+        fs::write(home.path().join(name), text).expect("a file");
+        fs::set_permissions(home.path().join(name), Permissions::from_mode(mode)).expect("ours");
+    };
+    let key = "latlab-psk-1 00112233445566778899aabbccddeeff\n";
+    write("open", key, 0o644);
+    write("short", "latlab-psk-1 00112233\n", 0o600);
+    write("empty", "", 0o600);
+    write("foreign", "ssh-ed25519 AAAA\n", 0o600);
+    for (name, message, hint) in [
+        ("open", "`open` has mode `0644`", "chmod 600 open"),
+        ("short", "`short` is too short: `32` bit", "make one with `latlab keygen FILE`"),
+        ("empty", "`empty` holds no latlab key", "make one with `latlab keygen FILE`"),
+        ("foreign", "`foreign` holds no latlab key", "make one with `latlab keygen FILE`"),
+        ("absent", "cannot read the key from `absent`", "make one with `latlab keygen FILE`"),
+    ] {
+        refused(home.path(), &format!("ping 127.0.0.1:9 -n 5 --psk-file {name}"), 2, message, hint);
+        refused(home.path(), &format!("serve --bind 127.0.0.1:9 --psk-file {name}"), 2, message, hint);
+    }
+}
+
+#[test]
+fn a_key_is_private_fresh_and_never_overwritten() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "one");
+    keygen(home.path(), "two");
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).expect("written");
+    let mode = fs::metadata(home.path().join("one")).expect("written").permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+    let before = read("one");
+    assert!(before != read("two") && before.starts_with("latlab-psk-1 "), "{before}");
+    refused(home.path(), "keygen one", 2, "cannot write a key to `one`", "choose another name");
+    assert_eq!(read("one"), before);
+    let lab = Lab::at(home.path()).line("keygen no/such/place").stderr(contains("`no/such/place`\n  cause: no such"));
+    lab.stderr(contains("\n  hint: ")).failure(3);
+}
+
+#[test]
+fn an_address_in_use_is_the_worlds_refusal() {
+    let taken = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = taken.local_addr().expect("bound").to_string();
+    let lab = Lab::new().args(["serve", "--bind", &address]).stdout(empty()).stderr(contains(format!("`{address}`")));
+    lab.stderr(contains("in use")).stderr(contains("\n  hint: ")).failure(3);
+}
+
+#[test]
+fn silence_is_told_after_three_seconds() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("bound").to_string();
+    let start = Instant::now();
+    let line = format!("ping {address} -n 5 -o new -s 64,65");
+    refused(
+        home.path(),
+        &line,
+        3,
+        &format!("no answer from `{address}`"),
+        "start `latlab serve --psk-file FILE` there",
+    );
+    assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
+    assert!(!home.path().join("new").exists(), "the next try would be refused");
+    let greeting = silent.recv(&mut [0; 2048]).expect("a HELLO");
+    assert!(greeting >= 128, "{greeting} bytes ask for no longer an answer");
+}
+
+#[test]
+fn a_closed_port_and_a_name_without_address_are_the_worlds_refusal() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "key");
+    let port = free_port();
+    let closed = format!("ping 127.0.0.1:{port} -n 5");
+    refused(home.path(), &closed, 3, &format!("`127.0.0.1:{port}`"), "start `latlab serve");
+    let nowhere = "ping no-such-host.invalid -n 5 --psk-file key";
+    refused(home.path(), nowhere, 3, "`no-such-host.invalid`", "check the spelling");
+}
+
+#[test]
+fn caps_are_kept() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), "--max-size 100 --max-sessions 2");
+    refused(home.path(), &format!("ping {address} -n 5 -s 101"), 3, &format!("`{address}`"), "");
+    refused(home.path(), &format!("ping {address} -n 5 -s 24,25,26"), 3, &format!("`{address}`"), "");
+    let lab = Lab::at(home.path()).args(["ping", &address, "-n", "5", "-s", "24,100", "--warmup", "0"]);
+    lab.stderr(lacks("error")).success();
+    reflector.signal(Signal::TERM);
+    reflector.ends(0);
+}

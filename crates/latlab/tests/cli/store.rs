@@ -1,0 +1,54 @@
+//! What a run has left in its store.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use latlab::probe::{Phase, ProbeRecord};
+use latlab::recording::manifest::Manifest;
+use latlab::recording::{ProbeColumn, Recording};
+use serde_json::Value;
+
+/// The recordings in the default store of `directory`, the oldest first; none where there is no store.
+pub(crate) fn recordings(directory: &Path) -> Vec<PathBuf> {
+    recordings_in(&directory.join("latlab-runs"))
+}
+
+/// The recordings in `store`.
+pub(crate) fn recordings_in(store: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(store) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a store can be read").path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The only recording in the default store of `directory`.
+#[track_caller]
+pub(crate) fn only_recording(directory: &Path) -> PathBuf {
+    let mut all = recordings(directory);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+/// The manifest of `recording`, as a reader that knows nothing of latlab meets it.
+pub(crate) fn manifest(recording: &Path) -> Value {
+    let text = fs::read_to_string(recording.join("manifest.json")).expect("every recording has one");
+    serde_json::from_str(&text).expect("it is JSON")
+}
+
+/// The manifest and the rows of `recording`.
+pub(crate) fn open(recording: &Path) -> (Manifest, Vec<ProbeRecord>) {
+    let opened = Recording::open(recording).unwrap_or_else(|error| panic!("{error}: {:?}", error.cause()));
+    let mut rows = Vec::new();
+    for batch in opened.probes(&ProbeColumn::ALL).expect("rows") {
+        let batch = batch.expect("undamaged rows");
+        rows.extend((0..batch.rows).map(|row| batch.record(row)));
+    }
+    (opened.manifest().clone(), rows)
+}
+
+/// The gaps between the due times of the measured probes of `recording`.
+pub(crate) fn due_gaps_ns(recording: &Path) -> Vec<i64> {
+    let rows = open(recording).1.into_iter().filter(|row| row.phase == Phase::Measure);
+    let due: Vec<_> = rows.map(|row| row.due.expect("a schedule says when").as_nanos()).collect();
+    due.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
