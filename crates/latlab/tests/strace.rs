@@ -1,0 +1,121 @@
+//! While armed, no system call but send, receive, clock and the chosen wait: both processes under strace.
+
+#[path = "strace/trace.rs"]
+mod trace;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::Command;
+
+use trace::{Call, Trace, between};
+
+/// No other message is so long: what has this length is a probe or its answer.
+const SIZE_BYTES: i64 = 777;
+/// What both ends may call, the clock where the system has none in its vDSO.
+const ALWAYS: [&str; 3] = ["sendto", "recvfrom", "clock_gettime"];
+
+/// Whether processes can be traced here; where not, says so. On CI that is a failure, not an excuse.
+fn can_trace(test: &str) -> bool {
+    let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
+    let reason = match traced {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => format!("strace: {error}"),
+    };
+    assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "cannot trace: {reason}");
+    writeln!(std::io::stderr(), "skipped {test}: cannot trace: {reason}").expect("stderr is open");
+    false
+}
+
+/// Traces `latlab ping local` with `options` for `probes` probes.
+fn traced(probes: usize, options: &str) -> Trace {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("trace");
+    let output = Command::new("strace")
+        .args(["-f", "-o"])
+        .arg(&file)
+        .arg(env!("CARGO_BIN_EXE_latlab"))
+        .args(["ping", "local", "--warmup", "0", "--timeout", "20s", "-d", "60s", "--no-record"])
+        .args(["-n", &probes.to_string(), "-s", &SIZE_BYTES.to_string()])
+        .args(options.split_whitespace())
+        .current_dir(folder.path())
+        .output()
+        .expect("strace starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Trace::parse(&std::fs::read_to_string(&file).expect("a trace"))
+}
+
+/// The measuring thread between its first probe and its last answer. It does not open the session: all it sends
+/// and receives belongs to probes.
+fn armed_sender(trace: &Trace) -> &[Call] {
+    let measuring = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"measure\""));
+    between(measuring, |call| call.sends() || call.receives())
+}
+
+/// The reflecting thread between its first answer and its last.
+fn armed_reflector(trace: &Trace) -> &[Call] {
+    let reflecting = trace.thread_that(|call| call.name == "execve" && call.text.contains("\"reflector\"]"));
+    between(reflecting, |call| call.sends() && call.answer() == Some(SIZE_BYTES))
+}
+
+fn names(calls: &[Call]) -> BTreeSet<&str> {
+    calls.iter().map(|call| call.name.as_str()).collect()
+}
+
+/// Expects `calls` to send `probes` datagrams, to receive `answers`, and to make no other call but the clock's and
+/// those of `waits`, which all occur.
+fn assert_armed(calls: &[Call], probes: usize, answers: usize, waits: &[&'static str], what: &str) {
+    let allowed: BTreeSet<_> = ALWAYS.iter().chain(waits).copied().collect();
+    let made = names(calls);
+    assert!(made.is_subset(&allowed), "{what}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
+    assert!(waits.iter().all(|wait| made.contains(wait)), "{what}: {made:?}");
+    assert_eq!(calls.iter().filter(|call| call.sends()).count(), probes, "{what}: send calls");
+    let brought = calls.iter().filter(|call| call.receives() && call.answer() == Some(SIZE_BYTES)).count();
+    assert_eq!(brought, answers, "{what}: receive calls that brought something");
+    let fruitless: Vec<_> = calls.iter().filter(|call| call.receives() && call.answer() != Some(SIZE_BYTES)).collect();
+    assert!(fruitless.iter().all(|call| call.text.contains("EAGAIN")), "{what}: {fruitless:?}");
+}
+
+/// Expects every receive call to sleep (or none to).
+fn assert_sleeps(calls: &[Call], sleeps: bool, what: &str) {
+    let mut receives = calls.iter().filter(|call| call.receives());
+    assert!(receives.all(|call| call.text.contains("MSG_DONTWAIT") != sleeps), "{what}");
+}
+
+/// Traces both ends for `probes` probes. `waits`: what the sender calls to wait; `sleeps`: whether it sleeps in
+/// its receive call, and the reflector in its own.
+fn check(test: &str, probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bool)) {
+    if !can_trace(test) {
+        return;
+    }
+    let trace = traced(probes, options);
+    let sender = armed_sender(&trace);
+    assert_armed(sender, probes, probes, waits, "sender");
+    assert_sleeps(sender, sleeps.0, "sender");
+    let reflector = armed_reflector(&trace);
+    // Its first answer is where we begin to look: the probe before that was received just earlier.
+    assert_armed(reflector, probes, probes - 1, &[], "reflector");
+    assert_sleeps(reflector, sleeps.1, "reflector");
+}
+
+#[test]
+fn a_closed_loop_that_blocks_sends_and_receives_once_per_round_trip() {
+    // A receive call that sleeps comes back empty after its nap at the earliest, so every other one brings
+    // an answer: as many as there are probes.
+    check("a closed loop, blocking", 2_000, "--wait block", &[], (true, true));
+}
+
+#[test]
+fn a_closed_loop_that_spins_only_sends_and_receives() {
+    check("a closed loop, spinning", 500, "--wait spin", &[], (false, false));
+}
+
+#[test]
+fn a_schedule_that_blocks_sleeps_in_ppoll() {
+    check("a schedule, blocking", 500, "-i 2ms --wait block", &["ppoll"], (false, true));
+}
+
+#[test]
+fn a_schedule_that_spins_only_sends_and_receives() {
+    check("a schedule, spinning", 500, "-i 2ms --wait spin", &[], (false, false));
+}

@@ -1,0 +1,87 @@
+//! What [strace(1)](https://man7.org/linux/man-pages/man1/strace.1.html) wrote down, thread by thread.
+
+use std::collections::BTreeMap;
+
+/// One system call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its arguments and its answer, as strace shows them.
+    pub(crate) text: String,
+}
+
+impl Call {
+    /// What it answered; none where the thread ended inside of it.
+    pub(crate) fn answer(&self) -> Option<i64> {
+        self.text.rsplit_once(" = ")?.1.split_whitespace().next()?.parse().ok()
+    }
+
+    /// A send call.
+    pub(crate) fn sends(&self) -> bool {
+        matches!(self.name.as_str(), "sendto" | "sendmsg")
+    }
+
+    /// A receive call.
+    pub(crate) fn receives(&self) -> bool {
+        matches!(self.name.as_str(), "recvfrom" | "recvmsg")
+    }
+}
+
+/// The calls of every thread, in the order in which they were begun.
+pub(crate) struct Trace(BTreeMap<u32, Vec<Call>>);
+
+impl Trace {
+    /// Understands the output of `strace -f -o FILE`: each line begins with the number of a thread.
+    pub(crate) fn parse(text: &str) -> Trace {
+        let mut threads: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
+        for line in text.lines() {
+            let (number, said) = line.split_once(char::is_whitespace).expect("a thread and what it did");
+            let calls = threads.entry(number.parse().expect("the number of a thread")).or_default();
+            let said = said.trim_start();
+            if let Some(rest) = said.strip_prefix("<... ") {
+                let (_, rest) = rest.split_once(" resumed>").expect("a call that goes on");
+                calls.last_mut().expect("a call that was begun").text.push_str(rest);
+            } else if let Some((name, text)) = said.split_once('(').filter(|_| !said.starts_with(['-', '+'])) {
+                let text = text.trim_end_matches("<unfinished ...>").to_owned();
+                calls.push(Call { name: name.to_owned(), text });
+            }
+        }
+        Trace(threads)
+    }
+
+    /// The one thread that made a call such as `wanted`.
+    pub(crate) fn thread_that(&self, wanted: impl Fn(&Call) -> bool) -> &[Call] {
+        let mut found = self.0.values().filter(|calls| calls.iter().any(&wanted));
+        let calls = found.next().expect("a thread that made the call");
+        assert!(found.next().is_none(), "two threads made the call");
+        calls
+    }
+}
+
+/// The calls from the first such as `probe` to the last.
+pub(crate) fn between(calls: &[Call], probe: impl Fn(&Call) -> bool) -> &[Call] {
+    let first = calls.iter().position(&probe).expect("a first probe");
+    let last = calls.iter().rposition(&probe).expect("a last probe");
+    &calls[first..=last]
+}
+
+#[test]
+fn interrupted_lines_become_one_call_and_nothing_is_overlooked() {
+    let trace = Trace::parse(
+        "10    execve(\"latlab\", [\"latlab\"], 0x7ffd /* 9 vars */) = 0\n\
+         11 sendto(3, \"\\21 = 7\"..., 64, 0, NULL, 0 <unfinished ...>\n\
+         10 write(1, \"\", 0) = 0\n\
+         11 <... sendto resumed>) = 64\n\
+         11 --- SIGUSR1 {si_signo=SIGUSR1} ---\n\
+         11 madvise(0x7f, 4096, MADV_DONTNEED) = 0\n\
+         11 recvfrom(3, 0x7f, 65536, 0, NULL, NULL) = -1 EAGAIN (Resource temporarily unavailable)\n\
+         11 +++ exited with 0 +++\n",
+    );
+    let calls = trace.thread_that(Call::sends);
+    let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
+    assert_eq!(names, ["sendto", "madvise", "recvfrom"]);
+    assert_eq!(calls.iter().map(Call::answer).collect::<Vec<_>>(), [Some(64), Some(0), Some(-1)]);
+    assert_eq!(between(calls, |call| call.sends() || call.receives()).len(), 3);
+    assert_eq!(between(calls, Call::sends).len(), 1);
+}
