@@ -5,20 +5,19 @@ use std::time::Instant;
 use super::interrupt::Interrupt;
 use super::{Outcome, keys, stores, verdict};
 use crate::analysis::{Counts, Summary, SummaryWishes};
-use crate::cli::resolve::{Keeping, PingJob, key_needed};
+use crate::cli::resolve::{Keeping, PingJob};
 use crate::console::{Console, Talk};
 use crate::error::{Failure, refused};
 use crate::measure::{self, Conducted};
-use crate::plan::{Plan, Protocol, Target};
+use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
-use crate::transport::resolve::resolve;
 use crate::units::{Nanos, human};
 
 /// Carries out `job`.
 pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&job.key)?;
-    refuse_strangers(job)?;
+    keys::refuse_strangers(&job.plan)?;
     let keep = stores::open(&job.keeping)?;
     let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
@@ -69,18 +68,6 @@ fn silence(summaries: &[Summary]) -> Failure {
             (sent, _) => format!("{sent} probes were sent, nothing valid came back in time"),
         })
         .hint("see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take")
-}
-
-/// A name that leads to another host needs a key as its address would.
-fn refuse_strangers(job: &PingJob) -> Result<(), Failure> {
-    let Some(run) = job.plan.runs.first().filter(|run| !run.authenticated) else { return Ok(()) };
-    if let Target::Host { host, port } = &run.target {
-        let address = resolve(host, *port, run.ping().path.family)?;
-        if run.ping().protocol == Protocol::Native {
-            key_needed(&run.target, address.ip())?;
-        }
-    }
-    Ok(())
 }
 
 /// What is measured, in one line.
