@@ -70,11 +70,14 @@ impl<'a, T: Transport, C: Clock, D: Dialogue> Ends<'a, T, C, D> {
         let datagram = self.dialogue.compose(seq);
         let sent = self.clock.now();
         let outcome = self.transport.send(datagram);
-        let event = match &outcome {
-            Ok(()) => Event::Sent { seq, phase, due, sent, cpu: self.cpu.now() },
-            Err(error) => Event::SendFailed { seq, phase, due, tried: sent, errno: error.raw_os_error().unwrap_or(0) },
-        };
-        self.log.push(event);
+        // An event of a known kind goes straight into the ring; one of either kind would be put together first.
+        match &outcome {
+            Ok(()) => self.log.push(Event::Sent { seq, phase, due, sent, cpu: self.cpu.now() }),
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                self.log.push(Event::SendFailed { seq, phase, due, tried: sent, errno });
+            }
+        }
         (sent, outcome.is_ok())
     }
 
