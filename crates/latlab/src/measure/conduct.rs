@@ -35,6 +35,7 @@ pub fn conduct(
     heartbeat: &mut dyn FnMut(),
 ) -> Result<Conducted, MeasureError> {
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
+    rehearse(first.here)?;
     let peer = Peer::reach(first, key)?;
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.duration();
@@ -53,6 +54,14 @@ pub fn conduct(
     }
     let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, heartbeat).err();
     Ok(close(lanes, failure, stop))
+}
+
+/// Takes the place of the measuring thread for a moment: a pin or a priority that cannot be had is refused
+/// before anybody is greeted, and no recording of nothing is made.
+fn rehearse(end: EndSpec) -> Result<(), MeasureError> {
+    let rehearsal = thread::Builder::new().name("rehearse".into()).spawn(move || placement::place(&end));
+    let placed = rehearsal.map_err(MeasureError::Thread)?.join();
+    Ok(placed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
 }
 
 /// Runs the lanes on a thread of their own, so that pins and priorities end with it and progress is

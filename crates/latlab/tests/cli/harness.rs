@@ -211,7 +211,15 @@ impl Running {
         self.ends_somehow(|status| status.code() == Some(code), &format!("exit code {code}"))
     }
 
-    #[allow(dead_code)]
+    /// Waits for its end, which must be with one of `codes` and as expected.
+    #[track_caller]
+    pub(crate) fn ends_with(self, codes: &[i32]) -> Ran {
+        self.ends_somehow(
+            |status| status.code().is_some_and(|code| codes.contains(&code)),
+            &format!("one of {codes:?}"),
+        )
+    }
+
     /// Waits for its end by `signal`.
     #[track_caller]
     pub(crate) fn dies_of(self, signal: Signal) -> Ran {
@@ -236,7 +244,7 @@ impl Running {
             assert!(!stderr.contains(spoiled), "`{spoiled}` on stderr of {story}");
         }
         let directory = std::mem::replace(&mut self.lab.directory, Directory::Shared(PathBuf::new()));
-        Ran { stdout, stderr, directory }
+        Ran { code: status.code().unwrap_or(-1), stdout, stderr, directory }
     }
 }
 
@@ -250,6 +258,8 @@ impl Drop for Running {
 
 /// A latlab that has ended; a directory of its own lives as long as this value.
 pub(crate) struct Ran {
+    /// Its exit code; -1 where a signal ended it.
+    pub(crate) code: i32,
     /// All of stdout.
     pub(crate) stdout: String,
     /// All of stderr.

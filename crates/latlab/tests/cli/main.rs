@@ -1,13 +1,17 @@
 //! The real binary from outside: what is typed, what comes back on each stream, and the exit code.
 
 mod arguments;
+mod doctor;
 mod documents;
 mod echo;
 mod harness;
 mod help;
+mod lab;
+mod list;
 mod pages;
 mod ping;
 mod processes;
 mod serve;
 mod store;
 mod streams;
+mod wounds;

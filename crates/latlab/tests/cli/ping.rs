@@ -213,6 +213,20 @@ fn an_output_that_exists_is_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn a_place_that_cannot_be_had_is_refused_before_the_run() {
+    for (line, message) in [
+        ("--cpu 1023", "cannot run on CPU `1023`"),
+        ("--peer-cpu 1023", "cannot run on CPU `1023`"),
+        ("--bind nosuchdevice0", "cannot send through the interface `nosuchdevice0`"),
+        ("--bind 192.0.2.77", "`192.0.2.77"),
+    ] {
+        let lab = Lab::new().line("ping -n 5 --warmup 0").line(line).stdout(empty()).stderr(contains(message));
+        let ran = lab.stderr(contains("\n  cause: ")).stderr(contains("\n  hint: ")).failure(3);
+        assert!(recordings(ran.directory()).is_empty(), "{line} left a recording of nothing");
+    }
+}
+
+#[test]
 fn a_summary_is_that_of_its_recording() {
     let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5,0.75 --tag build=7 --tag rack=b";
     for schedule in ["", "-i 1ms"] {

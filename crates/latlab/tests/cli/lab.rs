@@ -1,0 +1,106 @@
+//! `latlab ping lab`: two namespaces and a veth pair, gone when latlab is. Needs root, and says so where it cannot run.
+
+use std::fs;
+use std::io::Write;
+
+use latlab::host::rights::{Capability, Rights};
+use latlab::host::root::HostRoot;
+use rustix::process::Signal;
+
+use crate::documents::check;
+use crate::harness::{Lab, contains, empty, wait_until};
+use crate::processes::{children, is_alive, network_namespaces};
+use crate::store::{manifest, only_recording, recordings};
+
+/// Whether `test` can run here; where it cannot, says why, past the test harness's capture.
+fn privileged(test: &str) -> bool {
+    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
+    let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
+    if !enough {
+        writeln!(std::io::stderr(), "skipped {test}: namespaces need root").expect("stderr is open");
+    }
+    enough
+}
+
+#[test]
+fn both_families_cross_the_pair_and_its_conditions_are_recorded() {
+    if !privileged("ping lab") {
+        return;
+    }
+    for (family, network) in [("-4", "."), ("-6", ":")] {
+        let line = format!("ping lab -n 30 --warmup 2 --json {family}");
+        let ran = Lab::new().line(&line).stderr(empty()).success();
+        check(&ran.json(), "summary/1");
+        assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&30.into(), &"lab".into()));
+        let manifest = manifest(&only_recording(ran.directory()));
+        let conditions = &manifest["run"]["conditions"];
+        for end in ["sender", "reflector"] {
+            let offload = &conditions[format!("lab.{end}.offload.tx-checksum")];
+            assert!(offload.is_string(), "checksum offload of the {end} is a condition: {conditions}");
+        }
+        let address = manifest["run"]["peer_address"].as_str().expect("there was a peer").to_owned();
+        let host = address.rsplit_once(':').expect("a port").0;
+        assert!(host.contains(network) && !host.starts_with("127."), "{address}");
+    }
+}
+
+#[test]
+fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
+    if !privileged("the death of `ping lab`") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(home.path()).line("ping lab -d 50s --warmup 0").start();
+    let spool_has_events = || {
+        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 1_000)
+    };
+    wait_until("the run was under way", spool_has_events);
+    let pid = running.pid().as_raw_nonzero().get();
+    let reflectors = children(pid);
+    let outside = fs::read_link("/proc/self/ns/net").expect("Linux has it").to_string_lossy().into_owned();
+    let mut inside: Vec<_> = [pid].into_iter().chain(reflectors.clone()).flat_map(network_namespaces).collect();
+    inside.retain(|namespace| *namespace != outside);
+    inside.sort_unstable();
+    inside.dedup();
+    assert_eq!((reflectors.len(), inside.len()), (1, 2), "a process, and a namespace for each end: {inside:?}");
+
+    running.signal(Signal::KILL);
+    running.dies_of(Signal::KILL);
+    wait_until("the reflector was gone", || !is_alive(reflectors[0]));
+    // A namespace that nobody lives in and no file holds is no more.
+    let held = || {
+        let pids = fs::read_dir("/proc").expect("Linux has it");
+        let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        pids.flat_map(network_namespaces).any(|namespace| inside.contains(&namespace))
+    };
+    wait_until("nobody lived in the namespaces", || !held());
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
+    assert!(!inside.iter().any(|namespace| mounts.contains(namespace.as_str())), "held by name: {mounts}");
+    let recording = only_recording(home.path());
+    let lab = Lab::at(home.path()).arg("summary").arg(&recording).stdout(contains("ping lab"));
+    lab.stderr(contains("finished an interrupted recording")).success();
+}
+
+#[test]
+fn who_may_not_build_a_lab_is_told_who_may() {
+    if !privileged("`ping lab` without rights") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
+        .args([env!("CARGO_BIN_EXE_latlab"), "ping", "lab", "-n", "5", "--no-record"])
+        .current_dir(home.path())
+        .output();
+    let output = match output {
+        Ok(output) if !String::from_utf8_lossy(&output.stderr).starts_with("setpriv") => output,
+        unable => {
+            writeln!(std::io::stderr(), "skipped: setpriv(1) cannot give rights up here: {unable:?}").expect("open");
+            return;
+        }
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{told}");
+    assert!(told.contains("`lab`") && told.contains("EPERM") && told.contains("hint: `lab` needs root"), "{told}");
+}

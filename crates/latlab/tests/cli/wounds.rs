@@ -1,0 +1,217 @@
+//! What becomes of a run that is interrupted, killed, or loses its disk, its store or its peer.
+
+use std::fs;
+use std::io::Write;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use latlab::clock::{Clock, Monotonic};
+use latlab::probe::Fate;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::processes::{arguments, children, is_alive};
+use crate::store::{manifest, only_recording, open, recordings};
+
+/// Past the header and the first few events of a spool.
+const SOME_EVENTS: u64 = 1_000;
+
+/// A ping in `directory` that has begun to record.
+#[track_caller]
+fn measuring(directory: &Path, line: &str) -> Running {
+    let running = Lab::at(directory).line("ping --warmup 0").line(line).start();
+    wait_until("the run was under way", || {
+        let spools = recordings(directory).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > SOME_EVENTS)
+    });
+    running
+}
+
+/// The reflector process of `running`.
+#[track_caller]
+fn reflector(running: &Running) -> i32 {
+    let all = children(running.pid().as_raw_nonzero().get());
+    assert_eq!(all.len(), 1, "one reflector and nothing else");
+    assert_eq!(arguments(all[0]).get(1).map(String::as_str), Some("reflector"), "a process of its own");
+    all[0]
+}
+
+fn skipped(reason: &str) {
+    writeln!(std::io::stderr(), "skipped: {reason}").expect("stderr is open");
+}
+
+#[test]
+fn an_interrupt_ends_the_run_early_and_keeps_it() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        for schedule in ["", "-i 2ms", "-s 64,128"] {
+            let home = tempfile::tempdir().expect("a temporary directory");
+            let running = measuring(home.path(), &format!("-d 50s {schedule}"));
+            let reflector = reflector(&running);
+            running.signal(signal);
+            let ran = running.ends(code);
+            assert!(ran.stdout.contains("round trip delay"), "no summary:\n{}", ran.stdout);
+            assert!(!is_alive(reflector), "the reflector outlived its run");
+            for recording in recordings(home.path()) {
+                assert_eq!(manifest(&recording)["ending"], "interrupted");
+                assert!(!recording.join("events.spool").exists(), "not closed");
+            }
+            let rows: usize = recordings(home.path()).iter().map(|recording| open(recording).1.len()).sum();
+            assert!(rows > 10, "{rows}");
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_prints_one_document_all_the_same() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = measuring(home.path(), "-d 50s -i 2ms --json");
+    running.signal(Signal::INT);
+    let ran = running.ends(130);
+    crate::documents::check(&ran.json(), "summary/1");
+    assert_eq!(ran.json()["ending"], "interrupted");
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("bound").to_string();
+    let line = "--protocol echo --timeout 1m -d 1h";
+    let running = Lab::at(home.path()).args(["ping", &address, "--warmup", "0"]).line(line).start();
+    silent.recv(&mut [0; 100]).expect("a probe");
+    running.signal(Signal::INT);
+    // Two signals in one instant are one.
+    thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::INT);
+    running.ends(130);
+    let recording = only_recording(home.path());
+    let ran = Lab::at(home.path()).arg("summary").arg(&recording).success();
+    assert!(ran.stderr.contains("finished an interrupted recording"), "{}", ran.stderr);
+}
+
+#[test]
+fn kill_minus_nine_loses_at_most_the_last_second() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = measuring(home.path(), "-d 50s -i 2ms");
+    let reflector = reflector(&running);
+    thread::sleep(Duration::from_millis(1_200));
+    running.signal(Signal::KILL);
+    let killed_ns = Monotonic.now().as_nanos();
+    running.dies_of(Signal::KILL);
+    wait_until("the reflector was gone too", || !is_alive(reflector));
+
+    let recording = only_recording(home.path());
+    let lab = Lab::at(home.path()).arg("summary").arg(&recording).stdout(contains("round trip delay"));
+    lab.stderr(contains("note: finished an interrupted recording: ")).success();
+    let (manifest, rows) = open(&recording);
+    assert_eq!(manifest.ending, latlab::recording::manifest::Ending::Recovered);
+    let last_ns = rows.iter().filter_map(|row| row.sent).map(|sent| sent.as_nanos()).max().expect("something was sent");
+    assert!(killed_ns - last_ns <= 3_000_000_000, "{} ms are lost", (killed_ns - last_ns) / 1_000_000);
+    assert!(rows.iter().all(|row| row.fate == Fate::Answered), "no probe is called lost that nobody waited for");
+    // Finished once: nothing more to say.
+    Lab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).success();
+}
+
+#[test]
+fn a_store_that_is_removed_ends_the_run() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = measuring(home.path(), "-d 50s -i 2ms");
+    fs::remove_dir_all(home.path().join("latlab-runs")).expect("removed");
+    let ran = running.ends(3);
+    assert!(ran.stderr.contains("was removed while it was being measured"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\n  hint: "), "{}", ran.stderr);
+    let (manifest, rows) = open(&only_recording(home.path()));
+    assert_eq!(manifest.ending, latlab::recording::manifest::Ending::Failed);
+    assert!(rows.len() > 10, "what was measured is written again");
+}
+
+/// Runs `script` with `arguments` in a mount namespace of its own, `$0` being latlab; its exit code and both streams.
+/// None, and the reason said, where namespaces are not to be had.
+fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(Option<i32>, String)> {
+    let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
+    if !possible.is_ok_and(|status| status.success()) {
+        skipped("mounts need root and unshare(1)");
+        return None;
+    }
+    let output = Command::new("unshare")
+        .args(["--mount", "--", "sh", "-c", script, env!("CARGO_BIN_EXE_latlab")])
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .expect("it has just run");
+    let told = [output.stdout, output.stderr].map(|stream| String::from_utf8_lossy(&stream).into_owned()).concat();
+    assert!(!told.contains("panicked") && !told.contains("os error"), "{told}");
+    Some((output.status.code(), told))
+}
+
+#[test]
+fn a_read_only_store_is_refused_before_anything_is_sent() {
+    let target = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    target.set_nonblocking(true).expect("a socket of our own");
+    let address = target.local_addr().expect("bound").to_string();
+    let script = "mkdir ro && mount -t tmpfs -o ro tmpfs ro && exec \"$0\" ping -n 5 \"$@\"";
+    for place in [["--store", "ro"], ["--store", "ro/below"], ["-o", "ro/new"]] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let Some((code, told)) = in_own_mounts(home.path(), script, &[&[&*address][..], &place].concat()) else {
+            return;
+        };
+        assert_eq!(code, Some(3), "{told}");
+        assert!(told.contains("`ro") && told.contains("cause: read-only file system (EROFS)"), "{told}");
+        assert!(told.contains("hint: "), "{told}");
+    }
+    assert!(target.recv(&mut [0; 2_048]).is_err(), "something was sent");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_its_recording_is_readable() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let script = "mkdir disk && mount -t tmpfs -o size=1m tmpfs disk && \
+                  \"$0\" ping -d 50s --warmup 0 --store disk; echo \"ping ended with $?\"; \
+                  \"$0\" summary disk/*; echo \"summary ended with $?\"";
+    let Some((_, told)) = in_own_mounts(home.path(), script, &[]) else { return };
+    assert!(told.contains("ping ended with 3\n") && told.contains("cause: no space left on device (ENOSPC)"), "{told}");
+    assert!(told.contains("hint: free some space"), "{told}");
+    assert!(told.contains("summary ended with 0\n") && told.contains("from its spool"), "{told}");
+    assert_eq!(told.matches("recording    disk/").count(), 2, "both show what was measured: {told}");
+}
+
+#[test]
+fn a_peer_that_dies_is_loss_and_nothing_hangs() {
+    for line in ["-d 2s --timeout 100ms --json", "-d 2s -i 10ms --timeout 100ms --json"] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let running = measuring(home.path(), line);
+        let reflector = reflector(&running);
+        kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("our own grandchild");
+        let ran = running.ends(0);
+        let summary = ran.json();
+        assert!(summary["answered"].as_u64() > Some(0) && summary["lost"].as_u64() > Some(0), "{line}: {}", ran.stdout);
+        let manifest = manifest(&only_recording(home.path()));
+        assert_eq!(manifest["ending"], "completed");
+        assert!(manifest["run"]["reflector"].is_null(), "the dead do not count");
+    }
+}
+
+#[test]
+fn several_latlabs_share_a_store() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let runs: Vec<_> = (0..3).map(|_| Lab::at(home.path()).line("ping -n 60 -i 5ms --warmup 0").start()).collect();
+    for run in runs {
+        run.ends(0);
+    }
+    let recorded = recordings(home.path());
+    assert_eq!(recorded.len(), 3);
+    assert!(recorded.iter().all(|recording| open(recording).1.len() == 60));
+}
+
+#[test]
+fn the_reflector_is_gone_when_the_run_is_over() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = measuring(home.path(), "-d 1s -i 2ms");
+    let reflector = reflector(&running);
+    assert!(is_alive(reflector));
+    running.ends(0);
+    assert!(!is_alive(reflector));
+}
