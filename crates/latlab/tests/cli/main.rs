@@ -14,4 +14,5 @@ mod processes;
 mod serve;
 mod store;
 mod streams;
+mod summary;
 mod wounds;

@@ -1,0 +1,194 @@
+//! `latlab summary`: damaged input, conditions, and recordings of several runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::documents::check;
+use crate::harness::{Lab, Ran, contains, empty, lacks};
+use crate::store::recordings_in;
+
+fn testdata(place: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings").join(place)
+}
+
+/// A copy of `recording` as `name` in `directory`.
+fn copy(recording: &Path, directory: &Path, name: &str) -> PathBuf {
+    let copy = directory.join(name);
+    fs::create_dir(&copy).expect("made");
+    for entry in fs::read_dir(recording).expect("a recording") {
+        let file = entry.expect("a file").path();
+        fs::copy(&file, copy.join(file.file_name().expect("it has one"))).expect("copied");
+    }
+    copy
+}
+
+/// The summary of the recording `name` in testdata, with `condition`.
+#[track_caller]
+fn judged(name: &str, condition: &str, code: i32) -> Ran {
+    let lab = Lab::new().arg("summary").arg(testdata(name)).args(["--json", "--fail-if", condition]);
+    lab.failure(code)
+}
+
+#[test]
+fn a_condition_that_holds_is_exit_code_1() {
+    for (condition, code) in [
+        ("p50 > 0ns", 1),
+        ("p50 > 1h", 0),
+        ("p50 < 1h", 1),
+        ("round_trip_delay p50 <= 1h", 1),
+        ("round_trip_delay mean >= 1h", 0),
+        ("reflector_dwell max > 0ns", 1),
+        ("min < 0ns", 0),
+        ("stddev > 0ns", 1),
+        ("loss_ratio >= 0%", 1),
+        ("loss_ratio > 99%", 0),
+    ] {
+        let ran = judged("good/closed", condition, code);
+        check(&ran.json(), "summary/1");
+        assert_eq!(ran.stderr.contains(&format!("`{condition}` holds")), code == 1, "{condition}: {}", ran.stderr);
+    }
+    let several = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    let several = several.args(["--fail-if", "p50 > 1h", "--fail-if", "p50 > 0ns", "-q"]);
+    several.stdout(contains("round trip delay")).stderr(empty()).failure(1);
+}
+
+#[test]
+fn a_condition_that_cannot_be_read_is_a_wrong_request() {
+    for (condition, hint) in [
+        ("p50 > 200", "250us"),
+        ("p50 ~ 1us", "[METRIC] STATISTIC OP VALUE"),
+        ("rond_trip_delay p50 > 1us", "round_trip_delay"),
+        ("p50", "[METRIC] STATISTIC OP VALUE"),
+        ("p100 > 1us", ""),
+        ("median > 1us", ""),
+        ("loss_ratio > 1us", ""),
+        ("", "[METRIC] STATISTIC OP VALUE"),
+    ] {
+        let lab = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", condition]).stdout(empty());
+        let lab = lab.stderr(contains(format!("`{condition}`"))).stderr(contains("\n  hint: "));
+        lab.stderr(contains(hint)).failure(2);
+    }
+}
+
+#[test]
+fn a_quantile_lost_to_infinity_is_infinite() {
+    // 4, because its schedule was lost as well: nothing held is not the same as nothing wrong.
+    let ran = judged("good/scheduled", "response_time p99 < 24h", 4);
+    let quantiles = ran.json()["metrics"]["response_time"]["quantiles"].clone();
+    let p99 = quantiles.as_array().expect("a list").iter().find(|one| one["q"] == 0.99).expect("asked for").clone();
+    assert_eq!((&p99["value"], &p99["reason"]), (&Value::Null, &"lost".into()));
+    let ran = judged("good/scheduled", "response_time p99 > 24h", 1);
+    assert!(ran.stderr.contains("p99 of response time is infinite"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_unsupported_quantile_is_judged_with_a_warning() {
+    let ran = judged("good/closed", "p99.99 > 0ns", 1);
+    let quantiles = ran.json()["metrics"]["round_trip_delay"]["quantiles"].clone();
+    let quantile =
+        quantiles.as_array().expect("a list").iter().find(|one| one["q"] == 0.9999).expect("asked for").clone();
+    assert_eq!(quantile["supported"], false);
+    assert!(ran.stderr.contains("warning: `p99.99 > 0ns`"), "{}", ran.stderr);
+    let ran = judged("good/closed", "p50 > 0ns", 1);
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+}
+
+#[test]
+fn damaged_recordings_are_refused_and_left_as_they_were() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let bad: Vec<_> = recordings_in(&testdata("bad")).into_iter().filter(|path| path.is_dir()).collect();
+    assert!(bad.len() >= 12, "{bad:?}");
+    for recording in bad {
+        let name = recording.file_name().expect("it has one").to_string_lossy().into_owned();
+        let copy = copy(&recording, home.path(), &name);
+        let before = contents(&copy);
+        for form in [&["--json"][..], &[]] {
+            let lab = Lab::at(home.path()).args(["summary", &name]).args(form).stdout(empty());
+            lab.stderr(contains(format!("`{name}"))).stderr(contains("\n  hint: ")).failure(2);
+        }
+        assert_eq!(contents(&copy), before, "{name}");
+    }
+}
+
+fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    recordings_in(recording).into_iter().map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
+}
+
+#[test]
+fn a_spool_cut_anywhere_past_its_head_is_finished() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let died = testdata("old/1.0-died");
+    let whole = fs::metadata(died.join("events.spool")).expect("a spool").len();
+    for kept in [64, 65, whole / 2 + 1, whole - 1, whole] {
+        let name = format!("cut-{kept}");
+        let recording = copy(&died, home.path(), &name);
+        let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
+        spool.set_len(kept).expect("cut");
+        drop(spool);
+        let lab = Lab::at(home.path()).args(["summary", &name, "--json"]);
+        // 4 where what is left is a run that fell behind its schedule.
+        let ran = lab.stderr(contains("note: finished an interrupted recording")).start().ends_with(&[0, 4]);
+        check(&ran.json(), "summary/1");
+        assert_eq!(ran.json()["ending"], "recovered");
+        if kept <= 65 {
+            assert_eq!(ran.json()["sent"], 0, "no whole event is left");
+        }
+        let again = Lab::at(home.path()).args(["summary", &name, "--json"]).stderr(empty()).failure(ran.code);
+        assert_eq!(again.stdout, ran.stdout);
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_told() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    fs::write(home.path().join("file"), "no recording").expect("a file");
+    fs::write(home.path().join("empty"), "").expect("a file");
+    fs::create_dir(home.path().join("directory")).expect("made");
+    for (name, message) in [
+        ("absent", "no recording at `absent`"),
+        ("file", "`file` is a file"),
+        ("empty", "`empty` is a file"),
+        ("file/below", "no recording at `file/below`"),
+        ("directory", "`directory` is not a recording"),
+    ] {
+        let lab = Lab::at(home.path()).args(["summary", name]).stdout(empty());
+        lab.stderr(contains(message)).stderr(contains("\n  hint: ")).failure(2);
+    }
+    // One that cannot be read spoils the whole request: half an answer would look like all of it.
+    let both = Lab::at(home.path()).arg("summary").arg(testdata("good/closed")).arg("absent").args(["--json"]);
+    both.stdout(empty()).stderr(contains("`absent`")).failure(2);
+}
+
+#[test]
+fn several_recordings_are_one_document_and_one_table() {
+    let several = |form: &str| {
+        let lab = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+        lab.line(form).stderr(empty()).failure(4)
+    };
+    let document = several("--json").json();
+    check(&document, "summaries/1");
+    assert_eq!(document["summaries"].as_array().map(Vec::len), Some(2));
+    let text = several("").stdout;
+    assert!(text.contains("good/closed") && text.contains("good/scheduled"), "{text}");
+    Lab::new().arg("summary").arg(testdata("good/closed")).stdout(lacks("round trip / 2")).success();
+    let half = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--half"]);
+    half.stdout(contains("round trip / 2")).success();
+}
+
+#[test]
+fn a_recording_without_a_measured_probe_opens() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    // Only the warm-up was under way when it died.
+    let recording = copy(&testdata("old/1.0-died"), home.path(), "nothing");
+    let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
+    spool.set_len(64).expect("cut");
+    drop(spool);
+    let document = Lab::at(home.path()).line("summary nothing --json").success().json();
+    check(&document, "summary/1");
+    assert_eq!((&document["sent"], &document["answered"]), (&0.into(), &0.into()));
+    let delay = &document["metrics"]["round_trip_delay"];
+    assert!(delay["mean"].is_null() && delay["min"].is_null(), "{delay}");
+    assert!(!document["caveats"].as_array().expect("a list").is_empty());
+}
