@@ -5,20 +5,15 @@
 #[allow(dead_code)]
 mod judge;
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use latlab::facts::Instrument;
-use latlab::plan::{
-    Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
-    Warmup, Work, defaults,
-};
+use latlab::plan::{PingSpec, RunSpec, StopWhen};
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::Event;
-use latlab::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use latlab::recording::manifest::{Ending, Manifest};
 use latlab::recording::{EventLog, RecordingWriter, Store, fresh_run_id};
 use latlab::schedule::Schedule;
 use latlab::units::{SenderClock, Stamp};
@@ -127,50 +122,9 @@ fn tags<const WORDS: usize>(batches: usize) -> f64 {
 
 /// A run that was never sent: the writer wants to know whose events these are.
 fn manifest(run_id: String) -> Manifest {
-    let end = EndSpec { wait: WaitMode::Spin, cpu: None, fifo: None, mlock: false };
-    let path = PathSpec {
-        family: None,
-        bind_address: None,
-        bind_interface: None,
-        source_port: None,
-        dscp: None,
-        dont_fragment: false,
-    };
-    let ping = PingSpec {
-        transport: Transport::Udp,
-        protocol: Protocol::Native,
-        path,
-        size_bytes: defaults::SIZE_BYTES,
-        schedule: Schedule::Closed,
-        timeout_ns: defaults::TIMEOUT,
-        max_backlog_ns: defaults::MAX_BACKLOG,
-    };
     let spec = RunSpec {
-        target: Target::Local,
-        work: Work::Ping(ping),
         stop: StopWhen { count: Some(BATCH), duration_ns: None },
-        warmup: Warmup { count: None, duration_ns: None },
-        here: end,
-        peer: Some(end),
-        authenticated: false,
-        tags: BTreeMap::new(),
-        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
+        ..RunSpec::local(PingSpec::on(Schedule::Closed))
     };
-    Manifest {
-        format: FormatVersion::CURRENT,
-        run_id,
-        kind: Kind::Ping,
-        started_at: jiff::Timestamp::now().to_string(),
-        condition: Condition::of(&spec),
-        spec,
-        here: EndFacts::default(),
-        peer: EndFacts::default(),
-        run: RunFacts::default(),
-        instrument: Instrument::default(),
-        caveats: Vec::new(),
-        software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },
-        ending: Ending::Measuring,
-        reason: None,
-        rows: None,
-    }
+    Manifest::of(spec, run_id, jiff::Timestamp::now().to_string())
 }

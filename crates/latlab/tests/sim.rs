@@ -12,12 +12,9 @@ use std::sync::atomic::AtomicBool;
 use latlab::clock::Clock;
 use latlab::facts::ReflectorReport;
 use latlab::measure::{Course, CpuOf, Ends, Slice, ping};
-use latlab::plan::{
-    Condition, EndSpec, Family, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport,
-    WaitMode, Warmup, Work,
-};
+use latlab::plan::{PingSpec, RunSpec, StopWhen, Warmup};
 use latlab::probe::{Fate, Phase, ProbeRecord};
-use latlab::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use latlab::recording::manifest::{Ending, Manifest};
 use latlab::recording::{EventLog, ProbeColumn, Recording, RecordingWriter, Store, fresh_run_id};
 use latlab::schedule::Schedule;
 use latlab::session::{Judgement, NativeSession, ReflectorLimits, SessionReflector, SessionWishes, open};
@@ -124,22 +121,11 @@ impl Scenario {
             (Some(mean), Some(seed)) => Schedule::Poisson { mean_ns: Nanos(mean), seed },
             (Some(interval), None) => Schedule::Periodic { interval_ns: Nanos(interval) },
         };
-        let path = PathSpec {
-            family: Some(Family::Ipv4),
-            bind_address: None,
-            bind_interface: None,
-            source_port: None,
-            dscp: None,
-            dont_fragment: false,
-        };
         PingSpec {
-            transport: Transport::Udp,
-            protocol: Protocol::Native,
-            path,
             size_bytes: self.size_bytes,
-            schedule,
             timeout_ns: Nanos(self.timeout_ns),
             max_backlog_ns: Nanos(self.max_backlog_ns),
+            ..PingSpec::on(schedule)
         }
     }
 
@@ -310,35 +296,12 @@ fn run_slices(
 }
 
 fn manifest(scenario: &Scenario) -> Manifest {
-    let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
     let spec = RunSpec {
-        target: Target::Local,
-        work: Work::Ping(scenario.ping()),
         stop: StopWhen { count: Some(scenario.count), duration_ns: None },
         warmup: Warmup { count: Some(scenario.warmup), duration_ns: None },
-        here: end,
-        peer: Some(end),
-        authenticated: false,
-        tags: BTreeMap::new(),
-        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
+        ..RunSpec::local(scenario.ping())
     };
-    Manifest {
-        format: FormatVersion::CURRENT,
-        run_id: fresh_run_id().expect("chance"),
-        kind: Kind::Ping,
-        started_at: "2026-11-21T02:15:00.000Z".into(),
-        condition: Condition::of(&spec),
-        spec,
-        here: EndFacts::default(),
-        peer: EndFacts::default(),
-        run: RunFacts::default(),
-        instrument: Default::default(),
-        caveats: Vec::new(),
-        software: Software { name: "latlab".into(), version: "simulation".into() },
-        ending: Ending::Measuring,
-        reason: None,
-        rows: None,
-    }
+    Manifest::of(spec, fresh_run_id().expect("chance"), "2026-11-21T02:15:00.000Z".into())
 }
 
 /// Through the real recording and back: what the reader hands out is what is checked.

@@ -1,16 +1,12 @@
 //! Rows in memory: what the tests of judging and showing feed on.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
 use crate::facts::{BareLoop, ClockAnchor, HostFacts, Instrument};
-use crate::plan::{
-    Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
-    Warmup, Work, defaults,
-};
+use crate::plan::{EndSpec, PingSpec, RunSpec};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
-use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use crate::recording::manifest::{EndFacts, Ending, Manifest};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
 use crate::schedule::Schedule;
 use crate::units::{Nanos, Stamp};
@@ -145,23 +141,12 @@ pub(crate) fn manifest(schedule: Schedule) -> Manifest {
         clock_start: Some(end(0)),
         clock_end: Some(end(10_000_000_000)),
     };
-    Manifest {
-        format: FormatVersion::CURRENT,
-        run_id: "7f3a00112233aabb".into(),
-        kind: Kind::Ping,
-        started_at: "2026-11-21T02:15:00Z".into(),
-        condition: Condition::of(&spec),
-        spec,
-        here: facts.clone(),
-        peer: facts,
-        run: RunFacts { peer_address: Some("127.0.0.1:40000".into()), ..RunFacts::default() },
-        instrument: instrument(),
-        caveats: Vec::new(),
-        software: Software { name: "latlab".into(), version: "0.1.0".into() },
-        ending: Ending::Completed,
-        reason: None,
-        rows: None,
-    }
+    let mut manifest = Manifest::of(spec, "7f3a00112233aabb".into(), "2026-11-21T02:15:00Z".into());
+    (manifest.here, manifest.peer) = (facts.clone(), facts);
+    manifest.run.peer_address = Some("127.0.0.1:40000".into());
+    manifest.instrument = instrument();
+    manifest.ending = Ending::Completed;
+    manifest
 }
 
 fn instrument() -> Instrument {
@@ -186,31 +171,6 @@ fn instrument() -> Instrument {
 
 /// What a user asked for who asked for nothing but a schedule.
 pub(crate) fn spec(schedule: Schedule) -> RunSpec {
-    let end = |cpu| EndSpec { wait: WaitMode::Block, cpu: Some(cpu), fifo: None, mlock: false };
-    RunSpec {
-        target: Target::Local,
-        work: Work::Ping(PingSpec {
-            transport: Transport::Udp,
-            protocol: Protocol::Native,
-            path: PathSpec {
-                family: None,
-                bind_address: None,
-                bind_interface: None,
-                source_port: None,
-                dscp: None,
-                dont_fragment: false,
-            },
-            size_bytes: 64,
-            schedule,
-            timeout_ns: defaults::TIMEOUT,
-            max_backlog_ns: defaults::MAX_BACKLOG,
-        }),
-        stop: StopWhen { count: None, duration_ns: Some(defaults::DURATION) },
-        warmup: Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) },
-        here: end(0),
-        peer: Some(end(1)),
-        authenticated: false,
-        tags: BTreeMap::new(),
-        judging: Judging { quantiles: defaults::QUANTILES.to_vec(), window_ns: None, deadline_ns: None, half: false },
-    }
+    let end = |cpu| EndSpec { cpu: Some(cpu), ..EndSpec::SYSTEM };
+    RunSpec { here: end(0), peer: Some(end(1)), ..RunSpec::local(PingSpec::on(schedule)) }
 }

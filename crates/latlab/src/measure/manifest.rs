@@ -7,8 +7,8 @@ use crate::clock;
 use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
 use crate::host::calibration::Calibrations;
 use crate::host::{HostRoot, facts};
-use crate::plan::{Condition, RunSpec, Target, WaitMode};
-use crate::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software, UNFRAGMENTED_BYTES};
+use crate::plan::{RunSpec, Target, WaitMode};
+use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
 use crate::transport::udp::UdpTransport;
@@ -25,28 +25,18 @@ pub(crate) fn opening_manifest(
     let instrument = instrument(spec, &host);
     let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
-    Ok(Manifest {
-        format: FormatVersion::CURRENT,
-        run_id,
-        kind: spec.kind(),
-        started_at: started_at(start.realtime_ns),
-        spec: spec.clone(),
-        condition: Condition::of(spec),
-        peer: if is_this_host(&spec.target) { here.clone() } else { EndFacts::default() },
-        here,
-        run: RunFacts {
-            local_address: Some(transport.local_address().to_string()),
-            peer_address: Some(peer.address().to_string()),
-            conditions: conditions(peer, transport),
-            ..RunFacts::default()
-        },
-        instrument,
-        caveats: Vec::new(),
-        software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },
-        ending: Ending::Measuring,
-        reason: None,
-        rows: None,
-    })
+    let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
+    manifest.run = RunFacts {
+        local_address: Some(transport.local_address().to_string()),
+        peer_address: Some(peer.address().to_string()),
+        conditions: conditions(peer, transport),
+        ..RunFacts::default()
+    };
+    if is_this_host(&spec.target) {
+        manifest.peer = here.clone();
+    }
+    (manifest.here, manifest.instrument) = (here, instrument);
+    Ok(manifest)
 }
 
 /// Conditions of the path, and the largest payload that crosses it in one piece.

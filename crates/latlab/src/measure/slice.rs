@@ -97,26 +97,11 @@ fn in_flight_limit(ping: &PingSpec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PathSpec, Protocol, Transport};
+
     use crate::schedule::Schedule;
 
     fn every_10_ns() -> PingSpec {
-        PingSpec {
-            transport: Transport::Udp,
-            protocol: Protocol::Native,
-            path: PathSpec {
-                family: None,
-                bind_address: None,
-                bind_interface: None,
-                source_port: None,
-                dscp: None,
-                dont_fragment: false,
-            },
-            size_bytes: 64,
-            schedule: Schedule::Periodic { interval_ns: Nanos(10) },
-            timeout_ns: Nanos(1_000),
-            max_backlog_ns: Nanos(1_000),
-        }
+        PingSpec::on(Schedule::Periodic { interval_ns: Nanos(10) })
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::defaults;
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -52,6 +53,18 @@ pub struct PathSpec {
     pub dont_fragment: bool,
 }
 
+impl PathSpec {
+    /// Everything as the system does it.
+    pub const SYSTEM: PathSpec = PathSpec {
+        family: None,
+        bind_address: None,
+        bind_interface: None,
+        source_port: None,
+        dscp: None,
+        dont_fragment: false,
+    };
+}
+
 /// A ping run: round trips of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingSpec {
@@ -69,4 +82,19 @@ pub struct PingSpec {
     pub timeout_ns: Nanos,
     /// How far behind its schedule a sender may fall before due probes become `not_sent`.
     pub max_backlog_ns: Nanos,
+}
+
+impl PingSpec {
+    /// A ping on `schedule` with every other thing at its default.
+    pub const fn on(schedule: Schedule) -> PingSpec {
+        PingSpec {
+            transport: Transport::Udp,
+            protocol: Protocol::Native,
+            path: PathSpec::SYSTEM,
+            size_bytes: defaults::SIZE_BYTES,
+            schedule,
+            timeout_ns: defaults::TIMEOUT,
+            max_backlog_ns: defaults::MAX_BACKLOG,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PingSpec, Target};
+use super::{PingSpec, Target, defaults};
 use crate::units::Nanos;
 
 /// The kind of a recording.
@@ -75,6 +75,11 @@ pub struct EndSpec {
     pub mlock: bool,
 }
 
+impl EndSpec {
+    /// Blocking, and placed by the system.
+    pub const SYSTEM: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+}
+
 /// What the summary shall say unless told otherwise later; facts do not depend on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judging {
@@ -112,6 +117,26 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// `ping` against `local`, with every other thing at its default.
+    pub fn local(ping: PingSpec) -> RunSpec {
+        RunSpec {
+            target: Target::Local,
+            work: Work::Ping(ping),
+            stop: StopWhen { count: None, duration_ns: Some(defaults::DURATION) },
+            warmup: Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) },
+            here: EndSpec::SYSTEM,
+            peer: Some(EndSpec::SYSTEM),
+            authenticated: false,
+            tags: BTreeMap::new(),
+            judging: Judging {
+                quantiles: defaults::QUANTILES.to_vec(),
+                window_ns: None,
+                deadline_ns: None,
+                half: false,
+            },
+        }
+    }
+
     /// The kind of recording this run makes.
     pub const fn kind(&self) -> Kind {
         match self.work {

@@ -132,3 +132,26 @@ pub struct Manifest {
     /// Rows in the data file, once it is finished.
     pub rows: Option<u64>,
 }
+
+impl Manifest {
+    /// The manifest of a run of `spec` before anything is known of it but who writes it.
+    pub fn of(spec: RunSpec, run_id: String, started_at: String) -> Manifest {
+        Manifest {
+            format: FormatVersion::CURRENT,
+            run_id,
+            kind: spec.kind(),
+            started_at,
+            condition: Condition::of(&spec),
+            spec,
+            here: EndFacts::default(),
+            peer: EndFacts::default(),
+            run: RunFacts::default(),
+            instrument: Instrument::default(),
+            caveats: Vec::new(),
+            software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },
+            ending: Ending::Measuring,
+            reason: None,
+            rows: None,
+        }
+    }
+}

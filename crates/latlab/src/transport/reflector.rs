@@ -142,15 +142,6 @@ mod tests {
     use crate::transport::udp::{UdpTransport, Waiting};
     use crate::units::Nanos;
 
-    const ANY_PATH: PathSpec = PathSpec {
-        family: None,
-        bind_address: None,
-        bind_interface: None,
-        source_port: None,
-        dscp: None,
-        dont_fragment: false,
-    };
-
     /// Asks until something comes: waits are bounded by the naps of both ends.
     fn patiently<T>(mut ask: impl FnMut() -> io::Result<Option<T>>) -> T {
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
@@ -163,7 +154,7 @@ mod tests {
     }
 
     fn round_trip(reflector: &mut UdpReflector, peer: SocketAddr, waiting: Waiting) {
-        let mut sender = UdpTransport::open(&ANY_PATH, peer, waiting).expect("a path");
+        let mut sender = UdpTransport::open(&PathSpec::SYSTEM, peer, waiting).expect("a path");
         let mut buffer = [0; 64];
         sender.send(b"probe").expect("sent");
         let (bytes, from) = patiently(|| reflector.receive(&mut buffer));

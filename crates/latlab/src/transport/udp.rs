@@ -271,17 +271,6 @@ mod tests {
 
     use super::*;
 
-    fn path() -> PathSpec {
-        PathSpec {
-            family: None,
-            bind_address: None,
-            bind_interface: None,
-            source_port: None,
-            dscp: None,
-            dont_fragment: false,
-        }
-    }
-
     fn peer() -> (UdpSocket, SocketAddr) {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let address = socket.local_addr().expect("an address");
@@ -302,7 +291,7 @@ mod tests {
     fn a_closed_port_is_counted_and_hinders_no_probe() {
         let (socket, address) = peer();
         drop(socket);
-        let mut transport = UdpTransport::open(&path(), address, Waiting::Spin).expect("a path");
+        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, Waiting::Spin).expect("a path");
         for _ in 0..3 {
             transport.send(b"probe").expect("the kernel took it");
         }
@@ -313,7 +302,7 @@ mod tests {
     #[test]
     fn a_refused_datagram_is_an_error_of_its_own() {
         let (_socket, address) = peer();
-        let mut transport = UdpTransport::open(&path(), address, Waiting::Spin).expect("a path");
+        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, Waiting::Spin).expect("a path");
         let error = transport.send(&vec![0; 70_000]).expect_err("larger than any datagram");
         assert_eq!(Errno::from_io_error(&error), Some(Errno::MSGSIZE));
         assert_eq!(transport.socket_errors(), BTreeMap::new());
@@ -322,7 +311,7 @@ mod tests {
     #[test]
     fn without_fragments_the_path_has_a_limit() {
         let (_socket, address) = peer();
-        let wish = PathSpec { dont_fragment: true, dscp: Some(46), ..path() };
+        let wish = PathSpec { dont_fragment: true, dscp: Some(46), ..PathSpec::SYSTEM };
         let transport = UdpTransport::open(&wish, address, Waiting::Spin).expect("a path");
         assert!(transport.unfragmented_bytes().expect("an MTU") > 1_000);
     }
@@ -331,11 +320,15 @@ mod tests {
     fn what_cannot_be_opened_says_why() {
         let (_socket, address) = peer();
         let cases = [
-            (PathSpec { bind_interface: Some("absent0".into()), ..path() }, "`absent0`", 3),
-            (PathSpec { bind_address: Some("192.0.2.1".parse().expect("an address")), ..path() }, "`192.0.2.1:0`", 3),
-            (PathSpec { bind_address: Some(Ipv6Addr::LOCALHOST.into()), ..path() }, "`::1`", 2),
+            (PathSpec { bind_interface: Some("absent0".into()), ..PathSpec::SYSTEM }, "`absent0`", 3),
             (
-                PathSpec { source_port: Some(address.port()), bind_address: Some(address.ip()), ..path() },
+                PathSpec { bind_address: Some("192.0.2.1".parse().expect("an address")), ..PathSpec::SYSTEM },
+                "`192.0.2.1:0`",
+                3,
+            ),
+            (PathSpec { bind_address: Some(Ipv6Addr::LOCALHOST.into()), ..PathSpec::SYSTEM }, "`::1`", 2),
+            (
+                PathSpec { source_port: Some(address.port()), bind_address: Some(address.ip()), ..PathSpec::SYSTEM },
                 &format!("`{address}`"),
                 3,
             ),

@@ -8,7 +8,7 @@ use std::thread::Scope;
 
 use latlab::clock::Monotonic;
 use latlab::measure::{Course, CpuOf, Ends, Slice, ping};
-use latlab::plan::{PathSpec, PingSpec, Protocol, Transport, WaitMode};
+use latlab::plan::{PingSpec, WaitMode};
 use latlab::probe::Phase;
 use latlab::recording::manifest::Ending;
 use latlab::recording::{EventLog, RecordingWriter, Store};
@@ -39,23 +39,7 @@ const SCHEDULES: [Schedule; 3] = [
 ];
 
 fn ping_spec(schedule: Schedule, max_backlog: Nanos) -> PingSpec {
-    let path = PathSpec {
-        family: None,
-        bind_address: None,
-        bind_interface: None,
-        source_port: None,
-        dscp: None,
-        dont_fragment: false,
-    };
-    PingSpec {
-        transport: Transport::Udp,
-        protocol: Protocol::Native,
-        path,
-        size_bytes: 64,
-        schedule,
-        timeout_ns: TIMEOUT,
-        max_backlog_ns: max_backlog,
-    }
+    PingSpec { timeout_ns: TIMEOUT, max_backlog_ns: max_backlog, ..PingSpec::on(schedule) }
 }
 
 fn path_to(peer: SocketAddr, wait: WaitMode, ping: &PingSpec) -> UdpTransport {

@@ -15,15 +15,6 @@ use latlab::units::Nanos;
 
 use crate::privileged;
 
-const ANY_PATH: PathSpec = PathSpec {
-    family: None,
-    bind_address: None,
-    bind_interface: None,
-    source_port: None,
-    dscp: None,
-    dont_fragment: false,
-};
-
 /// Asks until something comes: on a busy machine that may take a while.
 fn patiently<T>(mut ask: impl FnMut() -> std::io::Result<Option<T>>) -> T {
     let deadline = Instant::now() + Duration::from_secs(5);
@@ -60,11 +51,11 @@ fn a_datagram_crosses_the_lab_and_comes_back() {
         return;
     }
     let lab = Lab::set_up().expect("root may build a lab");
-    round_trip(&lab, &ANY_PATH, lab.reflector_ipv4());
-    let through = PathSpec { bind_interface: Some("lab0".into()), source_port: Some(40_000), ..ANY_PATH };
+    round_trip(&lab, &PathSpec::SYSTEM, lab.reflector_ipv4());
+    let through = PathSpec { bind_interface: Some("lab0".into()), source_port: Some(40_000), ..PathSpec::SYSTEM };
     round_trip(&lab, &through, lab.reflector_ipv4());
     if let Some(ipv6) = lab.reflector_ipv6() {
-        round_trip(&lab, &ANY_PATH, ipv6);
+        round_trip(&lab, &PathSpec::SYSTEM, ipv6);
     }
 }
 
@@ -77,7 +68,7 @@ fn a_fresh_lab_loses_not_even_the_first_datagram() {
     // once in some thirty times.
     for _ in 0..60 {
         let lab = Lab::set_up().expect("root may build a lab");
-        round_trip(&lab, &ANY_PATH, lab.reflector_ipv6().unwrap_or(lab.reflector_ipv4()));
+        round_trip(&lab, &PathSpec::SYSTEM, lab.reflector_ipv6().unwrap_or(lab.reflector_ipv4()));
     }
 }
 
@@ -90,7 +81,7 @@ fn without_fragments_a_large_datagram_is_refused() {
     let _inside = lab.enter_sender().expect("the namespace is there");
     let peers = [Some(lab.reflector_ipv4()), lab.reflector_ipv6()];
     for peer in peers.into_iter().flatten() {
-        let path = PathSpec { dont_fragment: true, ..ANY_PATH };
+        let path = PathSpec { dont_fragment: true, ..PathSpec::SYSTEM };
         let mut sender = UdpTransport::open(&path, SocketAddr::new(peer, 9), Waiting::Spin).expect("a path");
         let limit = sender.unfragmented_bytes().expect("the kernel knows the link") as usize;
         sender.send(&vec![0; limit]).expect("fits exactly");

@@ -1,18 +1,14 @@
 //! Made-up runs for tests of recordings.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use latlab::facts::{ClockAnchor, Instrument};
-use latlab::plan::{
-    Condition, EndSpec, Judging, Kind, PathSpec, PingSpec, Protocol, RunSpec, StopWhen, Target, Transport, WaitMode,
-    Warmup, Work,
-};
+use latlab::facts::ClockAnchor;
+use latlab::plan::{Judging, PingSpec, RunSpec, StopWhen, Warmup};
 use latlab::probe::{Phase, ProbeRecord, Seq};
 use latlab::recording::event::Event;
-use latlab::recording::manifest::{EndFacts, Ending, FormatVersion, Manifest, RunFacts, Software};
+use latlab::recording::manifest::{Ending, Manifest};
 use latlab::recording::{EventLog, Finished, ProbeColumn, Progress, Recording, RecordingWriter, Store};
 use latlab::schedule::Schedule;
 use latlab::units::{Nanos, Stamp};
@@ -26,56 +22,21 @@ pub(crate) const WARMUP: u64 = 3;
 
 /// The manifest of a made-up run as it stands before the run.
 pub(crate) fn manifest(run_id: &str) -> Manifest {
-    let spec = spec();
+    let mut manifest = Manifest::of(spec(), run_id.to_owned(), "2026-11-21T02:15:00Z".into());
     let clock_start = ClockAnchor { monotonic_ns: 1, realtime_ns: 2, boottime_ns: 3, tai_ns: 4, width_ns: 5 };
-    Manifest {
-        format: FormatVersion::CURRENT,
-        run_id: run_id.to_owned(),
-        kind: Kind::Ping,
-        started_at: "2026-11-21T02:15:00Z".into(),
-        condition: Condition::of(&spec),
-        spec,
-        here: EndFacts { clock_start: Some(clock_start), ..EndFacts::default() },
-        peer: EndFacts::default(),
-        run: RunFacts::default(),
-        instrument: Instrument { clock_read_ns: Some(23.5), ..Instrument::default() },
-        caveats: Vec::new(),
-        software: Software { name: "latlab".into(), version: "0.1.0".into() },
-        ending: Ending::Measuring,
-        reason: None,
-        rows: None,
-    }
+    manifest.here.clock_start = Some(clock_start);
+    manifest.instrument.clock_read_ns = Some(23.5);
+    manifest.software.version = "0.1.0".into();
+    manifest
 }
 
 fn spec() -> RunSpec {
-    let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
-    let path = PathSpec {
-        family: None,
-        bind_address: None,
-        bind_interface: None,
-        source_port: None,
-        dscp: None,
-        dont_fragment: false,
-    };
-    let ping = PingSpec {
-        transport: Transport::Udp,
-        protocol: Protocol::Native,
-        path,
-        size_bytes: 64,
-        schedule: Schedule::Periodic { interval_ns: Nanos(INTERVAL) },
-        timeout_ns: TIMEOUT,
-        max_backlog_ns: Nanos::from_secs(1),
-    };
+    let schedule = Schedule::Periodic { interval_ns: Nanos(INTERVAL) };
     RunSpec {
-        target: Target::Local,
-        work: Work::Ping(ping),
         stop: StopWhen { count: Some(1_000), duration_ns: None },
         warmup: Warmup { count: Some(WARMUP), duration_ns: None },
-        here: end,
-        peer: Some(end),
-        authenticated: false,
-        tags: BTreeMap::new(),
         judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
+        ..RunSpec::local(PingSpec { timeout_ns: TIMEOUT, ..PingSpec::on(schedule) })
     }
 }
 
