@@ -1,7 +1,7 @@
 //! From recordings to what is printed and how the command ends: the same for a run just made and an old one.
 
 use super::Outcome;
-use crate::analysis::{AnalysisError, Summary, SummaryWishes, summarise};
+use crate::analysis::{AnalysisError, Counts, Summary, SummaryWishes, summarise};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::metric::Metric;
@@ -44,4 +44,24 @@ pub(super) fn outcome(summaries: &[Summary]) -> Outcome {
         true => Outcome::Done,
         false => Outcome::NotTrusted,
     }
+}
+
+/// How a command ends that measured `summaries`: a run without an answer is no measurement, though it is kept.
+pub(super) fn of_a_run(summaries: &[Summary]) -> Result<Outcome, Failure> {
+    if summaries.iter().any(|summary| summary.counts.answered > 0) {
+        return Ok(outcome(summaries));
+    }
+    Err(silence(summaries))
+}
+
+fn silence(summaries: &[Summary]) -> Failure {
+    let total = |count: fn(&Counts) -> u64| summaries.iter().map(|summary| count(&summary.counts)).sum::<u64>();
+    let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
+    Failure::world(format!("no probe was answered by `{target}`"))
+        .because(match (total(|counts| counts.sent), total(|counts| counts.send_failed)) {
+            (0, 0) => "the run ended before one could be sent".to_owned(),
+            (0, refused) => format!("the kernel refused to send all {refused} of them"),
+            (sent, _) => format!("{sent} probes were sent, nothing valid came back in time"),
+        })
+        .hint("see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take")
 }

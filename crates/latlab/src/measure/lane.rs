@@ -10,7 +10,7 @@ use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::ReflectorReport;
 use crate::plan::{Protocol, RunSpec};
-use crate::recording::manifest::Ending;
+use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, RecordingWriter, Store};
 use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
 use crate::transport::udp::{UdpTransport, Waiting};
@@ -67,10 +67,14 @@ impl Lane {
         let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
         let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
         let talk = Talk::open(spec, &mut transport, key, lasting)?;
-        let manifest = opening_manifest(spec, peer, &transport)?;
-        let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
-        writer.avoid_cpus(&measuring_cpus(spec));
-        let log = writer.start(Arc::clone(stop))?;
+        let manifest = opening_manifest(spec, peer, &transport);
+        let (writer, log) = match manifest.and_then(|manifest| begin_recording(spec, manifest, place, stop)) {
+            Ok(begun) => begun,
+            Err(error) => {
+                talk.close(&mut transport);
+                return Err(error);
+            }
+        };
         let course = Course::new(ping);
         Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, listened_until: None })
     }
@@ -160,6 +164,18 @@ impl Talk {
             Talk::Echo(_) => None,
         }
     }
+}
+
+fn begin_recording(
+    spec: &RunSpec,
+    manifest: Manifest,
+    place: Place<'_>,
+    stop: &Arc<AtomicBool>,
+) -> Result<(RecordingWriter, EventLog), MeasureError> {
+    let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
+    writer.avoid_cpus(&measuring_cpus(spec));
+    let log = writer.start(Arc::clone(stop))?;
+    Ok((writer, log))
 }
 
 /// The CPUs that measure on this host.

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,8 @@ impl ReflectorProcess {
     fn spawn(order: &ReflectorOrder) -> io::Result<Greeting> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg(REFLECTOR_COMMAND)
+            // Ctrl-C is meant for the run, which ends its reflector when the last answer is in.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

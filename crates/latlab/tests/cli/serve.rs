@@ -1,9 +1,11 @@
 //! `latlab serve` and `keygen`: keys, counters, silence; and targets that never were a reflector.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -171,6 +173,47 @@ fn a_closed_port_and_a_name_without_address_are_the_worlds_refusal() {
     refused(home.path(), &closed, 3, &format!("`127.0.0.1:{port}`"), "start `latlab serve");
     let nowhere = "ping no-such-host.invalid -n 5 --psk-file key";
     refused(home.path(), nowhere, 3, "`no-such-host.invalid`", "check the spelling");
+}
+
+#[test]
+fn both_families_are_served() {
+    if UdpSocket::bind("[::1]:0").is_err() {
+        writeln!(std::io::stderr(), "skipped: no IPv6 here").expect("stderr is open");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let port = free_port();
+    let serve = format!("serve --bind 127.0.0.1:{port} --bind [::1]:{port}");
+    let reflector = Lab::at(home.path()).line(&serve).stdout(empty()).start();
+    reflector.says(&format!("answering on `[::1]:{port}`"));
+    for target in [format!("127.0.0.1:{port}"), format!("[::1]:{port}"), format!("-4 localhost:{port}")] {
+        Lab::at(home.path()).line("ping -n 5 --warmup 0").line(&target).stderr(empty()).success();
+    }
+    reflector.signal(Signal::TERM);
+    let told = reflector.ends(0).stderr;
+    assert!(told.contains("answered 10") && told.contains("answered 5"), "counted by address: {told}");
+}
+
+#[test]
+fn a_key_comes_by_descriptor_too() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    keygen(home.path(), "key");
+    let port = free_port();
+    let script = format!("exec \"$0\" serve --bind 127.0.0.1:{port} --psk-fd 3 3<key");
+    let mut reflector = Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_latlab")])
+        .current_dir(home.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sh");
+    let mut told = BufReader::new(reflector.stderr.take().expect("piped"));
+    let mut line = String::new();
+    told.read_line(&mut line).expect("a pipe can be read");
+    let target = format!("ping 127.0.0.1:{port} --psk-file key -n 5 --warmup 0");
+    let ran = Lab::at(home.path()).line(&target).start().ends_with(&[0, 3]);
+    reflector.kill().expect("our own child");
+    reflector.wait().expect("our own child");
+    assert!(line.contains("answering on") && ran.code == 0, "{line}{}", ran.stderr);
 }
 
 #[test]

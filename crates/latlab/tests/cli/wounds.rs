@@ -74,6 +74,36 @@ fn an_interrupted_run_prints_one_document_all_the_same() {
     assert_eq!(ran.json()["ending"], "interrupted");
 }
 
+/// As a terminal does it, and timeout(1): to the whole process group.
+#[test]
+fn ctrl_c_reaches_the_run_and_not_its_reflector() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let ran = Command::new("timeout")
+        .args(["--signal=INT", "1", env!("CARGO_BIN_EXE_latlab")])
+        .args("ping -d 50s -i 2ms --warmup 0 --json".split(' '))
+        .current_dir(home.path())
+        .output()
+        .expect("timeout(1) is installed");
+    let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("one document");
+    assert_eq!((&summary["ending"], &summary["lost"]), (&"interrupted".into(), &0.into()), "{summary:#}");
+    let manifest = manifest(&only_recording(home.path()));
+    assert_eq!(manifest["run"]["reflector"]["answered"], summary["answered"], "it was there to the end");
+}
+
+#[test]
+fn who_stops_waiting_for_silence_has_interrupted() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (options, recorded) in [("", 0), ("--protocol echo --timeout 500ms -i 10ms --warmup 0", 1)] {
+        let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let address = silent.local_addr().expect("bound").to_string();
+        let running = Lab::at(home.path()).args(["ping", &address]).line(options).start();
+        silent.recv(&mut [0; 2_048]).expect("a first datagram");
+        running.signal(Signal::INT);
+        running.ends(130);
+        assert_eq!(recordings(home.path()).len(), recorded, "{options}");
+    }
+}
+
 #[test]
 fn a_second_interrupt_does_not_wait() {
     let home = tempfile::tempdir().expect("a temporary directory");
