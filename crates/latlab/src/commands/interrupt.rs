@@ -13,20 +13,33 @@ use super::Outcome;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupt {
     stop: Arc<AtomicBool>,
+    /// The first signal was there at one call of `notice` …
+    seen: Arc<AtomicBool>,
+    /// … and still at the next: whoever signals again means it.
+    noticed: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
 }
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM. A second one ends the process with 128 + its number; what must
-    /// be undone then is undone by the kernel (namespaces, children) or by the next command (spool).
+    /// Listens to SIGINT and SIGTERM. Once the first was noticed, a second one ends the process with 128 +
+    /// its number; what must be undone then is undone by the kernel (namespaces, children) or by the next
+    /// command (spool).
     pub(super) fn listen() -> io::Result<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [SIGINT, SIGTERM] {
-            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.stop))?;
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.noticed))?;
             flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)?;
             flag::register(signal, Arc::clone(&interrupt.stop))?;
         }
         Ok(interrupt)
+    }
+
+    /// From now on a further signal gives up, if there was a first. To be called now and then: timeout(1)
+    /// and others signal a process and its group in one breath, and mean it once.
+    pub(super) fn notice(&self) {
+        if self.outcome().is_some() && self.seen.swap(true, Ordering::Relaxed) {
+            self.noticed.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Set as soon as the run shall end, whoever asks.

@@ -24,11 +24,13 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let progress = console.progress(&title(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let start = Instant::now();
     let mut heartbeat = || {
+        interrupt.notice();
         let gone = Nanos::from(start.elapsed());
         progress.show((gone.0 / 1_000_000) as u64, &human::typed_span(gone));
     };
     let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat);
     drop(progress);
+    interrupt.notice();
     let conducted = match (conducted, interrupt.outcome()) {
         // Whoever stops waiting for a target that is silent knows that it was.
         (Err(MeasureError::Session(_)), Some(outcome)) => return Ok(outcome),
