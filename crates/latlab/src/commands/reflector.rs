@@ -19,10 +19,11 @@ use crate::transport::reflector::UdpReflector;
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     let order = read_order()?;
-    match prepare(&order) {
+    let stop = Arc::new(AtomicBool::new(false));
+    match prepare(&order, &stop) {
         Ok(post) => {
             console.data(&ReflectorNews::Ready { address: post.address()? }.line())?;
-            answer(post)
+            answer(post, &stop)
         }
         Err(failure) => {
             let Failure { message, cause, hint, .. } = failure;
@@ -60,7 +61,7 @@ impl Post {
 }
 
 /// Binds and takes its place. Sessions: as many as one command can open.
-fn prepare(order: &ReflectorOrder) -> Result<Post, Failure> {
+fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
     lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))?;
     let post = if order.bare {
         let wait = order.end.wait.into();
@@ -71,26 +72,27 @@ fn prepare(order: &ReflectorOrder) -> Result<Post, Failure> {
         let sessions = SessionReflector::new(ReflectorLimits::OWN, key.as_ref(), random_bytes()?);
         Post::Sessions(UdpReflector::bind(order.bind, order.end.wait)?, Box::new(sessions))
     };
+    // Before this thread takes its place: on the same CPU a spinning one under SCHED_FIFO would never let it run.
+    stop_when_stdin_closes(stop, order.end.cpu).map_err(refused("watch standard input"))?;
     placement::place(&order.end)?;
     Ok(post)
 }
 
-fn answer(post: Post) -> Result<Outcome, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_when_stdin_closes(&stop).map_err(refused("watch standard input"))?;
+fn answer(post: Post, stop: &AtomicBool) -> Result<Outcome, Failure> {
     match post {
         Post::Sessions(mut socket, mut sessions) => {
             let never = AtomicBool::new(false);
-            reflect(&mut socket, &mut sessions, Requests { stop: &stop, counters: &never }, |_| {})?;
+            reflect(&mut socket, &mut sessions, Requests { stop, counters: &never }, |_| {})?;
         }
-        Post::Bare(socket, wait) => bare::reflect(&socket, wait, &stop).map_err(refused("reflect"))?,
+        Post::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
     }
     Ok(Outcome::Done)
 }
 
-fn stop_when_stdin_closes(stop: &Arc<AtomicBool>) -> io::Result<()> {
+fn stop_when_stdin_closes(stop: &Arc<AtomicBool>, measuring: Option<u16>) -> io::Result<()> {
     let stop = Arc::clone(stop);
     let watcher = move || {
+        placement::keep_off(measuring.as_slice());
         // Nothing more is said there: what ends this read is the end of the parent.
         let _ = io::stdin().lock().read_to_end(&mut Vec::new());
         stop.store(true, Ordering::Relaxed);

@@ -5,6 +5,8 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,9 @@ use crate::session::PreSharedKey;
 
 /// The hidden command that a reflector process runs.
 pub const REFLECTOR_COMMAND: &str = "reflector";
+
+/// How long it may take to end of itself, after which it is killed: it owns nothing that must be put in order.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a reflector process is told, as one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
@@ -97,6 +102,9 @@ impl ReflectorProcess {
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C goes to the whole group of the terminal, and the answers in flight
+            // are still awaited then.
+            .process_group(0)
             .spawn()?;
         let missing = || io::Error::other("no pipe to the reflector process");
         let mut orders = child.stdin.take().ok_or_else(missing)?;
@@ -143,6 +151,15 @@ impl Greeting {
 impl Drop for ReflectorProcess {
     fn drop(&mut self) {
         drop(self.orders.take());
-        let _ = self.child.wait();
+        let deadline = Instant::now() + ENDS_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                // Stopped, or kept from its CPU by somebody with a higher priority.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }

@@ -27,6 +27,11 @@ pub(crate) fn network_namespaces(pid: i32) -> Vec<String> {
     links.map(|link| link.to_string_lossy().into_owned()).collect()
 }
 
+/// The process group of `pid`.
+pub(crate) fn group(pid: i32) -> Option<i32> {
+    fields(pid)?.get(2)?.parse().ok()
+}
+
 fn parent(pid: i32) -> Option<i32> {
     fields(pid)?.get(1)?.parse().ok()
 }

@@ -13,7 +13,7 @@ use latlab::probe::Fate;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Lab, Running, contains, empty, wait_until};
-use crate::processes::{arguments, children, is_alive};
+use crate::processes::{arguments, children, group, is_alive};
 use crate::store::{manifest, only_recording, open, recordings};
 
 /// Past the header and the first few events of a spool.
@@ -22,7 +22,13 @@ const SOME_EVENTS: u64 = 1_000;
 /// A ping in `directory` that has begun to record.
 #[track_caller]
 fn measuring(directory: &Path, line: &str) -> Running {
-    let running = Lab::at(directory).line("ping --warmup 0").line(line).start();
+    under_way(directory, &format!("--warmup 0 {line}"))
+}
+
+/// The same, with a warm-up.
+#[track_caller]
+fn under_way(directory: &Path, line: &str) -> Running {
+    let running = Lab::at(directory).arg("ping").line(line).start();
     wait_until("the run was under way", || {
         let spools = recordings(directory).into_iter().map(|recording| recording.join("events.spool"));
         spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > SOME_EVENTS)
@@ -62,6 +68,57 @@ fn an_interrupt_ends_the_run_early_and_keeps_it() {
             assert!(rows > 10, "{rows}");
         }
     }
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_leaves_the_reflector_to_answer_the_last_probe() {
+    for schedule in ["", "-i 2ms"] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let running = measuring(home.path(), &format!("-d 50s {schedule}"));
+        // A terminal signals the whole group in its foreground: the reflector must not be in ours.
+        assert_ne!(group(reflector(&running)), group(running.pid().as_raw_nonzero().get()));
+        running.signal(Signal::INT);
+        running.ends(130);
+        let (manifest, rows) = open(&only_recording(home.path()));
+        assert!(manifest.run.socket_errors.is_empty(), "{:?}", manifest.run.socket_errors);
+        assert!(manifest.run.reflector.is_some(), "it was there to say what it counted");
+        assert!(rows.iter().all(|row| row.fate == Fate::Answered), "a probe was given up");
+    }
+}
+
+#[test]
+fn an_interrupt_before_the_first_measured_probe_is_no_failure() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = under_way(home.path(), "-d 50s -i 20ms --warmup 1m");
+    running.signal(Signal::INT);
+    let ran = running.ends(130);
+    assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+    assert_eq!(manifest(&only_recording(home.path()))["ending"], "interrupted");
+}
+
+#[test]
+fn an_interrupt_while_nobody_answers_is_no_failure() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("bound").to_string();
+    let running = Lab::at(home.path()).args(["ping", &address]).start();
+    silent.recv(&mut [0; 200]).expect("a HELLO");
+    running.signal(Signal::INT);
+    let ran = running.ends(130);
+    assert!(ran.stderr.contains("note: interrupted before anything was measured"), "{}", ran.stderr);
+    assert!(recordings(home.path()).is_empty(), "nothing was measured");
+}
+
+#[test]
+fn a_reflector_that_does_not_end_by_itself_is_ended() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = measuring(home.path(), "-d 50s -i 2ms --timeout 100ms");
+    let reflector = reflector(&running);
+    let pid = Pid::from_raw(reflector).expect("a process");
+    kill_process(pid, Signal::STOP).expect("our own child's child");
+    running.signal(Signal::INT);
+    running.ends(130);
+    assert!(!is_alive(reflector), "it outlived its run");
 }
 
 #[test]
