@@ -46,7 +46,10 @@ impl Calibrations {
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
         }
-        fs::write(&self.path, serde_json::to_vec_pretty(&all)?)
+        // Written aside and renamed: whoever reads meanwhile reads the old file or the new one, whole.
+        let aside = self.path.with_extension(format!("{}.unfinished", std::process::id()));
+        fs::write(&aside, serde_json::to_vec_pretty(&all)?)?;
+        fs::rename(&aside, &self.path)
     }
 }
 

@@ -13,8 +13,12 @@ use crate::session::Dialogue;
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
 
+/// How long an interrupted run still waits for the answers in flight: whoever pressed Ctrl-C wants the summary
+/// now. What is unanswered by then and not yet past its time-out has no fate and gets no row.
+const LINGER: Nanos = Nanos::from_secs(1);
+
 /// Runs one slice of a ping run. `stop` ends it early: no further probe leaves, but the answers in
-/// flight are still awaited. An error means that the socket broke and measuring cannot go on.
+/// flight are still awaited for a second at most. An error means that the socket broke and measuring cannot go on.
 pub fn run<T: Transport, C: Clock, D: Dialogue>(
     ends: &mut Ends<'_, T, C, D>,
     course: &mut Course,
@@ -42,7 +46,7 @@ fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
     while left > 0 && now < end && !stop.load(Ordering::Relaxed) {
         let seq = course.take();
         let (sent, _) = ends.send(seq, slice.phase, None);
-        now = await_answer(ends, seq, sent, timeout)?;
+        now = await_answer(ends, seq, sent, timeout, stop)?;
         left -= 1;
     }
     Ok(())
@@ -56,6 +60,7 @@ fn await_answer<T: Transport, C: Clock, D: Dialogue>(
     seq: Seq,
     sent: Stamp<SenderClock>,
     timeout: Nanos,
+    stop: &AtomicBool,
 ) -> io::Result<Stamp<SenderClock>> {
     let deadline = sent + timeout;
     let mut now = sent;
@@ -67,6 +72,9 @@ fn await_answer<T: Transport, C: Clock, D: Dialogue>(
         }
         if now >= deadline {
             ends.timed_out(seq, now - sent);
+            return Ok(now);
+        }
+        if stop.load(Ordering::Relaxed) && now >= sent + LINGER {
             return Ok(now);
         }
     }
@@ -109,18 +117,23 @@ fn scheduled<T: Transport, C: Clock, D: Dialogue>(
         // Between two due probes one look at the socket: a backlog must not starve the answers.
         receive_into(ends, course, Nanos::ZERO)?;
     }
-    drain(ends, course, last_sent + ping.timeout_ns)
+    drain(ends, course, last_sent, ping.timeout_ns, stop)
 }
 
-/// Waits for the answers in flight, at most until `deadline`.
+/// Waits for the answers in flight, at most a time-out after the last probe left.
 fn drain<T: Transport, C: Clock, D: Dialogue>(
     ends: &mut Ends<'_, T, C, D>,
     course: &mut Course,
-    deadline: Stamp<SenderClock>,
+    last_sent: Stamp<SenderClock>,
+    timeout: Nanos,
+    stop: &AtomicBool,
 ) -> io::Result<()> {
     let mut now = ends.now();
-    while !course.flight.is_empty() && now < deadline {
-        receive_into(ends, course, deadline - now)?;
+    while !course.flight.is_empty() && now < last_sent + timeout {
+        if stop.load(Ordering::Relaxed) && now >= last_sent + LINGER {
+            break;
+        }
+        receive_into(ends, course, last_sent + timeout - now)?;
         now = ends.now();
     }
     Ok(())
