@@ -11,6 +11,7 @@ mod listening;
 mod man;
 mod outcome;
 mod ping;
+mod post;
 mod reflector;
 mod serve;
 mod stores;

@@ -1,19 +1,17 @@
 //! `latlab reflector` (hidden): the far end of `local` and `lab`, as a process of its own.
 
 use std::io::{self, BufRead, Read};
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::Outcome;
-use super::serve::reflect;
+use super::post::Post;
 use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::{lifeline, placement};
 use crate::measure::{ReflectorNews, ReflectorOrder, bare};
-use crate::session::{PreSharedKey, ReflectorLimits, Requests, SessionReflector, random_bytes};
+use crate::session::{PreSharedKey, ReflectorLimits, SessionReflector, random_bytes};
 use crate::transport::reflector::UdpReflector;
 
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.
@@ -23,7 +21,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     match prepare(&order, &stop) {
         Ok(post) => {
             console.data(&ReflectorNews::Ready { address: post.address()? }.line())?;
-            answer(post, &stop)
+            post.answer(order.end.cpu, &stop)
         }
         Err(failure) => {
             let Failure { message, cause, hint, .. } = failure;
@@ -43,23 +41,6 @@ fn read_order() -> Result<ReflectorOrder, Failure> {
     })
 }
 
-/// What answers.
-enum Post {
-    Sessions(UdpReflector, Box<SessionReflector>),
-    Bare(OwnedFd, bare::Wait),
-}
-
-impl Post {
-    fn address(&self) -> Result<SocketAddr, Failure> {
-        match self {
-            Post::Sessions(socket, _) => Ok(socket.local_address()),
-            Post::Bare(socket, _) => {
-                latlab_sys::socket::local_address(socket.as_fd()).map_err(refused("ask for the address"))
-            }
-        }
-    }
-}
-
 /// Binds and takes its place. Sessions: as many as one command can open.
 fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
     lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))?;
@@ -76,17 +57,6 @@ fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failu
     stop_when_stdin_closes(stop, order.end.cpu).map_err(refused("watch standard input"))?;
     placement::place(&order.end)?;
     Ok(post)
-}
-
-fn answer(post: Post, stop: &AtomicBool) -> Result<Outcome, Failure> {
-    match post {
-        Post::Sessions(mut socket, mut sessions) => {
-            let never = AtomicBool::new(false);
-            reflect(&mut socket, &mut sessions, Requests { stop, counters: &never }, |_| {})?;
-        }
-        Post::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
-    }
-    Ok(Outcome::Done)
 }
 
 fn stop_when_stdin_closes(stop: &Arc<AtomicBool>, measuring: Option<u16>) -> io::Result<()> {

@@ -59,19 +59,25 @@ fn guard(post: Post, spec: &ServeSpec, requests: Requests<'_>, console: &Console
     let (mut socket, mut reflector) = post;
     let address = socket.local_address();
     placement::place(&spec.end)?;
-    let ended = reflect(&mut socket, &mut reflector, requests, |counters| tell(address, counters, console));
+    let ended =
+        reflect(&mut socket, &mut reflector, spec.end.cpu, requests, |counters| tell(address, counters, console));
     tell(address, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
     Ok(ended?)
 }
 
-/// Reflects on this host's clock, with the CPU where that can be told without a system call.
+/// Reflects on this host's clock, with the CPU where that can be told without a system call: on a
+/// pinned thread there is nothing to ask.
 pub(super) fn reflect(
     socket: &mut UdpReflector,
     reflector: &mut SessionReflector,
+    pin: Option<u16>,
     requests: Requests<'_>,
     show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
-    serve(socket, reflector, &Monotonic, requests, latlab_sys::scheduler::current_cpu, show)
+    match pin {
+        Some(cpu) => serve(socket, reflector, &Monotonic, requests, || Some(cpu), show),
+        None => serve(socket, reflector, &Monotonic, requests, latlab_sys::scheduler::current_cpu, show),
+    }
 }
 
 /// One line per counter that is not zero: `latlab serve: 127.0.0.1:9862 answered 50000`.

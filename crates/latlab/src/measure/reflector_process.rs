@@ -98,8 +98,6 @@ impl ReflectorProcess {
     fn spawn(order: &ReflectorOrder) -> io::Result<Greeting> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg(REFLECTOR_COMMAND)
-            // Ctrl-C is meant for the run, which ends its reflector when the last answer is in.
-            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // A group of its own: Ctrl-C goes to the whole group of the terminal, and the answers in flight
