@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Course, Ends, Slice};
 use crate::clock::Clock;
 use crate::plan::PingSpec;
-use crate::probe::Seq;
+use crate::probe::{Phase, Seq};
 use crate::schedule::Schedule;
 use crate::session::Dialogue;
 use crate::transport::Transport;
@@ -45,15 +45,28 @@ fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
     let mut left = slice.count;
     while left > 0 && now < end && !stop.load(Ordering::Relaxed) {
         let seq = course.take();
-        let (sent, _) = ends.send(seq, slice.phase, None);
-        now = await_answer(ends, seq, sent, timeout, stop)?;
+        let (sent, taken) = ends.send(seq, slice.phase, None);
+        let waited = await_answer(ends, seq, sent, timeout, stop)?;
+        // Only a measured probe that left can have lost time: a refused one waits for no answer.
+        if waited.in_vain && taken && slice.phase == Phase::Measure {
+            ends.timed_out(seq, waited.until - sent);
+        }
+        now = waited.until;
         left -= 1;
     }
     Ok(())
 }
 
+/// How a wait ended.
+struct Waited {
+    /// The last clock read.
+    until: Stamp<SenderClock>,
+    /// The time-out passed without the answer.
+    in_vain: bool,
+}
+
 /// Waits for the answer to `seq`, writing down any other that comes. A refused send waits as a lost
-/// one does: a path that refuses every probe must not become a busy loop. Returns the last clock read.
+/// one does: a path that refuses every probe must not become a busy loop.
 #[inline]
 fn await_answer<T: Transport, C: Clock, D: Dialogue>(
     ends: &mut Ends<'_, T, C, D>,
@@ -61,21 +74,18 @@ fn await_answer<T: Transport, C: Clock, D: Dialogue>(
     sent: Stamp<SenderClock>,
     timeout: Nanos,
     stop: &AtomicBool,
-) -> io::Result<Stamp<SenderClock>> {
+) -> io::Result<Waited> {
     let deadline = sent + timeout;
-    let mut now = sent;
+    let mut until = sent;
     loop {
-        match ends.receive(deadline - now)? {
-            Some((answered, received)) if answered == seq => return Ok(received),
-            Some((_, received)) => now = received,
-            None => now = ends.now(),
+        match ends.receive(deadline - until)? {
+            Some((answered, received)) if answered == seq => return Ok(Waited { until: received, in_vain: false }),
+            Some((_, received)) => until = received,
+            None => until = ends.now(),
         }
-        if now >= deadline {
-            ends.timed_out(seq, now - sent);
-            return Ok(now);
-        }
-        if stop.load(Ordering::Relaxed) && now >= sent + LINGER {
-            return Ok(now);
+        let in_vain = until >= deadline;
+        if in_vain || (stop.load(Ordering::Relaxed) && until >= sent + LINGER) {
+            return Ok(Waited { until, in_vain });
         }
     }
 }
