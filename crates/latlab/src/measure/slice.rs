@@ -88,10 +88,11 @@ impl Course {
     }
 }
 
-/// Probes that can be waiting at once: as many as are due within one time-out, twice over for Poisson clumps.
+/// Probes that can be waiting at once: as many as are due within one time-out, and a whole backlog that was
+/// sent in one go before them; twice over for Poisson clumps.
 fn in_flight_limit(ping: &PingSpec) -> u64 {
     let interval = ping.schedule.interval().unwrap_or(Nanos::MAX).0.max(1);
-    (ping.timeout_ns.0 / interval).max(32) as u64 * 2
+    ((ping.timeout_ns + ping.max_backlog_ns).0 / interval).max(32) as u64 * 2
 }
 
 #[cfg(test)]
