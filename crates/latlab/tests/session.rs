@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Seq;
+use latlab::schedule::Schedule;
 use latlab::session::{
     Dialogue, DropReason, EchoDialogue, NativeSession, PreSharedKey, ReflectorCounters, ReflectorLimits, Requests,
     SessionError, SessionReflector, SessionWishes, open, serve,
@@ -81,7 +82,14 @@ fn with_reflector(
 
 fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionWishes {
     let nonce = latlab::session::random_bytes().expect("chance");
-    SessionWishes::new(peer.to_string(), nonce, size_bytes, None, Some(Nanos::from_secs(5)), Nanos::from_secs(1))
+    SessionWishes::new(
+        peer.to_string(),
+        nonce,
+        size_bytes,
+        Schedule::Closed,
+        Some(Nanos::from_secs(5)),
+        Nanos::from_secs(1),
+    )
 }
 
 fn round_trips(wire: &mut Wire, dialogue: &mut impl Dialogue, count: u64) -> u64 {

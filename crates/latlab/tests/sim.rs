@@ -260,7 +260,7 @@ fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::Far
 }
 
 fn wishes(ping: &PingSpec) -> SessionWishes {
-    SessionWishes::new("simulation", [7; 16], ping.size_bytes, ping.schedule.interval(), None, ping.timeout_ns)
+    SessionWishes::new("simulation", [7; 16], ping.size_bytes, ping.schedule, None, ping.timeout_ns)
 }
 
 /// Set up in calm, measure in the scenario's weather, close in calm: the clock goes on from one to the next.

@@ -38,7 +38,7 @@ pub fn conduct(
     rehearse(first.here)?;
     let peer = Peer::reach(first, key)?;
     placement::keep_off(&measuring_cpus(first));
-    let whole = plan.duration();
+    let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
     let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
     let lasting = Lasting { whole, turns };

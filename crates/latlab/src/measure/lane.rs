@@ -139,9 +139,8 @@ impl Talk {
             return Ok(Talk::Echo(Box::new(EchoDialogue::new(ping.size_bytes, random_bytes()?))));
         }
         let peer = transport.peer_address().to_string();
-        let interval = ping.schedule.interval();
         let mut wishes =
-            SessionWishes::new(peer, random_bytes()?, ping.size_bytes, interval, lasting.whole, ping.timeout_ns);
+            SessionWishes::new(peer, random_bytes()?, ping.size_bytes, ping.schedule, lasting.whole, ping.timeout_ns);
         if let Some(turns) = lasting.turns {
             wishes.terms.idle = wishes.terms.idle.max(turns);
         }

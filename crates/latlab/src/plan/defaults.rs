@@ -80,11 +80,11 @@ pub const SERVE_NEW_SESSIONS_MAX: u32 = 1_000;
 pub const SERVE_COOKIES: u32 = 1_000;
 /// … or 480 kB a second.
 pub const SERVE_COOKIES_MAX: u32 = 10_000;
-/// The longest session unless told otherwise: a run's longest.
-pub const SERVE_DURATION: Nanos = DURATION_MAX;
+/// The longest session unless told otherwise: a run's longest, and an hour for what surrounds it.
+pub const SERVE_DURATION: Nanos = Nanos::from_secs(25 * 3600);
 /// The longest session that can be allowed: a longer one is a forgotten one.
 pub const SERVE_DURATION_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
 /// A session without a probe for so long is forgotten: several sizes take turns, and each waits for the others …
 pub const SERVE_IDLE: Nanos = Nanos::from_secs(600);
-/// … or after so long at most.
-pub const SERVE_IDLE_MAX: Nanos = Nanos::from_secs(3600);
+/// … or after so long at most: the gaps of the slowest Poisson schedule reach ten times their mean.
+pub const SERVE_IDLE_MAX: Nanos = INTERVAL_MAX.saturating_mul(10);

@@ -28,4 +28,9 @@ impl Plan {
     pub fn duration(&self) -> Option<Nanos> {
         self.runs.iter().map(RunSpec::duration).try_fold(Nanos::ZERO, |sum, run| Some(sum + run?))
     }
+
+    /// How long all runs take together at most; none where nobody knows.
+    pub fn longest(&self) -> Option<Nanos> {
+        self.runs.iter().map(|run| run.longest(self.rounds)).try_fold(Nanos::ZERO, |sum, run| Some(sum + run?))
+    }
 }

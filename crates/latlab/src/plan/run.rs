@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{PingSpec, Target, defaults};
+use crate::schedule::Schedule;
 use crate::units::Nanos;
 
 /// The kind of a recording.
@@ -154,10 +155,86 @@ impl RunSpec {
         Some(warmup + shorter(self.stop.duration_ns, self.stop.count)?)
     }
 
+    /// How long it takes at most if each of its `rounds` and its warm-up end as late as they may, the last answer
+    /// awaited in vain and a backlog sent after the end. None where nobody knows: a closed loop or a Poisson
+    /// schedule that only a count limits.
+    pub fn longest(&self, rounds: u32) -> Option<Nanos> {
+        let ping = self.ping();
+        let bounded = |span: Option<Nanos>, count: Option<u64>| match (ping.schedule, count) {
+            (Schedule::Periodic { interval_ns }, Some(count)) => {
+                let gaps = interval_ns.saturating_mul(i64::try_from(count).unwrap_or(i64::MAX));
+                Some(span.map_or(gaps, |span| span.min(gaps)))
+            }
+            (_, Some(_)) => span,
+            (_, None) => Some(span.unwrap_or_default()),
+        };
+        let due =
+            bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
+        let pieces = i64::from(rounds) + 1;
+        Some(due + ping.timeout_ns.saturating_mul(pieces) + ping.max_backlog_ns.saturating_mul(pieces).min(due))
+    }
+
     /// The ping part. A match here, once, keeps later kinds from spreading over callers.
     pub const fn ping(&self) -> &PingSpec {
         match &self.work {
             Work::Ping(ping) => ping,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{PathSpec, Protocol, Transport};
+
+    fn run(schedule: Schedule, count: Option<u64>, duration: Option<Nanos>) -> RunSpec {
+        let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
+        let path = PathSpec {
+            family: None,
+            bind_address: None,
+            bind_interface: None,
+            source_port: None,
+            dscp: None,
+            dont_fragment: false,
+        };
+        RunSpec {
+            target: Target::Local,
+            work: Work::Ping(PingSpec {
+                transport: Transport::Udp,
+                protocol: Protocol::Native,
+                path,
+                size_bytes: 64,
+                schedule,
+                timeout_ns: Nanos::from_secs(5),
+                max_backlog_ns: Nanos::from_secs(3),
+            }),
+            stop: StopWhen { count, duration_ns: duration },
+            warmup: Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) },
+            here: end,
+            peer: None,
+            authenticated: false,
+            tags: BTreeMap::new(),
+            judging: Judging { quantiles: Vec::new(), window_ns: None, deadline_ns: None, half: false },
+        }
+    }
+
+    #[test]
+    fn the_longest_counts_what_is_awaited_in_vain() {
+        let periodic = Schedule::Periodic { interval_ns: Nanos::from_millis(100) };
+        let poisson = Schedule::Poisson { mean_ns: Nanos::from_millis(100), seed: 1 };
+        let ten = Some(Nanos::from_secs(10));
+        for (schedule, count, duration, rounds, seconds) in [
+            (Schedule::Closed, None, ten, 1, Some(10 + 1 + 2 * 5 + 2 * 3)),
+            // A backlog is never longer than the schedule.
+            (periodic, None, ten, 10, Some(10 + 1 + 11 * 5 + 11)),
+            (periodic, Some(40), ten, 1, Some(4 + 1 + 2 * 5 + 5)),
+            (periodic, Some(40), None, 1, Some(4 + 1 + 2 * 5 + 5)),
+            (poisson, Some(40), ten, 1, Some(10 + 1 + 2 * 5 + 2 * 3)),
+            (poisson, Some(40), None, 1, None),
+            (Schedule::Closed, Some(40), None, 1, None),
+        ] {
+            let longest = run(schedule, count, duration).longest(rounds);
+            assert_eq!(longest, seconds.map(Nanos::from_secs), "{schedule:?} {count:?} {duration:?} {rounds}");
         }
     }
 }

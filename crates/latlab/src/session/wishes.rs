@@ -1,5 +1,6 @@
 //! What a sender wants of a session.
 
+use crate::schedule::Schedule;
 use crate::units::Nanos;
 use crate::wire::{Nonce, Terms};
 
@@ -18,24 +19,28 @@ impl SessionWishes {
     /// Time around a run that its session must last as well: opening others, warming up, closing.
     pub const MARGIN: Nanos = Nanos::from_secs(30);
 
-    /// A session with `peer` for probes of `size_bytes` every `interval` (none: closed loop) over `duration`,
-    /// warm-up included (none: as long as the peer grants), with answers up to `timeout` late.
+    /// A session with `peer` for probes of `size_bytes` on `schedule` over `duration`, warm-up included (none: as
+    /// long as the peer grants), with answers up to `timeout` late.
     pub fn new(
         peer: impl Into<String>,
         nonce: Nonce,
         size_bytes: u32,
-        interval: Option<Nanos>,
+        schedule: Schedule,
         duration: Option<Nanos>,
         timeout: Nanos,
     ) -> SessionWishes {
-        let interval = interval.unwrap_or(Nanos::ZERO);
+        let longest_gap = match schedule {
+            Schedule::Closed => Nanos::ZERO,
+            Schedule::Periodic { interval_ns } => interval_ns.saturating_mul(2),
+            // Gaps are longer than ten times their mean once in 22,000.
+            Schedule::Poisson { mean_ns, .. } => mean_ns.saturating_mul(10),
+        };
         let terms = Terms {
             size_bytes,
-            interval,
+            interval: schedule.interval().unwrap_or(Nanos::ZERO),
             duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionWishes::MARGIN),
-            // Gaps of a Poisson schedule are longer than ten times their mean once in 22,000. A closed
-            // loop waits for its time-out.
-            idle: timeout.max(interval.saturating_mul(10)),
+            // A closed loop waits for its time-out.
+            idle: timeout.max(longest_gap),
         };
         SessionWishes { peer: peer.into(), nonce, terms }
     }

@@ -43,7 +43,7 @@ impl Nanos {
     }
 
     /// Multiplies without overflow: what does not fit is [`Nanos::MAX`].
-    pub fn saturating_mul(self, times: i64) -> Nanos {
+    pub const fn saturating_mul(self, times: i64) -> Nanos {
         Nanos(self.0.saturating_mul(times))
     }
 }

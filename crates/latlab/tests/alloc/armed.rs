@@ -128,7 +128,8 @@ fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
         std::thread::scope(|scope| {
             let reflecting = reflect(scope, socket, key, &stop);
             let minute = Some(Nanos::from_secs(60));
-            let wishes = SessionWishes::new("loopback", [7; 16], ping.size_bytes, None, minute, Nanos::from_secs(9));
+            let wishes =
+                SessionWishes::new("loopback", [7; 16], ping.size_bytes, Schedule::Closed, minute, Nanos::from_secs(9));
             let session = open(&mut transport, &Monotonic, key, &wishes);
             let calls = session.map(|mut session| (slices(&mut transport, &mut session, log, ping, PROBES), session));
             stop.store(true, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, lacks};
+use crate::harness::{Lab, Running, contains, empty, lacks, wait_until};
 use crate::store::{manifest, only_recording, recordings};
 
 /// A port that was free a moment ago.
@@ -29,6 +29,22 @@ fn serve(directory: &Path, options: &str) -> (Running, String) {
 
 fn keygen(directory: &Path, name: &str) {
     Lab::at(directory).args(["keygen", name]).stdout(empty()).stderr(contains(format!("`{name}`"))).success();
+}
+
+#[test]
+fn the_longest_run_and_the_slowest_schedule_are_granted() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_reflector, address) = serve(home.path(), "");
+    for line in ["-d 24h", "-d 24h -i 5m", "-d 1h -i 1m --poisson"] {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let running = Lab::at(place.path()).args(["ping", &address]).line(line).start();
+        wait_until("the session was granted", || !recordings(place.path()).is_empty());
+        running.signal(Signal::INT);
+        running.ends(130);
+    }
+    for line in ["ping -i 1h", "ping -i 1h --poisson"] {
+        Lab::at(home.path()).line(line).args(["-n", "1", "--warmup", "0"]).success();
+    }
 }
 
 /// Expects `line` to be refused with `code` because of `message`, with `hint`, before anything is recorded.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use latlab::probe::Seq;
+use latlab::schedule::Schedule;
 use latlab::session::{Dialogue, DropReason, NativeSession, ReflectorLimits, SessionError, SessionWishes, open};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::{
@@ -212,11 +213,11 @@ fn every_cap_refuses_with_its_value_and_frees_itself() {
     };
     let with = |terms: Terms| SessionWishes { terms, ..wishes(9) };
     let terms = wishes(9).terms;
-    let long = Nanos::from_secs(86_401);
+    let long = Nanos::from_secs(90_001);
     assert_eq!(refused(&mut stage, &with(Terms { size_bytes: 70_000, ..terms })), (RefuseReason::Size, 65_507));
     assert_eq!(
         refused(&mut stage, &with(Terms { duration: long, ..terms })),
-        (RefuseReason::Duration, 86_400_000_000_000)
+        (RefuseReason::Duration, 90_000_000_000_000)
     );
     assert_eq!(refused(&mut stage, &with(Terms { idle: long, ..terms })), (RefuseReason::Idle, 600_000_000_000));
 
@@ -277,7 +278,7 @@ fn an_open_ended_session_gets_what_the_limits_allow() {
     let mut stage = keyed();
     let clock = stage.clock.clone();
     let second = Nanos::from_secs(1);
-    let wishes = SessionWishes::new("stage:1", [1; 16], 24, None, None, second);
+    let wishes = SessionWishes::new("stage:1", [1; 16], 24, Schedule::Closed, None, second);
     let session = open(&mut stage, &clock, Some(&key(1)), &wishes).expect("a session");
     assert_eq!(session.terms().duration, ReflectorLimits::DEFAULT.duration);
     assert_eq!(session.terms().idle, ReflectorLimits::DEFAULT.idle);

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use latlab::clock::Clock;
+use latlab::schedule::Schedule;
 use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector, SessionWishes};
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
@@ -117,5 +118,5 @@ pub(crate) fn key(byte: u8) -> PreSharedKey {
 
 pub(crate) fn wishes(nonce: u8) -> SessionWishes {
     let second = Nanos::from_secs(1);
-    SessionWishes::new("stage:1", [nonce; 16], 64, None, Some(second), second)
+    SessionWishes::new("stage:1", [nonce; 16], 64, Schedule::Closed, Some(second), second)
 }

@@ -49,10 +49,10 @@ pub struct CapArgs {
     /// New sessions a second, 1 to 1000 [default: 100]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_new_sessions: Option<String>,
-    /// Longest session, up to 168h [default: 24h]
+    /// Longest session, up to 168h [default: 25h]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub max_duration: Option<String>,
-    /// Forget a session after T without a probe, up to 1h [default: 10m]
+    /// Forget a session after T without a probe, up to 10h [default: 10m]
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub idle_timeout: Option<String>,
     /// Largest probe in bytes, 24 to 65507 [default: 65507]

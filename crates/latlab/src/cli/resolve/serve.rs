@@ -144,7 +144,7 @@ mod tests {
             ("--max-new-sessions 1001", "`1001`"),
             ("--max-duration 169h", "`169h`"),
             ("--idle-timeout -1s", "`-1s`"),
-            ("--idle-timeout 2h", "`2h`"),
+            ("--idle-timeout 11h", "`11h`"),
             ("--max-size 23", "`23`"),
             ("--psk-fd -1", "`-1`"),
             ("--cpu 4096", "`4096`"),
