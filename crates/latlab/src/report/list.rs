@@ -97,6 +97,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_longer_than_the_line_keeps_its_row_whole() {
+        let mut listings = listings();
+        listings[0].recording = format!("runs/{}", "n".repeat(100));
+        let text = render_text("runs", &listings, Style::PLAIN);
+        let rows: Vec<_> = text.lines().filter(|line| line.contains(&"n".repeat(100))).collect();
+        assert!(matches!(rows[..], [row, ..] if row.contains("203,118") && row.contains("completed")), "{text}");
+    }
+
+    #[test]
     fn the_document_keeps_to_its_schema() {
         crate::report::schemas::check("list", &render_json("runs", &listings()));
         crate::report::schemas::check("list", &render_json("runs", &[]));

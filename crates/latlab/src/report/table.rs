@@ -14,8 +14,10 @@ pub(super) fn draw(table: &TableView, style: Style) -> Vec<String> {
     let label_width = table.rows.iter().map(|row| width(&row.label)).chain([width(&table.corner)]).max().unwrap_or(0);
     // a plain row of figures, without labels, is set in by as much as its neighbours are apart
     let indent = if label_width == 0 { 0 } else { label_width + 1 };
-    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, style.width - indent)).collect();
-    for (block, groups) in blocks(groups, style.width - indent).into_iter().enumerate() {
+    // a label that takes most of the line pushes the figures past its end rather than tearing the table apart
+    let room = style.width.saturating_sub(indent).max(style.width / 2);
+    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, room)).collect();
+    for (block, groups) in blocks(groups, room).into_iter().enumerate() {
         if block > 0 {
             lines.push(String::new());
         }
