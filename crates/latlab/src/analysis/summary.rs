@@ -99,7 +99,7 @@ pub struct Summary {
     pub counts: Counts,
     /// From the first measured probe to the last answer or send.
     pub duration_ns: Nanos,
-    /// Time that a closed loop waited for answers that did not come.
+    /// Time that a closed loop waited for answers that did not come in time, after the warm-up.
     pub timed_out_ns: Nanos,
     /// Shares.
     pub ratios: Ratios,

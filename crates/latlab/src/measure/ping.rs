@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Course, Ends, Slice};
 use crate::clock::Clock;
 use crate::plan::PingSpec;
-use crate::probe::{Phase, Seq};
+use crate::probe::Seq;
 use crate::schedule::Schedule;
 use crate::session::Dialogue;
 use crate::transport::Transport;
@@ -47,8 +47,8 @@ fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
         let seq = course.take();
         let (sent, taken) = ends.send(seq, slice.phase, None);
         let waited = await_answer(ends, seq, sent, timeout, stop)?;
-        // Only a measured probe that left can have lost time: a refused one waits for no answer.
-        if waited.in_vain && taken && slice.phase == Phase::Measure {
+        // A refused probe waits as well, but for no answer.
+        if waited.in_vain && taken {
             ends.timed_out(seq, waited.until - sent);
         }
         now = waited.until;

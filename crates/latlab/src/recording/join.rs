@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::block::{Block, Fit};
 use super::event::Event;
 use super::spool::Spool;
+use crate::probe::Phase;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Probes in a block, and so rows in a row group: near DuckDB's unit of parallel work, and 10 MiB in the joiner.
@@ -68,7 +69,7 @@ pub(crate) struct Tally {
     pub(crate) rows: u64,
     /// Events thrown away because the ring was full.
     pub(crate) gap_events: u64,
-    /// Waiting of a closed loop for answers that did not come.
+    /// Waiting of a closed loop for answers that did not come, once it measured.
     pub(crate) timed_out: Nanos,
     /// Probes in flight when the run was cut: no row.
     pub(crate) undecided_probes: u64,
@@ -185,6 +186,7 @@ struct Map {
     aside_answers: usize,
     next_expected: u64,
     highest_place: Option<u64>,
+    measuring: bool,
     tally: Tally,
 }
 
@@ -197,6 +199,7 @@ impl Map {
             aside_answers: 0,
             next_expected: 0,
             highest_place: None,
+            measuring: false,
             tally: Tally::default(),
         }
     }
@@ -213,8 +216,12 @@ impl Map {
         match event {
             Event::Arrived { seq, .. } => self.arrive(index, seq.0, event),
             Event::Gap { events, .. } => self.tally.gap_events += events,
-            Event::TimedOut { waited, .. } => self.tally.timed_out += waited,
-            Event::Sent { seq, .. } | Event::SendFailed { seq, .. } | Event::NotSent { seq, .. } => {
+            Event::TimedOut { waited, .. } if self.measuring => self.tally.timed_out += waited,
+            Event::TimedOut { .. } => (),
+            Event::Sent { seq, phase, .. }
+            | Event::SendFailed { seq, phase, .. }
+            | Event::NotSent { seq, phase, .. } => {
+                self.measuring |= phase == Phase::Measure;
                 self.depart(index, seq.0);
             }
         }

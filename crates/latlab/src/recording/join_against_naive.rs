@@ -124,7 +124,11 @@ fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
             }
             Event::NotSent { seq, phase, due } => _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent)),
             Event::Gap { events, .. } => tally.gap_events += events,
-            Event::TimedOut { waited, .. } => tally.timed_out += waited,
+            Event::TimedOut { waited, .. } => {
+                if rows.values().any(|row| row.phase == Phase::Measure) {
+                    tally.timed_out += waited;
+                }
+            }
             Event::Arrived { seq, .. } => {
                 match rows.get_mut(&seq).filter(|row| row.fate.was_sent()) {
                     None => tally.orphan_answers += 1,

@@ -68,7 +68,7 @@ pub struct RunFacts {
     pub strays: BTreeMap<String, u64>,
     /// Events thrown away because the ring was full.
     pub gap_events: u64,
-    /// Time that a closed loop spent waiting for answers that did not come.
+    /// Time that a closed loop spent waiting for answers that did not come in time, after the warm-up.
     pub timed_out_ns: Nanos,
     /// errno and count of errors that the socket reported about earlier datagrams (ICMP).
     pub socket_errors: BTreeMap<String, u64>,

@@ -161,7 +161,7 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     (counts.lost > 0).then(|| {
         let share = counts.lost as f64 / counts.sent as f64;
         let waited = manifest.run.timed_out_ns;
-        let cost = if waited.0 > 0 { format!("; waiting for them took {}", span(waited)) } else { String::new() };
+        let cost = if waited.0 > 0 { format!("; waiting in vain took {}", span(waited)) } else { String::new() };
         Caveat::new(
             if share >= 0.01 { Severity::Warning } else { Severity::Note },
             "lost",
