@@ -57,8 +57,15 @@ impl Scale {
     fn all(&self, described: &Description) -> Vec<(String, Cells)> {
         let plain = |ns: Option<f64>| [self.figure(ns), String::new()];
         let mean = [self.figure(described.mean), self.interval(described.mean, described.mean_interval)];
+        let lost_from = described.quantiles.iter().filter(|estimate| estimate.supported && estimate.lost);
+        let lost_from = lost_from.map(|estimate| estimate.q).reduce(f64::min).unwrap_or(f64::INFINITY);
         let quantiles = described.quantiles.iter().map(|estimate| {
-            let cells = if described.n == 0 { plain(None) } else { self.quantile(estimate) };
+            let cells = match described.n {
+                0 => plain(None),
+                // what lies beyond a lost quantile needs no support to be lost too
+                _ if estimate.q > lost_from => [LOST.into(), String::new()],
+                _ => self.quantile(estimate),
+            };
             (quantile(estimate.q), cells)
         });
         [("min".into(), plain(described.min.map(|ns| ns as f64))), ("mean".into(), mean)]

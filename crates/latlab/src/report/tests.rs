@@ -139,6 +139,7 @@ fn on_a_schedule_response_time_stands_beside_the_round_trip() {
     assert_eq!(row("n "), ["n", "3,000", "3,000", "3,000"]);
     assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
+    assert_eq!(row("p99.9 ")[1..3], ["lost", "lost"], "what lies beyond a lost quantile is lost");
     assert_eq!(row("fates"), ["fates", "sent", "3,000", "·", "answered", "2,950", "·", "lost", "50"]);
     assert!(text.contains("deadline     1 ms missed by 50 of 3,000 due probes (1.67 %)"), "{text}");
     assert_eq!(row("500 ms")[..4], ["500", "ms", "500", "8"]);
