@@ -12,7 +12,6 @@ use crate::measure::{self, Conducted, MeasureError};
 use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
-use crate::units::{Nanos, human};
 
 /// Carries out `job`.
 pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
@@ -25,8 +24,8 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let start = Instant::now();
     let mut heartbeat = || {
         interrupt.notice();
-        let gone = Nanos::from(start.elapsed());
-        progress.show((gone.0 / 1_000_000) as u64, &human::typed_span(gone));
+        let gone = start.elapsed();
+        progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
     };
     let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat);
     drop(progress);

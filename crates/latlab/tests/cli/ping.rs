@@ -303,6 +303,8 @@ fn at_a_terminal(variable: &str) -> Option<String> {
 fn a_terminal_shows_colour_and_progress_unless_told_not_to() {
     let Some(seen) = at_a_terminal("UNRELATED") else { return };
     assert!(seen.contains("\u{1b}[1") && seen.contains("━"), "{seen:?}");
+    let progress = seen.split("udp ipv4").next().unwrap_or_default();
+    assert!(progress.contains(" 0.0 s") && !progress.contains("ns"), "no time as a person reads it: {progress:?}");
     let Some(seen) = at_a_terminal("NO_COLOR") else { return };
     let colours = seen.split('\u{1b}').filter(|piece| piece.split_once('m').is_some_and(|(code, _)| is_colour(code)));
     assert_eq!(colours.count(), 0, "{seen:?}");
