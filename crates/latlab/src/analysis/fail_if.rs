@@ -374,6 +374,7 @@ mod tests {
             ("p99 >> 1ms", "number", "250us"),
             ("p99 > 5%", "`%`", "250us"),
             ("loss_ratio > 1ms", "`ms`", "0.5%"),
+            ("loss_ratio > 5", "`%`", "0.5%"),
             ("p100 > 1ms", "`p100`", "between `p0` and `p100`"),
             ("q1.5 > 1ms", "`q1.5`", "between `p0` and `p100`"),
             ("pinf > 1ms", "`pinf`", "known are"),

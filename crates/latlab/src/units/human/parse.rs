@@ -96,11 +96,12 @@ pub fn parse_size(text: &str) -> Result<u32, ParseError> {
     u32::try_from(size).map_err(|_| refuse(format!("it is more than {}", u32::MAX)))
 }
 
-/// Reads a share: `0.5%` or `0.005`, both 0.005.
+/// Reads a share: `0.5%` or `0.005`, both 0.005. A bare number above 1 is refused: it forgot its `%`.
 pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
     let refuse = |cause: String| ParseError::new("ratio", text, cause, PERCENT_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
     match unit {
+        "" if number.as_f64() > 1.0 => Err(refuse("without a `%` it is more than the whole".into())),
         "" => Ok(number.as_f64()),
         "%" => Ok(number.as_f64() / 100.0),
         other => Err(refuse(format!("`{other}` is not `%`"))),
@@ -267,7 +268,7 @@ mod tests {
             let read = parse_percent(text).expect(text);
             assert!((read - share).abs() < 1e-15, "{text}: {read}");
         }
-        for text in ["", "-1%", "NaN%", "five", "1us"] {
+        for text in ["", "-1%", "NaN%", "five", "1us", "5", "1.01"] {
             assert!(parse_percent(text).is_err(), "{text}");
         }
     }
