@@ -1,7 +1,7 @@
 //! `latlab summary REC…`: what recordings say, and whether a condition on them holds.
 
 use super::{Outcome, verdict};
-use crate::analysis::{FailIf, Summary, SummaryWishes};
+use crate::analysis::{FailIf, Judgement, Summary, SummaryWishes};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Talk};
 use crate::error::Failure;
@@ -26,25 +26,30 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         conditions.iter().for_each(|condition| wishes.include(condition));
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
+    // judged before anything is shown: a condition that cannot be judged is a wrong request
+    let judgements = judge(&conditions, &summaries)?;
     verdict::show(&summaries, Showing { half, every_metric, kept: true }, spec.json, console)?;
-    let held = judge(&conditions, &summaries, console)?;
+    let held = tell(&judgements, summaries.len() > 1, console);
     Ok(if held { Outcome::AnswerIsNo } else { verdict::outcome(&summaries) })
 }
 
-/// Whether any condition holds for any summary; each that does is said.
-fn judge(conditions: &[FailIf], summaries: &[Summary], console: &Console) -> Result<bool, Failure> {
-    let mut held = false;
-    for summary in summaries {
-        for condition in conditions {
-            let judgement = condition.judge(summary)?;
-            if let Some(warning) = &judgement.warning {
-                console.caveat(warning);
-            }
-            if judgement.held {
-                console.note(&judgement.message);
-                held = true;
-            }
+/// Each condition on each summary, with the recording that it is about.
+fn judge<'a>(conditions: &[FailIf], summaries: &'a [Summary]) -> Result<Vec<(&'a str, Judgement)>, Failure> {
+    let pairs = summaries.iter().flat_map(|summary| conditions.iter().map(move |condition| (summary, condition)));
+    pairs.map(|(summary, condition)| Ok((summary.recording.as_str(), condition.judge(summary)?))).collect()
+}
+
+/// Whether any condition held; each that did is said, of several recordings with the one it is about.
+fn tell(judgements: &[(&str, Judgement)], several: bool, console: &Console) -> bool {
+    for (recording, judgement) in judgements {
+        if let Some(warning) = &judgement.warning {
+            console.caveat(warning);
+        }
+        match (judgement.held, several) {
+            (false, _) => {}
+            (true, false) => console.note(&judgement.message),
+            (true, true) => console.note(&format!("`{recording}`: {}", judgement.message)),
         }
     }
-    Ok(held)
+    judgements.iter().any(|(_, judgement)| judgement.held)
 }

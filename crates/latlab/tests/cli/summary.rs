@@ -52,6 +52,15 @@ fn a_condition_that_holds_is_exit_code_1() {
     let several = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
     let several = several.args(["--fail-if", "p50 > 1h", "--fail-if", "p50 > 0ns", "-q"]);
     several.stdout(contains("round trip delay")).stderr(empty()).failure(1);
+    let several = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    let ran = several.args(["--fail-if", "loss_ratio > 1%"]).failure(1);
+    assert!(ran.stderr.contains("good/scheduled`: loss_ratio is"), "which of them it was: {}", ran.stderr);
+}
+
+#[test]
+fn a_condition_that_a_recording_cannot_meet_is_refused_before_anything_is_shown() {
+    let lab = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", "send_slip p50 > 1us"]);
+    lab.stdout(empty()).stderr(contains("send_slip")).stderr(contains("\n  hint: ")).failure(2);
 }
 
 #[test]
