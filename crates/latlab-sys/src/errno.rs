@@ -22,6 +22,7 @@ pub const fn name(errno: i32) -> Option<&'static str> {
         libc::EMFILE => "EMFILE",
         libc::ENOSPC => "ENOSPC",
         libc::EROFS => "EROFS",
+        libc::ENAMETOOLONG => "ENAMETOOLONG",
         libc::ENOSYS => "ENOSYS",
         libc::EMSGSIZE => "EMSGSIZE",
         libc::ENOPROTOOPT => "ENOPROTOOPT",
@@ -33,6 +34,7 @@ pub const fn name(errno: i32) -> Option<&'static str> {
         libc::ENETUNREACH => "ENETUNREACH",
         libc::ENOBUFS => "ENOBUFS",
         libc::ETIMEDOUT => "ETIMEDOUT",
+        libc::EDQUOT => "EDQUOT",
         libc::ECONNREFUSED => "ECONNREFUSED",
         libc::EHOSTDOWN => "EHOSTDOWN",
         libc::EHOSTUNREACH => "EHOSTUNREACH",
@@ -52,7 +54,7 @@ pub fn explain(error: &io::Error) -> String {
     let lower: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
     match name(errno) {
         Some(name) => format!("{lower} ({name})"),
-        None => format!("{lower} (error {errno})"),
+        None => format!("{lower} (errno {errno})"),
     }
 }
 
@@ -63,7 +65,7 @@ mod tests {
     #[test]
     fn an_error_number_becomes_a_sentence_with_its_name() {
         assert_eq!(explain(&io::Error::from_raw_os_error(libc::EPERM)), "operation not permitted (EPERM)");
-        assert!(explain(&io::Error::from_raw_os_error(libc::ECHILD)).ends_with("(error 10)"));
+        assert!(explain(&io::Error::from_raw_os_error(libc::ECHILD)).ends_with("(errno 10)"));
         assert_eq!(explain(&io::Error::other("no number")), "no number");
     }
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::units::human;
-
 /// What every room's error can tell beside its message.
 pub trait Explain: std::error::Error {
     /// Why, where more is known than the message says.
@@ -104,9 +102,9 @@ pub fn refused(what: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
     move |error| Failure::world(format!("cannot {what}")).because(in_words(&error))
 }
 
-/// What the kernel said, in words and by number: never a bare `os error`.
+/// What the kernel said, in words and by name: never a bare `os error`.
 pub fn in_words(error: &std::io::Error) -> String {
-    human::refusal(error)
+    latlab_sys::errno::explain(error)
 }
 
 #[cfg(test)]
@@ -115,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_room_error_keeps_all_it_knows() {
-        let error = human::parse_duration("10").expect_err("no unit");
+        let error = crate::units::human::parse_duration("10").expect_err("no unit");
         let failure = Failure::from(error.clone());
         assert_eq!(failure.message, error.to_string());
         assert_eq!((failure.cause, failure.hint, failure.exit_code), (error.cause(), error.hint(), 2));

@@ -2,13 +2,13 @@
 
 use std::io;
 
+use latlab_sys::errno::explain;
 use thiserror::Error;
 
 use crate::host::HostError;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, SessionError};
 use crate::transport::refusal::TransportError;
-use crate::units::human;
 
 /// Why a measurement could not happen, or could not go on.
 #[derive(Debug, Error)]
@@ -61,7 +61,7 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(source)
             | MeasureError::Thread(source)
-            | MeasureError::Socket { source, .. } => Some(human::refusal(source)),
+            | MeasureError::Socket { source, .. } => Some(explain(source)),
             MeasureError::ReflectorRefused { cause, .. } => cause.clone(),
             MeasureError::Host(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use latlab_sys::errno::explain;
 use thiserror::Error;
 
 use super::manifest::FormatVersion;
@@ -89,7 +90,7 @@ impl RecordingError {
             }
             RecordingError::NotARecording { .. } => Some("it has no `manifest.json`".into()),
             RecordingError::Busy { pid, .. } => Some(format!("process {pid} holds its `events.spool`")),
-            RecordingError::Refused { source, .. } => Some(words_of(source)),
+            RecordingError::Refused { source, .. } => Some(explain(source)),
             _ => None,
         }
     }
@@ -138,32 +139,6 @@ impl RecordingError {
     }
 }
 
-/// The errors whose symbol helps a person who searches for it.
-const SYMBOLS: [(i32, &str); 11] = [
-    (1, "EPERM"),
-    (2, "ENOENT"),
-    (5, "EIO"),
-    (13, "EACCES"),
-    (17, "EEXIST"),
-    (20, "ENOTDIR"),
-    (24, "EMFILE"),
-    (28, "ENOSPC"),
-    (30, "EROFS"),
-    (36, "ENAMETOOLONG"),
-    (122, "EDQUOT"),
-];
-
-/// An I/O error in words: `no space left on device (ENOSPC)`.
-pub(crate) fn words_of(error: &io::Error) -> String {
-    let text = error.to_string();
-    let Some(errno) = error.raw_os_error() else { return text };
-    let words = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-    match SYMBOLS.iter().find(|(number, _)| *number == errno) {
-        Some((_, symbol)) => format!("{words} ({symbol})"),
-        None => format!("{words} (errno {errno})"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,7 +149,6 @@ mod tests {
         assert_eq!(refused.to_string(), "cannot write `/store`");
         assert_eq!(refused.cause().as_deref(), Some("no space left on device (ENOSPC)"));
         assert_eq!(refused.exit_code(), 3);
-        assert_eq!(words_of(&io::Error::from_raw_os_error(6)), "no such device or address (errno 6)");
     }
 
     #[test]

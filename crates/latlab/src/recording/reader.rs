@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use latlab_sys::errno::explain;
+
 use super::conclude::{conclude, note, rules_of, survey};
-use super::error::words_of;
 use super::join::{Join, Rules};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
@@ -205,7 +206,7 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
     note(&mut manifest, tally, rules.horizon);
     manifest.rows = Some(tally.rows);
     let why = refusal.and_then(|refusal| match refusal {
-        RecordingError::Refused { source, .. } => Some(words_of(&source)),
+        RecordingError::Refused { source, .. } => Some(explain(&source)),
         _ => None,
     });
     let why = why.unwrap_or_else(|| "another command reads it".into());

@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use crate::units::{Nanos, human};
+use latlab_sys::errno::explain;
+
+use crate::units::Nanos;
 use crate::wire::{RefuseReason, VERSION};
 
 /// Why the sender got no session.
@@ -107,7 +109,7 @@ impl SessionError {
             }
             SessionError::Version { .. } => format!("this latlab speaks version {VERSION}"),
             SessionError::Refused { .. } => "a cap of that reflector".into(),
-            SessionError::Broken { source, .. } => human::refusal(source),
+            SessionError::Broken { source, .. } => explain(source),
         })
     }
 

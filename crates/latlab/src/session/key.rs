@@ -7,8 +7,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use latlab_sys::errno::explain;
+
 use crate::plan::defaults::KEY_MIN_BYTES;
-use crate::units::human;
 use crate::wire::SetupKey;
 
 /// A fresh key: 256 bit.
@@ -210,7 +211,7 @@ impl KeyError {
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         Some(match self {
-            KeyError::Unreadable { source, .. } | KeyError::Unwritable { source, .. } => human::refusal(source),
+            KeyError::Unreadable { source, .. } | KeyError::Unwritable { source, .. } => explain(source),
             KeyError::Exposed { .. } => "others than its owner may read it, so it is no secret".into(),
             KeyError::Foreign { what, .. } => what.clone(),
             KeyError::TooShort { .. } => format!("a key has at least {} bit", KEY_MIN_BYTES * 8),

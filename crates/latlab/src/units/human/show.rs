@@ -163,14 +163,6 @@ pub fn errno(number: i32) -> String {
     format!("{words} (errno {number})")
 }
 
-/// Why the system refused, in words: the kernel's by number too, never a bare `os error`.
-pub fn refusal(error: &std::io::Error) -> String {
-    match error.raw_os_error() {
-        Some(number) => errno(number),
-        None => error.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
