@@ -41,7 +41,7 @@ impl Waiting {
         let busy_poll = wait == WaitMode::BusyPoll;
         match (wait, schedule) {
             (WaitMode::Spin, _) => Waiting::Spin,
-            (_, Schedule::Closed) => Waiting::Sleep { nap: timeout.min(defaults::NAP), busy_poll },
+            (_, Schedule::Closed) => Waiting::Sleep { nap: nap_within(timeout), busy_poll },
             _ => Waiting::Until { busy_poll },
         }
     }
@@ -49,6 +49,13 @@ impl Waiting {
     const fn busy_polls(self) -> bool {
         matches!(self, Waiting::Sleep { busy_poll: true, .. } | Waiting::Until { busy_poll: true })
     }
+}
+
+/// The longest nap of which a whole number makes up the time-out: a lost probe then costs one time-out,
+/// but for what the kernel rounds each nap up to its tick.
+fn nap_within(timeout: Nanos) -> Nanos {
+    let naps = (timeout.0 + defaults::NAP.0 - 1) / defaults::NAP.0;
+    Nanos((timeout.0 + naps.max(1) - 1) / naps.max(1))
 }
 
 /// How many kinds of error about earlier datagrams are told apart; ICMP has no more.

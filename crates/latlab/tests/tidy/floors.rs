@@ -19,7 +19,6 @@ const ROOMS: [(&str, &str, &[&str]); 26] = [
     ("clock", "F2", &["F0", "F1"]),
     ("host", "F2", &["F0", "F1", "clock"]),
     ("load", "F2", &["F0", "F1", "clock"]),
-    ("pacer", "F2", &["F0", "F1", "clock"]),
     ("recording", "F2", &["F0", "F1", "clock"]),
     ("transport", "F2", &["F0", "F1", "clock"]),
     ("session", "F3", &["F0", "F1", "F2"]),
