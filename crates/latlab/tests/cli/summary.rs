@@ -201,3 +201,48 @@ fn a_recording_without_a_measured_probe_opens() {
     assert!(delay["mean"].is_null() && delay["min"].is_null(), "{delay}");
     assert!(!document["caveats"].as_array().expect("a list").is_empty());
 }
+
+/// Where `found` is not what was `expected`; floating point may differ in its last digits between machines.
+fn differences(place: &str, expected: &Value, found: &Value, into: &mut Vec<String>) {
+    match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) if expected.keys().eq(found.keys()) => {
+            for (name, value) in expected {
+                differences(&format!("{place}/{name}"), value, &found[name], into);
+            }
+        }
+        (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
+            for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
+                differences(&format!("{place}/{number}"), expected, found, into);
+            }
+        }
+        (Value::Number(one), Value::Number(other)) if one.is_f64() && other.is_f64() => {
+            let (one, other) = (one.as_f64().expect("it is"), other.as_f64().expect("it is"));
+            if (one - other).abs() > 1e-9 * one.abs().max(1.0) {
+                into.push(format!("{place}: expected {one}, found {other}"));
+            }
+        }
+        _ if expected == found => {}
+        _ => into.push(format!("{place}: expected {expected}, found {found}")),
+    }
+}
+
+/// Beside each recording lies its summary as `NAME.summary.json`; `LATLAB_BLESS=1` writes the missing ones.
+#[test]
+fn figures_of_kept_recordings_stay_what_they_were() {
+    let mut wrong = Vec::new();
+    for name in ["good/closed", "good/scheduled", "old/1.0-finished", "old/1.0-died"] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let copied = copy(&testdata(name), directory.path(), "recording");
+        let ran = Lab::new().arg("summary").arg(&copied).args(["--json", "-q"]).start().ends_with(&[0, 4]);
+        let mut found = ran.json();
+        check(&found, "summary/1");
+        found["recording"] = name.into();
+        let path = testdata(&format!("{name}.summary.json"));
+        if !path.exists() && std::env::var_os("LATLAB_BLESS").is_some() {
+            fs::write(&path, format!("{found:#}\n")).expect("blessed");
+        }
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        differences(name, &serde_json::from_str(&text).expect("JSON"), &found, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
