@@ -245,9 +245,14 @@ pub(super) fn few_observations(round_trip: Option<&Description>) -> Option<Cavea
     let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();
     let rarest = weak.iter().map(|weak| weak.q.min(1.0 - weak.q)).reduce(f64::min)?;
     let names: Vec<_> = weak.iter().map(|weak| quantile(weak.q)).collect();
-    // dependent probes say less each: as many more are needed as the effective number falls short
-    let worth = described.effective_n.map_or(1.0, |n| (n / described.n as f64).clamp(1e-6, 1.0));
-    let enough = (10.0 / rarest / worth).ceil();
+    // Dependent probes say less each: as many more are needed as the effective number falls short. That of the mean
+    // is known; that of a tail which holds probes enough and is weak all the same must be smaller still.
+    let n = described.n as f64;
+    let of_mean = described.effective_n.map_or(1.0, |effective_n| effective_n / n);
+    let of_tails = weak.iter().map(|weak| 10.0 / (n * weak.q.min(1.0 - weak.q)));
+    let worth = of_tails.fold(of_mean, f64::min).clamp(1e-6, 1.0);
+    // 1 − 0.9999 is a little less than 0.0001: not a probe more for that
+    let enough = (10.0 / rarest / worth * (1.0 - 1e-9)).ceil();
     let scale = 10f64.powf(enough.log10().floor() - 1.0).max(1.0);
     Some(Caveat::new(
         Severity::Note,

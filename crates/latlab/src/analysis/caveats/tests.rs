@@ -199,3 +199,16 @@ fn datagrams_that_fit_are_not_cut() {
         assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} to {peer}, mtu {mtu:?}");
     }
 }
+
+#[test]
+fn a_tail_in_one_burst_asks_for_more_probes_than_a_scattered_one() {
+    let asked = |is_slow: fn(i64) -> bool| {
+        let rows =
+            (0..1_000).map(|seq| closed(seq as u64, seq * 100, if is_slow(seq) { 80 } else { 40 + seq * 37 % 11 }));
+        let hint = find(&quiet(Schedule::Closed, rows.collect()), "few-observations").expect("p99.99 of 1,000").hint;
+        let count = hint.split(['`', ' ']).find_map(|word| word.parse::<u64>().ok());
+        count.unwrap_or_else(|| panic!("no count in `{hint}`"))
+    };
+    assert_eq!(asked(|seq| seq * 7_919 % 1_009 < 100), 100_000);
+    assert!(asked(|seq| (400..520).contains(&seq)) >= 1_000_000);
+}
