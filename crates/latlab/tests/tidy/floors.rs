@@ -5,7 +5,7 @@ use crate::source::Source;
 use crate::{Breach, expect_none, repository};
 
 /// Room, floor, and what it may know besides itself: floors, rooms, or single modules of a room.
-const ROOMS: [(&str, &str, &[&str]); 26] = [
+const ROOMS: [(&str, &str, &[&str]); 25] = [
     ("caveat", "F0", &["F0"]),
     ("facts", "F0", &["F0"]),
     ("metric", "F0", &["F0"]),
