@@ -20,20 +20,23 @@ use judge::options::Options;
 pub(crate) type Line = [String; 4];
 
 fn main() {
-    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
-    if let Err(error) = outcome {
-        eprintln!("error: {error}");
-        std::process::exit(3);
-    }
+    judge::begin(run);
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     let (mut lines, mut raw) = (Vec::new(), Vec::new());
-    let mut add = |title: &str, outcome: (Vec<Line>, Value)| {
+    let measured = measure(options, |title, outcome| {
         lines.extend(outcome.0.into_iter().map(Vec::from));
         raw.push(json!({ "row": title, "figures": outcome.1 }));
-    };
+    });
+    // Minutes of measuring before a step that fails are kept.
+    account::write("endurance", &["what", "target", "found", "verdict"], &lines, Value::from(raw), options.quick)?;
+    measured
+}
+
+/// Hands every row to `add` as soon as it is measured.
+fn measure(options: &Options, mut add: impl FnMut(&str, (Vec<Line>, Value))) -> Result<(), String> {
+    let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     if options.wants("schedule") {
         add("schedule", schedule::run(options)?);
     }
@@ -42,7 +45,7 @@ fn run(options: &Options) -> Result<(), String> {
         add("memory", outcome);
         add("summary", summary::run(options, &recording)?);
     }
-    account::write("endurance", &["what", "target", "found", "verdict"], &lines, Value::from(raw), options.quick)
+    Ok(())
 }
 
 /// The verdict on a figure that is compared with a number, not with a peer in rounds.

@@ -31,11 +31,7 @@ const BATCH: u64 = 5_000;
 const REST: Duration = Duration::from_millis(25);
 
 fn main() {
-    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
-    if let Err(error) = outcome {
-        eprintln!("error: {error}");
-        std::process::exit(3);
-    }
+    judge::begin(run);
 }
 
 fn run(options: &Options) -> Result<(), String> {

@@ -67,11 +67,7 @@ const CONTENDERS: [Contender; 4] = [Contender::Latlab, Contender::Bare, Contende
 type Rounds = BTreeMap<Contender, Vec<Reading>>;
 
 fn main() {
-    let outcome = Options::parse(std::env::args().skip(1)).and_then(|options| run(&options));
-    if let Err(error) = outcome {
-        eprintln!("error: {error}");
-        std::process::exit(3);
-    }
+    judge::begin(run);
 }
 
 fn run(options: &Options) -> Result<(), String> {

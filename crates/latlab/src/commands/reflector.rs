@@ -43,7 +43,9 @@ fn read_order() -> Result<ReflectorOrder, Failure> {
 
 /// Binds and takes its place. Sessions: as many as one command can open.
 fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
-    lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))?;
+    if !lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))? {
+        return Err(Failure::world("the process that ordered the reflector is gone"));
+    }
     let post = if order.bare {
         let wait = order.end.wait.into();
         Post::Bare(bare::bind(order.bind, wait).map_err(refused("open the bare reflector"))?, wait)
