@@ -4,11 +4,13 @@ mod condition;
 pub mod defaults;
 mod ping;
 mod run;
+mod side;
 mod target;
 
 pub use condition::Condition;
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
+pub use side::Side;
 pub use target::Target;
 
 use crate::units::Nanos;
