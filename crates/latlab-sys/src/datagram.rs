@@ -1,9 +1,15 @@
 //! Datagrams in and out: the only calls of an armed run besides clock and wait. None of them allocates.
+//!
+//! `send`, `recv`, `sendto` and `recvfrom` go to the kernel by number. The C library's functions of these names are
+//! cancellation points: in a process of more than one thread they change the thread's state with an atomic
+//! instruction before and after each call, which nobody here has a use for
+//! ([pthreads(7)](https://man7.org/linux/man-pages/man7/pthreads.7.html), "Cancellation points").
 
 use std::ffi::c_int;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
 
 use crate::address::Address;
 use crate::length;
@@ -11,8 +17,18 @@ use crate::length;
 /// Sends to the connected peer. [send(2)](https://man7.org/linux/man-pages/man2/send.2.html)
 #[inline]
 pub fn send(socket: BorrowedFd<'_>, datagram: &[u8]) -> io::Result<usize> {
-    // SAFETY: pointer and length describe `datagram`, which the kernel only reads.
-    length(unsafe { libc::send(socket.as_raw_fd(), datagram.as_ptr().cast(), datagram.len(), 0) })
+    // SAFETY: pointer and length describe `datagram`, which the kernel only reads; no address is given.
+    length(unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.as_raw_fd(),
+            datagram.as_ptr(),
+            datagram.len(),
+            0,
+            ptr::null::<libc::sockaddr>(),
+            0,
+        )
+    })
 }
 
 /// Receives from the connected peer, sleeping as long as the socket was told to.
@@ -31,16 +47,28 @@ pub fn receive_now(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usiz
 
 #[inline]
 fn receive_with(socket: BorrowedFd<'_>, buffer: &mut [u8], flags: c_int) -> io::Result<usize> {
-    // SAFETY: pointer and length describe `buffer`, which is ours alone during the call.
-    length(unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) })
+    // SAFETY: pointer and length describe `buffer`, which is ours alone during the call; no address is asked for.
+    length(unsafe {
+        libc::syscall(
+            libc::SYS_recvfrom,
+            socket.as_raw_fd(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            flags,
+            ptr::null_mut::<libc::sockaddr>(),
+            ptr::null_mut::<libc::socklen_t>(),
+        )
+    })
 }
 
 /// Sends to `peer`. [sendto(2)](https://man7.org/linux/man-pages/man2/sendto.2.html)
 #[inline]
 pub fn send_to(socket: BorrowedFd<'_>, datagram: &[u8], peer: &Address) -> io::Result<usize> {
-    let (place, bytes) = (datagram.as_ptr().cast(), datagram.len());
+    let (place, bytes) = (datagram.as_ptr(), datagram.len());
     // SAFETY: both pairs of pointer and length describe live values, which the kernel only reads.
-    length(unsafe { libc::sendto(socket.as_raw_fd(), place, bytes, 0, peer.as_ptr(), peer.length()) })
+    length(unsafe {
+        libc::syscall(libc::SYS_sendto, socket.as_raw_fd(), place, bytes, 0, peer.as_ptr(), peer.length())
+    })
 }
 
 /// Receives from anybody and writes down who it was, sleeping as long as the socket was told to.
@@ -59,10 +87,12 @@ pub fn receive_from_now(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Ad
 
 #[inline]
 fn receive_from_with(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Address, flags: c_int) -> io::Result<usize> {
-    let (place, bytes) = (buffer.as_mut_ptr().cast(), buffer.len());
+    let (place, bytes) = (buffer.as_mut_ptr(), buffer.len());
     let (address, address_length) = peer.places();
     // SAFETY: `buffer` and `peer` are ours alone during the call; each length says how much room there is.
-    length(unsafe { libc::recvfrom(socket.as_raw_fd(), place, bytes, flags, address, address_length) })
+    length(unsafe {
+        libc::syscall(libc::SYS_recvfrom, socket.as_raw_fd(), place, bytes, flags, address, address_length)
+    })
 }
 
 /// Who sent a datagram, and which of our addresses it was sent to.

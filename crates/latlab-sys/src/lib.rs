@@ -37,6 +37,6 @@ fn done(answer: libc::c_int) -> std::io::Result<()> {
 /// The outcome of a call that answers a length or −1 with `errno`.
 #[cfg(target_os = "linux")]
 #[inline]
-fn length(answer: libc::ssize_t) -> std::io::Result<usize> {
-    usize::try_from(answer).map_err(|_| std::io::Error::last_os_error())
+fn length(answer: impl TryInto<usize>) -> std::io::Result<usize> {
+    answer.try_into().map_err(|_| std::io::Error::last_os_error())
 }
