@@ -2,6 +2,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses its part of what they share.
+#[path = "endurance/floor.rs"]
+mod floor;
 #[allow(dead_code)]
 mod judge;
 #[path = "endurance/memory.rs"]
