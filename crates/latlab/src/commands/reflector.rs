@@ -41,7 +41,7 @@ fn read_order() -> Result<ReflectorOrder, Failure> {
     })
 }
 
-/// Binds and takes its place. Sessions: as many as one command can open.
+/// Binds and takes its place.
 fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
     if !lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))? {
         return Err(Failure::world("the process that ordered the reflector is gone"));
@@ -52,8 +52,11 @@ fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failu
     } else {
         let key =
             order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
-        let sessions = SessionReflector::new(ReflectorLimits::OWN, key.as_ref(), random_bytes()?);
-        Post::Sessions(UdpReflector::bind(order.bind, order.end.wait)?, Box::new(sessions))
+        let limits = ReflectorLimits::own(order.sessions);
+        let sessions = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
+        let socket = UdpReflector::bind(order.bind, order.end.wait)?;
+        let socket = if order.sessions == 1 { socket.for_one_sender() } else { socket };
+        Post::Sessions(socket, Box::new(sessions))
     };
     // Before this thread takes its place: on the same CPU a spinning one under SCHED_FIFO would never let it run.
     stop_when_stdin_closes(stop, order.end.cpu).map_err(refused("watch standard input"))?;

@@ -54,18 +54,25 @@ fn lock_memory() -> Result<(), HostError> {
     })
 }
 
-/// Keeps the calling thread off the measuring CPUs, where others are left to it. Best effort: a writer on
-/// a measuring CPU disturbs, but does not falsify.
+/// Keeps the calling thread, and those it starts from now on, off the measuring CPUs; where nothing else is left to
+/// it, off as many as can be, the first before the others: what disturbs the reflector delays an answer, what
+/// disturbs the sender delays its schedule as well. Best effort: a writer on a measuring CPU disturbs, but does not
+/// falsify.
 pub fn keep_off(measuring: &[u16]) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
-    let mut rest = allowed;
-    for cpu in measuring.iter().filter(|cpu| usize::from(**cpu) < CpuSet::MAX_CPU) {
-        rest.unset((*cpu).into());
-    }
-    if rest.count() > 0 && rest != allowed {
+    let rest =
+        (0..=measuring.len()).rev().map(|left| without(allowed, &measuring[..left])).find(|rest| rest.count() > 0);
+    if let Some(rest) = rest.filter(|rest| *rest != allowed) {
         // Refused: stay where we are, as said above.
         let _ = sched_setaffinity(None, &rest);
     }
+}
+
+fn without(mut cpus: CpuSet, measuring: &[u16]) -> CpuSet {
+    for cpu in measuring.iter().filter(|cpu| usize::from(**cpu) < CpuSet::MAX_CPU) {
+        cpus.unset((*cpu).into());
+    }
+    cpus
 }
 
 #[cfg(test)]
@@ -96,6 +103,13 @@ mod tests {
             keep_off(&[cpu]);
             let now = sched_getaffinity(None).expect("the kernel tells");
             assert_eq!(now.is_set(cpu.into()), cpus.len() == 1);
+        });
+        in_a_thread(|| {
+            // Every CPU measures, this one the sender: it is the one to be left alone.
+            let others = cpus.iter().copied().filter(|other| *other != cpu);
+            keep_off(&std::iter::once(cpu).chain(others).collect::<Vec<u16>>());
+            let now = sched_getaffinity(None).expect("the kernel tells");
+            assert_eq!((now.is_set(cpu.into()), now.count() > 0), (cpus.len() == 1, true));
         });
     }
 

@@ -36,7 +36,7 @@ pub fn conduct(
 ) -> Result<Conducted, MeasureError> {
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
-    let peer = Peer::reach(first, key)?;
+    let peer = Peer::reach(first, key, plan.runs.len() as u16)?;
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.

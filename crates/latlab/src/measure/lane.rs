@@ -68,7 +68,7 @@ impl Lane {
         let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
         let talk = Talk::open(spec, &mut transport, key, lasting)?;
         let manifest = opening_manifest(spec, peer, &transport);
-        let (writer, log) = match manifest.and_then(|manifest| begin_recording(spec, manifest, place, stop)) {
+        let (writer, log) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
             Err(error) => {
                 talk.close(&mut transport);
@@ -166,18 +166,16 @@ impl Talk {
 }
 
 fn begin_recording(
-    spec: &RunSpec,
     manifest: Manifest,
     place: Place<'_>,
     stop: &Arc<AtomicBool>,
 ) -> Result<(RecordingWriter, EventLog), MeasureError> {
     let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
-    writer.avoid_cpus(&measuring_cpus(spec));
     let log = writer.start(Arc::clone(stop))?;
     Ok((writer, log))
 }
 
-/// The CPUs that measure on this host.
+/// The CPUs that measure on this host, the sender's first.
 pub(crate) fn measuring_cpus(spec: &RunSpec) -> Vec<u16> {
     [spec.here.cpu, spec.peer.and_then(|end| end.cpu)].into_iter().flatten().collect()
 }

@@ -7,7 +7,7 @@ use super::MeasureError;
 use super::reflector_process::{ReflectorOrder, ReflectorProcess};
 use crate::host::HostError;
 use crate::host::lab::{Inside, Lab};
-use crate::plan::{EndSpec, Family, RunSpec, Target};
+use crate::plan::{Family, RunSpec, Target};
 use crate::session::PreSharedKey;
 use crate::transport::resolve::resolve;
 
@@ -22,14 +22,15 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Reaches or makes the peer that `spec` names. For `lab` the calling thread moves into the
+    /// Reaches or makes the peer that `spec` names, for so many sessions. For `lab` the calling thread moves into the
     /// sender's namespace and stays there until the peer is dropped.
-    pub fn reach(spec: &RunSpec, key: Option<&PreSharedKey>) -> Result<Peer, MeasureError> {
+    pub fn reach(spec: &RunSpec, key: Option<&PreSharedKey>, sessions: u16) -> Result<Peer, MeasureError> {
         let family = spec.ping().path.family;
         let end = spec.peer.unwrap_or(spec.here);
+        let order = |address| ReflectorOrder::new(address, end, key, sessions);
         match &spec.target {
-            Target::Local => Peer::on_loopback(family, end, key),
-            Target::Lab => Peer::in_lab(family, end, key),
+            Target::Local => Peer::on_loopback(family, order),
+            Target::Lab => Peer::in_lab(family, order),
             Target::Host { host, port } => {
                 let address = resolve(host, *port, family)?;
                 Ok(Peer { address, _process: None, _inside: None, lab: None })
@@ -37,16 +38,16 @@ impl Peer {
         }
     }
 
-    fn on_loopback(family: Option<Family>, end: EndSpec, key: Option<&PreSharedKey>) -> Result<Peer, MeasureError> {
+    fn on_loopback(family: Option<Family>, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
         let loopback: IpAddr = match family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
             _ => Ipv4Addr::LOCALHOST.into(),
         };
-        let process = ReflectorProcess::start(&ReflectorOrder::new(loopback, end, key))?;
+        let process = ReflectorProcess::start(&order(loopback))?;
         Ok(Peer { address: process.address(), _process: Some(process), _inside: None, lab: None })
     }
 
-    fn in_lab(family: Option<Family>, end: EndSpec, key: Option<&PreSharedKey>) -> Result<Peer, MeasureError> {
+    fn in_lab(family: Option<Family>, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
         let lab = Lab::set_up()?;
         let address = match family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
@@ -54,7 +55,7 @@ impl Peer {
         };
         let process = {
             let _there = lab.enter_reflector()?;
-            ReflectorProcess::start(&ReflectorOrder::new(address, end, key))?
+            ReflectorProcess::start(&order(address))?
         };
         let inside = lab.enter_sender()?;
         Ok(Peer { address: process.address(), _process: Some(process), _inside: Some(inside), lab: Some(lab) })

@@ -29,6 +29,8 @@ pub struct ReflectorOrder {
     pub end: EndSpec,
     /// The line of the pre-shared key, where there is one. The pipe is between parent and child alone (rule R7).
     pub key: Option<String>,
+    /// Sessions that the command opens in all; with one alone the socket is connected to its sender.
+    pub sessions: u16,
     /// Return every datagram unseen, for the bare loop, instead of answering sessions.
     pub bare: bool,
     /// The process that gives the order: the child ends with it.
@@ -36,20 +38,27 @@ pub struct ReflectorOrder {
 }
 
 impl ReflectorOrder {
-    /// Answer on a free port of `address`, under `key` where there is one.
-    pub(crate) fn new(address: IpAddr, end: EndSpec, key: Option<&PreSharedKey>) -> ReflectorOrder {
+    /// Answer `sessions` on a free port of `address`, under `key` where there is one.
+    pub(crate) fn new(address: IpAddr, end: EndSpec, key: Option<&PreSharedKey>, sessions: u16) -> ReflectorOrder {
         let key = key.map(|key| {
             let mut line = Vec::new();
             // Writing to memory cannot fail, and a key's line is plain ASCII.
             let _ = key.write_line(&mut line);
             String::from_utf8_lossy(&line).into_owned()
         });
-        ReflectorOrder { bind: SocketAddr::new(address, 0), end, key, bare: false, parent: std::process::id() }
+        ReflectorOrder {
+            bind: SocketAddr::new(address, 0),
+            end,
+            key,
+            sessions,
+            bare: false,
+            parent: std::process::id(),
+        }
     }
 
     /// Be the far end of a bare loop on loopback.
     pub(crate) fn bare(end: EndSpec) -> ReflectorOrder {
-        ReflectorOrder { bare: true, ..ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None) }
+        ReflectorOrder { bare: true, ..ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None, 0) }
     }
 }
 

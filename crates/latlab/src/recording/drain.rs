@@ -1,4 +1,5 @@
-//! The writer thread: empties the ring into the spool, far from the hot loop.
+//! The writer thread: empties the ring into the spool, far from the hot loop. It runs where its creator may run,
+//! who keeps off the CPUs that measure.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use rustix::fs::fstat;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::event::{EVENT_BYTES, EVENT_WORDS, Event};
 use super::ring::RingReader;
@@ -90,14 +90,11 @@ pub(crate) struct Drain {
     pub(crate) stop: Arc<AtomicBool>,
     /// Told of every event.
     pub(crate) progress: Progress,
-    /// CPUs that measure: this thread leaves them alone where it can.
-    pub(crate) avoid: Vec<u16>,
 }
 
 impl Drain {
     /// Drains until the log is gone and the ring empty.
     pub(crate) fn run(mut self) -> Drained {
-        leave(&self.avoid);
         let mut drained = Drained::default();
         let mut bytes = Vec::with_capacity(WRITE_EVENTS as usize * EVENT_BYTES);
         loop {
@@ -158,18 +155,5 @@ impl Drain {
             drained.failure = Some(SpoolFailure::Vanished);
             self.stop.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-/// Takes the calling thread off `avoid`, unless that leaves it no CPU at all.
-fn leave(avoid: &[u16]) {
-    let Ok(allowed) = sched_getaffinity(None) else { return };
-    let mut kept = CpuSet::new();
-    (0..CpuSet::MAX_CPU)
-        .filter(|cpu| allowed.is_set(*cpu) && !avoid.iter().any(|avoided| usize::from(*avoided) == *cpu))
-        .for_each(|cpu| kept.set(cpu));
-    if kept.count() > 0 {
-        // Failing to move costs noise, not data.
-        _ = sched_setaffinity(None, &kept);
     }
 }

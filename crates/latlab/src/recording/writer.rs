@@ -28,7 +28,6 @@ pub struct RecordingWriter {
     spool: File,
     drain: Option<JoinHandle<Drained>>,
     progress: Progress,
-    avoid: Vec<u16>,
 }
 
 /// A recording, finished as well as the disk allowed.
@@ -55,24 +54,12 @@ impl RecordingWriter {
             None => make_directory_in(store, &manifest)?,
         };
         match begin(&path, &manifest) {
-            Ok(spool) => Ok(RecordingWriter {
-                path,
-                manifest,
-                spool,
-                drain: None,
-                progress: Progress::default(),
-                avoid: Vec::new(),
-            }),
+            Ok(spool) => Ok(RecordingWriter { path, manifest, spool, drain: None, progress: Progress::default() }),
             Err(error) => {
                 _ = fs::remove_dir_all(&path);
                 Err(RecordingError::refused("make the recording", path)(error))
             }
         }
-    }
-
-    /// CPUs that measure: the writer thread leaves them alone where it can. To be said before [`RecordingWriter::start`].
-    pub fn avoid_cpus(&mut self, cpus: &[u16]) {
-        self.avoid = cpus.to_vec();
     }
 
     /// Writes the manifest as it is now, makes the ring and starts the writer thread. Call once. `stop`
@@ -86,7 +73,7 @@ impl RecordingWriter {
         manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
         let (log, reader) = ring(defaults::RING_EVENTS);
         let spool = self.spool.try_clone().map_err(refused("write"))?;
-        let drain = Drain { reader, spool, stop, progress: self.progress.clone(), avoid: self.avoid.clone() };
+        let drain = Drain { reader, spool, stop, progress: self.progress.clone() };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
         Ok(log)

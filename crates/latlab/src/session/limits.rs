@@ -45,12 +45,10 @@ impl ReflectorLimits {
         size_bytes: defaults::SIZE_MAX_BYTES,
     };
 
-    /// What a reflector grants that latlab starts for one command of its own: as many sessions as a command has runs.
-    pub const OWN: ReflectorLimits = ReflectorLimits {
-        sessions: defaults::RUNS_MAX as u16,
-        sessions_per_prefix: defaults::RUNS_MAX as u16,
-        ..ReflectorLimits::MAX
-    };
+    /// What a reflector grants that latlab starts for one command of its own: as many sessions as that has runs.
+    pub fn own(sessions: u16) -> ReflectorLimits {
+        ReflectorLimits { sessions, sessions_per_prefix: sessions, ..ReflectorLimits::MAX }
+    }
 
     /// The stricter of these limits and the compiled-in bounds, one by one.
     pub fn within_bounds(self) -> ReflectorLimits {

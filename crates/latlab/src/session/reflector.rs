@@ -134,6 +134,11 @@ impl SessionReflector {
         self.table.open()
     }
 
+    /// Who holds the only session that is granted at a time; none where there is none, or more can be had.
+    pub fn only_peer(&self) -> Option<SocketAddr> {
+        (self.limits.sessions == 1).then(|| self.table.addresses().next()).flatten()
+    }
+
     /// Counts a reply that the kernel would not send.
     pub fn count_failed_reply(&mut self) {
         self.counters.reply_failed += 1;

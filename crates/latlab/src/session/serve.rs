@@ -30,6 +30,11 @@ pub trait ReflectorSocket {
     /// # Errors
     /// The kernel's; the loop counts them.
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
+
+    /// Told that `peer` has a session and that nobody else can get one while it lasts.
+    fn hear_only(&mut self, peer: SocketAddr) {
+        _ = peer;
+    }
 }
 
 /// A standard socket; its read time-out, which the caller sets, is how often the loop looks up.
@@ -58,6 +63,10 @@ impl ReflectorSocket for UdpReflector {
     #[inline]
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         UdpReflector::reply(self, datagram, to)
+    }
+
+    fn hear_only(&mut self, peer: SocketAddr) {
+        UdpReflector::hear_only(self, peer);
     }
 }
 
@@ -119,7 +128,7 @@ fn reflect(
     let received = now(clock);
     let bytes = match reflector.judge(datagram, from, received) {
         Judgement::Drop(_) => return,
-        Judgement::Reply(bytes) => bytes,
+        Judgement::Reply(bytes) => return converse(socket, reflector, &datagram[..bytes], from),
         Judgement::Reflect(pending) => {
             let cpu = cpu();
             pending.seal(now(clock), cpu, datagram)
@@ -127,6 +136,17 @@ fn reflect(
     };
     if socket.reply(&datagram[..bytes], from).is_err() {
         reflector.count_failed_reply();
+    }
+}
+
+/// Says what belongs around the probes; a reflector for one sender has found it once its session is open.
+#[cold]
+fn converse(socket: &mut impl ReflectorSocket, reflector: &mut SessionReflector, reply: &[u8], to: SocketAddr) {
+    if socket.reply(reply, to).is_err() {
+        reflector.count_failed_reply();
+    }
+    if let Some(peer) = reflector.only_peer() {
+        socket.hear_only(peer);
     }
 }
 

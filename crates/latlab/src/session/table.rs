@@ -182,6 +182,11 @@ impl SessionTable {
         self.slots.iter().filter(|slot| slot.state == SlotState::Open).count()
     }
 
+    /// Where the open sessions' senders are.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.slots.iter().filter(|slot| slot.state == SlotState::Open).map(|slot| slot.address)
+    }
+
     /// Sessions open from the prefix of `address`; none are counted for loopback, which is exempt.
     pub(super) fn open_from(&self, address: IpAddr) -> usize {
         let Some(prefix) = prefix_of(address) else { return 0 };

@@ -16,14 +16,26 @@ use crate::plan::{WaitMode, defaults};
 ///
 /// Bound to one address it costs `recvfrom` and `sendto` per datagram. Bound to all it uses `recvmsg` and
 /// `sendmsg`, since on a host with several addresses an answer could otherwise leave from another one than
-/// was asked, and a connected sender would not hear it.
+/// was asked, and a connected sender would not hear it. Connected to the only sender that it will ever have,
+/// it costs `recv` and `send`, and the kernel looks up neither socket nor route for each datagram.
 #[derive(Debug)]
 pub struct UdpReflector {
     socket: OwnedFd,
     local: SocketAddr,
     spins: bool,
-    /// The last datagram's two ends; `None` on a socket bound to one address.
-    envelope: Option<Envelope>,
+    settles: bool,
+    hears: Hears,
+}
+
+/// From whom datagrams come.
+#[derive(Debug)]
+enum Hears {
+    /// Anybody who writes to the one local address.
+    Anybody,
+    /// Anybody who writes to any local address: the last datagram's two ends.
+    Everywhere(Envelope),
+    /// One sender, to whom the socket is connected.
+    Only(SocketAddr),
 }
 
 impl UdpReflector {
@@ -49,8 +61,8 @@ impl UdpReflector {
         settle_buffers(fd, wait == WaitMode::BusyPoll)?;
         socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Bind { local, source })?;
-        let envelope = wildcard.then(Envelope::empty);
-        Ok(UdpReflector { socket: owned, local, spins: wait == WaitMode::Spin, envelope })
+        let hears = if wildcard { Hears::Everywhere(Envelope::empty()) } else { Hears::Anybody };
+        Ok(UdpReflector { socket: owned, local, spins: wait == WaitMode::Spin, settles: false, hears })
     }
 
     /// Binds to every address of both families, or of IPv4 alone where the host has no IPv6.
@@ -69,6 +81,21 @@ impl UdpReflector {
         self.local
     }
 
+    /// For a reflector that answers one sender in all its life: once told who that is, it is connected to it.
+    #[must_use]
+    pub fn for_one_sender(self) -> UdpReflector {
+        UdpReflector { settles: true, ..self }
+    }
+
+    /// Told that `peer` has a session and nobody else can get one. A socket that cannot be connected goes on
+    /// hearing anybody: that costs time, not answers.
+    pub fn hear_only(&mut self, peer: SocketAddr) {
+        let settles = self.settles && matches!(self.hears, Hears::Anybody);
+        if settles && socket::connect(self.socket.as_fd(), peer).is_ok() {
+            self.hears = Hears::Only(peer);
+        }
+    }
+
     /// Takes one datagram: its length and its sender, an IPv4 one in IPv4's own form.
     ///
     /// `None`: nothing came within 100 ms, or at once where the socket spins, or a signal came.
@@ -78,18 +105,15 @@ impl UdpReflector {
     #[inline]
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
         let fd = self.socket.as_fd();
-        let mut alone = Address::empty();
-        let received = match (&mut self.envelope, self.spins) {
-            (None, false) => datagram::receive_from(fd, buffer, &mut alone),
-            (None, true) => datagram::receive_from_now(fd, buffer, &mut alone),
-            (Some(envelope), false) => datagram::receive_envelope(fd, buffer, envelope),
-            (Some(envelope), true) => datagram::receive_envelope_now(fd, buffer, envelope),
+        let received = match (&mut self.hears, self.spins) {
+            (Hears::Only(peer), false) => datagram::receive(fd, buffer).map(|bytes| Some((bytes, *peer))),
+            (Hears::Only(peer), true) => datagram::receive_now(fd, buffer).map(|bytes| Some((bytes, *peer))),
+            (Hears::Anybody, spins) => receive_from(fd, buffer, spins),
+            (Hears::Everywhere(envelope), spins) => receive_envelope(fd, buffer, envelope, spins),
         };
-        let peer = self.envelope.as_ref().map_or(&alone, |envelope| &envelope.peer);
         match received {
-            Ok(bytes) => Ok(peer.to_socket_addr().map(|peer| (bytes, plain(peer)))),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interruption(&error) => Ok(None),
-            Err(error) => Err(error),
+            received => received,
         }
     }
 
@@ -101,15 +125,43 @@ impl UdpReflector {
     #[inline]
     pub fn reply(&mut self, datagram: &[u8], peer: SocketAddr) -> io::Result<()> {
         let fd = self.socket.as_fd();
-        match &self.envelope {
-            None => datagram::send_to(fd, datagram, &peer.into()),
-            Some(asked) => {
+        match &self.hears {
+            Hears::Only(_) => datagram::send(fd, datagram),
+            Hears::Anybody => datagram::send_to(fd, datagram, &peer.into()),
+            Hears::Everywhere(asked) => {
                 let peer = if self.local.is_ipv6() { mapped(peer) } else { peer };
                 datagram::send_envelope(fd, datagram, &Envelope { peer: peer.into(), local: asked.local })
             }
         }
         .map(drop)
     }
+}
+
+/// One datagram and who sent it.
+#[inline]
+fn receive_from(fd: BorrowedFd<'_>, buffer: &mut [u8], spins: bool) -> io::Result<Option<(usize, SocketAddr)>> {
+    let mut peer = Address::empty();
+    let bytes = if spins {
+        datagram::receive_from_now(fd, buffer, &mut peer)
+    } else {
+        datagram::receive_from(fd, buffer, &mut peer)
+    }?;
+    Ok(peer.to_socket_addr().map(|peer| (bytes, plain(peer))))
+}
+
+/// One datagram, who sent it, and which address was asked.
+fn receive_envelope(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    envelope: &mut Envelope,
+    spins: bool,
+) -> io::Result<Option<(usize, SocketAddr)>> {
+    let bytes = if spins {
+        datagram::receive_envelope_now(fd, buffer, envelope)
+    } else {
+        datagram::receive_envelope(fd, buffer, envelope)
+    }?;
+    Ok(envelope.peer.to_socket_addr().map(|peer| (bytes, plain(peer))))
 }
 
 impl AsFd for UdpReflector {
@@ -195,6 +247,26 @@ mod tests {
             let mut reflector = UdpReflector::bind((Ipv4Addr::UNSPECIFIED, 0).into(), wait).expect("a port");
             let port = reflector.local_address().port();
             round_trip(&mut reflector, ([127, 0, 0, 78], port).into(), Waiting::Spin);
+        }
+    }
+
+    #[test]
+    fn connected_it_answers_its_only_sender_and_hears_nobody_else() {
+        for wait in [WaitMode::Block, WaitMode::Spin] {
+            let reflector = UdpReflector::bind(([127, 0, 0, 1], 0).into(), wait).expect("a port");
+            let mut reflector = reflector.for_one_sender();
+            let peer = reflector.local_address();
+            let mut sender = UdpTransport::open(&PathSpec::SYSTEM, peer, Waiting::Spin).expect("a path");
+            reflector.hear_only(sender.local_address());
+            let stranger = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+            stranger.send_to(b"stranger", peer).expect("sent");
+            let mut buffer = [0; 64];
+            sender.send(b"probe").expect("sent");
+            let (bytes, from) = patiently(|| reflector.receive(&mut buffer));
+            assert_eq!((&buffer[..bytes], from), (&b"probe"[..], sender.local_address()));
+            reflector.reply(b"answer", from).expect("replied");
+            let bytes = patiently(|| sender.receive(&mut buffer, Nanos::from_millis(50)));
+            assert_eq!(&buffer[..bytes], b"answer");
         }
     }
 

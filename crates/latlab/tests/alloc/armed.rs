@@ -79,7 +79,7 @@ fn reflect<'scope>(
 ) -> std::thread::ScopedJoinHandle<'scope, Reflected> {
     scope.spawn(move || {
         let mut socket = Lossy { socket, received: 0, calls: 0 };
-        let mut reflector = SessionReflector::new(ReflectorLimits::OWN, key, [7; 32]);
+        let mut reflector = SessionReflector::new(ReflectorLimits::own(1), key, [7; 32]);
         let never = AtomicBool::new(false);
         let requests = Requests { stop, counters: &never };
         let cpu = latlab_sys::scheduler::current_cpu;
