@@ -21,7 +21,7 @@ use latlab::session::{
 use latlab::transport::Transport;
 use latlab::units::Nanos;
 
-use stage::key;
+use stage::{NEVER, key};
 
 /// A connected standard socket as a transport.
 struct Wire(UdpSocket);
@@ -115,7 +115,7 @@ fn open_over(
     key: Option<&PreSharedKey>,
     wishes: &SessionWishes,
 ) -> Result<NativeSession, SessionError> {
-    open(wire, &Monotonic, key, wishes)
+    open(wire, &Monotonic, key, wishes, &NEVER)
 }
 
 #[test]

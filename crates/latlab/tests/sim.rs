@@ -22,6 +22,9 @@ use latlab::transport::sim::{Fault, Network, SimTransport};
 use latlab::units::{Nanos, SenderClock, Stamp};
 use serde::Deserialize;
 
+/// Nobody interrupts.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// One scenario, as written in a file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -269,7 +272,7 @@ fn measure(scenario: &Scenario, log: &mut EventLog) -> (Option<ReflectorReport>,
     let reflector = RefCell::new(SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]));
     let mut calm = SimTransport::new(scenario.calm_network(), START, far_end(&reflector));
     let clock = calm.clock();
-    let mut session = open(&mut calm, &clock, None, &wishes(&ping)).expect("a session in calm weather");
+    let mut session = open(&mut calm, &clock, None, &wishes(&ping), &NEVER).expect("a session in calm weather");
     let mut network = SimTransport::new(scenario.network(), clock.now(), far_end(&reflector));
     let clock = network.clock();
     run_slices(scenario, &ping, &mut network, &mut session, log);

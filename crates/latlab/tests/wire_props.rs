@@ -12,7 +12,7 @@ use latlab::wire::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use stage::{Stage, key, wishes};
+use stage::{NEVER, Stage, key, wishes};
 
 /// Random bytes that often start like a message, so that parsers are entered deeper than the first byte.
 fn datagrams() -> impl Strategy<Value = Vec<u8>> {
@@ -145,7 +145,7 @@ proptest! {
     ) {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
         let clock = stage.clock.clone();
-        let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1)).expect("a session");
+        let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &NEVER).expect("a session");
         let mut genuine = stage.requests.clone();
         for (seq, (noise, port, kind, at)) in script.into_iter().enumerate() {
             let probe = session.compose(Seq(seq as u64)).to_vec();
@@ -185,7 +185,7 @@ proptest! {
     fn a_sender_takes_any_bytes(noise in vec(datagrams(), 1..40)) {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
         let clock = stage.clock.clone();
-        let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1)).expect("a session");
+        let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &NEVER).expect("a session");
         session.compose(Seq(3));
         for (index, datagram) in noise.iter().enumerate() {
             prop_assert_eq!(session.understand(datagram, Stamp::from_nanos(index as i64)), None);

@@ -66,7 +66,7 @@ impl Lane {
         let ping = spec.ping();
         let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
         let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
-        let talk = Talk::open(spec, &mut transport, key, lasting)?;
+        let talk = Talk::open(spec, &mut transport, key, lasting, stop)?;
         let manifest = opening_manifest(spec, peer, &transport);
         let (writer, log) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
@@ -133,6 +133,7 @@ impl Talk {
         transport: &mut UdpTransport,
         key: Option<&PreSharedKey>,
         lasting: Lasting,
+        stop: &AtomicBool,
     ) -> Result<Talk, MeasureError> {
         let ping = spec.ping();
         if ping.protocol == Protocol::Echo {
@@ -144,7 +145,7 @@ impl Talk {
         if let Some(turns) = lasting.turns {
             wishes.terms.idle = wishes.terms.idle.max(turns);
         }
-        let opened = session::open(transport, &Monotonic, key, &wishes);
+        let opened = session::open(transport, &Monotonic, key, &wishes, stop);
         // The transport counts what ICMP said about earlier datagrams; here it is the reason.
         let opened = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()));
         Ok(Talk::Native(Box::new(opened?)))

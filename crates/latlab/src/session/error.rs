@@ -23,6 +23,12 @@ pub enum SessionError {
         /// The last error of a send call, where there was one: an ICMP answer shows up there.
         refused: Option<io::Error>,
     },
+    /// Whoever asked did not want to wait any longer.
+    #[error("interrupted before `{peer}` opened a session")]
+    Interrupted {
+        /// The peer.
+        peer: String,
+    },
     /// A COOKIE came, but OPEN was not answered.
     #[error("`{peer}` does not open a session")]
     NotOpened {
@@ -95,6 +101,7 @@ impl SessionError {
                     None => format!("{hellos} HELLO packets in {seconds} s, nothing came back"),
                 }
             }
+            SessionError::Interrupted { .. } => return None,
             SessionError::NotOpened { opens, keyed: true, .. } => {
                 format!(
                     "it greets, but keeps silent to {opens} OPEN packets: the keys differ, or the path loses packets"
@@ -131,7 +138,7 @@ impl SessionError {
             SessionError::KeyUnknown { .. } => "start it with the same `--psk-file`, or leave that out here too".into(),
             SessionError::Version { .. } => "run the same version of latlab on both hosts".into(),
             SessionError::Refused { reason, .. } => remedy(*reason).into(),
-            SessionError::Broken { .. } => return None,
+            SessionError::Interrupted { .. } | SessionError::Broken { .. } => return None,
         })
     }
 

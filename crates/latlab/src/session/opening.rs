@@ -1,6 +1,7 @@
 //! How a sender gets a session: HELLO → COOKIE → OPEN → ACCEPT, over any transport.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::SessionError;
 use super::key::PreSharedKey;
@@ -17,15 +18,17 @@ const ATTEMPTS_AT_MS: [i64; 5] = [0, 200, 600, 1_200, 2_000];
 /// And then it is over.
 const PATIENCE: Nanos = Nanos::from_secs(3);
 
-/// Asks the peer of `transport` for a session as in `wishes`, authenticated by `key`.
+/// Asks the peer of `transport` for a session as in `wishes`, authenticated by `key`. `stop` gives up within one
+/// nap of the transport, whoever sets it.
 ///
 /// # Errors
-/// [`SessionError`]: the peer is silent for 3 s, holds another key, or refuses.
+/// [`SessionError`]: the peer is silent for 3 s, holds another key, or refuses; or `stop` came first.
 pub fn open(
     transport: &mut impl Transport,
     clock: &impl Clock,
     key: Option<&PreSharedKey>,
     wishes: &SessionWishes,
+    stop: &AtomicBool,
 ) -> Result<NativeSession, SessionError> {
     let mut opening = Opening::new(key, wishes);
     // ACCEPT, the longest reply, fits; what is longer is none and may be cut off.
@@ -35,6 +38,9 @@ pub fn open(
         opening.speak(transport);
         let until = ATTEMPTS_AT_MS.get(attempt + 1).map_or(PATIENCE, |next| Nanos::from_millis(*next));
         while let Some(patience) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(SessionError::Interrupted { peer: wishes.peer.clone() });
+            }
             match transport.receive(&mut buffer, patience) {
                 Ok(None) => {}
                 Ok(Some(bytes)) => match opening.hear(&buffer[..bytes.min(OPEN_BYTES)], clock.now())? {

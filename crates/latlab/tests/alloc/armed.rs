@@ -130,7 +130,7 @@ fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
             let minute = Some(Nanos::from_secs(60));
             let wishes =
                 SessionWishes::new("loopback", [7; 16], ping.size_bytes, Schedule::Closed, minute, Nanos::from_secs(9));
-            let session = open(&mut transport, &Monotonic, key, &wishes);
+            let session = open(&mut transport, &Monotonic, key, &wishes, &stop);
             let calls = session.map(|mut session| (slices(&mut transport, &mut session, log, ping, PROBES), session));
             stop.store(true, Ordering::Relaxed);
             let (reflector_calls, answered) = reflecting.join().expect("no panic");

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Fate;
@@ -107,6 +107,25 @@ fn an_interrupt_while_nobody_answers_is_no_failure() {
     let ran = running.ends(130);
     assert!(ran.stderr.contains("note: interrupted before anything was measured"), "{}", ran.stderr);
     assert!(recordings(home.path()).is_empty(), "nothing was measured");
+}
+
+#[test]
+fn an_interrupt_does_not_wait_until_a_silent_target_is_given_up() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        for options in ["", "-i 10ms", "--wait spin"] {
+            let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            let address = silent.local_addr().expect("bound").to_string();
+            let running = Lab::at(home.path()).args(["ping", &address]).line(options).start();
+            silent.recv(&mut [0; 200]).expect("a HELLO");
+            let signalled = Instant::now();
+            running.signal(signal);
+            running.ends(code);
+            // Promised are 100 ms; a target is given up after 3 s.
+            assert!(signalled.elapsed() < Duration::from_millis(1_500), "{options}: {:?}", signalled.elapsed());
+            assert!(recordings(home.path()).is_empty(), "{options}");
+        }
+    }
 }
 
 #[test]

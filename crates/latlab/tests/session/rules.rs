@@ -1,7 +1,9 @@
 //! The wire rules R1 to R8, tried on the machine without sockets.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 
+use latlab::clock::Clock;
 use latlab::probe::Seq;
 use latlab::schedule::Schedule;
 use latlab::session::{Dialogue, DropReason, NativeSession, ReflectorLimits, SessionError, SessionWishes, open};
@@ -11,7 +13,7 @@ use latlab::wire::{
     Refuse, RefuseReason, Report, Terms, hello_datagram,
 };
 
-use super::stage::{Stage, key, wishes};
+use super::stage::{NEVER, Stage, key, wishes};
 
 fn keyed() -> Stage {
     Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)))
@@ -19,7 +21,17 @@ fn keyed() -> Stage {
 
 fn open_on(stage: &mut Stage, nonce: u8) -> Result<NativeSession, SessionError> {
     let clock = stage.clock.clone();
-    open(stage, &clock, Some(&key(1)), &wishes(nonce))
+    open(stage, &clock, Some(&key(1)), &wishes(nonce), &NEVER)
+}
+
+#[test]
+fn whoever_stops_gets_no_session_and_waits_for_none() {
+    let mut stage = keyed();
+    stage.lose_requests = (0..5).collect();
+    let clock = stage.clock.clone();
+    let stopped = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &AtomicBool::new(true));
+    assert!(matches!(stopped, Err(SessionError::Interrupted { .. })), "{stopped:?}");
+    assert_eq!(stage.clock.now(), Stamp::from_nanos(0), "not a moment was waited");
 }
 
 /// How often the reflector dropped something for `reason`.
@@ -93,7 +105,7 @@ fn each_silence_has_its_own_message() {
 
     let mut stage = keyed();
     let clock = stage.clock.clone();
-    assert!(matches!(open(&mut stage, &clock, None, &wishes(1)), Err(SessionError::KeyAsked { .. })));
+    assert!(matches!(open(&mut stage, &clock, None, &wishes(1), &NEVER), Err(SessionError::KeyAsked { .. })));
 }
 
 #[test]
@@ -103,7 +115,7 @@ fn without_a_key_only_this_host_is_answered() {
     assert_eq!(stage.ask_from(afar, &hello_datagram(&[1; 16])), None);
     assert_eq!(dropped(&mut stage, DropReason::KeylessAfar), 1);
     let clock = stage.clock.clone();
-    let mut session = open(&mut stage, &clock, None, &wishes(1)).expect("a session");
+    let mut session = open(&mut stage, &clock, None, &wishes(1), &NEVER).expect("a session");
     assert!(!session.authenticated());
     let probe = session.compose(Seq(0)).to_vec();
     assert!(stage.ask(&probe).is_some());
@@ -114,7 +126,7 @@ fn replays_are_dropped_and_reported() {
     for key in [None, Some(key(1))] {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, key.as_ref());
         let clock = stage.clock.clone();
-        let mut session = open(&mut stage, &clock, key.as_ref(), &wishes(1)).expect("a session");
+        let mut session = open(&mut stage, &clock, key.as_ref(), &wishes(1), &NEVER).expect("a session");
         let old = session.compose(Seq(0)).to_vec();
         let probe = session.compose(Seq(70_000)).to_vec();
         assert!(stage.ask(&probe).is_some());
@@ -206,7 +218,7 @@ fn every_cap_refuses_with_its_value_and_frees_itself() {
     let mut stage = Stage::new(limits, Some(&key(1)));
     let refused = |stage: &mut Stage, wishes: &SessionWishes| {
         let clock = stage.clock.clone();
-        match open(stage, &clock, Some(&key(1)), wishes) {
+        match open(stage, &clock, Some(&key(1)), wishes, &NEVER) {
             Err(SessionError::Refused { reason, limit, .. }) => (reason, limit),
             other => panic!("{other:?}"),
         }
@@ -279,7 +291,7 @@ fn an_open_ended_session_gets_what_the_limits_allow() {
     let clock = stage.clock.clone();
     let second = Nanos::from_secs(1);
     let wishes = SessionWishes::new("stage:1", [1; 16], 24, Schedule::Closed, None, second);
-    let session = open(&mut stage, &clock, Some(&key(1)), &wishes).expect("a session");
+    let session = open(&mut stage, &clock, Some(&key(1)), &wishes, &NEVER).expect("a session");
     assert_eq!(session.terms().duration, ReflectorLimits::DEFAULT.duration);
     assert_eq!(session.terms().idle, ReflectorLimits::DEFAULT.idle);
 }

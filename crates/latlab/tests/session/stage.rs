@@ -5,12 +5,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
 use latlab::schedule::Schedule;
 use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector, SessionWishes};
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
+
+/// Nobody interrupts.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The reflector's clock is this far ahead of the sender's.
 pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
