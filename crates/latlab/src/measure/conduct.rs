@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::lane::{Lane, Lasting, Place, measuring_cpus};
+use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
 use super::{MeasureError, Peer};
 use crate::host::placement;
 use crate::plan::{EndSpec, Plan, defaults};
@@ -36,7 +36,7 @@ pub fn conduct(
 ) -> Result<Conducted, MeasureError> {
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
-    let peer = Peer::reach(first, key, plan.runs.len() as u16)?;
+    let mut peer = Peer::reach(first, key, plan.runs.len() as u16)?;
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
@@ -52,8 +52,37 @@ pub fn conduct(
             }
         }
     }
-    let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, heartbeat).err();
-    Ok(close(lanes, failure, stop))
+    let mut watch = Watch { peer: &mut peer, stop, death: None };
+    let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, &mut || {
+        heartbeat();
+        watch.look();
+    })
+    .err();
+    // Once more: it may have died after the last heartbeat.
+    watch.look();
+    let death = watch.death;
+    Ok(close(lanes, failure, death, stop))
+}
+
+/// Looks after the reflector process while the lanes are measured.
+struct Watch<'a> {
+    peer: &'a mut Peer,
+    stop: &'a AtomicBool,
+    /// How it died.
+    death: Option<String>,
+}
+
+impl Watch<'_> {
+    /// Ends the run when nobody is left to answer: what follows would only be losses. A reflector that goes after
+    /// the run was told to end, as when a service manager ends both, took no figure with it.
+    fn look(&mut self) {
+        if !self.stop.load(Ordering::Relaxed)
+            && let Some(death) = self.peer.death()
+        {
+            self.death = Some(death);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Takes the place of the measuring thread for a moment: a pin or a priority that cannot be had is refused
@@ -105,16 +134,18 @@ fn measure_all(lanes: &mut [Lane], rounds: u32, stop: &AtomicBool) -> Result<(),
 }
 
 /// Closes every lane, whatever happened to the others: one run's damage touches no other.
-fn close(lanes: Vec<Lane>, mut failure: Option<MeasureError>, stop: &AtomicBool) -> Conducted {
-    let ending = match (&failure, stop.load(Ordering::Relaxed)) {
+fn close(lanes: Vec<Lane>, mut failure: Option<MeasureError>, death: Option<String>, stop: &AtomicBool) -> Conducted {
+    let died = death.as_ref().map(|how| format!("the reflector process died: {how}"));
+    let reason = failure.as_ref().map(ToString::to_string).or(died);
+    let ending = match (&reason, stop.load(Ordering::Relaxed)) {
         (Some(_), _) => Ending::Failed,
         (None, true) => Ending::Interrupted,
         (None, false) => Ending::Completed,
     };
-    let reason = failure.as_ref().map(ToString::to_string);
+    let outcome = LaneOutcome { ending, reason, reflector_died: death };
     let mut recordings = Vec::with_capacity(lanes.len());
     for lane in lanes {
-        match lane.close(ending, reason.clone()) {
+        match lane.close(outcome.clone()) {
             Ok(finished) => recordings.push(finished),
             Err(error) => failure = failure.or(Some(error)),
         }

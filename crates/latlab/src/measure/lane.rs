@@ -34,6 +34,16 @@ pub(crate) struct Lasting {
     pub(crate) turns: Option<Nanos>,
 }
 
+/// How the plan of a lane came to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneOutcome {
+    pub(crate) ending: Ending,
+    /// Why, where it did not end by its own rule.
+    pub(crate) reason: Option<String>,
+    /// How latlab's own reflector process died, where it did.
+    pub(crate) reflector_died: Option<String>,
+}
+
 /// What the two ends say to each other in this lane.
 enum Talk {
     Native(Box<NativeSession>),
@@ -117,13 +127,15 @@ impl Lane {
     }
 
     /// Ends the session, asks the reflector for its counters, and finishes the recording.
-    pub(crate) fn close(self, ending: Ending, reason: Option<String>) -> Result<Finished, MeasureError> {
+    pub(crate) fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
         let Lane { mut transport, talk, mut writer, log, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
         closing_facts(writer.manifest_mut(), report, strays, transport.socket_errors());
-        writer.manifest_mut().run.listened_until_ns = listened_until.map(Stamp::as_nanos);
-        Ok(writer.finish(log, ending, reason)?)
+        let run = &mut writer.manifest_mut().run;
+        run.listened_until_ns = listened_until.map(Stamp::as_nanos);
+        run.reflector_died = outcome.reflector_died;
+        Ok(writer.finish(log, outcome.ending, outcome.reason)?)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::transport::resolve::resolve;
 #[derive(Debug)]
 pub struct Peer {
     address: SocketAddr,
-    _process: Option<ReflectorProcess>,
+    process: Option<ReflectorProcess>,
     _inside: Option<Inside>,
     lab: Option<Lab>,
 }
@@ -33,7 +33,7 @@ impl Peer {
             Target::Lab => Peer::in_lab(family, order),
             Target::Host { host, port } => {
                 let address = resolve(host, *port, family)?;
-                Ok(Peer { address, _process: None, _inside: None, lab: None })
+                Ok(Peer { address, process: None, _inside: None, lab: None })
             }
         }
     }
@@ -44,7 +44,7 @@ impl Peer {
             _ => Ipv4Addr::LOCALHOST.into(),
         };
         let process = ReflectorProcess::start(&order(loopback))?;
-        Ok(Peer { address: process.address(), _process: Some(process), _inside: None, lab: None })
+        Ok(Peer { address: process.address(), process: Some(process), _inside: None, lab: None })
     }
 
     fn in_lab(family: Option<Family>, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
@@ -58,12 +58,17 @@ impl Peer {
             ReflectorProcess::start(&order(address))?
         };
         let inside = lab.enter_sender()?;
-        Ok(Peer { address: process.address(), _process: Some(process), _inside: Some(inside), lab: Some(lab) })
+        Ok(Peer { address: process.address(), process: Some(process), _inside: Some(inside), lab: Some(lab) })
     }
 
     /// Where it answers.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How the process that latlab made for it died, if it did.
+    pub(crate) fn death(&mut self) -> Option<String> {
+        self.process.as_mut()?.death()
     }
 
     /// Conditions of the path that were made or found on the way.

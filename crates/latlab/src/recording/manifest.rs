@@ -64,6 +64,10 @@ pub struct RunFacts {
     pub peer_address: Option<String>,
     /// The reflector's own counters.
     pub reflector: Option<ReflectorReport>,
+    /// How latlab's own reflector process died while it was measured against: `killed by SIGKILL`. Null where it did
+    /// not, or where the reflector is not ours.
+    #[serde(default)]
+    pub reflector_died: Option<String>,
     /// Datagrams that reached the socket and were no valid answer: reason → count.
     pub strays: BTreeMap<String, u64>,
     /// Events thrown away because the ring was full.

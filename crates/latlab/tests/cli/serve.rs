@@ -20,7 +20,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// A reflector for the duration of a test, and its address.
-fn serve(directory: &Path, options: &str) -> (Running, String) {
+pub(crate) fn serve(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let running = Lab::at(directory).args(["serve", "--bind", &address]).line(options).stdout(empty()).start();
     running.says(&format!("answering on `{address}`"));

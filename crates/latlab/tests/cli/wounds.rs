@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Lab, Running, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
+use crate::serve::serve;
 use crate::store::{manifest, only_recording, open, recordings};
 
 /// Past the header and the first few events of a spool.
@@ -296,18 +297,46 @@ fn a_full_disk_ends_the_run_and_its_recording_is_readable() {
 }
 
 #[test]
-fn a_peer_that_dies_is_loss_and_nothing_hangs() {
-    for line in ["-d 2s --timeout 100ms --json", "-d 2s -i 10ms --timeout 100ms --json"] {
+fn a_reflector_process_that_dies_ends_the_run_and_its_figures_are_not_trusted() {
+    for line in ["-d 50s", "-d 50s -i 10ms", "-d 50s -i 10ms -s 64,128"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = measuring(home.path(), line);
         let reflector = reflector(&running);
+        let killed = Instant::now();
         kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("our own grandchild");
+        let ran = running.ends(4);
+        assert!(killed.elapsed() < Duration::from_secs(20), "it went on for {:?}", killed.elapsed());
+        assert!(ran.stdout.contains("fatal: the reflector process of this run died"), "{line}: {}", ran.stdout);
+        let mut answered = 0;
+        for recording in recordings(home.path()) {
+            let manifest = manifest(&recording);
+            assert_eq!(
+                (&manifest["ending"], &manifest["run"]["reflector_died"]),
+                (&"failed".into(), &"killed by SIGKILL".into())
+            );
+            assert!(manifest["run"]["reflector"].is_null(), "the dead do not count");
+            let summary = Lab::at(home.path()).arg("summary").arg(&recording).arg("--json").failure(4).json();
+            answered += summary["answered"].as_u64().expect("a count");
+            assert_eq!(summary["caveats"][0]["code"], "reflector-died");
+        }
+        assert!(answered > 0, "{line}: nothing was measured before");
+    }
+}
+
+#[test]
+fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
+    for line in ["-d 2s --timeout 100ms --json", "-d 2s -i 10ms --timeout 100ms --json"] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let (reflector, address) = serve(home.path(), "");
+        let running = measuring(home.path(), &format!("{address} {line}"));
+        reflector.signal(Signal::KILL);
+        reflector.dies_of(Signal::KILL);
         let ran = running.ends(0);
         let summary = ran.json();
         assert!(summary["answered"].as_u64() > Some(0) && summary["lost"].as_u64() > Some(0), "{line}: {}", ran.stdout);
         let manifest = manifest(&only_recording(home.path()));
         assert_eq!(manifest["ending"], "completed");
-        assert!(manifest["run"]["reflector"].is_null(), "the dead do not count");
+        assert!(manifest["run"]["reflector_died"].is_null(), "{manifest:#}");
     }
 }
 

@@ -12,6 +12,7 @@ const USUAL_MTU: u32 = 1_500;
 /// The caveats of the ends and of the path between them.
 pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
     [
+        reflector_died(manifest),
         spin_on_one_cpu(manifest),
         idle_states(manifest),
         governor(manifest),
@@ -22,6 +23,17 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
+    let how = manifest.run.reflector_died.as_ref()?;
+    Some(Caveat::new(
+        Severity::Fatal,
+        "reflector-died",
+        format!("the reflector process of this run died while it was measured against: {how}"),
+        "what follows its death is lost, and what came shortly before may be slow for the same reason",
+        "see why with `journalctl -k` or `dmesg` (memory, a crash), and measure again",
+    ))
 }
 
 /// The far end's settings, where it runs on this same machine.

@@ -63,6 +63,9 @@ fn facts_of_the_manifest_raise_their_caveat() {
         ("socket-errors", Severity::Warning, |manifest| {
             manifest.run.socket_errors.insert("ECONNREFUSED".into(), 2);
         }),
+        ("reflector-died", Severity::Fatal, |manifest| {
+            manifest.run.reflector_died = Some("killed by SIGKILL".into());
+        }),
         ("clock-stepped", Severity::Fatal, |manifest| end(manifest).realtime_ns -= 2_000_000),
         ("suspended", Severity::Fatal, |manifest| {
             end(manifest).boottime_ns += 5_000_000_000;
