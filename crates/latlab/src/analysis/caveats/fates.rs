@@ -17,6 +17,9 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
         ended(manifest),
         nothing(counts),
         gap(manifest),
+        undecided(manifest),
+        orphans(manifest),
+        unreadable(manifest),
         not_sent(manifest, counts),
         send_slip(tally),
         send_failed(counts, refusals),
@@ -88,6 +91,51 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
             format!("{} events were thrown away: the disk did not keep up", grouped(events)),
             "probes are missing, or answered ones are counted as lost",
             "a faster disk for `--store` (a tmpfs will do), or a lower rate",
+        )
+    })
+}
+
+fn undecided(manifest: &Manifest) -> Option<Caveat> {
+    let probes = manifest.run.undecided_probes;
+    (probes > 0).then(|| {
+        let timeout = span(manifest.spec.ping().timeout_ns);
+        Caveat::new(
+            Severity::Note,
+            "undecided-probes",
+            format!("probes still in flight when the run stopped listening: {}", grouped(probes)),
+            format!("they are counted nowhere: nobody waited the time-out of {timeout} for their answers"),
+            "none for an interrupted run; a shorter `--timeout` leaves fewer of them",
+        )
+    })
+}
+
+/// A gap explains them, and has its own caveat.
+fn orphans(manifest: &Manifest) -> Option<Caveat> {
+    let answers = manifest.run.orphan_answers;
+    let explained = manifest.run.gap_events > 0 || manifest.run.unreadable_events > 0;
+    (answers > 0).then(|| {
+        Caveat::new(
+            if explained { Severity::Note } else { Severity::Warning },
+            "orphan-answers",
+            format!("answers to probes that the recording does not know: {}", grouped(answers)),
+            "these probes are in no count, though they were sent and answered",
+            match explained {
+                true => "what tore the recording is told beside this",
+                false => "nothing explains it: please report it with the recording's manifest",
+            },
+        )
+    })
+}
+
+fn unreadable(manifest: &Manifest) -> Option<Caveat> {
+    let events = manifest.run.unreadable_events;
+    (events > 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "unreadable-events",
+            format!("places of the spool that held no event: {}", grouped(events)),
+            "probes are missing, or answered ones are counted as lost",
+            "expected after a power cut; else check the disk under `--store`, and measure again",
         )
     })
 }

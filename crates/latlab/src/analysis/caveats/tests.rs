@@ -57,6 +57,12 @@ fn facts_of_the_manifest_raise_their_caveat() {
         ("recovered", Severity::Warning, |manifest| manifest.ending = Ending::Recovered),
         ("unfinished", Severity::Warning, |manifest| manifest.ending = Ending::Measuring),
         ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
+        ("undecided-probes", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
+        ("orphan-answers", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),
+        ("orphan-answers", Severity::Note, |manifest| {
+            (manifest.run.orphan_answers, manifest.run.gap_events) = (1, 1);
+        }),
+        ("unreadable-events", Severity::Warning, |manifest| manifest.run.unreadable_events = 5),
         ("strays", Severity::Note, |manifest| {
             manifest.run.strays.insert("foreign".into(), 2);
         }),
