@@ -58,6 +58,9 @@ pub(crate) struct Lane {
     course: Course,
     writer: RecordingWriter,
     log: EventLog,
+    /// What the socket reported about earlier datagrams while probes were measured: setting up, warming up and closing
+    /// are not what the summary is about.
+    socket_errors: BTreeMap<String, u64>,
     /// When the last slice stopped listening.
     listened_until: Option<Stamp<SenderClock>>,
 }
@@ -86,7 +89,8 @@ impl Lane {
             }
         };
         let course = Course::new(ping);
-        Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, listened_until: None })
+        let socket_errors = BTreeMap::new();
+        Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, socket_errors, listened_until: None })
     }
 
     /// Measures the warm-up.
@@ -99,7 +103,15 @@ impl Lane {
 
     /// Measures slice `round` of `rounds`.
     pub(crate) fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
-        self.run(&Slice::measuring(&self.spec.stop, round, rounds), stop)
+        let before = self.transport.socket_errors();
+        let outcome = self.run(&Slice::measuring(&self.spec.stop, round, rounds), stop);
+        for (kind, count) in self.transport.socket_errors() {
+            let more = count - before.get(&kind).copied().unwrap_or(0);
+            if more > 0 {
+                *self.socket_errors.entry(kind).or_default() += more;
+            }
+        }
+        outcome
     }
 
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
@@ -128,10 +140,10 @@ impl Lane {
 
     /// Ends the session, asks the reflector for its counters, and finishes the recording.
     pub(crate) fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
-        let Lane { mut transport, talk, mut writer, log, listened_until, .. } = self;
+        let Lane { mut transport, talk, mut writer, log, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
-        closing_facts(writer.manifest_mut(), report, strays, transport.socket_errors());
+        closing_facts(writer.manifest_mut(), report, strays, socket_errors);
         let run = &mut writer.manifest_mut().run;
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;

@@ -74,7 +74,7 @@ pub struct RunFacts {
     pub gap_events: u64,
     /// Time that a closed loop spent waiting for answers that did not come in time, after the warm-up.
     pub timed_out_ns: Nanos,
-    /// errno and count of errors that the socket reported about earlier datagrams (ICMP).
+    /// errno and count of errors that the socket reported about earlier datagrams (ICMP) in the measuring phase.
     pub socket_errors: BTreeMap<String, u64>,
     /// Conditions of the path that were not asked for but found or made: `lab` switches checksums off.
     pub conditions: BTreeMap<String, String>,

@@ -185,3 +185,14 @@ fn no_answer_at_all_is_no_measurement_and_yet_kept() {
     let recording = only_recording(ran.directory());
     Lab::at(ran.directory()).arg("summary").arg(&recording).stdout(contains("n 3 · lost 3")).stderr(empty()).success();
 }
+
+#[test]
+fn what_the_network_refuses_of_the_warm_up_is_not_counted() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
+    let line = "--protocol echo --warmup 5 -n 7 --timeout 20ms";
+    Lab::at(home.path()).args(["ping", &nobody]).line(line).failure(3);
+    let manifest = manifest(&only_recording(home.path()));
+    // Each probe of a closed loop brings one ICMP answer before the next leaves.
+    assert_eq!(manifest["run"]["socket_errors"], serde_json::json!({ "ECONNREFUSED": 7 }));
+}

@@ -337,6 +337,8 @@ fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
         let manifest = manifest(&only_recording(home.path()));
         assert_eq!(manifest["ending"], "completed");
         assert!(manifest["run"]["reflector_died"].is_null(), "{manifest:#}");
+        let refused = manifest["run"]["socket_errors"]["ECONNREFUSED"].as_u64();
+        assert!(refused > Some(0) && refused <= summary["lost"].as_u64(), "CLOSE is no probe: {refused:?} {line}");
     }
 }
 

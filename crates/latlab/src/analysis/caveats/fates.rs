@@ -280,8 +280,8 @@ fn socket_errors(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "socket-errors",
-            format!("the network refused {} datagrams: {}", grouped(total), kinds.join(", ")),
-            "the probes behind them count as lost",
+            format!("the network refused {} measured probes: {}", grouped(total), kinds.join(", ")),
+            "they count as lost",
             "check that the reflector runs and that no firewall rejects its port",
         )
     })
