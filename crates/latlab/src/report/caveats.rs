@@ -4,29 +4,108 @@ use super::view::{CaveatView, names};
 use crate::analysis::Summary;
 use crate::caveat::Caveat;
 
-/// Every caveat once, worst first, with the runs it is about where it is not about all of them.
+/// One thing that runs have to say, each perhaps with numbers of its own.
+struct Concern<'a> {
+    /// Which of the caveats with its code it is in a run: two ends can each have stepped their clock.
+    place: usize,
+    /// Run and caveat, in the order of the runs.
+    told: Vec<(&'a str, &'a Caveat)>,
+}
+
+impl<'a> Concern<'a> {
+    /// That of the run that it concerns most.
+    fn worst(&self) -> &'a Caveat {
+        let (_, first) = self.told[0];
+        self.told.iter().fold(first, |worst, (_, caveat)| if caveat.severity > worst.severity { caveat } else { worst })
+    }
+
+    fn same(&self, caveat: &Caveat, place: usize) -> bool {
+        self.place == place && self.told[0].1.code == caveat.code
+    }
+}
+
+/// Every caveat once, worst first, with the runs it is about where it is not about all of them alike. Where runs have
+/// numbers of their own those of one are shown; all of them are in the JSON documents.
 pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
     let names = names(summaries);
-    let mut seen: Vec<(&Caveat, Vec<&str>)> = Vec::new();
+    let mut concerns: Vec<Concern> = Vec::new();
     for (summary, name) in summaries.iter().zip(&names) {
-        for caveat in &summary.caveats {
-            match seen.iter_mut().find(|(known, _)| *known == caveat) {
-                Some((_, runs)) => runs.push(name),
-                None => seen.push((caveat, vec![name])),
+        for (number, caveat) in summary.caveats.iter().enumerate() {
+            let place = summary.caveats[..number].iter().filter(|other| other.code == caveat.code).count();
+            match concerns.iter_mut().find(|known| known.same(caveat, place)) {
+                Some(known) => known.told.push((name, caveat)),
+                None => concerns.push(Concern { place, told: vec![(name, caveat)] }),
             }
         }
     }
-    seen.sort_by_key(|(caveat, _)| std::cmp::Reverse(caveat.severity));
-    let worded = seen.into_iter().zip(1..).map(|((caveat, runs), number)| {
-        let whole = runs.len() == summaries.len();
-        let prefix = if whole { String::new() } else { format!("{}: ", runs.join(", ")) };
-        CaveatView {
-            number,
-            severity: caveat.severity,
-            message: format!("{prefix}{}", caveat.message),
-            effect: caveat.effect.clone(),
-            hint: caveat.hint.clone(),
-        }
-    });
-    worded.collect()
+    concerns.sort_by_key(|concern| std::cmp::Reverse(concern.worst().severity));
+    concerns.iter().zip(1..).map(|(concern, number)| view(concern, number, summaries.len())).collect()
+}
+
+fn view(concern: &Concern, number: usize, runs: usize) -> CaveatView {
+    let worst = concern.worst();
+    let (alike, others): (Vec<_>, Vec<_>) = concern.told.iter().partition(|(_, caveat)| *caveat == worst);
+    let list = |told: &[&(&str, &Caveat)]| told.iter().map(|(run, _)| *run).collect::<Vec<_>>().join(", ");
+    let prefix = if alike.len() == runs { String::new() } else { format!("{}: ", list(&alike)) };
+    let rest = match others.len() {
+        0 => String::new(),
+        _ if concern.told.len() == runs => " (the other runs likewise, with numbers of their own)".into(),
+        _ => format!(" (likewise, with numbers of their own: {})", list(&others)),
+    };
+    CaveatView {
+        number,
+        severity: worst.severity,
+        message: format!("{prefix}{}{rest}", worst.message),
+        effect: worst.effect.clone(),
+        hint: worst.hint.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::{SummaryWishes, summarise};
+    use crate::caveat::Severity;
+
+    fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
+        let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
+        let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        summary.condition.size_bytes = size_bytes;
+        let caveat = |(severity, code, message): &(Severity, &str, &str)| {
+            let [code, message] = [code, message].map(|text| text.to_string());
+            let hint = format!("hint for {message}");
+            Caveat { code, severity: *severity, message, effect: "effect".into(), hint }
+        };
+        summary.caveats = caveats.iter().map(caveat).collect();
+        summary
+    }
+
+    #[test]
+    fn a_caveat_of_several_runs_is_told_once() {
+        use Severity::{Note, Warning};
+        let runs = [
+            run(
+                64,
+                &[
+                    (Note, "lost", "3 lost"),
+                    (Note, "idle", "asleep"),
+                    (Note, "clock", "here"),
+                    (Note, "clock", "there"),
+                ],
+            ),
+            run(128, &[(Warning, "lost", "50 lost"), (Note, "idle", "asleep"), (Note, "late", "1 late")]),
+            run(256, &[(Note, "lost", "4 lost"), (Note, "idle", "asleep"), (Note, "late", "2 late")]),
+        ];
+        let told: Vec<_> = caveats(&runs).into_iter().map(|caveat| (caveat.severity, caveat.message)).collect();
+        let expected = [
+            (Warning, "128 B: 50 lost (the other runs likewise, with numbers of their own)"),
+            (Note, "asleep"),
+            (Note, "64 B: here"),
+            (Note, "64 B: there"),
+            (Note, "128 B: 1 late (likewise, with numbers of their own: 256 B)"),
+        ];
+        assert_eq!(told, expected.map(|(severity, message)| (severity, message.to_owned())));
+        assert_eq!(caveats(&runs)[0].hint, "hint for 50 lost", "message and hint are of one run");
+    }
 }
