@@ -171,6 +171,10 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView
         if metric == Metric::ResponseTime {
             // over all due probes, of which more may be lost than of those sent
             columns.insert(0, count_of(&all, "lost", |described| described.lost));
+            let n = |all: &[Option<&Description>]| all.iter().map(|one| one.map(|one| one.n)).collect::<Vec<_>>();
+            if n(&all) != n(&round_trips) {
+                columns.insert(0, count_of(&all, "n", |described| described.n));
+            }
         }
         groups.push(GroupView { heading: format!("{title}, {}", unit.symbol()), columns });
     };

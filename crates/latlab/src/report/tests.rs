@@ -173,7 +173,25 @@ fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
     let text = shown(&[on_schedule(60), other], USUAL);
     let response = text.lines().skip_while(|line| !line.contains("response time, µs")).nth(1).expect("headings");
     assert!(response.split_whitespace().next() == Some("lost"), "{text}");
+    assert_eq!(response.split_whitespace().filter(|word| *word == "n").count(), 0, "n is that of the round trip: {text}");
     assert!(text.contains("64 B · round trip delay by window of 500 ms, µs"), "{text}");
+}
+
+#[test]
+fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
+    let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50);
+    let fate = |seq: u64| if seq % 10 == 5 { Fate::NotSent } else { Fate::Answered };
+    let run = |size_bytes: u32| {
+        let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
+        let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        summary.condition.size_bytes = size_bytes;
+        summary
+    };
+    let text = shown(&[run(64), run(128)], USUAL);
+    let headings: Vec<_> = text.lines().filter(|line| line.split_whitespace().any(|word| word == "n")).collect();
+    assert_eq!(headings.iter().flat_map(|line| line.split_whitespace()).filter(|word| *word == "n").count(), 2, "{text}");
+    let rows: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("64 B")).collect();
+    assert!(rows.iter().any(|row| row.contains("2,700")) && rows.iter().any(|row| row.contains("3,000")), "{text}");
 }
 
 #[test]
