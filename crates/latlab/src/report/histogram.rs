@@ -4,10 +4,12 @@ use super::paint::{Style, width};
 use super::view::{BarView, HistogramView};
 use crate::stats::Bucket;
 use crate::units::Nanos;
-use crate::units::human::{grouped, span};
+use crate::units::human::{grouped, spans};
 
 /// Columns of the longest bar.
 const LONGEST: f64 = 28.0;
+/// Columns of where a bucket begins, at least.
+const FROM: usize = 10;
 /// Eighths of a column, from one to seven.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
@@ -15,19 +17,18 @@ const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 pub(super) fn of(buckets: &[Bucket]) -> Option<HistogramView> {
     let most = buckets.iter().map(|bucket| bucket.count).max().filter(|most| *most > 0)?;
     let length = |count: u64| (1.0 + count as f64).ln() / (1.0 + most as f64).ln();
+    let labels = spans(&buckets.iter().map(|bucket| Nanos(bucket.low_ns)).collect::<Vec<_>>());
     let bars = buckets
         .iter()
-        .map(|bucket| BarView {
-            from: span(Nanos(bucket.low_ns)),
-            length: length(bucket.count),
-            count: grouped(bucket.count),
-        })
+        .zip(labels)
+        .map(|(bucket, from)| BarView { from, length: length(bucket.count), count: grouped(bucket.count) })
         .collect();
     Some(HistogramView { bars })
 }
 
 /// The bars, a line each.
 pub(super) fn draw(view: &HistogramView, style: Style) -> Vec<String> {
+    let from_width = view.bars.iter().map(|bar| width(&bar.from)).max().unwrap_or(0).max(FROM);
     let count_width = view.bars.iter().map(|bar| width(&bar.count)).max().unwrap_or(0);
     let middle = view.bars.len() / 2;
     let legend = |row: usize| if row == middle { style.quiet("   counts are logarithmic") } else { String::new() };
@@ -35,7 +36,7 @@ pub(super) fn draw(view: &HistogramView, style: Style) -> Vec<String> {
         let bar_text = blocks(bar.length);
         let pad = " ".repeat((LONGEST as usize + 1).saturating_sub(width(&bar_text)));
         let count = format!("{:>count_width$}", bar.count);
-        format!("{:>10} ▕{bar_text}{pad} {count}{}", bar.from, legend(row))
+        format!("{:>from_width$} ▕{bar_text}{pad} {count}{}", bar.from, legend(row))
     });
     lines.collect()
 }
@@ -62,6 +63,14 @@ mod tests {
         assert!(lines[0].starts_with("     44 µs ▕██████████████ ") && lines[0].ends_with(" 1"), "{}", lines[0]);
         assert!(!lines[1].contains('█') && lines[1].contains("counts are logarithmic"), "{}", lines[1]);
         assert!(lines.iter().all(|line| width(line) <= 80));
+    }
+
+    #[test]
+    fn no_two_rows_bear_the_same_label() {
+        let bucket = |low_ns| Bucket { low_ns, high_ns: low_ns + 1, count: 1 };
+        let view = of(&[100_010, 100_020, 100_030].map(bucket)).expect("counts");
+        let labels: Vec<_> = view.bars.iter().map(|bar| bar.from.as_str()).collect();
+        assert_eq!(labels, ["100.01 µs", "100.02 µs", "100.03 µs"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod show;
 mod typed;
 
 pub use parse::{ParseError, parse_count, parse_duration, parse_percent, parse_size};
-pub use show::{TimeUnit, about, bytes, errno, grouped, percent, quantile, signed, significant, span};
+pub use show::{TimeUnit, about, bytes, errno, grouped, percent, quantile, signed, significant, span, spans};
 pub use typed::typed_span;
 
 /// Stands for a figure that does not exist.

@@ -131,6 +131,40 @@ pub fn span(nanos: Nanos) -> String {
     format!("{figure} {}", unit.symbol())
 }
 
+/// Each of these times with its unit, as short as it can be without two different ones looking alike: three significant
+/// digits where they do, all digits where it must be.
+pub fn spans(times: &[Nanos]) -> Vec<String> {
+    // Nine digits behind the point of a second are nanoseconds.
+    let labels = (3..=18).map(|digits| times.iter().map(|time| span_in(*time, digits)).collect::<Vec<_>>());
+    let distinct = |labels: &[String]| {
+        let mut pairs = times.iter().zip(labels).map(|(time, label)| (label, time)).collect::<Vec<_>>();
+        pairs.sort();
+        pairs.windows(2).all(|pair| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1)
+    };
+    let mut last = Vec::new();
+    for labels in labels {
+        let enough = distinct(&labels);
+        last = labels;
+        if enough {
+            break;
+        }
+    }
+    last
+}
+
+/// As [`span`], with so many significant digits.
+fn span_in(time: Nanos, digits: u32) -> String {
+    if digits <= 3 {
+        return span(time);
+    }
+    let unit = TimeUnit::suiting(time.0 as f64);
+    let size = time.0.unsigned_abs();
+    // Whole steps: the last digit shown is this many nanoseconds.
+    let step = 10_u64.pow(size.checked_ilog10().unwrap_or(0).saturating_sub(digits - 1));
+    let rounded = Nanos(((size + step / 2) / step * step) as i64 * time.0.signum());
+    format!("{} {}", unit.exactly(rounded), unit.symbol())
+}
+
 /// A size: `64 B`, `1,472 B`.
 pub fn bytes(size: u64) -> String {
     format!("{} B", grouped(size))
@@ -234,6 +268,23 @@ mod tests {
             (0, "0 ns"),
         ] {
             assert_eq!(span(Nanos(nanos)), text);
+        }
+    }
+
+    #[test]
+    fn times_that_differ_look_different() {
+        for (times, texts) in [
+            (vec![44_000, 46_000], vec!["44 µs", "46 µs"]),
+            (vec![44_010, 44_040, 64_000], vec!["44.01 µs", "44.04 µs", "64 µs"]),
+            (vec![1_000_100, 1_000_200], vec!["1.0001 ms", "1.0002 ms"]),
+            (vec![999_600, 1_000_000], vec!["0.9996 ms", "1 ms"]),
+            (vec![1_000_000_001, 1_000_000_002], vec!["1.000000001 s", "1.000000002 s"]),
+            (vec![5_000, 5_000], vec!["5 µs", "5 µs"]),
+            (vec![-5_001, -5_002, 0], vec!["−5.001 µs", "−5.002 µs", "0 ns"]),
+            (vec![], vec![]),
+        ] {
+            let times: Vec<_> = times.into_iter().map(Nanos).collect();
+            assert_eq!(spans(&times), texts, "{times:?}");
         }
     }
 
