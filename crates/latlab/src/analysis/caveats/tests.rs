@@ -160,6 +160,27 @@ fn a_late_sender_is_told_with_its_numbers() {
 }
 
 #[test]
+fn the_quantile_that_slips_hide_from_is_rounded_down_exactly() {
+    for (slipped, all, quantile) in [
+        (1, 10_000, "p99.99"),
+        (1, 1_000, "p99.9"),
+        (10, 1_000, "p99"),
+        (7, 1_000, "p99.3"),
+        (1, 3, "p66"),
+        (1, 2, "p50"),
+        (100, 1_000, "p90"),
+        (29, 1_000, "p97.1"),
+        (3, 20_000, "p99.985"),
+    ] {
+        let slip = |seq: u64| if seq < slipped { 51 } else { 1 };
+        let rows = (0..all).map(|seq| scheduled(seq, seq as i64 * 1_000, slip(seq), 50)).collect();
+        let source = InMemory { batch: 1_000, ..quiet(EVERY_MS, rows) };
+        let effect = find(&source, "send-slip").expect("some slipped").effect;
+        assert!(effect.starts_with(&format!("round trips above {quantile} may")), "{slipped} of {all}: {effect}");
+    }
+}
+
+#[test]
 fn where_most_probes_slip_no_quantile_is_named() {
     let rows = (0..100).map(|seq| scheduled(seq, seq as i64 * 1_000, 51, 50)).collect();
     let caveat = find(&quiet(EVERY_MS, rows), "send-slip").expect("all slipped");
