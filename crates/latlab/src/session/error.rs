@@ -1,11 +1,11 @@
 //! Why there is no session.
 
 use std::io;
-use std::time::Duration;
 
 use latlab_sys::errno::explain;
 
 use crate::units::Nanos;
+use crate::units::human::typed_span;
 use crate::wire::{RefuseReason, VERSION};
 
 /// Why the sender got no session.
@@ -154,9 +154,14 @@ fn refusal(reason: RefuseReason, limit: u64) -> String {
         RefuseReason::SessionsPerPrefix => format!("it holds `{limit}` from this network already"),
         RefuseReason::NewSessions => format!("it opens `{limit}` a second, and those are gone"),
         RefuseReason::Size => format!("probes are larger than `{limit}` bytes"),
-        RefuseReason::Duration => format!("it would last longer than `{:?}`", Duration::from_nanos(limit)),
-        RefuseReason::Idle => format!("gaps between probes may be longer than `{:?}`", Duration::from_nanos(limit)),
+        RefuseReason::Duration => format!("it would last longer than `{}`", typed(limit)),
+        RefuseReason::Idle => format!("gaps between probes may be longer than `{}`", typed(limit)),
     }
+}
+
+/// A limit in nanoseconds as it can be typed: `--duration 24h`.
+fn typed(limit_ns: u64) -> String {
+    typed_span(Nanos(i64::try_from(limit_ns).unwrap_or(i64::MAX)))
 }
 
 const fn remedy(reason: RefuseReason) -> &'static str {
@@ -191,10 +196,13 @@ mod tests {
     #[test]
     fn a_refusal_shows_the_limit_and_the_way_around_it() {
         for reason in RefuseReason::ALL {
-            let error = SessionError::Refused { peer: "peer:1".into(), reason, limit: 2_000_000_000 };
+            let error = SessionError::Refused { peer: "peer:1".into(), reason, limit: 90_000_000_000_000 };
             let text = error.to_string();
-            let limit =
-                if matches!(reason, RefuseReason::Duration | RefuseReason::Idle) { "`2s`" } else { "`2000000000`" };
+            let limit = if matches!(reason, RefuseReason::Duration | RefuseReason::Idle) {
+                "`25h`"
+            } else {
+                "`90000000000000`"
+            };
             assert!(text.contains(limit), "{text}");
             assert!(error.hint().is_some());
         }
