@@ -7,6 +7,7 @@ use std::path::Path;
 use clap_mangen::Man;
 
 use super::Outcome;
+use super::roff::{in_ascii, literal};
 use crate::cli;
 use crate::cli::examples::{self, Example};
 use crate::console::Console;
@@ -73,12 +74,11 @@ fn page(command: &clap::Command, examples: [Example; 2]) -> io::Result<(String, 
         man.render_subcommands_section(&mut text)?;
     }
     let text = [&String::from_utf8_lossy(&text), examples_section(examples).as_str(), EXIT_STATUS].concat();
-    Ok((man.get_filename(), text))
+    Ok((man.get_filename(), in_ascii(&text)))
 }
 
 fn examples_section(examples: [Example; 2]) -> String {
-    let roff = |text: &str| text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('~', "\\(ti");
-    let one = |example: Example| format!(".TP\n.B {}\n{}\n", roff(example.line), roff(example.tells));
+    let one = |example: Example| format!(".TP\n.B {}\n{}\n", literal(example.line), literal(example.tells));
     format!(".SH EXAMPLES\n{}", examples.map(one).concat())
 }
 

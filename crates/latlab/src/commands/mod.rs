@@ -13,6 +13,7 @@ mod outcome;
 mod ping;
 mod post;
 mod reflector;
+mod roff;
 mod serve;
 mod stores;
 mod summary;
