@@ -16,6 +16,9 @@ pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outco
     let listings: Vec<ListingView> = Store::at(path).list()?.iter().map(show).collect();
     let store = path.display().to_string();
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    if !path.exists() {
+        console.note(&format!("the store `{store}` does not exist"));
+    }
     console.data(&if as_json { render_json(&store, &listings) } else { render_text(&store, &listings, style) })?;
     Ok(Outcome::Done)
 }

@@ -25,9 +25,17 @@ fn states(list: &[Value]) -> Vec<&str> {
 #[test]
 fn an_empty_or_missing_store_is_no_failure() {
     let home = tempfile::tempdir().expect("a temporary directory");
+    for form in ["list", "list --json"] {
+        let missing = Lab::at(home.path()).line(form).stdout(contains("latlab-runs"));
+        let ran = missing.stderr(contains("note: the store `./latlab-runs` does not exist")).success();
+        if form.ends_with("--json") {
+            check(&ran.json(), "list/1");
+            assert_eq!(ran.json()["recordings"], Value::Array(Vec::new()));
+        }
+    }
+    fs::create_dir(home.path().join("latlab-runs")).expect("made");
     assert!(list(home.path()).is_empty());
     Lab::at(home.path()).line("list").stdout(contains("latlab-runs")).stderr(empty()).success();
-    fs::create_dir(home.path().join("latlab-runs")).expect("made");
     fs::create_dir(home.path().join("latlab-runs/something-else")).expect("made");
     assert!(list(home.path()).is_empty());
     let lab = Lab::at(home.path()).file("taken", "a file").line("list --store taken").stdout(empty());
