@@ -39,7 +39,12 @@ pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<
         };
         (host, port)
     } else if is_v6(typed) {
-        (typed, None)
+        match with_a_port_perhaps(typed) {
+            Some((host, port)) => return Err(unbracketed(option, typed, host, port)),
+            None => (typed, None),
+        }
+    } else if let Some((host, port)) = typed.rsplit_once(':').filter(|(host, _)| is_v6(host)) {
+        return Err(unbracketed(option, typed, host, port));
     } else {
         let (host, port) = typed.split_once(':').map_or((typed, None), |(host, port)| (host, Some(port)));
         check_name(host).map_err(refuse)?;
@@ -47,6 +52,24 @@ pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<
     };
     let port = port.map(|port| read_port(option, typed, port)).transpose()?;
     Ok((host, port))
+}
+
+/// An address without brackets that somebody may have meant as an address with a port: `::1:9862` is a valid one, of a
+/// host that hardly exists. Either the port is ours, or the whole lies in the deprecated block of RFC 4291, section
+/// 2.5.5.1 (`::/96`), where only `::` and `::1` mean something today.
+fn with_a_port_perhaps(typed: &str) -> Option<(&str, &str)> {
+    let (host, port) = typed.rsplit_once(':').filter(|(host, port)| is_v6(host) && port.parse::<u16>().is_ok())?;
+    let deprecated = typed.parse::<Ipv6Addr>().is_ok_and(|address| address.segments()[..6] == [0; 6]);
+    (deprecated || port.parse() == Ok(defaults::PORT)).then_some((host, port))
+}
+
+fn unbracketed(option: &'static str, typed: &str, host: &str, port: &str) -> RequestError {
+    let hint = match port.parse::<u16>() {
+        Ok(1..) if is_v6(typed) => format!("`[{host}]:{port}` for the port, `[{typed}]` for the address"),
+        Ok(1..) => format!("`[{host}]:{port}`"),
+        _ => format!("`[{host}]:PORT`; ports go from 1 to 65535"),
+    };
+    value::unusable(option, typed, "an IPv6 address with a port needs brackets", hint)
 }
 
 fn read_port(option: &'static str, typed: &str, port: &str) -> Result<u16, RequestError> {
@@ -61,7 +84,7 @@ fn read_port(option: &'static str, typed: &str, port: &str) -> Result<u16, Reque
 /// An IPv6 address, with or without its zone (`fe80::1%eth0`).
 pub(super) fn is_v6(host: &str) -> bool {
     let (address, zone) = host.split_once('%').map_or((host, None), |(address, zone)| (address, Some(zone)));
-    address.parse::<Ipv6Addr>().is_ok() && zone != Some("")
+    address.parse::<Ipv6Addr>().is_ok() && zone.is_none_or(|zone| !zone.is_empty() && !zone.contains(':'))
 }
 
 /// Letters that a host name can have; whether it exists is for the name server to say.
@@ -100,6 +123,11 @@ mod tests {
             ("[2001:db8::7]:65535", host("2001:db8::7", 65535)),
             ("fe80::1%eth0", host("fe80::1%eth0", 9862)),
             ("münchen.example", host("münchen.example", 9862)),
+            ("[::1:9862]", host("::1:9862", 9862)),
+            ("fe80::1:1234", host("fe80::1:1234", 9862)),
+            ("2001:db8::7:80", host("2001:db8::7:80", 9862)),
+            ("::ffff:192.0.2.7", host("::ffff:192.0.2.7", 9862)),
+            ("::", host("::", 9862)),
         ] {
             assert_eq!(target(Some(typed), Protocol::Native), Ok(expected), "{typed}");
         }
@@ -130,6 +158,20 @@ mod tests {
             assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
             assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
             assert!(error.hint().is_some());
+        }
+        for (typed, hint) in [
+            ("::1:9862", "`[::1]:9862` for the port, `[::1:9862]` for the address"),
+            ("::1:5000", "`[::1]:5000` for the port, `[::1:5000]` for the address"),
+            ("fe80::1:9862", "`[fe80::1]:9862` for the port, `[fe80::1:9862]` for the address"),
+            ("::1:99999", "`[::1]:PORT`; ports go from 1 to 65535"),
+            ("2001:db8:0:0:0:0:0:7:9862", "`[2001:db8:0:0:0:0:0:7]:9862`"),
+            ("fe80::1%eth0:5000", "`[fe80::1%eth0]:5000`"),
+            ("fe80::1%eth0:70000", "`[fe80::1%eth0]:PORT`; ports go from 1 to 65535"),
+            ("::1:", "`[::1]:PORT`; ports go from 1 to 65535"),
+        ] {
+            let error = target(Some(typed), Protocol::Native).expect_err(typed);
+            assert_eq!(error.cause().as_deref(), Some("an IPv6 address with a port needs brackets"), "{typed}");
+            assert_eq!(error.hint().as_deref(), Some(hint), "{typed}");
         }
         for typed in ["ssh:pi@pi3", "cmd:ip netns exec b latlab agent --stdio"] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
