@@ -107,8 +107,11 @@ impl TransportError {
             TransportError::Socket { source, .. }
             | TransportError::Bind { source, .. }
             | TransportError::Interface { source, .. }
-            | TransportError::Connect { source, .. }
             | TransportError::Setting { source, .. } => Some(explain(source)),
+            TransportError::Connect { peer, source } if is_broadcast(peer, source) => {
+                Some(format!("it is a broadcast address, or a route prohibits it: {}", explain(source)))
+            }
+            TransportError::Connect { source, .. } => Some(explain(source)),
         }
     }
 
@@ -133,6 +136,10 @@ impl TransportError {
                 }
                 _ => "`ip link` lists the interfaces of this host".into(),
             },
+            TransportError::Connect { peer, source } if is_broadcast(peer, source) => {
+                let ip = peer.ip();
+                format!("name one host: a round trip has one far end; `ip route get {ip}` shows what this address is")
+            }
             TransportError::Connect { peer, .. } => {
                 format!("`ip route get {}` shows what this host knows about the way", peer.ip())
             }
@@ -148,6 +155,12 @@ impl TransportError {
             _ => 3,
         }
     }
+}
+
+/// Whether the kernel keeps a socket without SO_BROADCAST from this address, which it does with EACCES: `ip_route_connect`
+/// and its caller in net/ipv4/datagram.c. A `prohibit` route gives the same.
+fn is_broadcast(peer: &SocketAddr, source: &io::Error) -> bool {
+    peer.is_ipv4() && Errno::from_io_error(source) == Some(Errno::ACCESS)
 }
 
 /// Error numbers that the standard library has no kind for.

@@ -295,6 +295,14 @@ mod tests {
     }
 
     #[test]
+    fn a_broadcast_address_is_refused_as_what_it_is() {
+        let peer = SocketAddr::from(([127, 255, 255, 255], 9862));
+        let error = UdpTransport::open(&PathSpec::SYSTEM, peer, Waiting::Spin).expect_err("no host");
+        assert!(error.cause().is_some_and(|cause| cause.starts_with("it is a broadcast address")), "{error:?}");
+        assert!(error.hint().is_some_and(|hint| hint.starts_with("name one host")), "{error:?}");
+    }
+
+    #[test]
     fn a_closed_port_is_counted_and_hinders_no_probe() {
         let (socket, address) = peer();
         drop(socket);
