@@ -91,18 +91,23 @@ pub(super) fn subject(words: &[&str]) -> Result<Subject, (String, String)> {
         None => Metric::RoundTripDelay,
         Some(name) => Metric::from_name(name).ok_or_else(|| {
             let known = Metric::PING.map(Metric::name);
-            (format!("there is no metric `{name}`"), suggestion(name, &known))
+            (format!("there is no metric `{name}`"), suggestion(meant_by(name), &known))
         })?,
     };
     match statistic_of(statistic) {
         Some(statistic) => Ok(Subject::Statistic(metric, statistic)),
         None if is_like_a_quantile(statistic) => {
-            let hint = "a quantile lies between `p0` and `p100`, both excluded, or is written like `q0.999`";
-            Err((format!("there is no quantile `{statistic}`"), hint.into()))
+            let form = "a quantile lies between `p0` and `p100`, both excluded, or is written like `q0.999`";
+            let meant = pointless(statistic).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+            Err((format!("there is no quantile `{statistic}`"), format!("{meant}{form}")))
+        }
+        None if Metric::from_name(statistic).is_some() => {
+            let hint = format!("name one of it, such as `{statistic} p99 > 1ms`");
+            Err((format!("`{statistic}` is a metric, not a statistic"), hint))
         }
         None => {
             let known: Vec<_> = STATISTICS.iter().map(|(name, _)| *name).chain(RATIOS.map(|(name, _)| name)).collect();
-            Err((format!("there is no statistic `{statistic}`"), suggestion(statistic, &known)))
+            Err((format!("there is no statistic `{statistic}`"), suggestion(meant_by(statistic), &known)))
         }
     }
 }
@@ -124,6 +129,34 @@ fn statistic_of(word: &str) -> Option<Statistic> {
 
 fn is_like_a_quantile(word: &str) -> bool {
     word.strip_prefix(['p', 'q']).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// `p99.9` where `p999` was typed, as other tools write it.
+fn pointless(word: &str) -> Option<String> {
+    let nines = word.strip_prefix('p').filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))?;
+    (nines.len() > 2 && nines.starts_with('9')).then(|| format!("p{}.{}", &nines[..2], &nines[2..]))
+}
+
+/// Our word for one that other tools use.
+fn meant_by(word: &str) -> &str {
+    const WORDS: [(&str, &str); 14] = [
+        ("median", "p50"),
+        ("avg", "mean"),
+        ("average", "mean"),
+        ("minimum", "min"),
+        ("maximum", "max"),
+        ("std", "stddev"),
+        ("sd", "stddev"),
+        ("mdev", "stddev"),
+        ("loss", "loss_ratio"),
+        ("lost", "loss_ratio"),
+        ("rtt", "round_trip_delay"),
+        ("round_trip", "round_trip_delay"),
+        ("response", "response_time"),
+        ("jitter", "ipdv"),
+    ];
+    let typed = word.to_lowercase().replace('-', "_");
+    WORDS.iter().find(|(theirs, _)| *theirs == typed).map_or(word, |(_, ours)| ours)
 }
 
 /// The known word most like `word`, or all of them.
