@@ -18,5 +18,5 @@ pub use summary::{AnalysisError, Deadline, Ratios, Summary, SummaryWishes, summa
 pub use tally::Counts;
 pub use window::Window;
 
-// a summary hands the condition of its run on to whoever shows it
-pub use crate::plan::Condition;
+// a summary hands the condition of its run on to whoever shows it, and what it was to be
+pub use crate::plan::{Condition, Family, Kind, StopWhen};

@@ -17,6 +17,7 @@ mod roff;
 mod serve;
 mod stores;
 mod summary;
+mod title;
 mod verdict;
 
 use std::ffi::OsString;

@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use super::interrupt::Interrupt;
-use super::{Outcome, keys, stores, verdict};
+use super::{Outcome, keys, stores, title, verdict};
 use crate::analysis::{Summary, SummaryWishes};
 use crate::cli::resolve::{Keeping, PingJob};
 use crate::console::{Console, Talk};
 use crate::error::{Failure, refused};
 use crate::measure::{self, Conducted, MeasureError};
-use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
@@ -20,7 +19,7 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let keep = stores::open(&job.keeping)?;
     let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
-    let progress = console.progress(&title(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
+    let progress = console.progress(&title::of(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let start = Instant::now();
     let mut heartbeat = || {
         interrupt.notice();
@@ -61,14 +60,6 @@ fn show(conducted: &Conducted, job: &PingJob, console: &Console) -> Result<Vec<S
         console,
     )?;
     Ok(summaries)
-}
-
-/// What is measured, in one line.
-fn title(plan: &Plan) -> String {
-    match plan.runs.as_slice() {
-        [one] => format!("ping {} · {} B", one.target, one.ping().size_bytes),
-        several => format!("ping {} · {} runs", several[0].target, several.len()),
-    }
 }
 
 /// What broke comes first, then who interrupted, then what the summaries say.

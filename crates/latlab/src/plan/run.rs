@@ -1,10 +1,11 @@
 //! One run, settled: what to do, how long, with what on each end.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PingSpec, Target, defaults};
+use super::{Family, PingSpec, Target, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -142,6 +143,16 @@ impl RunSpec {
     pub const fn kind(&self) -> Kind {
         match self.work {
             Work::Ping(_) => Kind::Ping,
+        }
+    }
+
+    /// The family of its path, where that is certain before a name is resolved.
+    pub fn family(&self) -> Option<Family> {
+        let asked = self.ping().path.family;
+        match &self.target {
+            Target::Local | Target::Lab => asked.or(Some(Family::Ipv4)),
+            Target::Host { host, .. } if host.contains(':') => Some(Family::Ipv6),
+            Target::Host { host, .. } => asked.or_else(|| host.parse::<Ipv4Addr>().is_ok().then_some(Family::Ipv4)),
         }
     }
 

@@ -4,6 +4,7 @@
 mod caveats;
 pub mod doctor;
 mod figures;
+mod heading;
 mod histogram;
 pub mod json;
 pub mod list;
@@ -15,6 +16,7 @@ mod table;
 pub mod text;
 pub mod view;
 
+pub use heading::{Headline, heading};
 pub use paint::Style;
 
 #[cfg(test)]

@@ -1,51 +1,11 @@
-//! The heading and the labelled lines: what was measured, by what instrument, at what price.
+//! The labelled lines: what became of the probes, by what instrument, at what price.
 
 use super::view::RemarkView;
 use crate::analysis::Summary;
-use crate::units::human::{TimeUnit, bytes, grouped, percent, significant, span};
+use crate::units::human::{TimeUnit, grouped, percent, significant, span};
 
 /// What a run has to say on something, if it has.
 type Line = fn(&Summary) -> Option<String>;
-
-/// What was measured, in one line: what all runs have in common.
-pub(super) fn heading(summaries: &[Summary]) -> String {
-    let Some(first) = summaries.first() else { return String::new() };
-    let parts: [Line; 6] = [
-        |summary| Some(format!("{} {}", summary.kind.word(), summary.condition.target)),
-        |summary| Some(format!("{}{}", summary.condition.transport, family(summary))),
-        |summary| (summary.condition.protocol != "native").then(|| summary.condition.protocol.clone()),
-        |summary| Some(bytes(summary.condition.size_bytes.into())),
-        |summary| Some(schedule(summary)),
-        |summary| planned(summary),
-    ];
-    let common = parts.into_iter().filter_map(|part| {
-        let text = part(first)?;
-        summaries.iter().all(|summary| part(summary).as_ref() == Some(&text)).then_some(text)
-    });
-    common.collect::<Vec<_>>().join(" · ")
-}
-
-fn family(summary: &Summary) -> &'static str {
-    match summary.peer_address.as_deref() {
-        Some(address) if address.starts_with('[') => " ipv6",
-        Some(_) => " ipv4",
-        None => "",
-    }
-}
-
-fn schedule(summary: &Summary) -> String {
-    match (summary.condition.schedule.as_str(), summary.condition.interval_ns) {
-        (_, None) => "closed loop".into(),
-        ("poisson", Some(mean)) => format!("poisson, {} on average", span(mean)),
-        (_, Some(interval)) => format!("every {}", span(interval)),
-    }
-}
-
-fn planned(summary: &Summary) -> Option<String> {
-    let count = summary.stop.count.map(|count| format!("{} probes", grouped(count)));
-    let duration = summary.stop.duration_ns.map(span);
-    count.into_iter().chain(duration).reduce(|count, duration| format!("{count} or {duration}"))
-}
 
 /// The labelled lines; with several runs those that all of them have alike.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {

@@ -3,6 +3,7 @@
 
 use super::caveats::caveats;
 use super::figures::{across, down, rows_of_runs, windows};
+use super::heading::{Headline, heading};
 use super::histogram;
 use super::remarks;
 use crate::analysis::Summary;
@@ -131,7 +132,7 @@ impl ReportView {
         };
         tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
         ReportView {
-            heading: remarks::heading(summaries),
+            heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
             tables,
             histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },
             remarks: remarks::of(summaries),
