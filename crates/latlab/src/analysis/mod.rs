@@ -5,6 +5,7 @@ mod caveats;
 mod fail_if;
 #[cfg(test)]
 pub(crate) mod in_memory;
+mod ratios;
 mod singletons;
 mod source;
 mod summary;
@@ -12,9 +13,10 @@ mod tally;
 mod window;
 
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
+pub use ratios::Ratios;
 pub use singletons::sample;
 pub use source::ProbeSource;
-pub use summary::{AnalysisError, Deadline, Ratios, Summary, SummaryWishes, summarise};
+pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
 pub use window::Window;
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::caveats;
 use super::fail_if::FailIf;
+use super::ratios::{Ratios, ShareIntervals};
 use super::singletons::{Singletons, sample};
 use super::source::{Gatherer, ProbeSource, feed};
 use super::tally::{Counts, Refusals, Tally};
@@ -46,21 +47,6 @@ impl SummaryWishes {
             self.judging.quantiles.sort_by(f64::total_cmp);
         }
     }
-}
-
-/// Shares of probes; none where there was nothing to take a share of.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ratios {
-    /// Not answered within the time-out, of those sent (RFC 6673: late answers are losses).
-    pub loss: Option<f64>,
-    /// Answered after the time-out, of those sent.
-    pub late: Option<f64>,
-    /// Overtaken by the answer to a later probe, of those answered at all (RFC 4737).
-    pub reordered: Option<f64>,
-    /// Further answers, for each probe answered at all (RFC 5560).
-    pub duplicate: Option<f64>,
-    /// Not answered within the deadline, of all due.
-    pub deadline_miss: Option<f64>,
 }
 
 /// How many probes missed the deadline.
@@ -185,12 +171,14 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     let mut metrics = BTreeMap::new();
     let histogram = histogram(&round_trips);
     let round_trip = describe(&round_trips, &describing);
+    let mut intervals = ShareIntervals::wished(wishes, manifest);
+    intervals.gather(&round_trips);
     drop(round_trips); // one sample at a time: each is 80 MB at ten million probes
     if wishes.metrics.contains(&Metric::Pdv) && round_trip.min.is_some() {
         metrics.insert(Metric::Pdv, less_minimum(&round_trip));
     }
     metrics.insert(Metric::RoundTripDelay, round_trip);
-    describe_others(source, wishes, &describing, &mut metrics)?;
+    describe_others(source, wishes, &describing, &mut metrics, &mut intervals)?;
 
     let windows = match windows.map(Windows::finish) {
         Some(None) => Err(too_many_windows(&tally, wishes)),
@@ -201,7 +189,7 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
         feed(source, &mut [&mut refusals])?;
     }
     let caveats = caveats::derive(manifest, &tally, &refusals, &metrics);
-    Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, caveats }))
+    Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, intervals, caveats }))
 }
 
 /// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.
@@ -221,6 +209,7 @@ fn describe_others<S: ProbeSource>(
     wishes: &SummaryWishes,
     describing: &Wishes,
     metrics: &mut BTreeMap<Metric, Description>,
+    intervals: &mut ShareIntervals,
 ) -> Result<(), S::Error> {
     let scheduled = source.manifest().spec.ping().schedule.interval().is_some();
     for metric in wishes.metrics.iter().copied() {
@@ -229,6 +218,7 @@ fn describe_others<S: ProbeSource>(
             continue;
         }
         let sample = sample(source, metric)?;
+        intervals.gather(&sample);
         if of_schedule || sample.n() > sample.infinite {
             metrics.insert(metric, describe(&sample, describing));
         }
@@ -263,6 +253,7 @@ struct Figures {
     metrics: BTreeMap<Metric, Description>,
     histogram: Vec<Bucket>,
     windows: Vec<Window>,
+    intervals: ShareIntervals,
     caveats: Vec<Caveat>,
 }
 
@@ -286,7 +277,7 @@ fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, f
         counts: tally.counts,
         duration_ns: tally.duration(),
         timed_out_ns: manifest.run.timed_out_ns,
-        ratios: ratios(&tally.counts, deadline),
+        ratios: Ratios::of(&tally.counts, deadline, &figures.intervals),
         metrics: figures.metrics,
         histogram: figures.histogram,
         deadline,
@@ -297,22 +288,10 @@ fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, f
     }
 }
 
-fn ratios(counts: &Counts, deadline: Option<Deadline>) -> Ratios {
-    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-    let arrived = counts.answered + counts.late;
-    Ratios {
-        loss: share(counts.unanswered(), counts.sent),
-        late: share(counts.late, counts.sent),
-        reordered: share(counts.reordered, arrived),
-        duplicate: share(counts.duplicates, arrived),
-        deadline_miss: deadline.and_then(|deadline| share(deadline.missed, deadline.due)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed};
     use crate::probe::Fate;
     use crate::schedule::Schedule;
 
@@ -362,28 +341,6 @@ mod tests {
         for (moved, computed) in moved.quantiles.iter().zip(&computed.quantiles) {
             assert!(close(moved.value, computed.value) && moved.lost == computed.lost, "{moved:?} {computed:?}");
         }
-    }
-
-    #[test]
-    fn ratios_are_over_what_they_say() {
-        let fates = [Fate::Answered, Fate::Answered, Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent];
-        let mut rows: Vec<_> =
-            fates.iter().zip(0..).map(|(fate, seq)| but(scheduled(seq, 1_000, 10, 30), *fate)).collect();
-        rows[0].duplicates = 3;
-        rows[2].reordered = true;
-        let source = InMemory::of(EVERY_MS, rows);
-        let mut wishes = SummaryWishes::of(&source.manifest.spec);
-        wishes.judging.deadline_ns = Some(Nanos::from_micros(35));
-        let summary = summarise(&source, &wishes).expect("no windows asked for");
-        let expected = Ratios {
-            loss: Some(0.5),
-            late: Some(0.25),
-            reordered: Some(1.0 / 3.0),
-            duplicate: Some(1.0),
-            deadline_miss: Some(1.0),
-        };
-        assert_eq!(summary.ratios, expected);
-        assert_eq!(summary.deadline, Some(Deadline { deadline_ns: Nanos(35_000), missed: 6, due: 6 }));
     }
 
     #[test]

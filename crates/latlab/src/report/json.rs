@@ -72,10 +72,12 @@ struct SummaryDocument<'a> {
 #[derive(Serialize)]
 struct RatiosDocument {
     loss_ratio: Option<f64>,
+    loss_ratio_interval: Option<IntervalDocument>,
     late_ratio: Option<f64>,
     reordered_ratio: Option<f64>,
     duplicate_ratio: Option<f64>,
     deadline_miss_ratio: Option<f64>,
+    deadline_miss_ratio_interval: Option<IntervalDocument>,
 }
 
 #[derive(Serialize)]
@@ -179,10 +181,12 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
 fn ratios(ratios: &Ratios) -> RatiosDocument {
     RatiosDocument {
         loss_ratio: ratios.loss,
+        loss_ratio_interval: ratios.loss_interval.map(|interval| interval_scaled(interval, 1.0)),
         late_ratio: ratios.late,
         reordered_ratio: ratios.reordered,
         duplicate_ratio: ratios.duplicate,
         deadline_miss_ratio: ratios.deadline_miss,
+        deadline_miss_ratio_interval: ratios.deadline_miss_interval.map(|interval| interval_scaled(interval, 1.0)),
     }
 }
 
@@ -203,6 +207,11 @@ fn halved(described: &Description) -> MetricDocument {
     metric(described, 2.0, |ns| Whole::Half(ns as f64 / 2.0))
 }
 
+fn interval_scaled(interval: Interval, divisor: f64) -> IntervalDocument {
+    let scaled = |end: Option<f64>| end.map(|end| end / divisor);
+    IntervalDocument { low: scaled(interval.low), high: scaled(interval.high), confidence: interval.confidence }
+}
+
 fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> MetricDocument {
     let scaled = |ns: Option<f64>| ns.map(|ns| ns / divisor);
     let quantile = |estimate: &QuantileEstimate| QuantileDocument {
@@ -215,11 +224,6 @@ fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> M
         lower_bound: scaled(estimate.lower_bound).filter(|_| !estimate.supported),
         reason: estimate.lost.then_some("lost"),
     };
-    let interval = |interval: Interval| IntervalDocument {
-        low: scaled(interval.low),
-        high: scaled(interval.high),
-        confidence: interval.confidence,
-    };
     MetricDocument {
         unit: "ns",
         n: described.n,
@@ -229,7 +233,7 @@ fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> M
         stddev: scaled(described.stddev),
         max: described.max.map(extreme),
         effective_n: described.effective_n,
-        mean_interval: described.mean_interval.map(interval),
+        mean_interval: described.mean_interval.map(|interval| interval_scaled(interval, divisor)),
         quantiles: described.quantiles.iter().map(quantile).collect(),
     }
 }
@@ -286,7 +290,14 @@ mod tests {
         assert_eq!((&metrics["response_time"]["n"], &metrics["response_time"]["lost"]), (&json!(60), &json!(40)));
         let p99 = metrics["round_trip_delay"]["quantiles"].as_array().and_then(|all| all.get(2)).expect("p99");
         assert_eq!((&p99["value"], &p99["reason"], &p99["supported"]), (&Value::Null, &json!("lost"), &json!(false)));
-        assert_eq!(document["ratios"]["loss_ratio"], json!(0.5));
+        let ratios = &document["ratios"];
+        assert_eq!(ratios["loss_ratio"], json!(0.5));
+        let ends = |name: &str| (ratios[name]["low"].as_f64().expect(name), ratios[name]["high"].as_f64().expect(name));
+        let (low, high) = ends("loss_ratio_interval");
+        assert!(0.2 < low && low < 0.5 && 0.5 < high && high < 0.8, "{ratios}");
+        let missed = ratios["deadline_miss_ratio"].as_f64().expect("a deadline was asked for");
+        let (low, high) = ends("deadline_miss_ratio_interval");
+        assert!(low < missed && missed < high, "{ratios}");
         assert!(document.get("half").is_none());
     }
 
@@ -296,6 +307,7 @@ mod tests {
         let round_trip = &document["metrics"]["round_trip_delay"];
         assert_eq!((&document["sent"], &round_trip["n"], &round_trip["mean"]), (&json!(0), &json!(0), &Value::Null));
         assert_eq!(document["ratios"]["loss_ratio"], Value::Null);
+        assert_eq!(document["ratios"]["loss_ratio_interval"], Value::Null);
         assert_eq!(document["caveats"][0]["code"], json!("no-probe-measured"));
     }
 

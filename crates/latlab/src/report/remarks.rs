@@ -2,6 +2,7 @@
 
 use super::view::RemarkView;
 use crate::analysis::Summary;
+use crate::stats::Interval;
 use crate::units::human::{TimeUnit, grouped, percent, significant, span};
 
 /// What a run has to say on something, if it has.
@@ -34,18 +35,32 @@ fn fates(summary: &Summary) -> Option<String> {
     let odd: Vec<_> = odd.into_iter().filter(|(_, count)| *count > 0).collect();
     let usual = [("sent", counts.sent), ("answered", counts.answered)];
     let words = usual.into_iter().chain(odd.iter().copied()).map(|(word, count)| format!("{word} {}", grouped(count)));
-    (!odd.is_empty()).then(|| words.collect::<Vec<_>>().join(" · "))
+    let loss = summary.ratios.loss.filter(|loss| *loss > 0.0);
+    let loss = loss.map(|loss| format!("loss ratio {}", sure(loss, summary.ratios.loss_interval)));
+    (!odd.is_empty()).then(|| words.chain(loss).collect::<Vec<_>>().join(" · "))
 }
 
 fn deadline(summary: &Summary) -> Option<String> {
     let deadline = summary.deadline?;
-    let share = summary.ratios.deadline_miss.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
+    let ratios = &summary.ratios;
+    let share = ratios.deadline_miss.map(|share| format!(": {}", sure(share, ratios.deadline_miss_interval)));
+    let share = share.unwrap_or_default();
     Some(format!(
         "{} missed by {} of {} due probes{share}",
         span(deadline.deadline_ns),
         grouped(deadline.missed),
         grouped(deadline.due)
     ))
+}
+
+/// `1.67 % (95 %: 1.27–2.19 %)`
+fn sure(share: f64, interval: Option<Interval>) -> String {
+    let ends = interval.and_then(|interval| Some((interval.low?, interval.high?, interval.confidence)));
+    let around = ends.map(|(low, high, confidence)| {
+        let low = percent(low);
+        format!(" ({}: {}–{})", percent(confidence), low.trim_end_matches(" %"), percent(high))
+    });
+    format!("{}{}", percent(share), around.unwrap_or_default())
 }
 
 fn time_outs(summary: &Summary) -> Option<String> {

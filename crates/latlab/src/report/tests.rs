@@ -140,8 +140,10 @@ fn on_a_schedule_response_time_stands_beside_the_round_trip() {
     assert_eq!(row("lost "), ["lost", "50", "50", "0"]);
     assert_eq!(row("p99 ")[1..3], ["lost", "lost"]);
     assert_eq!(row("p99.9 ")[1..3], ["lost", "lost"], "what lies beyond a lost quantile is lost");
-    assert_eq!(row("fates"), ["fates", "sent", "3,000", "·", "answered", "2,950", "·", "lost", "50"]);
-    assert!(text.contains("deadline     1 ms missed by 50 of 3,000 due probes (1.67 %)"), "{text}");
+    let fates =
+        "fates        sent 3,000 · answered 2,950 · lost 50 · loss ratio 1.67 % (95 %:\n             1.27–2.19 %)\n";
+    assert!(text.contains(fates), "{text}");
+    assert!(text.contains("deadline     1 ms missed by 50 of 3,000 due probes: 1.67 % (95 %: 1."), "{text}");
     assert_eq!(row("500 ms")[..4], ["500", "ms", "500", "8"]);
     assert_eq!(text.lines().filter(|line| line.contains(" ms ") && line.contains("500 ")).count(), 6, "{text}");
 }
@@ -173,7 +175,11 @@ fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
     let text = shown(&[on_schedule(60), other], USUAL);
     let response = text.lines().skip_while(|line| !line.contains("response time, µs")).nth(1).expect("headings");
     assert!(response.split_whitespace().next() == Some("lost"), "{text}");
-    assert_eq!(response.split_whitespace().filter(|word| *word == "n").count(), 0, "n is that of the round trip: {text}");
+    assert_eq!(
+        response.split_whitespace().filter(|word| *word == "n").count(),
+        0,
+        "n is that of the round trip: {text}"
+    );
     assert!(text.contains("64 B · round trip delay by window of 500 ms, µs"), "{text}");
 }
 
@@ -189,7 +195,11 @@ fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
     };
     let text = shown(&[run(64), run(128)], USUAL);
     let headings: Vec<_> = text.lines().filter(|line| line.split_whitespace().any(|word| word == "n")).collect();
-    assert_eq!(headings.iter().flat_map(|line| line.split_whitespace()).filter(|word| *word == "n").count(), 2, "{text}");
+    assert_eq!(
+        headings.iter().flat_map(|line| line.split_whitespace()).filter(|word| *word == "n").count(),
+        2,
+        "{text}"
+    );
     let rows: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with("64 B")).collect();
     assert!(rows.iter().any(|row| row.contains("2,700")) && rows.iter().any(|row| row.contains("3,000")), "{text}");
 }
