@@ -27,10 +27,12 @@ fn can_trace(test: &str) -> bool {
     false
 }
 
-/// Traces `latlab ping local` with `options` for `probes` probes.
+/// Traces `latlab ping local` with `options` for `probes` probes. There is a pre-shared key in the file `key`.
 fn traced(probes: usize, options: &str) -> Trace {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("trace");
+    let keygen = Command::new(env!("CARGO_BIN_EXE_latlab")).args(["keygen", "key"]).current_dir(folder.path()).output();
+    assert!(keygen.expect("the binary was built").status.success(), "no key");
     let output = Command::new("strace")
         .args(["-f", "-o"])
         .arg(&file)
@@ -118,4 +120,10 @@ fn a_schedule_that_blocks_sleeps_in_ppoll() {
 #[test]
 fn a_schedule_that_spins_only_sends_and_receives() {
     check("a schedule, spinning", 500, "-i 2ms --wait spin", &[], (false, false));
+}
+
+#[test]
+fn a_key_costs_no_system_call() {
+    check("a keyed closed loop, blocking", 500, "--wait block --psk-file key", &[], (true, true));
+    check("a keyed schedule, spinning", 500, "-i 2ms --wait spin --psk-file key", &[], (false, false));
 }
