@@ -70,6 +70,48 @@ mod tests {
     }
 
     #[test]
+    fn as_many_as_were_asked_for_are_remembered_and_no_more_than_the_memory_allows() {
+        for (asked, remembered) in [
+            (0, 64),
+            (1, 64),
+            (64, 64),
+            (65, 128),
+            (1_000, 1_024),
+            (120_000, 131_072),
+            (1 << 26, 1 << 26),
+            (u64::MAX, 1 << 26), // 8 MiB of bits
+        ] {
+            assert_eq!(InFlight::new(asked).words.len() as u64 * 64, remembered, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_full_window_waits_for_each_of_its_probes_and_never_grows() {
+        let mut flight = InFlight::new(128);
+        let place = flight.words.as_ptr();
+        // Anywhere on the way, also where the counter leaves 32 bits.
+        for first in [0, 100, u64::from(u32::MAX) - 50] {
+            for seq in first..first + 128 {
+                flight.sent(Seq(seq));
+            }
+            assert_eq!(flight.waiting, 128);
+            for (seq, left) in (first..first + 128).rev().zip((0..128).rev()) {
+                assert!(!flight.is_empty());
+                flight.answered(Seq(seq));
+                assert_eq!(flight.waiting, left);
+            }
+            assert!(flight.is_empty());
+        }
+        // A million probes without an answer: the oldest are given up, and there is nothing more to wait for than
+        // the window.
+        for seq in 0..1_000_000 {
+            flight.sent(Seq(seq));
+        }
+        assert_eq!((flight.waiting, flight.words.len()), (128, 2));
+        assert_eq!(flight.words.as_ptr(), place, "it was allocated once");
+    }
+
+    #[test]
     fn an_overtaken_probe_is_given_up() {
         let mut flight = InFlight::new(64);
         flight.sent(Seq(3));

@@ -114,6 +114,25 @@ mod tests {
     }
 
     #[test]
+    fn the_window_holds_a_time_out_and_a_backlog_of_probes() {
+        for (interval, timeout, backlog, probes) in [
+            (Nanos::from_millis(1), Nanos::from_secs(1), Nanos::from_secs(1), 2_000),
+            (Nanos::from_micros(10), Nanos::from_secs(1), Nanos::from_secs(1), 200_000),
+            (Nanos::from_micros(10), Nanos::from_millis(1), Nanos::ZERO, 100),
+            (Nanos::from_secs(3_600), Nanos::from_secs(60), Nanos::from_secs(1), 32),
+            (Nanos::from_micros(1), Nanos::from_secs(60), Nanos::from_secs(60), 120_000_000),
+        ] {
+            for schedule in
+                [Schedule::Periodic { interval_ns: interval }, Schedule::Poisson { mean_ns: interval, seed: 1 }]
+            {
+                let ping = PingSpec { timeout_ns: timeout, max_backlog_ns: backlog, ..PingSpec::on(schedule) };
+                assert_eq!(in_flight_limit(&ping), 2 * probes, "{ping:?}");
+            }
+        }
+        assert_eq!(in_flight_limit(&PingSpec::on(Schedule::Closed)), 64, "one at a time");
+    }
+
+    #[test]
     fn a_missing_limit_never_ends_a_slice() {
         let slice = Slice::measuring(&StopWhen { count: None, duration_ns: Some(Nanos(5)) }, 0, 1);
         assert_eq!((slice.count, slice.duration), (u64::MAX, Nanos(5)));
