@@ -292,7 +292,8 @@ fn a_full_disk_ends_the_run_and_its_recording_is_readable() {
     let Some((_, told)) = in_own_mounts(home.path(), script, &[]) else { return };
     assert!(told.contains("ping ended with 3\n") && told.contains("cause: no space left on device (ENOSPC)"), "{told}");
     assert!(told.contains("hint: free some space"), "{told}");
-    assert!(told.contains("summary ended with 0\n") && told.contains("from its spool"), "{told}");
+    // The rows fit beside the full spool or they do not, by a few kilobytes: then it is read from the spool.
+    assert!(told.contains("summary ended with 0\n") && told.contains("ended before its planned end"), "{told}");
     assert_eq!(told.matches("recording    disk/").count(), 2, "both show what was measured: {told}");
 }
 
