@@ -5,7 +5,6 @@ use std::thread;
 use super::MeasureError;
 use super::bare;
 use super::manifest::wait_word;
-use super::reflector_process::{ReflectorOrder, ReflectorProcess};
 use crate::clock;
 use crate::facts::BareLoop;
 use crate::host::{HostRoot, facts, placement};
@@ -13,6 +12,7 @@ use crate::metric::Metric;
 use crate::plan::EndSpec;
 use crate::recording::started_at;
 use crate::sample::Sample;
+use crate::session::{ReflectorOrder, ReflectorProcess};
 use crate::stats::{Wishes, describe};
 
 /// Round trips before those that count.

@@ -7,25 +7,15 @@ use thiserror::Error;
 
 use crate::host::HostError;
 use crate::recording::RecordingError;
-use crate::session::{KeyError, SessionError};
+use crate::session::{KeyError, ReflectorProcessError, SessionError};
 use crate::transport::refusal::TransportError;
 
 /// Why a measurement could not happen, or could not go on.
 #[derive(Debug, Error)]
 pub enum MeasureError {
-    /// The reflector process of `local` or `lab` did not come up.
-    #[error("cannot start a reflector process")]
-    ReflectorProcess(#[source] io::Error),
-    /// It came up and refused.
-    #[error("the reflector process refused: {message}")]
-    ReflectorRefused {
-        /// What it said.
-        message: String,
-        /// Its cause.
-        cause: Option<String>,
-        /// Its hint.
-        hint: Option<String>,
-    },
+    /// The reflector process of `local` or `lab`.
+    #[error(transparent)]
+    ReflectorProcess(#[from] ReflectorProcessError),
     /// The measuring thread could not be started or died.
     #[error("cannot run the measuring thread")]
     Thread(#[source] io::Error),
@@ -59,10 +49,8 @@ impl MeasureError {
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         match self {
-            MeasureError::ReflectorProcess(source)
-            | MeasureError::Thread(source)
-            | MeasureError::Socket { source, .. } => Some(explain(source)),
-            MeasureError::ReflectorRefused { cause, .. } => cause.clone(),
+            MeasureError::Thread(source) | MeasureError::Socket { source, .. } => Some(explain(source)),
+            MeasureError::ReflectorProcess(error) => error.cause(),
             MeasureError::Host(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),
             MeasureError::Session(error) => error.cause(),
@@ -74,12 +62,9 @@ impl MeasureError {
     /// What to do, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
-            MeasureError::ReflectorProcess(_) => {
-                Some("the latlab binary starts itself again: it must stay where it is and be executable".into())
-            }
+            MeasureError::ReflectorProcess(error) => error.hint(),
             MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
-            MeasureError::ReflectorRefused { hint, .. } => hint.clone(),
             MeasureError::Host(error) => error.hint(),
             MeasureError::Transport(error) => error.hint(),
             MeasureError::Session(error) => error.hint(),
@@ -91,6 +76,7 @@ impl MeasureError {
     /// The exit code of contract section 2.
     pub fn exit_code(&self) -> u8 {
         match self {
+            MeasureError::ReflectorProcess(error) => error.exit_code(),
             MeasureError::Host(error) => error.exit_code(),
             MeasureError::Transport(error) => error.exit_code(),
             MeasureError::Session(error) => error.exit_code(),

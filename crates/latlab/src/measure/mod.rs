@@ -10,7 +10,6 @@ mod lane;
 mod manifest;
 mod peer;
 pub mod ping;
-mod reflector_process;
 mod slice;
 
 pub use calibrate::calibrate;
@@ -19,5 +18,4 @@ pub use ends::{CpuOf, Ends};
 pub use error::MeasureError;
 pub use lane::Place;
 pub use peer::Peer;
-pub use reflector_process::{REFLECTOR_COMMAND, ReflectorNews, ReflectorOrder};
 pub use slice::{Course, Slice};

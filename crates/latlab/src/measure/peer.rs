@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::MeasureError;
-use super::reflector_process::{ReflectorOrder, ReflectorProcess};
 use crate::host::HostError;
 use crate::host::lab::{Inside, Lab};
 use crate::plan::{Family, RunSpec, Target};
-use crate::session::PreSharedKey;
+use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::resolve::resolve;
 
 /// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then

@@ -10,6 +10,7 @@ mod limits;
 mod native;
 mod opening;
 mod reflector;
+mod reflector_process;
 mod serve;
 mod table;
 mod wishes;
@@ -22,6 +23,8 @@ pub use limits::{LimitError, ReflectorLimits};
 pub use native::NativeSession;
 pub use opening::open;
 pub use reflector::{Judgement, PendingReply, SessionReflector};
+pub(crate) use reflector_process::ReflectorProcess;
+pub use reflector_process::{REFLECTOR_COMMAND, ReflectorNews, ReflectorOrder, ReflectorProcessError};
 pub use serve::{ReflectorSocket, Requests, ServeError, check_address, serve};
 pub use wishes::SessionWishes;
 

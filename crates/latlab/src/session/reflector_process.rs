@@ -1,4 +1,4 @@
-//! latlab's own reflector for `local` and `lab`: a process, because a thread would share the sender's
+//! latlab's own reflector, for `local`, `lab` and an agent: a process, because a thread would share the sender's
 //! locks, caches and address space, and no real peer does.
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,15 +10,21 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::MeasureError;
+use latlab_sys::errno::explain;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::key::PreSharedKey;
 use crate::plan::EndSpec;
-use crate::session::PreSharedKey;
 
 /// The hidden command that a reflector process runs.
 pub const REFLECTOR_COMMAND: &str = "reflector";
 
 /// How long it may take to end of itself, after which it is killed: it owns nothing that must be put in order.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long it may take to get ready: to bind, to be placed, to lock its memory. A busy host needs tens of
+/// milliseconds; an agent must not wait for a stuck one longer than its own end waits for the reply.
+const READY_WITHIN: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// What a reflector process is told, as one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
@@ -100,8 +106,8 @@ pub(crate) struct ReflectorProcess {
 
 impl ReflectorProcess {
     /// Starts one in the caller's network namespace and waits until it answers.
-    pub(crate) fn start(order: &ReflectorOrder) -> Result<ReflectorProcess, MeasureError> {
-        Self::spawn(order).map_err(MeasureError::ReflectorProcess)?.greet()
+    pub(crate) fn start(order: &ReflectorOrder) -> Result<ReflectorProcess, ReflectorProcessError> {
+        Self::spawn(order).map_err(ReflectorProcessError::Start)?.greet()
     }
 
     fn spawn(order: &ReflectorOrder) -> io::Result<Greeting> {
@@ -120,6 +126,12 @@ impl ReflectorProcess {
         line.push('\n');
         orders.write_all(line.as_bytes())?;
         let mut answer = String::new();
+        if poll(&mut [PollFd::new(&news, PollFlags::IN)], Some(&READY_WITHIN))? == 0 {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::other("it was not ready after 5 s"));
+        }
+        // One line, written in one piece.
         BufReader::new(news).read_line(&mut answer)?;
         Ok(Greeting { child, orders, answer })
     }
@@ -155,18 +167,18 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn greet(self) -> Result<ReflectorProcess, MeasureError> {
+    fn greet(self) -> Result<ReflectorProcess, ReflectorProcessError> {
         let Greeting { mut child, orders, answer } = self;
         match serde_json::from_str(&answer) {
             Ok(ReflectorNews::Ready { address }) => Ok(ReflectorProcess { child, orders: Some(orders), address }),
             Ok(ReflectorNews::Refused { message, cause, hint }) => {
                 let _ = child.wait();
-                Err(MeasureError::ReflectorRefused { message, cause, hint })
+                Err(ReflectorProcessError::Refused { message, cause, hint })
             }
             Err(_) => {
                 drop(orders);
                 let _ = child.wait();
-                Err(MeasureError::ReflectorProcess(io::Error::other("it ended before it was ready")))
+                Err(ReflectorProcessError::Start(io::Error::other("it ended before it was ready")))
             }
         }
     }
@@ -185,6 +197,49 @@ impl Drop for ReflectorProcess {
             }
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+/// Why there is no reflector process.
+#[derive(Debug, thiserror::Error)]
+pub enum ReflectorProcessError {
+    /// It did not come up.
+    #[error("cannot start a reflector process")]
+    Start(#[source] io::Error),
+    /// It came up and refused.
+    #[error("the reflector process refused: {message}")]
+    Refused {
+        /// What it said.
+        message: String,
+        /// Its cause.
+        cause: Option<String>,
+        /// Its hint.
+        hint: Option<String>,
+    },
+}
+
+impl ReflectorProcessError {
+    /// Why, for the `cause:` line.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            ReflectorProcessError::Start(source) => Some(explain(source)),
+            ReflectorProcessError::Refused { cause, .. } => cause.clone(),
+        }
+    }
+
+    /// What to do, for the `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ReflectorProcessError::Start(_) => {
+                Some("the latlab binary starts itself again: it must stay where it is and be executable".into())
+            }
+            ReflectorProcessError::Refused { hint, .. } => hint.clone(),
+        }
+    }
+
+    /// The exit code: the world refuses.
+    pub const fn exit_code(&self) -> u8 {
+        3
     }
 }
 
