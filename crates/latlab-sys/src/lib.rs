@@ -9,6 +9,8 @@ pub mod errno;
 #[cfg(target_os = "linux")]
 pub mod address;
 #[cfg(target_os = "linux")]
+pub mod child;
+#[cfg(target_os = "linux")]
 pub mod datagram;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
@@ -26,7 +28,7 @@ pub mod socket;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{address, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
+pub use elsewhere::{address, child, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
 
 /// The outcome of a call that answers 0 or −1 with `errno`.
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -121,6 +122,14 @@ impl Console {
             }
             _ => Ok(()),
         }
+    }
+
+    /// stdout itself, for a protocol of bytes that is spoken over it; whoever takes it prints nothing else there.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn bytes(&self) -> io::Result<OwnedFd> {
+        io::stdout().as_fd().try_clone_to_owned()
     }
 
     /// A detail that only `--verbose` shows.

@@ -85,6 +85,7 @@ macro_rules! explains {
 }
 
 explains!(
+    crate::agent::AgentEnd,
     crate::analysis::FailIfError,
     crate::cli::resolve::RequestError,
     crate::host::HostError,

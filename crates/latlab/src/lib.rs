@@ -23,6 +23,7 @@ pub mod host;
 pub mod recording;
 pub mod transport;
 // F3 measuring
+pub mod agent;
 pub mod measure;
 pub mod session;
 // F4 judging

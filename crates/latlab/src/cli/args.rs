@@ -24,7 +24,7 @@ pub use ping::PingArgs;
 pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
 pub use serve::{CapArgs, ServeArgs};
 pub use showing::{JsonArgs, TalkArgs};
-pub use small::{CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
+pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
 pub use summary::SummaryArgs;
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
@@ -51,6 +51,8 @@ pub enum Command {
     List(ListArgs),
     /// Say what on this host would spoil a measurement, and how to mend it
     Doctor(DoctorArgs),
+    /// Be the far end of ssh: and cmd: targets, started by latlab itself
+    Agent(AgentArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the man page, or write all of them

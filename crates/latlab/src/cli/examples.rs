@@ -20,12 +20,12 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Of each command.
-pub const COMMANDS: [(&str, [Example; 2]); 8] = [
+pub const COMMANDS: [(&str, [Example; 2]); 9] = [
     (
         "ping",
         [
             example("latlab ping --cpu 0 --peer-cpu 1", "this host alone, both ends pinned"),
-            example("latlab ping 10.0.0.7 --psk-file lab.key -i 1ms -s 32,1024", "a schedule, two sizes in turn"),
+            example("latlab ping ssh:pi3 -i 1ms -s 32,1024", "another host over ssh: a schedule, two sizes in turn"),
         ],
     ),
     (
@@ -64,6 +64,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 8] = [
         ],
     ),
     (
+        "agent",
+        [
+            example("latlab agent --stdio < /dev/null", "whether it can be started here: it greets and ends"),
+            example("latlab agent --stdio", "what ssh:HOST starts on the other host"),
+        ],
+    ),
+    (
         "completions",
         [
             example("latlab completions bash > ~/.local/share/bash-completion/completions/latlab", "for bash"),
@@ -99,7 +106,7 @@ mod tests {
             match sign {
                 '\'' => quoted = !quoted,
                 ' ' if !quoted => words.push(String::new()),
-                '>' | '|' if !quoted => break,
+                '>' | '<' | '|' if !quoted => break,
                 sign => words.last_mut().expect("never empty").push(sign),
             }
         }
@@ -115,6 +122,7 @@ mod tests {
                 Command::Serve(args) => resolve::serve(&args).map(drop),
                 Command::Summary(args) => resolve::summary(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
+                Command::Agent(args) => resolve::agent(args).map(drop),
                 _ => Ok(()),
             };
             assert_eq!(settled, Ok(()), "{}", example.line);

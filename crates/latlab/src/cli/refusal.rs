@@ -5,11 +5,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
-const LATER: [&str; 18] = [
+const LATER: [&str; 16] = [
     "--load",
     "--set",
     "--live",
-    "--peer-addr",
     "--stamps",
     "--offload",
     "stream",
@@ -22,7 +21,6 @@ const LATER: [&str; 18] = [
     "import",
     "export",
     "recipes",
-    "agent",
     "experiment",
 ];
 

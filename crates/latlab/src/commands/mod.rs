@@ -1,5 +1,6 @@
 //! The commands: each file tells the story of one.
 
+mod agent;
 mod bare;
 mod completions;
 mod doctor;
@@ -75,6 +76,10 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Keygen(args) => keygen::run(&args.file, &console),
         Command::Reflector => reflector::run(&console),
+        Command::Agent(args) => {
+            resolve::agent(args)?;
+            agent::run(&console)
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     interrupt.notice();
     let conducted = match (conducted, interrupt.outcome()) {
         // Whoever stops waiting for a target that is silent knows that it was.
-        (Err(MeasureError::Session(_)), Some(outcome)) => {
+        (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(outcome)) => {
             console.note("interrupted before anything was measured");
             return Ok(outcome);
         }

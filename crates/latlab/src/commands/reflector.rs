@@ -11,9 +11,7 @@ use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::{lifeline, placement};
 use crate::measure::bare;
-use crate::session::{
-    PreSharedKey, ReflectorLimits, ReflectorNews, ReflectorOrder, SessionReflector, random_bytes,
-};
+use crate::session::{PreSharedKey, ReflectorLimits, ReflectorNews, ReflectorOrder, SessionReflector, random_bytes};
 use crate::transport::reflector::UdpReflector;
 
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.

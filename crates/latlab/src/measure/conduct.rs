@@ -36,7 +36,7 @@ pub fn conduct(
 ) -> Result<Conducted, MeasureError> {
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
-    let mut peer = Peer::reach(first, key, plan.runs.len() as u16)?;
+    let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
@@ -52,6 +52,10 @@ pub fn conduct(
             }
         }
     }
+    if let Err(error) = peer.arm(whole) {
+        lanes.into_iter().for_each(Lane::discard);
+        return Err(error);
+    }
     let mut watch = Watch { peer: &mut peer, stop, death: None };
     let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, &mut || {
         heartbeat();
@@ -61,7 +65,15 @@ pub fn conduct(
     // Once more: it may have died after the last heartbeat.
     watch.look();
     let death = watch.death;
-    Ok(close(lanes, failure, death, stop))
+    // An agent that was lost ended the run; what it cannot tell now, nobody can.
+    let (failure, died_there) = match peer.disarm() {
+        Ok(died_there) => (failure, died_there),
+        Err(lost) => (failure.or(Some(lost)), None),
+    };
+    let mut conducted = close(lanes, failure, death.or(died_there), stop);
+    let parted = peer.dismiss();
+    conducted.failure = conducted.failure.or(parted.err());
+    Ok(conducted)
 }
 
 /// Looks after the reflector process while the lanes are measured.

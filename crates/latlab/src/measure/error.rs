@@ -5,6 +5,7 @@ use std::io;
 use latlab_sys::errno::explain;
 use thiserror::Error;
 
+use crate::agent::AgentError;
 use crate::host::HostError;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, ReflectorProcessError, SessionError};
@@ -16,6 +17,9 @@ pub enum MeasureError {
     /// The reflector process of `local` or `lab`.
     #[error(transparent)]
     ReflectorProcess(#[from] ReflectorProcessError),
+    /// The agent on the other host.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// The measuring thread could not be started or died.
     #[error("cannot run the measuring thread")]
     Thread(#[source] io::Error),
@@ -51,6 +55,7 @@ impl MeasureError {
         match self {
             MeasureError::Thread(source) | MeasureError::Socket { source, .. } => Some(explain(source)),
             MeasureError::ReflectorProcess(error) => error.cause(),
+            MeasureError::Agent(error) => error.cause(),
             MeasureError::Host(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),
             MeasureError::Session(error) => error.cause(),
@@ -63,6 +68,7 @@ impl MeasureError {
     pub fn hint(&self) -> Option<String> {
         match self {
             MeasureError::ReflectorProcess(error) => error.hint(),
+            MeasureError::Agent(error) => error.hint(),
             MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
             MeasureError::Host(error) => error.hint(),
@@ -77,6 +83,7 @@ impl MeasureError {
     pub fn exit_code(&self) -> u8 {
         match self {
             MeasureError::ReflectorProcess(error) => error.exit_code(),
+            MeasureError::Agent(error) => error.exit_code(),
             MeasureError::Host(error) => error.exit_code(),
             MeasureError::Transport(error) => error.exit_code(),
             MeasureError::Session(error) => error.exit_code(),

@@ -202,5 +202,6 @@ fn begin_recording(
 
 /// The CPUs that measure on this host, the sender's first.
 pub(crate) fn measuring_cpus(spec: &RunSpec) -> Vec<u16> {
-    [spec.here.cpu, spec.peer.and_then(|end| end.cpu)].into_iter().flatten().collect()
+    let neighbour = spec.peer.filter(|_| spec.target.is_this_host());
+    [spec.here.cpu, neighbour.and_then(|end| end.cpu)].into_iter().flatten().collect()
 }

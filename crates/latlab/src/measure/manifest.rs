@@ -32,7 +32,7 @@ pub(crate) fn opening_manifest(
         conditions: conditions(peer, transport),
         ..RunFacts::default()
     };
-    if is_this_host(&spec.target) {
+    if spec.target.is_this_host() {
         manifest.peer = here.clone();
     }
     (manifest.here, manifest.instrument) = (here, instrument);
@@ -57,17 +57,12 @@ pub(crate) fn closing_facts(
 ) {
     manifest.here.after = Some(facts::read(&HostRoot::live()));
     manifest.here.clock_end = Some(clock::anchor());
-    if is_this_host(&manifest.spec.target) {
+    if manifest.spec.target.is_this_host() {
         manifest.peer = manifest.here.clone();
     }
     manifest.run.reflector = report;
     manifest.run.strays = strays;
     manifest.run.socket_errors = socket_errors;
-}
-
-/// `local` and `lab` have both ends on one host, with one clock.
-fn is_this_host(target: &Target) -> bool {
-    matches!(target, Target::Local | Target::Lab)
 }
 
 /// The floor of this run: measured now, but for the bare loop, which `latlab doctor --calibrate` measures.

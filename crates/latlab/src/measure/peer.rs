@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::MeasureError;
+use super::lane::measuring_cpus;
+use crate::agent::Agent;
 use crate::host::HostError;
 use crate::host::lab::{Inside, Lab};
 use crate::plan::{Family, RunSpec, Target};
 use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::resolve::resolve;
+use crate::units::Nanos;
 
 /// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then
 /// the namespaces it lived in.
@@ -16,14 +21,21 @@ use crate::transport::resolve::resolve;
 pub struct Peer {
     address: SocketAddr,
     process: Option<ReflectorProcess>,
+    agent: Option<Agent>,
     _inside: Option<Inside>,
     lab: Option<Lab>,
 }
 
 impl Peer {
     /// Reaches or makes the peer that `spec` names, for so many sessions. For `lab` the calling thread moves into the
-    /// sender's namespace and stays there until the peer is dropped.
-    pub fn reach(spec: &RunSpec, key: Option<&PreSharedKey>, sessions: u16) -> Result<Peer, MeasureError> {
+    /// sender's namespace and stays there until the peer is dropped; for an agent it must live as long as the peer,
+    /// and `stop` is set when the agent is lost.
+    pub fn reach(
+        spec: &RunSpec,
+        key: Option<&PreSharedKey>,
+        sessions: u16,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Peer, MeasureError> {
         let family = spec.ping().path.family;
         let end = spec.peer.unwrap_or(spec.here);
         let order = |address| ReflectorOrder::new(address, end, key, sessions);
@@ -32,8 +44,9 @@ impl Peer {
             Target::Lab => Peer::in_lab(family, order),
             Target::Host { host, port } => {
                 let address = resolve(host, *port, family)?;
-                Ok(Peer { address, process: None, _inside: None, lab: None })
+                Ok(Peer::at(address))
             }
+            Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, key, sessions, stop),
         }
     }
 
@@ -43,7 +56,26 @@ impl Peer {
             _ => Ipv4Addr::LOCALHOST.into(),
         };
         let process = ReflectorProcess::start(&order(loopback))?;
-        Ok(Peer { address: process.address(), process: Some(process), _inside: None, lab: None })
+        let address = process.address();
+        Ok(Peer { process: Some(process), ..Peer::at(address) })
+    }
+
+    fn through_agent(
+        spec: &RunSpec,
+        key: Option<&PreSharedKey>,
+        sessions: u16,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Peer, MeasureError> {
+        let path = &spec.ping().path;
+        let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
+        let bind = agent.address(path)?;
+        let address = agent.start_reflector(bind, spec.peer.unwrap_or(spec.here), key, sessions)?;
+        Ok(Peer { agent: Some(agent), ..Peer::at(address) })
+    }
+
+    /// Somebody who needs nothing of us.
+    const fn at(address: SocketAddr) -> Peer {
+        Peer { address, process: None, agent: None, _inside: None, lab: None }
     }
 
     fn in_lab(family: Option<Family>, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
@@ -57,7 +89,8 @@ impl Peer {
             ReflectorProcess::start(&order(address))?
         };
         let inside = lab.enter_sender()?;
-        Ok(Peer { address: process.address(), process: Some(process), _inside: Some(inside), lab: Some(lab) })
+        let address = process.address();
+        Ok(Peer { process: Some(process), _inside: Some(inside), lab: Some(lab), ..Peer::at(address) })
     }
 
     /// Where it answers.
@@ -68,6 +101,22 @@ impl Peer {
     /// How the process that latlab made for it died, if it did.
     pub(crate) fn death(&mut self) -> Option<String> {
         self.process.as_mut()?.death()
+    }
+
+    /// A run of `planned` at most begins: from now on nothing is said beside the measured path. None: nobody knows
+    /// how long it takes.
+    pub(crate) fn arm(&mut self, planned: Option<Nanos>) -> Result<(), MeasureError> {
+        Ok(self.agent.as_mut().map_or(Ok(()), |agent| agent.arm(planned))?)
+    }
+
+    /// The run is over; how the far reflector died meanwhile, if it did.
+    pub(crate) fn disarm(&mut self) -> Result<Option<String>, MeasureError> {
+        Ok(self.agent.as_mut().map_or(Ok(None), Agent::disarm)?)
+    }
+
+    /// Lets it go, and says if something could not be undone.
+    pub(crate) fn dismiss(mut self) -> Result<(), MeasureError> {
+        Ok(self.agent.take().map_or(Ok(()), Agent::dismiss)?)
     }
 
     /// Conditions of the path that were made or found on the way.

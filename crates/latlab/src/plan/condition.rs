@@ -10,7 +10,7 @@ use crate::units::Nanos;
 /// The settled factors of one run, flat, as the JSON document shows them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// `local`, `lab` or `HOST:PORT`.
+    /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
     pub target: String,
     /// `udp`.
     pub transport: String,

@@ -88,3 +88,11 @@ pub const SERVE_DURATION_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
 pub const SERVE_IDLE: Nanos = Nanos::from_secs(600);
 /// … or after so long at most: the gaps of the slowest Poisson schedule reach ten times their mean.
 pub const SERVE_IDLE_MAX: Nanos = INTERVAL_MAX.saturating_mul(10);
+/// This end of an agent's connection beats so often: one beat may be lost within the silence that ends it …
+pub const AGENT_BEAT: Nanos = Nanos::from_millis(500);
+/// … which is this long, so that a host is restored within 2 s of the loss of its connection.
+pub const AGENT_SILENCE: Nanos = Nanos::from_millis(1_500);
+/// The dead-man timer of an armed run: its planned end and so much more.
+pub const AGENT_DEAD_MAN: Nanos = Nanos::from_secs(5);
+/// A run whose end nobody knows is armed for so long, again and again.
+pub const AGENT_ARMED: Nanos = Nanos::from_secs(60);

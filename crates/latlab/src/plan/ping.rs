@@ -41,6 +41,10 @@ pub enum Family {
 pub struct PathSpec {
     /// The family asked for with `-4` or `-6`; none: what the target's name resolves to first.
     pub family: Option<Family>,
+    /// Address of the far end, where an agent is reached by another way than probes shall take; none: the address that
+    /// ssh reached, or the target's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_address: Option<IpAddr>,
     /// Local address to send from; none: the route's.
     pub bind_address: Option<IpAddr>,
     /// Interface to send through (SO_BINDTODEVICE); none: the route's.
@@ -57,6 +61,7 @@ impl PathSpec {
     /// Everything as the system does it.
     pub const SYSTEM: PathSpec = PathSpec {
         family: None,
+        peer_address: None,
         bind_address: None,
         bind_interface: None,
         source_port: None,

@@ -1,7 +1,7 @@
 //! One run, settled: what to do, how long, with what on each end.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +153,10 @@ impl RunSpec {
             Target::Local | Target::Lab => asked.or(Some(Family::Ipv4)),
             Target::Host { host, .. } if host.contains(':') => Some(Family::Ipv6),
             Target::Host { host, .. } => asked.or_else(|| host.parse::<Ipv4Addr>().is_ok().then_some(Family::Ipv4)),
+            Target::Ssh { .. } | Target::Command { .. } => {
+                let of = |peer: IpAddr| if peer.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
+                asked.or_else(|| self.ping().path.peer_address.map(of))
+            }
         }
     }
 
@@ -202,6 +206,7 @@ mod tests {
         let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
         let path = PathSpec {
             family: None,
+            peer_address: None,
             bind_address: None,
             bind_interface: None,
             source_port: None,

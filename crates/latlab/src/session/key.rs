@@ -121,6 +121,14 @@ impl PreSharedKey {
         to.write_all(format!("{WORD} {digits}\n").as_bytes())
     }
 
+    /// The key as its line of text, for a pipe to a process of our own.
+    pub fn line(&self) -> String {
+        let mut line = Vec::new();
+        // Writing to memory cannot fail, and a key's line is plain ASCII.
+        let _ = self.write_line(&mut line);
+        String::from_utf8_lossy(&line).into_owned()
+    }
+
     /// The key of the set-up.
     pub fn setup_key(&self) -> SetupKey {
         SetupKey::derive(&self.secret)

@@ -46,16 +46,10 @@ pub struct ReflectorOrder {
 impl ReflectorOrder {
     /// Answer `sessions` on a free port of `address`, under `key` where there is one.
     pub(crate) fn new(address: IpAddr, end: EndSpec, key: Option<&PreSharedKey>, sessions: u16) -> ReflectorOrder {
-        let key = key.map(|key| {
-            let mut line = Vec::new();
-            // Writing to memory cannot fail, and a key's line is plain ASCII.
-            let _ = key.write_line(&mut line);
-            String::from_utf8_lossy(&line).into_owned()
-        });
         ReflectorOrder {
             bind: SocketAddr::new(address, 0),
             end,
-            key,
+            key: key.map(PreSharedKey::line),
             sessions,
             bare: false,
             parent: std::process::id(),

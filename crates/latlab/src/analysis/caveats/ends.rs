@@ -38,8 +38,7 @@ fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
 
 /// The far end's settings, where it runs on this same machine.
 fn neighbour(manifest: &Manifest) -> Option<&EndSpec> {
-    let here = matches!(manifest.spec.target, Target::Local | Target::Lab);
-    manifest.spec.peer.as_ref().filter(|_| here)
+    manifest.spec.peer.as_ref().filter(|_| manifest.spec.target.is_this_host())
 }
 
 fn host(manifest: &Manifest) -> Option<&HostFacts> {

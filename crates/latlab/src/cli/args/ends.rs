@@ -12,7 +12,7 @@ pub struct EndArgs {
     /// block: sleep in the kernel.
     /// spin: ask again and again, at the cost of a core.
     /// busy-poll: sleep in a kernel that polls the driver first.
-    /// Both ends do so where latlab starts both (local, lab).
+    /// Both ends do so where latlab starts both (local, lab, ssh:, cmd:).
     #[arg(
         long, value_name = "WORD", value_parser = wait_words(), verbatim_doc_comment,
         hide_possible_values = true

@@ -18,6 +18,12 @@ pub struct PathArgs {
     /// Send from this address, or through this interface [default: the route's]
     #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true)]
     pub bind: Option<String>,
+    /// Measure to this address of an agent's host [default: the one that ssh reached]
+    ///
+    /// For ssh: and cmd:, whose connection may take another way than the
+    /// probes. The agent answers on this address only.
+    #[arg(long, value_name = "ADDR", verbatim_doc_comment, hide_short_help = true)]
+    pub peer_addr: Option<String>,
     /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
     ///
     /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.

@@ -7,12 +7,15 @@ use super::{
 /// `latlab ping`.
 #[derive(Clone, Debug, Args)]
 pub struct PingArgs {
-    /// `local`, `lab`, HOST[:PORT] or [V6]:PORT [default: local, port 9862]
+    /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]
     ///
     /// local: a reflector process of latlab's own on loopback.
     /// lab: two private network namespaces and a veth pair (needs root).
     /// HOST[:PORT], [V6]:PORT: a running `latlab serve`, or any UDP echo
     /// with --protocol echo.
+    /// ssh:[USER@]HOST: latlab on that host, started over ssh.
+    /// 'cmd:COMMAND …': the same through any command that connects to
+    /// `latlab agent --stdio`; needs --peer-addr.
     #[arg(value_name = "TARGET", verbatim_doc_comment)]
     pub target: Option<String>,
     /// How long.

@@ -13,6 +13,14 @@ pub struct KeygenArgs {
     pub file: PathBuf,
 }
 
+/// `latlab agent`.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct AgentArgs {
+    /// Speak on standard input and output: there is no other way yet
+    #[arg(long, help_heading = "How it speaks")]
+    pub stdio: bool,
+}
+
 /// `latlab list`.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {

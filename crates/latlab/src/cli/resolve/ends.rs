@@ -22,7 +22,7 @@ pub(super) fn peer(typed: &PeerArgs, here: EndSpec) -> Result<EndSpec, RequestEr
 /// The other end of `target`; none where it is not ours to say.
 pub(super) fn peer_of(target: &Target, typed: &PeerArgs, here: EndSpec) -> Result<Option<EndSpec>, RequestError> {
     match target {
-        Target::Local | Target::Lab => peer(typed, here).map(Some),
+        Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. } => peer(typed, here).map(Some),
         Target::Host { .. } if typed.peer_cpu.is_some() => Err(RequestError::OutOfPlace {
             option: "--peer-cpu",
             with: target.to_string(),

@@ -3,6 +3,7 @@
 //! Everything here is a question of the request alone. Nothing looks at a file, a name server or a CPU;
 //! what the world has to say comes when the plan is carried out.
 
+mod agent;
 mod bare;
 mod doctor;
 mod ends;
@@ -21,6 +22,7 @@ use std::path::PathBuf;
 
 use crate::console::Talk;
 
+pub use agent::agent;
 pub use bare::{BareSpec, bare};
 pub use doctor::{DoctorSpec, doctor};
 pub use keeping::{Keeping, store};

@@ -15,10 +15,12 @@ pub(super) fn path(typed: &PathArgs, target: &Target) -> Result<PathSpec, Reques
         _ => None,
     };
     let (bind_address, bind_interface) = bind(typed.bind.as_deref())?;
-    agree(family, bind_address, target)?;
+    let peer_address = peer_address(typed.peer_addr.as_deref(), target)?;
+    agree(family, bind_address, target, peer_address)?;
     let dscp = typed.dscp.as_deref().map(|dscp| value::whole("--dscp", dscp, 0..=u64::from(defaults::DSCP_MAX)));
     Ok(PathSpec {
         family,
+        peer_address,
         bind_address,
         bind_interface,
         source_port: None,
@@ -47,9 +49,17 @@ pub(super) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> R
             hint: ONE_FAMILY,
         });
     }
+    if let (Some(_), true) = (&typed.psk_file, target.has_agent()) {
+        return Err(RequestError::OutOfPlace {
+            option: "--psk-file",
+            with: target.to_string(),
+            cause: "latlab makes a fresh key and hands it to the reflector that it starts there",
+            hint: "leave it out",
+        });
+    }
     match (&typed.psk_file, target) {
         (Some(file), _) => Ok(KeySource::File(file.clone())),
-        (None, Target::Lab) => Ok(KeySource::Fresh),
+        (None, Target::Lab | Target::Ssh { .. } | Target::Command { .. }) => Ok(KeySource::Fresh),
         (None, Target::Host { host, .. }) if protocol == Protocol::Native => match address(host) {
             Some(address) => key_needed(target, address).map(|()| KeySource::None),
             None => Ok(KeySource::None),
@@ -90,8 +100,48 @@ fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), Request
     Ok((None, Some(typed.to_owned())))
 }
 
-/// `-4`, `-6`, the address to send from and the target must be of one family.
-fn agree(family: Option<Family>, bind: Option<IpAddr>, target: &Target) -> Result<(), RequestError> {
+/// The far end of the measured path, where an agent is reached by another way; `cmd:` reaches no address that latlab
+/// could know.
+fn peer_address(typed: Option<&str>, target: &Target) -> Result<Option<IpAddr>, RequestError> {
+    const OPTION: &str = "--peer-addr";
+    match (typed, target) {
+        (None, Target::Command { .. }) => Err(RequestError::Alone {
+            option: "cmd:",
+            needed: OPTION,
+            cause: "a command does not tell at which address the other host is reached",
+            hint: "add `--peer-addr ADDR`, the address of the other end on the path to measure",
+        }),
+        (None, _) => Ok(None),
+        (Some(_), target) if !target.has_agent() => Err(RequestError::OutOfPlace {
+            option: OPTION,
+            with: target.to_string(),
+            cause: "only an agent is reached by one way and measured on another",
+            hint: "leave it out, or reach the host with `ssh:HOST`",
+        }),
+        (Some(typed), _) => {
+            let refuse = |cause| Err(value::unusable(OPTION, typed, cause, "such as `192.0.2.1` or `2001:db8::1`"));
+            match typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed).parse() {
+                Ok(address) if is_whole(address) => Ok(Some(address)),
+                Ok(_) => refuse("the two hosts would not mean the same by it"),
+                Err(_) => refuse("it is no address"),
+            }
+        }
+    }
+}
+
+/// An address that means one interface of one host: not every address, and none that needs a zone.
+fn is_whole(address: IpAddr) -> bool {
+    let link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    !address.is_unspecified() && !address.is_multicast() && !link_local
+}
+
+/// `-4`, `-6`, the address to send from, the one to send to and the target must be of one family.
+fn agree(
+    family: Option<Family>,
+    bind: Option<IpAddr>,
+    target: &Target,
+    peer: Option<IpAddr>,
+) -> Result<(), RequestError> {
     let of = |address: IpAddr| if address.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
     let option = match family {
         Some(Family::Ipv4) => "-4",
@@ -102,6 +152,9 @@ fn agree(family: Option<Family>, bind: Option<IpAddr>, target: &Target) -> Resul
     let wanted = family.or(bind.map(of));
     match (bind, target) {
         (Some(bind), _) if wanted != Some(of(bind)) => refuse(option, format!("--bind {bind}")),
+        _ if peer.is_some_and(|peer| wanted.is_some_and(|wanted| wanted != of(peer))) => {
+            refuse(option, peer.map(|peer| peer.to_string()).unwrap_or_default())
+        }
         (_, Target::Host { host, .. }) => match address(host) {
             Some(peer) if wanted.is_some_and(|wanted| wanted != of(peer)) => refuse(option, target.to_string()),
             _ => Ok(()),

@@ -101,12 +101,14 @@ fn transport(typed: &ProbeArgs) -> Result<plan::Transport, RequestError> {
 /// latlab's own reflector speaks the native protocol only.
 fn echo_has_a_host(protocol: Protocol, target: &Target) -> Result<(), RequestError> {
     match (protocol, target) {
-        (Protocol::Echo, Target::Local | Target::Lab) => Err(RequestError::OutOfPlace {
-            option: "--protocol echo",
-            with: target.to_string(),
-            cause: "latlab's own reflector answers sessions and is no plain echo",
-            hint: "name the echo: `latlab ping HOST:PORT --protocol echo`",
-        }),
+        (Protocol::Echo, Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. }) => {
+            Err(RequestError::OutOfPlace {
+                option: "--protocol echo",
+                with: target.to_string(),
+                cause: "latlab's own reflector answers sessions and is no plain echo",
+                hint: "name the echo: `latlab ping HOST:PORT --protocol echo`",
+            })
+        }
         _ => Ok(()),
     }
 }
@@ -161,6 +163,10 @@ mod tests {
         assert_eq!(job.plan.runs[0].peer, Some(EndSpec { cpu: Some(1), ..here }));
         assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
         assert_eq!(settle("127.0.0.1 --cpu 0").expect("well typed").plan.runs[0].peer, None);
+        let job = settle("ssh:pi@pi3 --wait spin --peer-cpu 3 --peer-addr 10.0.0.7").expect("well typed");
+        assert_eq!(job.plan.runs[0].peer, Some(EndSpec { wait: WaitMode::Spin, cpu: Some(3), ..EndSpec::SYSTEM }));
+        assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
+        assert_eq!(job.plan.runs[0].ping().path.peer_address, "10.0.0.7".parse().ok());
     }
 
     #[test]
@@ -210,7 +216,18 @@ mod tests {
             ("--source-port 0", "`0`"),
             ("127.0.0.1:0", "`127.0.0.1:0`"),
             ("192.0.2.9", "`192.0.2.9:9862`"),
-            ("ssh:pi3", "`ssh:pi3`"),
+            ("ssh:", "`ssh:`"),
+            ("ssh:-oProxyCommand=x", "`ssh:-oProxyCommand=x`"),
+            ("cmd:", "`cmd:`"),
+            ("cmd:latlab", "`cmd:`"),
+            ("cmd:latlab --peer-addr pi3", "`pi3`"),
+            ("ssh:pi3 --peer-addr fe80::1", "`fe80::1`"),
+            ("ssh:pi3 --peer-addr 0.0.0.0", "`0.0.0.0`"),
+            ("ssh:pi3 --peer-addr 10.0.0.1 -6", "`10.0.0.1`"),
+            ("ssh:pi3 --psk-file k", "`ssh:pi3`"),
+            ("ssh:pi3 --protocol echo", "`ssh:pi3`"),
+            ("lab --peer-addr 10.0.0.1", "`lab`"),
+            ("10.0.0.1 --peer-addr 10.0.0.1", "`10.0.0.1:9862`"),
             ("--transport xdp", "`--transport xdp`"),
             ("--protocol echo", "`local`"),
             ("--quantiles 0.5,1.5", "`1.5`"),

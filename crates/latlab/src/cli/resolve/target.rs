@@ -4,7 +4,7 @@ use super::{RequestError, value};
 use crate::plan::{Protocol, Target, defaults};
 
 const OPTION: &str = "TARGET";
-const FORMS: &str = "`local`, `lab`, `HOST`, `HOST:PORT` or `[V6]:PORT`";
+const FORMS: &str = "`local`, `lab`, `HOST`, `HOST:PORT`, `[V6]:PORT`, `ssh:HOST` or `cmd:COMMAND …`";
 
 /// Whom to measure against; none is `local`. The default port is the one where `protocol` is spoken.
 pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, RequestError> {
@@ -13,9 +13,11 @@ pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, 
         Some("lab") => return Ok(Target::Lab),
         Some(typed) => typed,
     };
-    if typed.starts_with("ssh:") || typed.starts_with("cmd:") {
-        let instead = "start `latlab serve --psk-file FILE` there and name its HOST[:PORT]";
-        return Err(RequestError::Later { what: typed.into(), instead });
+    if let Some(host) = typed.strip_prefix("ssh:") {
+        return ssh(typed, host);
+    }
+    if let Some(line) = typed.strip_prefix("cmd:") {
+        return command(typed, line);
     }
     let (host, port) = host_and_port(OPTION, typed)?;
     let port = port.unwrap_or(match protocol {
@@ -23,6 +25,34 @@ pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, 
         Protocol::Echo => defaults::ECHO_PORT,
     });
     Ok(Target::Host { host: host.to_owned(), port })
+}
+
+/// `[USER@]HOST` goes to ssh as it is, which may know it by its own configuration; only an option must not be made of it.
+fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
+    let hint = "such as `ssh:pi3` or `ssh:user@pi3`; a port or a key file is said in ~/.ssh/config";
+    let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
+    let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
+    if name.is_empty() || host.starts_with('@') {
+        return refuse("it names no host");
+    }
+    if host.starts_with('-') || name.starts_with('-') {
+        return refuse("ssh would take it for an option");
+    }
+    if host.chars().any(|sign| sign.is_whitespace() || sign.is_control()) {
+        return refuse("it has a sign that no host name has");
+    }
+    Ok(Target::Ssh { host: host.to_owned() })
+}
+
+/// Words as a POSIX shell splits them; nothing else that a shell does is done.
+fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
+    let hint = "such as `'cmd:ip netns exec b latlab agent --stdio'`, quoted as one argument";
+    let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
+    match shlex::split(line) {
+        Some(words) if words.first().is_some_and(|program| !program.is_empty()) => Ok(Target::Command { words }),
+        Some(_) => refuse("it names no command"),
+        None => refuse("a quotation mark in it is never closed"),
+    }
 }
 
 /// `HOST`, `HOST:PORT`, `V6`, `[V6]` or `[V6]:PORT`, taken apart; brackets are gone.
@@ -109,6 +139,10 @@ mod tests {
         Target::Host { host: name.into(), port }
     }
 
+    fn command(words: &[&str]) -> Target {
+        Target::Command { words: words.iter().map(ToString::to_string).collect() }
+    }
+
     #[test]
     fn every_form_is_understood() {
         for (typed, expected) in [
@@ -128,6 +162,10 @@ mod tests {
             ("2001:db8::7:80", host("2001:db8::7:80", 9862)),
             ("::ffff:192.0.2.7", host("::ffff:192.0.2.7", 9862)),
             ("::", host("::", 9862)),
+            ("ssh:pi3", Target::Ssh { host: "pi3".into() }),
+            ("ssh:pi@pi3", Target::Ssh { host: "pi@pi3".into() }),
+            ("cmd:ip netns exec 'b c' latlab", command(&["ip", "netns", "exec", "b c", "latlab"])),
+            ("cmd:echo $HOME;ls", command(&["echo", "$HOME;ls"])),
         ] {
             assert_eq!(target(Some(typed), Protocol::Native), Ok(expected), "{typed}");
         }
@@ -173,9 +211,21 @@ mod tests {
             assert_eq!(error.cause().as_deref(), Some("an IPv6 address with a port needs brackets"), "{typed}");
             assert_eq!(error.hint().as_deref(), Some(hint), "{typed}");
         }
-        for typed in ["ssh:pi@pi3", "cmd:ip netns exec b latlab agent --stdio"] {
+        for (typed, cause) in [
+            ("ssh:", "names no host"),
+            ("ssh:pi@", "names no host"),
+            ("ssh:@pi3", "names no host"),
+            ("ssh:-oProxyCommand=reboot", "for an option"),
+            ("ssh:pi@-oProxyCommand=reboot", "for an option"),
+            ("ssh:pi3 reboot", "no host name has"),
+            ("cmd:", "names no command"),
+            ("cmd:  ", "names no command"),
+            ("cmd:'' x", "names no command"),
+            ("cmd:ip netns 'exec", "never closed"),
+        ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert!(error.to_string().contains("not in this version"), "{error}");
+            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
+            assert!(error.to_string().contains(&format!("`{typed}`")) && error.hint().is_some(), "{error}");
         }
     }
 }

@@ -1,0 +1,82 @@
+//! What an agent has done to its host, and how it is undone. One handler for each request.
+
+use std::net::IpAddr;
+
+use super::message::{Refusal, Reply, Request};
+use crate::plan::EndSpec;
+use crate::plan::defaults::RUNS_MAX;
+use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
+
+/// Reflectors at a time: one to measure against, one for a net load, each twice.
+const REFLECTORS_MAX: usize = 4;
+
+/// The far host, as far as this agent has changed it. What is here is undone by [`FarEnd::undo`], newest first, and
+/// by the kernel where the agent is killed: processes end with it, settings are journalled before they are changed.
+#[derive(Debug, Default)]
+pub struct FarEnd {
+    reflectors: Vec<ReflectorProcess>,
+}
+
+impl FarEnd {
+    /// Does what `request` asks. Arming is the loop's own business and changes nothing here.
+    pub(super) fn answer(&mut self, request: Request) -> Result<Reply, Refusal> {
+        match request {
+            Request::StartReflector { bind, end, key, sessions } => {
+                self.start_reflector(bind, end, key.as_deref(), sessions)
+            }
+            Request::Disarm => Ok(Reply::Disarmed { reflector_died: self.death() }),
+            Request::StopAll => self.undo().map(|()| Reply::Done),
+            Request::Heartbeat | Request::Arm { .. } => Ok(Reply::Done),
+        }
+    }
+
+    fn start_reflector(
+        &mut self,
+        bind: IpAddr,
+        end: EndSpec,
+        key: Option<&str>,
+        sessions: u16,
+    ) -> Result<Reply, Refusal> {
+        let message = format!("cannot start a reflector on `{bind}`");
+        if bind.is_unspecified() {
+            return Err(Refusal::world(message, "a reflector answers on the measured path alone"));
+        }
+        if self.reflectors.len() >= REFLECTORS_MAX {
+            return Err(Refusal::world(message, format!("this agent has `{REFLECTORS_MAX}` of them already")));
+        }
+        if !(1..=RUNS_MAX).contains(&usize::from(sessions)) {
+            return Err(Refusal::world(message, format!("a command has 1 to {RUNS_MAX} sessions, not `{sessions}`")));
+        }
+        let Some(key) = key else {
+            return Err(Refusal::world(message, "without a key it would answer strangers"));
+        };
+        let key = PreSharedKey::from_reader("the agent's channel", key.as_bytes())
+            .map_err(|error| Refusal::world(message, error.to_string()))?;
+        let reflector = ReflectorProcess::start(&ReflectorOrder::new(bind, end, Some(&key), sessions))?;
+        let address = reflector.address();
+        self.reflectors.push(reflector);
+        Ok(Reply::Reflector { address })
+    }
+
+    fn death(&mut self) -> Option<String> {
+        self.reflectors.iter_mut().find_map(ReflectorProcess::death)
+    }
+
+    /// Undoes everything, whatever of it fails.
+    ///
+    /// # Errors
+    /// The first that failed.
+    pub fn undo(&mut self) -> Result<(), Refusal> {
+        while let Some(reflector) = self.reflectors.pop() {
+            drop(reflector);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        // Whoever could still be told has been.
+        let _ = self.undo();
+    }
+}

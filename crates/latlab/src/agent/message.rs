@@ -1,0 +1,153 @@
+//! What the two ends say in their frames (docs/agent-protocol.md).
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+use super::frame;
+use crate::plan::EndSpec;
+use crate::session::ReflectorProcessError;
+use crate::units::Nanos;
+
+/// What this end asks of an agent. A new request is a variant here, a row in the document, and a handler in
+/// [`super::FarEnd`]. No `Debug`: a key must not reach a log.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// This end lives. The only one without a reply.
+    Heartbeat,
+    /// Answer probes.
+    StartReflector {
+        /// On a free port of this address alone.
+        bind: IpAddr,
+        /// How its thread runs.
+        end: EndSpec,
+        /// The line of the session key; an agent refuses to go without.
+        key: Option<String>,
+        /// So many sessions, each run has one.
+        sessions: u16,
+    },
+    /// A run begins: silence until [`Request::Disarm`].
+    Arm {
+        /// How long it takes at most.
+        planned_ns: Nanos,
+    },
+    /// The run is over.
+    Disarm,
+    /// Undo everything.
+    StopAll,
+}
+
+/// What the agent says. `Greeting` comes unasked and once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// Who it is.
+    Greeting(Greeting),
+    /// Done, and there is nothing to tell.
+    Done,
+    /// A reflector answers.
+    Reflector {
+        /// Here.
+        address: SocketAddr,
+    },
+    /// The run is over at the far end too.
+    Disarmed {
+        /// How its reflector process died meanwhile, if it did: `killed by SIGKILL`.
+        reflector_died: Option<String>,
+    },
+    /// It cannot.
+    Error(Refusal),
+}
+
+/// Who an agent is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Greeting {
+    /// The version of its latlab.
+    pub software: String,
+    /// The address at which ssh reached its host; none where no ssh did.
+    pub reached: Option<IpAddr>,
+}
+
+/// Why a request was not done, as the four things that every error of latlab tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// What was attempted on what.
+    pub message: String,
+    /// Why it failed.
+    pub cause: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// 2: the request is wrong. 3: the world refuses.
+    pub exit_code: u8,
+}
+
+impl Refusal {
+    /// The far host refuses, for `cause`.
+    pub(super) fn world(message: impl Into<String>, cause: impl Into<String>) -> Refusal {
+        Refusal { message: message.into(), cause: Some(cause.into()), hint: None, exit_code: 3 }
+    }
+}
+
+impl From<ReflectorProcessError> for Refusal {
+    fn from(error: ReflectorProcessError) -> Refusal {
+        let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
+        let message = match error {
+            ReflectorProcessError::Refused { message, .. } => message,
+            start @ ReflectorProcessError::Start(_) => start.to_string(),
+        };
+        Refusal { message, cause, hint, exit_code }
+    }
+}
+
+/// A message as a frame; plain data always becomes JSON.
+pub(super) fn frame_of(message: &impl Serialize) -> Vec<u8> {
+    frame::framed(&serde_json::to_vec(message).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::defaults;
+
+    #[test]
+    fn messages_are_as_documented() {
+        let text = |request: &Request| serde_json::to_string(request).expect("plain data");
+        assert_eq!(text(&Request::Heartbeat), r#""heartbeat""#);
+        assert_eq!(text(&Request::Arm { planned_ns: Nanos(7) }), r#"{"arm":{"planned_ns":7}}"#);
+        let start = Request::StartReflector {
+            bind: "10.0.0.7".parse().expect("an address"),
+            end: EndSpec::SYSTEM,
+            key: Some("k".into()),
+            sessions: 2,
+        };
+        let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
+        assert_eq!(
+            text(&start),
+            format!(r#"{{"start_reflector":{{"bind":"10.0.0.7","end":{end},"key":"k","sessions":2}}}}"#)
+        );
+        let refusal = Refusal::world("cannot", "why");
+        let told = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
+        assert_eq!(told, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);
+    }
+
+    #[test]
+    fn what_is_not_in_the_document_is_refused() {
+        for text in ["", "null", "7", "\"arm\"", "\"reboot\"", r#"{"arm":{}}"#, r#"{"arm":{"planned_ns":1,"x":2}}"#] {
+            assert!(serde_json::from_str::<Request>(text).is_err(), "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(serde_json::from_str::<Request>(&deep).is_err());
+    }
+
+    #[test]
+    fn heartbeats_stay_within_64_bytes_a_second() {
+        let beat = frame_of(&Request::Heartbeat).len() as i64;
+        assert!(beat * Nanos::from_secs(1).0 <= 64 * defaults::AGENT_BEAT.0, "{beat} bytes each");
+        // One beat may be lost, and the host is still restored within 2 s.
+        assert!(defaults::AGENT_BEAT.saturating_mul(2) < defaults::AGENT_SILENCE);
+        assert!(defaults::AGENT_SILENCE < Nanos::from_secs(2));
+    }
+}

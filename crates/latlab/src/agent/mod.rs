@@ -1,0 +1,20 @@
+//! latlab on another host: both ends of the agent's conversation (docs/agent-protocol.md).
+//!
+//! `frame` and `message` are what is said, `connect` is this end, `serve` the far one. What an agent can do to its
+//! host stands in `far`, one handler for each request.
+
+mod connect;
+mod conversation;
+mod errand;
+mod error;
+mod far;
+pub mod frame;
+mod message;
+mod serve;
+mod watch;
+
+pub use connect::Agent;
+pub use error::AgentError;
+pub use far::FarEnd;
+pub use message::{Greeting, Refusal, Reply, Request};
+pub use serve::{AgentEnd, Streams, serve};
