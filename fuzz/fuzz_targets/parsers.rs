@@ -1,6 +1,7 @@
-//! Every parser of the wire takes any bytes, and what it accepts as set-up survives being written again.
+//! Every parser of the wire and of the agent's frames takes any bytes, and what it accepts as set-up survives being written again.
 #![no_main]
 
+use latlab::agent::frame::{Inbox, preamble};
 use latlab::wire::*;
 use libfuzzer_sys::fuzz_target;
 
@@ -42,5 +43,10 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(answer) = SealedAnswer::parse(bytes) {
         let _ = answer.open(None, 7);
+    }
+    let mut inbox = Inbox::after_noise(64);
+    for piece in [&preamble(), bytes] {
+        inbox.push(piece);
+        while let Ok(Some(_)) = inbox.next_piece() {}
     }
 });

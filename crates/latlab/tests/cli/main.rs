@@ -1,5 +1,6 @@
 //! The real binary from outside: what is typed, what comes back on each stream, and the exit code.
 
+mod agent;
 mod arguments;
 mod doctor;
 mod documents;
@@ -11,7 +12,9 @@ mod list;
 mod pages;
 mod ping;
 mod processes;
+mod remote;
 mod serve;
+mod sshd;
 mod store;
 mod streams;
 mod summary;

@@ -32,6 +32,11 @@ pub(crate) fn group(pid: i32) -> Option<i32> {
     fields(pid)?.get(2)?.parse().ok()
 }
 
+/// The letter of its state: `R`, `S`, `T` (stopped), `Z` (to be reaped).
+pub(crate) fn state(pid: i32) -> Option<String> {
+    fields(pid)?.first().cloned()
+}
+
 fn parent(pid: i32) -> Option<i32> {
     fields(pid)?.get(1)?.parse().ok()
 }

@@ -21,7 +21,9 @@ impl Manual {
     pub(crate) fn missing(&self, command: &str) -> Vec<String> {
         // Only what comes before a pipe or redirection is latlab's.
         let ours = command.split(['|', '>', ';']).next().unwrap_or_default();
-        let mut words = ours.split_whitespace().peekable();
+        // What stands in quotation marks is another program's.
+        let unquoted: String = ours.split('\'').step_by(2).collect();
+        let mut words = unquoted.split_whitespace().peekable();
         let name = words.next_if_eq(&"latlab").and_then(|_| words.next_if(|word| !word.starts_with('-')));
         if name.is_some_and(|name| !self.pages.iter().any(|page| page.0 == name)) {
             return vec![format!("`{ours}`: no command `{}`", name.unwrap_or_default())];
@@ -76,6 +78,7 @@ fn what_does_not_exist_is_seen() {
         "--store DIR",
         "latlab ping | sort --numeric-sort",
         "latlab ping --count=5",
+        "latlab ping 'cmd:x --y' --count 5",
     ];
     for command in known {
         assert!(manual.missing(command).is_empty(), "{command}: {:?}", manual.missing(command));

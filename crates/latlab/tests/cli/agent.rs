@@ -1,0 +1,296 @@
+//! `latlab agent --stdio`, spoken to byte by byte as docs/agent-protocol.md says.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Lab, contains, empty, wait_until};
+use crate::processes::{children, is_alive};
+
+const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
+const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
+
+/// One agent, and what its other end has. Killed if its value goes first.
+struct Agent {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: ChildStdout,
+}
+
+fn framed(message: &Value) -> Vec<u8> {
+    let payload = serde_json::to_vec(message).expect("JSON");
+    [&(payload.len() as u32).to_be_bytes()[..], &payload].concat()
+}
+
+fn start_reflector(bind: &str, key: Option<&str>) -> Value {
+    let end = json!({"wait": "block", "cpu": null, "fifo": null, "mlock": false});
+    json!({"start_reflector": {"bind": bind, "end": end, "key": key}})
+}
+
+fn arm(planned_ns: i64) -> Value {
+    json!({"arm": {"planned_ns": planned_ns}})
+}
+
+impl Agent {
+    /// One that has greeted and heard nothing yet.
+    fn start() -> Agent {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_latlab"))
+            .args(["agent", "--stdio"])
+            .env("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built by the test run");
+        let (to, from) = (child.stdin.take(), child.stdout.take().expect("piped"));
+        let mut agent = Agent { child, to, from };
+        let mut preamble = [0; 12];
+        agent.from.read_exact(&mut preamble).expect("a preamble");
+        assert_eq!(preamble, PREAMBLE);
+        let greeting = agent.reply();
+        assert_eq!(greeting, json!({"greeting": {"software": env!("CARGO_PKG_VERSION"), "reached": "192.0.2.7"}}));
+        agent
+    }
+
+    /// One with a reflector, and a run armed for `planned_ns`: it is patient until then.
+    fn armed(planned_ns: i64) -> (Agent, i32) {
+        let mut agent = Agent::start();
+        // In one piece: however slow the test is, no heartbeat is missed in between.
+        let requests = [framed(&start_reflector("127.0.0.1", Some(KEY))), framed(&arm(planned_ns))];
+        agent.write(&[&PREAMBLE[..], &requests.concat()].concat());
+        let address = agent.reply()["reflector"]["address"].as_str().expect("an address").to_owned();
+        assert!(address.starts_with("127.0.0.1:"), "{address}");
+        assert_eq!(agent.reply(), json!("done"));
+        let reflectors = children(agent.pid().as_raw_nonzero().get());
+        assert_eq!(reflectors.len(), 1);
+        assert!(is_alive(reflectors[0]));
+        (agent, reflectors[0])
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.to.as_mut().expect("not hung up").write_all(bytes).expect("the agent reads");
+    }
+
+    fn ask(&mut self, request: &Value) -> Value {
+        self.write(&framed(request));
+        self.reply()
+    }
+
+    fn reply(&mut self) -> Value {
+        let mut length = [0; 4];
+        self.from.read_exact(&mut length).expect("a frame");
+        let mut payload = vec![0; u32::from_be_bytes(length) as usize];
+        self.from.read_exact(&mut payload).expect("all of it");
+        serde_json::from_slice(&payload).expect("JSON")
+    }
+
+    fn hang_up(&mut self) {
+        self.to = None;
+    }
+
+    /// Its exit code (128 and the signal where one killed it), and what it said to people.
+    fn end(mut self) -> (i32, String) {
+        use std::os::unix::process::ExitStatusExt;
+        let mut status = None;
+        wait_until("the agent ended", || {
+            status = self.child.try_wait().expect("our own child");
+            status.is_some()
+        });
+        let mut told = String::new();
+        self.child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        let status = status.expect("it ended");
+        (status.code().or_else(|| status.signal().map(|signal| 128 + signal)).expect("one of them"), told)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Both fail where it has ended, which is all that is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn whatever_ends_the_conversation_leaves_nothing_behind() {
+    let four_gigabytes = u32::MAX.to_be_bytes();
+    let half = &framed(&json!("disarm"))[..7];
+    let cases: [(&str, &[u8], Option<Signal>, i32, &str); 8] = [
+        ("the end of the stream", b"", None, 0, ""),
+        ("garbage", b"GET / HTTP/1.1\r\n\r\n", None, 3, "a frame of `1195725856` bytes"),
+        ("a length of 4 GiB", &four_gigabytes, None, 3, "a frame of `4294967295` bytes"),
+        ("no length", &[0; 4], None, 3, "a frame of `0` bytes"),
+        ("half a frame", half, None, 3, "half a frame"),
+        ("SIGTERM", b"", Some(Signal::TERM), 143, ""),
+        ("SIGINT", b"", Some(Signal::INT), 130, ""),
+        ("SIGKILL", b"", Some(Signal::KILL), 137, ""),
+    ];
+    for (name, bytes, signal, code, cause) in cases {
+        // An hour: nothing here ends it by patience.
+        let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
+        agent.write(bytes);
+        match signal {
+            Some(signal) => kill_process(agent.pid(), signal).expect("our own child"),
+            None => agent.hang_up(),
+        }
+        let (ended, told) = agent.end();
+        assert!(ended == code && told.contains(cause), "{name}: {ended}: {told}");
+        wait_until(&format!("the reflector ended after {name}"), || !is_alive(reflector));
+    }
+}
+
+#[test]
+fn a_bad_length_ends_it_though_the_stream_stays_open() {
+    let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
+    agent.write(&u32::MAX.to_be_bytes());
+    let to = agent.to.take();
+    assert_eq!(agent.end().0, 3);
+    drop(to);
+    wait_until("the reflector ended", || !is_alive(reflector));
+}
+
+#[test]
+fn silence_ends_it_sooner_without_a_run_and_later_with_one() {
+    // Each: what is said before the silence, how long that lasts at least, and what was missed.
+    let half = &framed(&json!("stop_all"))[..9];
+    let disarm = framed(&json!("disarm"));
+    for (name, planned_ns, then, at_least, missed) in [
+        ("disarmed", 3_600_000_000_000, &disarm[..], 1_500, "no heartbeat for 1.5 s"),
+        (
+            "disarmed, and half a frame",
+            3_600_000_000_000,
+            &[&disarm[..], half].concat(),
+            1_500,
+            "no heartbeat for 1.5 s",
+        ),
+        ("armed", 0, b"", 4_900, "no end of the armed run for 5 s"),
+        ("armed, and half a frame", 0, half, 4_900, "no end of the armed run for 5 s"),
+    ] {
+        let start = Instant::now();
+        let (mut agent, reflector) = Agent::armed(planned_ns);
+        agent.write(then);
+        // Held open: there is no end of the stream.
+        let to = agent.to.take();
+        let (code, told) = agent.end();
+        let silent = start.elapsed();
+        drop(to);
+        assert!(code == 3 && told.contains(missed), "{name}: {code}: {told}");
+        assert!(silent > Duration::from_millis(at_least), "{name}: gave up after {silent:?}");
+        wait_until("the reflector ended", || !is_alive(reflector));
+    }
+}
+
+#[test]
+fn who_never_introduces_himself_is_not_waited_for() {
+    for (said, cause) in [(&b"SSH-2.0-OpenSSH\r\n"[..], "`SSH-2.0-OpenSSH`"), (b"", "no preamble for 10 s")] {
+        let mut agent = Agent::start();
+        agent.write(said);
+        let to = agent.to.take();
+        let (code, told) = agent.end();
+        drop(to);
+        assert!(code == 3 && told.contains(cause) && told.contains("hint: "), "{told}");
+    }
+    let mut agent = Agent::start();
+    agent.write(b"\0llagent\0\x02\0\0");
+    let (code, told) = agent.end();
+    assert!(code == 3 && told.contains("format `2`"), "{told}");
+}
+
+#[test]
+fn what_it_does_not_know_is_refused_and_it_goes_on_and_does_not_grow() {
+    let (mut agent, _) = Agent::armed(3_600_000_000_000);
+    let status = format!("/proc/{}/status", agent.pid().as_raw_nonzero());
+    let peak_kib = || -> u64 {
+        let status = std::fs::read_to_string(&status).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux has it");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    };
+    let large = json!({"arm": {"planned_ns": "x".repeat(1_000_000)}});
+    for request in [json!("reboot"), json!(7), json!({"arm": {}}), large.clone()] {
+        let reply = agent.ask(&request);
+        assert!(reply["error"]["cause"].is_string() && reply["error"]["exit_code"] == 3, "{reply}");
+    }
+    let before = peak_kib();
+    for _ in 0..200 {
+        assert!(agent.ask(&large)["error"].is_object());
+        assert!(agent.ask(&json!("reboot"))["error"].is_object());
+    }
+    let grown = peak_kib() - before;
+    assert!(grown < 4_096, "200 MB of nonsense made it grow by {grown} KiB");
+    assert_eq!(agent.ask(&json!("disarm")), json!({"disarmed": {"reflector_died": null}}));
+}
+
+#[test]
+fn replies_that_nobody_takes_end_it() {
+    let (mut agent, reflector) = Agent::armed(0);
+    // 5 s after the newest frame, nobody has taken what a pipe cannot hold (64 KiB).
+    let nonsense = framed(&json!("reboot")).repeat(2_000);
+    agent.write(&nonsense);
+    let to = agent.to.take();
+    let (code, told) = agent.end();
+    drop(to);
+    assert_eq!(code, 3, "{told}");
+    wait_until("the reflector ended", || !is_alive(reflector));
+}
+
+#[test]
+fn it_answers_on_the_measured_path_alone_and_never_without_a_key() {
+    let (mut agent, _) = Agent::armed(3_600_000_000_000);
+    for (bind, key, cause) in [
+        ("0.0.0.0", Some(KEY), "the measured path alone"),
+        ("::", Some(KEY), "the measured path alone"),
+        ("127.0.0.1", None, "strangers"),
+        ("127.0.0.1", Some("1234"), "no latlab key"),
+        ("192.0.2.77", Some(KEY), "EADDRNOTAVAIL"),
+    ] {
+        let refusal = agent.ask(&start_reflector(bind, key))["error"].clone();
+        let told = format!("{} {}", refusal["message"], refusal["cause"]);
+        assert!(told.contains(cause), "{bind}: {refusal}");
+    }
+    for _ in 1..4 {
+        assert!(agent.ask(&start_reflector("127.0.0.1", Some(KEY)))["reflector"].is_object());
+    }
+    let refusal = agent.ask(&start_reflector("127.0.0.1", Some(KEY)));
+    assert!(refusal["error"]["cause"].as_str().is_some_and(|cause| cause.contains("`4` of them")), "{refusal}");
+    let reflectors = children(agent.pid().as_raw_nonzero().get());
+    assert_eq!(reflectors.len(), 4);
+    assert_eq!(agent.ask(&json!("stop_all")), json!("done"));
+    assert!(!reflectors.into_iter().any(is_alive));
+}
+
+#[test]
+fn the_death_of_its_reflector_is_told() {
+    let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
+    kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("the agent's child");
+    wait_until("it was dead", || !is_alive(reflector));
+    assert_eq!(agent.ask(&json!("disarm")), json!({"disarmed": {"reflector_died": "killed by SIGKILL"}}));
+}
+
+#[test]
+fn it_is_not_for_people() {
+    Lab::new()
+        .line("agent")
+        .stdout(empty())
+        .stderr(contains("`agent` needs `--stdio`"))
+        .stderr(contains("hint: `latlab ping ssh:HOST`"))
+        .failure(2);
+    let typed = format!("{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
+    let output = Command::new("script").args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
+    match output {
+        Err(error) => {
+            writeln!(std::io::stderr(), "skipped: no terminal without script(1): {error}").expect("stderr is open");
+        }
+        Ok(output) => {
+            let seen = String::from_utf8_lossy(&output.stdout);
+            assert!(seen.contains("cannot be an agent on a terminal") && seen.contains("hint"), "{seen}");
+            assert_eq!(output.status.code(), Some(2));
+        }
+    }
+}

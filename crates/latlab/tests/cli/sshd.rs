@@ -1,0 +1,112 @@
+//! A real OpenSSH server on a loopback port, with keys that live as long as the test.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::harness::wait_until;
+
+/// sshd starts itself again for each connection, by this path.
+const SSHD: &str = "/usr/sbin/sshd";
+
+/// The server, until its value goes. `ssh far` logs in, `ssh stranger` has no key that it knows.
+pub(crate) struct Sshd {
+    child: Child,
+    directory: TempDir,
+}
+
+impl Sshd {
+    /// One whose logins find programs in `path`; none where there is no OpenSSH, which is said for `test`.
+    pub(crate) fn start(test: &str, path: &str) -> Option<Sshd> {
+        if !Path::new(SSHD).exists() || !Path::new("/usr/bin/ssh").exists() {
+            writeln!(std::io::stderr(), "skipped {test}: OpenSSH's sshd and ssh are not installed").expect("open");
+            return None;
+        }
+        if rustix::process::geteuid().is_root() {
+            fs::create_dir_all("/run/sshd").expect("root may");
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for key in ["host", "mine", "unknown"] {
+            make_key(&directory.path().join(key));
+        }
+        fs::copy(directory.path().join("mine.pub"), directory.path().join("authorized")).expect("a file");
+        // Free now; nothing else in this test asks for a port by number.
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+        let child = run(directory.path(), port, path);
+        let sshd = Sshd { child, directory };
+        sshd.write_ssh(port);
+        wait_until("sshd listened", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(sshd)
+    }
+
+    /// The server's process; what it runs for others descends from it.
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// A path in which `ssh` is the real one, with the configuration of this server.
+    pub(crate) fn path(&self) -> OsString {
+        let old = std::env::var_os("PATH").unwrap_or_default();
+        let programs = [self.directory.path().join("bin")].into_iter().chain(std::env::split_paths(&old));
+        std::env::join_paths(programs).expect("a path without colons")
+    }
+
+    /// ssh looks for its configuration in the home that the password file names, so the test gives it another one.
+    fn write_ssh(&self, port: u16) {
+        let directory = self.directory.path();
+        let place = directory.display();
+        let mut text = String::new();
+        for (host, key) in [("far", "mine"), ("stranger", "unknown")] {
+            text += &format!(
+                "Host {host}\n HostName 127.0.0.1\n Port {port}\n IdentityFile {place}/{key}\n IdentitiesOnly yes\n \
+                 IdentityAgent none\n UserKnownHostsFile {place}/known\n StrictHostKeyChecking accept-new\n \
+                 GlobalKnownHostsFile /dev/null\n LogLevel ERROR\n"
+            );
+        }
+        fs::write(directory.join("ssh_config"), text).expect("a file");
+        let bin = directory.join("bin");
+        fs::create_dir(&bin).expect("a directory");
+        let program = bin.join("ssh");
+        fs::write(&program, format!("#!/bin/sh\nexec /usr/bin/ssh -F {place}/ssh_config \"$@\"\n")).expect("a file");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("our own file");
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        // Connections end with theirs; only the listener is ours to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn make_key(path: &PathBuf) {
+    let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(path).status();
+    assert!(made.expect("OpenSSH brings it").success());
+}
+
+fn run(directory: &Path, port: u16, path: &str) -> Child {
+    let place = directory.display();
+    let config = directory.join("sshd_config");
+    let text = format!(
+        "ListenAddress 127.0.0.1\nPort {port}\nHostKey {place}/host\nAuthorizedKeysFile {place}/authorized\n\
+         StrictModes no\nUsePAM no\nPidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+         PermitRootLogin prohibit-password\nSetEnv PATH={path}\n"
+    );
+    fs::write(&config, text).expect("a file");
+    let log = fs::File::create(directory.join("log")).expect("a file");
+    Command::new(SSHD)
+        .args(["-D", "-e", "-f"])
+        .arg(&config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("sshd starts")
+}
