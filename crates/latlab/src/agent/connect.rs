@@ -118,6 +118,12 @@ impl Agent {
         self.done(reply)
     }
 
+    /// Why it is lost, if it is. Asks nothing.
+    pub fn lost(&mut self) -> Option<AgentError> {
+        let quiet = self.conversation.lost()?;
+        self.told(Err(quiet)).err()
+    }
+
     /// Asks; what the agent refuses is an error.
     pub(crate) fn ask(&mut self, request: &Request) -> Result<Reply, AgentError> {
         let reply = self.conversation.ask(request);

@@ -159,6 +159,14 @@ impl Conversation {
         reply
     }
 
+    /// Why the agent is lost, if it is and somebody has noticed. Asks nothing.
+    pub(super) fn lost(&mut self) -> Option<Quiet> {
+        if let (None, Ok(Heard::End(why))) = (&self.failed, self.heard.try_recv()) {
+            self.failed = Some(why);
+        }
+        self.failed.clone()
+    }
+
     /// Arms a run; none: nobody knows how long it takes.
     pub(super) fn arm(&mut self, planned: Option<Nanos>) -> Result<Reply, Quiet> {
         // First the silence, then the agent that expects it: a beat in between would only be one more.

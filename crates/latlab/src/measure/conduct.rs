@@ -48,7 +48,7 @@ pub fn conduct(
             Ok(lane) => lanes.push(lane),
             Err(error) => {
                 lanes.into_iter().for_each(Lane::discard);
-                return Err(error);
+                return Err(peer.why(error));
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::host::HostError;
 use crate::host::lab::{Inside, Lab};
 use crate::plan::{Family, RunSpec, Target};
 use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
+use crate::transport::refusal::TransportError;
 use crate::transport::resolve::resolve;
 use crate::units::Nanos;
 
@@ -69,6 +70,9 @@ impl Peer {
         let path = &spec.ping().path;
         let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
         let bind = agent.address(path)?;
+        if let Some(family) = path.family.filter(|family| (*family == Family::Ipv4) != bind.is_ipv4()) {
+            return Err(TransportError::NoAddressOfFamily { host: bind.to_string(), family }.into());
+        }
         let address = agent.start_reflector(bind, spec.peer.unwrap_or(spec.here), key, sessions)?;
         Ok(Peer { agent: Some(agent), ..Peer::at(address) })
     }
@@ -107,6 +111,11 @@ impl Peer {
     /// how long it takes.
     pub(crate) fn arm(&mut self, planned: Option<Nanos>) -> Result<(), MeasureError> {
         Ok(self.agent.as_mut().map_or(Ok(()), |agent| agent.arm(planned))?)
+    }
+
+    /// `error`, or that the agent is lost, which stops whatever was under way.
+    pub(crate) fn why(&mut self, error: MeasureError) -> MeasureError {
+        self.agent.as_mut().and_then(Agent::lost).map_or(error, MeasureError::from)
     }
 
     /// The run is over; how the far reflector died meanwhile, if it did.
