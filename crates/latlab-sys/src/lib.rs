@@ -4,7 +4,9 @@
 //! On systems other than Linux the same names exist and answer `Unsupported`.
 
 pub mod clock;
+pub mod discipline;
 pub mod errno;
+pub mod interface;
 
 #[cfg(target_os = "linux")]
 pub mod address;
