@@ -1,6 +1,7 @@
 //! `latlab doctor`: what on this host would spoil a measurement, and what mends it.
 
 use std::io;
+use std::thread;
 use std::time::Duration;
 
 use super::Outcome;
@@ -8,25 +9,25 @@ use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
 use crate::error::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
-use crate::host::activity::Activity;
+use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
 use crate::host::doctor::{Intent, findings};
-use crate::host::{HostRoot, facts};
+use crate::host::facts::{self, Interface};
 use crate::measure::calibrate;
 use crate::report::Style;
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
 
-/// How long the CPUs are watched: long enough for a percent to be a whole tick of most kernels.
+/// How long the host is watched: long enough for a percent to be a whole tick of most kernels.
 const WATCH: Duration = Duration::from_millis(1_000);
 
 /// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
 pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
-    let root = HostRoot::live();
-    // Where the kernel does not tell what its CPUs do, nothing is said about it.
-    let activity = Activity::watch(&root, WATCH).ok();
+    let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
+    let earlier = look();
+    thread::sleep(WATCH);
     let intent = Intent { here: &spec.measurement.here, peer: Some(&spec.measurement.peer) };
-    let mut findings = findings(&root, &facts::read(&root), activity.as_ref(), intent);
+    let mut findings = findings(&look(), Some(&earlier), intent);
     if spec.calibrate {
         findings.push(calibration(spec)?);
     }

@@ -1,13 +1,31 @@
 //! What is known about hosts, clocks and instruments, as plain data. Unknown is null with a reason.
 
+mod activity;
+mod by_cpu;
 mod clock;
+mod counters;
 mod finding;
+mod heat;
 mod host;
 mod instrument;
+mod kernel;
+mod memory;
+mod network;
+mod processor;
 mod reflector;
+mod rights;
 
-pub use clock::ClockAnchor;
+pub use activity::{Activity, CpuTicks, Share, Ticks};
+pub use by_cpu::ByCpu;
+pub use clock::{ClockAnchor, ClockDiscipline, ClockFacts, ClockKeeper};
+pub use counters::{CounterFacts, Interrupt, InterruptUse};
 pub use finding::{Finding, FindingSeverity};
+pub use heat::{FirmwareThrottling, HeatFacts};
 pub use host::HostFacts;
 pub use instrument::{BareLoop, Instrument};
+pub use kernel::KernelFacts;
+pub use memory::MemoryFacts;
+pub use network::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, Ring, Stamping};
+pub use processor::{CpuPlace, Frequency, IdleState, IdleUse, ProcessorFacts};
 pub use reflector::ReflectorReport;
+pub use rights::{Capability, Rights};

@@ -1,78 +1,91 @@
 //! Reading a host's facts. What cannot be had stays null, with the reason.
+//!
+//! Reading changes nothing, never fails, and ends within about a second: whatever is left when that is over
+//! stays null too. It is done before a run is armed and after it has ended, never in between.
 
-use std::collections::BTreeMap;
+mod clock;
+mod clock_keeper;
+mod counters;
+mod heat;
+mod kernel;
+mod known;
+mod memory;
+mod network;
+mod processor;
+mod program;
 
-use super::activity::CpuTicks;
+use std::net::IpAddr;
+use std::time::Instant;
+
+use self::known::Known;
 use super::root::HostRoot;
-use crate::facts::HostFacts;
+use crate::clock::{Clock, Monotonic};
+use crate::facts::{HostFacts, Rights};
 
-/// The facts of the host under `root`, now.
-pub fn read(root: &HostRoot) -> HostFacts {
-    let mut unknown = BTreeMap::new();
-    let mut known = Known { unknown: &mut unknown };
-    HostFacts {
-        kernel: known.fact("kernel", kernel(root)),
-        architecture: known.fact("architecture", architecture(root)),
-        cpu_model: known.fact("cpu_model", cpu_model(root)),
-        cpus_online: known.fact("cpus_online", root.text("sys/devices/system/cpu/online")),
-        governors: known.fact("governors", governors(root)),
-        clocksource: known
-            .fact("clocksource", root.text("sys/devices/system/clocksource/clocksource0/current_clocksource")),
-        rt_runtime_us: known.fact("rt_runtime_us", root.number("proc/sys/kernel/sched_rt_runtime_us")),
-        timer_slack_ns: known.fact("timer_slack_ns", root.number("proc/self/timerslack_ns")),
-        virtualisation: known.fact("virtualisation", virtualisation(root)),
-        load_average: known.fact("load_average", load_average(root)),
-        memory_bytes: known.fact("memory_bytes", memory_bytes(root)),
-        boot_id: known.fact("boot_id", root.text("proc/sys/kernel/random/boot_id")),
-        steal_ticks: known.fact("steal_ticks", CpuTicks::read(root).map(|ticks| ticks.all.steal)),
-        unknown,
-    }
+/// Why system calls and programs are not asked about a host that is only a directory.
+const NOT_THIS_HOST: &str = "only the files of this host are at hand";
+
+/// Whose interface is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface<'a> {
+    /// The one of this name.
+    Named(&'a str),
+    /// The one through which datagrams to `peer` leave.
+    Towards {
+        /// The address that they are sent from, where it is known.
+        local: Option<IpAddr>,
+        /// The address that they are sent to.
+        peer: IpAddr,
+    },
+    /// The one through which most of the world is reached; loopback where none is.
+    OfDefaultRoute,
 }
 
-struct Known<'a> {
-    unknown: &'a mut BTreeMap<String, String>,
+/// The facts of the host under `root`, now, and of `interface` in the calling thread's network namespace.
+pub fn read(root: &HostRoot, interface: Interface<'_>) -> HostFacts {
+    let (start, began) = (Instant::now(), Monotonic.now());
+    let mut known = Known::from(start);
+    let counters = counters::read(root, &mut known);
+    let steal_ticks = counters.cpu_ticks.as_ref().map(|ticks| ticks.all.steal);
+    let facts = HostFacts {
+        kernel: known.fact("kernel", || kernel::version(root)),
+        architecture: known.fact("architecture", || kernel::architecture(root)),
+        cpu_model: known.fact("cpu_model", || processor::model(root)),
+        cpus_online: known.fact("cpus_online", || root.text("sys/devices/system/cpu/online")),
+        governors: known.fact("governors", || processor::governors(root)),
+        clocksource: known.fact("clocksource", || clock::source(root)),
+        rt_runtime_us: known.fact("rt_runtime_us", || root.number("proc/sys/kernel/sched_rt_runtime_us")),
+        timer_slack_ns: known.fact("timer_slack_ns", || root.number("proc/self/timerslack_ns")),
+        virtualisation: known.fact("virtualisation", || virtualisation(root)),
+        load_average: known.fact("load_average", || load_average(root)),
+        memory_bytes: known.fact("memory_bytes", || memory::total_bytes(root)),
+        boot_id: known.fact("boot_id", || boot_id(root)),
+        steal_ticks: known.fact("steal_ticks", || steal_ticks.ok_or_else(|| "see `counters.cpu_ticks`".into())),
+        kernel_settings: kernel::read(root, &mut known),
+        processor: processor::read(root, &mut known),
+        counters,
+        memory: memory::read(root, &mut known),
+        heat: heat::read(root, &mut known),
+        rights: known.fact("rights", || Rights::read(root)),
+        network: network::read(root, interface, &mut known),
+        // Last, since it starts a program and waits for it.
+        clock: clock::read(root, &mut known),
+        monotonic_ns: Some(began.as_nanos()),
+        ..HostFacts::default()
+    };
+    let reading_ns = u64::try_from(start.elapsed().as_nanos()).ok();
+    HostFacts { reading_ns, unknown: known.reasons(), ..facts }
 }
 
-impl Known<'_> {
-    fn fact<T>(&mut self, field: &str, answer: Result<T, String>) -> Option<T> {
-        answer.map_err(|reason| self.unknown.insert(field.into(), reason)).ok()
-    }
-}
-
-fn kernel(root: &HostRoot) -> Result<String, String> {
-    Ok(format!("{} {}", root.text("proc/sys/kernel/ostype")?, root.text("proc/sys/kernel/osrelease")?))
-}
-
-fn architecture(root: &HostRoot) -> Result<String, String> {
-    // The file came with Linux 6.1; before that, what we were built for is what runs.
-    root.text("proc/sys/kernel/arch").or_else(|_| Ok(std::env::consts::ARCH.into()))
-}
-
-/// x86 names the CPU; boards of other architectures name the board, which tells the CPU.
-fn cpu_model(root: &HostRoot) -> Result<String, String> {
-    let cpus = root.text("proc/cpuinfo")?;
-    for key in ["model name", "Model", "Hardware"] {
-        if let Some(value) = value_of(&cpus, key) {
-            return Ok(value.into());
-        }
-    }
-    root.text("proc/device-tree/model").map_err(|_| "/proc/cpuinfo names no model".into())
+/// The id of this boot of the host under `root`; or why it cannot be had.
+pub fn boot_id(root: &HostRoot) -> Result<String, String> {
+    root.text("proc/sys/kernel/random/boot_id")
 }
 
 /// The value of the first line `key : value`.
 pub(super) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.into_iter().find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
-}
-
-fn governors(root: &HostRoot) -> Result<Vec<String>, String> {
-    const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
-    let policies = root.names(POLICIES).into_iter().filter(|name| name.starts_with("policy"));
-    let mut governors: Vec<String> =
-        policies.filter_map(|policy| root.text(&format!("{POLICIES}/{policy}/scaling_governor")).ok()).collect();
-    governors.sort_unstable();
-    governors.dedup();
-    if governors.is_empty() { Err("the kernel does not set frequencies here".into()) } else { Ok(governors) }
 }
 
 fn virtualisation(root: &HostRoot) -> Result<String, String> {
@@ -98,11 +111,19 @@ fn virtualisation(root: &HostRoot) -> Result<String, String> {
     let known = makers.iter().find(|(name, _)| maker.contains(name) || product.contains(name));
     match (virtual_cpu, known) {
         (true, Some((_, kind))) => Ok((*kind).into()),
-        (true, None) => Ok("a hypervisor that does not say its name".into()),
+        (true, None) => Ok(by_its_clock(root).unwrap_or("a hypervisor that does not say its name").into()),
         // A real Amazon or Microsoft machine has the maker without the flag; other CPUs have no such flag.
         (false, Some((_, kind))) if value_of(&cpus, "flags").is_none() => Ok((*kind).into()),
         (false, _) => Ok("none".into()),
     }
+}
+
+/// Small virtual machines have no firmware that names a maker, but a clock of their hypervisor's.
+fn by_its_clock(root: &HostRoot) -> Option<&'static str> {
+    const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "kvm"), ("hyperv", "hyper-v"), ("xen", "xen")];
+    let available = clock::available(root).ok()?;
+    let known = |name: &&(&str, &str)| available.iter().any(|clock| clock.starts_with(name.0));
+    CLOCKS.iter().find(known).map(|(_, kind)| *kind)
 }
 
 fn load_average(root: &HostRoot) -> Result<[f64; 3], String> {
@@ -114,68 +135,5 @@ fn load_average(root: &HostRoot) -> Result<[f64; 3], String> {
     }
 }
 
-fn memory_bytes(root: &HostRoot) -> Result<u64, String> {
-    let text = root.text("proc/meminfo")?;
-    let total = value_of(&text, "MemTotal").and_then(|value| value.strip_suffix(" kB")?.parse::<u64>().ok());
-    total.map(|kib| kib * 1024).ok_or_else(|| "/proc/meminfo states no MemTotal".into())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::root::tests::FakeHost;
-
-    #[test]
-    fn a_host_tells_its_facts() {
-        let host = FakeHost::new()
-            .with("proc/sys/kernel/ostype", "Linux\n")
-            .with("proc/sys/kernel/osrelease", "6.1.0-rpi7\n")
-            .with("proc/sys/kernel/arch", "aarch64\n")
-            .with("proc/cpuinfo", "processor\t: 0\n\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n")
-            .with("sys/devices/system/cpu/online", "0-3\n")
-            .with("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "ondemand\n")
-            .with("sys/devices/system/clocksource/clocksource0/current_clocksource", "arch_sys_counter\n")
-            .with("proc/sys/kernel/sched_rt_runtime_us", "-1\n")
-            .with("proc/self/timerslack_ns", "50000\n")
-            .with("proc/loadavg", "0.10 0.20 0.30 1/100 999\n")
-            .with("proc/meminfo", "MemTotal:        3884360 kB\nMemFree: 1 kB\n")
-            .with("proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
-        let facts = read(&host.root);
-        assert_eq!(facts.kernel.as_deref(), Some("Linux 6.1.0-rpi7"));
-        assert_eq!(facts.cpu_model.as_deref(), Some("Raspberry Pi 4 Model B Rev 1.4"));
-        assert_eq!(facts.governors, Some(vec!["ondemand".to_owned()]));
-        assert_eq!((facts.rt_runtime_us, facts.timer_slack_ns), (Some(-1), Some(50_000)));
-        assert_eq!(facts.load_average, Some([0.1, 0.2, 0.3]));
-        assert_eq!(facts.memory_bytes, Some(3_884_360 * 1024));
-        assert_eq!(facts.virtualisation.as_deref(), Some("none"));
-        assert_eq!(facts.steal_ticks, Some(8));
-        assert_eq!(facts.unknown.keys().collect::<Vec<_>>(), ["boot_id"]);
-    }
-
-    #[test]
-    fn what_is_not_there_is_null_with_a_reason() {
-        let facts = read(&FakeHost::new().root);
-        assert_eq!(facts.clocksource, None);
-        assert!(facts.unknown["clocksource"].ends_with("no such file or directory (ENOENT)"), "{facts:?}");
-        assert_eq!(facts.unknown["governors"], "the kernel does not set frequencies here");
-    }
-
-    #[test]
-    fn hypervisors_are_told_from_metal() {
-        let metal = FakeHost::new()
-            .with("proc/cpuinfo", "flags : fpu vme\n")
-            .with("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
-        assert_eq!(virtualisation(&metal.root).as_deref(), Ok("none"));
-        let guest = metal.with("proc/cpuinfo", "flags : fpu hypervisor\n");
-        assert_eq!(virtualisation(&guest.root).as_deref(), Ok("kvm (amazon ec2)"));
-        let nameless = FakeHost::new().with("proc/cpuinfo", "flags : hypervisor\n");
-        assert_eq!(virtualisation(&nameless.root).as_deref(), Ok("a hypervisor that does not say its name"));
-    }
-
-    #[test]
-    fn this_host_tells_its_boot_and_kernel() {
-        let facts = read(&HostRoot::live());
-        assert!(facts.kernel.is_some_and(|kernel| kernel.starts_with("Linux ")));
-        assert!(facts.boot_id.is_some_and(|id| id.len() == 36));
-    }
-}
+mod tests;

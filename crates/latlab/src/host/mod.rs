@@ -5,12 +5,15 @@ pub mod calibration;
 pub mod cpu_list;
 pub mod doctor;
 pub mod facts;
+#[cfg(test)]
+mod hosts;
 pub mod lab;
 pub mod lifeline;
 pub mod placement;
 pub mod refusal;
 pub mod rights;
 pub mod root;
+mod route_interface;
 mod route_socket;
 
 pub use lab::Lab;

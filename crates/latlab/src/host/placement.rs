@@ -5,8 +5,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::cpu_list;
 use super::refusal::HostError;
-use super::rights::Rights;
 use super::root::HostRoot;
+use crate::facts::Rights;
 use crate::plan::EndSpec;
 
 /// Gives the calling thread what `end` asks for: its CPU, locked memory (of the whole process), SCHED_FIFO.

@@ -2,29 +2,7 @@
 
 use super::facts::value_of;
 use super::root::HostRoot;
-
-/// A right that a measurement may need, with its bit in the kernel's masks (linux/capability.h).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
-    /// Interfaces, addresses, busy polling.
-    NetAdmin = 12,
-    /// Memory beyond the limit stays locked.
-    IpcLock = 14,
-    /// Namespaces.
-    SysAdmin = 21,
-    /// Real-time priorities, affinity of others.
-    SysNice = 23,
-}
-
-/// The rights and limits of one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rights {
-    effective: u64,
-    /// RLIMIT_MEMLOCK in bytes; none: no limit.
-    pub memory_lock_bytes: Option<u64>,
-    /// RLIMIT_RTPRIO: the highest real-time priority to be had without CAP_SYS_NICE.
-    pub real_time_priority: u64,
-}
+pub use crate::facts::{Capability, Rights};
 
 impl Rights {
     /// The rights of the calling process on the host under `root`; or why they cannot be told.
@@ -33,25 +11,10 @@ impl Rights {
         let mask = value_of(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
         let limits = root.text("proc/self/limits")?;
         Ok(Rights {
-            effective: mask.ok_or("/proc/self/status states no CapEff")?,
+            capabilities: mask.ok_or("/proc/self/status states no CapEff")?,
             memory_lock_bytes: soft_limit(&limits, "Max locked memory"),
-            real_time_priority: soft_limit(&limits, "Max realtime priority").unwrap_or(u64::MAX),
+            real_time_priority: soft_limit(&limits, "Max realtime priority"),
         })
-    }
-
-    /// Whether the process has `capability`.
-    pub const fn has(&self, capability: Capability) -> bool {
-        self.effective >> capability as u32 & 1 == 1
-    }
-
-    /// Whether it may run with this SCHED_FIFO priority.
-    pub fn may_run_fifo(&self, priority: u8) -> bool {
-        self.has(Capability::SysNice) || u64::from(priority) <= self.real_time_priority
-    }
-
-    /// Whether it may lock as much memory as it likes.
-    pub const fn may_lock_all(&self) -> bool {
-        self.has(Capability::IpcLock) || self.memory_lock_bytes.is_none()
     }
 }
 

@@ -20,6 +20,11 @@ impl HostRoot {
         HostRoot::new("/")
     }
 
+    /// Whether this is the host that system calls and programs speak of, and not a picture of one.
+    pub fn is_live(&self) -> bool {
+        self.path.as_os_str() == "/"
+    }
+
     /// The trimmed text of `file`, given without the leading slash; or why it cannot be had.
     pub fn text(&self, file: &str) -> Result<String, String> {
         match fs::read(self.path.join(file)) {

@@ -137,7 +137,11 @@ impl RouteSocket {
     }
 
     /// Asks, and waits for the answer; none where the answer is a plain yes.
-    fn exchange(&mut self, question: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+    pub(super) fn exchange(
+        &mut self,
+        question: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
         self.sequence += 1;
         let mut message = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(question));
         message.header.flags = NLM_F_REQUEST | flags;
@@ -162,13 +166,13 @@ impl RouteSocket {
     }
 }
 
-fn link(index: u32) -> LinkMessage {
+pub(super) fn link(index: u32) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.header.index = index;
     message
 }
 
-const fn family(address: IpAddr) -> AddressFamily {
+pub(super) const fn family(address: IpAddr) -> AddressFamily {
     match address {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => AddressFamily::Inet6,

@@ -49,6 +49,6 @@ fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) 
         cpu: here.cpu,
         peer_cpu: peer.cpu,
         measured_at: started_at(clock::anchor().realtime_ns),
-        boot_id: facts::read(&HostRoot::live()).boot_id,
+        boot_id: facts::boot_id(&HostRoot::live()).ok(),
     }
 }

@@ -143,7 +143,7 @@ impl Lane {
         let Lane { mut transport, talk, mut writer, log, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
-        closing_facts(writer.manifest_mut(), report, strays, socket_errors);
+        closing_facts(writer.manifest_mut(), &transport, report, strays, socket_errors);
         let run = &mut writer.manifest_mut().run;
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::{MeasureError, Peer};
 use crate::clock;
 use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
+use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
-use crate::host::{HostRoot, facts};
+use crate::host::facts::{self, Interface};
 use crate::plan::{RunSpec, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
@@ -21,7 +22,7 @@ pub(crate) fn opening_manifest(
     transport: &UdpTransport,
 ) -> Result<Manifest, MeasureError> {
     let start = clock::anchor();
-    let host = facts::read(&HostRoot::live());
+    let host = facts::read(&HostRoot::live(), path_interface(spec, transport));
     let instrument = instrument(spec, &host);
     let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
@@ -32,9 +33,7 @@ pub(crate) fn opening_manifest(
         conditions: conditions(peer, transport),
         ..RunFacts::default()
     };
-    if spec.target.is_this_host() {
-        manifest.peer = here.clone();
-    }
+    manifest.peer = peer_facts(&spec.target, &here);
     (manifest.here, manifest.instrument) = (here, instrument);
     Ok(manifest)
 }
@@ -51,18 +50,43 @@ fn conditions(peer: &Peer, transport: &UdpTransport) -> BTreeMap<String, String>
 /// Adds what is known after the last probe.
 pub(crate) fn closing_facts(
     manifest: &mut Manifest,
+    transport: &UdpTransport,
     report: Option<ReflectorReport>,
     strays: BTreeMap<String, u64>,
     socket_errors: BTreeMap<String, u64>,
 ) {
-    manifest.here.after = Some(facts::read(&HostRoot::live()));
+    // The clocks first: reading facts may take a while, and a step of the clock in it is not the run's.
     manifest.here.clock_end = Some(clock::anchor());
-    if manifest.spec.target.is_this_host() {
-        manifest.peer = manifest.here.clone();
-    }
+    manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, transport)));
+    manifest.peer = peer_facts(&manifest.spec.target, &manifest.here);
     manifest.run.reflector = report;
     manifest.run.strays = strays;
     manifest.run.socket_errors = socket_errors;
+}
+
+/// The interface through which probes leave.
+fn path_interface<'a>(spec: &'a RunSpec, transport: &UdpTransport) -> Interface<'a> {
+    match &spec.ping().path.bind_interface {
+        Some(name) => Interface::Named(name),
+        None => Interface::Towards { local: Some(transport.local_address().ip()), peer: transport.peer_address().ip() },
+    }
+}
+
+/// `local` and `lab` have both ends on one host, with one clock. Of other targets nothing is known here.
+fn peer_facts(target: &Target, here: &EndFacts) -> EndFacts {
+    match target {
+        Target::Local => here.clone(),
+        Target::Lab => {
+            let mut there = here.clone();
+            for facts in [&mut there.before, &mut there.after].into_iter().flatten() {
+                facts.network.interface = None;
+                facts.unknown.retain(|field, _| !field.starts_with("network.interface"));
+                facts.unknown.insert("network.interface".into(), "it is in the reflector's namespace".into());
+            }
+            there
+        }
+        Target::Host { .. } | Target::Ssh { .. } | Target::Command { .. } => EndFacts::default(),
+    }
 }
 
 /// The floor of this run: measured now, but for the bare loop, which `latlab doctor --calibrate` measures.

@@ -1,7 +1,7 @@
 //! `manifest.json` on disk: read whole, replaced whole, and writable even on a full disk.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -13,8 +13,11 @@ use super::manifest::{FormatVersion, Manifest};
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The next manifest: room that was taken while there was some.
 const NEXT: &str = "manifest.next";
-/// The room: a manifest has 4 to 8 KiB; host facts and strays may grow.
-const RESERVE_BYTES: usize = 64 * 1024;
+/// The least room: strays, caveats and conditions may grow.
+const RESERVE_BYTES: u64 = 64 * 1024;
+/// The facts of a host, most of a manifest, come again after the run; a server with hundreds of CPUs and
+/// interrupts has hundreds of kilobytes of them. The rest is for counters that grow meanwhile.
+const RESERVE_MANIFESTS: u64 = 3;
 
 /// All that must be readable before the format is known to be readable.
 #[derive(Deserialize)]
@@ -54,7 +57,10 @@ pub(crate) fn write(directory: &Path, manifest: &Manifest) -> io::Result<()> {
     fs::rename(next, directory.join(MANIFEST))
 }
 
-/// Takes room for the next [`write`].
+/// Takes room for the next [`write`], measured by the manifest that is there.
 pub(crate) fn reserve(directory: &Path) -> io::Result<()> {
-    File::create(directory.join(NEXT))?.write_all(&vec![0; RESERVE_BYTES])
+    let bytes = RESERVE_BYTES.max(RESERVE_MANIFESTS * fs::metadata(directory.join(MANIFEST))?.len());
+    let mut zeros = io::repeat(0).take(bytes);
+    // Zeros that are written, and not a hole: a hole takes no room.
+    io::copy(&mut zeros, &mut File::create(directory.join(NEXT))?).map(drop)
 }

@@ -31,6 +31,18 @@ fn findings_are_a_document_and_a_blocker_is_exit_code_1() {
 }
 
 #[test]
+fn the_same_host_is_judged_by_how_it_shall_be_measured() {
+    let find = |line: &str, code: &str| -> Value {
+        let ran = Lab::new().line(line).stderr(empty()).start().ends_with(&[0, 1]);
+        let findings = ran.json()["findings"].as_array().expect("a list").clone();
+        findings.into_iter().find(|finding| finding["code"] == code).unwrap_or_default()
+    };
+    assert!(find("doctor --json --wait spin", "timer-slack").is_null(), "who spins has no timer");
+    let steal = find("doctor --json", "steal");
+    assert!(steal["message"].as_str().is_some_and(|message| message.starts_with("steal ")), "two looks: {steal}");
+}
+
+#[test]
 fn the_bare_loop_becomes_the_floor_of_later_summaries_on_the_same_pins() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let state = home.path().join("state");

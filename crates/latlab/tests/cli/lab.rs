@@ -13,7 +13,7 @@ use crate::processes::{children, is_alive, network_namespaces};
 use crate::store::{manifest, only_recording, recordings};
 
 /// Whether `test` can run here; where it cannot, says why, past the test harness's capture.
-fn privileged(test: &str) -> bool {
+pub(crate) fn privileged(test: &str) -> bool {
     let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {

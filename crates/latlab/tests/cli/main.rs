@@ -5,6 +5,7 @@ mod arguments;
 mod doctor;
 mod documents;
 mod echo;
+mod facts;
 mod harness;
 mod help;
 mod lab;

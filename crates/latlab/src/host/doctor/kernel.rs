@@ -7,19 +7,25 @@ use crate::plan::WaitMode;
 /// The oldest kernel that is supported.
 const MINIMUM: (u32, u32) = (5, 10);
 
+/// From this version on the fair server does what throttling did before.
+const FAIR_SHARE: (u32, u32) = (6, 12);
+
 pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
-    [version(seen), throttling(seen), busy_polling(seen), swap(seen), virtualisation(seen)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [version(seen), throttling(seen), busy_polling(seen), preemption(seen)].into_iter().flatten().collect()
+}
+
+fn numbers(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+fn release<'a>(seen: &Seen<'a>) -> Option<&'a str> {
+    seen.facts.kernel.as_deref()?.strip_prefix("Linux ")
 }
 
 fn version(seen: &Seen<'_>) -> Option<Finding> {
-    let kernel = seen.facts.kernel.as_deref()?;
-    let release = kernel.strip_prefix("Linux ")?;
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
-    let version = (numbers.next()?, numbers.next()?);
-    (version < MINIMUM).then(|| {
+    let release = release(seen)?;
+    (numbers(release)? < MINIMUM).then(|| {
         Finding::new(
             FindingSeverity::Blocker,
             "kernel-version",
@@ -29,34 +35,58 @@ fn version(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Real-time threads may run for `runtime` of every `period`
-/// ([sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html)).
+/// Real-time threads do not get all of a CPU for ever: before Linux 6.12 they are stopped at the end of each
+/// period, whether anybody waits or not ([sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html));
+/// since then a deadline server runs the normal threads that wait
+/// ([LWN](https://lwn.net/Articles/934415/)).
 fn throttling(seen: &Seen<'_>) -> Option<Finding> {
-    let runtime_us = seen.facts.rt_runtime_us.filter(|runtime| *runtime >= 0)?;
-    let period_us: i64 = seen.root.number("proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
-    let pause_us = period_us - runtime_us;
-    if pause_us <= 0 {
+    let fifo = seen.intent.any(|end| end.fifo.is_some());
+    let endless = seen.intent.any(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
+    if !fifo {
         return None;
     }
-    let every = if period_us == 1_000_000 { "second".to_owned() } else { format!("{period_us} µs") };
-    let pause = format!("{} ms every {every}", pause_us as f64 / 1e3);
-    let endless = seen.intent.any(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
+    if release(seen).and_then(numbers).is_some_and(|version| version >= FAIR_SHARE) {
+        return fair_share(seen, endless);
+    }
+    let runtime_us = seen.facts.rt_runtime_us.filter(|runtime| *runtime >= 0)?;
+    let period_us = seen.facts.kernel_settings.rt_period_us.unwrap_or(1_000_000);
+    let pause = pause(period_us - runtime_us, period_us)?;
     let (severity, message) = if endless {
         (FindingSeverity::Blocker, format!("RT throttling would stop a spinning FIFO thread for {pause}"))
-    } else if seen.intent.any(|end| end.fifo.is_some()) {
-        (FindingSeverity::Note, format!("RT throttling stops FIFO threads that never sleep for {pause}"))
     } else {
-        return None;
+        (FindingSeverity::Note, format!("RT throttling stops FIFO threads that never sleep for {pause}"))
     };
-    let fix = "sudo sysctl kernel.sched_rt_runtime_us=-1";
-    Some(Finding::new(severity, "rt-throttling", message, fix))
+    Some(Finding::new(severity, "rt-throttling", message, "sudo sysctl kernel.sched_rt_runtime_us=-1"))
+}
+
+fn fair_share(seen: &Seen<'_>, endless: bool) -> Option<Finding> {
+    let settings = &seen.facts.kernel_settings;
+    let told = settings.fair_share_runtime_ns.zip(settings.fair_share_period_ns);
+    let (pause, whence) = match told {
+        Some((runtime_ns, period_ns)) => (pause(runtime_ns as i64 / 1_000, period_ns as i64 / 1_000)?, ""),
+        None => (pause(50_000, 1_000_000)?, " (the kernel's default: debugfs cannot be read)"),
+    };
+    endless.then(|| {
+        let message = format!(
+            "the fair server may stop a spinning FIFO thread for {pause}{whence}, whenever a normal thread waits \
+             for its CPU"
+        );
+        let fix = "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime";
+        Finding::new(FindingSeverity::Warning, "fair-server", message, fix)
+    })
+}
+
+/// `50 ms every second`; none where there is no pause.
+fn pause(pause_us: i64, period_us: i64) -> Option<String> {
+    let every = if period_us == 1_000_000 { "second".to_owned() } else { format!("{period_us} µs") };
+    (pause_us > 0).then(|| format!("{} ms every {every}", pause_us as f64 / 1e3))
 }
 
 /// The poll call of a schedule polls the driver only where this is set ([socket(7)], SO_BUSY_POLL).
 ///
 /// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
 fn busy_polling(seen: &Seen<'_>) -> Option<Finding> {
-    let span_us: u32 = seen.root.number("proc/sys/net/core/busy_poll").ok()?;
+    let span_us = seen.facts.network.busy_poll_us?;
     (seen.intent.waits(WaitMode::BusyPoll) && span_us == 0).then(|| {
         Finding::new(
             FindingSeverity::Warning,
@@ -67,30 +97,21 @@ fn busy_polling(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn swap(seen: &Seen<'_>) -> Option<Finding> {
-    let swaps = seen.root.text("proc/swaps").ok()?;
-    let areas = swaps.lines().skip(1).filter(|line| !line.trim().is_empty()).count();
-    (areas > 0 && seen.intent.any(|end| !end.mlock)).then(|| {
+fn preemption(seen: &Seen<'_>) -> Option<Finding> {
+    (seen.facts.kernel_settings.preemption.as_deref()? == "none").then(|| {
         Finding::new(
             FindingSeverity::Note,
-            "swap",
-            format!("{areas} swap area(s) in use: a page brought back from there costs milliseconds"),
-            "latlab ping --mlock",
+            "preemption",
+            "the kernel is built without preemption: a thread that wakes up waits until a system call of another \
+             one ends, milliseconds in bad cases",
+            "boot a kernel with PREEMPT_DYNAMIC and `preempt=full`, or PREEMPT_RT",
         )
     })
 }
 
-fn virtualisation(seen: &Seen<'_>) -> Option<Finding> {
-    let kind = seen.facts.virtualisation.as_deref().filter(|kind| *kind != "none")?;
-    Some(Finding::note(
-        "virtualised",
-        format!("this is a virtual machine ({kind}): the hypervisor adds delays that nobody here can see"),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BLOCKING, SPINNING, find, on, severity};
+    use super::super::tests::{BLOCKING, SPINNING, find, message, on, severity};
     use super::*;
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
@@ -121,14 +142,32 @@ mod tests {
     }
 
     #[test]
-    fn swap_and_busy_polling_are_looked_at() {
+    fn newer_kernels_keep_a_fair_share_instead() {
         let host = FakeHost::new()
-            .with("proc/swaps", "Filename Type Size\n/dev/sda2 partition 99\n")
-            .with("proc/sys/net/core/busy_poll", "0");
+            .with("proc/sys/kernel/ostype", "Linux")
+            .with("proc/sys/kernel/osrelease", "6.12.3-rt")
+            .with("proc/sys/kernel/sched_rt_runtime_us", "950000");
+        let endless = EndSpec { fifo: Some(50), ..SPINNING };
+        let found = on(&host, &endless);
+        assert_eq!(severity(&found, "rt-throttling"), None);
+        assert!(message(&found, "fair-server").contains("50 ms every second (the kernel's default"), "{found:?}");
+        let debugfs = "sys/kernel/debug/sched/fair_server/cpu0";
+        let told =
+            host.with(&format!("{debugfs}/runtime"), "20000000").with(&format!("{debugfs}/period"), "1000000000");
+        assert!(message(&on(&told, &endless), "fair-server").contains("for 20 ms every second, whenever"));
+        assert_eq!(severity(&on(&told, &EndSpec { fifo: Some(50), ..BLOCKING }), "fair-server"), None);
+        let off = told.with(&format!("{debugfs}/runtime"), "0");
+        assert_eq!(severity(&on(&off, &endless), "fair-server"), None);
+    }
+
+    #[test]
+    fn busy_polling_that_does_not_poll_and_kernels_that_do_not_preempt_are_named() {
+        let host =
+            FakeHost::new().with("proc/sys/net/core/busy_poll", "0").with("proc/version", "Linux version 6.1 SMP");
         let found = on(&host, &EndSpec { wait: WaitMode::BusyPoll, ..BLOCKING });
-        assert_eq!(severity(&found, "swap"), Some(FindingSeverity::Note));
         assert_eq!(severity(&found, "busy-poll-off"), Some(FindingSeverity::Warning));
-        let locked = on(&host, &EndSpec { mlock: true, ..BLOCKING });
-        assert_eq!(locked, []);
+        assert_eq!(severity(&found, "preemption"), Some(FindingSeverity::Note));
+        let host = host.with("proc/version", "Linux version 6.1 #1 SMP PREEMPT_DYNAMIC Debian");
+        assert_eq!(on(&host, &BLOCKING), []);
     }
 }

@@ -1,21 +1,27 @@
-//! What on this host would spoil a measurement, and the command that mends it.
+//! What on a host would spoil a measurement, and the command that mends it. Judged on facts alone, so that a
+//! far host can be judged by what it told. Each finding and its reason: docs/doctor.md.
 
 mod clock;
+mod heat;
+mod interface;
+mod interrupts;
 mod kernel;
 mod processor;
 mod rights;
+mod work;
 
-use super::activity::Activity;
-use super::root::HostRoot;
-use crate::facts::{Finding, HostFacts};
+#[cfg(test)]
+mod on_hosts;
+
+use crate::facts::{Activity, Finding, HostFacts};
 use crate::plan::{EndSpec, WaitMode};
 
 /// What is to be measured, as far as it decides what spoils it.
 #[derive(Clone, Copy, Debug)]
 pub struct Intent<'a> {
-    /// This end.
+    /// The end that runs on the host.
     pub here: &'a EndSpec,
-    /// The other end, where it runs on this host.
+    /// The other end, where it runs on the same host.
     pub peer: Option<&'a EndSpec>,
 }
 
@@ -31,33 +37,103 @@ impl Intent<'_> {
     fn waits(&self, wait: WaitMode) -> bool {
         self.any(|end| end.wait == wait)
     }
+
+    /// The CPUs that ends are pinned to, each once.
+    fn pins(&self) -> Vec<u16> {
+        let mut pins: Vec<u16> = self.ends().filter_map(|end| end.cpu).collect();
+        pins.dedup();
+        pins
+    }
 }
 
 /// What was seen of the host.
 struct Seen<'a> {
-    root: &'a HostRoot,
     facts: &'a HostFacts,
-    activity: Option<&'a Activity>,
+    earlier: Option<&'a HostFacts>,
+    activity: Option<Activity>,
     intent: Intent<'a>,
 }
 
+/// Every code, the one that spoils most first: what stands further up costs more, or costs it more often.
+/// Within a severity findings are shown in this order; docs/doctor.md explains them in the same one.
+pub const CODES: [&str; 39] = [
+    // Nothing is measured, or something else.
+    "cpu-absent",
+    "no-real-time-right",
+    "memory-lock-limit",
+    "one-cpu",
+    "link-down",
+    "kernel-version",
+    // Milliseconds.
+    "throttled",
+    "rt-throttling",
+    "fair-server",
+    "same-cpu",
+    "steal",
+    "qdisc",
+    "cpu-busy",
+    "load-average",
+    "memory-short",
+    "swap",
+    "preemption",
+    // Tens to hundreds of microseconds.
+    "governor",
+    "frequency-drift",
+    "idle-states",
+    "coalescing",
+    "busy-poll-off",
+    "timer-slack",
+    "sibling-busy",
+    "irqs-on-cpu",
+    "virtualised",
+    // Microseconds and less, or now and then.
+    "turbo",
+    "ends-on-one-core",
+    "sibling-free",
+    "cpu-not-isolated",
+    "hot",
+    "clocksource",
+    "offloads",
+    "ring-short",
+    "socket-buffers",
+    // What cannot be measured here at all.
+    "clock-unsynchronised",
+    "no-nic-stamps",
+    "no-lab-right",
+    "rights",
+];
+
 /// Everything worth saying, the worst first.
 ///
-/// `facts` are those of the host under `root`, `activity` what its CPUs did for a while just now; without
-/// it nothing is said about busy CPUs and stolen time.
-pub fn findings(root: &HostRoot, facts: &HostFacts, activity: Option<&Activity>, intent: Intent<'_>) -> Vec<Finding> {
-    let seen = Seen { root, facts, activity, intent };
-    let looks: [fn(&Seen<'_>) -> Vec<Finding>; 4] = [rights::look, kernel::look, clock::look, processor::look];
+/// `earlier` are facts of the same host, taken a while (a second, say) before `facts`: without them nothing is
+/// said about what it was doing in between.
+pub fn findings(facts: &HostFacts, earlier: Option<&HostFacts>, intent: Intent<'_>) -> Vec<Finding> {
+    let activity = earlier.and_then(|earlier| facts.activity_since(earlier));
+    let seen = Seen { facts, earlier, activity, intent };
+    let looks: [fn(&Seen<'_>) -> Vec<Finding>; 8] = [
+        rights::look,
+        kernel::look,
+        clock::look,
+        processor::look,
+        work::look,
+        interrupts::look,
+        interface::look,
+        heat::look,
+    ];
     let mut found: Vec<Finding> = looks.iter().flat_map(|look| look(&seen)).collect();
-    // A stable sort: findings of one severity keep the order of the looks.
-    found.sort_by_key(|finding| finding.severity);
+    let place = |finding: &Finding| CODES.iter().position(|code| *code == finding.code).unwrap_or(CODES.len());
+    found.sort_by_key(|finding| (finding.severity, place(finding)));
     found
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::facts::FindingSeverity;
+    use crate::host::HostRoot;
+    use crate::host::facts::{Interface, read};
     use crate::host::root::tests::FakeHost;
 
     pub(super) const BLOCKING: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
@@ -65,11 +141,21 @@ pub(super) mod tests {
 
     /// The findings on `host` for one end.
     pub(super) fn on(host: &FakeHost, end: &EndSpec) -> Vec<Finding> {
-        findings(&host.root, &crate::host::facts::read(&host.root), None, Intent { here: end, peer: None })
+        judged(&read(&host.root, Interface::Named("lo")), end)
+    }
+
+    /// The findings on `facts` for one end.
+    pub(super) fn judged(facts: &HostFacts, end: &EndSpec) -> Vec<Finding> {
+        findings(facts, None, Intent { here: end, peer: None })
     }
 
     pub(super) fn find<'a>(found: &'a [Finding], code: &str) -> Option<&'a Finding> {
         found.iter().find(|finding| finding.code == code)
+    }
+
+    #[track_caller]
+    pub(super) fn message<'a>(found: &'a [Finding], code: &str) -> &'a str {
+        &find(found, code).unwrap_or_else(|| panic!("no `{code}` in {found:#?}")).message
     }
 
     pub(super) fn severity(found: &[Finding], code: &str) -> Option<FindingSeverity> {
@@ -83,11 +169,13 @@ pub(super) mod tests {
             .with("proc/sys/kernel/osrelease", "4.19.0")
             .with("proc/sys/kernel/sched_rt_runtime_us", "950000")
             .with("proc/sys/kernel/sched_rt_period_us", "1000000")
+            .with("proc/loadavg", "9.00 1.00 1.00 1/100 9")
             .with("sys/devices/system/cpu/online", "0")
             .with("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave");
         let found = on(&host, &EndSpec { fifo: Some(50), ..SPINNING });
         assert!(found.is_sorted_by_key(|finding| finding.severity));
-        assert_eq!(found[0].severity, FindingSeverity::Blocker);
+        let codes: Vec<_> = found.iter().map(|finding| &*finding.code).collect();
+        assert_eq!(codes, ["one-cpu", "kernel-version", "rt-throttling", "load-average", "governor"]);
         for finding in found.iter().filter(|finding| finding.severity <= FindingSeverity::Warning) {
             assert!(finding.fix.is_some(), "{finding:?}");
         }
@@ -100,11 +188,20 @@ pub(super) mod tests {
 
     #[test]
     fn this_host_can_be_looked_at() {
-        let root = HostRoot::live();
-        let facts = crate::host::facts::read(&root);
-        let activity = Activity::watch(&root, std::time::Duration::from_millis(50)).expect("/proc/stat is there");
-        let found = findings(&root, &facts, Some(&activity), Intent { here: &BLOCKING, peer: Some(&BLOCKING) });
-        assert!(find(&found, "clocksource").is_some(), "{found:?}");
+        let (root, lo) = (HostRoot::live(), Interface::Named("lo"));
+        let earlier = read(&root, lo);
+        std::thread::sleep(Duration::from_millis(50));
+        let facts = read(&root, lo);
+        let found = findings(&facts, Some(&earlier), Intent { here: &BLOCKING, peer: Some(&BLOCKING) });
+        assert!(find(&found, "clocksource").is_some() && find(&found, "steal").is_some(), "{found:?}");
         assert_ne!(severity(&found, "kernel-version"), Some(FindingSeverity::Blocker));
+    }
+
+    #[test]
+    fn every_code_has_its_reason_in_the_document_in_the_same_order() {
+        let document = include_str!("../../../../../docs/doctor.md");
+        let rows = document.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        let documented: Vec<_> = rows.map(|(code, _)| code).filter(|code| !code.starts_with("bare-loop")).collect();
+        assert_eq!(documented, CODES);
     }
 }

@@ -1,27 +1,32 @@
-//! CPUs: how many, how fast, how busy, whose.
+//! CPUs: how many, how fast, how deep they sleep, who shares them.
 
 use super::Seen;
-use crate::facts::{Finding, FindingSeverity};
+use super::work::BUSY;
+use crate::facts::{Finding, FindingSeverity, Frequency, IdleState};
 use crate::host::cpu_list;
 use crate::plan::WaitMode;
 
-const CPUS: &str = "sys/devices/system/cpu";
-/// A CPU that is busier than this shares its time with somebody.
-const BUSY: f64 = 0.1;
-/// Stolen time above this shows in the upper quantiles.
-const STOLEN: f64 = 0.001;
+/// Waking up in less than this is lost in the cost of the calls.
+const SHALLOW_US: u32 = 10;
+/// From here on waking up is the larger part of a round trip on one host.
+const DEEP_US: u32 = 50;
+/// A clock rate that changes by more than this between two looks is not the same CPU any more.
+const DRIFT: f64 = 0.1;
 
 pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
     let online = seen.facts.cpus_online.as_deref().and_then(cpu_list::parse).unwrap_or_default();
-    let mut found: Vec<Finding> =
-        [one_cpu(seen, &online), same_cpu(seen), governor(seen), idle_states(seen), steal(seen)]
-            .into_iter()
-            .flatten()
-            .collect();
-    let mut pins: Vec<u16> = seen.intent.ends().filter_map(|end| end.cpu).collect();
-    pins.dedup();
-    for cpu in pins {
-        found.extend([absent(seen, &online, cpu), busy(seen, cpu), sibling(seen, cpu)].into_iter().flatten());
+    let whole = [
+        one_cpu(seen, &online),
+        same_cpu(seen),
+        one_core(seen),
+        governor(seen),
+        frequency_drift(seen),
+        turbo(seen),
+        idle_states(seen),
+    ];
+    let mut found: Vec<Finding> = whole.into_iter().flatten().collect();
+    for cpu in seen.intent.pins() {
+        found.extend([absent(seen, &online, cpu), sibling(seen, cpu), isolation(seen, cpu)].into_iter().flatten());
     }
     found
 }
@@ -56,76 +61,155 @@ fn absent(seen: &Seen<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
     })
 }
 
+/// `600 to 1500 MHz`, over all CPUs; none where nobody knows.
+fn range(seen: &Seen<'_>) -> Option<String> {
+    let each = seen.facts.processor.frequencies.as_ref()?;
+    let lowest = each.values().filter_map(|cpu| cpu.minimum_khz).min()?;
+    let highest = each.values().filter_map(|cpu| cpu.maximum_khz).max()?;
+    Some(format!("{} to {} MHz", lowest / 1_000, highest / 1_000))
+}
+
 fn governor(seen: &Seen<'_>) -> Option<Finding> {
     let governors = seen.facts.governors.as_deref()?;
     let slow: Vec<_> = governors.iter().filter(|name| *name != "performance").map(|name| format!("`{name}`")).collect();
     if slow.is_empty() {
         return Some(Finding::fine("governor", "governor performance"));
     }
-    let message = format!("governor is {}: an idle host answers later than a busy one", slow.join(", "));
+    let range = range(seen).map(|range| format!(" ({range})")).unwrap_or_default();
+    let message = format!("governor is {}{range}: an idle host answers later than a busy one", slow.join(", "));
     let fix = "sudo cpupower frequency-set -g performance";
     Some(Finding::new(FindingSeverity::Warning, "governor", message, fix))
 }
 
+/// The CPU whose clock rate changed most between the two looks.
+fn frequency_drift(seen: &Seen<'_>) -> Option<Finding> {
+    let (now, then) = seen.facts.processor.frequencies.as_ref().zip(seen.earlier?.processor.frequencies.as_ref())?;
+    let rate = |frequency: &Frequency| frequency.current_khz.filter(|khz| *khz > 0);
+    let changes = now.iter().filter_map(|(cpu, now)| {
+        let (before, after) = (rate(then.get(cpu)?)?, rate(now)?);
+        let share = before.max(after) as f64 / before.min(after) as f64 - 1.0;
+        (share > DRIFT).then_some((share, *cpu, before, after))
+    });
+    let (share, cpu, before, after) = changes.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let message = format!(
+        "CPU {cpu} ran at {} MHz, and a moment later at {}: what the CPUs do in a round trip takes up to {:.0} % longer",
+        before / 1_000,
+        after / 1_000,
+        share * 100.0
+    );
+    let fix = "sudo cpupower frequency-set -g performance";
+    Some(Finding::new(FindingSeverity::Warning, "frequency-drift", message, fix))
+}
+
+fn turbo(seen: &Seen<'_>) -> Option<Finding> {
+    seen.facts.processor.turbo.filter(|on| *on)?;
+    let driver = seen.facts.processor.frequencies.as_ref().and_then(|each| each.values().next()?.driver.clone());
+    let fix = if driver.is_some_and(|driver| driver.starts_with("intel_")) {
+        "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+    } else {
+        "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
+    };
+    let message = "turbo is on: how fast a CPU runs depends on how many others work, and on heat";
+    Some(Finding::new(FindingSeverity::Note, "turbo", message, fix))
+}
+
 /// Deep idle states: who sleeps in them wakes late.
 fn idle_states(seen: &Seen<'_>) -> Option<Finding> {
-    const SHALLOW_US: u32 = 10;
     if !seen.intent.any(|end| end.wait != WaitMode::Spin) {
         return None;
     }
-    let states = format!("{CPUS}/cpu0/cpuidle");
-    let exit_us = |state: &String| -> Option<u32> {
-        let disabled: u32 = seen.root.number(&format!("{states}/{state}/disable")).unwrap_or(0);
-        let latency_us = seen.root.number(&format!("{states}/{state}/latency")).ok()?;
-        (disabled == 0).then_some(latency_us)
-    };
-    let deepest_us = seen.root.names(&states).iter().filter_map(exit_us).max().filter(|us| *us > SHALLOW_US)?;
-    let message = format!("an idle CPU may take {deepest_us} µs to wake up: blocked ends measure that too");
-    Some(Finding::new(FindingSeverity::Note, "idle-states", message, "latlab ping --wait spin"))
+    let pins = seen.intent.pins();
+    let each = seen.facts.processor.idle_states.as_ref()?;
+    let chosen = each.iter().filter(|(cpu, _)| pins.is_empty() || pins.contains(cpu));
+    let states = chosen.flat_map(|(cpu, states)| states.iter().map(move |state| (*cpu, state)));
+    let open = states.filter(|(_, state)| !state.disabled && state.exit_latency_us > SHALLOW_US);
+    let (cpu, deepest) = open.max_by_key(|(cpu, state)| (state.exit_latency_us, std::cmp::Reverse(*cpu)))?;
+    let message = format!(
+        "an idle CPU may take {} µs to wake up (`{}`{}): blocked ends measure that too",
+        deepest.exit_latency_us,
+        deepest.name,
+        used_lately(seen, cpu, deepest).unwrap_or_default()
+    );
+    let severe = deepest.exit_latency_us >= DEEP_US;
+    let severity = if severe { FindingSeverity::Warning } else { FindingSeverity::Note };
+    let fix = format!("sudo cpupower idle-set -D {SHALLOW_US}, or latlab ping --wait spin");
+    Some(Finding::new(severity, "idle-states", message, fix))
 }
 
-fn steal(seen: &Seen<'_>) -> Option<Finding> {
-    let share = seen.activity?.all.steal;
-    let message = format!("steal {:.1} %", share * 100.0);
-    if share <= STOLEN {
-        return Some(Finding::fine("steal", message));
-    }
-    let message = format!("{message}: the hypervisor runs other guests while we wait");
-    let fix = "move to a host with dedicated CPUs, or measure when the neighbours sleep";
-    Some(Finding::new(FindingSeverity::Warning, "steal", message, fix))
-}
-
-fn busy(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
-    let share = seen.activity?.each.get(&cpu)?.busy;
-    (share > BUSY).then(|| {
-        let message = format!("CPU {cpu} was {:.0} % busy before we came", share * 100.0);
-        Finding::new(FindingSeverity::Warning, "cpu-busy", message, "choose another CPU, or find out who with `top -1`")
-    })
+/// `, entered 17 times while we looked`
+fn used_lately(seen: &Seen<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
+    let used = seen.facts.processor.idle_since(&seen.earlier?.processor, cpu);
+    let used = used.iter().find(|used| used.state.name == deepest.name)?;
+    Some(format!(", entered {} times by CPU {cpu} while we looked", used.entered))
 }
 
 /// Threads of one core share its execution units.
 fn sibling(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
-    let list = seen.root.text(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list")).ok()?;
-    let siblings = cpu_list::parse(&list)?;
-    let share = |sibling: &u16| Some((*sibling, seen.activity?.each.get(sibling)?.busy));
-    let others = siblings.iter().filter(|sibling| **sibling != cpu);
-    let (sibling, share) = others.filter_map(share).find(|(_, share)| *share > BUSY)?;
-    let message = format!("CPU {sibling}, the sibling of CPU {cpu} on one core, was {:.0} % busy", share * 100.0);
+    let siblings = cpu_list::parse(seen.facts.processor.siblings_of(cpu)?)?;
+    let pins = seen.intent.pins();
+    let others: Vec<u16> = siblings.into_iter().filter(|other| *other != cpu && !pins.contains(other)).collect();
+    let share = |sibling: &u16| Some((*sibling, seen.activity.as_ref()?.each.get(sibling)?.busy));
     let fix = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
-    Some(Finding::new(FindingSeverity::Warning, "sibling-busy", message, fix))
+    if let Some((sibling, share)) = others.iter().filter_map(share).find(|(_, share)| *share > BUSY) {
+        let message = format!(
+            "CPU {sibling}, the sibling of CPU {cpu} on one core, was {:.0} % busy: while both work, each gets \
+             little more than half of the core",
+            share * 100.0
+        );
+        return Some(Finding::new(FindingSeverity::Warning, "sibling-busy", message, fix));
+    }
+    let other = others.first()?;
+    let message =
+        format!("CPU {cpu} shares its core with CPU {other}, which is idle now: who runs there slows us down");
+    Some(Finding::new(FindingSeverity::Note, "sibling-free", message, fix))
+}
+
+fn one_core(seen: &Seen<'_>) -> Option<Finding> {
+    let (here, peer) = (seen.intent.here.cpu?, seen.intent.peer?.cpu?);
+    let siblings = cpu_list::parse(seen.facts.processor.siblings_of(here)?)?;
+    (here != peer && siblings.contains(&peer)).then(|| {
+        let message = format!(
+            "CPUs {here} and {peer} are one core: the ends slow each other down, and share caches that two hosts \
+             would not"
+        );
+        let fix = "give the ends CPUs of two cores with --cpu and --peer-cpu";
+        Finding::new(FindingSeverity::Note, "ends-on-one-core", message, fix)
+    })
+}
+
+/// Of interest to those who want a CPU for themselves only.
+fn isolation(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
+    const CODE: &str = "cpu-not-isolated";
+    let wants = seen.intent.any(|end| end.cpu == Some(cpu) && (end.wait == WaitMode::Spin || end.fifo.is_some()));
+    let isolated = cpu_list::parse(seen.facts.kernel_settings.isolated_cpus.as_deref()?)?;
+    if !wants {
+        return None;
+    }
+    if isolated.contains(&cpu) {
+        return Some(Finding::fine(CODE, format!("CPU {cpu} isolated")));
+    }
+    let message = format!(
+        "CPU {cpu} is not isolated: the scheduler puts other threads there, and its timer ticks 100 to 1,000 times a second"
+    );
+    let fix = format!("boot with isolcpus=managed_irq,domain,{cpu} nohz_full={cpu} rcu_nocbs={cpu}");
+    Some(Finding::new(FindingSeverity::Note, CODE, message, fix))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BLOCKING, SPINNING, find, on, severity};
+    use super::super::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
     use super::super::{Intent, findings};
     use super::*;
-    use crate::host::activity::{Activity, Share};
+    use crate::facts::{ByCpu, CpuPlace, CpuTicks, HostFacts, Ticks};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
     fn host(online: &str) -> FakeHost {
         FakeHost::new().with("sys/devices/system/cpu/online", online)
+    }
+
+    fn pinned(cpu: u16) -> EndSpec {
+        EndSpec { cpu: Some(cpu), ..SPINNING }
     }
 
     #[test]
@@ -138,41 +222,107 @@ mod tests {
     #[test]
     fn pins_are_checked_against_the_cpus_online() {
         let found = on(&host("0-1,3"), &EndSpec { cpu: Some(2), ..BLOCKING });
-        assert!(find(&found, "cpu-absent").expect("found").message.contains("0-1,3"));
+        assert!(message(&found, "cpu-absent").contains("0-1,3"));
         assert_eq!(severity(&on(&host("0-1,3"), &EndSpec { cpu: Some(3), ..BLOCKING }), "cpu-absent"), None);
     }
 
-    #[test]
-    fn slow_governors_and_deep_sleep_are_named() {
-        let sleepy = host("0-1")
-            .with("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "ondemand")
-            .with("sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "2")
-            .with("sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133")
-            .with("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "400")
-            .with("sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1");
-        let found = on(&sleepy, &BLOCKING);
-        assert!(find(&found, "governor").expect("found").message.contains("`ondemand`"));
-        assert!(find(&found, "idle-states").expect("found").message.contains("133 µs"));
-        assert_eq!(severity(&on(&sleepy, &SPINNING), "idle-states"), None);
+    fn state(name: &str, exit_latency_us: u32, entered: u64) -> IdleState {
+        IdleState { name: name.into(), exit_latency_us, disabled: false, entered, resident_us: 0 }
     }
 
     #[test]
-    fn busy_cpus_busy_siblings_and_thieves_are_named() {
-        let host = host("0-1").with("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0-1");
-        let end = EndSpec { cpu: Some(0), ..SPINNING };
-        let share = |busy, steal| Share { busy, steal };
-        let look = |all, first, second| {
-            let activity = Activity { all, each: [(0, first), (1, second)].into() };
-            let facts = crate::host::facts::read(&host.root);
-            findings(&host.root, &facts, Some(&activity), Intent { here: &end, peer: Some(&end) })
+    fn the_deepest_open_idle_state_counts() {
+        let sleepy = |entered| {
+            let off = IdleState { disabled: true, ..state("C10", 400, 0) };
+            let states = vec![state("POLL", 0, 0), state("C6", 133, entered), off];
+            let mut facts = HostFacts::default();
+            facts.processor.idle_states = Some(ByCpu::from_iter([(0, states), (1, vec![state("C1", 2, 0)])]));
+            facts
         };
-        let found = look(share(0.5, 0.02), share(0.3, 0.0), share(0.7, 0.0));
-        assert!(find(&found, "cpu-busy").expect("found").message.contains("30 %"));
-        assert!(find(&found, "sibling-busy").expect("found").message.contains("70 %"));
-        assert!(find(&found, "steal").expect("found").message.contains("2.0 %"));
-        assert_eq!(severity(&found, "same-cpu"), Some(FindingSeverity::Warning));
-        let calm = look(share(0.0, 0.0), share(0.0, 0.0), share(0.0, 0.0));
-        assert_eq!(severity(&calm, "steal"), Some(FindingSeverity::Fine));
-        assert!(find(&calm, "cpu-busy").is_none() && find(&calm, "sibling-busy").is_none());
+        let found = judged(&sleepy(5), &BLOCKING);
+        assert!(message(&found, "idle-states").starts_with("an idle CPU may take 133 µs to wake up (`C6`): "));
+        assert_eq!(severity(&found, "idle-states"), Some(FindingSeverity::Warning));
+        assert_eq!(severity(&judged(&sleepy(5), &SPINNING), "idle-states"), None);
+        assert_eq!(severity(&judged(&sleepy(5), &EndSpec { cpu: Some(1), ..BLOCKING }), "idle-states"), None);
+        let watched = findings(&sleepy(22), Some(&sleepy(5)), Intent { here: &BLOCKING, peer: None });
+        assert!(message(&watched, "idle-states").contains("`C6`, entered 17 times by CPU 0"), "{watched:?}");
+    }
+
+    fn running(current_khz: u64, driver: &str) -> HostFacts {
+        let frequency = Frequency {
+            driver: Some(driver.into()),
+            minimum_khz: Some(600_000),
+            maximum_khz: Some(1_500_000),
+            current_khz: Some(current_khz),
+            ..Frequency::default()
+        };
+        let mut facts = HostFacts { governors: Some(vec!["ondemand".into()]), ..HostFacts::default() };
+        facts.processor.frequencies = Some(ByCpu::from_iter([(0, frequency)]));
+        facts
+    }
+
+    #[test]
+    fn slow_and_changing_clocks_are_named_with_their_numbers() {
+        let look = |before, after| {
+            let (before, after) = (running(before, "cpufreq-dt"), running(after, "cpufreq-dt"));
+            findings(&after, Some(&before), Intent { here: &BLOCKING, peer: None })
+        };
+        let found = look(600_000, 1_500_000);
+        assert!(message(&found, "governor").starts_with("governor is `ondemand` (600 to 1500 MHz): "));
+        assert!(message(&found, "frequency-drift").contains("at 600 MHz, and a moment later at 1500: "));
+        assert!(message(&found, "frequency-drift").ends_with("150 % longer"));
+        assert_eq!(severity(&look(1_500_000, 1_480_000), "frequency-drift"), None);
+        for (driver, switch) in [("intel_pstate", "no_turbo"), ("acpi-cpufreq", "boost")] {
+            let mut facts = running(1, driver);
+            facts.processor.turbo = Some(true);
+            let found = judged(&facts, &BLOCKING);
+            assert!(
+                find(&found, "turbo").and_then(|found| found.fix.as_deref()).is_some_and(|fix| fix.ends_with(switch))
+            );
+        }
+    }
+
+    #[test]
+    fn siblings_are_told_busy_idle_or_the_other_end() {
+        let look = |busy, here: u16, peer: Option<u16>| {
+            let facts = |busy| {
+                let mut facts = HostFacts { cpus_online: Some("0-2".into()), ..HostFacts::default() };
+                let place = |siblings: &str| CpuPlace { siblings: Some(siblings.into()), ..CpuPlace::default() };
+                facts.processor.topology =
+                    Some(ByCpu::from_iter([(0, place("0-1")), (1, place("0-1")), (2, place("2"))]));
+                let ticks = Ticks { busy, idle: 100, steal: 0 };
+                let each = ByCpu::from_iter([(0, Ticks::default()), (1, ticks), (2, ticks)]);
+                facts.counters.cpu_ticks = Some(CpuTicks { all: ticks, each });
+                facts
+            };
+            let earlier = {
+                let mut earlier = facts(0);
+                earlier.counters.cpu_ticks = earlier.counters.cpu_ticks.map(|mut ticks| {
+                    ticks.each.insert(1, Ticks::default());
+                    ticks
+                });
+                earlier
+            };
+            let (here, peer) = (pinned(here), peer.map(pinned));
+            findings(&facts(busy), Some(&earlier), Intent { here: &here, peer: peer.as_ref() })
+        };
+        assert!(message(&look(233, 0, None), "sibling-busy").contains("70 % busy"));
+        assert_eq!(severity(&look(1, 0, None), "sibling-free"), Some(FindingSeverity::Note));
+        let both = look(233, 0, Some(1));
+        assert_eq!(severity(&both, "ends-on-one-core"), Some(FindingSeverity::Note));
+        assert!(find(&both, "sibling-busy").is_none() && find(&both, "sibling-free").is_none());
+        let apart = look(1, 0, Some(2));
+        assert!(find(&apart, "ends-on-one-core").is_none() && find(&apart, "same-cpu").is_none());
+        assert_eq!(severity(&look(1, 2, Some(2)), "same-cpu"), Some(FindingSeverity::Warning));
+    }
+
+    #[test]
+    fn isolation_concerns_those_who_want_a_cpu_for_themselves() {
+        let isolated = |cpus: &str| host("0-3").with("sys/devices/system/cpu/isolated", cpus);
+        let found = on(&isolated("\n"), &pinned(2));
+        let fix = find(&found, "cpu-not-isolated").and_then(|found| found.fix.clone()).expect("a fix");
+        assert!(fix.contains("isolcpus=managed_irq,domain,2 "), "{fix}");
+        assert_eq!(severity(&on(&isolated("2-3\n"), &pinned(2)), "cpu-not-isolated"), Some(FindingSeverity::Fine));
+        assert_eq!(severity(&on(&isolated("\n"), &EndSpec { cpu: Some(2), ..BLOCKING }), "cpu-not-isolated"), None);
     }
 }

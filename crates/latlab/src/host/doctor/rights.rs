@@ -1,13 +1,12 @@
 //! Rights and limits.
 
 use super::Seen;
-use crate::facts::{Finding, FindingSeverity};
-use crate::host::rights::{Capability, Rights};
+use crate::facts::{Capability, Finding, FindingSeverity, Rights};
 
 pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
-    let Ok(rights) = Rights::read(seen.root) else { return Vec::new() };
+    let Some(rights) = &seen.facts.rights else { return Vec::new() };
     let mut found: Vec<Finding> =
-        [real_time(seen, &rights), memory_lock(seen, &rights), lab(&rights)].into_iter().flatten().collect();
+        [real_time(seen, rights), memory_lock(seen, rights), lab(rights)].into_iter().flatten().collect();
     if found.is_empty() {
         found.push(Finding::fine("rights", "rights for real-time priority, locked memory and `lab`"));
     }
@@ -21,7 +20,10 @@ fn real_time(seen: &Seen<'_>, rights: &Rights) -> Option<Finding> {
         Some(priority) if !rights.may_run_fifo(priority) => Some(Finding::new(
             FindingSeverity::Blocker,
             "no-real-time-right",
-            format!("no right to run with SCHED_FIFO priority {priority}: the limit is {}", rights.real_time_priority),
+            format!(
+                "no right to run with SCHED_FIFO priority {priority}: the limit is {}",
+                rights.real_time_priority.unwrap_or_default()
+            ),
             GRANT,
         )),
         None if !rights.may_run_fifo(1) => Some(Finding::new(

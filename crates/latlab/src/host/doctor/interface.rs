@@ -1,0 +1,205 @@
+//! The interface that probes leave through, and the limits of sockets.
+
+use super::Seen;
+use crate::facts::{Capability, Finding, FindingSeverity, InterfaceFacts};
+use crate::plan::defaults;
+use crate::units::human;
+
+/// Queueing disciplines whose purpose is to hold packets back.
+const SHAPERS: [&str; 7] = ["netem", "tbf", "htb", "hfsc", "cake", "cbq", "etf"];
+/// A device that collects longer than this shows in the median of a local network.
+const COLLECTS_US: u32 = 10;
+/// At 500,000 packets a second this many descriptors last half a millisecond.
+const SHORT_RING: u32 = 256;
+
+pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = socket_buffers(seen).into_iter().collect();
+    if let Some(interface) = &seen.facts.network.interface {
+        let looks = [link, qdisc, coalescing, offloads, ring, stamps];
+        found.extend(looks.into_iter().filter_map(|look| look(interface)));
+    }
+    found
+}
+
+fn link(interface: &InterfaceFacts) -> Option<Finding> {
+    let state = interface.state.as_deref().filter(|state| !matches!(*state, "up" | "unknown" | "dormant"))?;
+    let name = &interface.name;
+    let fix = format!("sudo ip link set {name} up, or see whether the cable is in");
+    Some(Finding::new(FindingSeverity::Blocker, "link-down", format!("{name} carries nothing: it is {state}"), fix))
+}
+
+fn qdisc(interface: &InterfaceFacts) -> Option<Finding> {
+    let kind = interface.qdisc.as_deref().filter(|kind| SHAPERS.contains(kind))?;
+    let name = &interface.name;
+    let message = format!("packets leave {name} through `{kind}`, which holds them back on purpose");
+    let fix = format!("sudo tc qdisc del dev {name} root");
+    Some(Finding::new(FindingSeverity::Warning, "qdisc", message, fix))
+}
+
+fn coalescing(interface: &InterfaceFacts) -> Option<Finding> {
+    const CODE: &str = "coalescing";
+    let name = &interface.name;
+    let state = interface.coalescing?;
+    if state.receive_us == 0 && !state.adaptive_receive {
+        return Some(Finding::fine(CODE, format!("{name} interrupts at once")));
+    }
+    let wait = match (state.adaptive_receive, state.receive_us) {
+        (true, _) => "for as long as its driver sees fit, tens of microseconds more or less from run to run".to_owned(),
+        (false, wait_us) => format!("for up to {wait_us} µs"),
+    };
+    let severe = state.adaptive_receive || state.receive_us >= COLLECTS_US;
+    let severity = if severe { FindingSeverity::Warning } else { FindingSeverity::Note };
+    let adaptive = if state.adaptive_receive { " adaptive-rx off" } else { "" };
+    let fix = format!("sudo ethtool -C {name}{adaptive} rx-usecs 0");
+    Some(Finding::new(severity, CODE, format!("{name} collects packets {wait} before it interrupts"), fix))
+}
+
+/// Those that hold a packet back in the hope of a neighbour.
+fn offloads(interface: &InterfaceFacts) -> Option<Finding> {
+    const COLLECTORS: [(&str, &str); 2] = [("rx-lro", "lro"), ("rx-gro-hw", "rx-gro-hw")];
+    let on = |name: &str| interface.offloads.as_ref()?.get(name).copied();
+    let active: Vec<_> = COLLECTORS.into_iter().filter(|(name, _)| on(name) == Some(true)).collect();
+    if active.is_empty() {
+        return None;
+    }
+    let name = &interface.name;
+    let message = format!(
+        "{name} joins received segments ({}): one that came waits for its neighbour",
+        active.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    );
+    let switches: Vec<_> = active.iter().map(|(_, switch)| format!(" {switch} off")).collect();
+    let fix = format!("sudo ethtool -K {name}{}", switches.concat());
+    Some(Finding::new(FindingSeverity::Note, "offloads", message, fix))
+}
+
+fn ring(interface: &InterfaceFacts) -> Option<Finding> {
+    let ring = interface.ring?;
+    (ring.receive < SHORT_RING && ring.receive_maximum > ring.receive).then(|| {
+        let name = &interface.name;
+        let message = format!(
+            "{name} has room for {} received packets: at 500,000 a second it overflows after {:.1} ms",
+            ring.receive,
+            f64::from(ring.receive) / 500.0
+        );
+        let fix = format!("sudo ethtool -G {name} rx {}", ring.receive_maximum);
+        Finding::new(FindingSeverity::Note, "ring-short", message, fix)
+    })
+}
+
+fn stamps(interface: &InterfaceFacts) -> Option<Finding> {
+    let stamping = interface.stamping?;
+    let is_device = interface.kind.is_none() && interface.name != "lo";
+    let lacks = !stamping.receive_hardware || !stamping.transmit_hardware;
+    (is_device && lacks).then(|| {
+        let message = format!("no NIC time stamps on {}: what the device adds cannot be told apart", interface.name);
+        Finding::note("no-nic-stamps", message)
+    })
+}
+
+/// Where the kernel may be told to give more than its limit, the limit does not matter.
+fn socket_buffers(seen: &Seen<'_>) -> Option<Finding> {
+    /// What a small datagram takes of a receive buffer, with the kernel's own bookkeeping (its `truesize`).
+    const SMALL_DATAGRAM_BYTES: u64 = 768;
+    let limit = seen.facts.network.receive_buffer_maximum_bytes?;
+    let forced = seen.facts.rights.is_some_and(|rights| rights.has(Capability::NetAdmin));
+    let wanted = u64::from(defaults::RECEIVE_BUFFER_BYTES);
+    (limit < wanted && !forced).then(|| {
+        let message = format!(
+            "sockets get receive buffers of {} KiB at most (`net.core.rmem_max`): about {} small datagrams, then the \
+             kernel drops them",
+            human::grouped(limit / 1_024),
+            human::grouped(2 * limit / SMALL_DATAGRAM_BYTES)
+        );
+        let fix = format!("sudo sysctl net.core.rmem_max={wanted}");
+        Finding::new(FindingSeverity::Note, "socket-buffers", message, fix)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{BLOCKING, find, judged, message, severity};
+    use super::*;
+    use crate::facts::{Coalescing, HostFacts, Rights, Ring, Stamping};
+
+    const STAMPING: Stamping =
+        Stamping { transmit_software: true, receive_software: true, transmit_hardware: true, receive_hardware: true };
+    const QUIET: Coalescing = Coalescing {
+        receive_us: 0,
+        receive_frames: 1,
+        transmit_us: 0,
+        transmit_frames: 1,
+        adaptive_receive: false,
+        adaptive_transmit: false,
+    };
+
+    fn on(interface: InterfaceFacts) -> Vec<Finding> {
+        let mut facts = HostFacts::default();
+        facts.network.interface = Some(InterfaceFacts { name: "eth0".into(), ..interface });
+        judged(&facts, &BLOCKING)
+    }
+
+    fn fix<'a>(found: &'a [Finding], code: &str) -> Option<&'a str> {
+        find(found, code)?.fix.as_deref()
+    }
+
+    #[test]
+    fn a_device_that_collects_is_told_to_stop() {
+        let with = |coalescing| on(InterfaceFacts { coalescing: Some(coalescing), ..InterfaceFacts::default() });
+        let slow = with(Coalescing { receive_us: 50, ..QUIET });
+        assert_eq!(message(&slow, "coalescing"), "eth0 collects packets for up to 50 µs before it interrupts");
+        assert_eq!(fix(&slow, "coalescing"), Some("sudo ethtool -C eth0 rx-usecs 0"));
+        assert_eq!(severity(&slow, "coalescing"), Some(FindingSeverity::Warning));
+        assert_eq!(severity(&with(Coalescing { receive_us: 3, ..QUIET }), "coalescing"), Some(FindingSeverity::Note));
+        let adaptive = with(Coalescing { adaptive_receive: true, ..QUIET });
+        assert_eq!(fix(&adaptive, "coalescing"), Some("sudo ethtool -C eth0 adaptive-rx off rx-usecs 0"));
+        assert_eq!(severity(&with(QUIET), "coalescing"), Some(FindingSeverity::Fine));
+    }
+
+    #[test]
+    fn links_rings_shapers_and_collectors_are_named() {
+        let ring = Ring { receive: 128, receive_maximum: 4_096, transmit: 128, transmit_maximum: 4_096 };
+        let found = on(InterfaceFacts {
+            state: Some("lowerlayerdown".into()),
+            qdisc: Some("netem".into()),
+            ring: Some(ring),
+            offloads: Some([("rx-lro".into(), true), ("rx-gro-hw".into(), false), ("rx-gro".into(), true)].into()),
+            stamping: Some(Stamping { receive_hardware: false, ..STAMPING }),
+            ..InterfaceFacts::default()
+        });
+        assert_eq!(severity(&found, "link-down"), Some(FindingSeverity::Blocker));
+        assert_eq!(fix(&found, "qdisc"), Some("sudo tc qdisc del dev eth0 root"));
+        assert_eq!(fix(&found, "ring-short"), Some("sudo ethtool -G eth0 rx 4096"));
+        assert_eq!(fix(&found, "offloads"), Some("sudo ethtool -K eth0 lro off"));
+        assert_eq!(severity(&found, "no-nic-stamps"), Some(FindingSeverity::Note));
+        let sound = on(InterfaceFacts {
+            state: Some("up".into()),
+            qdisc: Some("mq".into()),
+            ring: Some(Ring { receive: 256, ..ring }),
+            offloads: Some([("rx-gro".into(), true)].into()),
+            stamping: Some(STAMPING),
+            ..InterfaceFacts::default()
+        });
+        assert_eq!(sound, []);
+        let virtual_one = InterfaceFacts {
+            kind: Some("veth".into()),
+            stamping: Some(Stamping { receive_hardware: false, ..STAMPING }),
+            ..InterfaceFacts::default()
+        };
+        assert_eq!(on(virtual_one), [], "nobody expects a virtual interface to stamp");
+    }
+
+    #[test]
+    fn a_small_receive_buffer_matters_to_those_who_may_not_exceed_it() {
+        let with = |limit, capabilities| {
+            let mut facts = HostFacts::default();
+            facts.network.receive_buffer_maximum_bytes = Some(limit);
+            facts.rights = Some(Rights { capabilities, memory_lock_bytes: None, real_time_priority: None });
+            judged(&facts, &BLOCKING)
+        };
+        let found = with(212_992, 0);
+        assert!(message(&found, "socket-buffers").contains("about 554 small datagrams"), "{found:?}");
+        assert_eq!(fix(&found, "socket-buffers"), Some("sudo sysctl net.core.rmem_max=4194304"));
+        assert_eq!(severity(&with(212_992, 1 << 12), "socket-buffers"), None);
+        assert_eq!(severity(&with(4 << 20, 0), "socket-buffers"), None);
+    }
+}
