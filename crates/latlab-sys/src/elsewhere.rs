@@ -79,6 +79,7 @@ pub mod socket {
         set_dscp(BorrowedFd<'_>, Family, u8) -> ();
         forbid_fragments(BorrowedFd<'_>, Family) -> ();
         path_mtu_bytes(BorrowedFd<'_>, Family) -> u32;
+        drops(BorrowedFd<'_>) -> u32;
         tell_local_address(BorrowedFd<'_>, Family) -> ();
         set_ipv6_only(BorrowedFd<'_>, bool) -> ();
     }
@@ -130,6 +131,16 @@ pub mod scheduler {
     /// No CPU can be told without entering the kernel.
     pub const fn current_cpu() -> Option<u16> {
         None
+    }
+}
+
+/// CPU time used.
+pub mod cpu_time {
+    refuse! {
+        of_this_thread() -> i64;
+        of_this_process() -> i64;
+        of_process(u32) -> i64;
+        of_ended_children() -> i64;
     }
 }
 

@@ -139,6 +139,23 @@ pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: Family) -> io::Result<u32>
     .map(|bytes| bytes.max(0) as u32)
 }
 
+/// Datagrams that the kernel threw away at this socket, because its receive buffer was full or a checksum was wrong
+/// (SO_MEMINFO, SK_MEMINFO_DROPS in linux/sock_diag.h; Linux 4.12). Wraps at 2³².
+pub fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    /// SK_MEMINFO_VARS in linux/sock_diag.h; the last one is the count of drops.
+    const NUMBERS: usize = 9;
+    let mut numbers = [0u32; NUMBERS];
+    let mut length = size_of_val(&numbers) as libc::socklen_t;
+    let place = numbers.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `length` bytes into `numbers`, and any bits are valid numbers.
+    done(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, place, &mut length) })?;
+    if length as usize == size_of_val(&numbers) {
+        Ok(numbers[NUMBERS - 1])
+    } else {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 /// Lets each received datagram tell the local address it was sent to (IP_PKTINFO,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_RECVPKTINFO,
 /// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)).
@@ -184,6 +201,21 @@ mod tests {
         assert!(local.ip().is_loopback() && local.port() != 0);
         connect(socket, local).expect("a peer");
         assert!(path_mtu_bytes(socket, Family::Ipv4).expect("an MTU") >= 1_280);
+    }
+
+    #[test]
+    fn what_does_not_fit_the_buffer_is_counted() {
+        let socket = udp(Family::Ipv4).expect("a socket");
+        let socket = socket.as_fd();
+        // The kernel's least: a few datagrams fit.
+        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &1).expect("a buffer");
+        bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");
+        assert_eq!(drops(socket).expect("a count"), 0);
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let local = local_address(socket).expect("an address");
+        (0..100).for_each(|_| assert_eq!(sender.send_to(&[0; 1_000], local).expect("sent"), 1_000));
+        let dropped = drops(socket).expect("a count");
+        assert!((50..100).contains(&dropped), "{dropped} of 100");
     }
 
     #[test]
