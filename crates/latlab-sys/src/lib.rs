@@ -12,6 +12,7 @@ pub mod interface;
 pub mod address;
 #[cfg(target_os = "linux")]
 pub mod child;
+#[cfg(target_os = "linux")]
 pub mod cpu_time;
 #[cfg(target_os = "linux")]
 pub mod datagram;
@@ -31,8 +32,7 @@ pub mod socket;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{address, child, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
-pub use elsewhere::{address, cpu_time, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
+pub use elsewhere::{address, child, cpu_time, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
 
 /// The outcome of a call that answers 0 or −1 with `errno`.
 #[cfg(target_os = "linux")]

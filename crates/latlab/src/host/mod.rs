@@ -15,6 +15,7 @@ pub mod rights;
 pub mod root;
 mod route_interface;
 mod route_socket;
+pub mod sampler;
 
 pub use lab::Lab;
 pub use refusal::HostError;

@@ -1,6 +1,7 @@
 //! Where a host tells about itself: files under a root, so that tests can build a host of their own.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::PathBuf;
 
 /// The root of `/proc` and `/sys`.
@@ -32,6 +33,11 @@ impl HostRoot {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']).to_owned()),
             Err(error) => Err(format!("/{file}: {}", latlab_sys::errno::explain(&error))),
         }
+    }
+
+    /// Opens `file` to be read, given without the leading slash.
+    pub fn open(&self, file: &str) -> io::Result<File> {
+        File::open(self.path.join(file))
     }
 
     /// The number that is all of `file`; or why it cannot be had.

@@ -96,3 +96,9 @@ pub const AGENT_SILENCE: Nanos = Nanos::from_millis(1_500);
 pub const AGENT_DEAD_MAN: Nanos = Nanos::from_secs(5);
 /// A run whose end nobody knows is armed for so long, again and again.
 pub const AGENT_ARMED: Nanos = Nanos::from_secs(60);
+/// From one host sample to the next: ten a second show what a window of a second hides.
+pub const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
+/// The same with two CPUs or fewer: every sample then takes a CPU from one of the ends.
+pub const SAMPLE_PERIOD_NO_CPU_TO_SPARE: Nanos = Nanos::from_millis(500);
+/// The share of one CPU that host samples may cost: a sample that took longer makes the pause after it longer.
+pub const SAMPLER_SHARE: f64 = 0.005;

@@ -1,0 +1,106 @@
+//! Files that are opened once and read again and again, into buffers of their own.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::host::HostRoot;
+
+/// A file of text. `/proc` makes it anew for each reading that begins at its start.
+#[derive(Debug)]
+pub(super) struct Text {
+    file: File,
+    buffer: Box<[u8]>,
+}
+
+impl Text {
+    /// Opens `file`; none where it is not there, cannot be read, or has more than `most` bytes.
+    pub(super) fn open(root: &HostRoot, file: &str, most: usize) -> Option<Text> {
+        let file = root.open(file).ok()?;
+        let mut text = Text { file, buffer: vec![0; most].into() };
+        let length = text.read()?.len();
+        // It may grow by another digit here and there, and by a CPU.
+        text.buffer = vec![0; (2 * length + 4_096).min(most)].into();
+        Some(text)
+    }
+
+    /// The text now; none where it does not fit any more: half a text would be a wrong one.
+    pub(super) fn read(&mut self) -> Option<&str> {
+        let mut length = 0;
+        loop {
+            match self.file.read_at(self.buffer.get_mut(length..)?, length as u64).ok()? {
+                0 if length == self.buffer.len() => return None,
+                0 => return std::str::from_utf8(&self.buffer[..length]).ok(),
+                bytes => length += bytes,
+            }
+        }
+    }
+}
+
+/// A file that holds one number.
+#[derive(Debug)]
+pub(super) struct Number {
+    file: File,
+    radix: u32,
+}
+
+impl Number {
+    /// Opens `file`; none where it is not there.
+    pub(super) fn open(root: &HostRoot, file: &str) -> Option<Number> {
+        Some(Number { file: root.open(file).ok()?, radix: 10 })
+    }
+
+    /// The same for a file that writes its number in hexadecimal digits.
+    pub(super) fn open_hexadecimal(root: &HostRoot, file: &str) -> Option<Number> {
+        Some(Number { file: root.open(file).ok()?, radix: 16 })
+    }
+
+    /// The number now.
+    pub(super) fn read(&self) -> Option<i64> {
+        let mut bytes = [0; 32];
+        let length = self.file.read_at(&mut bytes, 0).ok()?;
+        let text = std::str::from_utf8(&bytes[..length]).ok()?.trim_matches(['\0', '\n', ' ']);
+        let digits = if self.radix == 16 { text.trim_start_matches("0x") } else { text };
+        i64::from_str_radix(digits, self.radix).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::root::tests::FakeHost;
+
+    #[test]
+    fn numbers_are_read_again_and_again() {
+        let host = FakeHost::new()
+            .with("sys/a", "812\n")
+            .with("sys/b", "0x50005\n")
+            .with("sys/c", "-40000")
+            .with("sys/d", "<unknown>");
+        let number = Number::open(&host.root, "sys/a").expect("is there");
+        assert_eq!(number.read(), Some(812));
+        let host = host.with("sys/a", "7\n");
+        assert_eq!(number.read(), Some(7));
+        assert_eq!(Number::open_hexadecimal(&host.root, "sys/b").and_then(|number| number.read()), Some(0x5_0005));
+        assert_eq!(Number::open(&host.root, "sys/c").and_then(|number| number.read()), Some(-40_000));
+        assert_eq!(Number::open(&host.root, "sys/d").and_then(|number| number.read()), None);
+        assert!(Number::open(&host.root, "sys/e").is_none());
+    }
+
+    #[test]
+    fn a_text_that_outgrows_its_room_is_unknown() {
+        let host = FakeHost::new().with("proc/x", "some text\n");
+        let mut text = Text::open(&host.root, "proc/x", 10_000).expect("is there");
+        assert_eq!(text.read(), Some("some text\n"));
+        let host = host.with("proc/x", &"y".repeat(6_000));
+        assert_eq!(text.read(), None);
+        assert!(Text::open(&host.root, "proc/x", 6_000).is_none());
+        assert!(Text::open(&host.root, "proc/x", 6_001).is_some());
+    }
+
+    #[test]
+    fn procfs_makes_its_text_anew() {
+        let mut stat = Text::open(&HostRoot::live(), "proc/self/stat", 10_000).expect("is there");
+        assert!(stat.read().is_some_and(|text| text.ends_with('\n')));
+        assert!(stat.read().is_some_and(|text| text.starts_with(&std::process::id().to_string())));
+    }
+}

@@ -1,0 +1,135 @@
+//! What went on around the CPUs: packets dropped, heat, throttling.
+
+use super::preopened::{Number, Text};
+use crate::facts::HostReadings;
+use crate::host::HostRoot;
+
+/// The counters of protocols and interfaces are a few KiB; a thousand interfaces are 120 KiB.
+const NETWORK_BYTES: usize = 1 << 18;
+const ZONES: &str = "sys/class/thermal";
+/// Where the firmware of a Raspberry Pi tells of under-voltage and throttling.
+const FIRMWARE: &str = "sys/devices/platform/soc/soc:firmware/get_throttled";
+
+/// Where the network and the thermal framework tell about themselves.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    udp: Option<Text>,
+    udp6: Option<Text>,
+    interfaces: Option<Text>,
+    zones: Vec<Number>,
+    coolers: Vec<Number>,
+    firmware: Option<Number>,
+}
+
+impl Surroundings {
+    /// Opens what there is, the network's files in the namespace of the calling thread.
+    pub(super) fn open(root: &HostRoot) -> Surroundings {
+        let network = |file: &str| Text::open(root, &format!("proc/thread-self/net/{file}"), NETWORK_BYTES);
+        let thermal =
+            |prefix: &str| root.names(ZONES).into_iter().filter(move |name| name.starts_with(prefix)).collect();
+        let zones: Vec<String> = thermal("thermal_zone");
+        let coolers: Vec<String> = thermal("cooling_device");
+        let slows_a_cpu =
+            |cooler: &String| root.text(&format!("{ZONES}/{cooler}/type")).is_ok_and(|kind| slows_a_cpu(&kind));
+        Surroundings {
+            udp: network("snmp"),
+            udp6: network("snmp6"),
+            interfaces: network("dev"),
+            zones: zones.iter().filter_map(|zone| Number::open(root, &format!("{ZONES}/{zone}/temp"))).collect(),
+            coolers: coolers
+                .iter()
+                .filter(|cooler| slows_a_cpu(cooler))
+                .filter_map(|cooler| Number::open(root, &format!("{ZONES}/{cooler}/cur_state")))
+                .collect(),
+            firmware: Number::open_hexadecimal(root, FIRMWARE),
+        }
+    }
+
+    /// Adds what is so now to `host`.
+    pub(super) fn read(&mut self, host: &mut HostReadings) {
+        let of_version_4 = self.udp.as_mut().and_then(|text| udp_drops(text.read()?));
+        let of_version_6 = self.udp6.as_mut().and_then(|text| udp6_drops(text.read()?));
+        host.udp_receive_drops = of_version_4.map(|drops| drops + of_version_6.unwrap_or(0));
+        if let Some((received, sent)) = self.interfaces.as_mut().and_then(Text::read).map(interface_drops) {
+            (host.nic_receive_drops, host.nic_send_drops) = (Some(received), Some(sent));
+        }
+        host.temperature_millicelsius = self.zones.iter().filter_map(Number::read).max();
+        host.cooling_state = self.coolers.iter().filter_map(Number::read).max();
+        host.firmware_throttled = self.firmware.as_ref().and_then(Number::read);
+    }
+}
+
+/// Whether a cooling device of this type cools by slowing a CPU down: `thermal-cpufreq-0` (boards), `Processor`
+/// (ACPI). Fans, and `intel_powerclamp`, which rests at −1, are others.
+fn slows_a_cpu(kind: &str) -> bool {
+    kind.starts_with("thermal-cpufreq-") || kind == "Processor"
+}
+
+/// `RcvbufErrors` of the line pair `Udp: names`, `Udp: numbers`.
+fn udp_drops(snmp: &str) -> Option<i64> {
+    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let place = lines.next()?.split(' ').position(|name| name == "RcvbufErrors")?;
+    lines.next()?.split(' ').nth(place)?.parse().ok()
+}
+
+fn udp6_drops(snmp6: &str) -> Option<i64> {
+    snmp6.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors"))?.trim().parse().ok()
+}
+
+/// Dropped on receipt (drop, fifo) and before sending (drop), all interfaces together.
+fn interface_drops(dev: &str) -> (i64, i64) {
+    let mut sums = (0, 0);
+    // Two lines of headings.
+    for numbers in dev.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.1)) {
+        let number = |place: usize| numbers.split_ascii_whitespace().nth(place)?.parse::<i64>().ok();
+        sums.0 += number(3).unwrap_or(0) + number(4).unwrap_or(0);
+        sums.1 += number(11).unwrap_or(0);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::root::tests::FakeHost;
+
+    fn readings(host: &FakeHost) -> HostReadings {
+        let mut readings = HostReadings::default();
+        Surroundings::open(&host.root).read(&mut readings);
+        readings
+    }
+
+    #[test]
+    fn a_raspberry_pi_tells_of_its_heat() {
+        let host = FakeHost::new()
+            .with("sys/class/thermal/thermal_zone0/temp", "81200\n")
+            .with("sys/class/thermal/thermal_zone1/temp", "40000\n")
+            .with("sys/class/thermal/cooling_device0/type", "thermal-cpufreq-0\n")
+            .with("sys/class/thermal/cooling_device0/cur_state", "2\n")
+            .with("sys/class/thermal/cooling_device1/type", "pwm-fan\n")
+            .with("sys/class/thermal/cooling_device1/cur_state", "4\n")
+            .with(FIRMWARE, "80008\n");
+        let found = readings(&host);
+        assert_eq!(found.temperature_millicelsius, Some(81_200));
+        assert_eq!((found.cooling_state, found.firmware_throttled), (Some(2), Some(0x8_0008)));
+    }
+
+    #[test]
+    fn drops_are_added_up() {
+        let host = FakeHost::new()
+            .with("proc/thread-self/net/snmp", "Tcp: A B\nTcp: 1 2\nUdp: InDatagrams RcvbufErrors X\nUdp: 9 5 8\nUdpLite: A\n")
+            .with("proc/thread-self/net/snmp6", "Udp6InErrors   \t3\nUdp6RcvbufErrors                 \t4\n")
+            .with(
+                "proc/thread-self/net/dev",
+                "Inter-| R | T\n face |b\n    lo: 3193 29 0 1 2 0 0 0 3193 29 0 8 0 0 0 0\n  eth0:1 1 0 10 20 0 0 0 1 1 0 80 0 0 0 0\n",
+            );
+        let found = readings(&host);
+        assert_eq!(found.udp_receive_drops, Some(9));
+        assert_eq!((found.nic_receive_drops, found.nic_send_drops), (Some(33), Some(88)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_unknown() {
+        assert_eq!(readings(&FakeHost::new()), HostReadings::default());
+    }
+}
