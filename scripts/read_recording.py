@@ -32,6 +32,19 @@ COLUMNS = {
     "duplicates": (pa.uint16(), "USMALLINT", False),
     "reordered": (pa.bool_(), "BOOLEAN", False),
 }
+HOST_HEAD = {
+    "host": (pa.string(), "VARCHAR", False),
+    "seq": (pa.uint64(), "UBIGINT", False),
+    "cpu": (pa.uint16(), "USMALLINT", True),
+    "start_ns": (pa.int64(), "BIGINT", False),
+    "end_ns": (pa.int64(), "BIGINT", False),
+    "sampler_cpu": (pa.uint16(), "USMALLINT", True),
+}
+OF_A_CPU = ["busy_ns", "interrupt_ns", "idle_ns", "steal_ns", "frequency_khz", "interrupts", "backlog_drops", "throttles",
+            *(f"idle_state{state}_ns" for state in range(10))]
+OF_A_HOST = ["context_switches", "all_interrupts", "all_softirqs", "udp_receive_drops", "nic_receive_drops",
+             "nic_send_drops", "temperature_millicelsius", "cooling_state", "firmware_throttled", "own_ns", "sampler_ns"]
+HOST_COLUMNS = {**HOST_HEAD, **{name: (pa.int64(), "BIGINT", True) for name in OF_A_CPU + OF_A_HOST}}
 FATES = {"answered", "late", "lost", "send_failed", "not_sent"}
 
 faults = []
@@ -87,6 +100,37 @@ def with_duckdb(path, rows):
     return dict(zip(["rows", *COLUMNS, "delays"], values))
 
 
+def host_samples(path, manifest):
+    """Checks host.parquet; says what it holds."""
+    rows = manifest.get("host_rows")
+    check("host.parquet there", path.exists(), rows is not None)
+    if not path.exists():
+        return "no host samples"
+    table = pq.read_table(path)
+    check("host rows", table.num_rows, rows)
+    check("host columns", table.column_names, list(HOST_COLUMNS))
+    for name, (kind, _, nullable) in HOST_COLUMNS.items():
+        field = table.schema.field(name)
+        check(f"pyarrow type of {name}", (field.type, field.nullable), (kind, nullable))
+    source = f"read_parquet('{path}')"
+    for name, kind, *_ in duckdb.sql(f"describe select * from {source}").fetchall():
+        check(f"DuckDB type of {name}", kind, HOST_COLUMNS.get(name, (None, None))[1])
+    counted = ", ".join(f"count({name})" for name in HOST_COLUMNS)
+    duck = list(duckdb.sql(f"select {counted} from {source}").fetchall()[0])
+    check("host values in both readers", duck, [len(table[name]) - table[name].null_count for name in HOST_COLUMNS])
+    strangers = " or ".join([f"(cpu is null and {name} is not null)" for name in OF_A_CPU]
+                            + [f"(cpu is not null and {name} is not null)" for name in OF_A_HOST])
+    check("host rows with another row's columns",
+          duckdb.sql(f"select count(*) from {source} where {strangers}").fetchall()[0][0], 0)
+    check("hosts", {row[0] for row in duckdb.sql(f"select distinct host from {source}").fetchall()} - {"local", "peer"}, set())
+    backward = duckdb.sql(f"""select count(*) from (select start_ns < lag(end_ns) over (partition by host, cpu order by seq)
+        or end_ns < start_ns or busy_ns < lag(busy_ns) over (partition by host, cpu order by seq) as wrong from {source})
+        where wrong""").fetchall()[0][0]
+    check("samples that overlap or count backwards", backward, 0)
+    samples, cpus = duckdb.sql(f"select count(distinct (host, seq)), count(distinct cpu) from {source}").fetchall()[0]
+    return f"{samples} host samples of {cpus} CPUs"
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -98,7 +142,8 @@ def main():
               - {manifest["spec"]["work"]["size_bytes"]}, set())
         arrow, duck = with_pyarrow(path, manifest["rows"]), with_duckdb(path, manifest["rows"])
         check("what both readers counted", arrow, duck)
-        print(f"{directory}: {manifest['rows']} rows, {arrow['received_ns']} answered, read alike by "
+        hosts = host_samples(directory / "host.parquet", manifest)
+        print(f"{directory}: {manifest['rows']} rows, {arrow['received_ns']} answered, {hosts}, read alike by "
               f"pyarrow {pa.__version__} and DuckDB {duckdb.__version__}")
     for fault in faults:
         print(f"fault: {fault}", file=sys.stderr)

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use latlab::plan::{Condition, StopWhen, Work};
+use latlab::facts::{CpuReadings, HostReadings, HostSample};
+use latlab::plan::{Condition, Side, StopWhen, Work};
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::Event;
 use latlab::recording::manifest::{Ending, Manifest};
@@ -43,7 +44,7 @@ fn main() {
             }
             let copy = target.join("copy");
             fs::create_dir(&copy).expect("directory");
-            for file in ["manifest.json", "events.spool"] {
+            for file in ["manifest.json", "events.spool", "host.spool"] {
                 fs::copy(writer.path().join(file), copy.join(file)).expect("copied");
             }
             let spool = fs::OpenOptions::new().write(true).open(copy.join("events.spool")).expect("spool");
@@ -64,8 +65,36 @@ fn make(
     let store = Store::open(target).expect("store");
     let mut writer = RecordingWriter::create(&store, Some(&target.join(name)), manifest).expect("created");
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+    let mut host_log = writer.host_log().expect("begun");
+    (0..20).for_each(|seq| host_log.push(Side::Local, &sample(seq)));
     fill(&mut log);
+    writer.keep_host_log(&host_log);
     end(writer, log);
+}
+
+/// Sample `seq` of a host with two CPUs that measures and does nothing else.
+fn sample(seq: u64) -> HostSample {
+    let span = seq as i64 * 500_000_000;
+    let cpu = |share: i64| CpuReadings {
+        busy_ns: Some(1_000_000_000 + span / 100 * share),
+        interrupt_ns: Some(10_000_000),
+        idle_ns: Some(span / 100 * (100 - share)),
+        steal_ns: Some(0),
+        frequency_khz: Some(2_400_000),
+        ..CpuReadings::default()
+    };
+    HostSample {
+        seq,
+        start_ns: 900_000_000 + span,
+        end_ns: 900_080_000 + span,
+        sampler_cpu: Some(1),
+        host: HostReadings {
+            context_switches: Some(1_000 + span / 10_000),
+            own_ns: Some(20_000_000 + span / 100 * 60),
+            ..HostReadings::default()
+        },
+        cpus: vec![(0, cpu(40)), (1, cpu(20))],
+    }
 }
 
 fn closed(run_id: &str) -> Manifest {

@@ -53,7 +53,7 @@ fn facts(recording: &Recording) -> Value {
         .into_iter()
         .collect();
     let nanos = |stamps: &mut dyn Iterator<Item = i64>| stamps.fold(0i64, i64::wrapping_add);
-    json!({
+    let mut facts = json!({
         "run_id": manifest.run_id,
         "ending": manifest.ending,
         "note": recording.note().is_some(),
@@ -67,7 +67,18 @@ fn facts(recording: &Recording) -> Value {
         "sum_of_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.sent).map(|at| at.as_nanos())),
         "sum_of_received_ns": nanos(&mut rows.iter().filter_map(|row| row.received).map(|at| at.as_nanos())),
         "sum_of_reflector_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.reflector_sent).map(|at| at.as_nanos())),
-    })
+    });
+    // Format 1.0 had none.
+    let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
+    if !samples.is_empty() {
+        let cpus = || samples.iter().flat_map(|sample| &sample.cpus);
+        facts["host_rows"] = json!(manifest.host_rows);
+        facts["host_samples"] = json!(samples.len());
+        facts["sum_of_busy_ns"] = json!(nanos(&mut cpus().filter_map(|(_, cpu)| cpu.busy_ns)));
+        facts["sum_of_own_ns"] = json!(nanos(&mut samples.iter().filter_map(|sample| sample.host.own_ns)));
+        facts["sum_of_start_ns"] = json!(nanos(&mut samples.iter().map(|sample| sample.start_ns)));
+    }
+    facts
 }
 
 fn check(folder: &str) {

@@ -15,6 +15,8 @@ use latlab::recording::{
     ListingState, ProbeColumn, Recording, RecordingError, RecordingWriter, Store, Words, fresh_run_id,
 };
 
+#[path = "recording/host.rs"]
+mod host;
 mod runs;
 
 /// Set for a copy of this test binary that plays the process to be killed, or the one in its own mount namespace.
@@ -222,6 +224,8 @@ fn play_on_a_full_disk() {
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("000000000000d15c")).expect("created");
     let stop = stop();
     let mut log = writer.start(Arc::clone(&stop)).expect("started");
+    let mut host_log = writer.host_log().expect("begun");
+    host_log.push(latlab::plan::Side::Local, &host::sample(0));
     let mut probes = 0;
     while !stop.load(Ordering::Relaxed) {
         assert!(probes < 1_000_000, "2 MiB were not full after {probes} probes");
@@ -229,7 +233,12 @@ fn play_on_a_full_disk() {
         probes += 100;
         std::thread::sleep(Duration::from_millis(1));
     }
+    // Some more fit into the block that the spool of samples has already.
+    (1..100).for_each(|seq| host_log.push(latlab::plan::Side::Local, &host::sample(seq)));
+    writer.keep_host_log(&host_log);
     let finished = writer.finish(log, Ending::Completed, None).expect("readable all the same");
+    let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "host-samples-lost").expect("told");
+    assert!(lost.message.contains("ENOSPC"), "{}", lost.message);
     let failure = finished.failure.expect("the disk was full");
     assert_eq!(failure.exit_code(), 3);
     assert_eq!(failure.cause().as_deref(), Some("no space left on device (ENOSPC)"));
@@ -246,6 +255,8 @@ fn play_on_a_full_disk() {
     assert!(recording.note().is_some_and(|note| note.contains("from its spool")), "{:?}", recording.note());
     let from_spool = runs::rows(&recording);
     assert!(from_spool.len() > 10_000);
+    let first = |recording: &Recording| recording.host_samples().expect("opens").next().expect("one").expect("reads").1;
+    assert_eq!(first(&recording), host::sample(0));
     assert_eq!(recording.manifest().rows, Some(from_spool.len() as u64));
     let second = Recording::open(&finished.path).expect("opens beside another reader");
     assert_eq!(runs::rows(&second), from_spool);
@@ -256,7 +267,8 @@ fn play_on_a_full_disk() {
     assert!(status.success());
     let recording = Recording::open(&finished.path).expect("finishes");
     assert_eq!(recording.manifest().ending, Ending::Failed);
-    assert_eq!(files(&finished.path), ["manifest.json", "probes.parquet"]);
+    assert_eq!(files(&finished.path), ["host.parquet", "manifest.json", "probes.parquet"]);
+    assert_eq!(first(&recording), host::sample(0));
     assert!(recording.manifest().run.gap_events > 0, "events after the full disk are nowhere");
     assert_eq!(runs::rows(&recording), from_spool);
     drop((recording, store));

@@ -76,6 +76,17 @@ pub(crate) enum ColumnType {
     Flag,
 }
 
+/// What a table needs to know of one of its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ColumnShape {
+    /// The name in the file.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) column_type: ColumnType,
+    /// Whether it may hold null.
+    pub(crate) nullable: bool,
+}
+
 use ProbeColumn::*;
 
 impl ProbeColumn {
@@ -138,6 +149,11 @@ impl ProbeColumn {
         !matches!(self, Seq | Phase | SizeBytes | Fate | Duplicates | Reordered)
     }
 
+    /// All three together.
+    pub(crate) const fn shape(self) -> ColumnShape {
+        ColumnShape { name: self.name(), column_type: self.column_type(), nullable: self.is_nullable() }
+    }
+
     pub(crate) const fn column_type(self) -> ColumnType {
         match self {
             Seq => ColumnType::Wide { signed: false },
@@ -153,12 +169,17 @@ impl ProbeColumn {
 
 /// The schema of the file.
 pub(crate) fn schema() -> Result<Arc<Type>> {
-    let fields = ProbeColumn::ALL.into_iter().map(|column| field(column).map(Arc::new)).collect::<Result<_>>()?;
-    Ok(Arc::new(Type::group_type_builder("probe").with_fields(fields).build()?))
+    schema_of("probe", ProbeColumn::ALL.map(ProbeColumn::shape))
 }
 
-fn field(column: ProbeColumn) -> Result<Type> {
-    let (physical, logical) = match column.column_type() {
+/// The schema of a file of rows named `row`.
+pub(crate) fn schema_of(row: &str, columns: impl IntoIterator<Item = ColumnShape>) -> Result<Arc<Type>> {
+    let fields = columns.into_iter().map(|column| field(column).map(Arc::new)).collect::<Result<_>>()?;
+    Ok(Arc::new(Type::group_type_builder(row).with_fields(fields).build()?))
+}
+
+fn field(column: ColumnShape) -> Result<Type> {
+    let (physical, logical) = match column.column_type {
         ColumnType::Wide { signed: true } => (PhysicalType::INT64, None),
         ColumnType::Wide { signed: false } => (PhysicalType::INT64, Some(LogicalType::integer(64, false))),
         ColumnType::Narrow { bits: 32, signed: true } => (PhysicalType::INT32, None),
@@ -166,8 +187,8 @@ fn field(column: ProbeColumn) -> Result<Type> {
         ColumnType::Word => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
         ColumnType::Flag => (PhysicalType::BOOLEAN, None),
     };
-    let repetition = if column.is_nullable() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-    Type::primitive_type_builder(column.name(), physical).with_repetition(repetition).with_logical_type(logical).build()
+    let repetition = if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    Type::primitive_type_builder(column.name, physical).with_repetition(repetition).with_logical_type(logical).build()
 }
 
 #[cfg(test)]

@@ -8,15 +8,19 @@ use std::sync::Arc;
 use parquet::errors::ParquetError;
 
 use super::error::RecordingError;
+use super::host_parquet::{self, HOST};
+use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{Bounds, Horizon, Join, Rules, Tally};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
 use super::parquet_rows::{PROBES, ProbesWriter};
 use super::spool::{SPOOL, Spool};
+use crate::caveat::{Caveat, Severity};
 use crate::units::Stamp;
 
 /// The file while it is written; a crash leaves it behind, and the next finisher replaces it.
 const UNFINISHED_PROBES: &str = "probes.parquet.unfinished";
+const UNFINISHED_HOST: &str = "host.parquet.unfinished";
 
 /// How the spool of the run of `manifest` is to be joined.
 pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
@@ -29,27 +33,59 @@ pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
     Rules { timeout: ping.timeout_ns, size_bytes: ping.size_bytes, horizon, bounds: Bounds::default() }
 }
 
-/// Joins `spool` into rows, writes them and the manifest, and removes the spool. Each step leaves a
-/// directory that can be opened: the rows are renamed into place, then the manifest, then the spool goes.
+/// Joins `spool` into rows, writes them, the host's samples and the manifest, and removes the spools. Each step leaves
+/// a directory that can be opened: the rows are renamed into place, then the samples, then the manifest, then the
+/// spools go, that of the probes last since it holds the lock.
 ///
 /// # Errors
-/// Where the rows or the manifest could not be written: then the spool is still the data.
+/// Where the rows, the samples or the manifest could not be written: then the spools are still the data.
 pub(crate) fn conclude(
     directory: &Path,
     spool: &Arc<Spool>,
+    host: Option<HostSpool>,
     rules: Rules,
     manifest: &mut Manifest,
 ) -> Result<(), RecordingError> {
     let tally = write_rows(directory, spool, rules, &manifest.run_id)?;
+    let host_rows = host.map(|host| write_host_rows(directory, host, &manifest.run_id)).transpose()?;
     note(manifest, tally, rules.horizon);
-    manifest.rows = Some(tally.rows);
+    (manifest.rows, manifest.host_rows) = (Some(tally.rows), host_rows);
     let written = manifest_file::write(directory, manifest);
     written.map_err(RecordingError::refused("write the manifest of", directory))?;
-    let path = directory.join(SPOOL);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RecordingError::refused("remove", path)(error)),
-        _ => Ok(()),
+    remove_spools(directory)
+}
+
+/// Removes the spools of a recording whose rows are written.
+pub(crate) fn remove_spools(directory: &Path) -> Result<(), RecordingError> {
+    for path in [directory.join(HOST_SPOOL), directory.join(SPOOL)] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(RecordingError::refused("remove", path)(error));
+            }
+            _ => (),
+        }
     }
+    Ok(())
+}
+
+/// The host samples' spool in `directory`. One that cannot be read as such costs its samples, not the probes: a caveat
+/// says so.
+pub(crate) fn host_spool_of(directory: &Path, manifest: &mut Manifest) -> Option<HostSpool> {
+    HostSpool::open(&directory.join(HOST_SPOOL)).unwrap_or_else(|error| {
+        manifest.caveats.push(host_samples_lost(&format!("host samples cannot be read: {error}")));
+        None
+    })
+}
+
+/// What a run says whose host samples are not, or not all, in its recording.
+pub(crate) fn host_samples_lost(message: &str) -> Caveat {
+    Caveat::new(
+        Severity::Warning,
+        "host-samples-lost",
+        message,
+        "throttling, steal and foreign load in that part of the run would not be noticed",
+        "a disk with room for `--store`",
+    )
 }
 
 /// What a full join would find, without writing anything.
@@ -75,12 +111,27 @@ pub(crate) fn note(manifest: &mut Manifest, tally: Tally, horizon: Horizon) {
 }
 
 fn write_rows(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, RecordingError> {
-    let unfinished = directory.join(UNFINISHED_PROBES);
-    let written = write_rows_to(&unfinished, spool, rules, run_id);
-    let path = directory.join(PROBES);
-    let named = written.and_then(|tally| {
+    write_named(directory, (UNFINISHED_PROBES, PROBES), |path| write_rows_to(path, spool, rules, run_id))
+}
+
+fn write_host_rows(directory: &Path, host: HostSpool, run_id: &str) -> Result<u64, RecordingError> {
+    write_named(directory, (UNFINISHED_HOST, HOST), |path| {
+        let (file, rows) = host_parquet::write(buffered(path)?, run_id, host.rows())?;
+        close(file)?;
+        Ok(rows)
+    })
+}
+
+/// Lets `write` make a file under the first of two names, and gives it the second once it is whole.
+fn write_named<T>(
+    directory: &Path,
+    names: (&str, &str),
+    write: impl FnOnce(&Path) -> Result<T, ParquetError>,
+) -> Result<T, RecordingError> {
+    let (unfinished, path) = (directory.join(names.0), directory.join(names.1));
+    let named = write(&unfinished).and_then(|written| {
         fs::rename(&unfinished, &path)?;
-        Ok(tally)
+        Ok(written)
     });
     named.map_err(|error| {
         // Half a file helps nobody, and the room may be needed.
@@ -89,15 +140,22 @@ fn write_rows(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) 
     })
 }
 
+fn buffered(path: &Path) -> io::Result<BufWriter<File>> {
+    Ok(BufWriter::with_capacity(1 << 16, File::create(path)?))
+}
+
+/// The spool will be removed: what replaces it must not be only in the page cache.
+fn close(file: BufWriter<File>) -> io::Result<()> {
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()
+}
+
 fn write_rows_to(path: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, ParquetError> {
-    let file = BufWriter::with_capacity(1 << 16, File::create(path)?);
-    let mut writer = ProbesWriter::new(file, run_id)?;
+    let mut writer = ProbesWriter::new(buffered(path)?, run_id)?;
     let mut join = Join::new(Arc::clone(spool), rules)?;
     while let Some(block) = join.next_block()? {
         writer.write(block)?;
     }
-    // The spool will be removed: what replaces it must not be only in the page cache.
-    writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+    close(writer.finish()?)?;
     Ok(join.tally())
 }
 

@@ -20,7 +20,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 1 };
 }
 
 /// How a run ended.
@@ -91,6 +91,9 @@ pub struct RunFacts {
     /// Places in the spool that held no event: a power cut tears holes.
     #[serde(default)]
     pub unreadable_events: u64,
+    /// Datagrams that the kernel threw away at the sender's own socket; null: unknown.
+    #[serde(default)]
+    pub socket_drops: Option<u64>,
 }
 
 /// What made the recording.
@@ -135,6 +138,9 @@ pub struct Manifest {
     pub reason: Option<String>,
     /// Rows in the data file, once it is finished.
     pub rows: Option<u64>,
+    /// Rows in `host.parquet`, once it is finished; null where there is none.
+    #[serde(default)]
+    pub host_rows: Option<u64>,
 }
 
 impl Manifest {
@@ -156,6 +162,7 @@ impl Manifest {
             ending: Ending::Measuring,
             reason: None,
             rows: None,
+            host_rows: None,
         }
     }
 }

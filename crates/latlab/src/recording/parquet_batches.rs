@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
 use super::batch::{IntColumn, ProbeBatch, Words};
-use super::columns::{ColumnType, ProbeColumn};
+use super::columns::{ColumnShape, ColumnType, ProbeColumn};
 use super::error::RecordingError;
 use super::word_pages;
 use crate::probe::{Fate, Phase};
@@ -25,15 +25,7 @@ pub(crate) struct ProbesFile {
 impl ProbesFile {
     /// Opens the file at `path` and checks its schema.
     pub(crate) fn open(path: &Path) -> Result<ProbesFile, RecordingError> {
-        let file = File::open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => RecordingError::damaged(path, "the file is missing"),
-            _ => RecordingError::refused("open", path)(error),
-        })?;
-        if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-            return Err(RecordingError::damaged(path, "0 bytes"));
-        }
-        let file = SerializedFileReader::new(file).map_err(|error| RecordingError::damaged(path, words_of(error)))?;
-        let probes = ProbesFile { path: path.to_owned(), file };
+        let probes = ProbesFile { path: path.to_owned(), file: open_file(path)? };
         for column in ProbeColumn::ALL {
             probes.leaf(column)?;
         }
@@ -42,30 +34,16 @@ impl ProbesFile {
 
     /// Rows in the file.
     pub(crate) fn rows(&self) -> u64 {
-        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+        rows_of(&self.file)
     }
 
     fn groups(&self) -> usize {
         self.file.num_row_groups()
     }
 
-    /// Which of the file's columns is `column`: found by name, since later versions may add others.
     fn leaf(&self, column: ProbeColumn) -> Result<usize, RecordingError> {
-        let schema = self.file.metadata().file_metadata().schema_descr();
-        let found = schema.columns().iter().position(|leaf| leaf.path().string() == column.name());
-        let leaf = found.ok_or_else(|| self.damaged(format!("it has no column `{}`", column.name())))?;
-        let descriptor = schema.column(leaf);
-        let expected = match column.column_type() {
-            ColumnType::Wide { .. } => PhysicalType::INT64,
-            ColumnType::Narrow { .. } => PhysicalType::INT32,
-            ColumnType::Word => PhysicalType::BYTE_ARRAY,
-            ColumnType::Flag => PhysicalType::BOOLEAN,
-        };
-        let levels = i16::from(column.is_nullable());
-        let fits = descriptor.physical_type() == expected
-            && descriptor.max_rep_level() == 0
-            && descriptor.max_def_level() == levels;
-        if fits { Ok(leaf) } else { Err(self.damaged(format!("its column `{}` has another type", column.name()))) }
+        let leaf = leaf_of(&self.file, column.shape()).map_err(|what| self.damaged(what))?;
+        leaf.ok_or_else(|| self.damaged(format!("it has no column `{}`", column.name())))
     }
 
     /// The row group `group` as a batch of `columns`.
@@ -95,6 +73,43 @@ impl ProbesFile {
     }
 }
 
+/// A Parquet file of a recording, open.
+pub(crate) fn open_file(path: &Path) -> Result<SerializedFileReader<File>, RecordingError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => RecordingError::damaged(path, "the file is missing"),
+        _ => RecordingError::refused("open", path)(error),
+    })?;
+    if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        return Err(RecordingError::damaged(path, "0 bytes"));
+    }
+    SerializedFileReader::new(file).map_err(|error| RecordingError::damaged(path, words_of(error)))
+}
+
+/// Rows in `file`.
+pub(crate) fn rows_of(file: &SerializedFileReader<File>) -> u64 {
+    u64::try_from(file.metadata().file_metadata().num_rows()).unwrap_or(0)
+}
+
+/// Which of the file's columns is `column`: found by name, since later versions may add others. None where it has no
+/// such column; what is wrong where that column holds something else.
+pub(crate) fn leaf_of(file: &SerializedFileReader<File>, column: ColumnShape) -> Result<Option<usize>, String> {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let Some(leaf) = schema.columns().iter().position(|leaf| leaf.path().string() == column.name) else {
+        return Ok(None);
+    };
+    let descriptor = schema.column(leaf);
+    let expected = match column.column_type {
+        ColumnType::Wide { .. } => PhysicalType::INT64,
+        ColumnType::Narrow { .. } => PhysicalType::INT32,
+        ColumnType::Word => PhysicalType::BYTE_ARRAY,
+        ColumnType::Flag => PhysicalType::BOOLEAN,
+    };
+    let fits = descriptor.physical_type() == expected
+        && descriptor.max_rep_level() == 0
+        && descriptor.max_def_level() == i16::from(column.nullable);
+    if fits { Ok(Some(leaf)) } else { Err(format!("its column `{}` has another type", column.name)) }
+}
+
 /// The batches of a file, in order.
 pub(crate) struct ParquetBatches {
     pub(crate) file: ProbesFile,
@@ -113,10 +128,10 @@ impl Iterator for ParquetBatches {
 }
 
 /// One column of one row group.
-struct Chunk<'a> {
-    group: &'a dyn RowGroupReader,
-    leaf: usize,
-    rows: usize,
+pub(crate) struct Chunk<'a> {
+    pub(crate) group: &'a dyn RowGroupReader,
+    pub(crate) leaf: usize,
+    pub(crate) rows: usize,
 }
 
 impl Chunk<'_> {
@@ -124,7 +139,8 @@ impl Chunk<'_> {
         self.group.metadata().column(self.leaf)
     }
 
-    fn words<T: Copy>(&self, word: impl Fn(&str) -> Option<T>) -> Result<Words<T>, String> {
+    /// Its words, each understood by `word`; or what is wrong with them.
+    pub(crate) fn words<T: Copy>(&self, word: impl Fn(&str) -> Option<T>) -> Result<Words<T>, String> {
         if let Some(only) = self.metadata().statistics().and_then(constant_word) {
             return word(only).map(Words::All).ok_or_else(|| format!("the unknown word `{only}`"));
         }
@@ -132,7 +148,8 @@ impl Chunk<'_> {
         word_pages::read(pages.as_mut(), self.rows, word).map(Words::Each)
     }
 
-    fn ints(&self, column_type: ColumnType) -> Result<IntColumn, String> {
+    /// Its numbers; or what is wrong with them.
+    pub(crate) fn ints(&self, column_type: ColumnType) -> Result<IntColumn, String> {
         let statistics = self.metadata().statistics();
         if statistics.and_then(Statistics::null_count_opt) == Some(self.rows as u64) {
             return Ok(IntColumn::nulls(self.rows));
@@ -214,7 +231,7 @@ fn fate_of(word: &str) -> Option<Fate> {
     Fate::ALL.into_iter().find(|fate| fate.word() == word)
 }
 
-fn words_of(error: parquet::errors::ParquetError) -> String {
+pub(crate) fn words_of(error: parquet::errors::ParquetError) -> String {
     let text = error.to_string();
     text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
 }

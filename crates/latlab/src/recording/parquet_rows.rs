@@ -12,7 +12,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, Serial
 
 use super::batch::{IntColumn, Words};
 use super::block::Block;
-use super::columns::{ColumnType, ProbeColumn, schema};
+use super::columns::{ColumnShape, ColumnType, ProbeColumn, schema};
 use super::join::BLOCK_PROBES;
 use super::manifest::FormatVersion;
 
@@ -27,7 +27,7 @@ pub(crate) struct ProbesWriter<W: Write + Send> {
 
 /// Buffers that live as long as the writer.
 #[derive(Default)]
-struct Scratch {
+pub(crate) struct Scratch {
     wide: Vec<i64>,
     narrow: Vec<i32>,
     flags: Vec<bool>,
@@ -38,7 +38,11 @@ struct Scratch {
 impl<W: Write + Send> ProbesWriter<W> {
     /// Begins the file of the run `run_id` in `target`.
     pub(crate) fn new(target: W, run_id: &str) -> Result<ProbesWriter<W>> {
-        let file = SerializedFileWriter::new(target, schema()?, Arc::new(properties(run_id)))?;
+        let file = SerializedFileWriter::new(
+            target,
+            schema()?,
+            Arc::new(properties(run_id, &ProbeColumn::ALL.map(ProbeColumn::shape))),
+        )?;
         Ok(ProbesWriter { file, scratch: Scratch::default() })
     }
 
@@ -53,7 +57,7 @@ impl<W: Write + Send> ProbesWriter<W> {
                 ProbeColumn::Fate => {
                     self.scratch.write_words(&mut group, block.rows(), &block.fates(), |fate| fate.word())?;
                 }
-                ints => self.scratch.write_ints(&mut group, ints, &block.ints(ints))?,
+                ints => self.scratch.write_ints(&mut group, ints.shape(), &block.ints(ints))?,
             }
         }
         group.close()?;
@@ -66,7 +70,8 @@ impl<W: Write + Send> ProbesWriter<W> {
     }
 }
 
-fn properties(run_id: &str) -> WriterProperties {
+/// How a file with these columns is written, and by whom.
+pub(crate) fn properties(run_id: &str, columns: &[ColumnShape]) -> WriterProperties {
     let FormatVersion { major, minor } = FormatVersion::CURRENT;
     let said = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     let mut properties = WriterProperties::builder()
@@ -83,9 +88,9 @@ fn properties(run_id: &str) -> WriterProperties {
         .set_data_page_row_count_limit(BLOCK_PROBES)
         .set_data_page_size_limit(BLOCK_PROBES * 8)
         .set_offset_index_disabled(true);
-    for column in ProbeColumn::ALL {
-        let path = column.name().into();
-        properties = match column.column_type() {
+    for column in columns {
+        let path = column.name.into();
+        properties = match column.column_type {
             ColumnType::Word => properties.set_column_dictionary_enabled(path, true),
             ColumnType::Wide { .. } | ColumnType::Narrow { .. } => {
                 properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
@@ -103,7 +108,8 @@ fn next_column<'a, W: Write + Send>(
 }
 
 impl Scratch {
-    fn write_words<W: Write + Send, T: Copy>(
+    /// Writes the next column, of words.
+    pub(crate) fn write_words<W: Write + Send, T: Copy>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
         rows: usize,
@@ -131,16 +137,17 @@ impl Scratch {
         column.close()
     }
 
-    fn write_ints<W: Write + Send>(
+    /// Writes the next column, of numbers.
+    pub(crate) fn write_ints<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
-        column: ProbeColumn,
+        column: ColumnShape,
         ints: &IntColumn,
     ) -> Result<()> {
         self.fill_levels(column, ints);
-        let levels = column.is_nullable().then_some(self.levels.as_slice());
+        let levels = column.nullable.then_some(self.levels.as_slice());
         let mut writer = next_column(group)?;
-        match column.column_type() {
+        match column.column_type {
             ColumnType::Wide { .. } => {
                 fill(&mut self.wide, ints, |value| value);
                 writer.typed::<Int64Type>().write_batch(&self.wide, levels, None)?;
@@ -160,10 +167,10 @@ impl Scratch {
     }
 
     /// Definition levels: 1 where the row holds a value, 0 where it holds null.
-    fn fill_levels(&mut self, column: ProbeColumn, ints: &IntColumn) {
+    fn fill_levels(&mut self, column: ColumnShape, ints: &IntColumn) {
         self.levels.clear();
         match &ints.present {
-            _ if !column.is_nullable() => (),
+            _ if !column.nullable => (),
             None => self.levels.resize(ints.values.len(), 1),
             Some(present) => self.levels.extend(present.iter().map(|present| i16::from(*present))),
         }

@@ -9,13 +9,19 @@ use std::time::Duration;
 
 use latlab_sys::errno::explain;
 
-use super::conclude::{conclude, note, rules_of, survey};
+use super::conclude::{conclude, host_spool_of, note, remove_spools, rules_of, survey};
+use super::host_parquet::{HOST, HostFile};
+use super::host_rows::Gathered;
+use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{Join, Rules};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
 use super::parquet_batches::{ParquetBatches, ProbesFile};
 use super::parquet_rows::PROBES;
 use super::spool::{SPOOL, Spool};
+
+use crate::facts::HostSample;
+use crate::plan::Side;
 
 // what a reader of recordings needs to know, in one room
 pub use super::batch::{IntColumn, ProbeBatch, Words};
@@ -104,6 +110,45 @@ impl Recording {
         };
         Ok(ProbeBatches(source))
     }
+
+    /// The samples of the hosts, those of this one first, in the order in which they were taken; none where none
+    /// were (format 1.0 had none).
+    ///
+    /// # Errors
+    /// Where they cannot be opened; a sample that turns out to be damaged is an error of its own.
+    pub fn host_samples(&self) -> Result<HostSamples, RecordingError> {
+        let spool = self.path.join(HOST_SPOOL);
+        Ok(HostSamples(match (self.manifest.host_rows, &self.rows) {
+            (Some(_), _) => Box::new(Gathered::new(HostFile::open(&self.path.join(HOST))?.rows())),
+            (None, Rows::Parquet) => Box::new(std::iter::empty()),
+            (None, Rows::Spool(..)) => match HostSpool::open(&spool) {
+                Ok(Some(host)) => {
+                    let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
+                    Box::new(Gathered::new(host.rows().map(move |row| row.map_err(&refused))))
+                }
+                // Told by a caveat where it is damaged, and no reason not to read the probes.
+                Ok(None) | Err(RecordingError::Damaged { .. }) => Box::new(std::iter::empty()),
+                Err(error) => return Err(error),
+            },
+        }))
+    }
+}
+
+/// The host samples of a recording, one by one.
+pub struct HostSamples(Box<dyn Iterator<Item = Result<(Side, HostSample), RecordingError>>>);
+
+impl Iterator for HostSamples {
+    type Item = Result<(Side, HostSample), RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl fmt::Debug for HostSamples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostSamples").finish_non_exhaustive()
+    }
 }
 
 /// The rows of a recording, batch by batch. After an error there is nothing more.
@@ -167,6 +212,7 @@ fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
         return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
     }
     check_rows(&probes, manifest.rows)?;
+    check_host_rows(&path, manifest.host_rows)?;
     Ok(Recording { path, manifest, note: None, rows: Rows::Parquet })
 }
 
@@ -180,12 +226,21 @@ fn check_rows(probes: &Path, expected: Option<u64>) -> Result<(), RecordingError
     }
 }
 
+fn check_host_rows(directory: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
+    let Some(expected) = expected else { return Ok(()) };
+    let path = directory.join(HOST);
+    match HostFile::open(&path)?.count() {
+        rows if rows == expected => Ok(()),
+        rows => Err(RecordingError::damaged(path, format!("{rows} rows, and the manifest promises {expected}"))),
+    }
+}
+
 fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> {
     let mut manifest = manifest_file::read(&path)?;
     if manifest.rows.is_some() && check_rows(&path.join(PROBES), manifest.rows).is_ok() {
         // Its finisher died between the last two steps, or may not remove files; either way the rows are there.
         if spool.is_alone() {
-            _ = fs::remove_file(spool.path());
+            _ = remove_spools(&path);
         }
         return Ok(Recording { path, manifest, note: None, rows: Rows::Parquet });
     }
@@ -196,7 +251,8 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
         manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
     }
     let spool = Arc::new(spool);
-    let refusal = if spool.is_alone() { conclude(&path, &spool, rules, &mut manifest).err() } else { None };
+    let host = host_spool_of(&path, &mut manifest);
+    let refusal = if spool.is_alone() { conclude(&path, &spool, host, rules, &mut manifest).err() } else { None };
     if spool.is_alone() && refusal.is_none() {
         let note = format!("finished an interrupted recording: {}", count(&manifest));
         return Ok(Recording { path, manifest, note: Some(note), rows: Rows::Parquet });
@@ -204,7 +260,7 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
     spool.share();
     let tally = survey(&spool, rules)?;
     note(&mut manifest, tally, rules.horizon);
-    manifest.rows = Some(tally.rows);
+    (manifest.rows, manifest.host_rows) = (Some(tally.rows), None);
     let why = refusal.and_then(|refusal| match refusal {
         RecordingError::Refused { source, .. } => Some(explain(&source)),
         _ => None,

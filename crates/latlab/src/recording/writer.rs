@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, JoinHandle};
 
-use super::conclude::{conclude, note, rules_of, survey};
+use latlab_sys::errno::explain;
+
+use super::conclude::{conclude, host_samples_lost, note, rules_of, survey};
 use super::drain::{Drain, Drained, Progress, SpoolFailure};
 use super::error::RecordingError;
+use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
 use super::join::Horizon;
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
@@ -26,6 +29,7 @@ pub struct RecordingWriter {
     path: PathBuf,
     manifest: Manifest,
     spool: File,
+    host: Option<File>,
     drain: Option<JoinHandle<Drained>>,
     progress: Progress,
 }
@@ -54,7 +58,9 @@ impl RecordingWriter {
             None => make_directory_in(store, &manifest)?,
         };
         match begin(&path, &manifest) {
-            Ok(spool) => Ok(RecordingWriter { path, manifest, spool, drain: None, progress: Progress::default() }),
+            Ok(spool) => {
+                Ok(RecordingWriter { path, manifest, spool, host: None, drain: None, progress: Progress::default() })
+            }
             Err(error) => {
                 _ = fs::remove_dir_all(&path);
                 Err(RecordingError::refused("make the recording", path)(error))
@@ -77,6 +83,27 @@ impl RecordingWriter {
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
         Ok(log)
+    }
+
+    /// Begins to take host samples as well. Call once; give the log back with [`RecordingWriter::keep_host_log`].
+    ///
+    /// # Errors
+    /// Where their spool cannot be made.
+    pub fn host_log(&mut self) -> Result<HostLog, RecordingError> {
+        let path = self.path.join(HOST_SPOOL);
+        let begun = HostLog::create(&path, &self.manifest.run_id).and_then(|log| Ok((log.file()?, log)));
+        let (file, log) = begun.map_err(RecordingError::refused("write", path))?;
+        self.host = Some(file);
+        Ok(log)
+    }
+
+    /// Takes the log back when the last sample is in it. A disk that refused samples leaves a caveat, and the run as
+    /// it is.
+    pub fn keep_host_log(&mut self, log: &HostLog) {
+        if let Some((error, lost)) = log.failure() {
+            let message = format!("{lost} host samples could not be written down: {}", explain(error));
+            self.manifest.caveats.push(host_samples_lost(&message));
+        }
     }
 
     /// How far the run is.
@@ -120,10 +147,17 @@ impl RecordingWriter {
         fs::create_dir_all(&self.path).map_err(RecordingError::refused("make the recording", &self.path))?;
         let spool =
             Arc::new(Spool::of_file(self.spool.try_clone().map_err(RecordingError::refused("read", &path))?, &path)?);
-        match conclude(&self.path, &spool, rules, &mut self.manifest) {
+        let host = self.host_spool();
+        match conclude(&self.path, &spool, host, rules, &mut self.manifest) {
             Ok(()) => Ok(Finished { path: self.path, manifest: self.manifest, failure }),
             Err(refusal) => self.leave_to_the_spool(&spool, rules, failure, refusal),
         }
+    }
+
+    /// The host samples so far; a spool that cannot be read costs them only.
+    fn host_spool(&mut self) -> Option<HostSpool> {
+        let opened = HostSpool::of_file(self.host.take()?, &self.path.join(HOST_SPOOL));
+        opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string()))).ok()
     }
 
     /// Takes everything back: nothing was measured.
@@ -153,7 +187,7 @@ impl RecordingWriter {
             return Err(refusal);
         }
         note(&mut self.manifest, survey(spool, rules)?, rules.horizon);
-        self.manifest.rows = None;
+        (self.manifest.rows, self.manifest.host_rows) = (None, None);
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
         // Where even this is refused, the recording stays at `measuring` and is recovered like after a crash.
