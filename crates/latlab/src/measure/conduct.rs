@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::host_watch::HostWatch;
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
 use super::{MeasureError, Peer};
 use crate::host::placement;
-use crate::plan::{EndSpec, Plan, defaults};
+use crate::host::sampler::SamplerSpec;
+use crate::plan::{EndSpec, Plan, RunSpec, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
 use crate::session::PreSharedKey;
@@ -37,6 +39,7 @@ pub fn conduct(
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
     let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;
+    let sampling = sampling(first, &peer);
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
@@ -52,10 +55,14 @@ pub fn conduct(
             }
         }
     }
-    if let Err(error) = peer.arm(whole) {
-        lanes.into_iter().for_each(Lane::discard);
-        return Err(error);
-    }
+    let begun = peer.arm(whole).and_then(|()| HostWatch::begin(&mut lanes, sampling));
+    let host_watch = match begun {
+        Ok(host_watch) => host_watch,
+        Err(error) => {
+            lanes.into_iter().for_each(Lane::discard);
+            return Err(error);
+        }
+    };
     let mut watch = Watch { peer: &mut peer, stop, death: None };
     let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, &mut || {
         heartbeat();
@@ -65,6 +72,7 @@ pub fn conduct(
     // Once more: it may have died after the last heartbeat.
     watch.look();
     let death = watch.death;
+    host_watch.end(&mut lanes);
     // An agent that was lost ended the run; what it cannot tell now, nobody can.
     let (failure, died_there) = match peer.disarm() {
         Ok(died_there) => (failure, died_there),
@@ -95,6 +103,13 @@ impl Watch<'_> {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
+}
+
+/// How this host is sampled while `spec` is measured on it; asked before this thread leaves any CPU, since those that
+/// it may use are counted.
+fn sampling(spec: &RunSpec, peer: &Peer) -> SamplerSpec {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    SamplerSpec { avoid_cpus: measuring_cpus(spec), own_processes: peer.own_processes(), ..SamplerSpec::for_cpus(cpus) }
 }
 
 /// Takes the place of the measuring thread for a moment: a pin or a priority that cannot be had is refused

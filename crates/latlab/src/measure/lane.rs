@@ -11,7 +11,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::ReflectorReport;
 use crate::plan::{Protocol, RunSpec};
 use crate::recording::manifest::{Ending, Manifest};
-use crate::recording::{EventLog, Finished, RecordingWriter, Store};
+use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
 use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
 use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -130,6 +130,16 @@ impl Lane {
         outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
     }
 
+    /// Where samples of the hosts go that are taken while the lanes run.
+    pub(crate) fn host_log(&mut self) -> Result<HostLog, RecordingError> {
+        self.writer.host_log()
+    }
+
+    /// Takes that log back.
+    pub(crate) fn keep_host_log(&mut self, log: &HostLog) {
+        self.writer.keep_host_log(log);
+    }
+
     /// Takes everything back: nothing was measured. The session is ended too, since it holds a place in the
     /// reflector that the next try may need.
     pub(crate) fn discard(self) {
@@ -145,6 +155,7 @@ impl Lane {
         let report = talk.close(&mut transport);
         closing_facts(writer.manifest_mut(), &transport, report, strays, socket_errors);
         let run = &mut writer.manifest_mut().run;
+        run.socket_drops = transport.socket_drops();
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;
         Ok(writer.finish(log, outcome.ending, outcome.reason)?)

@@ -5,6 +5,7 @@ mod calibrate;
 mod conduct;
 mod ends;
 mod error;
+mod host_watch;
 mod in_flight;
 mod lane;
 mod manifest;

@@ -102,6 +102,11 @@ impl Peer {
         self.address
     }
 
+    /// The processes on this host that were made for it: what they use of the CPUs is latlab's own.
+    pub fn own_processes(&self) -> Vec<u32> {
+        self.process.iter().map(ReflectorProcess::pid).collect()
+    }
+
     /// How the process that latlab made for it died, if it did.
     pub(crate) fn death(&mut self) -> Option<String> {
         self.process.as_mut()?.death()

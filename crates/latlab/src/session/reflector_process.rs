@@ -130,6 +130,11 @@ impl ReflectorProcess {
         Ok(Greeting { child, orders, answer })
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where it answers.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address

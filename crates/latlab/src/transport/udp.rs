@@ -121,6 +121,11 @@ impl UdpTransport {
         .collect()
     }
 
+    /// Datagrams that the kernel threw away at this socket, where it says.
+    pub fn socket_drops(&self) -> Option<u64> {
+        socket::drops(self.socket.as_fd()).ok().map(u64::from)
+    }
+
     #[cold]
     fn note(&mut self, error: &io::Error) {
         let errno = error.raw_os_error().unwrap_or_default();

@@ -8,6 +8,7 @@ mod echo;
 mod facts;
 mod harness;
 mod help;
+mod host_samples;
 mod lab;
 mod list;
 mod pages;

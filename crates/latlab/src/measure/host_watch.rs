@@ -1,0 +1,36 @@
+//! Samples this host while the lanes of a plan take their turns, for the recording of each of them.
+
+use super::MeasureError;
+use super::lane::Lane;
+use crate::facts::HostSample;
+use crate::host::HostRoot;
+use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
+use crate::plan::Side;
+use crate::recording::HostLog;
+
+/// The logs of all lanes, in their order: each recording stands for itself, so each gets every sample.
+struct EveryLog(Vec<HostLog>);
+
+impl SampleSink for EveryLog {
+    fn take(&mut self, sample: HostSample) {
+        self.0.iter_mut().for_each(|log| log.push(Side::Local, &sample));
+    }
+}
+
+/// Sampling that goes on.
+pub(crate) struct HostWatch(Sampler<EveryLog>);
+
+impl HostWatch {
+    /// Begins to sample this host as `spec` says into the recordings of `lanes`.
+    pub(crate) fn begin(lanes: &mut [Lane], spec: SamplerSpec) -> Result<HostWatch, MeasureError> {
+        let logs: Result<Vec<HostLog>, _> = lanes.iter_mut().map(Lane::host_log).collect();
+        let sampler = Sampler::start(HostRoot::live(), spec, EveryLog(logs?));
+        Ok(HostWatch(sampler.map_err(MeasureError::Thread)?))
+    }
+
+    /// Takes the last sample and gives each lane its log back.
+    pub(crate) fn end(self, lanes: &mut [Lane]) {
+        let EveryLog(logs) = self.0.stop();
+        lanes.iter_mut().zip(logs).for_each(|(lane, log)| lane.keep_host_log(&log));
+    }
+}
