@@ -2,29 +2,42 @@
 //! Every code stands in docs/metrics.md.
 
 mod clocks;
+mod drops;
 mod ends;
 mod fates;
+mod limits;
+mod samples;
+
+pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
 
 use std::collections::BTreeMap;
 
+use super::host_course::HostCourse;
 use super::tally::{Refusals, Tally};
 use crate::caveat::Caveat;
 use crate::metric::Metric;
+use crate::plan::Side;
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 
 /// Every caveat of a run, those that the run raised itself included; worst first.
 pub(super) fn derive(
     manifest: &Manifest,
-    tally: &Tally,
-    refusals: &Refusals,
+    (tally, refusals): (&Tally, &Refusals),
     metrics: &BTreeMap<Metric, Description>,
+    hosts: &BTreeMap<Side, HostCourse>,
 ) -> Vec<Caveat> {
     let mut caveats = manifest.caveats.clone();
     caveats.extend(fates::derive(manifest, tally, refusals));
     caveats.extend(fates::few_observations(metrics.get(&Metric::RoundTripDelay)));
     caveats.extend(clocks::derive(manifest));
     caveats.extend(ends::derive(manifest));
+    caveats.extend(drops::derive(manifest, &tally.counts));
+    caveats.extend(samples::derive(manifest, hosts));
+    // Samples tell it better than the facts before and after, from which it is derived where there are none.
+    if !hosts.contains_key(&Side::Local) {
+        caveats.extend(ends::steal(manifest));
+    }
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
 }

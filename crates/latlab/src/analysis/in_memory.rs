@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
-use crate::facts::{BareLoop, ClockAnchor, HostFacts, Instrument};
-use crate::plan::{EndSpec, PingSpec, RunSpec};
+use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument};
+use crate::plan::{EndSpec, PingSpec, RunSpec, Side};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Ending, Manifest};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
@@ -22,12 +22,14 @@ pub(crate) struct InMemory {
     pub(crate) rows: Vec<ProbeRecord>,
     /// Rows in a batch: small ones meet the border between two.
     pub(crate) batch: usize,
+    /// Samples of the hosts.
+    pub(crate) hosts: Vec<(Side, HostSample)>,
 }
 
 impl InMemory {
     /// Rows under a plausible manifest.
     pub(crate) fn of(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
-        InMemory { manifest: manifest(schedule), rows, batch: 3 }
+        InMemory { manifest: manifest(schedule), rows, batch: 3, hosts: Vec::new() }
     }
 }
 
@@ -46,6 +48,11 @@ impl ProbeSource for InMemory {
         for rows in self.rows.chunks(self.batch) {
             take(&batch(rows, columns));
         }
+        Ok(())
+    }
+
+    fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Infallible> {
+        self.hosts.iter().for_each(|(side, sample)| take(*side, sample));
         Ok(())
     }
 }

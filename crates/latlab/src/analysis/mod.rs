@@ -3,6 +3,7 @@
 
 mod caveats;
 mod fail_if;
+mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
 mod ratios;

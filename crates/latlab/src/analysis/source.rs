@@ -1,6 +1,8 @@
 //! Where rows come from: a recording on disk, or rows in memory. One pass may feed several gatherers, so
 //! that a file of ten million rows is decoded as few times as its figures need.
 
+use crate::facts::HostSample;
+use crate::plan::Side;
 use crate::probe::{Fate, Phase};
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, Words};
@@ -18,6 +20,9 @@ pub trait ProbeSource {
 
     /// Shows every row in order of seq, in batches that hold at least `columns`.
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
+
+    /// Shows every host sample, those of one host in the order in which they were taken.
+    fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
 }
 
 impl ProbeSource for Recording {
@@ -34,6 +39,14 @@ impl ProbeSource for Recording {
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
         for batch in self.probes(columns)? {
             take(&batch?);
+        }
+        Ok(())
+    }
+
+    fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), RecordingError> {
+        for sample in self.host_samples()? {
+            let (side, sample) = sample?;
+            take(side, &sample);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::caveats;
 use super::fail_if::FailIf;
+use super::host_course::HostCourse;
 use super::ratios::{Ratios, ShareIntervals};
 use super::singletons::{Singletons, sample};
 use super::source::{Gatherer, ProbeSource, feed};
@@ -160,7 +161,7 @@ impl<E: std::error::Error + 'static> AnalysisError<E> {
 pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<Summary, AnalysisError<S::Error>> {
     let manifest = source.manifest();
     let describing = describing(manifest, wishes);
-    let mut tally = Tally::new(wishes.judging.deadline_ns);
+    let mut tally = Tally::new(wishes.judging.deadline_ns, manifest.spec.ping().schedule.interval());
     let mut round_trips = Singletons::of(Metric::RoundTripDelay, manifest.rows);
     let mut windows = wishes.judging.window_ns.map(|length| Windows::of(length, &describing));
     let mut gatherers: Vec<&mut dyn Gatherer> = vec![&mut tally, &mut round_trips];
@@ -188,7 +189,9 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     if tally.counts.send_failed > 0 {
         feed(source, &mut [&mut refusals])?;
     }
-    let caveats = caveats::derive(manifest, &tally, &refusals, &metrics);
+    let mut hosts = BTreeMap::new();
+    source.visit_hosts(&mut |side, sample| HostCourse::gather(&mut hosts, side, sample))?;
+    let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, &hosts);
     Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, intervals, caveats }))
 }
 

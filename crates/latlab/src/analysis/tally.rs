@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::caveats::{BEHIND_INTERVALS, BEHIND_SPAN};
 use super::source::{Gatherer, at, full, measured, plain};
 use crate::probe::Fate;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
@@ -60,17 +61,23 @@ pub(super) struct Tally {
     pub(super) counts: Counts,
     /// Sent more than [`SLIPPED`] after they were due.
     pub(super) slipped: u64,
+    /// Sent so late that the schedule was not kept at all: see the limits of the caveats.
+    pub(super) behind: u64,
     /// Missed the deadline, over all due probes.
     pub(super) missed: u64,
     deadline: Option<Nanos>,
+    /// From this much after they were due on, probes are behind.
+    behind_from: Nanos,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
 }
 
 impl Tally {
-    /// Nothing yet; probes answered later than `deadline` after they were due shall count as missed.
-    pub(super) fn new(deadline: Option<Nanos>) -> Tally {
-        Tally { deadline, ..Tally::default() }
+    /// Nothing yet; probes answered later than `deadline` after they were due shall count as missed, and those of a
+    /// schedule with this `interval` that left far after they were due as behind.
+    pub(super) fn new(deadline: Option<Nanos>, interval: Option<Nanos>) -> Tally {
+        let behind_from = BEHIND_SPAN.max(interval.unwrap_or_default().saturating_mul(BEHIND_INTERVALS));
+        Tally { deadline, behind_from, ..Tally::default() }
     }
 
     /// From the first measured probe (due, or sent in a closed loop) to the last answer or send.
@@ -103,6 +110,7 @@ impl Tally {
         let start = due.unwrap_or(sent);
         self.extend(start.first().copied(), received.iter().max().copied());
         self.slipped += start.iter().zip(sent).filter(|(due, sent)| **sent - **due > SLIPPED.0).count() as u64;
+        self.behind += start.iter().zip(sent).filter(|(due, sent)| **sent - **due > self.behind_from.0).count() as u64;
         if let Some(deadline) = self.deadline {
             self.missed += start.iter().zip(received).filter(|(from, to)| **to - **from > deadline.0).count() as u64;
         }
@@ -116,9 +124,9 @@ impl Tally {
         self.counts.reordered += at(&batch.reordered, row).unwrap_or(0) as u64;
         let start = due.or(sent);
         self.extend(start, sent.max(received));
-        if fate.was_sent() && due.zip(sent).is_some_and(|(due, sent)| sent - due > SLIPPED.0) {
-            self.slipped += 1;
-        }
+        let slip = due.zip(sent).filter(|_| fate.was_sent()).map_or(0, |(due, sent)| sent - due);
+        self.slipped += u64::from(slip > SLIPPED.0);
+        self.behind += u64::from(slip > self.behind_from.0);
         let waited = start.zip(received).map(|(from, to)| to - from).filter(|_| fate == Fate::Answered);
         if self.deadline.is_some_and(|deadline| waited.is_none_or(|waited| waited > deadline.0)) {
             self.missed += 1;
@@ -172,7 +180,7 @@ mod tests {
 
     fn tally(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> Tally {
         let source = InMemory { batch, ..InMemory::of(Schedule::Closed, rows) };
-        let mut tally = Tally::new(deadline);
+        let mut tally = Tally::new(deadline, source.manifest.spec.ping().schedule.interval());
         feed(&source, &mut [&mut tally]).expect("rows in memory");
         tally
     }

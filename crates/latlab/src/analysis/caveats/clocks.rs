@@ -1,15 +1,11 @@
 //! What the clocks say: steps, suspends, and clocks too slow or too coarse for what they measured.
 
+use super::limits::STEP;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::ClockAnchor;
 use crate::recording::manifest::{EndFacts, Manifest};
 use crate::units::human::span;
 use crate::units::{Nanos, human};
-
-/// Calendar and monotonic clock may part by this much before it is called a step. Slewing bends both
-/// alike, so that any difference beyond the width of the anchors is a step; a smaller one than this
-/// cannot be told from a busy host and would spoil nothing.
-const STEP: Nanos = Nanos::from_millis(1);
 
 /// Reading a good clock takes some 20 ns through the vDSO; a system call takes several times that.
 const SLOW_READ_NS: f64 = 150.0;

@@ -1,5 +1,6 @@
 //! What the set-up of the two ends says: CPUs shared, asleep, throttled or stolen; datagrams cut up.
 
+use super::limits::STEAL;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::HostFacts;
 use crate::plan::{EndSpec, Target, WaitMode};
@@ -17,7 +18,6 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
         idle_states(manifest),
         governor(manifest),
         rt_throttling(manifest),
-        steal(manifest),
         fragmentation(manifest),
     ]
     .into_iter()
@@ -115,14 +115,15 @@ fn rt_throttling(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
-fn steal(manifest: &Manifest) -> Option<Caveat> {
+/// What the hypervisor took, from the facts before and after the run.
+pub(super) fn steal(manifest: &Manifest) -> Option<Caveat> {
     let before = host(manifest)?.steal_ticks?;
     let after = manifest.here.after.as_ref()?.steal_ticks?;
     let clocks = manifest.here.clock_start.zip(manifest.here.clock_end);
     let elapsed_ns = clocks.map(|(start, end)| end.monotonic_ns - start.monotonic_ns).filter(|ns| *ns > 0)?;
     // USER_HZ is 100 on every architecture that latlab supports
     let share = after.saturating_sub(before) as f64 * 1e7 / elapsed_ns as f64;
-    (share >= 0.001).then(|| {
+    (share >= STEAL).then(|| {
         Caveat::new(
             Severity::Warning,
             "steal",

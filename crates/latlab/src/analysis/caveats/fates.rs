@@ -1,14 +1,11 @@
 //! What the counts say: losses, slips, holes, and samples too small for what was asked of them.
 
+use super::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, SCHEDULE_LOST};
 use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
 use crate::caveat::{Caveat, Severity};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::stats::Description;
 use crate::units::human::{errno, grouped, percent, quantile, span};
-
-/// From this share of due probes on that were never sent, the schedule is lost: the default quantiles
-/// from p99 on are then about other probes than the schedule promised.
-const SCHEDULE_LOST: f64 = 0.01;
 
 /// The caveats of the counts.
 pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) -> Vec<Caveat> {
@@ -21,6 +18,7 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
         orphans(manifest),
         unreadable(manifest),
         not_sent(manifest, counts),
+        behind(manifest, tally),
         send_slip(tally),
         send_failed(counts, refusals),
         lost(manifest, counts),
@@ -157,6 +155,28 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
     } else {
         Caveat::new(Severity::Warning, "not-sent", message, effect, hint)
+    })
+}
+
+/// A sender that never caught up set the pace itself, even where it gave no probe up.
+fn behind(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
+    let counts = &tally.counts;
+    let told_already = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
+    let share = tally.behind as f64 / counts.sent.max(1) as f64;
+    let interval = manifest.spec.ping().schedule.interval()?;
+    (share >= BEHIND && !told_already).then(|| {
+        Caveat::new(
+            Severity::Fatal,
+            "schedule-lost",
+            format!(
+                "{} ({}) left more than {} after they were due",
+                of_probes(tally.behind, counts.sent),
+                percent(share),
+                span(BEHIND_SPAN.max(interval.saturating_mul(BEHIND_INTERVALS)))
+            ),
+            "the sender set the pace, not the schedule: the round trips are those of another one",
+            "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
+        )
     })
 }
 

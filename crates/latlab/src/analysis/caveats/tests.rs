@@ -1,5 +1,7 @@
 //! Each caveat appears when its cause does, and only then.
 
+mod samples;
+
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryWishes, summarise};
 use crate::caveat::{Caveat, Severity};
@@ -144,6 +146,17 @@ fn a_schedule_is_lost_from_one_in_a_hundred_on() {
     let many = quiet(EVERY_MS, rows(10));
     assert_eq!(caveats(&many).first().map(|caveat| caveat.code.as_str()), Some("schedule-lost"), "the worst is first");
     assert_eq!(find(&many, "not-sent"), None);
+}
+
+#[test]
+fn a_sender_that_never_catches_up_has_lost_the_schedule() {
+    let rows = |behind: i64| -> Vec<_> {
+        (0..100).map(|seq| scheduled(seq as u64, seq * 1_000, if seq < behind { 10_001 } else { 9_999 }, 50)).collect()
+    };
+    assert_eq!(find(&quiet(EVERY_MS, rows(49)), "schedule-lost"), None);
+    let caveat = find(&quiet(EVERY_MS, rows(50)), "schedule-lost").expect("half of them");
+    assert_eq!(caveat.severity, Severity::Fatal);
+    assert_eq!(caveat.message, "50 of 100 probes (50 %) left more than 10 ms after they were due");
 }
 
 #[test]
