@@ -27,7 +27,7 @@ fn framed(message: &Value) -> Vec<u8> {
 
 fn start_reflector(bind: &str, key: Option<&str>) -> Value {
     let end = json!({"wait": "block", "cpu": null, "fifo": null, "mlock": false});
-    json!({"start_reflector": {"bind": bind, "end": end, "key": key}})
+    json!({"start_reflector": {"bind": bind, "end": end, "key": key, "sessions": 1}})
 }
 
 fn arm(planned_ns: i64) -> Value {
