@@ -202,7 +202,7 @@ mod tests {
                         softirq 252418 0 31246 4\n";
 
     #[test]
-    fn a_server_tells_everything_about_its_cpus() {
+    fn a_large_host_tells_everything_about_its_cpus() {
         let host = FakeHost::new()
             .with("proc/stat", STAT)
             .with(

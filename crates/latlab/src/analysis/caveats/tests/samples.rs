@@ -150,7 +150,7 @@ fn work_on_cpus_that_do_not_measure_is_nobodys_business() {
 
 #[test]
 fn a_reflector_that_somebody_else_started_here_is_no_foreign_load() {
-    let mut source = sampled(2, |seq, sample| work(sample, 1, seq, 0.9));
+    let mut source = sampled(2, |seq, sample| work(sample, 0, seq, 0.9));
     for (target, peer, judged) in [
         (Target::Local, "127.0.0.1:40000", true),
         (Target::Host { host: "localhost".into(), port: 9862 }, "127.0.0.1:9862", false),
