@@ -23,6 +23,8 @@ pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
+pub mod process;
+#[cfg(target_os = "linux")]
 pub mod readiness;
 #[cfg(target_os = "linux")]
 pub mod scheduler;
@@ -32,7 +34,7 @@ pub mod socket;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{address, child, cpu_time, datagram, ethtool, memory, namespace, readiness, scheduler, socket};
+pub use elsewhere::{address, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, socket};
 
 /// The outcome of a call that answers 0 or −1 with `errno`.
 #[cfg(target_os = "linux")]

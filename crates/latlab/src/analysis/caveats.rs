@@ -7,6 +7,7 @@ mod ends;
 mod fates;
 mod limits;
 mod samples;
+mod settings;
 
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
 
@@ -38,6 +39,7 @@ pub(super) fn derive(
     if !hosts.contains_key(&Side::Local) {
         caveats.extend(ends::steal(manifest));
     }
+    caveats.extend(settings::derive(manifest));
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
 }

@@ -5,9 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
-const LATER: [&str; 16] = [
+const LATER: [&str; 15] = [
     "--load",
-    "--set",
     "--live",
     "--stamps",
     "--offload",

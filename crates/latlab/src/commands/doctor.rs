@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::Outcome;
+use super::{Outcome, healing};
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
 use crate::error::{Failure, in_words};
@@ -23,6 +23,10 @@ const WATCH: Duration = Duration::from_millis(1_000);
 
 /// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
 pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
+    if spec.restore {
+        return show(&healing::findings(), spec, console);
+    }
+    healing::heal(console);
     let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
     let earlier = look();
     thread::sleep(WATCH);
@@ -31,8 +35,12 @@ pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failu
     if spec.calibrate {
         findings.push(calibration(spec)?);
     }
+    show(&findings, spec, console)
+}
+
+fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    console.data(&if spec.json { render_json(&findings) } else { render_text(&findings, style) })?;
+    console.data(&if spec.json { render_json(findings) } else { render_text(findings, style) })?;
     let blocked = findings.iter().any(|finding| finding.severity == FindingSeverity::Blocker);
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
 }

@@ -1,11 +1,13 @@
 //! Ctrl-C and friends: the first ends a run early, the second gives up at once.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
 use super::Outcome;
 
@@ -28,10 +30,37 @@ impl Interrupt {
         let interrupt = Interrupt::default();
         for signal in [SIGINT, SIGTERM] {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.noticed))?;
-            flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)?;
-            flag::register(signal, Arc::clone(&interrupt.stop))?;
         }
-        Ok(interrupt)
+        interrupt.count()
+    }
+
+    /// The same, but before a second signal ends the process, `last_act` is done, on a thread that waits for it.
+    pub(super) fn listen_with(last_act: fn()) -> io::Result<Interrupt> {
+        let interrupt = Interrupt::default();
+        for signal in [SIGINT, SIGTERM] {
+            let (mut ear, mouth) = UnixStream::pair()?;
+            let noticed = Arc::clone(&interrupt.noticed);
+            // Before the flags are set: a signal that set them must not have been noticed yet when this one asks.
+            low_level::pipe::register(signal, mouth)?;
+            let wait = move || {
+                while ear.read_exact(&mut [0]).is_ok() {
+                    if noticed.load(Ordering::Relaxed) {
+                        last_act();
+                        low_level::exit(128 + signal);
+                    }
+                }
+            };
+            thread::Builder::new().name("last act".into()).spawn(wait)?;
+        }
+        interrupt.count()
+    }
+
+    fn count(self) -> io::Result<Interrupt> {
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_usize(signal, Arc::clone(&self.signal), signal as usize)?;
+            flag::register(signal, Arc::clone(&self.stop))?;
+        }
+        Ok(self)
     }
 
     /// From now on a further signal gives up, if there was a first. To be called now and then: timeout(1)

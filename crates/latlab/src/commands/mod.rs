@@ -4,6 +4,7 @@ mod agent;
 mod bare;
 mod completions;
 mod doctor;
+mod healing;
 mod interrupt;
 mod keygen;
 mod keys;
@@ -55,7 +56,9 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Man(args) => man::run(args.output.as_deref(), &console),
         Command::Ping(args) => {
             let job = resolve::ping(&args, &surroundings()?)?;
-            ping::run(&job, &console.with_talk(job.talk))
+            let console = console.with_talk(job.talk);
+            healing::heal(&console);
+            ping::run(&job, &console)
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
@@ -63,7 +66,9 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Summary(args) => {
             let spec = resolve::summary(&args)?;
-            summary::run(&spec, &console.with_talk(spec.talk))
+            let console = console.with_talk(spec.talk);
+            healing::heal(&console);
+            summary::run(&spec, &console)
         }
         Command::Doctor(args) => {
             let spec = resolve::doctor(&args)?;
@@ -72,6 +77,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
+            healing::heal(&console);
             list::run(&store, args.json.json, &console)
         }
         Command::Keygen(args) => keygen::run(&args.file, &console),

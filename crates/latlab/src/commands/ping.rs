@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use super::interrupt::Interrupt;
-use super::{Outcome, keys, stores, title, verdict};
+use super::{Outcome, healing, keys, stores, title, verdict};
 use crate::analysis::{Summary, SummaryWishes};
 use crate::cli::resolve::{Keeping, PingJob};
 use crate::console::{Console, Talk};
 use crate::error::{Failure, refused};
 use crate::measure::{self, Conducted, MeasureError};
+use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
@@ -17,7 +18,7 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let key = keys::find(&job.key)?;
     keys::refuse_strangers(&job.plan)?;
     let keep = stores::open(&job.keeping)?;
-    let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
+    let interrupt = listen(&job.plan).map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title::of(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let start = Instant::now();
@@ -29,6 +30,7 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat);
     drop(progress);
     interrupt.notice();
+    healing::tell_what_is_left(console);
     let conducted = match (conducted, interrupt.outcome()) {
         // Whoever stops waiting for a target that is silent knows that it was.
         (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(outcome)) => {
@@ -39,6 +41,14 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     };
     let shown = show(&conducted, job, console);
     ending(conducted, shown, &interrupt)
+}
+
+/// Whoever gives up at once leaves the host as it was all the same.
+fn listen(plan: &Plan) -> std::io::Result<Interrupt> {
+    match plan.runs.iter().any(|run| !run.settings.is_empty()) {
+        true => Interrupt::listen_with(healing::restore_at_once),
+        false => Interrupt::listen(),
+    }
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.

@@ -15,6 +15,7 @@ mod network;
 mod processor;
 mod reflector;
 mod rights;
+mod setting;
 
 pub use activity::{Activity, CpuTicks, Share, Ticks};
 pub use by_cpu::ByCpu;
@@ -31,3 +32,4 @@ pub use network::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, Ri
 pub use processor::{CpuPlace, Frequency, IdleState, IdleUse, ProcessorFacts};
 pub use reflector::ReflectorReport;
 pub use rights::{Capability, Rights};
+pub use setting::{Restoration, SettingFacts};

@@ -14,6 +14,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use latlab_sys::address::Family;
 use latlab_sys::{ethtool, namespace, socket};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use super::ground::{Ground, Spot};
 use super::refusal::HostError;
 use super::route_socket::{LOOPBACK, RouteSocket, VethEnd};
 
@@ -79,12 +81,29 @@ impl Lab {
         for (end, place) in [(&SENDER, &sender), (&REFLECTOR, &reflector)] {
             inside(place, || await_readiness(end, ipv6)).map_err(at("waiting for the links"))?;
         }
-        let mut conditions = BTreeMap::new();
-        for (end, name, place) in [(&SENDER, "sender", &sender), (&REFLECTOR, "reflector", &reflector)] {
+        let mut lab = Lab { sender, reflector, ipv6, conditions: BTreeMap::new() };
+        lab.look();
+        Ok(lab)
+    }
+
+    fn look(&mut self) {
+        for (end, name, place) in [(&SENDER, "sender", &self.sender), (&REFLECTOR, "reflector", &self.reflector)] {
             let (fact, value) = checksum_condition(name, inside(place, || offloads_checksum(end.link.name)));
-            conditions.insert(fact, value);
+            self.conditions.insert(fact, value);
         }
-        Ok(Lab { sender, reflector, ipv6, conditions })
+    }
+
+    /// Takes note of what was changed on the pair, once it carries again.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn look_again(&mut self) -> Result<(), HostError> {
+        for (end, place) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
+            // A small MTU takes IPv6 away (RFC 8200, section 5): then its address is awaited in vain.
+            inside(place, || await_readiness(end, false)).map_err(at("waiting for the links"))?;
+        }
+        self.look();
+        Ok(())
     }
 
     /// Moves the calling thread to the sender's side until the answer is dropped.
@@ -124,6 +143,23 @@ impl Lab {
         self.ipv6.then_some(IpAddr::V6(REFLECTOR.ipv6))
     }
 
+    /// Where the interfaces of the measured path are: those of the pair, each in its own namespace.
+    ///
+    /// # Errors
+    /// No descriptor is to be had.
+    pub fn ground(&self) -> Result<Ground, HostError> {
+        let place = |end: &End, file: &File| {
+            let network = Some(Arc::new(file.try_clone().map_err(at("descriptors of the namespaces"))?));
+            Ok::<_, HostError>(Spot { interface: end.link.name.to_owned(), network })
+        };
+        Ok(Ground {
+            local: Some(place(&SENDER, &self.sender)?),
+            peer: Some(place(&REFLECTOR, &self.reflector)?),
+            home: Some(Arc::new(current_namespace().map_err(at("descriptors of the namespaces"))?)),
+            one_host: true,
+        })
+    }
+
     /// What was found on the pair that a reader of the figures should know: whether checksums are left to a
     /// device that never computes them.
     pub const fn conditions(&self) -> &BTreeMap<String, String> {
@@ -160,7 +196,7 @@ fn at(step: &'static str) -> impl FnOnce(io::Error) -> HostError {
     move |source| HostError::Lab { step, source }
 }
 
-fn current_namespace() -> io::Result<File> {
+pub(super) fn current_namespace() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
 }
 
@@ -177,7 +213,7 @@ fn fresh_namespace() -> io::Result<File> {
 }
 
 /// Does `work` in the namespace `place`.
-fn inside<T: Send>(place: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+pub(super) fn inside<T: Send>(place: &File, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     aside(|| {
         move_to(place.as_fd())?;
         work()

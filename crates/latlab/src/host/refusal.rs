@@ -6,6 +6,8 @@ use latlab_sys::errno::explain;
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::knob_refusal::KnobError;
+
 /// Something that this host does not let us do. Nothing has been measured.
 #[derive(Debug, Error)]
 pub enum HostError {
@@ -52,12 +54,16 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
+    /// Something could not be set.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
 }
 
 impl HostError {
     /// The reason in one line.
     pub fn cause(&self) -> Option<String> {
         Some(match self {
+            HostError::Knob(error) => return error.cause(),
             HostError::LabLacksIpv6 => "this kernel has IPv6 switched off".into(),
             HostError::CpuAbsent { online, .. } => format!("the CPUs online are {online}"),
             HostError::MemoryLock { limit_bytes: Some(limit), source } => {
@@ -73,6 +79,7 @@ impl HostError {
     /// What to do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            HostError::Knob(error) => return error.hint(),
             HostError::LabLacksIpv6 => "leave `-6` out, or start the kernel without `ipv6.disable=1`".into(),
             HostError::CpuAbsent { .. } => "choose one of these, or leave the pin out".into(),
             HostError::Affinity { .. } => {

@@ -1,8 +1,8 @@
 //! Where a host tells about itself: files under a root, so that tests can build a host of their own.
 
 use std::fs::{self, File};
-use std::io;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// The root of `/proc` and `/sys`.
 #[derive(Clone, Debug)]
@@ -24,6 +24,36 @@ impl HostRoot {
     /// Whether this is the host that system calls and programs speak of, and not a picture of one.
     pub fn is_live(&self) -> bool {
         self.path.as_os_str() == "/"
+    }
+
+    /// The host whose knobs are turned: this one, or the tests' own under `LATLAB_HOST_ROOT`, unless this process
+    /// has rights that whoever set the environment lacks.
+    pub fn of_knobs() -> HostRoot {
+        let named = std::env::var_os("LATLAB_HOST_ROOT").filter(|root| !root.is_empty());
+        match named.filter(|_| !latlab_sys::process::started_with_more_rights()) {
+            Some(root) => HostRoot::new(Path::new(&root)),
+            None => HostRoot::live(),
+        }
+    }
+
+    /// Where `file` is.
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+
+    /// All of `file`, as it is.
+    pub(super) fn bytes(&self, file: &str) -> io::Result<Vec<u8>> {
+        fs::read(self.path(file))
+    }
+
+    /// The trimmed text of `file`.
+    pub(super) fn line(&self, file: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(file)?).trim().to_owned())
+    }
+
+    /// Writes `text` into `file`, which must exist.
+    pub(super) fn put(&self, file: &str, text: &str) -> io::Result<()> {
+        fs::OpenOptions::new().write(true).truncate(true).open(self.path(file))?.write_all(text.as_bytes())
     }
 
     /// The trimmed text of `file`, given without the leading slash; or why it cannot be had.

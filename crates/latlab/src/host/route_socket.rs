@@ -121,13 +121,28 @@ impl RouteSocket {
 
     /// Whether the kernel takes datagrams to `address` for this namespace.
     pub(super) fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(address);
-        message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
-        message.attributes = vec![RouteAttribute::Destination(address.into())];
-        match self.exchange(RouteNetlinkMessage::GetRoute(message), 0)? {
+        match self.exchange(RouteNetlinkMessage::GetRoute(route_to(address)), 0)? {
             Some(RouteNetlinkMessage::NewRoute(answer)) => Ok(answer.header.kind == RouteType::Local),
             _ => Ok(false),
+        }
+    }
+
+    /// The interface through which datagrams to `address` leave; none where the kernel names none.
+    pub(super) fn interface_to(&mut self, address: IpAddr) -> io::Result<Option<String>> {
+        let index = match self.exchange(RouteNetlinkMessage::GetRoute(route_to(address)), 0)? {
+            Some(RouteNetlinkMessage::NewRoute(answer)) => answer
+                .attributes
+                .iter()
+                .find_map(|attribute| if let RouteAttribute::Oif(index) = attribute { Some(*index) } else { None }),
+            _ => None,
+        };
+        let Some(index) = index else { return Ok(None) };
+        match self.exchange(RouteNetlinkMessage::GetLink(link(index)), 0)? {
+            Some(RouteNetlinkMessage::NewLink(answer)) => Ok(answer
+                .attributes
+                .into_iter()
+                .find_map(|attribute| if let LinkAttribute::IfName(name) = attribute { Some(name) } else { None })),
+            _ => Ok(None),
         }
     }
 
@@ -169,6 +184,14 @@ impl RouteSocket {
 pub(super) fn link(index: u32) -> LinkMessage {
     let mut message = LinkMessage::default();
     message.header.index = index;
+    message
+}
+
+fn route_to(address: IpAddr) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(address);
+    message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
+    message.attributes = vec![RouteAttribute::Destination(address.into())];
     message
 }
 

@@ -78,6 +78,8 @@ pub fn conduct(
         Ok(died_there) => (failure, died_there),
         Err(lost) => (failure.or(Some(lost)), None),
     };
+    let settings = peer.restore_settings();
+    lanes.iter_mut().for_each(|lane| lane.note_settings(&settings));
     let mut conducted = close(lanes, failure, death.or(died_there), stop);
     let parted = peer.dismiss();
     conducted.failure = conducted.failure.or(parted.err());

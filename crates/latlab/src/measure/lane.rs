@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::manifest::{closing_facts, opening_manifest};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::ReflectorReport;
+use crate::facts::{ReflectorReport, SettingFacts};
 use crate::plan::{Protocol, RunSpec};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
@@ -146,6 +146,11 @@ impl Lane {
         let Lane { mut transport, talk, writer, log, .. } = self;
         talk.close(&mut transport);
         writer.discard(Some(log));
+    }
+
+    /// Writes down how the settings of the run were put back.
+    pub(crate) fn note_settings(&mut self, settings: &[SettingFacts]) {
+        self.writer.manifest_mut().settings = settings.to_vec();
     }
 
     /// Ends the session, asks the reflector for its counters, and finishes the recording.

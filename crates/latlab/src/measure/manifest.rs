@@ -34,6 +34,7 @@ pub(crate) fn opening_manifest(
         ..RunFacts::default()
     };
     manifest.peer = peer_facts(&spec.target, &here);
+    manifest.settings = peer.settings();
     (manifest.here, manifest.instrument) = (here, instrument);
     Ok(manifest)
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 use super::MeasureError;
 use super::lane::measuring_cpus;
 use crate::agent::Agent;
-use crate::host::HostError;
+use crate::facts::SettingFacts;
 use crate::host::lab::{Inside, Lab};
+use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal};
 use crate::plan::{Family, RunSpec, Target};
 use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::refusal::TransportError;
@@ -17,7 +18,7 @@ use crate::transport::resolve::resolve;
 use crate::units::Nanos;
 
 /// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then
-/// the namespaces it lived in.
+/// the namespaces it lived in. What was set for the run is put back with it.
 #[derive(Debug)]
 pub struct Peer {
     address: SocketAddr,
@@ -25,6 +26,7 @@ pub struct Peer {
     agent: Option<Agent>,
     _inside: Option<Inside>,
     lab: Option<Lab>,
+    guard: HostGuard,
 }
 
 impl Peer {
@@ -37,28 +39,31 @@ impl Peer {
         sessions: u16,
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
-        let family = spec.ping().path.family;
         let end = spec.peer.unwrap_or(spec.here);
         let order = |address| ReflectorOrder::new(address, end, key, sessions);
         match &spec.target {
-            Target::Local => Peer::on_loopback(family, order),
-            Target::Lab => Peer::in_lab(family, order),
+            Target::Local => Peer::on_loopback(spec, order),
+            Target::Lab => Peer::in_lab(spec, order),
             Target::Host { host, port } => {
-                let address = resolve(host, *port, family)?;
-                Ok(Peer::at(address))
+                let path = &spec.ping().path;
+                let address = resolve(host, *port, path.family)?;
+                let guard = hold(spec, || Ok(Ground::towards(address.ip(), path.bind_interface.as_deref())))?;
+                Ok(Peer { guard, ..Peer::at(address) })
             }
             Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, key, sessions, stop),
         }
     }
 
-    fn on_loopback(family: Option<Family>, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
-        let loopback: IpAddr = match family {
+    fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
+        let loopback: IpAddr = match spec.ping().path.family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
             _ => Ipv4Addr::LOCALHOST.into(),
         };
+        let mut guard = hold(spec, || Ok(Ground::loopback()))?;
         let process = ReflectorProcess::start(&order(loopback))?;
+        guard.reflector_started().map_err(HostError::from)?;
         let address = process.address();
-        Ok(Peer { process: Some(process), ..Peer::at(address) })
+        Ok(Peer { process: Some(process), guard, ..Peer::at(address) })
     }
 
     fn through_agent(
@@ -78,23 +83,26 @@ impl Peer {
     }
 
     /// Somebody who needs nothing of us.
-    const fn at(address: SocketAddr) -> Peer {
-        Peer { address, process: None, agent: None, _inside: None, lab: None }
+    fn at(address: SocketAddr) -> Peer {
+        Peer { address, process: None, agent: None, _inside: None, lab: None, guard: HostGuard::none() }
     }
 
-    fn in_lab(family: Option<Family>, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
-        let lab = Lab::set_up()?;
-        let address = match family {
+    fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
+        let mut lab = Lab::set_up()?;
+        let address = match spec.ping().path.family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
         };
+        let mut guard = hold(spec, || lab.ground())?;
+        lab.look_again()?;
         let process = {
             let _there = lab.enter_reflector()?;
             ReflectorProcess::start(&order(address))?
         };
+        guard.reflector_started().map_err(HostError::from)?;
         let inside = lab.enter_sender()?;
         let address = process.address();
-        Ok(Peer { process: Some(process), _inside: Some(inside), lab: Some(lab), ..Peer::at(address) })
+        Ok(Peer { process: Some(process), _inside: Some(inside), lab: Some(lab), guard, ..Peer::at(address) })
     }
 
     /// Where it answers.
@@ -105,6 +113,16 @@ impl Peer {
     /// The processes on this host that were made for it: what they use of the CPUs is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
         self.process.iter().map(ReflectorProcess::pid).collect()
+    }
+
+    /// What was set for the run.
+    pub(crate) fn settings(&self) -> Vec<SettingFacts> {
+        self.guard.facts()
+    }
+
+    /// Puts back what was set for the run, and says what came of it.
+    pub(crate) fn restore_settings(&mut self) -> Vec<SettingFacts> {
+        self.guard.restore()
     }
 
     /// How the process that latlab made for it died, if it did.
@@ -137,4 +155,13 @@ impl Peer {
     pub fn conditions(&self) -> BTreeMap<String, String> {
         self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
     }
+}
+
+/// Sets what `spec` asks to be set on this host; what is asked of a host of the peer's own is for its agent.
+fn hold(spec: &RunSpec, ground: impl FnOnce() -> Result<Ground, HostError>) -> Result<HostGuard, HostError> {
+    if spec.settings.is_empty() {
+        return Ok(HostGuard::none());
+    }
+    let guard = HostGuard::hold(&spec.settings, &ground()?, HostRoot::of_knobs(), Journal::of_user().as_ref());
+    Ok(guard?)
 }

@@ -28,7 +28,7 @@ pub struct Condition {
     pub source_port: Option<u16>,
     /// Loads asked for, in the words of the command line.
     pub loads: Vec<String>,
-    /// Settings made, knob → value.
+    /// Settings made: `KNOB[:DEV][@WHERE]` → value.
     pub settings: BTreeMap<String, String>,
     /// The user's own words.
     pub tags: BTreeMap<String, String>,
@@ -51,7 +51,7 @@ impl Condition {
             wait: spec.here.wait,
             source_port: ping.path.source_port,
             loads: Vec::new(),
-            settings: BTreeMap::new(),
+            settings: super::setting::as_condition(&spec.settings),
             tags: spec.tags.clone(),
         }
     }

@@ -102,3 +102,7 @@ pub const SAMPLE_PERIOD: Nanos = Nanos::from_millis(100);
 pub const SAMPLE_PERIOD_NO_CPU_TO_SPARE: Nanos = Nanos::from_millis(500);
 /// The share of one CPU that host samples may cost: a sample that took longer makes the pause after it longer.
 pub const SAMPLER_SHARE: f64 = 0.005;
+/// The smallest packet that every network must carry whole (RFC 791, section 3.2).
+pub const MTU_MIN_BYTES: u32 = 68;
+/// No setting of a time is longer: a second of idle latency, polling or slack is a mistake in the unit.
+pub const SETTING_MICROS_MAX: u32 = 1_000_000;

@@ -4,12 +4,14 @@ mod condition;
 pub mod defaults;
 mod ping;
 mod run;
+mod setting;
 mod side;
 mod target;
 
 pub use condition::Condition;
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
+pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;
 pub use target::Target;
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, PingSpec, Target, defaults};
+use super::{Family, PingSpec, SettingSpec, Target, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -110,6 +110,9 @@ pub struct RunSpec {
     pub here: EndSpec,
     /// The other end; none where it is not ours to say (`HOST`).
     pub peer: Option<EndSpec>,
+    /// What is set on the hosts for the time of the run.
+    #[serde(default)]
+    pub settings: Vec<SettingSpec>,
     /// Whether probes carry an authentication tag.
     pub authenticated: bool,
     /// The user's own words about the condition.
@@ -128,6 +131,7 @@ impl RunSpec {
             warmup: Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) },
             here: EndSpec::SYSTEM,
             peer: Some(EndSpec::SYSTEM),
+            settings: Vec::new(),
             authenticated: false,
             tags: BTreeMap::new(),
             judging: Judging {
@@ -228,6 +232,7 @@ mod tests {
             warmup: Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) },
             here: end,
             peer: None,
+            settings: Vec::new(),
             authenticated: false,
             tags: BTreeMap::new(),
             judging: Judging { quantiles: Vec::new(), window_ns: None, deadline_ns: None, half: false },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
-use crate::facts::{ClockAnchor, HostFacts, Instrument, ReflectorReport};
+use crate::facts::{ClockAnchor, HostFacts, Instrument, ReflectorReport, SettingFacts};
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
 
@@ -126,6 +126,9 @@ pub struct Manifest {
     pub peer: EndFacts,
     /// What the run saw.
     pub run: RunFacts,
+    /// What was set for the run, and how it was put back.
+    #[serde(default)]
+    pub settings: Vec<SettingFacts>,
     /// The floor.
     pub instrument: Instrument,
     /// Caveats that the run itself raised (those of the analysis are derived again each time).
@@ -156,6 +159,7 @@ impl Manifest {
             here: EndFacts::default(),
             peer: EndFacts::default(),
             run: RunFacts::default(),
+            settings: Vec::new(),
             instrument: Instrument::default(),
             caveats: Vec::new(),
             software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },

@@ -11,14 +11,25 @@ type Line = fn(&Summary) -> Option<String>;
 /// The labelled lines; with several runs those that all of them have alike.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 4] =
-        [("fates", fates), ("deadline", deadline), ("time-outs", time_outs), ("instrument", instrument)];
+    let lines: [(&str, Line); 5] = [
+        ("settings", settings),
+        ("fates", fates),
+        ("deadline", deadline),
+        ("time-outs", time_outs),
+        ("instrument", instrument),
+    ];
     let common = lines.into_iter().filter_map(|(label, line)| {
         let text = line(first)?;
         let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
         same.then(|| RemarkView { label: label.into(), text })
     });
     common.collect()
+}
+
+/// What was set for the time of the run.
+fn settings(summary: &Summary) -> Option<String> {
+    let settings = summary.condition.settings.iter().map(|(place, value)| format!("{place}={value}"));
+    settings.reduce(|all, one| format!("{all} · {one}"))
 }
 
 /// Counts, where any of them is out of the ordinary.

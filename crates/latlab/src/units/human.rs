@@ -6,10 +6,12 @@
 
 mod parse;
 mod show;
+mod suggest;
 mod typed;
 
 pub use parse::{ParseError, parse_count, parse_duration, parse_percent, parse_size};
 pub use show::{TimeUnit, about, bytes, errno, grouped, percent, quantile, signed, significant, span, spans};
+pub use suggest::{nearest, suggestion};
 pub use typed::typed_span;
 
 /// Stands for a figure that does not exist.

@@ -49,7 +49,7 @@ fn ping_shows_ten_options_first_and_all_of_them_on_demand() {
     assert_eq!(options(&short), 10, "{short}");
     for option in
         "--count --duration --interval --poisson --seed --size --warmup --timeout --wait --transport --protocol -4 -6 \
-         --bind --peer-addr --source-port --dscp --df --cpu --peer-cpu --fifo --mlock --psk-file --tag --quantiles --window \
+         --bind --peer-addr --source-port --dscp --df --cpu --peer-cpu --fifo --mlock --psk-file --set --tag --quantiles --window \
          --deadline --half --max-backlog --output --store --no-record --json --quiet --verbose"
             .split_whitespace()
     {

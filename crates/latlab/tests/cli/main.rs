@@ -16,6 +16,7 @@ mod ping;
 mod processes;
 mod remote;
 mod serve;
+mod setting;
 mod sshd;
 mod store;
 mod streams;

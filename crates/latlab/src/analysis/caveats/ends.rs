@@ -1,6 +1,7 @@
 //! What the set-up of the two ends says: CPUs shared, asleep, throttled or stolen; datagrams cut up.
 
 use super::limits::STEAL;
+use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::HostFacts;
 use crate::plan::{EndSpec, Target, WaitMode};
@@ -70,7 +71,7 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
 }
 
 fn idle_states(manifest: &Manifest) -> Option<Caveat> {
-    if manifest.spec.here.wait != WaitMode::Block {
+    if manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest) {
         return None;
     }
     let message = match neighbour(manifest) {
@@ -83,7 +84,7 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         "idle-states",
         message,
         "an idle host answers later than a busy one",
-        "`--wait spin` keeps the CPU awake",
+        "`--wait spin`, or `--set cpu-dma-latency=0`",
     ))
 }
 
@@ -96,7 +97,7 @@ fn governor(manifest: &Manifest) -> Option<Caveat> {
             "governor",
             format!("the frequency governor is `{}`", slow.join("`, `")),
             "CPUs run slower while there is little to do",
-            "`cpupower frequency-set -g performance` for the time of the measurement",
+            "`--set governor=performance` for the time of the measurement",
         )
     })
 }
@@ -110,7 +111,7 @@ fn rt_throttling(manifest: &Manifest) -> Option<Caveat> {
             "rt-throttling",
             format!("the kernel stops a spinning FIFO thread after {} µs in each period", grouped(runtime as u64)),
             "round trips above p95 may contain such a stop",
-            "`sudo sysctl kernel.sched_rt_runtime_us=-1`",
+            "`--set rt-runtime=-1`",
         )
     })
 }

@@ -161,26 +161,5 @@ fn meant_by(word: &str) -> &str {
 
 /// The known word most like `word`, or all of them.
 fn suggestion(word: &str, known: &[&str]) -> String {
-    let wanted = word.to_lowercase().replace('-', "_");
-    let nearest = known.iter().map(|name| (distance(&wanted, name), *name)).min();
-    match nearest {
-        Some((edits, name)) if edits <= (name.len() / 3).max(1) => format!("did you mean `{name}`?"),
-        _ => format!("known are {}", known.join(", ")),
-    }
-}
-
-/// Insertions, deletions and replacements that turn one word into the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
+    human::suggestion(&word.replace('-', "_"), known)
 }

@@ -1,7 +1,8 @@
 use clap::Args;
 
 use super::{
-    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, StopArgs, TalkArgs,
+    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs,
+    TalkArgs,
 };
 
 /// `latlab ping`.
@@ -36,6 +37,9 @@ pub struct PingArgs {
     /// The way there.
     #[command(flatten)]
     pub path: PathArgs,
+    /// What is set on the hosts meanwhile.
+    #[command(flatten)]
+    pub settings: SettingArgs,
     /// What the summary says.
     #[command(flatten)]
     pub judging: JudgingArgs,

@@ -9,6 +9,8 @@ pub struct DoctorSpec {
     pub measurement: BareSpec,
     /// Whether to run it as a bare loop.
     pub calibrate: bool,
+    /// Whether only to put back what was left behind.
+    pub restore: bool,
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
@@ -19,5 +21,11 @@ pub struct DoctorSpec {
 pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let measurement =
         bare(&BareArgs { count: None, size: typed.size.clone(), ends: typed.ends.clone(), peer: typed.peer.clone() })?;
-    Ok(DoctorSpec { measurement, calibrate: typed.calibrate, json: typed.json.json, talk: talk(&typed.talk) })
+    Ok(DoctorSpec {
+        measurement,
+        calibrate: typed.calibrate,
+        restore: typed.restore,
+        json: typed.json.json,
+        talk: talk(&typed.talk),
+    })
 }

@@ -14,6 +14,7 @@ mod ping;
 mod request_error;
 mod schedule;
 mod serve;
+mod setting;
 mod summary;
 mod target;
 mod value;

@@ -91,13 +91,17 @@ fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), Request
     if let Ok(address) = plain.parse() {
         return Ok((Some(address), None));
     }
-    // dev_valid_name() of the kernel: 1 to 15 bytes, no slash, colon or white space.
-    let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace();
-    if typed.is_empty() || typed.len() > 15 || typed.contains(wrong) {
+    if !is_interface_name(typed) {
         let cause = "it is no address, and no interface can have that name";
         return Err(value::unusable("--bind", typed, cause, "such as `192.0.2.1`, `2001:db8::1` or `eth0`"));
     }
     Ok((None, Some(typed.to_owned())))
+}
+
+/// dev_valid_name() of the kernel: 1 to 15 bytes, no slash, colon or white space.
+pub(super) fn is_interface_name(typed: &str) -> bool {
+    let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace();
+    !typed.is_empty() && typed.len() <= 15 && !typed.contains(wrong)
 }
 
 /// The far end of the measured path, where an agent is reached by another way; `cmd:` reaches no address that latlab

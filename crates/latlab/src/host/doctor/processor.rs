@@ -77,7 +77,7 @@ fn governor(seen: &Seen<'_>) -> Option<Finding> {
     }
     let range = range(seen).map(|range| format!(" ({range})")).unwrap_or_default();
     let message = format!("governor is {}{range}: an idle host answers later than a busy one", slow.join(", "));
-    let fix = "sudo cpupower frequency-set -g performance";
+    let fix = "latlab ping --set governor=performance";
     Some(Finding::new(FindingSeverity::Warning, "governor", message, fix))
 }
 

@@ -1,0 +1,239 @@
+//! `--set KNOB[:DEV][@WHERE]=VALUE`, settled. Whether a host has the knob is for the host to say.
+
+use super::{RequestError, path, value};
+use crate::plan::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side, Target, defaults};
+use crate::units::human::{nearest, parse_duration, parse_size, suggestion};
+
+const OPTION: &str = "--set";
+const FORM: &str = "`KNOB=VALUE`, such as `governor=performance` or `mtu:eth1@local=9000`";
+/// The words of `ethtool -K` for groups of features; other features go by their own names.
+const FEATURE_GROUPS: [&str; 7] = ["tx-checksum", "rx-checksum", "sg", "tso", "gso", "gro", "lro"];
+/// The parameters of `ethtool -C` that decide when a packet is seen.
+const COALESCING: [&str; 10] = [
+    "rx-usecs",
+    "rx-frames",
+    "rx-usecs-irq",
+    "rx-frames-irq",
+    "tx-usecs",
+    "tx-frames",
+    "tx-usecs-irq",
+    "tx-frames-irq",
+    "adaptive-rx",
+    "adaptive-tx",
+];
+
+/// Every `--set`, each knob once at each end.
+pub(super) fn settings(typed: &[String], target: &Target) -> Result<Vec<SettingSpec>, RequestError> {
+    let one_host = matches!(target, Target::Local | Target::Lab);
+    let mut specs: Vec<SettingSpec> = Vec::with_capacity(typed.len());
+    for text in typed {
+        let spec = setting(text)?;
+        if !one_host && spec.ends(false).is_peer() {
+            let cause = format!("latlab has no agent on `{target}`, and `latlab serve` changes nothing on its host");
+            return Err(value::unusable(OPTION, text, cause, "set it there by hand; `@local` sets it on this host"));
+        }
+        if specs.iter().any(|other| meet(other, &spec, one_host)) {
+            let cause = format!("`{}` was set before", spec.setting.knob());
+            return Err(value::unusable(OPTION, text, cause, "give each knob once"));
+        }
+        specs.push(spec);
+    }
+    Ok(specs)
+}
+
+/// Whether both turn the same knob at the same end.
+fn meet(one: &SettingSpec, other: &SettingSpec, one_host: bool) -> bool {
+    let (here, there) = (one.ends(one_host), other.ends(one_host));
+    let same_end = (here.is_local() && there.is_local()) || (here.is_peer() && there.is_peer());
+    one.setting.knob() == other.setting.knob() && one.interface == other.interface && same_end
+}
+
+fn setting(typed: &str) -> Result<SettingSpec, RequestError> {
+    let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
+    let (place, wanted) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`".into(), FORM.into()))?;
+    let (place, side) = match place.split_once('@') {
+        None => (place, None),
+        Some((place, word)) => {
+            let side = Side::from_word(word);
+            let unknown = || refuse(format!("there is no end `{word}`"), "`@local`, `@peer` or `@both`".into());
+            (place, Some(side.ok_or_else(unknown)?))
+        }
+    };
+    let (knob, interface) = place.split_once(':').map_or((place, None), |(knob, name)| (knob, Some(name)));
+    if !KNOBS.contains(&knob) {
+        return Err(refuse(format!("there is no knob `{knob}`"), suggestion(knob, &KNOBS)));
+    }
+    let setting = read(knob, wanted).map_err(|Refusal { cause, hint }| refuse(cause, hint))?;
+    if let Some(name) = interface {
+        if !setting.is_of_an_interface() {
+            return Err(refuse(format!("`{knob}` is not about an interface"), format!("`{knob}={wanted}`")));
+        }
+        if !path::is_interface_name(name) {
+            return Err(refuse(format!("no interface can be named `{name}`"), FORM.into()));
+        }
+    }
+    Ok(SettingSpec { setting, interface: interface.map(str::to_owned), side })
+}
+
+/// Why a value is not understood, and what would be.
+struct Refusal {
+    cause: String,
+    hint: String,
+}
+
+fn because(cause: impl Into<String>, hint: impl Into<String>) -> Refusal {
+    Refusal { cause: cause.into(), hint: hint.into() }
+}
+
+fn read(knob: &str, wanted: &str) -> Result<Setting, Refusal> {
+    Ok(match knob {
+        "governor" => Setting::Governor(governor(wanted)?),
+        "cpu-dma-latency" => Setting::CpuDmaLatency(micros(wanted)?),
+        "idle-states" => Setting::IdleStates(idle_states(wanted)?),
+        "timer-slack" => Setting::TimerSlack(timer_slack(wanted)?),
+        "irq-affinity" => Setting::IrqAffinity(irqs(wanted)?),
+        "rt-runtime" if wanted == "-1" => Setting::RtRuntime(-1),
+        "rt-runtime" => Setting::RtRuntime(micros(wanted)?.into()),
+        "busy-poll" => Setting::BusyPoll(micros(wanted)?),
+        "coalesce" => Setting::Coalesce(pairs(wanted, parameter)?),
+        "offload" => Setting::Offload(pairs(wanted, feature)?),
+        "mtu" => Setting::Mtu(size(wanted, defaults::MTU_MIN_BYTES)?),
+        _ => Setting::SocketBuffer(size(wanted, 1)?),
+    })
+}
+
+/// A number in the kernel's own unit, or a time with its unit, in units of `unit_ns`.
+fn span(wanted: &str, unit_ns: u64, unit: &str) -> Result<u64, Refusal> {
+    if let Ok(number) = wanted.parse::<u64>() {
+        return Ok(number);
+    }
+    let hint = format!("a whole number of {unit}, or a time such as `50us`");
+    let read = parse_duration(wanted).map_err(|error| because(error.cause, hint.clone()))?;
+    let whole = u64::try_from(read.0).ok().filter(|ns| ns.is_multiple_of(unit_ns));
+    whole.map(|ns| ns / unit_ns).ok_or_else(|| because(format!("it is finer than {unit}"), hint))
+}
+
+fn micros(wanted: &str) -> Result<u32, Refusal> {
+    let longest = defaults::SETTING_MICROS_MAX;
+    let read = span(wanted, 1_000, "microseconds")?;
+    let fitting = u32::try_from(read).ok().filter(|us| *us <= longest);
+    fitting.ok_or_else(|| because(format!("it is more than {longest} µs"), "see the unit"))
+}
+
+fn timer_slack(wanted: &str) -> Result<u64, Refusal> {
+    let longest = u64::from(defaults::SETTING_MICROS_MAX) * 1_000;
+    match span(wanted, 1, "nanoseconds")? {
+        0 => Err(because("0 stands for the default slack", "the least is `1ns`")),
+        ns if ns > longest => Err(because(format!("it is more than {longest} ns"), "see the unit")),
+        ns => Ok(ns),
+    }
+}
+
+fn governor(wanted: &str) -> Result<String, Refusal> {
+    let known = |c: char| c.is_ascii_lowercase() || c == '_';
+    match !wanted.is_empty() && wanted.chars().all(known) {
+        true => Ok(wanted.to_owned()),
+        false => Err(because("no governor has such a name", "such as `performance` or `powersave`")),
+    }
+}
+
+fn idle_states(wanted: &str) -> Result<IdleStates, Refusal> {
+    let hint = "`none`, `max-us:N` or `off:NAME[,NAME…]`";
+    match wanted.split_once(':') {
+        None if wanted == "none" => Ok(IdleStates::MaxUs(0)),
+        Some(("max-us", us)) => match us.parse() {
+            Ok(us) => Ok(IdleStates::MaxUs(us)),
+            Err(_) => Err(because(format!("`{us}` is no whole number of microseconds"), hint)),
+        },
+        Some(("off", names)) if names.split(',').all(|name| !name.is_empty()) => {
+            Ok(IdleStates::Off(names.split(',').map(str::to_owned).collect()))
+        }
+        _ => Err(because("it does not say which states are off", hint)),
+    }
+}
+
+/// `24:0-1,3,25:2`: what holds a colon begins the next interrupt.
+fn irqs(wanted: &str) -> Result<Vec<IrqCpus>, Refusal> {
+    let refuse = |cause: String| because(cause, "`IRQ:CPUS`, such as `24:0-1`; several: `24:0-1,25:2`");
+    let mut irqs: Vec<IrqCpus> = Vec::new();
+    for part in wanted.split(',') {
+        let cpus = match part.split_once(':') {
+            Some((irq, cpus)) => {
+                let irq = irq.parse().map_err(|_| refuse(format!("`{irq}` is no number of an interrupt")))?;
+                if irqs.iter().any(|known| known.irq == irq) {
+                    return Err(refuse(format!("interrupt {irq} stands there twice")));
+                }
+                irqs.push(IrqCpus { irq, cpus: Vec::new() });
+                cpus
+            }
+            None => part,
+        };
+        let current = irqs.last_mut().ok_or_else(|| refuse("it names no interrupt".into()))?;
+        let (first, last) = cpus.split_once('-').unwrap_or((cpus, cpus));
+        let number = |text: &str| text.parse::<u16>().ok().filter(|cpu| *cpu <= defaults::CPU_MAX);
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => current.cpus.extend(first..=last),
+            _ => return Err(refuse(format!("`{cpus}` is neither a CPU nor a range of them"))),
+        }
+    }
+    for irq in &mut irqs {
+        irq.cpus.sort_unstable();
+        irq.cpus.dedup();
+    }
+    Ok(irqs)
+}
+
+/// `NAME:VALUE[,NAME:VALUE…]`, each name once.
+fn pairs<T>(wanted: &str, read: fn(&str, &str) -> Result<T, Refusal>) -> Result<Vec<(String, T)>, Refusal> {
+    let mut pairs: Vec<(String, T)> = Vec::new();
+    for part in wanted.split(',') {
+        let missing = || because(format!("`{part}` is no `NAME:VALUE`"), "`NAME:VALUE[,NAME:VALUE…]`");
+        let (name, text) = part.split_once(':').ok_or_else(missing)?;
+        if pairs.iter().any(|(known, _)| known == name) {
+            return Err(because(format!("`{name}` stands there twice"), "give each name once"));
+        }
+        pairs.push((name.to_owned(), read(name, text)?));
+    }
+    Ok(pairs)
+}
+
+fn feature(name: &str, text: &str) -> Result<bool, Refusal> {
+    let group = FEATURE_GROUPS.contains(&name);
+    let slip = nearest(name, &FEATURE_GROUPS).filter(|meant| meant.len().abs_diff(name.len()) < 2);
+    // All other features of the kernel have a dash in their name, but for two.
+    let a_feature = (name.contains('-') && slip.is_none()) || matches!(name, "highdma" | "loopback");
+    if !group && !a_feature {
+        return Err(because(format!("there is no feature `{name}`"), suggestion(name, &FEATURE_GROUPS)));
+    }
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        other => Err(because(format!("`{other}` is neither `on` nor `off`"), format!("`{name}:off`"))),
+    }
+}
+
+fn parameter(name: &str, text: &str) -> Result<u32, Refusal> {
+    if !COALESCING.contains(&name) {
+        return Err(because(format!("there is no parameter `{name}`"), suggestion(name, &COALESCING)));
+    }
+    match (name.starts_with("adaptive"), text) {
+        (true, "on") => Ok(1),
+        (true, "off") => Ok(0),
+        (true, _) => Err(because(format!("`{text}` is neither `on` nor `off`"), format!("`{name}:off`"))),
+        (false, number) => {
+            number.parse().map_err(|_| because(format!("`{number}` is no whole number"), format!("`{name}:0`")))
+        }
+    }
+}
+
+fn size(wanted: &str, least: u32) -> Result<u32, Refusal> {
+    let read = parse_size(wanted).map_err(|error| because(error.cause, error.hint))?;
+    match read {
+        bytes if bytes < least => Err(because(format!("the least is {least} bytes"), "see the unit")),
+        bytes if i32::try_from(bytes).is_err() => Err(because("the kernel counts up to 2147483647", "see the unit")),
+        bytes => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests;

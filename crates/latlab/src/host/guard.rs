@@ -1,0 +1,218 @@
+//! Holds settings for the time of a run: found, journalled, set, read back; put back in reverse order.
+
+use super::ground::{Ground, within};
+use super::journal::{Entry, Exclusive, HeldPage, Journal, OtherPage};
+use super::knob::Knob;
+use super::knob_refusal::KnobError;
+use super::restoring::{own_network, restore};
+use super::root::HostRoot;
+use super::turn::{Turn, turns};
+use crate::facts::{Restoration, SettingFacts};
+use crate::plan::{SettingSpec, Side};
+
+/// What is set on this host as long as this value lives. Stays on its thread: timer slack belongs to it.
+#[derive(Debug)]
+pub struct HostGuard {
+    root: HostRoot,
+    turns: Vec<Turn>,
+    page: Option<HeldPage>,
+}
+
+impl HostGuard {
+    /// Nothing is set.
+    pub fn none() -> HostGuard {
+        HostGuard { root: HostRoot::live(), turns: Vec::new(), page: None }
+    }
+
+    /// Sets `settings` at the ends that stand on `ground`, with the knobs under `root`.
+    ///
+    /// All knobs are found and read before the first is turned, and what will outlive this process is on disk
+    /// before that. Where one refuses, those before it are put back.
+    ///
+    /// # Errors
+    /// A knob is absent, held by another latlab, or refuses; nothing can be journalled.
+    pub fn hold(
+        settings: &[SettingSpec],
+        ground: &Ground,
+        root: HostRoot,
+        journal: Option<&Journal>,
+    ) -> Result<HostGuard, KnobError> {
+        let mut guard = HostGuard { root, turns: Vec::new(), page: None };
+        // What is asked of a host of the peer's own is for the agent there.
+        for spec in settings.iter().filter(|spec| ground.one_host || spec.ends(false).is_local()) {
+            guard.turns.extend(turns(spec, ground, &guard.root)?);
+        }
+        guard.journal(journal)?;
+        // From here on every way out drops the guard, which puts back what was set.
+        for number in 0..guard.turns.len() {
+            if !(ground.one_host && guard.is_slack_of(number, Side::Local)) {
+                guard.set(number)?;
+            }
+        }
+        Ok(guard)
+    }
+
+    /// The reflector process has started and has the slack that this thread had: from now on this thread has its
+    /// own.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    pub fn reflector_started(&mut self) -> Result<(), KnobError> {
+        for number in 0..self.turns.len() {
+            if self.is_slack_of(number, Side::Peer) {
+                self.put_back(number);
+            } else if self.is_slack_of(number, Side::Local) && self.turns[number].read_back.is_none() {
+                self.set(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was set, and how it was put back where it was.
+    pub fn facts(&self) -> Vec<SettingFacts> {
+        let mut facts: Vec<SettingFacts> = Vec::new();
+        for turn in &self.turns {
+            let fact = turn.facts();
+            match facts.iter_mut().find(|known| alike(known, &fact)) {
+                Some(known) => known.places += 1,
+                None => facts.push(fact),
+            }
+        }
+        facts
+    }
+
+    /// Puts everything back that is not back yet, the last first, and says what came of it. What fails stays in the
+    /// journal.
+    pub fn restore(&mut self) -> Vec<SettingFacts> {
+        for number in (0..self.turns.len()).rev() {
+            self.put_back(number);
+        }
+        if let Some(page) = self.page.take() {
+            let failed = |turn: &&Turn| matches!(turn.ended, Some(Restoration::Failed { .. }));
+            let pending: Vec<Entry> = self.turns.iter().filter(failed).filter_map(Turn::entry).collect();
+            // A page that cannot be written stays as it is, and the next latlab finds nothing to do for it.
+            let _ = page.keep_only(pending);
+        }
+        self.facts()
+    }
+
+    fn is_slack_of(&self, number: usize, side: Side) -> bool {
+        self.turns[number].knob == Knob::TimerSlack && self.turns[number].at == side
+    }
+
+    /// Writes down what will be changed and would outlive this process.
+    fn journal(&mut self, journal: Option<&Journal>) -> Result<(), KnobError> {
+        let entries: Vec<Entry> = self.turns.iter().filter_map(Turn::entry).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let no_home = || KnobError::Journal {
+            path: "~/.local/state/latlab/journal".into(),
+            source: std::io::Error::other("neither LATLAB_STATE_DIR, XDG_STATE_HOME nor HOME is set"),
+        };
+        let journal = journal.ok_or_else(no_home)?;
+        let refused = |source| KnobError::Journal { path: journal.directory().to_owned(), source };
+        let exclusive = journal.open().map_err(refused)?;
+        refuse_what_others_hold(&exclusive, &entries, journal)?;
+        self.page = Some(exclusive.begin(entries).map_err(refused)?);
+        Ok(())
+    }
+
+    fn set(&mut self, number: usize) -> Result<(), KnobError> {
+        let (root, turn) = (&self.root, &mut self.turns[number]);
+        if turn.is_already_there() {
+            turn.read_back = Some(turn.before.clone());
+            return Ok(());
+        }
+        let (knob, wanted) = (&turn.knob, &turn.wanted);
+        let refused = |source| KnobError::Refused { setting: turn.setting.clone(), place: knob.to_string(), source };
+        let held = within(turn.network.as_ref(), || knob.set(root, wanted)).map_err(refused)?;
+        // Turned, whatever is read back: it must be put back.
+        turn.read_back = Some(wanted.clone());
+        let seen = within(turn.network.as_ref(), || Ok((knob.read(root)?, knob.is_in_force(wanted)?)));
+        let (found, in_force) = seen.map_err(refused)?;
+        let agreed = knob.agrees(wanted, &found);
+        (turn.held, turn.read_back) = (held, Some(found.clone()));
+        if agreed && in_force {
+            return Ok(());
+        }
+        let found = if agreed { "as asked for, but not in force".into() } else { found };
+        let (setting, place) = (turn.setting.clone(), turn.knob.to_string());
+        Err(KnobError::Differs { setting, place, wanted: turn.wanted.clone(), found })
+    }
+
+    fn put_back(&mut self, number: usize) {
+        let (root, turn) = (&self.root, &mut self.turns[number]);
+        let Some(ours) = turn.read_back.clone().filter(|_| turn.ended.is_none()) else { return };
+        turn.held = None;
+        // What was there already needs nothing; the kernel forgets a wish for short wake-ups with its file.
+        if turn.is_already_there() || turn.knob == Knob::CpuDmaLatency {
+            turn.ended = Some(Restoration::Restored);
+            return;
+        }
+        let (setting, knob, before) = (turn.setting.clone(), turn.knob.clone(), turn.before.clone());
+        let entry = Entry { setting, knob, network: None, before, ours };
+        let outcome = within(turn.network.as_ref(), || Ok(restore(&entry, root)));
+        turn.ended = Some(outcome.unwrap_or_else(|error| Restoration::Failed { reason: error.to_string() }));
+    }
+}
+
+impl Drop for HostGuard {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
+/// Two latlabs that turn one knob would each put back what the other has set.
+fn refuse_what_others_hold(all: &Exclusive<'_>, entries: &[Entry], journal: &Journal) -> Result<(), KnobError> {
+    let pages = all.pages().map_err(|source| KnobError::Journal { path: journal.directory().to_owned(), source })?;
+    for page in pages {
+        let Err(OtherPage::Living(owner, theirs)) = page else { continue };
+        let taken = |ours: &&Entry| theirs.iter().any(|one| one.knob == ours.knob && one.network == ours.network);
+        if let Some(ours) = entries.iter().find(taken) {
+            let (setting, place) = (ours.setting.clone(), ours.knob.to_string());
+            return Err(KnobError::Taken { setting, place, pid: owner.pid });
+        }
+    }
+    Ok(())
+}
+
+fn alike(one: &SettingFacts, other: &SettingFacts) -> bool {
+    (&one.setting, &one.at, &one.before, &one.set, &one.read_back, &one.ended)
+        == (&other.setting, &other.at, &other.before, &other.set, &other.read_back, &other.ended)
+}
+
+impl Turn {
+    fn is_already_there(&self) -> bool {
+        self.before == self.wanted && !self.knob.ends_with_its_process()
+    }
+
+    /// What the journal must know of it; none where nothing of it outlives this process.
+    fn entry(&self) -> Option<Entry> {
+        let in_a_lab = self.knob.is_of_an_interface() && self.network.is_some();
+        let lasts = !in_a_lab && !self.knob.ends_with_its_process() && !self.is_already_there();
+        lasts.then(|| Entry {
+            setting: self.setting.clone(),
+            knob: self.knob.clone(),
+            network: self.knob.is_of_a_network().then(own_network).and_then(Result::ok),
+            before: self.before.clone(),
+            ours: self.read_back.clone().unwrap_or_else(|| self.wanted.clone()),
+        })
+    }
+
+    fn facts(&self) -> SettingFacts {
+        SettingFacts {
+            setting: self.setting.clone(),
+            at: self.at.word().into(),
+            place: self.knob.to_string(),
+            places: 1,
+            before: self.before.clone(),
+            set: self.wanted.clone(),
+            read_back: self.read_back.clone(),
+            ended: self.ended.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! Against a host of files that refuse, lie and vanish. The kernel itself writes down in which order they are
+//! written: inotify.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify;
+
+use super::super::restoring::{heal, left_behind, restore_own};
+use super::*;
+use crate::plan::Setting;
+
+const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
+const RMEM: &str = "proc/sys/net/core/rmem_max";
+const WMEM: &str = "proc/sys/net/core/wmem_max";
+const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+
+/// A host of files, a journal, and a witness of every write.
+struct Stage {
+    directory: tempfile::TempDir,
+    witness: std::os::fd::OwnedFd,
+    watched: Vec<(i32, &'static str)>,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let directory = tempfile::tempdir().expect("a directory");
+        let witness = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
+        let mut stage = Stage { directory, witness, watched: Vec::new() };
+        for (file, text) in [(RT, "950000\n"), (RMEM, "1000\n"), (WMEM, "2000\n"), (GOVERNOR, "ondemand\n")] {
+            stage.write(file, text);
+            let watch = inotify::add_watch(&stage.witness, stage.path(file), inotify::WatchFlags::CLOSE_WRITE);
+            stage.watched.push((watch.expect("a file"), file));
+        }
+        let offered = "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors";
+        stage.write(offered, "ondemand performance\n");
+        stage
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.directory.path().join("host").join(file)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).expect("a file").trim().to_owned()
+    }
+
+    /// The file is another one from now on.
+    fn replace(&self, file: &str, by: &str) {
+        fs::remove_file(self.path(file)).expect("a file");
+        symlink(by, self.path(file)).expect("a link");
+        // inotify(7) says once that the file it watched is gone.
+        self.written();
+    }
+
+    fn root(&self) -> HostRoot {
+        HostRoot::new(self.directory.path().join("host"))
+    }
+
+    fn journal(&self) -> Journal {
+        Journal::at(self.directory.path().join("journal"))
+    }
+
+    fn pages(&self) -> usize {
+        fs::read_dir(self.journal().directory()).map_or(0, Iterator::count)
+    }
+
+    fn hold(&self, settings: &[Setting]) -> Result<HostGuard, KnobError> {
+        let spec = |setting: &Setting| SettingSpec { setting: setting.clone(), interface: None, side: None };
+        let specs: Vec<_> = settings.iter().map(spec).collect();
+        HostGuard::hold(&specs, &Ground::loopback(), self.root(), Some(&self.journal()))
+    }
+
+    /// The files that were written since it was last asked, in order. inotify(7) tells of two events of one file
+    /// with none between them only once: the last that is set is the first that is put back.
+    fn written(&self) -> Vec<&'static str> {
+        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.witness, &mut room);
+        let mut files = Vec::new();
+        while let Ok(event) = events.next() {
+            files.extend(self.watched.iter().find(|(watch, _)| *watch == event.wd()).map(|(_, file)| *file));
+        }
+        files
+    }
+}
+
+fn three() -> [Setting; 3] {
+    [Setting::Governor("performance".into()), Setting::RtRuntime(-1), Setting::SocketBuffer(4096)]
+}
+
+fn is_as_before(stage: &Stage) {
+    let now = [GOVERNOR, RT, RMEM, WMEM].map(|file| stage.read(file));
+    assert_eq!(now, ["ondemand", "950000", "1000", "2000"]);
+}
+
+#[test]
+fn what_is_set_is_put_back_in_reverse_order() {
+    let stage = Stage::new();
+    let mut guard = stage.hold(&three()).expect("all knobs are there");
+    assert_eq!(stage.written(), [GOVERNOR, RT, RMEM, WMEM]);
+    assert_eq!([GOVERNOR, RT, RMEM, WMEM].map(|file| stage.read(file)), ["performance", "-1", "4096", "4096"]);
+    assert_eq!(stage.pages(), 1);
+    let facts = guard.facts();
+    assert_eq!((facts[0].before.as_str(), facts[0].read_back.as_deref()), ("ondemand", Some("performance")));
+    assert!(facts.iter().all(|fact| fact.ended.is_none()));
+
+    let facts = guard.restore();
+    assert_eq!(stage.written(), [WMEM, RMEM, RT, GOVERNOR]);
+    assert!(facts.iter().all(|fact| fact.ended == Some(Restoration::Restored)), "{facts:?}");
+    is_as_before(&stage);
+    assert_eq!(stage.pages(), 0);
+    drop(guard);
+    assert!(stage.written().is_empty(), "once is enough");
+}
+
+#[test]
+fn a_panic_puts_everything_back() {
+    let stage = Stage::new();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = stage.hold(&three()).expect("all knobs are there");
+        panic!("on purpose");
+    }));
+    assert!(outcome.is_err());
+    assert_eq!(stage.written(), [GOVERNOR, RT, RMEM, WMEM, RMEM, RT, GOVERNOR]);
+    assert_eq!(stage.pages(), 0);
+}
+
+#[test]
+fn an_absent_knob_is_seen_before_anything_is_changed() {
+    let stage = Stage::new();
+    for (wish, cause) in [
+        (Setting::BusyPoll(50), "does not have `/proc/sys/net/core/busy_poll`"),
+        (Setting::CpuDmaLatency(0), "/dev/cpu_dma_latency"),
+        (Setting::Governor("powersave".into()), "`policy0` offers `ondemand performance`"),
+        (Setting::IdleStates(crate::plan::IdleStates::MaxUs(0)), "no idle states"),
+        (Setting::Coalesce(vec![("rx-usecs".into(), 0)]), "`lo coalesce`"),
+        (Setting::Offload(vec![("rx-no-such".into(), false)]), "no feature `rx-no-such`"),
+    ] {
+        let error = stage.hold(&[Setting::RtRuntime(-1), wish]).expect_err("absent");
+        assert!(matches!(error, KnobError::Absent { .. }), "{error:?}");
+        assert!(error.cause().is_some_and(|told| told.contains(cause)), "{cause}: {error:?}");
+        assert_eq!((error.exit_code(), stage.written().len(), stage.pages()), (3, 0, 0));
+    }
+}
+
+#[test]
+fn a_knob_that_refuses_takes_the_others_back_with_it() {
+    let stage = Stage::new();
+    // Read-only for everybody, root included.
+    stage.replace(RMEM, "/proc/sys/kernel/ngroups_max");
+    let error = stage.hold(&three()).expect_err("it cannot be written");
+    assert!(matches!(&error, KnobError::Refused { place, .. } if place == "/proc/sys/net/core/rmem_max"), "{error:?}");
+    assert_eq!(stage.written(), [GOVERNOR, RT, GOVERNOR]);
+    assert_eq!(stage.pages(), 0);
+}
+
+#[test]
+fn a_knob_that_lies_takes_the_others_back_with_it() {
+    let stage = Stage::new();
+    // Takes a number and shows it as eight hexadecimal digits. It is this process's own, and says what a core
+    // dump of it would hold.
+    let filter = fs::read_to_string("/proc/self/coredump_filter").expect("Linux has it");
+    stage.replace(RMEM, "/proc/self/coredump_filter");
+    let error = stage.hold(&three()).expect_err("it reads otherwise");
+    assert!(matches!(&error, KnobError::Differs { wanted, .. } if wanted == "4096"), "{error:?}");
+    assert_eq!(stage.written(), [GOVERNOR, RT, GOVERNOR]);
+    fs::write("/proc/self/coredump_filter", format!("0x{}", filter.trim())).expect("our own");
+}
+
+#[test]
+fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_come_back() {
+    let stage = Stage::new();
+    let mut guard = stage.hold(&three()).expect("all knobs are there");
+    fs::remove_file(stage.path(RT)).expect("a file");
+    let facts = guard.restore();
+    assert!(matches!(&facts[1].ended, Some(Restoration::Failed { reason }) if reason.contains("ENOENT")), "{facts:?}");
+    assert_eq!([GOVERNOR, RMEM].map(|file| stage.read(file)), ["ondemand", "1000"]);
+    let (page, left) = left_behind(&stage.journal()).expect("a page");
+    assert_eq!((page.exists(), left), (true, vec!["rt-runtime=-1".to_owned()]));
+    // Once it is back, whoever comes after puts it right.
+    stage.write(RT, "-1");
+    restore_own(&stage.journal(), &stage.root());
+    assert_eq!((stage.read(RT).as_str(), stage.pages()), ("950000", 0));
+}
+
+#[test]
+fn what_somebody_else_set_meanwhile_is_left_alone() {
+    let stage = Stage::new();
+    let mut guard = stage.hold(&three()).expect("all knobs are there");
+    stage.write(GOVERNOR, "schedutil");
+    let facts = guard.restore();
+    assert_eq!(facts[0].ended, Some(Restoration::Changed { found: "schedutil".into() }));
+    assert_eq!((stage.read(GOVERNOR).as_str(), stage.read(RT).as_str()), ("schedutil", "950000"));
+    assert_eq!(stage.pages(), 0, "it is not ours any more");
+}
+
+#[test]
+fn a_value_that_was_there_already_is_neither_written_nor_journalled() {
+    let stage = Stage::new();
+    let mut guard = stage.hold(&[Setting::RtRuntime(950_000)]).expect("there");
+    assert_eq!((stage.written().len(), stage.pages()), (0, 0));
+    assert_eq!(guard.restore()[0].ended, Some(Restoration::Restored));
+}
+
+#[test]
+fn nothing_is_set_that_cannot_be_journalled_first() {
+    let stage = Stage::new();
+    fs::write(stage.journal().directory(), "a file").expect("a file");
+    let error = stage.hold(&three()).expect_err("no journal");
+    assert!(matches!(error, KnobError::Journal { .. }), "{error:?}");
+    assert!(stage.written().is_empty());
+}
+
+#[test]
+fn the_living_are_left_alone_and_keep_others_off_their_knobs() {
+    let stage = Stage::new();
+    let _guard = stage.hold(&three()).expect("all knobs are there");
+    assert_eq!(stage.written().len(), 4);
+    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    assert!(healed.is_empty() && unhealed.is_empty() && stage.written().is_empty());
+    let error = stage.hold(&[Setting::RtRuntime(1)]).expect_err("held");
+    assert!(matches!(error, KnobError::Taken { pid, .. } if pid == std::process::id()), "{error:?}");
+}
+
+/// The page of a process that is no more.
+fn leave_behind(stage: &Stage, boot: Option<&str>) -> PathBuf {
+    let guard = stage.hold(&three()).expect("all knobs are there");
+    let own = guard.page.as_ref().expect("journalled").path.clone();
+    let text = fs::read_to_string(&own).expect("a page");
+    let mut page: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    page["owner"]["started_ticks"] = 0.into();
+    if let Some(boot) = boot {
+        page["owner"]["boot_id"] = boot.into();
+    }
+    std::mem::forget(guard);
+    fs::remove_file(&own).expect("a page");
+    let left: &Path = &own.with_file_name(format!("{}-0.json", std::process::id()));
+    fs::write(left, page.to_string()).expect("a page");
+    assert_eq!(stage.written().len(), 4);
+    left.to_owned()
+}
+
+#[test]
+fn what_the_dead_left_is_put_back_in_reverse_order() {
+    let stage = Stage::new();
+    leave_behind(&stage, None);
+    // Meanwhile somebody has set one of them, and one is back already.
+    stage.write(GOVERNOR, "schedutil");
+    stage.write(WMEM, "2000");
+    stage.written();
+    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    let outcomes: Vec<_> = healed.iter().map(|one| (one.place.as_str(), &one.outcome)).collect();
+    let changed = Restoration::Changed { found: "schedutil".into() };
+    let expected = [
+        ("/proc/sys/net/core/wmem_max", &Restoration::Restored),
+        ("/proc/sys/net/core/rmem_max", &Restoration::Restored),
+        ("/proc/sys/kernel/sched_rt_runtime_us", &Restoration::Restored),
+        ("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", &changed),
+    ];
+    assert_eq!(outcomes, expected);
+    assert!(unhealed.is_empty() && healed.iter().all(|one| one.kept_in.is_none()));
+    assert_eq!((stage.written(), stage.pages()), (vec![RMEM, RT], 0));
+}
+
+#[test]
+fn what_cannot_be_put_back_is_kept_and_named() {
+    let stage = Stage::new();
+    let page = leave_behind(&stage, None);
+    fs::remove_file(stage.path(RT)).expect("a file");
+    for _ in 0..2 {
+        let (healed, _) = heal(&stage.journal(), &stage.root());
+        let kept: Vec<_> = healed.iter().filter(|one| one.kept_in.is_some()).collect();
+        assert_eq!(kept.len(), 1);
+        assert_eq!((kept[0].setting.as_str(), kept[0].before.as_str()), ("rt-runtime=-1", "950000"));
+    }
+    assert_eq!(stage.read(GOVERNOR), "ondemand");
+    fs::write(&page, "").expect("a page");
+    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    assert!(healed.is_empty());
+    assert!(unhealed.iter().any(|one| one.path == page), "{unhealed:?}");
+}
+
+#[test]
+fn what_a_reboot_has_undone_is_forgotten() {
+    let stage = Stage::new();
+    leave_behind(&stage, Some("another boot"));
+    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    assert!(healed.is_empty() && unhealed.is_empty());
+    assert_eq!((stage.written().len(), stage.pages()), (0, 0));
+}

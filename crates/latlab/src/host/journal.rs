@@ -1,0 +1,357 @@
+//! What is to be put back on this host, on disk before anything is changed.
+//!
+//! A page for each process that has changed something, named after it and locked by it: the kernel lets go of the
+//! lock at any death. A page is written whole under another name, synced, and renamed, so that none is ever half
+//! there; whoever can lock it and finds its owner dead may put back what it says.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::knob::Knob;
+use super::root::HostRoot;
+
+/// The format of a page.
+const FORMAT: &str = "latlab.journal/1";
+const SUFFIX: &str = "json";
+/// A page before it has its name: nothing was changed for it.
+const UNFINISHED: &str = "unfinished";
+/// Reading all pages takes milliseconds; whoever holds the journal for so long was stopped.
+const LOCKED_FOR_GOOD: Duration = Duration::from_secs(5);
+
+/// One value that was changed, or is about to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// As it was typed: `governor=performance`.
+    pub(super) setting: String,
+    /// The knob.
+    pub(super) knob: Knob,
+    /// The network namespace it belongs to, where it belongs to one.
+    pub(super) network: Option<u64>,
+    /// What stood there before.
+    pub(super) before: String,
+    /// What we set.
+    pub(super) ours: String,
+}
+
+/// A process, told from a later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    pub(super) pid: u32,
+    /// When it started, in clock ticks since boot ([proc_pid_stat(5)](https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html)).
+    started_ticks: u64,
+    /// The boot it lived in.
+    pub(super) boot_id: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Page {
+    format: String,
+    owner: Owner,
+    /// In the order of setting.
+    entries: Vec<Entry>,
+}
+
+impl Owner {
+    /// This process.
+    pub(super) fn this_process() -> io::Result<Owner> {
+        let pid = std::process::id();
+        let (_, started_ticks) = stat_of(pid).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Owner { pid, started_ticks, boot_id: boot_id()? })
+    }
+
+    /// Whether it still runs. One that only waits to be reaped does not.
+    fn is_alive(&self) -> bool {
+        let same = stat_of(self.pid)
+            .is_some_and(|(state, started)| started == self.started_ticks && !matches!(state, 'Z' | 'X'));
+        same && boot_id().is_ok_and(|now| now == self.boot_id)
+    }
+
+    fn page_name(&self) -> String {
+        format!("{}-{}", self.pid, self.started_ticks)
+    }
+}
+
+/// This boot. Never that of a tests' host: processes live on the real one.
+pub(super) fn boot_id() -> io::Result<String> {
+    HostRoot::live().line("proc/sys/kernel/random/boot_id")
+}
+
+/// State and start of a process.
+fn stat_of(pid: u32) -> Option<(char, u64)> {
+    let text = HostRoot::live().line(&format!("proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; state is field 3, start field 22.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some((fields.first()?.chars().next()?, fields.get(19)?.parse().ok()?))
+}
+
+/// The journal of this user on this host.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    directory: PathBuf,
+}
+
+/// A page that this process holds locked.
+#[derive(Debug)]
+pub(super) struct HeldPage {
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Whose it is.
+    pub(super) owner: Owner,
+    /// What it says.
+    pub(super) entries: Vec<Entry>,
+    _lock: File,
+}
+
+/// The journal, locked against others.
+pub(super) struct Exclusive<'a> {
+    journal: &'a Journal,
+    _lock: File,
+}
+
+impl Journal {
+    /// The journal in `directory`.
+    pub fn at(directory: impl Into<PathBuf>) -> Journal {
+        Journal { directory: directory.into() }
+    }
+
+    /// `$LATLAB_STATE_DIR/journal`; else `/var/lib/latlab/journal` for root and `$XDG_STATE_HOME/latlab/journal`
+    /// (or below `~/.local/state`) for others. None for others without a home.
+    pub fn of_user() -> Option<Journal> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let trusted = !latlab_sys::process::started_with_more_rights();
+        let named = variable("LATLAB_STATE_DIR").filter(|_| trusted);
+        let state = match named {
+            Some(directory) => directory,
+            None if rustix::process::geteuid().is_root() => PathBuf::from("/var/lib/latlab"),
+            None => {
+                let home = || variable("HOME").map(|home| home.join(".local/state"));
+                variable("XDG_STATE_HOME").or_else(home)?.join("latlab")
+            }
+        };
+        Some(Journal::at(state.join("journal")))
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Makes the journal where there is none, and locks it.
+    pub(super) fn open(&self) -> io::Result<Exclusive<'_>> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        self.lock()
+    }
+
+    /// Locks the journal; an error of kind `NotFound` where there is none.
+    pub(super) fn lock(&self) -> io::Result<Exclusive<'_>> {
+        let lock = File::open(&self.directory)?;
+        let deadline = Instant::now() + LOCKED_FOR_GOOD;
+        while !try_lock(&lock)? {
+            if Instant::now() > deadline {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "another latlab holds the journal"));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(Exclusive { journal: self, _lock: lock })
+    }
+
+    /// The page of this process, where it has one.
+    pub(super) fn own(&self) -> io::Result<Option<(PathBuf, Vec<Entry>)>> {
+        let path = self.page_path(&Owner::this_process()?);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some((path, serde_json::from_slice::<Page>(&bytes)?.entries))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn page_path(&self, owner: &Owner) -> PathBuf {
+        self.directory.join(owner.page_name()).with_extension(SUFFIX)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+
+    /// Writes a page and makes sure that it outlives a power cut; it is locked before it has its name.
+    fn write(&self, owner: Owner, entries: Vec<Entry>) -> io::Result<HeldPage> {
+        let path = self.page_path(&owner);
+        let unfinished = path.with_extension(UNFINISHED);
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let page = Page { format: FORMAT.into(), owner, entries };
+        let mut text = serde_json::to_vec_pretty(&page)?;
+        text.push(b'\n');
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, &path)?;
+        self.sync()?;
+        Ok(HeldPage { path, owner: page.owner, entries: page.entries, _lock: file })
+    }
+}
+
+/// A page that cannot be taken in hand.
+#[derive(Debug)]
+pub(super) enum OtherPage {
+    /// Its owner is alive.
+    Living(Owner, Vec<Entry>),
+    /// It cannot be read.
+    Unreadable(PathBuf, io::Error),
+}
+
+impl Exclusive<'_> {
+    /// Writes the page of this process.
+    pub(super) fn begin(&self, entries: Vec<Entry>) -> io::Result<HeldPage> {
+        self.journal.write(Owner::this_process()?, entries)
+    }
+
+    /// Every page: held, where its owner is dead. Leftovers of pages that never were are removed.
+    pub(super) fn pages(&self) -> io::Result<Vec<Result<HeldPage, OtherPage>>> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(&self.journal.directory)? {
+            paths.push(entry?.path());
+        }
+        paths.sort_unstable();
+        let of_kind = |kind: &'static str| move |path: &&PathBuf| path.extension().is_some_and(|end| end == kind);
+        for path in paths.iter().filter(of_kind(UNFINISHED)) {
+            if File::open(path).and_then(|file| try_lock(&file)).unwrap_or(false) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(paths.iter().filter(of_kind(SUFFIX)).filter_map(|path| take(path).transpose()).collect())
+    }
+}
+
+/// The page at `path`; none where it has just been removed.
+fn take(path: &Path) -> Result<Option<HeldPage>, OtherPage> {
+    let unreadable = |error| OtherPage::Unreadable(path.to_owned(), error);
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(unreadable)?,
+    };
+    let free = try_lock(&file).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.nlink() == 0 {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    let page: Page = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
+    if page.format != FORMAT {
+        return Err(unreadable(io::Error::new(io::ErrorKind::InvalidData, format!("its format is `{}`", page.format))));
+    }
+    if !free || page.owner.is_alive() {
+        return Err(OtherPage::Living(page.owner, page.entries));
+    }
+    Ok(Some(HeldPage { path: path.to_owned(), owner: page.owner, entries: page.entries, _lock: file }))
+}
+
+impl HeldPage {
+    /// Nothing of it is left to be put back but `entries`.
+    pub(super) fn keep_only(self, entries: Vec<Entry>) -> io::Result<()> {
+        let journal = Journal::at(self.path.parent().unwrap_or(Path::new(".")));
+        if entries.is_empty() {
+            match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => return journal.sync(),
+            }
+        }
+        if entries != self.entries {
+            journal.write(self.owner, entries)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the lock was to be had.
+fn try_lock(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(before: &str) -> Entry {
+        let knob = Knob::RtRuntime;
+        Entry { setting: "rt-runtime=-1".into(), knob, network: None, before: before.into(), ours: "-1".into() }
+    }
+
+    /// A page as another process would leave it.
+    fn leave_behind(journal: &Journal, owner: &Owner, text: Option<&str>) {
+        let page = Page { format: FORMAT.into(), owner: owner.clone(), entries: vec![entry("950000")] };
+        let text = text.map_or_else(|| serde_json::to_string(&page).expect("plain"), str::to_owned);
+        fs::create_dir_all(&journal.directory).expect("a directory");
+        fs::write(journal.page_path(owner), text).expect("a file");
+    }
+
+    #[test]
+    fn only_pages_of_the_dead_are_taken_in_hand() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let journal = Journal::at(directory.path().join("a/b"));
+        assert_eq!(journal.lock().err().map(|error| error.kind()), Some(io::ErrorKind::NotFound));
+        let me = Owner::this_process().expect("Linux tells");
+        let before_me = Owner { started_ticks: me.started_ticks - 1, ..me.clone() };
+        let other_boot = Owner { boot_id: "another".into(), started_ticks: me.started_ticks + 1, ..me.clone() };
+        for owner in [&me, &before_me, &other_boot] {
+            leave_behind(&journal, owner, None);
+        }
+        let pages = journal.lock().expect("a journal").pages().expect("a directory");
+        let taken: Vec<_> = pages.iter().flatten().map(|page| page.owner.clone()).collect();
+        assert_eq!(taken, [before_me, other_boot]);
+        assert!(
+            matches!(pages.iter().find_map(|page| page.as_ref().err()), Some(OtherPage::Living(owner, _)) if *owner == me)
+        );
+    }
+
+    #[test]
+    fn a_page_in_hand_is_left_alone_by_others_whoever_its_owner_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let journal = Journal::at(directory.path());
+        let dead = Owner { started_ticks: 0, ..Owner::this_process().expect("Linux tells") };
+        leave_behind(&journal, &dead, None);
+        let first = journal.lock().expect("a journal").pages().expect("a directory");
+        assert!(first[0].is_ok());
+        let second = journal.lock().expect("let go of").pages().expect("a directory");
+        assert!(matches!(second[0], Err(OtherPage::Living(..))), "the lock counts, not only the owner");
+    }
+
+    #[test]
+    fn a_page_shrinks_and_goes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let journal = Journal::at(directory.path().join("journal"));
+        let page = journal.open().expect("made").begin(vec![entry("1"), entry("2")]).expect("written");
+        let path = page.path.clone();
+        assert_eq!(journal.own().expect("readable").map(|(_, entries)| entries.len()), Some(2));
+        page.keep_only(vec![entry("2")]).expect("written");
+        assert_eq!(journal.own().expect("readable"), Some((path.clone(), vec![entry("2")])));
+        let page = journal.open().expect("there").begin(vec![entry("1")]).expect("written");
+        page.keep_only(Vec::new()).expect("removed");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_no_page_is_named_and_what_never_became_one_goes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let journal = Journal::at(directory.path());
+        let me = Owner::this_process().expect("Linux tells");
+        for (text, started_ticks) in [("", 1), ("{\"format\":\"latlab.journal/1\"", 2), ("{}", 3)] {
+            leave_behind(&journal, &Owner { started_ticks, ..me.clone() }, Some(text));
+        }
+        fs::write(directory.path().join("1-1.unfinished"), "{").expect("a file");
+        let pages = journal.lock().expect("a journal").pages().expect("a directory");
+        assert_eq!(pages.len(), 3);
+        assert!(pages.iter().all(|page| matches!(page, Err(OtherPage::Unreadable(..)))), "{pages:?}");
+        assert!(!directory.path().join("1-1.unfinished").exists());
+    }
+}

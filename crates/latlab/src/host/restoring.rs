@@ -1,0 +1,169 @@
+//! Putting values back: only where the current one is still ours.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use latlab_sys::errno::explain;
+use rustix::io::Errno;
+
+use super::journal::{Entry, HeldPage, Journal, OtherPage, boot_id};
+use super::lab;
+use super::root::HostRoot;
+use crate::facts::Restoration;
+
+/// What became of one value that a latlab had left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Healed {
+    /// As it was typed.
+    pub setting: String,
+    /// Where exactly.
+    pub place: String,
+    /// What stood there before.
+    pub before: String,
+    /// What that latlab had set.
+    pub ours: String,
+    /// What became of it.
+    pub outcome: Restoration,
+    /// The page that keeps it, where it is still to be put back.
+    pub kept_in: Option<PathBuf>,
+}
+
+/// A page of the journal that could not be read or written.
+#[derive(Debug)]
+pub struct Unhealed {
+    /// The page, or the journal.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// Puts back what dead latlabs have left behind, in reverse order of setting; the living are left alone. What a
+/// reboot has undone is forgotten.
+pub fn heal(journal: &Journal, root: &HostRoot) -> (Vec<Healed>, Vec<Unhealed>) {
+    let at_journal = |source| Unhealed { path: journal.directory().to_owned(), source };
+    let pages = match journal.lock().and_then(|journal| journal.pages()) {
+        Ok(pages) => pages,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (Vec::new(), Vec::new()),
+        Err(error) => return (Vec::new(), vec![at_journal(error)]),
+    };
+    let this_boot = match boot_id() {
+        Ok(id) => id,
+        Err(error) => return (Vec::new(), vec![at_journal(error)]),
+    };
+    let (mut healed, mut unhealed) = (Vec::new(), Vec::new());
+    for page in pages {
+        match page {
+            Ok(page) => {
+                let path = page.path.clone();
+                let (mut done, written) = turn_back(page, &this_boot, root);
+                healed.append(&mut done);
+                unhealed.extend(written.err().map(|source| Unhealed { path, source }));
+            }
+            Err(OtherPage::Living(..)) => {}
+            Err(OtherPage::Unreadable(path, source)) => unhealed.push(Unhealed { path, source }),
+        }
+    }
+    (healed, unhealed)
+}
+
+/// Puts back what this very process has journalled, from whatever thread: for when it must end at once.
+pub fn restore_own(journal: &Journal, root: &HostRoot) {
+    let Ok(Some((path, entries))) = journal.own() else { return };
+    let outcomes: Vec<Restoration> = entries.iter().rev().map(|entry| put_back(entry, root)).collect();
+    // What failed stays in the journal for the next latlab, which tells of it.
+    if outcomes.iter().all(is_settled) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// The values that this process could not put back, and the page that keeps them.
+pub fn left_behind(journal: &Journal) -> Option<(PathBuf, Vec<String>)> {
+    let (path, entries) = journal.own().ok()??;
+    Some((path, entries.into_iter().map(|entry| entry.setting).collect()))
+}
+
+fn turn_back(page: HeldPage, this_boot: &str, root: &HostRoot) -> (Vec<Healed>, io::Result<()>) {
+    if page.owner.boot_id != this_boot {
+        return (Vec::new(), page.keep_only(Vec::new()));
+    }
+    let (mut healed, mut pending) = (Vec::new(), Vec::new());
+    for entry in page.entries.iter().rev() {
+        let outcome = put_back(entry, root);
+        let settled = is_settled(&outcome);
+        healed.push(Healed {
+            setting: entry.setting.clone(),
+            place: entry.knob.to_string(),
+            before: entry.before.clone(),
+            ours: entry.ours.clone(),
+            outcome,
+            kept_in: (!settled).then(|| page.path.clone()),
+        });
+        if !settled {
+            pending.insert(0, entry.clone());
+        }
+    }
+    let written = page.keep_only(pending);
+    (healed, written)
+}
+
+const fn is_settled(outcome: &Restoration) -> bool {
+    !matches!(outcome, Restoration::Failed { .. })
+}
+
+fn put_back(entry: &Entry, root: &HostRoot) -> Restoration {
+    let work = || Ok(restore(entry, root));
+    let network = entry.network.filter(|network| own_network().ok() != Some(*network));
+    let done = match network.map(find_network) {
+        None => work(),
+        Some(Some(place)) => lab::inside(&place, work),
+        // An interface goes with its namespace, and so does what was set on it.
+        Some(None) if entry.knob.is_of_an_interface() => {
+            Ok(Restoration::Changed { found: "nobody lives in its network namespace any more".into() })
+        }
+        Some(None) => Err(io::Error::new(io::ErrorKind::NotFound, "its network namespace cannot be found")),
+    };
+    done.unwrap_or_else(|error| Restoration::Failed { reason: explain(&error) })
+}
+
+/// Puts one value back in the calling thread's network namespace, and reads it back.
+pub(super) fn restore(entry: &Entry, root: &HostRoot) -> Restoration {
+    let tried = || -> io::Result<Restoration> {
+        let found = match entry.knob.read(root) {
+            // With the interface went what was set on it.
+            Err(error) if entry.knob.is_of_an_interface() && Errno::from_io_error(&error) == Some(Errno::NODEV) => {
+                return Ok(Restoration::Changed { found: explain(&error) });
+            }
+            found => found?,
+        };
+        if found == entry.before {
+            return Ok(Restoration::Restored);
+        }
+        if found != entry.ours {
+            return Ok(Restoration::Changed { found });
+        }
+        entry.knob.set(root, &entry.before)?;
+        let now = entry.knob.read(root)?;
+        if now == entry.before {
+            return Ok(Restoration::Restored);
+        }
+        Ok(Restoration::Failed { reason: format!("it reads `{now}` after `{}` was written", entry.before) })
+    };
+    tried().unwrap_or_else(|error| Restoration::Failed { reason: explain(&error) })
+}
+
+/// The number of the calling thread's network namespace.
+pub(super) fn own_network() -> io::Result<u64> {
+    fs::metadata("/proc/thread-self/ns/net").map(|place| place.ino())
+}
+
+/// A network namespace that has a name or an inhabitant.
+fn find_network(number: u64) -> Option<File> {
+    let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let named = entries(PathBuf::from("/run/netns")).map(|entry| entry.path());
+    let threads = entries(PathBuf::from("/proc")).flat_map(|entry| entries(entry.path().join("task")));
+    let inhabited = threads.map(|thread| thread.path().join("ns/net"));
+    let place = named.chain(inhabited).find(|path| fs::metadata(path).is_ok_and(|found| found.ino() == number))?;
+    File::open(place).ok()
+}

@@ -1,0 +1,395 @@
+//! `--set`: what it changes while a run goes on, and that the host is as before however latlab ends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::documents::check;
+use crate::harness::{Lab, Running, contains, empty, lacks, wait_until};
+use crate::lab::privileged;
+use crate::processes::children;
+use crate::store::{manifest, only_recording};
+
+const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
+const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+const STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state2/disable";
+const THREE: &str = "--set governor=performance --set idle-states=max-us:10 --set rt-runtime=-1";
+
+/// A host of files, with the kernel as witness of every write, and a journal.
+struct FakeHost {
+    home: tempfile::TempDir,
+    witness: std::os::fd::OwnedFd,
+    watched: Vec<(i32, &'static str)>,
+}
+
+impl FakeHost {
+    fn new() -> FakeHost {
+        let home = tempfile::tempdir().expect("a directory");
+        let witness = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
+        let mut host = FakeHost { home, witness, watched: Vec::new() };
+        for (file, text) in [(GOVERNOR, "ondemand\n"), (STATE, "0\n"), (RT, "950000\n")] {
+            host.write(file, text);
+            let watch = inotify::add_watch(&host.witness, host.path(file), inotify::WatchFlags::CLOSE_WRITE);
+            host.watched.push((watch.expect("a file"), file));
+        }
+        host.write("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "ondemand performance");
+        host.write("sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C2\n");
+        host.write("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "120\n");
+        host
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.home.path().join("host").join(file)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn values(&self) -> [String; 3] {
+        [GOVERNOR, STATE, RT].map(|file| fs::read_to_string(self.path(file)).expect("a file").trim().to_owned())
+    }
+
+    /// A latlab on this host.
+    fn latlab(&self, line: &str) -> Lab {
+        let state = self.home.path().join("state");
+        let lab = Lab::at(self.home.path()).line(line).environment("LATLAB_STATE_DIR", state);
+        lab.environment("LATLAB_HOST_ROOT", self.home.path().join("host"))
+    }
+
+    /// A long run that has set all three, and measures.
+    fn measuring(&self) -> Running {
+        let running = self.latlab(&format!("ping -d 50s --warmup 0 {THREE}")).start();
+        wait_until("everything was set", || self.values() == ["performance", "1", "-1"]);
+        let store = self.home.path().join("latlab-runs");
+        wait_until("the run was under way", || fs::read_dir(&store).is_ok_and(|mut entries| entries.next().is_some()));
+        running
+    }
+
+    fn pages(&self) -> usize {
+        fs::read_dir(self.home.path().join("state/journal")).map_or(0, Iterator::count)
+    }
+
+    /// The files that were written since it was last asked, in order. inotify(7) tells of two events of one file
+    /// with none between them only once: the last that is set is the first that is put back.
+    fn written(&self) -> Vec<&'static str> {
+        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.witness, &mut room);
+        let mut files = Vec::new();
+        while let Ok(event) = events.next() {
+            files.extend(self.watched.iter().find(|(watch, _)| *watch == event.wd()).map(|(_, file)| *file));
+        }
+        files
+    }
+
+    #[track_caller]
+    fn is_as_before(&self) {
+        assert_eq!(self.values(), ["ondemand", "0", "950000"]);
+        assert_eq!(self.written(), [GOVERNOR, STATE, RT, STATE, GOVERNOR], "set, and put back in reverse order");
+        assert_eq!(self.pages(), 0);
+    }
+}
+
+/// What the only recording says of each setting: its words, and how it ended.
+fn ended(home: &Path) -> Vec<(String, String)> {
+    let manifest = manifest(&only_recording(home));
+    let settings = manifest["settings"].as_array().expect("a list").clone();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    settings.iter().map(|one| (word(&one["setting"]), word(&one["ended"]["outcome"]))).collect()
+}
+
+#[test]
+fn a_run_sets_records_and_restores() {
+    let host = FakeHost::new();
+    let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(empty()).success();
+    check(&ran.json(), "summary/1");
+    host.is_as_before();
+    let settings = ran.json()["condition"]["settings"].to_string();
+    assert_eq!(settings, r#"{"governor":"performance","idle-states":"max-us:10","rt-runtime":"-1"}"#);
+    let manifest = manifest(&only_recording(host.home.path()));
+    let first = &manifest["settings"][0];
+    let facts = ["at", "before", "set", "read_back", "place"].map(|key| first[key].as_str().expect("a word"));
+    assert_eq!(facts, ["local", "ondemand", "performance", "performance", &format!("/{GOVERNOR}")]);
+    assert_eq!(manifest["spec"]["settings"].as_array().map(Vec::len), Some(3));
+    assert!(ended(host.home.path()).iter().all(|(_, outcome)| outcome == "restored"));
+    let recording = only_recording(host.home.path());
+    let lab = host.latlab("summary").arg(recording).stdout(contains("governor=performance"));
+    lab.stderr(empty()).success();
+}
+
+#[test]
+fn a_failure_after_setting_restores() {
+    let host = FakeHost::new();
+    // Nobody answers there: the session is never opened.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("bound").port();
+    host.latlab(&format!("ping 127.0.0.1:{port} -n 5 {THREE}")).stdout(empty()).failure(3);
+    host.is_as_before();
+}
+
+#[test]
+fn signals_restore_and_the_second_one_too() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let host = FakeHost::new();
+        let running = host.measuring();
+        running.signal(signal);
+        running.ends(code);
+        host.is_as_before();
+        assert!(ended(host.home.path()).iter().all(|(_, outcome)| outcome == "restored"));
+    }
+    let host = FakeHost::new();
+    // A silent target keeps the first signal waiting for its time-out; the second one does not wait.
+    let running = host.measuring();
+    running.signal(Signal::INT);
+    let pid = running.pid();
+    wait_until("it ended", || {
+        let _ = rustix::process::kill_process(pid, Signal::INT);
+        !crate::processes::is_alive(pid.as_raw_nonzero().get())
+    });
+    running.ends(130);
+    assert_eq!((host.values(), host.pages()), (["ondemand", "0", "950000"].map(str::to_owned), 0));
+}
+
+#[test]
+fn what_kill_minus_nine_left_the_next_command_restores() {
+    for next in ["doctor --restore", "ping -n 5 --warmup 0", "list", "doctor"] {
+        let host = FakeHost::new();
+        let running = host.measuring();
+        // The living are left alone.
+        host.latlab("doctor --restore").stdout(contains("nothing to report")).stderr(empty()).success();
+        assert_eq!(host.values(), ["performance", "1", "-1"]);
+        running.signal(Signal::KILL);
+        running.dies_of(Signal::KILL);
+        assert_eq!((host.values()[0].as_str(), host.pages()), ("performance", 1));
+        let ran = host.latlab(next).start().ends_with(&[0, 1]);
+        let told = if next.ends_with("--restore") { &ran.stdout } else { &ran.stderr };
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("`governor=performance`") && told.contains("is `ondemand` again"), "{next}: {told}");
+        host.is_as_before();
+        host.latlab("list").stderr(empty()).success();
+    }
+}
+
+#[test]
+fn what_cannot_be_restored_is_told_until_it_can() {
+    let host = FakeHost::new();
+    let running = host.measuring();
+    fs::remove_file(host.path(RT)).expect("a file");
+    running.signal(Signal::INT);
+    let ran = running.ends(130);
+    assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
+    let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("could not be put back to `950000`"), "{told}");
+    assert_eq!(ended(host.home.path())[2], ("rt-runtime=-1".into(), "failed".into()));
+    let ran = host.latlab("doctor --restore --json").stderr(empty()).failure(1);
+    check(&ran.json(), "doctor/1");
+    assert_eq!(ran.json()["findings"][0]["code"], "setting-not-restored");
+    host.latlab("list").stderr(contains("cannot be put back to `950000`")).stderr(contains("hint: ")).success();
+    host.write(RT, "-1");
+    host.latlab("doctor --restore").stdout(contains("again")).success();
+    assert_eq!(host.values(), ["ondemand", "0", "950000"]);
+}
+
+#[test]
+fn what_somebody_changes_meanwhile_is_left_and_told() {
+    let host = FakeHost::new();
+    let running = host.measuring();
+    host.write(GOVERNOR, "schedutil");
+    running.signal(Signal::INT);
+    let ran = running.ends(130);
+    let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("did not hold to the end"), "{told}");
+    assert_eq!(host.values(), ["schedutil", "0", "950000"]);
+    assert_eq!(host.pages(), 0);
+}
+
+#[test]
+fn bad_requests_change_nothing() {
+    let host = FakeHost::new();
+    for (sets, code, told) in [
+        ("--set govenor=performance", 2, "did you mean `governor`?"),
+        ("--set rt-runtime=-1 --set rt-runtime=-1", 2, "give each knob once"),
+        ("--set rt-runtime=fast", 2, "`rt-runtime=fast`"),
+        ("--set busy-poll=50us", 3, "does not have `/proc/sys/net/core/busy_poll`"),
+        ("--set rt-runtime=-1 --set busy-poll=50us", 3, "cannot set `busy-poll=50us`"),
+        ("--set rt-runtime=-1 --set governor=powersave", 3, "offers `ondemand performance`"),
+        ("--set mtu:no-such-dev=1400", 3, "no such device"),
+    ] {
+        host.latlab(&format!("ping -n 5 {sets}")).stdout(empty()).stderr(contains(told)).failure(code);
+        assert_eq!((host.written().len(), host.pages()), (0, 0), "{sets}");
+    }
+    let line = "ping 127.0.0.1:9 -n 5 --set governor@peer=performance";
+    host.latlab(line).stderr(contains("no agent")).failure(2);
+    assert!(
+        !host.home.path().join("latlab-runs").exists()
+            || fs::read_dir(host.home.path().join("latlab-runs")).expect("a store").next().is_none()
+    );
+}
+
+#[test]
+fn two_latlabs_do_not_turn_one_knob() {
+    let host = FakeHost::new();
+    let running = host.measuring();
+    let line = "ping -n 5 --warmup 0 --set rt-runtime=1000";
+    host.latlab(line).stderr(contains("holds `/proc/sys/kernel/sched_rt_runtime_us`")).failure(3);
+    running.signal(Signal::INT);
+    running.ends(130);
+    host.is_as_before();
+    host.latlab(line).stderr(lacks("error")).success();
+}
+
+/// The slack of each thread of `pid` (its number is good for /proc too).
+fn slacks(pid: i32) -> Vec<(String, String)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
+    let of = |task: &str| {
+        let name = fs::read_to_string(format!("/proc/{pid}/task/{task}/comm")).ok()?;
+        let slack = fs::read_to_string(format!("/proc/{task}/timerslack_ns")).ok()?;
+        Some((name.trim().to_owned(), slack.trim().to_owned()))
+    };
+    tasks.filter_map(|task| of(&task.file_name().to_string_lossy())).collect()
+}
+
+#[test]
+fn timer_slack_is_that_of_the_threads_at_the_ends_asked_for() {
+    for (place, here, there) in [("", true, true), ("@local", true, false), ("@peer", false, true)] {
+        let home = tempfile::tempdir().expect("a directory");
+        let line = format!("ping -d 50s --warmup 0 --set timer-slack{place}=4321ns");
+        let running = Lab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).start();
+        let pid = running.pid().as_raw_nonzero().get();
+        let measuring = || slacks(pid).into_iter().find(|(name, _)| name == "measure");
+        wait_until("it measured", || measuring().is_some());
+        let (_, slack) = measuring().expect("just seen");
+        assert_eq!(slack == "4321", here, "`{place}` at the sender: {slack}");
+        let reflector = children(pid)[0];
+        let slack = fs::read_to_string(format!("/proc/{reflector}/timerslack_ns")).expect("our own");
+        assert_eq!(slack.trim() == "4321", there, "`{place}` at the reflector: {slack}");
+        running.signal(Signal::INT);
+        running.ends(130);
+        assert!(!home.path().join("journal").exists(), "nothing outlives the process");
+    }
+}
+
+/// What the kernel says of all wishes for a short wake-up, in µs.
+fn wake_up_us() -> i32 {
+    let bytes = fs::read("/dev/cpu_dma_latency").expect("root may");
+    i32::from_ne_bytes(bytes[..4].try_into().expect("four bytes"))
+}
+
+#[test]
+fn real_knobs_of_the_host_hold_while_measuring_and_are_back_after() {
+    if !privileged("settings of the host") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let rmem = || fs::read_to_string("/proc/sys/net/core/rmem_max").expect("Linux has it").trim().to_owned();
+    let with_wake_up = Path::new("/dev/cpu_dma_latency").exists();
+    let before = (rmem(), with_wake_up.then(wake_up_us));
+    let wanted = before.0.parse::<u64>().expect("a number") + 4096;
+    let wake_up = if with_wake_up { "--set cpu-dma-latency=7us" } else { "" };
+    let line = format!("ping -d 50s --warmup 0 --set socket-buffer={wanted} {wake_up}");
+    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    for signal in [Signal::INT, Signal::KILL] {
+        let running = lab(&line).start();
+        wait_until("the buffers were set", || rmem() == wanted.to_string());
+        if with_wake_up {
+            wait_until("the wake-up was asked for", || wake_up_us() <= 7);
+        }
+        running.signal(signal);
+        match signal {
+            Signal::KILL => {
+                running.dies_of(signal);
+                assert_eq!(rmem(), wanted.to_string());
+                lab("doctor --restore").stdout(contains("socket-buffer")).success();
+            }
+            _ => drop(running.ends_with(&[130, 3])),
+        }
+        assert_eq!((rmem(), with_wake_up.then(wake_up_us)), before);
+    }
+}
+
+/// What `ip` does, in the calling thread's namespace.
+fn ip(line: &str) {
+    let done = std::process::Command::new("ip").args(line.split(' ')).status().expect("iproute2 is installed");
+    assert!(done.success(), "ip {line}");
+}
+
+#[test]
+fn interfaces_are_restored_in_their_own_namespace_from_another_one() {
+    if !privileged("settings of an interface") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    std::thread::scope(|scope| {
+        // This thread's namespace is another one than that of the test from here on, and goes with it.
+        let inside = || {
+            latlab_sys::namespace::enter_fresh_network().expect("root may");
+            ip("link set lo up");
+            ip("link add near type veth peer name far");
+            // A tap device is the one virtual device that can gather packets.
+            ip("tuntap add dev tap0 mode tap");
+            let socket = latlab_sys::socket::udp(latlab_sys::address::Family::Ipv4).expect("a socket");
+            let now = || {
+                let fd = std::os::fd::AsFd::as_fd(&socket);
+                let features = latlab_sys::ethtool::features(fd, "near").expect("a veth");
+                let requested =
+                    |feature: &&latlab_sys::ethtool::Feature| feature.requested && feature.name.starts_with("tx-tcp");
+                let tso: Vec<String> = features.iter().filter(requested).map(|feature| feature.name.clone()).collect();
+                let gathered = latlab_sys::ethtool::coalesce(fd, "tap0").expect("a tap").rx_frames;
+                (tso, gathered, latlab_sys::ethtool::mtu_bytes(fd, "near").expect("a veth"))
+            };
+            let before = now();
+            assert!(!before.0.is_empty(), "a veth segments");
+            let line = "ping -d 50s --warmup 0 --set offload:near=tso:off --set mtu:near=1400 --set coalesce:tap0=rx-frames:16";
+            for signal in [Signal::INT, Signal::KILL] {
+                let running = lab(line).start();
+                wait_until("everything was set", || now() == (Vec::new(), 16, 1_400));
+                wait_until("the run was under way", || !children(running.pid().as_raw_nonzero().get()).is_empty());
+                running.signal(signal);
+                match signal {
+                    Signal::KILL => {
+                        running.dies_of(signal);
+                        let elsewhere = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
+                        let outside = || {
+                            latlab_sys::namespace::enter_fresh_network().expect("root may");
+                            elsewhere();
+                        };
+                        std::thread::scope(|scope| scope.spawn(outside).join().expect("no panic"));
+                    }
+                    _ => drop(running.ends_with(&[130, 3])),
+                }
+                assert_eq!(now(), before, "each feature as it was, after {signal:?}");
+            }
+        };
+        scope.spawn(inside).join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_lab_is_measured_with_what_is_set_on_its_pair() {
+    if !privileged("settings of a lab") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    let line = "ping lab -n 20 --warmup 0 --json --set offload=tx-checksum:off,gro:off --set mtu=1400";
+    let ran = lab(line).stderr(empty()).success();
+    check(&ran.json(), "summary/1");
+    let manifest = manifest(&only_recording(home.path()));
+    let conditions = &manifest["run"]["conditions"];
+    for end in ["sender", "reflector"] {
+        assert_eq!(conditions[format!("lab.{end}.offload.tx-checksum")], "off", "{conditions}");
+    }
+    assert_eq!(conditions["path.unfragmented-bytes"], "1372", "{conditions}");
+    assert!(ended(home.path()).iter().all(|(_, outcome)| outcome == "restored"), "{:#}", manifest["settings"]);
+    assert_eq!(ended(home.path()).len(), 6, "three knobs at two ends");
+    assert!(!home.path().join("state/journal").exists(), "the namespaces go with the process");
+
+    lab("ping lab -n 5 --set coalesce=rx-usecs:0").stderr(contains("`lab0 coalesce`")).failure(3);
+    lab("ping lab -n 5 --set mtu@peer=1300 --set mtu@local=70000").stderr(contains("EINVAL")).failure(3);
+}
