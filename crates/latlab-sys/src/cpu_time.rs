@@ -1,4 +1,5 @@
 //! CPU time that threads and processes have used, in ns.
+#![allow(clippy::useless_conversion, reason = "the fields of the C library's times have 32 bits on some targets")]
 
 use std::io;
 
@@ -11,7 +12,6 @@ fn read(clock: libc::clockid_t) -> io::Result<i64> {
     Ok(seconds(spec.tv_sec) + i64::from(spec.tv_nsec))
 }
 
-#[allow(clippy::useless_conversion, reason = "the field has 32 bits on some targets")]
 fn seconds(whole: libc::time_t) -> i64 {
     i64::from(whole) * 1_000_000_000
 }
