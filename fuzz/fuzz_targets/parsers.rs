@@ -38,7 +38,18 @@ fuzz_target!(|bytes: &[u8]| {
         report.write(&Codes::None, &mut again);
         assert_eq!(Report::parse(&again), Ok(report));
     }
-    if let Ok(header) = ProbeHeader::parse(bytes, MessageType::Probe) {
+    if let Ok(poll) = Poll::parse(bytes) {
+        let mut again = [0; POLL_BYTES];
+        poll.write(&Codes::None, &mut again);
+        assert_eq!(Poll::parse(&again), Ok(poll));
+    }
+    if let Ok(tally) = Tally::parse(bytes) {
+        let mut again = [0; TALLY_BYTES];
+        tally.write(&Codes::None, &mut again);
+        assert_eq!(Tally::parse(&again), Ok(tally));
+    }
+    for message in [MessageType::Probe, MessageType::Data] {
+        let Ok(header) = ProbeHeader::parse(bytes, message) else { continue };
         let _ = header.verify(Some(&TagKey::new(&[1; 16])), 7, bytes);
     }
     if let Ok(answer) = SealedAnswer::parse(bytes) {

@@ -29,9 +29,10 @@ fuzz_target!(|script: (bool, Vec<Heard>)| {
         let length = datagram.len();
         let from = SocketAddr::from(heard.from);
         let bytes = match reflector.judge(&mut datagram, from, Stamp::from_nanos(now_ns)) {
-            Judgement::Drop(_) => continue,
+            Judgement::Drop(_) | Judgement::Counted => continue,
             Judgement::Reply(bytes) => bytes,
             Judgement::Reflect(pending) => pending.seal(Stamp::from_nanos(now_ns), None, &mut datagram),
+            Judgement::Tell(pending) => pending.seal(Some(7), &mut datagram),
         };
         assert!(bytes <= length);
         if heard.echo {

@@ -4,6 +4,8 @@
 mod rules;
 #[path = "session/stage.rs"]
 mod stage;
+#[path = "session/streams.rs"]
+mod streams;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

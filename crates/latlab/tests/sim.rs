@@ -253,9 +253,10 @@ fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::Far
         let mut reply = datagram.to_vec();
         let received = Stamp::from_nanos(at.as_nanos());
         let bytes = match reflector.borrow_mut().judge(&mut reply, sender, received) {
-            Judgement::Drop(_) => return None,
+            Judgement::Drop(_) | Judgement::Counted => return None,
             Judgement::Reply(bytes) => bytes,
             Judgement::Reflect(pending) => pending.seal(received + DWELL, Some(3), &mut reply),
+            Judgement::Tell(pending) => pending.seal(None, &mut reply),
         };
         reply.truncate(bytes);
         Some(reply)

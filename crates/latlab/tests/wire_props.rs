@@ -6,7 +6,7 @@ mod stage;
 use std::net::SocketAddr;
 
 use latlab::probe::Seq;
-use latlab::session::{Dialogue, ReflectorLimits, open};
+use latlab::session::{Dialogue, ReflectorLimits, UpStream, open};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::*;
 use proptest::collection::vec;
@@ -18,7 +18,7 @@ use stage::{NEVER, Stage, key, wishes};
 fn datagrams() -> impl Strategy<Value = Vec<u8>> {
     let heads = MessageType::ALL.map(|message| message as u8).to_vec();
     let lengths =
-        prop_oneof![0..300usize, Just(COOKIE_BYTES), Just(OPEN_BYTES), Just(ACCEPT_BYTES), Just(REPORT_BYTES)];
+        prop_oneof![0..300usize, Just(COOKIE_BYTES), Just(OPEN_BYTES), Just(ACCEPT_BYTES), Just(REPORT_BYTES), Just(POLL_BYTES)];
     (lengths, prop::sample::select(heads), 0..4u8, any::<u64>()).prop_flat_map(|(length, head, disguise, seed)| {
         vec(any::<u8>(), length).prop_map(move |mut bytes| {
             let mark = [head, 1, seed as u8 & 1, seed as u8, b'l', b'l', b't', b'b'];
@@ -50,10 +50,15 @@ proptest! {
         let _ = Refuse::parse(&bytes);
         let _ = Close::parse(&bytes);
         let _ = Report::parse(&bytes);
+        let _ = Poll::parse(&bytes);
+        let _ = Tally::parse(&bytes);
         let _ = Codes::None.verify(&bytes);
         let tag_key = TagKey::new(&[1; 16]);
         for key in [None, Some(&tag_key)] {
             if let Ok(header) = ProbeHeader::parse(&bytes, MessageType::Probe) {
+                let _ = header.verify(key, 7, &bytes);
+            }
+            if let Ok(header) = ProbeHeader::parse(&bytes, MessageType::Data) {
                 let _ = header.verify(key, 7, &bytes);
             }
             if let Ok(answer) = SealedAnswer::parse(&bytes) {
@@ -104,6 +109,74 @@ proptest! {
     }
 
     #[test]
+    fn what_is_said_of_streams_survives(
+        nonce: [u8; 16], session: u16, number: u64, stamp: i64, counts: [u64; 8], socket_drops: Option<u64>,
+        secret in vec(any::<u8>(), 16..40),
+    ) {
+        let codes = SetupKey::derive(&secret).codes();
+        let poll = Poll { session, nonce, number };
+        let mut bytes = [0; POLL_BYTES];
+        poll.write(&codes, &mut bytes);
+        prop_assert_eq!(Poll::parse(&bytes), Ok(poll));
+        prop_assert!(codes.verify(&bytes));
+
+        let [packets, counted_bytes, spanned, reordered, seen_before, left_window, forged, wrong_size] = counts;
+        let tally = Tally {
+            session, nonce, number, at: Stamp::from_nanos(stamp), packets, bytes: counted_bytes, spanned, reordered,
+            seen_before, left_window, forged, wrong_size, socket_drops,
+        };
+        let mut bytes = [0; TALLY_BYTES];
+        tally.write(&codes, &mut bytes);
+        prop_assert_eq!(Tally::parse(&bytes), Ok(tally));
+        prop_assert!(codes.verify(&bytes));
+        prop_assert!(Poll::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn data_survives_and_is_no_probe(session: u16, counter: u64, size in 24..200usize, keyed: bool) {
+        let key = keyed.then(|| TagKey::new(&[9; 16]));
+        let mut datagram = vec![7; size];
+        ProbeHeader::write_data(session, counter, key.as_ref(), &mut datagram);
+        let header = ProbeHeader::parse(&datagram, MessageType::Data).unwrap();
+        prop_assert_eq!((header.session, header.counter_low), (session, counter as u32));
+        prop_assert!(header.verify(key.as_ref(), counter, &datagram));
+        prop_assert!(ProbeHeader::parse(&datagram, MessageType::Probe).is_err());
+    }
+
+    #[test]
+    fn a_stream_s_counts_agree_with_what_arrived(
+        script in vec((0..3u8, 0..40u64), 1..200), keyed: bool,
+    ) {
+        let key = keyed.then(|| key(1));
+        let mut stage = Stage::new(ReflectorLimits::DEFAULT, key.as_ref());
+        let clock = stage.clock.clone();
+        let mut stream = UpStream::new(open(&mut stage, &clock, key.as_ref(), &wishes(1), &NEVER).expect("a session"));
+        let mut packets = Vec::new();
+        let (mut seen, mut newest, mut reordered, mut twice) = (std::collections::HashSet::new(), 0, 0, 0);
+        for (kind, back) in script {
+            packets.push(stream.packet().to_vec());
+            stream.taken();
+            let last = packets.len() as u64 - 1;
+            // Lost, in order, or an old one (again).
+            let arrived = match kind { 0 => continue, 1 => last, _ => last.saturating_sub(back) };
+            prop_assert_eq!(stage.ask(&packets[arrived as usize]), None);
+            if seen.insert(arrived) {
+                reordered += u64::from(arrived < newest);
+            } else {
+                twice += 1;
+            }
+            newest = newest.max(arrived);
+        }
+        let poll = stream.poll().1.to_vec();
+        let reply = stage.ask(&poll).expect("a TALLY");
+        let tally = stream.hear(&reply).expect("genuine");
+        prop_assert_eq!(tally.packets, seen.len() as u64);
+        prop_assert_eq!(tally.bytes, 64 * tally.packets);
+        prop_assert_eq!(tally.spanned, if seen.is_empty() { 0 } else { newest + 1 });
+        prop_assert_eq!((tally.reordered, tally.seen_before), (reordered, twice));
+    }
+
+    #[test]
     fn probes_survive_both_ways(
         session: u16, counter: u64, received_ns in 0..i64::MAX / 2, dwell_ns in 0..0xffff_ffffi64,
         lead_ns in 0..0xffff_ffffi64, cpu: u16, size in 24..200usize, keyed: bool,
@@ -141,16 +214,23 @@ proptest! {
 
     #[test]
     fn a_reflector_never_says_more_than_it_hears(
-        script in vec((datagrams(), any::<u16>(), 0..6u8, any::<u16>()), 1..60),
+        script in vec((datagrams(), any::<u16>(), 0..8u8, any::<u16>()), 1..60),
     ) {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
         let clock = stage.clock.clone();
         let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &NEVER).expect("a session");
+        let streaming = open(&mut stage, &clock, Some(&key(1)), &wishes(2), &NEVER).expect("another session");
+        let mut stream = UpStream::new(streaming);
         let mut genuine = stage.requests.clone();
         for (seq, (noise, port, kind, at)) in script.into_iter().enumerate() {
             let probe = session.compose(Seq(seq as u64)).to_vec();
             let mut datagram = match kind {
                 0 => probe,
+                6 => stream.poll().1.to_vec(),
+                7 => {
+                    stream.taken();
+                    stream.packet().to_vec()
+                }
                 1 => hello_datagram(&[port as u8; 16]).to_vec(),
                 2 => genuine[usize::from(at) % genuine.len()].clone(),
                 3 => {
@@ -178,7 +258,8 @@ proptest! {
         let counters = *stage.reflector.counters(now);
         prop_assert!(counters.replied_bytes <= counters.received_bytes);
         let judged: u64 = counters.rows().filter(|(name, _)| name.starts_with("drop-")).map(|(_, count)| count).sum();
-        prop_assert_eq!(counters.received, counters.replied + judged, "every datagram is answered or counted as dropped");
+        let answered_or_counted = counters.replied + counters.counted;
+        prop_assert_eq!(counters.received, answered_or_counted + judged, "each is answered, counted or dropped");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum DropReason {
     KeylessAfar,
     /// OPEN: its token is not for this address and nonce, or too old.
     Token,
-    /// OPEN or CLOSE: its code is wrong, as with another key.
+    /// OPEN, CLOSE or POLL: its code is wrong, as with another key.
     Code,
     /// OPEN of a session that is over: a repetition by somebody else.
     OpenReplayed,
@@ -34,13 +34,13 @@ pub enum DropReason {
     WrongAddress,
     /// The session is over: its time is up, or it was idle for too long.
     Ended,
-    /// Probe: its tag is wrong.
+    /// PROBE or DATA: its tag is wrong.
     Tag,
-    /// Probe: not as long as agreed.
+    /// PROBE or DATA: not as long as agreed.
     WrongSize,
-    /// Probe: its counter was seen before.
+    /// PROBE, DATA or POLL: its counter was seen before.
     SeenBefore,
-    /// Probe: its counter is older than the replay window.
+    /// PROBE or DATA: its counter is older than the replay window.
     LeftWindow,
 }
 
@@ -117,6 +117,10 @@ pub struct ReflectorCounters {
     pub replied_bytes: u64,
     /// Probes answered.
     pub answered: u64,
+    /// Packets of streams counted: neither answered nor dropped.
+    pub counted: u64,
+    /// TALLYs given.
+    pub tallies: u64,
     /// COOKIEs given.
     pub cookies: u64,
     /// Sessions opened.
@@ -154,6 +158,8 @@ impl ReflectorCounters {
             ("replied", self.replied),
             ("replied-bytes", self.replied_bytes),
             ("answered", self.answered),
+            ("counted", self.counted),
+            ("tallies", self.tallies),
             ("cookies", self.cookies),
             ("opened", self.opened),
             ("accepts-repeated", self.accepts_repeated),

@@ -13,6 +13,7 @@ mod reflector;
 mod reflector_process;
 mod serve;
 mod table;
+mod up_stream;
 mod wishes;
 
 pub use counters::{DropReason, ReflectorCounters};
@@ -22,10 +23,11 @@ pub use key::{KeyError, PreSharedKey, random_bytes};
 pub use limits::{LimitError, ReflectorLimits};
 pub use native::NativeSession;
 pub use opening::open;
-pub use reflector::{Judgement, PendingReply, SessionReflector};
+pub use reflector::{Judgement, PendingReply, PendingTally, SessionReflector};
 pub(crate) use reflector_process::ReflectorProcess;
 pub use reflector_process::{REFLECTOR_COMMAND, ReflectorNews, ReflectorOrder, ReflectorProcessError};
 pub use serve::{ReflectorSocket, Requests, ServeError, check_address, serve};
+pub use up_stream::UpStream;
 pub use wishes::SessionWishes;
 
 use crate::probe::Seq;

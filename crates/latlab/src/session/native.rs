@@ -95,6 +95,22 @@ impl NativeSession {
         self.session
     }
 
+    /// The nonce that it was opened with.
+    pub(super) fn nonce(&self) -> &Nonce {
+        &self.nonce
+    }
+
+    /// Its keys, where there are any.
+    #[inline]
+    pub(super) fn keys(&self) -> Option<&SessionKeys> {
+        self.keys.as_ref()
+    }
+
+    /// The codes of CLOSE, REPORT, POLL and TALLY.
+    pub(super) fn close_codes(&self) -> Codes {
+        self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone())
+    }
+
     /// Datagrams that were no answers: reason → count, only reasons seen.
     pub fn strays(&self) -> BTreeMap<String, u64> {
         let counts = Stray::ALL.into_iter().map(|stray| (stray.word().to_owned(), self.strays[stray as usize]));
@@ -122,7 +138,7 @@ impl NativeSession {
 
     /// Ends the session. None where the reflector does not say what it counted: the session then ends by idleness.
     pub fn close(self, transport: &mut impl Transport, clock: &impl Clock) -> Option<ReflectorReport> {
-        let codes = self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone());
+        let codes = self.close_codes();
         let mut datagram = [0; CLOSE_BYTES];
         Close { session: self.session, nonce: self.nonce }.write(&codes, &mut datagram);
         // As long as a probe at least, so that no late answer is cut off and taken for something else.

@@ -14,7 +14,8 @@ use super::limits::ReflectorLimits;
 use super::table::{NewSession, SessionTable, SlotState};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
-    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey, Terms,
+    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Poll, Reflection, Refuse, RefuseReason, SetupKey,
+    TALLY_BYTES, Tally, Terms,
 };
 
 /// What to do with a datagram.
@@ -27,6 +28,27 @@ pub enum Judgement {
     Reply(usize),
     /// Read the clock, seal the answer, send it back.
     Reflect(PendingReply),
+    /// Nothing; it is a packet of a stream, and was counted as such.
+    Counted,
+    /// Ask the socket what it dropped, seal the tally, send it back.
+    Tell(PendingTally),
+}
+
+/// What was counted of a stream, lacking only what the socket dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct PendingTally(Tally, Codes);
+
+impl PendingTally {
+    /// Turns the POLL in `datagram`, the very one that was judged, into its TALLY and returns its length.
+    /// `socket_drops`: datagrams dropped for want of room since the socket was made, where the kernel tells.
+    pub fn seal(self, socket_drops: Option<u64>, datagram: &mut [u8]) -> usize {
+        let Some(reply) = datagram.first_chunk_mut::<TALLY_BYTES>() else { return 0 };
+        let mut tally = self.0;
+        tally.socket_drops = socket_drops;
+        tally.write(&self.1, reply);
+        TALLY_BYTES
+    }
 }
 
 /// A genuine probe whose answer lacks only the send stamp.
@@ -105,6 +127,10 @@ impl SessionReflector {
                 self.counters.answered += 1;
                 (datagram.len(), Judgement::Reflect(PendingReply(reflection)))
             }),
+            Ok(MessageType::Data) => return self.count(datagram, from, received),
+            Ok(MessageType::Poll) => {
+                self.tally(datagram, from, received).map(|pending| (TALLY_BYTES, Judgement::Tell(pending)))
+            }
             Ok(message) => {
                 self.converse(message, datagram, from, received).map(|bytes| (bytes, Judgement::Reply(bytes)))
             }
@@ -115,6 +141,20 @@ impl SessionReflector {
                 self.counters.replied += 1;
                 self.counters.replied_bytes += bytes as u64;
                 judgement
+            }
+            Err(reason) => {
+                self.counters.drop_for(reason);
+                Judgement::Drop(reason)
+            }
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, datagram: &[u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> Judgement {
+        match self.table.count(datagram, from, received) {
+            Ok(()) => {
+                self.counters.counted += 1;
+                Judgement::Counted
             }
             Err(reason) => {
                 self.counters.drop_for(reason);
@@ -275,6 +315,27 @@ impl SessionReflector {
         }
         let report = slot.counts;
         reply_over(datagram, |reply| report.write(&codes, reply))
+    }
+
+    #[inline(never)]
+    fn tally(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<PendingTally, DropReason> {
+        let poll = Poll::parse(datagram)?;
+        let slot = self.table.running(poll.session, from, received)?;
+        if slot.nonce != poll.nonce {
+            return Err(DropReason::WrongAddress);
+        }
+        let codes = slot.close_codes();
+        if !codes.verify(datagram) {
+            return Err(DropReason::Code);
+        }
+        let tally = slot.tally(poll.number, received).ok_or(DropReason::SeenBefore)?;
+        self.counters.tallies += 1;
+        Ok(PendingTally(tally, codes))
     }
 
     /// A nonce that nobody can foresee: the keyed hash of a count.

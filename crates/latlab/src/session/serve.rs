@@ -127,12 +127,13 @@ fn reflect(
 ) {
     let received = now(clock);
     let bytes = match reflector.judge(datagram, from, received) {
-        Judgement::Drop(_) => return,
+        Judgement::Drop(_) | Judgement::Counted => return,
         Judgement::Reply(bytes) => return converse(socket, reflector, &datagram[..bytes], from),
         Judgement::Reflect(pending) => {
             let cpu = cpu();
             pending.seal(now(clock), cpu, datagram)
         }
+        Judgement::Tell(pending) => pending.seal(None, datagram),
     };
     if socket.reply(&datagram[..bytes], from).is_err() {
         reflector.count_failed_reply();

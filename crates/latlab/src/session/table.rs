@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::counters::DropReason;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
-    Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayWindow, Report, Seen, SessionKeys, Terms,
+    Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayWindow, Report, Seen, SessionKeys, Tally, Terms,
     extend_receive_counter,
 };
 
@@ -21,6 +21,16 @@ pub(super) enum SlotState {
     Closed,
 }
 
+/// What a session's stream brought; what it was dropped for stands in its report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct StreamCounts {
+    packets: u64,
+    bytes: u64,
+    reordered: u64,
+    /// The number of the last POLL that was answered.
+    polled: u64,
+}
+
 /// A place for a session, and the session in it.
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -32,6 +42,7 @@ pub(super) struct Slot {
     pub(super) reflector_nonce: Nonce,
     pub(super) terms: Terms,
     pub(super) counts: Report,
+    pub(super) stream: StreamCounts,
     ends_at: Stamp<ReflectorClock>,
     last_probe: Stamp<ReflectorClock>,
     window: ReplayWindow,
@@ -49,6 +60,7 @@ impl Slot {
             reflector_nonce: [0; 16],
             terms: Terms { size_bytes: 0, interval: Nanos::ZERO, duration: Nanos::ZERO, idle: Nanos::ZERO },
             counts: Report::default(),
+            stream: StreamCounts::default(),
             ends_at: never,
             last_probe: never,
             window: ReplayWindow::default(),
@@ -73,6 +85,62 @@ impl Slot {
         datagram: &[u8],
         received: Stamp<ReflectorClock>,
     ) -> Result<Reflection, DropReason> {
+        let counter = self.admit(header, datagram, received)?;
+        self.counts.answered += 1;
+        let key = self.keys.as_ref().map(|keys| keys.answers);
+        Ok(Reflection { session: self.session, counter, key, received, kernel_received: None })
+    }
+
+    /// Judges a packet of this session's stream, and counts it.
+    #[inline]
+    fn count(
+        &mut self,
+        header: ProbeHeader,
+        datagram: &[u8],
+        received: Stamp<ReflectorClock>,
+    ) -> Result<(), DropReason> {
+        let newest = self.window.newest();
+        let counter = self.admit(header, datagram, received)?;
+        self.stream.packets += 1;
+        self.stream.bytes += datagram.len() as u64;
+        self.stream.reordered += u64::from(counter < newest);
+        Ok(())
+    }
+
+    /// Answers POLL `number`: what was counted so far; none where it was answered before.
+    pub(super) fn tally(&mut self, number: u64, received: Stamp<ReflectorClock>) -> Option<Tally> {
+        if number <= self.stream.polled {
+            return None;
+        }
+        self.stream.polled = number;
+        self.last_probe = received;
+        let (stream, counts) = (self.stream, self.counts);
+        let any = stream.packets + counts.answered > 0;
+        Some(Tally {
+            session: self.session,
+            nonce: self.nonce,
+            number,
+            at: received,
+            packets: stream.packets,
+            bytes: stream.bytes,
+            spanned: if any { self.window.newest().saturating_add(1) } else { 0 },
+            reordered: stream.reordered,
+            seen_before: counts.seen_before,
+            left_window: counts.left_window,
+            forged: counts.forged,
+            wrong_size: counts.wrong_size,
+            socket_drops: None,
+        })
+    }
+
+    /// The counter of a datagram that is as long as agreed, genuine and new, which keeps the session alive.
+    #[inline]
+    fn admit(
+        &mut self,
+        header: ProbeHeader,
+        datagram: &[u8],
+        received: Stamp<ReflectorClock>,
+    ) -> Result<u64, DropReason> {
         if datagram.len() != self.terms.size_bytes as usize {
             self.counts.wrong_size += 1;
             return Err(DropReason::WrongSize);
@@ -94,13 +162,11 @@ impl Slot {
                 return Err(DropReason::LeftWindow);
             }
         }
-        self.counts.answered += 1;
         self.last_probe = received;
-        let key = keys.map(|keys| keys.answers);
-        Ok(Reflection { session: self.session, counter, key, received, kernel_received: None })
+        Ok(counter)
     }
 
-    /// Tells a probe that is older than the window, which the extension took for one of the next 2^32, from a
+    /// Tells a datagram that is older than the window, which the extension took for one of the next 2^32, from a
     /// forged one.
     #[cold]
     fn reject(&mut self, header: ProbeHeader, counter: u64, datagram: &[u8]) -> DropReason {
@@ -146,17 +212,40 @@ impl SessionTable {
         received: Stamp<ReflectorClock>,
     ) -> Result<Reflection, DropReason> {
         let header = ProbeHeader::parse(datagram, MessageType::Probe)?;
-        let slot = self.slot_mut(header.session);
-        if slot.session != header.session || slot.state != SlotState::Open {
+        self.running(header.session, from, received)?.judge(header, datagram, received)
+    }
+
+    /// Judges a packet of a stream: finds its session, and lets that count it.
+    #[inline]
+    pub(super) fn count(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<(), DropReason> {
+        let header = ProbeHeader::parse(datagram, MessageType::Data)?;
+        self.running(header.session, from, received)?.count(header, datagram, received)
+    }
+
+    /// The slot of `session`, if that is open, not over, and `from`'s.
+    #[inline]
+    pub(super) fn running(
+        &mut self,
+        session: u16,
+        from: SocketAddr,
+        now: Stamp<ReflectorClock>,
+    ) -> Result<&mut Slot, DropReason> {
+        let slot = self.slot_mut(session);
+        if slot.session != session || slot.state != SlotState::Open {
             return Err(DropReason::NoSession);
         }
         if slot.address != from {
             return Err(DropReason::WrongAddress);
         }
-        if slot.is_over(received) {
+        if slot.is_over(now) {
             return Err(DropReason::Ended);
         }
-        slot.judge(header, datagram, received)
+        Ok(slot)
     }
 
     /// The slot where `session` is or would be.
@@ -213,6 +302,7 @@ impl SessionTable {
         slot.reflector_nonce = new.reflector_nonce;
         slot.terms = new.terms;
         slot.counts = Report { session: slot.session, nonce: new.nonce, ..Report::default() };
+        slot.stream = StreamCounts::default();
         slot.ends_at = now + new.terms.duration;
         slot.last_probe = now;
         slot.window.clear();

@@ -40,11 +40,17 @@ pub enum MessageType {
     Probe = 0x11,
     /// Reflector → sender: its answer.
     Answer = 0x12,
+    /// Sender → reflector: a packet of a stream, to be counted.
+    Data = 0x13,
+    /// Sender → reflector: what was counted?
+    Poll = 0x15,
+    /// Reflector → sender: what was counted.
+    Tally = 0x16,
 }
 
 impl MessageType {
     /// Every type.
-    pub const ALL: [MessageType; 9] = [
+    pub const ALL: [MessageType; 12] = [
         MessageType::Hello,
         MessageType::Cookie,
         MessageType::Open,
@@ -54,6 +60,9 @@ impl MessageType {
         MessageType::Report,
         MessageType::Probe,
         MessageType::Answer,
+        MessageType::Data,
+        MessageType::Poll,
+        MessageType::Tally,
     ];
 
     /// The type of a datagram, by its first byte.
@@ -65,6 +74,9 @@ impl MessageType {
         Ok(match *datagram.first().ok_or(Malformed::Length)? {
             0x11 => MessageType::Probe,
             0x12 => MessageType::Answer,
+            0x13 => MessageType::Data,
+            0x15 => MessageType::Poll,
+            0x16 => MessageType::Tally,
             0x01 => MessageType::Hello,
             0x02 => MessageType::Cookie,
             0x03 => MessageType::Open,
@@ -151,7 +163,7 @@ mod tests {
         assert_eq!(MessageType::of(&[0]), Err(Malformed::Type));
         let replies = MessageType::ALL.into_iter().filter(|message| message.is_reply()).collect::<Vec<_>>();
         use MessageType::*;
-        assert_eq!(replies, [Cookie, Accept, Refuse, Report, Answer]);
+        assert_eq!(replies, [Cookie, Accept, Refuse, Report, Answer, Tally]);
     }
 
     #[test]

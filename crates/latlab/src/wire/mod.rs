@@ -8,6 +8,7 @@ mod hello;
 mod keys;
 mod open;
 mod probe;
+mod stream;
 mod tag;
 mod window;
 
@@ -20,6 +21,7 @@ pub use open::{ACCEPT_BYTES, Accept, OPEN_BYTES, Open, REFUSE_BYTES, Refuse, Ref
 pub use probe::{
     AnswerFacts, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer,
 };
+pub use stream::{POLL_BYTES, Poll, TALLY_BYTES, Tally};
 pub use tag::{TagKey, tags_equal};
 pub use window::{REPLAY_WINDOW, ReplayWindow, Seen};
 

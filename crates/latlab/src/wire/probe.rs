@@ -25,7 +25,7 @@ const SATURATED: u32 = u32::MAX;
 /// The first eight bytes of a probe or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeHeader {
-    /// Probe or answer.
+    /// Probe, answer or a stream's packet.
     pub message: MessageType,
     /// Flags: 0x80 tagged; in answers 0x40 kernel lead, 0x20 CPU, 0x0f bits 35 to 32 of the receive stamp.
     pub flags: u8,
@@ -50,7 +50,7 @@ impl ProbeHeader {
         if found != message as u8 {
             return Err(Malformed::Type);
         }
-        let known = if message == MessageType::Probe { FLAG_TAGGED } else { !0x10 };
+        let known = if message == MessageType::Answer { !0x10 } else { FLAG_TAGGED };
         if flags & !known != 0 {
             return Err(Malformed::Value);
         }
@@ -79,8 +79,19 @@ impl ProbeHeader {
     /// The bytes from 24 on are padding, untouched and not covered by the tag.
     #[inline]
     pub fn write_probe(session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
+        Self::write_request(MessageType::Probe, session, counter, key, datagram);
+    }
+
+    /// Writes packet `counter` of a stream in `session` into `datagram`, as [`ProbeHeader::write_probe`] does.
+    #[inline]
+    pub fn write_data(session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
+        Self::write_request(MessageType::Data, session, counter, key, datagram);
+    }
+
+    #[inline]
+    fn write_request(message: MessageType, session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         let flags = if key.is_some() { FLAG_TAGGED } else { 0 };
-        write_head(MessageType::Probe, flags, session, counter as u32, datagram);
+        write_head(message, flags, session, counter as u32, datagram);
         put(datagram, 8, [0; 8]);
         write_tag(key, counter, datagram);
     }
@@ -318,6 +329,19 @@ mod tests {
         datagram[1] = FLAG_TAGGED;
         let header = ProbeHeader::parse(&datagram, MessageType::Probe).expect("its form is right");
         assert!(!header.verify(Some(&key()), 1 << 33 | 9, &datagram), "but its type was under the tag");
+    }
+
+    #[test]
+    fn a_stream_s_packet_never_passes_for_a_probe_nor_the_other_way_round() {
+        let mut datagram = [0xaa; 32];
+        ProbeHeader::write_data(3, 1 << 33 | 9, Some(&key()), &mut datagram);
+        assert_eq!(datagram[..4], [0x13, 0x80, 0, 3]);
+        assert_eq!(datagram[24..], [0xaa; 8], "padding stays");
+        for (byte, message) in [(0x13, MessageType::Data), (0x11, MessageType::Probe)] {
+            datagram[0] = byte;
+            let header = ProbeHeader::parse(&datagram, message).expect("its form is right");
+            assert_eq!(header.verify(Some(&key()), 1 << 33 | 9, &datagram), message == MessageType::Data);
+        }
     }
 
     #[test]

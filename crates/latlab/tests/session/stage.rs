@@ -19,6 +19,9 @@ pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 /// The reflector's clock is this far ahead of the sender's.
 pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
 
+/// What the socket of the stage says that it dropped.
+pub(crate) const SOCKET_DROPS: u64 = 5;
+
 /// A clock that moves when it is told to.
 #[derive(Clone, Default)]
 pub(crate) struct StageClock(Rc<Cell<i64>>);
@@ -75,9 +78,10 @@ impl Stage {
         let mut buffer = datagram.to_vec();
         let received = self.clock.reflector();
         let bytes = match self.reflector.judge(&mut buffer, from, received) {
-            Judgement::Drop(_) => return None,
+            Judgement::Drop(_) | Judgement::Counted => return None,
             Judgement::Reply(bytes) => bytes,
             Judgement::Reflect(pending) => pending.seal(received + Nanos(250), Some(1), &mut buffer),
+            Judgement::Tell(pending) => pending.seal(Some(SOCKET_DROPS), &mut buffer),
         };
         buffer.truncate(bytes);
         Some(buffer)

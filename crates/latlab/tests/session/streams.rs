@@ -1,0 +1,196 @@
+//! The wire rules for streams: DATA is counted and never answered, POLL is answered once.
+
+use std::net::SocketAddr;
+
+use latlab::probe::Seq;
+use latlab::session::{Dialogue, DropReason, ReflectorLimits, UpStream, open};
+use latlab::units::Nanos;
+use latlab::wire::{Codes, MessageType, POLL_BYTES, Poll, TALLY_BYTES, Tally};
+
+use super::stage::{NEVER, SOCKET_DROPS, Stage, key, wishes};
+
+fn streaming(keyed: bool) -> (Stage, UpStream) {
+    let key = keyed.then(|| key(1));
+    let mut stage = Stage::new(ReflectorLimits::DEFAULT, key.as_ref());
+    let clock = stage.clock.clone();
+    let session = open(&mut stage, &clock, key.as_ref(), &wishes(1), &NEVER).expect("a session");
+    (stage, UpStream::new(session))
+}
+
+fn next(stream: &mut UpStream) -> Vec<u8> {
+    let packet = stream.packet().to_vec();
+    stream.taken();
+    packet
+}
+
+fn tally(stage: &mut Stage, stream: &mut UpStream) -> Tally {
+    let poll = stream.poll().1.to_vec();
+    let reply = stage.ask(&poll).expect("a TALLY");
+    assert!(reply.len() <= poll.len(), "R2");
+    stream.hear(&reply).expect("genuine")
+}
+
+fn dropped(stage: &mut Stage, reason: DropReason) -> u64 {
+    let now = stage.clock.reflector();
+    stage.reflector.counters(now).dropped(reason)
+}
+
+#[test]
+fn data_is_counted_and_never_answered() {
+    for keyed in [true, false] {
+        let (mut stage, mut stream) = streaming(keyed);
+        let before = tally(&mut stage, &mut stream);
+        assert_eq!((before.packets, before.spanned), (0, 0));
+        for _ in 0..100 {
+            let packet = next(&mut stream);
+            assert_eq!(stage.ask(&packet), None, "R2");
+        }
+        stage.clock.advance(Nanos::from_millis(100));
+        let after = tally(&mut stage, &mut stream);
+        assert_eq!((after.packets, after.bytes, after.spanned), (100, 6_400, 100));
+        assert_eq!((after.at - before.at, after.socket_drops), (Nanos::from_millis(100), Some(SOCKET_DROPS)));
+        assert_eq!(tally(&mut stage, &mut stream).packets, 100, "asking changes nothing");
+        let now = stage.clock.reflector();
+        let counters = *stage.reflector.counters(now);
+        assert_eq!((counters.counted, counters.tallies, counters.answered), (100, 3, 0));
+        let clock = stage.clock.clone();
+        let report = stream.close(&mut stage, &clock).expect("a report");
+        assert_eq!((report.answered, report.replayed), (0, 0));
+    }
+}
+
+#[test]
+fn losses_duplicates_and_order_show_in_the_tally() {
+    let (mut stage, mut stream) = streaming(true);
+    let packets: Vec<Vec<u8>> = (0..70_000).map(|_| next(&mut stream)).collect();
+    // 3 and 5 are lost, 7 comes after 8, 9 comes twice, 2 so late that nobody knows.
+    for number in [0, 1, 4, 6, 8, 7, 9, 9, 69_999, 2] {
+        assert_eq!(stage.ask(&packets[number]), None);
+    }
+    let tally = tally(&mut stage, &mut stream);
+    assert_eq!((tally.packets, tally.spanned, tally.reordered), (8, 70_000, 1));
+    assert_eq!((tally.seen_before, tally.left_window), (1, 1));
+}
+
+#[test]
+fn forged_data_is_dropped_and_spoils_nothing() {
+    let (mut stage, mut stream) = streaming(true);
+    let genuine = next(&mut stream);
+    for at in [1, 2, 3, 4, 7, 8, 15, 16, 23] {
+        let mut forged = genuine.clone();
+        forged[at] ^= 1;
+        assert_eq!(stage.ask(&forged), None, "byte {at}");
+    }
+    let mut probe = genuine.clone();
+    probe[0] = MessageType::Probe as u8;
+    assert_eq!(stage.ask(&probe), None, "R3: DATA under another type is no probe, and gets no answer");
+    assert_eq!(stage.ask(&genuine[..63]), None);
+    let elsewhere = SocketAddr::from(([127, 0, 0, 1], 40_001));
+    assert_eq!(stage.ask_from(elsewhere, &genuine), None);
+    assert_eq!(dropped(&mut stage, DropReason::WrongAddress), 1);
+    let tally = tally(&mut stage, &mut stream);
+    assert_eq!((tally.packets, tally.wrong_size, tally.spanned), (0, 1, 0));
+    assert!(tally.forged >= 6, "{tally:?}");
+    assert_eq!(stage.ask(&genuine), None);
+    assert_eq!(self::tally(&mut stage, &mut stream).packets, 1);
+}
+
+#[test]
+fn a_poll_is_answered_once_and_only_to_its_session() {
+    let (mut stage, mut stream) = streaming(true);
+    let first = stream.poll().1.to_vec();
+    let second = stream.poll().1.to_vec();
+    let elsewhere = SocketAddr::from(([192, 0, 2, 1], 40_000));
+    assert_eq!(stage.ask_from(elsewhere, &second), None, "R2: to the validated address only");
+    assert!(stage.ask(&second).is_some());
+    assert_eq!(stage.ask(&second), None, "R6: a captured POLL is of no use");
+    assert_eq!(stage.ask(&first), None, "nor an older one");
+    assert_eq!(dropped(&mut stage, DropReason::SeenBefore), 2);
+
+    let mut forged = [0; POLL_BYTES];
+    Poll { session: 0, nonce: [1; 16], number: 99 }.write(&key(2).setup_key().codes(), &mut forged);
+    forged[2..4].copy_from_slice(&second[2..4]);
+    assert_eq!(stage.ask(&forged), None, "R1");
+    assert_eq!(dropped(&mut stage, DropReason::Code), 1);
+
+    let clock = stage.clock.clone();
+    let late = stream.poll().1.to_vec();
+    stream.close(&mut stage, &clock).expect("a report");
+    assert_eq!(stage.ask(&late), None, "R1: the session is over");
+    assert_eq!(dropped(&mut stage, DropReason::NoSession), 1);
+}
+
+#[test]
+fn two_reflectors_cannot_loop_over_a_tally() {
+    let (mut one, mut stream) = streaming(true);
+    let (mut other, _) = streaming(true);
+    let poll = stream.poll().1.to_vec();
+    let reply = one.ask(&poll).expect("a TALLY");
+    assert!(MessageType::of(&reply).is_ok_and(MessageType::is_reply));
+    assert_eq!((one.ask(&reply), other.ask(&reply)), (None, None));
+    // Renamed to a request it fails the code, in which its type stands.
+    let mut renamed = reply.clone();
+    renamed[0] = MessageType::Poll as u8;
+    assert_eq!(one.ask(&renamed), None);
+    assert_eq!(dropped(&mut one, DropReason::Code), 1);
+}
+
+#[test]
+fn a_sender_hears_only_what_it_asked_for() {
+    let (mut stage, mut stream) = streaming(true);
+    let poll = stream.poll().1.to_vec();
+    let reply = stage.ask(&poll).expect("a TALLY");
+    assert!(stream.hear(&reply).is_some());
+    for at in (0..TALLY_BYTES).step_by(7) {
+        let mut altered = reply.clone();
+        altered[at] ^= 4;
+        assert_eq!(stream.hear(&altered), None, "byte {at}");
+    }
+    let mut unasked = [0; TALLY_BYTES];
+    let genuine = Tally::parse(&reply).expect("a TALLY");
+    Tally { number: 7, ..genuine }.write(&Codes::None, &mut unasked);
+    assert_eq!(stream.hear(&unasked), None);
+}
+
+#[test]
+fn streams_and_probes_keep_a_session_alive_alike() {
+    let (mut stage, mut stream) = streaming(true);
+    for _ in 0..31 {
+        stage.clock.advance(Nanos::from_secs(1));
+        let packet = next(&mut stream);
+        assert_eq!(stage.ask(&packet), None);
+    }
+    assert_eq!(tally(&mut stage, &mut stream).packets, 31);
+    stage.clock.advance(Nanos::from_secs(601));
+    let packet = next(&mut stream);
+    assert_eq!(stage.ask(&packet), None);
+    assert_eq!(dropped(&mut stage, DropReason::Ended), 1, "R4");
+}
+
+#[test]
+fn a_slot_that_is_used_again_counts_from_zero() {
+    let limits = ReflectorLimits { sessions: 1, ..ReflectorLimits::DEFAULT };
+    let mut stage = Stage::new(limits, Some(&key(1)));
+    let clock = stage.clock.clone();
+    for nonce in 1..4 {
+        let session = open(&mut stage, &clock, Some(&key(1)), &wishes(nonce), &NEVER).expect("a session");
+        let mut stream = UpStream::new(session);
+        let packet = next(&mut stream);
+        assert_eq!(stage.ask(&packet), None);
+        assert_eq!(tally(&mut stage, &mut stream).packets, 1);
+        stream.close(&mut stage, &clock).expect("a report");
+    }
+}
+
+#[test]
+fn a_probe_between_data_shares_the_counters() {
+    let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
+    let clock = stage.clock.clone();
+    let mut session = open(&mut stage, &clock, None, &wishes(1), &NEVER).expect("a session");
+    let probe = session.compose(Seq(0)).to_vec();
+    assert!(stage.ask(&probe).is_some());
+    let mut data = probe.clone();
+    data[0] = MessageType::Data as u8;
+    assert_eq!(stage.ask(&data), None);
+    assert_eq!(dropped(&mut stage, DropReason::SeenBefore), 1, "one window for both");
+}

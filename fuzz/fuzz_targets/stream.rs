@@ -1,0 +1,74 @@
+//! A session's stream, disturbed: genuine packets and polls, repeated, altered, cut, out of order. The counts never
+//! exceed what was sent, and what is said never exceeds what was heard.
+#![no_main]
+
+use std::net::SocketAddr;
+
+use arbitrary::Arbitrary;
+use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector};
+use latlab::units::{Nanos, Stamp};
+use latlab::wire::*;
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Arbitrary, Debug)]
+enum Act {
+    Data { counter: u64, altered: Option<(u8, u8)> },
+    Poll { number: u64, altered: Option<(u8, u8)> },
+    Noise(Vec<u8>),
+}
+
+fuzz_target!(|script: Vec<Act>| {
+    let line = b"latlab-psk-1 000102030405060708090a0b0c0d0e0f";
+    let setup = PreSharedKey::from_reader("fuzz", &line[..]).map(|key| (key.setup_key(), key)).expect("a key");
+    let (setup, key) = setup;
+    let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, Some(&key), [3; 32]);
+    let from = SocketAddr::from(([127, 0, 0, 1], 4_000));
+    let now = Stamp::from_nanos(0);
+    let mut say = |datagram: &mut [u8]| match reflector.judge(datagram, from, now) {
+        Judgement::Drop(_) | Judgement::Counted => 0,
+        Judgement::Reply(bytes) => bytes,
+        Judgement::Reflect(pending) => pending.seal(now, None, datagram),
+        Judgement::Tell(pending) => pending.seal(None, datagram),
+    };
+    let mut hello = hello_datagram(&[1; 16]);
+    let bytes = say(&mut hello);
+    let cookie = Cookie::parse(&hello[..bytes]).expect("a COOKIE");
+    let second = Nanos::from_secs(1);
+    let terms = Terms { size_bytes: 64, interval: Nanos::ZERO, duration: second, idle: second };
+    let mut opening = [0; OPEN_BYTES];
+    Open { nonce: [1; 16], token: cookie.token, terms }.write(&setup.codes(), &mut opening);
+    let bytes = say(&mut opening);
+    let accept = Accept::parse(&opening[..bytes]).expect("an ACCEPT");
+    let keys = setup.session(&[1; 16], &accept.reflector_nonce, accept.session);
+
+    let (mut sent, mut last) = (0u64, 0);
+    for act in script {
+        let (mut datagram, altered) = match act {
+            Act::Data { counter, altered } => {
+                let mut datagram = vec![0; 64];
+                ProbeHeader::write_data(accept.session, counter, Some(&keys.probes), &mut datagram);
+                (datagram, altered)
+            }
+            Act::Poll { number, altered } => {
+                let mut datagram = [0; POLL_BYTES];
+                Poll { session: accept.session, nonce: [1; 16], number }.write(&keys.close, &mut datagram);
+                (datagram.to_vec(), altered)
+            }
+            Act::Noise(noise) => (noise, None),
+        };
+        if let Some((at, with)) = altered {
+            let at = usize::from(at) % datagram.len();
+            datagram[at] ^= with;
+        }
+        sent += 1;
+        let length = datagram.len();
+        let bytes = say(&mut datagram);
+        assert!(bytes <= length);
+        if let Ok(tally) = Tally::parse(&datagram[..bytes]) {
+            assert!(keys.close.verify(&datagram[..bytes]));
+            assert!(tally.packets >= last && tally.packets < sent && tally.bytes == 64 * tally.packets);
+            assert!(tally.reordered <= tally.packets && tally.packets <= tally.spanned);
+            last = tally.packets;
+        }
+    }
+});
