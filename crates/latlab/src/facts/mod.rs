@@ -16,6 +16,7 @@ mod processor;
 mod reflector;
 mod rights;
 mod setting;
+mod stream;
 
 pub use activity::{Activity, CpuTicks, Share, Ticks};
 pub use by_cpu::ByCpu;
@@ -33,3 +34,4 @@ pub use processor::{CpuPlace, Frequency, IdleState, IdleUse, ProcessorFacts};
 pub use reflector::ReflectorReport;
 pub use rights::{Capability, Rights};
 pub use setting::{Restoration, SettingFacts};
+pub use stream::{StreamReport, WindowedRate};

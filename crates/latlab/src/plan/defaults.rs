@@ -66,6 +66,28 @@ pub const RUNS_MAX: usize = 64;
 pub const QUANTILES_MAX: usize = 32;
 /// Round trips of one bare loop: 500 lie beyond its p99, and it takes seconds at most.
 pub const BARE_COUNT: u64 = 50_000;
+/// Payload of a stream's packet where the path carries it: fits in 1,500 bytes of MTU with IPv6, UDP and the 52 bytes
+/// that common tunnels add.
+pub const STREAM_SIZE_BYTES: u32 = 1_400;
+/// The least payload of a stream's packet that a slow rate is spread over, unless one was asked for.
+pub const STREAM_SIZE_SLOW_BYTES: u32 = 64;
+/// The slowest stream: one packet in each window of 100 ms, since a window without one says nothing.
+pub const STREAM_PACKETS_MIN_PER_SECOND: u64 = 10;
+/// The fastest stream that can be asked for: no link is faster, so a faster one is a mistake in the unit.
+pub const STREAM_RATE_MAX_BPS: u64 = 10_000_000_000_000;
+/// The least share of the rate without loss: the search knows that to 2 %, and less would be its noise.
+pub const STREAM_SHARE_MIN: f64 = 0.01;
+/// What Ethernet adds to an IP packet, in bytes: preamble and delimiter 8, addresses and type 14, check sequence 4,
+/// gap 12 (IEEE 802.3, clause 3).
+pub const ETHERNET_OVERHEAD_BYTES: u32 = 38;
+/// Achieved rates are told per window of this length …
+pub const STREAM_WINDOW: Nanos = Nanos::from_millis(100);
+/// … whose counts are asked for again after so long without an answer.
+pub const STREAM_POLL_AGAIN: Nanos = Nanos::from_millis(25);
+/// A stream that nobody counts for so long is ended: the circuit breaker of RFC 8085, section 3.1.10.
+pub const STREAM_SILENCE_MAX: Nanos = Nanos::from_secs(5);
+/// The search for the rate without loss takes so long at most.
+pub const RATE_SEARCH: Nanos = Nanos::from_secs(10);
 /// Sessions a reflector holds at a time: eight senders with 16 source ports and two sizes each …
 pub const SERVE_SESSIONS: u16 = 256;
 /// … and can hold at most: their replay windows are allocated before the first packet.

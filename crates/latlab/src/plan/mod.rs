@@ -6,6 +6,7 @@ mod ping;
 mod run;
 mod setting;
 mod side;
+mod stream;
 mod target;
 
 pub use condition::Condition;
@@ -13,6 +14,7 @@ pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;
+pub use stream::{Pace, PaceError, StreamSpec};
 pub use target::Target;
 
 use crate::units::Nanos;

@@ -4,11 +4,13 @@
 //! binary fractions), and what does not fit is refused with the value and a way out. Writing keeps three
 //! significant digits, one unit per row, and never shows more precision than a reader can use.
 
+mod bit_rate;
 mod parse;
 mod show;
 mod suggest;
 mod typed;
 
+pub use bit_rate::{NetworkRate, bit_rate, parse_network_rate, typed_bit_rate, typed_packet_rate};
 pub use parse::{ParseError, parse_count, parse_duration, parse_percent, parse_size};
 pub use show::{TimeUnit, about, bytes, errno, grouped, percent, quantile, signed, significant, span, spans};
 pub use suggest::{nearest, suggestion};

@@ -8,7 +8,7 @@ use crate::units::Nanos;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read `{value}` as a {noun}")]
 pub struct ParseError {
-    /// What it should have been: `duration`, `count`, `size` or `ratio`.
+    /// What it should have been: `duration`, `count`, `size`, `ratio` or `rate`.
     pub noun: &'static str,
     /// What was typed.
     pub value: String,
@@ -19,7 +19,12 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    fn new(noun: &'static str, value: &str, cause: impl Into<String>, hint: impl Into<String>) -> ParseError {
+    pub(super) fn new(
+        noun: &'static str,
+        value: &str,
+        cause: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ParseError {
         ParseError { noun, value: value.to_owned(), cause: cause.into(), hint: hint.into() }
     }
 
@@ -110,13 +115,13 @@ pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
 
 /// A decimal number as typed: `digits` without the point, of which `fraction` stood behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Decimal {
+pub(super) struct Decimal {
     digits: u128,
     fraction: u32,
 }
 
 /// The product is no whole number.
-struct NotWhole;
+pub(super) struct NotWhole;
 
 impl Decimal {
     fn is_zero(self) -> bool {
@@ -124,7 +129,7 @@ impl Decimal {
     }
 
     /// The number times `scale`, where that is whole; saturates, and the caller's range check refuses it.
-    fn times(self, scale: u128) -> Result<u128, NotWhole> {
+    pub(super) fn times(self, scale: u128) -> Result<u128, NotWhole> {
         let product = self.digits.saturating_mul(scale);
         let divisor = 10u128.pow(self.fraction);
         if product == u128::MAX {
@@ -142,7 +147,7 @@ impl Decimal {
 }
 
 /// Splits `text` into its number and whatever follows it.
-fn split(text: &str) -> Result<(Decimal, &str), String> {
+pub(super) fn split(text: &str) -> Result<(Decimal, &str), String> {
     let text = text.trim();
     if text.is_empty() {
         return Err("it is empty".into());
