@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counters::ReflectorCounters;
@@ -35,6 +36,12 @@ pub trait ReflectorSocket {
     fn hear_only(&mut self, peer: SocketAddr) {
         _ = peer;
     }
+
+    /// Datagrams that the kernel dropped for want of room since the socket was made, modulo 2^32; none where it does
+    /// not tell. Asked for ten times a second while there is a stream.
+    fn dropped(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A standard socket; its read time-out, which the caller sets, is how often the loop looks up.
@@ -67,6 +74,10 @@ impl ReflectorSocket for UdpReflector {
 
     fn hear_only(&mut self, peer: SocketAddr) {
         UdpReflector::hear_only(self, peer);
+    }
+
+    fn dropped(&self) -> Option<u64> {
+        latlab_sys::socket::dropped(self.as_fd()).ok().map(u64::from)
     }
 }
 
@@ -133,7 +144,7 @@ fn reflect(
             let cpu = cpu();
             pending.seal(now(clock), cpu, datagram)
         }
-        Judgement::Tell(pending) => pending.seal(None, datagram),
+        Judgement::Tell(pending) => pending.seal(socket.dropped(), datagram),
     };
     if socket.reply(&datagram[..bytes], from).is_err() {
         reflector.count_failed_reply();

@@ -66,12 +66,16 @@ impl ReflectorSocket for Lossy {
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         self.socket.reply(datagram, to)
     }
+
+    fn dropped(&self) -> Option<u64> {
+        self.socket.dropped()
+    }
 }
 
 /// Calls to the allocator while reflecting; probes answered.
-type Reflected = (u64, u64);
+pub(crate) type Reflected = (u64, u64);
 
-fn reflect<'scope>(
+pub(crate) fn reflect<'scope>(
     scope: &'scope Scope<'scope, '_>,
     socket: UdpReflector,
     key: Option<&'scope PreSharedKey>,
