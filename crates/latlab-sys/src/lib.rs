@@ -34,7 +34,9 @@ pub mod socket;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{address, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, socket};
+pub use elsewhere::{
+    address, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, socket,
+};
 
 /// The outcome of a call that answers 0 or −1 with `errno`.
 #[cfg(target_os = "linux")]

@@ -11,6 +11,8 @@ use latlab::recording::{RecordingWriter, Store};
 #[path = "alloc/armed.rs"]
 mod armed;
 mod runs;
+#[path = "alloc/streaming.rs"]
+mod streaming;
 
 /// The system's allocator, which counts for those threads that asked for it.
 struct Counting;

@@ -17,8 +17,14 @@ use stage::{NEVER, Stage, key, wishes};
 /// Random bytes that often start like a message, so that parsers are entered deeper than the first byte.
 fn datagrams() -> impl Strategy<Value = Vec<u8>> {
     let heads = MessageType::ALL.map(|message| message as u8).to_vec();
-    let lengths =
-        prop_oneof![0..300usize, Just(COOKIE_BYTES), Just(OPEN_BYTES), Just(ACCEPT_BYTES), Just(REPORT_BYTES), Just(POLL_BYTES)];
+    let lengths = prop_oneof![
+        0..300usize,
+        Just(COOKIE_BYTES),
+        Just(OPEN_BYTES),
+        Just(ACCEPT_BYTES),
+        Just(REPORT_BYTES),
+        Just(POLL_BYTES)
+    ];
     (lengths, prop::sample::select(heads), 0..4u8, any::<u64>()).prop_flat_map(|(length, head, disguise, seed)| {
         vec(any::<u8>(), length).prop_map(move |mut bytes| {
             let mark = [head, 1, seed as u8 & 1, seed as u8, b'l', b'l', b't', b'b'];

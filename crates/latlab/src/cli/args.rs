@@ -62,6 +62,9 @@ pub enum Command {
     /// Reflect for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     Reflector,
+    /// Load the network for the latlab that started this process; settings come on stdin
+    #[command(hide = true)]
+    NetLoad,
     /// Run the bare loop: the floor that a measurement stands on
     #[command(hide = true)]
     Bare(BareArgs),

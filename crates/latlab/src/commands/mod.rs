@@ -11,6 +11,7 @@ mod keys;
 mod list;
 mod listening;
 mod man;
+mod net_load;
 mod outcome;
 mod ping;
 mod post;
@@ -82,6 +83,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Keygen(args) => keygen::run(&args.file, &console),
         Command::Reflector => reflector::run(&console),
+        Command::NetLoad => net_load::run(&console),
         Command::Agent(args) => {
             resolve::agent(args)?;
             agent::run(&console)

@@ -1,15 +1,18 @@
 //! Why a measurement could not happen. Loss and lateness are not among the reasons: they are data.
 
 use std::io;
+use std::net::SocketAddr;
 
 use latlab_sys::errno::explain;
 use thiserror::Error;
 
+use super::stream::StreamError;
 use crate::agent::AgentError;
 use crate::host::HostError;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, ReflectorProcessError, SessionError};
 use crate::transport::refusal::TransportError;
+use crate::units::Nanos;
 
 /// Why a measurement could not happen, or could not go on.
 #[derive(Debug, Error)]
@@ -20,6 +23,39 @@ pub enum MeasureError {
     /// The agent on the other host.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// The process of a network load did not come up, or fell silent.
+    #[error("cannot hold the network load")]
+    NetLoadProcess(#[source] io::Error),
+    /// It refused, or broke off.
+    #[error("cannot hold the network load: {message}")]
+    NetLoadRefused {
+        /// What it said.
+        message: String,
+        /// Its cause.
+        cause: Option<String>,
+        /// Its hint.
+        hint: Option<String>,
+    },
+    /// The reflector opens sessions, but counts no streams.
+    #[error("`{peer}` does not count streams")]
+    StreamUncounted {
+        /// The reflector.
+        peer: String,
+    },
+    /// The reflector fell silent.
+    #[error("`{peer}` does not say any more what arrives")]
+    StreamSilent {
+        /// The reflector.
+        peer: String,
+        /// For so long.
+        span: Nanos,
+    },
+    /// No rate passes without loss.
+    #[error("cannot find a rate that reaches `{peer}` without loss")]
+    NoCleanRate {
+        /// The reflector.
+        peer: String,
+    },
     /// The measuring thread could not be started or died.
     #[error("cannot run the measuring thread")]
     Thread(#[source] io::Error),
@@ -50,12 +86,29 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
+    /// Why a stream to `peer` cannot go on.
+    pub(super) fn of_stream(error: StreamError, peer: SocketAddr) -> MeasureError {
+        let peer = peer.to_string();
+        match error {
+            StreamError::Socket(source) => MeasureError::Socket { peer, source },
+            StreamError::Silent { span } => MeasureError::StreamSilent { peer, span },
+        }
+    }
+
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         match self {
-            MeasureError::Thread(source) | MeasureError::Socket { source, .. } => Some(explain(source)),
             MeasureError::ReflectorProcess(error) => error.cause(),
             MeasureError::Agent(error) => error.cause(),
+            MeasureError::NetLoadProcess(source)
+            | MeasureError::Thread(source)
+            | MeasureError::Socket { source, .. } => Some(explain(source)),
+            MeasureError::NetLoadRefused { cause, .. } => cause.clone(),
+            MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
+            MeasureError::StreamSilent { span, .. } => {
+                Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
+            }
+            MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
             MeasureError::Host(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),
             MeasureError::Session(error) => error.cause(),
@@ -69,8 +122,15 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(error) => error.hint(),
             MeasureError::Agent(error) => error.hint(),
+            MeasureError::NetLoadProcess(_) => {
+                Some("the latlab binary starts itself again: it must stay where it is and be executable".into())
+            }
             MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
+            MeasureError::NetLoadRefused { hint, .. } => hint.clone(),
+            MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
+            MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
+            MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
             MeasureError::Host(error) => error.hint(),
             MeasureError::Transport(error) => error.hint(),
             MeasureError::Session(error) => error.hint(),

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use super::counters::DropReason;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
-    Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayWindow, Report, Seen, SessionKeys, Tally, Terms,
-    extend_receive_counter,
+    Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayWindow, Report, Seen, SessionKeys, Tally,
+    Terms, extend_receive_counter,
 };
 
 /// Without a tag nothing shows that a counter was extended rightly: one so far ahead is rather one from long ago.

@@ -78,7 +78,8 @@ pub struct Tally {
     pub forged: u64,
     /// Packets dropped because they were not as long as agreed.
     pub wrong_size: u64,
-    /// Datagrams that the reflector's socket dropped since it was made, whosever they were; none where unknown.
+    /// Datagrams that the reflector's socket dropped since it was made, whosever they were, modulo 2^32; none where
+    /// unknown.
     pub socket_drops: Option<u64>,
 }
 

@@ -1,0 +1,76 @@
+//! `latlab net-load` (hidden): a network load, as a process of its own.
+
+use std::io::{self, BufRead};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::thread;
+
+use super::Outcome;
+use crate::console::Console;
+use crate::error::{Failure, refused};
+use crate::host::{lifeline, placement};
+use crate::measure::{self, BEGIN_WORD, MeasureError, NetLoadNews, NetLoadOrder, Words};
+use crate::plan::EndSpec;
+use crate::session::PreSharedKey;
+
+/// A sleep ends when it shall, not up to the usual 50 µs later: the stream's packets would clump.
+const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
+
+/// Takes the order from standard input, says when the load is there, holds it until standard input closes, and says
+/// what was reached.
+pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
+    let order = read_order()?;
+    match hold(&order, console) {
+        Ok(()) => Ok(Outcome::Done),
+        Err(Failure { message, cause, hint, .. }) => {
+            console.data(&NetLoadNews::Refused { message, cause, hint }.line())?;
+            Ok(Outcome::AnswerIsNo)
+        }
+    }
+}
+
+fn read_order() -> Result<NetLoadOrder, Failure> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(refused("read the order"))?;
+    serde_json::from_str(&line).map_err(|error| {
+        Failure::request("cannot understand the order on standard input")
+            .because(error.to_string())
+            .hint("this command is for latlab itself; a load of your own is `--load net=…`")
+    })
+}
+
+fn hold(order: &NetLoadOrder, console: &Console) -> Result<(), Failure> {
+    if !lifeline::tie_to_parent(order.parent).map_err(refused("tie the load to its parent"))? {
+        return Err(Failure::world("the process that ordered the load is gone"));
+    }
+    let key = order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
+    let words = Arc::new(Words::default());
+    listen(&words).map_err(refused("watch standard input"))?;
+    placement::place(&EndSpec { cpu: order.stream.cpu, ..EndSpec::SYSTEM })?;
+    // Where it cannot be had the load is a little less even, and no less true.
+    let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
+    let say = |news: NetLoadNews| console.data(&news.line());
+    let begun = |searched_bps| {
+        say(NetLoadNews::Begun { searched_bps })
+            .map_err(|_| MeasureError::NetLoadProcess(io::ErrorKind::BrokenPipe.into()))
+    };
+    let Some(held) = measure::hold_net_load(order, key.as_ref(), &words, begun)? else { return Ok(()) };
+    match held.failure {
+        Some(failure) => Err(failure.into()),
+        None => say(NetLoadNews::Ended { report: Box::new(held.report) }),
+    }
+}
+
+/// Passes on what is said on standard input; what ends that is the end of the parent, or its word to end.
+fn listen(words: &Arc<Words>) -> io::Result<()> {
+    let words = Arc::clone(words);
+    let listener = move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if line == BEGIN_WORD {
+                words.say_begin();
+            }
+        }
+        words.say_end();
+    };
+    thread::Builder::new().name("stdin".into()).spawn(listener).map(drop)
+}

@@ -1,0 +1,187 @@
+//! Loads over simulated paths, counted by the real reflector.
+
+use rustix::io::Errno;
+
+use super::*;
+use crate::session::{Judgement, ReflectorLimits, SessionReflector};
+use crate::transport::sim::{FarEnd, Fault, Network, SimClock, SimTransport};
+
+/// A path behind which a real reflector counts, `capacity` packets a second with a queue of 5 ms; the load is told
+/// to end at `until`.
+fn narrow(capacity: f64, until: Nanos, words: &Words) -> FarEnd<'_> {
+    let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
+    let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
+    let cost = Nanos((1e9 / capacity) as i64);
+    let mut free_at = Stamp::<SenderClock>::from_nanos(0);
+    Box::new(move |datagram, at| {
+        if at.as_nanos() >= until.0 {
+            words.say_end();
+        }
+        let begin = at.max(free_at);
+        if begin - at > Nanos::from_millis(5) {
+            return None;
+        }
+        free_at = begin + cost;
+        let mut reply = datagram.to_vec();
+        let bytes = match reflector.judge(&mut reply, from, Stamp::from_nanos(free_at.as_nanos())) {
+            Judgement::Reply(bytes) => bytes,
+            Judgement::Tell(pending) => pending.seal(Some(3), &mut reply),
+            Judgement::Drop(_) | Judgement::Counted | Judgement::Reflect(_) => return None,
+        };
+        reply.truncate(bytes);
+        Some(reply)
+    })
+}
+
+fn quiet() -> Network {
+    Network {
+        delay: Nanos::from_micros(100),
+        jitter: Nanos::ZERO,
+        loss: 0.0,
+        duplication: 0.0,
+        clock_read: Nanos(20),
+        send_cost: Nanos(1_000),
+        seed: 1,
+        faults: Vec::new(),
+    }
+}
+
+fn load<'a>(network: Network, pace: Pace, far_end: FarEnd<'a>) -> Load<SimTransport<'a>, SimClock> {
+    let spec = StreamSpec::at(pace);
+    let mut transport = SimTransport::new(network, Stamp::from_nanos(0), far_end);
+    let clock = transport.clock();
+    let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, Nanos::from_secs(1));
+    let never = AtomicBool::new(false);
+    let up = UpStream::new(session::open(&mut transport, &clock, None, &wishes, &never).expect("a session"));
+    Load {
+        stream: Stream::new(transport, clock, up),
+        packet_bits: spec.packet_bits(1_000, false),
+        spec,
+        peer: SocketAddr::from(([127, 0, 0, 1], 9_862)),
+        size_bytes: 1_000,
+        offered_bps: None,
+        searched_bps: None,
+        search_trials: 0,
+    }
+}
+
+fn held(network: Network, pace: Pace, capacity: f64, until: Nanos) -> Held {
+    let words = Words::default();
+    let mut load = load(network, pace, narrow(capacity, until, &words));
+    let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
+    load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there")
+}
+
+fn within(value: f64, expected: f64, share: f64) -> bool {
+    (value / expected - 1.0).abs() <= share
+}
+
+#[test]
+fn a_rate_is_held_and_told_by_both_ends() {
+    let pace = Pace::Rate { bps: 80_000_000 };
+    let Held { report, failure } = held(quiet(), pace, 1e6, Nanos::from_secs(3));
+    assert!(failure.is_none());
+    let (sent, delivered) = report.sent.zip(report.delivered).expect("windows");
+    assert!(within(delivered.mean_bps, 80e6, 0.001) && within(sent.mean_bps, 80e6, 0.001), "{report:?}");
+    assert!(within(delivered.min_bps, 80e6, 0.01) && within(delivered.max_bps, 80e6, 0.01), "{report:?}");
+    assert_eq!((report.lost_packets, report.skipped_packets, report.refused_packets), (0, 0, 0));
+    assert_eq!(report.sent_packets, report.delivered_packets);
+    assert!((25..=30).contains(&report.windows), "{report:?}");
+    assert_eq!((report.offered_bps, report.searched_bps, report.socket_drops), (Some(80e6), None, Some(0)));
+}
+
+#[test]
+fn what_the_path_cannot_carry_is_lost_and_told() {
+    let pace = Pace::Packets { pps: 20_000 };
+    let Held { report, .. } = held(quiet(), pace, 10_000.0, Nanos::from_secs(3));
+    let (sent, delivered) = report.sent.zip(report.delivered).expect("windows");
+    assert!(within(sent.mean_bps, 160e6, 0.01), "{report:?}");
+    assert!(within(delivered.mean_bps, 80e6, 0.02), "{report:?}");
+    assert!(within(report.lost_packets as f64, report.sent_packets as f64 / 2.0, 0.02), "{report:?}");
+}
+
+#[test]
+fn losses_on_the_path_are_counted_to_the_packet() {
+    let pace = Pace::Packets { pps: 5_000 };
+    let network = Network { loss: 0.02, ..quiet() };
+    let Held { report, .. } = held(network, pace, 1e6, Nanos::from_secs(4));
+    assert_eq!(report.lost_packets, report.sent_packets - report.delivered_packets);
+    assert!(within(report.lost_packets as f64, report.sent_packets as f64 * 0.02, 0.2), "{report:?}");
+}
+
+#[test]
+fn as_fast_as_sends_go_is_what_sends_cost() {
+    let Held { report, .. } = held(quiet(), Pace::Max, 1e7, Nanos::from_secs(2));
+    let sent = report.sent.expect("windows");
+    assert!(within(sent.mean_bps, 8e9, 0.05), "a send takes 1 µs: {report:?}");
+    assert_eq!(report.offered_bps, None);
+}
+
+#[test]
+fn a_share_is_of_the_rate_that_passes_without_loss() {
+    let Held { report, .. } = held(quiet(), Pace::Share { share: 0.5 }, 10_000.0, Nanos::from_secs(14));
+    let searched = report.searched_bps.expect("searched");
+    assert!((74e6..=86e6).contains(&searched), "{report:?}");
+    assert_eq!((report.offered_bps, report.lost_packets), (Some(searched / 2.0), 0));
+    assert!(report.search_trials > 2 && within(report.delivered.expect("windows").mean_bps, searched / 2.0, 0.01));
+}
+
+#[test]
+fn a_full_queue_of_this_host_is_waited_for_and_a_stall_is_caught_up() {
+    let enobufs = Errno::NOBUFS.raw_os_error();
+    let faults = vec![
+        Fault::Refuse { send: 2_000, errno: enobufs },
+        Fault::Stall { send: 3_000, span: Nanos::from_millis(20) },
+        Fault::Stall { send: 4_000, span: Nanos::from_millis(500) },
+    ];
+    let pace = Pace::Packets { pps: 5_000 };
+    let Held { report, failure } = held(Network { faults, ..quiet() }, pace, 1e6, Nanos::from_secs(3));
+    assert!(failure.is_none());
+    assert_eq!((report.refused_packets, report.lost_packets), (1, 0));
+    assert!((2_400..=2_500).contains(&report.skipped_packets), "the second stall was too long: {report:?}");
+}
+
+#[test]
+fn figures_begin_when_they_are_told_to() {
+    let words = Words::default();
+    let mut reflecting = narrow(1e6, Nanos::from_secs(4), &words);
+    let far_end: FarEnd<'_> = Box::new(|datagram, at| {
+        if at.as_nanos() > 3_000_000_000 {
+            words.say_begin();
+        }
+        reflecting(datagram, at)
+    });
+    let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, far_end);
+    let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
+    let held = load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there");
+    assert!((900..=1_000).contains(&held.report.sent_packets), "one second of four: {:?}", held.report);
+    assert!((8..=10).contains(&held.report.windows), "{:?}", held.report);
+}
+
+#[test]
+fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
+    let words = Words::default();
+    let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
+    let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
+    // An older reflector: it knows no POLL.
+    let older: FarEnd<'_> = Box::new(move |datagram, at| {
+        let mut reply = datagram.to_vec();
+        match reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
+            Judgement::Reply(bytes) => Some(reply[..bytes].to_vec()),
+            _ => None,
+        }
+    });
+    let error = load(quiet(), Pace::Max, older).prepare(&words.end).expect_err("nobody counts");
+    assert!(matches!(error, MeasureError::StreamUncounted { .. }), "{error:?}");
+    assert!(error.exit_code() == 3 && error.cause().is_some() && error.hint().is_some());
+
+    let mut reflecting = narrow(1e6, Nanos::MAX, &words);
+    let gone: FarEnd<'_> =
+        Box::new(|datagram, at| if at.as_nanos() > 1_000_000_000 { None } else { reflecting(datagram, at) });
+    let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, gone);
+    let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
+    let held = load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there");
+    assert!(matches!(held.failure, Some(MeasureError::StreamSilent { span, .. }) if span < Nanos::from_secs(6)));
+    assert!(held.report.delivered_packets > 500, "what was counted is kept: {:?}", held.report);
+    assert!(held.report.sent_packets < 1_100, "{:?}", held.report);
+}

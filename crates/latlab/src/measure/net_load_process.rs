@@ -1,0 +1,183 @@
+//! The process of a network load, seen from the one that measures: started, awaited, told to end.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{MeasureError, NetLoadOrder};
+use crate::facts::StreamReport;
+
+/// The hidden command that such a process runs.
+pub const NET_LOAD_COMMAND: &str = "net-load";
+
+/// Said on its standard input when its figures begin; that it closes says the end.
+pub const BEGIN_WORD: &str = "begin";
+
+/// Opening a session, the search and the first window take 15 s at most; a busy host may take longer.
+const BEGINS_WITHIN: Duration = Duration::from_secs(30);
+/// The last tally and the end of the session take 2 s at most.
+const REPORTS_WITHIN: Duration = Duration::from_secs(5);
+/// How often the caller is heard while waiting.
+const HEARTBEAT_NS: i64 = 100_000_000;
+
+/// What the process says, one line of JSON each on its standard output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetLoadNews {
+    /// The load is there.
+    Begun {
+        /// The rate that the path carries without loss, where that was searched for.
+        searched_bps: Option<f64>,
+    },
+    /// It cannot be, or broke off.
+    Refused {
+        /// What was attempted, and why it failed.
+        message: String,
+        /// The cause.
+        cause: Option<String>,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// It is over, as it was told.
+    Ended {
+        /// What was sent and what arrived.
+        report: Box<StreamReport>,
+    },
+}
+
+impl NetLoadNews {
+    /// As one line of JSON; plain data always becomes one.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A network load that is there. Ends when this is dropped, or when this process ends, however it ends.
+#[derive(Debug)]
+pub struct NetLoad {
+    child: Child,
+    orders: Option<ChildStdin>,
+    news: BufReader<ChildStdout>,
+    searched_bps: Option<f64>,
+}
+
+impl NetLoad {
+    /// Starts the load in the caller's network namespace and waits until it is there; `heartbeat` is called meanwhile.
+    /// None: `stop` was set before. The calling thread must live as long as the load shall.
+    ///
+    /// # Errors
+    /// It did not come up, or refused.
+    pub fn start(
+        order: &NetLoadOrder,
+        stop: &AtomicBool,
+        heartbeat: &mut dyn FnMut(),
+    ) -> Result<Option<NetLoad>, MeasureError> {
+        let mut load = Self::spawn(order).map_err(MeasureError::NetLoadProcess)?;
+        match load.next_news(BEGINS_WITHIN, Some(stop), heartbeat)? {
+            None => Ok(None),
+            Some(NetLoadNews::Begun { searched_bps }) => {
+                load.searched_bps = searched_bps;
+                Ok(Some(load))
+            }
+            Some(other) => Err(unexpected(other)),
+        }
+    }
+
+    /// The rate that the path carries without loss, in bits a second, where that was searched for.
+    pub fn searched_bps(&self) -> Option<f64> {
+        self.searched_bps
+    }
+
+    /// From now on the load's figures count.
+    pub fn begin(&mut self) {
+        // A load that is gone shows when its report is missing.
+        let _ = self.orders.as_mut().map(|orders| writeln!(orders, "{BEGIN_WORD}"));
+    }
+
+    /// Tells the load to end and awaits its report.
+    ///
+    /// # Errors
+    /// It broke off before, or says nothing.
+    pub fn finish(mut self) -> Result<StreamReport, MeasureError> {
+        drop(self.orders.take());
+        match self.next_news(REPORTS_WITHIN, None, &mut || {})? {
+            Some(NetLoadNews::Ended { report }) => Ok(*report),
+            Some(other) => Err(unexpected(other)),
+            None => Err(MeasureError::NetLoadProcess(io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    fn spawn(order: &NetLoadOrder) -> io::Result<NetLoad> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(NET_LOAD_COMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C goes to the whole group of the terminal, and the report is still wanted then.
+            .process_group(0)
+            .spawn()?;
+        let missing = || io::Error::other("no pipe to the process of the load");
+        let mut orders = child.stdin.take().ok_or_else(missing)?;
+        let news = BufReader::new(child.stdout.take().ok_or_else(missing)?);
+        let mut line = serde_json::to_string(order)?;
+        line.push('\n');
+        orders.write_all(line.as_bytes())?;
+        Ok(NetLoad { child, orders: Some(orders), news, searched_bps: None })
+    }
+
+    /// The next line that it says within `patience`; none where `stop` was set before.
+    fn next_news(
+        &mut self,
+        patience: Duration,
+        stop: Option<&AtomicBool>,
+        heartbeat: &mut dyn FnMut(),
+    ) -> Result<Option<NetLoadNews>, MeasureError> {
+        let deadline = Instant::now() + patience;
+        while self.news.buffer().is_empty() {
+            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return Ok(None);
+            }
+            if Instant::now() > deadline {
+                return Err(MeasureError::NetLoadProcess(io::ErrorKind::TimedOut.into()));
+            }
+            match latlab_sys::readiness::readable_within(self.news.get_ref().as_fd(), HEARTBEAT_NS) {
+                Ok(true) => break,
+                Ok(false) => heartbeat(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => heartbeat(),
+                Err(error) => return Err(MeasureError::NetLoadProcess(error)),
+            }
+        }
+        let mut line = String::new();
+        self.news.read_line(&mut line).map_err(MeasureError::NetLoadProcess)?;
+        let silent = || MeasureError::NetLoadProcess(io::Error::other("it ended without a word"));
+        serde_json::from_str(&line).map(Some).map_err(|_| silent())
+    }
+}
+
+fn unexpected(news: NetLoadNews) -> MeasureError {
+    match news {
+        NetLoadNews::Refused { message, cause, hint } => MeasureError::NetLoadRefused { message, cause, hint },
+        _ => MeasureError::NetLoadProcess(io::Error::other("it spoke out of turn")),
+    }
+}
+
+impl Drop for NetLoad {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        let deadline = Instant::now() + REPORTS_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                // Stopped, or kept from its CPU by somebody with a higher priority.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What a stream's windows say: when to ask the reflector, and what its tallies mean. Pure.
+
+use crate::facts::WindowedRate;
+use crate::plan::defaults;
+use crate::units::{Nanos, SenderClock, Stamp};
+use crate::wire::Tally;
+
+/// POLLs that may be unanswered at a time: five windows of them, in a power of two.
+const ASKED: usize = 32;
+/// A shorter window is joined to the next one: a POLL that was sent again cuts them unevenly.
+const WINDOW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
+
+/// Where the sender stood when it sent a POLL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub at: Stamp<SenderClock>,
+    /// Packets that the kernel had taken.
+    pub packets: u64,
+}
+
+/// Both ends at one POLL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The sender's.
+    pub sent: Sent,
+    /// The reflector's.
+    pub tally: Tally,
+}
+
+/// Follows one stretch of a stream. Nothing in here allocates.
+#[derive(Clone, Debug)]
+pub struct StreamMeter {
+    asked: [(u64, Sent); ASKED],
+    newest: u64,
+    /// When the next POLL is due.
+    next_poll: Stamp<SenderClock>,
+    /// When the current window began, on the grid of windows.
+    grid: Stamp<SenderClock>,
+    heard_at: Stamp<SenderClock>,
+    origin: Option<Point>,
+    window: Option<Point>,
+    last: Option<Point>,
+    sent: Extremes,
+    delivered: Extremes,
+    windows: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Extremes {
+    min_pps: f64,
+    max_pps: f64,
+}
+
+impl Extremes {
+    const NONE: Extremes = Extremes { min_pps: f64::INFINITY, max_pps: 0.0 };
+
+    fn take(&mut self, pps: f64) {
+        self.min_pps = self.min_pps.min(pps);
+        self.max_pps = self.max_pps.max(pps);
+    }
+
+    fn over(self, mean_pps: f64, packet_bits: u64) -> WindowedRate {
+        let bps = |pps: f64| pps * packet_bits as f64;
+        WindowedRate { mean_bps: bps(mean_pps), min_bps: bps(self.min_pps), max_bps: bps(self.max_pps) }
+    }
+}
+
+impl StreamMeter {
+    /// A stretch that begins at `now`: the first POLL is due at once.
+    pub fn new(now: Stamp<SenderClock>) -> StreamMeter {
+        StreamMeter {
+            asked: [(0, Sent { at: now, packets: 0 }); ASKED],
+            newest: 0,
+            next_poll: now,
+            grid: now,
+            heard_at: now,
+            origin: None,
+            window: None,
+            last: None,
+            sent: Extremes::NONE,
+            delivered: Extremes::NONE,
+            windows: 0,
+        }
+    }
+
+    /// How long until a POLL is due; zero or less: now.
+    #[inline]
+    pub fn poll_in(&self, now: Stamp<SenderClock>) -> Nanos {
+        self.next_poll - now
+    }
+
+    /// POLL `number` leaves.
+    pub fn asked(&mut self, number: u64, sent: Sent) {
+        self.asked[number as usize % ASKED] = (number, sent);
+        self.newest = number;
+        self.next_poll = sent.at + defaults::STREAM_POLL_AGAIN;
+    }
+
+    /// `tally` came at `now`. Answers to POLLs that are forgotten, or older than one that was heard, say nothing new.
+    pub fn heard(&mut self, tally: Tally, now: Stamp<SenderClock>) {
+        let (number, sent) = self.asked[tally.number as usize % ASKED];
+        if number != tally.number || self.last.is_some_and(|last| tally.number <= last.tally.number) {
+            return;
+        }
+        self.heard_at = now;
+        if number == self.newest {
+            self.grid = (self.grid + defaults::STREAM_WINDOW).max(now);
+            self.next_poll = self.grid;
+        }
+        let point = Point { sent, tally };
+        self.last = Some(point);
+        match self.window {
+            None => (self.origin, self.window) = (Some(point), Some(point)),
+            Some(begin) if tally.at - begin.tally.at >= WINDOW_MIN && sent.at > begin.sent.at => {
+                self.sent.take(sent_pps(begin, point));
+                self.delivered.take(delivered_pps(begin, point));
+                self.windows += 1;
+                self.window = Some(point);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// How long nothing was heard, or since the stretch began.
+    pub fn silent_for(&self, now: Stamp<SenderClock>) -> Nanos {
+        now - self.heard_at
+    }
+
+    /// The first point of the stretch.
+    pub fn origin(&self) -> Option<&Point> {
+        self.origin.as_ref()
+    }
+
+    /// The latest point.
+    pub fn last(&self) -> Option<&Point> {
+        self.last.as_ref()
+    }
+
+    /// Whole windows.
+    pub fn windows(&self) -> u64 {
+        self.windows
+    }
+
+    /// How long the whole windows were together, on the reflector's clock; none without one.
+    pub fn measured(&self) -> Option<Nanos> {
+        let end = self.window.filter(|_| self.windows > 0)?;
+        Some(end.tally.at - self.origin?.tally.at)
+    }
+
+    /// What was sent and what arrived, where each packet counts for `packet_bits`; none without a whole window.
+    pub fn rates(&self, packet_bits: u64) -> Option<(WindowedRate, WindowedRate)> {
+        let (origin, end) = (self.origin?, self.window.filter(|_| self.windows > 0)?);
+        let sent = self.sent.over(sent_pps(origin, end), packet_bits);
+        Some((sent, self.delivered.over(delivered_pps(origin, end), packet_bits)))
+    }
+}
+
+fn sent_pps(from: Point, to: Point) -> f64 {
+    to.sent.packets.saturating_sub(from.sent.packets) as f64 / (to.sent.at - from.sent.at).as_secs_f64()
+}
+
+fn delivered_pps(from: Point, to: Point) -> f64 {
+    to.tally.packets.saturating_sub(from.tally.packets) as f64 / (to.tally.at - from.tally.at).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(number: u64, at_ms: i64, packets: u64) -> Tally {
+        Tally {
+            session: 1,
+            nonce: [0; 16],
+            number,
+            at: Stamp::from_nanos(Nanos::from_millis(at_ms + 7_000_000).0),
+            packets,
+            bytes: 0,
+            spanned: 0,
+            reordered: 0,
+            seen_before: 0,
+            left_window: 0,
+            forged: 0,
+            wrong_size: 0,
+            socket_drops: None,
+        }
+    }
+
+    fn at(millis: i64) -> Stamp<SenderClock> {
+        Stamp::from_nanos(Nanos::from_millis(millis).0)
+    }
+
+    /// Polls at these milliseconds with so many packets sent; each answered a millisecond later with so many counted.
+    fn metered(rows: &[(i64, u64, Option<u64>)]) -> StreamMeter {
+        let mut meter = StreamMeter::new(at(0));
+        for (number, (millis, sent, counted)) in (1..).zip(rows) {
+            meter.asked(number, Sent { at: at(*millis), packets: *sent });
+            if let Some(counted) = counted {
+                meter.heard(tally(number, millis + 1, *counted), at(millis + 2));
+            }
+        }
+        meter
+    }
+
+    #[test]
+    fn windows_compare_both_ends_on_their_own_clocks() {
+        let meter = metered(&[(0, 0, Some(0)), (100, 100, Some(100)), (200, 300, Some(200)), (300, 400, Some(300))]);
+        let (sent, delivered) = meter.rates(8).expect("three windows");
+        assert_eq!((meter.windows(), sent.min_bps, sent.max_bps), (3, 8_000.0, 16_000.0));
+        assert_eq!(meter.measured(), Some(Nanos::from_millis(300)));
+        assert!((sent.mean_bps - 400.0 / 0.3 * 8.0).abs() < 1e-6);
+        assert_eq!(delivered, WindowedRate { mean_bps: 8_000.0, min_bps: 8_000.0, max_bps: 8_000.0 });
+    }
+
+    #[test]
+    fn a_lost_tally_joins_two_windows_and_a_repeated_poll_makes_no_short_one() {
+        let rows =
+            [(0, 0, Some(0)), (100, 100, None), (125, 125, Some(125)), (150, 150, Some(150)), (200, 200, Some(200))];
+        let meter = metered(&rows);
+        assert_eq!(meter.windows(), 2, "125 ms, then 75 ms");
+        assert_eq!(meter.rates(1).map(|(_, delivered)| delivered.mean_bps.round()), Some(1_000.0));
+    }
+
+    #[test]
+    fn polls_keep_to_the_grid_and_are_repeated_when_nothing_comes() {
+        let mut meter = StreamMeter::new(at(0));
+        assert_eq!(meter.poll_in(at(0)), Nanos::ZERO);
+        meter.asked(1, Sent { at: at(0), packets: 0 });
+        assert_eq!(meter.poll_in(at(1)), Nanos::from_millis(24));
+        meter.heard(tally(1, 1, 0), at(2));
+        assert_eq!(meter.poll_in(at(2)), Nanos::from_millis(98));
+        meter.asked(2, Sent { at: at(100), packets: 0 });
+        assert_eq!(meter.silent_for(at(900)), Nanos::from_millis(898));
+        // An answer long after its window: the grid starts anew instead of asking twice in a row.
+        meter.heard(tally(2, 850, 0), at(900));
+        assert_eq!(meter.poll_in(at(900)), Nanos::ZERO);
+    }
+
+    #[test]
+    fn answers_out_of_turn_say_nothing() {
+        let mut meter = metered(&[(0, 0, Some(0)), (100, 100, None), (125, 125, Some(125))]);
+        let before = meter.last().copied();
+        meter.heard(tally(2, 101, 100), at(140));
+        meter.heard(tally(3, 126, 999), at(141));
+        meter.heard(tally(77, 126, 999), at(142));
+        assert_eq!(meter.last().copied(), before);
+        assert!(metered(&[(0, 0, Some(0))]).rates(1).is_none());
+    }
+}

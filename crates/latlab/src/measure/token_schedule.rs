@@ -1,0 +1,164 @@
+//! When a stream's packets are due: a token for each, on absolute times. Pure.
+
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// Packets that a stream without a rate sends before it looks at anything else.
+const BURST_AT_WILL: u64 = 32;
+/// A stream that is behind sends so much of its schedule in one go …
+const BURST: Nanos = Nanos::from_millis(1);
+/// … and gives up what lies further back than this: a window of the rates that are told.
+const BACKLOG: Nanos = Nanos::from_millis(100);
+
+/// What is to be done at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Send so many packets.
+    Now {
+        /// At least 1.
+        packets: u64,
+        /// More than those are due: a breath is to be taken between bursts.
+        behind: bool,
+    },
+    /// The next packet is due after so long.
+    In(Nanos),
+}
+
+/// Packet k is due k gaps after the start, whatever became of those before: slips never add up.
+#[derive(Clone, Debug)]
+pub struct TokenSchedule {
+    start: Stamp<SenderClock>,
+    /// Tokens a packet takes, and tokens a second; none: always due.
+    rate: Option<(u64, u64)>,
+    taken: u64,
+    skipped: u64,
+}
+
+impl TokenSchedule {
+    /// From `start` on, `tokens_per_second` tokens, of which each packet takes `tokens_per_packet`: bits, or
+    /// thousandths of a packet.
+    pub fn new(start: Stamp<SenderClock>, tokens_per_packet: u64, tokens_per_second: u64) -> TokenSchedule {
+        let rate = Some((tokens_per_packet.max(1), tokens_per_second.max(1)));
+        TokenSchedule { start, rate, taken: 0, skipped: 0 }
+    }
+
+    /// A packet is always due.
+    pub fn at_will(start: Stamp<SenderClock>) -> TokenSchedule {
+        TokenSchedule { start, rate: None, taken: 0, skipped: 0 }
+    }
+
+    /// What is due at `now`.
+    pub fn due(&mut self, now: Stamp<SenderClock>) -> Due {
+        if self.rate.is_none() {
+            return Due::Now { packets: BURST_AT_WILL, behind: false };
+        }
+        let due = self.within(now - self.start) + 1;
+        if due <= self.taken {
+            return Due::In(self.due_at(self.taken) - now);
+        }
+        let burst = self.within(BURST).max(1);
+        if due - self.taken > self.within(BACKLOG).max(burst) {
+            let skipped = due - self.taken - burst;
+            self.taken += skipped;
+            self.skipped += skipped;
+        }
+        let waiting = due - self.taken;
+        Due::Now { packets: waiting.min(burst), behind: waiting > burst }
+    }
+
+    /// One of the due packets has left.
+    #[inline]
+    pub fn take(&mut self) {
+        self.taken += 1;
+    }
+
+    /// Packets given up.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Whole gaps in `span`.
+    fn within(&self, span: Nanos) -> u64 {
+        let Some((packet, second)) = self.rate else { return 0 };
+        let tokens = span.0.max(0) as u128 * u128::from(second);
+        u64::try_from(tokens / (u128::from(packet) * 1_000_000_000)).unwrap_or(u64::MAX - 1)
+    }
+
+    /// When packet `number` is due, rounded up: a nanosecond early it would not be.
+    fn due_at(&self, number: u64) -> Stamp<SenderClock> {
+        let Some((packet, second)) = self.rate else { return self.start };
+        let span = (u128::from(number) * u128::from(packet) * 1_000_000_000).div_ceil(u128::from(second));
+        self.start + Nanos(i64::try_from(span).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: i64) -> Stamp<SenderClock> {
+        Stamp::from_nanos(nanos)
+    }
+
+    /// Sends whatever is due, and sleeps otherwise; `stall` moves the clock on before the n-th look.
+    fn walk(mut schedule: TokenSchedule, until_ns: i64, stall: impl Fn(u64) -> i64) -> (u64, u64, u64) {
+        let (mut now, mut sent, mut largest, mut looks) = (0, 0, 0, 0);
+        while now < until_ns {
+            looks += 1;
+            now += stall(looks);
+            match schedule.due(at(now)) {
+                Due::In(span) => {
+                    assert!(span.0 > 0, "never a wait for nothing");
+                    now += span.0;
+                }
+                Due::Now { packets, behind } => {
+                    (0..packets).for_each(|_| schedule.take());
+                    sent += packets;
+                    largest = largest.max(packets);
+                    now += if behind { 50_000 } else { 0 };
+                }
+            }
+        }
+        (sent, largest, schedule.skipped())
+    }
+
+    #[test]
+    fn the_rate_is_exact_over_any_span_even_where_the_gap_is_no_whole_number() {
+        for (packet, second, expected) in
+            [(11_200, 100_000_000, 8_929), (12, 7, 1), (3, 1_000_000, 333_334), (1_000, 30_000, 30)]
+        {
+            let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), packet, second), 1_000_000_000, |_| 0);
+            assert_eq!((sent, skipped), (expected, 0), "{second} tokens, {packet} each");
+            assert!(largest <= 1.max(second / packet / 1_000));
+        }
+    }
+
+    #[test]
+    fn slips_do_not_add_up_and_bursts_are_bounded() {
+        // 10,000 packets a second; every tenth look comes 3 ms late.
+        let late = |look: u64| if look.is_multiple_of(10) { 3_000_000 } else { 0 };
+        let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, late);
+        assert!((9_960..=10_000).contains(&sent), "{sent}");
+        assert_eq!((largest, skipped), (10, 0));
+    }
+
+    #[test]
+    fn what_lies_too_far_back_is_given_up_and_counted() {
+        let stall = |look: u64| if look == 100 { 400_000_000 } else { 0 };
+        let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, stall);
+        assert!(largest <= 10);
+        assert!(skipped > 3_900 && sent + skipped >= 9_990, "{sent} sent, {skipped} skipped");
+    }
+
+    #[test]
+    fn a_slow_stream_sends_one_at_a_time() {
+        let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 2), 3_000_000_000, |_| 0);
+        assert_eq!((sent, largest, skipped), (6, 1, 0));
+    }
+
+    #[test]
+    fn without_a_rate_a_burst_is_always_due() {
+        let mut schedule = TokenSchedule::at_will(at(5));
+        assert_eq!(schedule.due(at(5)), Due::Now { packets: 32, behind: false });
+        assert_eq!(schedule.skipped(), 0);
+    }
+}

@@ -1,0 +1,171 @@
+//! The hidden process of a network load: its order, its news, its end.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::wait_until;
+use crate::processes::is_alive;
+
+/// A hidden latlab process that got its order; ended by its pipe, and killed where that does not help.
+struct Ordered {
+    child: Child,
+    orders: Option<ChildStdin>,
+    news: BufReader<ChildStdout>,
+}
+
+impl Ordered {
+    fn start(command: &str, order: &Value) -> Ordered {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_latlab"))
+            .arg(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut orders = child.stdin.take().expect("a pipe");
+        writeln!(orders, "{order}").expect("it reads");
+        let news = BufReader::new(child.stdout.take().expect("a pipe"));
+        Ordered { child, orders: Some(orders), news }
+    }
+
+    fn news(&mut self) -> Value {
+        let mut line = String::new();
+        self.news.read_line(&mut line).expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in `{line}`"))
+    }
+
+    fn say(&mut self, word: &str) {
+        writeln!(self.orders.as_mut().expect("a pipe"), "{word}").expect("it reads");
+    }
+
+    fn end(&mut self) {
+        drop(self.orders.take());
+    }
+
+    fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a pid")
+    }
+}
+
+impl Drop for Ordered {
+    fn drop(&mut self) {
+        self.end();
+        for _ in 0..6_000 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
+
+fn reflector(bind: &str, key: Option<&str>) -> (Ordered, String) {
+    let end = json!({ "wait": "block", "cpu": null, "fifo": null, "mlock": false });
+    let order =
+        json!({ "bind": bind, "end": end, "key": key, "sessions": 4, "bare": false, "parent": std::process::id() });
+    let mut reflector = Ordered::start("reflector", &order);
+    let address = reflector.news()["ready"]["address"].as_str().expect("an address").to_owned();
+    (reflector, address)
+}
+
+fn order(peer: &str, key: Option<&str>, stream: Value) -> Value {
+    let path = json!({ "family": null, "bind_address": null, "bind_interface": null, "source_port": null,
+                       "dscp": null, "dont_fragment": false });
+    json!({ "peer": peer, "path": path, "stream": stream, "key": key, "lasting_ns": null,
+            "parent": std::process::id() })
+}
+
+fn stream(pace: Value) -> Value {
+    json!({ "pace": pace, "size_bytes": null, "wire": false, "cpu": null, "spin": false })
+}
+
+/// Holds the load for so many milliseconds, once it is there.
+fn hold(order: &Value, millis: u64) -> (Value, Value) {
+    let mut load = Ordered::start("net-load", order);
+    let begun = load.news();
+    assert!(begun["begun"].is_object(), "{begun}");
+    // Its figures are about the second part.
+    std::thread::sleep(Duration::from_millis(millis / 2));
+    load.say("begin");
+    std::thread::sleep(Duration::from_millis(millis));
+    load.end();
+    let ended = load.news();
+    assert!(ended["ended"]["report"].is_object(), "{ended}");
+    assert!(load.child.wait().expect("it ends").success());
+    (begun["begun"].clone(), ended["ended"]["report"].clone())
+}
+
+#[test]
+fn a_rate_is_offered_and_what_arrives_is_told_over_both_families() {
+    for (bind, key) in [("127.0.0.1:0", Some(KEY)), ("[::1]:0", None)] {
+        let (_reflector, peer) = reflector(bind, key);
+        let (begun, report) = hold(&order(&peer, key, stream(json!({ "kind": "rate", "bps": 4_000_000 }))), 700);
+        assert_eq!((&begun["searched_bps"], &report["searched_bps"]), (&Value::Null, &Value::Null));
+        assert_eq!((&report["size_bytes"], &report["offered_bps"]), (&1_400.into(), &4e6.into()));
+        let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key} in {report}"));
+        assert!(count("windows") >= 3 && count("sent_packets") > 100, "{report}");
+        assert_eq!(count("sent_packets"), count("delivered_packets") + count("lost_packets"), "{report}");
+        for rate in ["sent", "delivered"] {
+            let of = |key: &str| report[rate][key].as_f64().unwrap_or_else(|| panic!("{key} in {report}"));
+            assert!(of("min_bps") <= of("mean_bps") && of("mean_bps") <= of("max_bps"), "{report}");
+            assert!(of("mean_bps") > 1e6 && of("mean_bps") < 8e6, "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_share_is_searched_for_first_and_max_needs_no_rate() {
+    let (_reflector, peer) = reflector("127.0.0.1:0", None);
+    let (begun, report) = hold(&order(&peer, None, stream(json!({ "kind": "share", "share": 0.1 }))), 300);
+    let searched = begun["searched_bps"].as_f64().expect("searched for");
+    assert!(searched > 0.0 && report["search_trials"].as_u64() > Some(0), "{report}");
+    assert_eq!(report["searched_bps"].as_f64(), Some(searched));
+    let offered = report["offered_bps"].as_f64().expect("a rate");
+    assert!((offered / searched - 0.1).abs() < 1e-6, "{report}");
+
+    let (_, report) = hold(&order(&peer, None, stream(json!({ "kind": "max" }))), 300);
+    assert!(report["socket_drops"].is_u64(), "Linux tells: {report}");
+    assert!(report["offered_bps"].is_null() && report["sent_packets"].as_u64() > Some(1_000), "{report}");
+}
+
+#[test]
+fn what_cannot_begin_says_why() {
+    // Bound, so that nobody else takes it, and silent.
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent = nobody.local_addr().expect("bound").to_string();
+    let (_reflector, peer) = reflector("127.0.0.1:0", Some(KEY));
+    let pace = json!({ "kind": "max" });
+    let absent = json!({ "pace": pace, "size_bytes": null, "wire": false, "cpu": 1_022, "spin": false });
+    for (order, message) in [
+        (order(&silent, None, stream(pace.clone())), "no answer from"),
+        (order(&peer, None, stream(pace.clone())), "asks for a pre-shared key"),
+        (order(&peer, Some(KEY), absent), "`1022`"),
+    ] {
+        let mut load = Ordered::start("net-load", &order);
+        let news = load.news();
+        let refused = &news["refused"];
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains(message)), "{news}");
+        assert!(refused["cause"].is_string() && refused["hint"].is_string(), "{news}");
+        assert_eq!(load.child.wait().expect("it ends").code(), Some(1));
+    }
+}
+
+#[test]
+fn a_load_ends_with_the_pipe_and_says_nothing_it_does_not_know() {
+    let (_reflector, peer) = reflector("127.0.0.1:0", None);
+    let mut load = Ordered::start("net-load", &order(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));
+    let pid = load.pid();
+    // Told to end in the middle of its search.
+    load.end();
+    let mut rest = String::new();
+    load.news.read_to_string(&mut rest).expect("its end");
+    assert_eq!(rest, "");
+    assert!(load.child.wait().expect("it ends").success());
+    wait_until("the load is gone", || !is_alive(pid));
+}
