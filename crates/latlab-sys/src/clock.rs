@@ -43,6 +43,17 @@ pub fn tai_ns() -> i64 {
     read(CLOCK_TAI)
 }
 
+/// CPU time that the calling thread has used, in ns: CLOCK_THREAD_CPUTIME_ID, a system call.
+#[inline]
+pub fn thread_cpu_ns() -> i64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time that all threads of this process have used, in ns: CLOCK_PROCESS_CPUTIME_ID, a system call.
+pub fn process_cpu_ns() -> i64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// Resolution of CLOCK_MONOTONIC in ns.
 /// [clock_getres(2)](https://man7.org/linux/man-pages/man2/clock_getres.2.html)
 pub fn monotonic_resolution_ns() -> i64 {
@@ -50,4 +61,19 @@ pub fn monotonic_resolution_ns() -> i64 {
     // SAFETY: as in `read`.
     unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &mut spec) };
     nanos(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_passes_while_working_and_a_thread_has_no_more_than_its_process() {
+        let (thread, process) = (thread_cpu_ns(), process_cpu_ns());
+        while thread_cpu_ns() - thread < 2_000_000 {
+            std::hint::black_box([0_u8; 4_096]);
+        }
+        assert!(process_cpu_ns() - process >= 2_000_000);
+        assert!(thread_cpu_ns() <= process_cpu_ns());
+    }
 }

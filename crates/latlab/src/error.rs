@@ -89,6 +89,7 @@ explains!(
     crate::analysis::FailIfError,
     crate::cli::resolve::RequestError,
     crate::host::HostError,
+    crate::load::LoadError,
     crate::measure::MeasureError,
     crate::recording::RecordingError,
     crate::session::KeyError,

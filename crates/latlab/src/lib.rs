@@ -20,6 +20,7 @@ pub mod wire;
 // F2 world
 pub mod clock;
 pub mod host;
+pub mod load;
 pub mod recording;
 pub mod transport;
 // F3 measuring

@@ -6,10 +6,12 @@ mod drops;
 mod ends;
 mod fates;
 mod limits;
+mod loads;
 mod samples;
 mod settings;
 
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
+pub use loads::unreached_loads;
 
 use std::collections::BTreeMap;
 
@@ -40,6 +42,7 @@ pub(super) fn derive(
         caveats.extend(ends::steal(manifest));
     }
     caveats.extend(settings::derive(manifest));
+    caveats.extend(unreached_loads(&manifest.loads));
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
 }

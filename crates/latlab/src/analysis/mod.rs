@@ -13,6 +13,7 @@ mod summary;
 mod tally;
 mod window;
 
+pub use caveats::unreached_loads;
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use ratios::Ratios;
 pub use singletons::sample;

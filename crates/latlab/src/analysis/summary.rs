@@ -14,7 +14,7 @@ use super::source::{Gatherer, ProbeSource, feed};
 use super::tally::{Counts, Refusals, Tally};
 use super::window::{MOST_WINDOWS, Window, Windows};
 use crate::caveat::{Caveat, Severity};
-use crate::facts::Instrument;
+use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::plan::{Condition, Judging, Kind, RunSpec, StopWhen, defaults};
 use crate::recording::manifest::{Ending, Manifest};
@@ -100,6 +100,8 @@ pub struct Summary {
     pub window_ns: Option<Nanos>,
     /// The windows, in order.
     pub windows: Vec<Window>,
+    /// What its loads reached.
+    pub loads: Vec<LoadReport>,
     /// The floor.
     pub instrument: Instrument,
     /// What to know before believing any of it, worst first.
@@ -286,6 +288,7 @@ fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, f
         deadline,
         window_ns: wishes.judging.window_ns,
         windows: figures.windows,
+        loads: manifest.loads.clone(),
         instrument: manifest.instrument.clone(),
         caveats: figures.caveats,
     }

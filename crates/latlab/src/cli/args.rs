@@ -5,6 +5,7 @@ mod doctor;
 mod ends;
 mod judging;
 mod keeping;
+mod load;
 mod path;
 mod ping;
 mod probes;
@@ -20,6 +21,7 @@ pub use doctor::{BareArgs, DoctorArgs};
 pub use ends::{EndArgs, PeerArgs};
 pub use judging::JudgingArgs;
 pub use keeping::{KeepingArgs, StoreArgs};
+pub use load::{HoldArgs, LoadArgs};
 pub use path::{KeyFileArgs, PathArgs};
 pub use ping::PingArgs;
 pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
@@ -49,6 +51,8 @@ pub enum Command {
     Keygen(KeygenArgs),
     /// Print the statistics of recordings
     Summary(SummaryArgs),
+    /// Make loads, hold them, and say what was reached
+    Load(HoldArgs),
     /// List the recordings in the store
     List(ListArgs),
     /// Say what on this host would spoil a measurement, and how to mend it
@@ -65,6 +69,9 @@ pub enum Command {
     /// Load the network for the latlab that started this process; settings come on stdin
     #[command(hide = true)]
     NetLoad,
+    /// Make one load for the latlab that started this process; settings come on stdin
+    #[command(hide = true)]
+    Stressor,
     /// Run the bare loop: the floor that a measurement stands on
     #[command(hide = true)]
     Bare(BareArgs),

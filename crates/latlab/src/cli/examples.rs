@@ -20,7 +20,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Of each command.
-pub const COMMANDS: [(&str, [Example; 2]); 9] = [
+pub const COMMANDS: [(&str, [Example; 2]); 10] = [
     (
         "ping",
         [
@@ -47,6 +47,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 9] = [
         [
             example("latlab summary latlab-runs/* --half", "one table of all, with `round trip / 2`"),
             example("latlab summary RECORDING --fail-if 'p99 > 200us'", "exit code 1 if it holds"),
+        ],
+    ),
+    (
+        "load",
+        [
+            example("latlab load --load cpu=80% -d 1m", "80 % of every CPU for a minute"),
+            example("latlab load --load heaters=30 --load mem=2GB/s", "two loads at once, for ten seconds"),
         ],
     ),
     (
@@ -121,6 +128,7 @@ mod tests {
                 Command::Ping(args) => resolve::ping(&args, &resolve::Surroundings::default()).map(drop),
                 Command::Serve(args) => resolve::serve(&args).map(drop),
                 Command::Summary(args) => resolve::summary(&args).map(drop),
+                Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
                 Command::Agent(args) => resolve::agent(args).map(drop),
                 _ => Ok(()),

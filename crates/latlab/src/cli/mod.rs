@@ -17,7 +17,8 @@ pub fn definition() -> clap::Command {
     for (name, examples) in examples::COMMANDS {
         definition = definition.mut_subcommand(name, |command| command.after_help(examples::text(examples)));
     }
-    definition
+    // Beside a measurement a load is one option among many; of `latlab load` it is the point.
+    definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)))
 }
 
 /// What was typed, or clap's word about it: a help page, the version, or a refusal (see [`refusal`]).
@@ -54,6 +55,7 @@ mod tests {
             ("ping", "quantiles", quantiles),
             ("ping", "store", format!("{}, or $LATLAB_STORE", defaults::STORE)),
             ("ping", "target", format!("local, port {}", defaults::PORT)),
+            ("load", "duration", typed_span(defaults::DURATION)),
             ("serve", "bind", format!("every address, port {}", defaults::PORT)),
             ("serve", "max_sessions", defaults::SERVE_SESSIONS.to_string()),
             ("serve", "max_sessions_per_prefix", defaults::SERVE_SESSIONS_PER_PREFIX.to_string()),

@@ -5,14 +5,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
-const LATER: [&str; 15] = [
-    "--load",
+const LATER: [&str; 13] = [
     "--live",
     "--stamps",
     "--offload",
     "stream",
     "wakeup",
-    "load",
     "run",
     "compare",
     "explain",
@@ -171,7 +169,7 @@ mod tests {
             ("latlab pign", "there is no command `pign`", "did you mean `ping`?"),
             ("latlab stream", "the command `stream` is not in this version", "latlab --help"),
             ("latlab ping --cuont 5", "there is no option `--cuont`", "did you mean `--count`?"),
-            ("latlab ping --load cpu=80%", "the option `--load` is not in this version", "latlab ping --help"),
+            ("latlab ping --live", "the option `--live` is not in this version", "latlab ping --help"),
             ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
             ("latlab ping a b", "there is one argument too many: `b`", "latlab ping --help"),
             ("latlab ping --wait spinn", "`--wait` cannot be `spinn`", "did you mean `spin`? one of `block`, `spin`"),

@@ -22,11 +22,12 @@ use crate::units::{Nanos, human};
 const WATCH: Duration = Duration::from_millis(1_000);
 
 /// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
-pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(spec: &DoctorSpec, console: Console) -> Result<Outcome, Failure> {
+    let console = console.with_talk(spec.talk);
     if spec.restore {
-        return show(&healing::findings(), spec, console);
+        return show(&healing::findings(), spec, &console);
     }
-    healing::heal(console);
+    healing::heal(&console);
     let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
     let earlier = look();
     thread::sleep(WATCH);
@@ -35,7 +36,7 @@ pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failu
     if spec.calibrate {
         findings.push(calibration(spec)?);
     }
-    show(&findings, spec, console)
+    show(&findings, spec, &console)
 }
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {

@@ -10,6 +10,7 @@ mod keygen;
 mod keys;
 mod list;
 mod listening;
+mod load;
 mod man;
 mod net_load;
 mod outcome;
@@ -19,6 +20,7 @@ mod reflector;
 mod roff;
 mod serve;
 mod stores;
+mod stressor;
 mod summary;
 mod title;
 mod verdict;
@@ -71,18 +73,17 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
             healing::heal(&console);
             summary::run(&spec, &console)
         }
-        Command::Doctor(args) => {
-            let spec = resolve::doctor(&args)?;
-            doctor::run(&spec, &console.with_talk(spec.talk))
-        }
+        Command::Doctor(args) => doctor::run(&resolve::doctor(&args)?, console),
         Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
             healing::heal(&console);
             list::run(&store, args.json.json, &console)
         }
+        Command::Load(args) => load::run(&resolve::hold(&args)?, console),
         Command::Keygen(args) => keygen::run(&args.file, &console),
         Command::Reflector => reflector::run(&console),
+        Command::Stressor => stressor::run(&console),
         Command::NetLoad => net_load::run(&console),
         Command::Agent(args) => {
             resolve::agent(args)?;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::host_watch::HostWatch;
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
-use super::{MeasureError, Peer};
+use super::{Loads, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{EndSpec, Plan, RunSpec, defaults};
+use crate::plan::{EndSpec, Plan, RunSpec, Side, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
 use crate::session::PreSharedKey;
@@ -39,7 +39,9 @@ pub fn conduct(
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
     let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;
-    let sampling = sampling(first, &peer);
+    let loads = Loads::start(&first.loads, Side::Local)?;
+    let sampling = sampling(first, &peer, &loads);
+    loads.settle(stop, heartbeat);
     placement::keep_off(&measuring_cpus(first));
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
@@ -64,7 +66,7 @@ pub fn conduct(
         }
     };
     let mut watch = Watch { peer: &mut peer, stop, death: None };
-    let failure = take_turns(&mut lanes, plan.rounds, first.here, stop, &mut || {
+    let failure = take_turns(&mut lanes, (plan.rounds, &loads), first.here, stop, &mut || {
         heartbeat();
         watch.look();
     })
@@ -78,6 +80,8 @@ pub fn conduct(
         Ok(died_there) => (failure, died_there),
         Err(lost) => (failure.or(Some(lost)), None),
     };
+    let loads = loads.finish();
+    lanes.iter_mut().for_each(|lane| lane.note_loads(&loads));
     let settings = peer.restore_settings();
     lanes.iter_mut().for_each(|lane| lane.note_settings(&settings));
     let mut conducted = close(lanes, failure, death.or(died_there), stop);
@@ -109,9 +113,10 @@ impl Watch<'_> {
 
 /// How this host is sampled while `spec` is measured on it; asked before this thread leaves any CPU, since those that
 /// it may use are counted.
-fn sampling(spec: &RunSpec, peer: &Peer) -> SamplerSpec {
+fn sampling(spec: &RunSpec, peer: &Peer, loads: &Loads) -> SamplerSpec {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    SamplerSpec { avoid_cpus: measuring_cpus(spec), own_processes: peer.own_processes(), ..SamplerSpec::for_cpus(cpus) }
+    let own_processes = peer.own_processes().into_iter().chain(loads.own_processes()).collect();
+    SamplerSpec { avoid_cpus: measuring_cpus(spec), own_processes, ..SamplerSpec::for_cpus(cpus) }
 }
 
 /// Takes the place of the measuring thread for a moment: a pin or a priority that cannot be had is refused
@@ -126,7 +131,7 @@ fn rehearse(end: EndSpec) -> Result<(), MeasureError> {
 /// never drawn by the thread that measures.
 fn take_turns(
     lanes: &mut [Lane],
-    rounds: u32,
+    (rounds, loads): (u32, &Loads),
     end: EndSpec,
     stop: &AtomicBool,
     heartbeat: &mut dyn FnMut(),
@@ -136,8 +141,9 @@ fn take_turns(
         let measuring = thread::Builder::new()
             .name("measure".into())
             .spawn_scoped(scope, move || {
-                let outcome =
-                    placement::place(&end).map_err(MeasureError::from).and_then(|()| measure_all(lanes, rounds, stop));
+                let outcome = placement::place(&end)
+                    .map_err(MeasureError::from)
+                    .and_then(|()| measure_all(lanes, rounds, loads, stop));
                 caller.unpark();
                 outcome
             })
@@ -150,10 +156,11 @@ fn take_turns(
     })
 }
 
-fn measure_all(lanes: &mut [Lane], rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+fn measure_all(lanes: &mut [Lane], rounds: u32, loads: &Loads, stop: &AtomicBool) -> Result<(), MeasureError> {
     for lane in lanes.iter_mut() {
         lane.warm_up(stop)?;
     }
+    loads.begin();
     for round in 0..rounds {
         for lane in lanes.iter_mut() {
             lane.measure(round, rounds, stop)?;

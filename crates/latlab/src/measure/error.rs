@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::stream::StreamError;
 use crate::agent::AgentError;
 use crate::host::HostError;
+use crate::load::LoadError;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, ReflectorProcessError, SessionError};
 use crate::transport::refusal::TransportError;
@@ -71,6 +72,9 @@ pub enum MeasureError {
     /// A pin, a priority, a namespace.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// A load could not be made.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// A socket could not be opened.
     #[error(transparent)]
     Transport(#[from] TransportError),
@@ -110,6 +114,7 @@ impl MeasureError {
             }
             MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
             MeasureError::Host(error) => error.cause(),
+            MeasureError::Load(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),
             MeasureError::Session(error) => error.cause(),
             MeasureError::Key(error) => error.cause(),
@@ -132,6 +137,7 @@ impl MeasureError {
             MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
             MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
             MeasureError::Host(error) => error.hint(),
+            MeasureError::Load(error) => error.hint(),
             MeasureError::Transport(error) => error.hint(),
             MeasureError::Session(error) => error.hint(),
             MeasureError::Key(error) => error.hint(),
@@ -145,6 +151,7 @@ impl MeasureError {
             MeasureError::ReflectorProcess(error) => error.exit_code(),
             MeasureError::Agent(error) => error.exit_code(),
             MeasureError::Host(error) => error.exit_code(),
+            MeasureError::Load(error) => error.exit_code(),
             MeasureError::Transport(error) => error.exit_code(),
             MeasureError::Session(error) => error.exit_code(),
             MeasureError::Key(error) => error.exit_code(),

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::manifest::{closing_facts, opening_manifest};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::{ReflectorReport, SettingFacts};
+use crate::facts::{LoadReport, ReflectorReport, SettingFacts};
 use crate::plan::{Protocol, RunSpec};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
@@ -146,6 +146,11 @@ impl Lane {
         let Lane { mut transport, talk, writer, log, .. } = self;
         talk.close(&mut transport);
         writer.discard(Some(log));
+    }
+
+    /// Writes down what the loads beside the run reached.
+    pub(crate) fn note_loads(&mut self, loads: &[LoadReport]) {
+        self.writer.manifest_mut().loads = loads.to_vec();
     }
 
     /// Writes down how the settings of the run were put back.

@@ -50,7 +50,7 @@ impl Condition {
             interval_ns: ping.schedule.interval(),
             wait: spec.here.wait,
             source_port: ping.path.source_port,
-            loads: Vec::new(),
+            loads: spec.loads.iter().map(ToString::to_string).collect(),
             settings: super::setting::as_condition(&spec.settings),
             tags: spec.tags.clone(),
         }

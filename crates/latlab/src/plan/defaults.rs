@@ -128,3 +128,29 @@ pub const SAMPLER_SHARE: f64 = 0.005;
 pub const MTU_MIN_BYTES: u32 = 68;
 /// No setting of a time is longer: a second of idle latency, polling or slack is a mistake in the unit.
 pub const SETTING_MICROS_MAX: u32 = 1_000_000;
+/// How long one burst of a CPU or memory load and the rest after it take. The kernel's tick finds a CPU busy or idle
+/// at multiples of 10 ms (HZ 100), 4 ms (250), 3⅓ ms (300) or 1 ms (1000), and a period in a simple ratio to one of
+/// them is always found in the same phase: at 10 ms and HZ 100 an exact 50 % shows as 0 or 100 %. 10 ms times the
+/// golden ratio is as far from every simple ratio as a number can be: over 5 s the tick counts are wrong by at most
+/// 0.7 points at any of these HZ (docs/design/0005-loads.md has the search).
+pub const LOAD_PERIOD: Nanos = Nanos::from_micros(16_180);
+/// The shortest period: waking up takes some 10 µs of it.
+pub const LOAD_PERIOD_MIN: Nanos = Nanos::from_millis(1);
+/// The longest period: loads are judged over windows of 5 s.
+pub const LOAD_PERIOD_MAX: Nanos = Nanos::from_secs(5);
+/// The least CPU load: the promise is one point up or down.
+pub const CPU_LOAD_MIN: f64 = 0.01;
+/// Heaters of one load: on one CPU each of them has a turn every three seconds already.
+pub const HEATERS_MAX: u64 = 1_024;
+/// The slowest memory load: one page in a millisecond …
+pub const MEMORY_LOAD_MIN_BPS: f64 = 4_096_000.0;
+/// … and the fastest, beyond any host of today.
+pub const MEMORY_LOAD_MAX_BPS: f64 = 1e13;
+/// What a memory load walks through, on all of its CPUs together: more than most last-level caches …
+pub const MEMORY_LOAD_BUFFER_BYTES: u32 = 256 << 20;
+/// … and at least one page to read and one to write for each of 256 CPUs.
+pub const MEMORY_LOAD_BUFFER_MIN_BYTES: u32 = 2 << 20;
+/// Loads of one command, each a process of its own.
+pub const LOADS_MAX: usize = 16;
+/// Loads run so long before the warm-up: their control needs a second to be within its promise.
+pub const LOAD_SETTLE: Nanos = Nanos::from_secs(1);

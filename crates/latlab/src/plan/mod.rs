@@ -2,6 +2,7 @@
 
 mod condition;
 pub mod defaults;
+mod load;
 mod ping;
 mod run;
 mod setting;
@@ -10,6 +11,7 @@ mod stream;
 mod target;
 
 pub use condition::Condition;
+pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
@@ -30,9 +32,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How long all runs take together, warm-up included, if nothing is lost; none where only a count limits one.
+    /// How long all runs take together, warm-up and the settling of loads included, if nothing is lost; none where only a count limits one.
     pub fn duration(&self) -> Option<Nanos> {
-        self.runs.iter().map(RunSpec::duration).try_fold(Nanos::ZERO, |sum, run| Some(sum + run?))
+        let settling = match self.runs.iter().any(|run| !run.loads.is_empty()) {
+            true => defaults::LOAD_SETTLE,
+            false => Nanos::ZERO,
+        };
+        self.runs.iter().map(RunSpec::duration).try_fold(settling, |sum, run| Some(sum + run?))
     }
 
     /// How long all runs take together at most; none where nobody knows.

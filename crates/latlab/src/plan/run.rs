@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, PingSpec, SettingSpec, Target, defaults};
+use super::{Family, LoadSpec, PingSpec, SettingSpec, Target, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -110,6 +110,9 @@ pub struct RunSpec {
     pub here: EndSpec,
     /// The other end; none where it is not ours to say (`HOST`).
     pub peer: Option<EndSpec>,
+    /// Work made beside it.
+    #[serde(default)]
+    pub loads: Vec<LoadSpec>,
     /// What is set on the hosts for the time of the run.
     #[serde(default)]
     pub settings: Vec<SettingSpec>,
@@ -131,6 +134,7 @@ impl RunSpec {
             warmup: Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) },
             here: EndSpec::SYSTEM,
             peer: Some(EndSpec::SYSTEM),
+            loads: Vec::new(),
             settings: Vec::new(),
             authenticated: false,
             tags: BTreeMap::new(),
@@ -232,6 +236,7 @@ mod tests {
             warmup: Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) },
             here: end,
             peer: None,
+            loads: Vec::new(),
             settings: Vec::new(),
             authenticated: false,
             tags: BTreeMap::new(),

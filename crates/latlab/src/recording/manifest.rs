@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
-use crate::facts::{ClockAnchor, HostFacts, Instrument, ReflectorReport, SettingFacts};
+use crate::facts::{ClockAnchor, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts};
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
 
@@ -124,6 +124,9 @@ pub struct Manifest {
     pub here: EndFacts,
     /// The other end.
     pub peer: EndFacts,
+    /// What the loads of the run reached while it measured; all runs of one command have them in common.
+    #[serde(default)]
+    pub loads: Vec<LoadReport>,
     /// What the run saw.
     pub run: RunFacts,
     /// What was set for the run, and how it was put back.
@@ -158,6 +161,7 @@ impl Manifest {
             spec,
             here: EndFacts::default(),
             peer: EndFacts::default(),
+            loads: Vec::new(),
             run: RunFacts::default(),
             settings: Vec::new(),
             instrument: Instrument::default(),

@@ -42,6 +42,18 @@ pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
     concerns.iter().zip(1..).map(|(concern, number)| view(concern, number, summaries.len())).collect()
 }
 
+/// These caveats of no particular run.
+pub(super) fn numbered(caveats: &[Caveat]) -> Vec<CaveatView> {
+    let worded = caveats.iter().zip(1..).map(|(caveat, number)| CaveatView {
+        number,
+        severity: caveat.severity,
+        message: caveat.message.clone(),
+        effect: caveat.effect.clone(),
+        hint: caveat.hint.clone(),
+    });
+    worded.collect()
+}
+
 fn view(concern: &Concern, number: usize, runs: usize) -> CaveatView {
     let worst = concern.worst();
     let (alike, others): (Vec<_>, Vec<_>) = concern.told.iter().partition(|(_, caveat)| *caveat == worst);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Ratios, Summary};
 use crate::caveat::Caveat;
-use crate::facts::Instrument;
+use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::recording::manifest::Ending;
 use crate::stats::{Description, Interval, QuantileEstimate};
@@ -63,8 +63,7 @@ struct SummaryDocument<'a> {
     deadline: Option<DeadlineDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     windows: Option<WindowsDocument>,
-    /// Loads reached. A ping of this version makes none.
-    loads: [(); 0],
+    loads: &'a [LoadReport],
     instrument: &'a Instrument,
     caveats: &'a [Caveat],
 }
@@ -172,7 +171,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
             due,
         }),
         windows: windows(summary),
-        loads: [],
+        loads: &summary.loads,
         instrument: &summary.instrument,
         caveats: &summary.caveats,
     }

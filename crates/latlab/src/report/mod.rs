@@ -8,6 +8,7 @@ mod heading;
 mod histogram;
 pub mod json;
 pub mod list;
+pub mod loads;
 mod paint;
 mod remarks;
 #[cfg(test)]

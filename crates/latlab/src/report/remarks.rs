@@ -1,5 +1,6 @@
 //! The labelled lines: what became of the probes, by what instrument, at what price.
 
+use super::loads;
 use super::view::RemarkView;
 use crate::analysis::Summary;
 use crate::stats::Interval;
@@ -23,7 +24,9 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
         let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
         same.then(|| RemarkView { label: label.into(), text })
     });
-    common.collect()
+    let alike = summaries.iter().all(|summary| summary.loads == first.loads);
+    let loads = if alike { loads::remarks(&first.loads) } else { Vec::new() };
+    loads.into_iter().chain(common).collect()
 }
 
 /// What was set for the time of the run.

@@ -98,7 +98,7 @@ fn options_and_commands_that_are_none() {
         ("ping --no-such-option", "--no-such-option", "latlab ping --help"),
         ("ping -z", "-z", "latlab ping --help"),
         ("ping local another", "another", "latlab ping --help"),
-        ("ping --load cpu=80%", "--load", "latlab ping --help"),
+        ("ping --live", "--live", "latlab ping --help"),
         ("pign", "pign", "did you mean `ping`?"),
         ("compare", "compare", "latlab --help"),
         ("ping --count", "--count", "<N>"),

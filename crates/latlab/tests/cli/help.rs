@@ -2,7 +2,8 @@
 
 use crate::harness::{Lab, empty};
 
-const COMMANDS: [&str; 9] = ["ping", "serve", "keygen", "summary", "list", "doctor", "agent", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["ping", "serve", "keygen", "summary", "load", "list", "doctor", "agent", "completions", "man"];
 
 fn page(line: &str) -> String {
     Lab::new().line(line).stderr(empty()).success().stdout
@@ -14,7 +15,7 @@ fn every_command_is_on_the_first_page() {
     for command in COMMANDS {
         assert!(first.contains(&format!("\n  {command} ")), "{command} is not in\n{first}");
     }
-    for hidden in ["reflector", "bare"] {
+    for hidden in ["reflector", "stressor", "bare"] {
         assert!(!first.contains(hidden), "{hidden} is in\n{first}");
     }
 }
@@ -49,7 +50,7 @@ fn ping_shows_ten_options_first_and_all_of_them_on_demand() {
     assert_eq!(options(&short), 10, "{short}");
     for option in
         "--count --duration --interval --poisson --seed --size --warmup --timeout --wait --transport --protocol -4 -6 \
-         --bind --peer-addr --source-port --dscp --df --cpu --peer-cpu --fifo --mlock --psk-file --set --tag --quantiles --window \
+         --bind --peer-addr --source-port --dscp --df --cpu --peer-cpu --fifo --mlock --psk-file --load --set --tag --quantiles --window \
          --deadline --half --max-backlog --output --store --no-record --json --quiet --verbose"
             .split_whitespace()
     {

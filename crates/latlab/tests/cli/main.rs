@@ -11,6 +11,7 @@ mod help;
 mod host_samples;
 mod lab;
 mod list;
+mod load;
 mod net_load;
 mod pages;
 mod ping;

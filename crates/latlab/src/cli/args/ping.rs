@@ -1,8 +1,8 @@
 use clap::Args;
 
 use super::{
-    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs,
-    TalkArgs,
+    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LoadArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs,
+    StopArgs, TalkArgs,
 };
 
 /// `latlab ping`.
@@ -34,6 +34,9 @@ pub struct PingArgs {
     /// The other end.
     #[command(flatten)]
     pub peer: PeerArgs,
+    /// What it is loaded with.
+    #[command(flatten)]
+    pub loads: LoadArgs,
     /// The way there.
     #[command(flatten)]
     pub path: PathArgs,

@@ -1,6 +1,6 @@
 use super::{
-    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, path, schedule, setting, talk, target,
-    value,
+    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, schedule, setting, talk,
+    target, value,
 };
 use crate::cli::args::{PingArgs, ProbeArgs};
 use crate::console::Talk;
@@ -44,6 +44,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, Re
         warmup: schedule::warmup(&typed.stop)?,
         here,
         peer: ends::peer_of(&target, &typed.peer, here)?,
+        loads: load::loads(&typed.loads, &target)?,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
         tags: keeping::tags(&typed.keeping.tag)?,

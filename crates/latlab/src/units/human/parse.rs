@@ -8,7 +8,7 @@ use crate::units::Nanos;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read `{value}` as a {noun}")]
 pub struct ParseError {
-    /// What it should have been: `duration`, `count`, `size`, `ratio` or `rate`.
+    /// What it should have been: `duration`, `count`, `size`, `ratio`, `rate` or `list of CPUs`.
     pub noun: &'static str,
     /// What was typed.
     pub value: String,
@@ -141,7 +141,7 @@ impl Decimal {
         }
     }
 
-    fn as_f64(self) -> f64 {
+    pub(super) fn as_f64(self) -> f64 {
         self.digits as f64 / 10f64.powi(self.fraction as i32)
     }
 }

@@ -1,0 +1,140 @@
+//! Loads that were not what was asked for.
+
+use crate::caveat::{Caveat, Severity};
+use crate::facts::LoadReport;
+use crate::facts::load::{CPUS, SHARE};
+use crate::units::Nanos;
+use crate::units::human;
+
+/// What a CPU load promises, in shares of a CPU.
+const POINT: f64 = 0.01;
+/// What every other rate promises, as a share of itself: copying and sending come in grains.
+const RELATIVE: f64 = 0.05;
+/// Over windows of this length a load keeps its promise.
+const LONG: Nanos = Nanos::from_secs(5);
+/// A shorter measurement has too few bursts to judge a load by.
+const SHORTEST: Nanos = Nanos::from_secs(1);
+
+/// A caveat for each load that was not reached, or of which nothing is known.
+pub fn unreached_loads(loads: &[LoadReport]) -> Vec<Caveat> {
+    loads.iter().filter_map(unreached).collect()
+}
+
+fn unreached(load: &LoadReport) -> Option<Caveat> {
+    let offered = load.offered?;
+    let Some(measured) = load.measured_ns else { return Some(lost(load)) };
+    // Heaters are asked for in any number: how many CPUs they get is what the load is about.
+    if load.unit == CPUS || measured < SHORTEST {
+        return None;
+    }
+    let [least, most] = load.five_seconds.or(load.achieved.map(|mean| [mean, mean]))?;
+    let room = tolerance(load, offered, measured.min(LONG));
+    let missed = least < offered - room || most > offered + room;
+    missed.then(|| {
+        let reached = human::load_figure(&load.unit, load.achieved.unwrap_or(least));
+        let range = format!("{} to {}", human::load_figure(&load.unit, least), human::load_figure(&load.unit, most));
+        let range = load.five_seconds.map(|_| format!(", {range} over 5 s")).unwrap_or_default();
+        Caveat::new(
+            Severity::Warning,
+            "load-unreached",
+            format!("the load `{}` at `{}` reached {reached}{range}", load.load, load.at),
+            "the figures are those of another load than the one asked for",
+            hint(load, offered),
+        )
+    })
+}
+
+/// How far a load may be off: its promise, and what a burst that is cut by the end of the window makes
+/// (P·(1 − P) of a period at most).
+fn tolerance(load: &LoadReport, offered: f64, window: Nanos) -> f64 {
+    if load.unit != SHARE {
+        return RELATIVE * offered;
+    }
+    let period = load.period_ns.unwrap_or_default();
+    POINT + offered * (1.0 - offered) * period.0 as f64 / window.0 as f64
+}
+
+fn hint(load: &LoadReport, offered: f64) -> String {
+    match load.kind.as_str() {
+        "cpu" => {
+            let share = human::percent(offered);
+            format!("something else wants the same CPUs: leave {share} of each free, or name others with `:cpus=`")
+        }
+        "mem" => "ask for less, or see what else uses memory and CPUs".into(),
+        _ => "ask for less, or see what else uses the path".into(),
+    }
+}
+
+fn lost(load: &LoadReport) -> Caveat {
+    Caveat::new(
+        Severity::Warning,
+        "load-unreached",
+        format!("the load `{}` at `{}` ended before the run did", load.load, load.at),
+        "nobody knows since when the figures are those of a host without it",
+        "see in the kernel's log whether its process was killed, for want of memory say",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::load::BYTES_PER_SECOND;
+
+    fn cpu(offered: f64, achieved: f64, five_seconds: Option<[f64; 2]>) -> LoadReport {
+        LoadReport {
+            load: "cpu=80%".into(),
+            kind: "cpu".into(),
+            at: "local".into(),
+            unit: SHARE.into(),
+            offered: Some(offered),
+            achieved: Some(achieved),
+            min: Some(0.5),
+            max: Some(1.0),
+            five_seconds,
+            measured_ns: Some(Nanos::from_secs(10)),
+            period_ns: Some(Nanos::from_micros(16_180)),
+            cpus: vec![0, 1],
+        }
+    }
+
+    fn memory(achieved: f64) -> LoadReport {
+        LoadReport { kind: "mem".into(), unit: BYTES_PER_SECOND.into(), ..cpu(2e9, achieved, None) }
+    }
+
+    #[test]
+    fn a_load_is_judged_over_five_seconds_where_there_are_so_many() {
+        let slow = LoadReport { period_ns: Some(Nanos::from_secs(1)), ..cpu(0.5, 0.5, Some([0.46, 0.54])) };
+        let heaters = LoadReport { unit: CPUS.into(), kind: "heaters".into(), ..cpu(30.0, 1.9, Some([1.8, 2.0])) };
+        let short = LoadReport { measured_ns: Some(Nanos::from_millis(900)), ..cpu(0.8, 0.7, None) };
+        for (load, caveat) in [
+            (cpu(0.8, 0.8, Some([0.791, 0.809])), false),
+            (cpu(0.8, 0.8, Some([0.785, 0.805])), true),
+            (cpu(0.8, 0.8, Some([0.795, 0.815])), true),
+            (cpu(0.8, 0.809, None), false),
+            (cpu(0.8, 0.62, None), true),
+            (slow, false),
+            (heaters, false),
+            (short, false),
+            (memory(1.95e9), false),
+            (memory(1.85e9), true),
+        ] {
+            assert_eq!(unreached_loads(std::slice::from_ref(&load)).len(), usize::from(caveat), "{load:?}");
+        }
+    }
+
+    #[test]
+    fn a_caveat_says_what_was_reached() {
+        let [caveat] = &unreached_loads(&[cpu(0.8, 0.623, Some([0.601, 0.641]))])[..] else { panic!("not reached") };
+        assert_eq!(caveat.message, "the load `cpu=80%` at `local` reached 62.3 %, 60.1 % to 64.1 % over 5 s");
+        assert_eq!((caveat.code.as_str(), caveat.severity), ("load-unreached", Severity::Warning));
+        let [caveat] = &unreached_loads(&[memory(1.5e9)])[..] else { panic!("not reached") };
+        assert!(caveat.message.ends_with("reached 1.50 GB/s"), "{}", caveat.message);
+    }
+
+    #[test]
+    fn a_load_that_died_is_not_passed_over() {
+        let dead = LoadReport { achieved: None, five_seconds: None, measured_ns: None, ..cpu(0.8, 0.8, None) };
+        let [caveat] = &unreached_loads(&[dead])[..] else { panic!("nothing is known of it") };
+        assert!(caveat.message.ends_with("ended before the run did"), "{}", caveat.message);
+    }
+}

@@ -1,0 +1,300 @@
+//! `KIND=VALUE[@PLACE][:key=value,…]`: loads, settled.
+
+use super::{RequestError, value};
+use crate::cli::args::LoadArgs;
+use crate::plan::{LoadKind, LoadSpec, Side, Target, defaults};
+use crate::units::Nanos;
+use crate::units::human::{self, nearest};
+
+const OPTION: &str = "--load";
+const KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
+
+/// The loads of a run against `target`.
+pub(super) fn loads(typed: &LoadArgs, target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
+    let nothing = typed.load.iter().any(|load| load == "none");
+    if nothing && typed.load.len() > 1 {
+        let hint = "leave out `none`, or the others";
+        return Err(value::unusable(OPTION, "none", "another load was given beside it", hint));
+    }
+    if typed.load.len() > defaults::LOADS_MAX {
+        let cause = format!("{} loads are more than the {} of one command", typed.load.len(), defaults::LOADS_MAX);
+        return Err(value::unusable(OPTION, typed.load.join(" "), cause, "one load can have many CPUs: `:cpus=0-31`"));
+    }
+    typed.load.iter().filter(|_| !nothing).map(|load| read(load, target)).collect()
+}
+
+fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
+    let parts = Parts::of(typed)?;
+    let kind = match parts.kind {
+        "cpu" => cpu(&parts)?,
+        "heaters" => heaters(&parts)?,
+        "mem" => memory(&parts)?,
+        "net" => {
+            let instead = "`cpu=`, `heaters=` and `mem=` are what this version makes";
+            return Err(RequestError::Later { what: format!("{OPTION} {typed}"), instead });
+        }
+        unknown => return Err(parts.refuse(format!("`{unknown}` is no kind of load"), meant(unknown, &KINDS, FORMS))),
+    };
+    Ok(LoadSpec { kind, at: at(parts.place, target)? })
+}
+
+const FORMS: &str = "loads are `cpu=80%`, `heaters=30`, `mem=2GB/s` and `none`";
+
+/// Where both ends are one host, every place is that one; on a host that is not ours to change nothing is done.
+fn at(place: Side, target: &Target) -> Result<Side, RequestError> {
+    match target {
+        Target::Local | Target::Lab => Ok(Side::Local),
+        Target::Host { .. } if place.is_peer() => Err(RequestError::OutOfPlace {
+            option: OPTION,
+            with: target.to_string(),
+            cause: "a load at the peer is made by latlab there, and `latlab serve` changes nothing on its host",
+            hint: "run `latlab load` on that host, or load this end with `@local`",
+        }),
+        Target::Host { .. } | Target::Ssh { .. } | Target::Command { .. } => Ok(place),
+    }
+}
+
+fn cpu(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
+    let share = human::parse_percent(parts.value).map_err(|source| value::unreadable(OPTION, source))?;
+    let hint = format!("from `cpu={}` to `cpu=100%`", human::typed_percent(defaults::CPU_LOAD_MIN));
+    if share == 0.0 {
+        return Err(parts.refuse("nothing is no load", format!("{hint}; `{OPTION} none` is no load")));
+    }
+    if share < defaults::CPU_LOAD_MIN {
+        return Err(parts.refuse("it is less than the accuracy of a CPU load", hint));
+    }
+    if share > 1.0 {
+        return Err(parts.refuse("it is a share of the CPUs' time, and there is no more than 100 %", hint));
+    }
+    parts.know_only(&["cpus", "period"])?;
+    Ok(LoadKind::Cpu { share, cpus: parts.cpus()?, period_ns: parts.period()? })
+}
+
+fn heaters(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
+    let workers = value::whole("--load heaters", parts.value, 1..=defaults::HEATERS_MAX)? as u32;
+    parts.know_only(&["cpus"])?;
+    Ok(LoadKind::Heaters { workers, cpus: parts.cpus()? })
+}
+
+fn memory(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
+    let bytes_per_second = human::parse_byte_rate(parts.value).map_err(|source| value::unreadable(OPTION, source))?;
+    let (least, most) = (defaults::MEMORY_LOAD_MIN_BPS, defaults::MEMORY_LOAD_MAX_BPS);
+    let hint = format!("from `mem={}` to `mem={}`", human::typed_byte_rate(least), human::typed_byte_rate(most));
+    if bytes_per_second < least {
+        return Err(parts.refuse("it is too little to be a load", hint));
+    }
+    if bytes_per_second > most {
+        return Err(parts.refuse("it is more than any memory of today can do", hint));
+    }
+    parts.know_only(&["cpus", "period", "buffer"])?;
+    Ok(LoadKind::Memory {
+        bytes_per_second,
+        cpus: parts.cpus()?,
+        period_ns: parts.period()?,
+        buffer_bytes: parts.buffer()?,
+    })
+}
+
+/// A load as typed, taken apart.
+struct Parts<'a> {
+    typed: &'a str,
+    kind: &'a str,
+    value: &'a str,
+    place: Side,
+    extras: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(typed: &'a str) -> Result<Parts<'a>, RequestError> {
+        let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
+        let (kind, rest) = typed.split_once('=').ok_or_else(|| {
+            let word = typed.split(['@', ':']).next().unwrap_or_default();
+            refuse("it has no `=`".into(), meant(word, &KINDS, FORMS))
+        })?;
+        let (head, extras) = rest.split_once(':').map_or((rest, None), |(head, extras)| (head, Some(extras)));
+        let (value, place) = head.split_once('@').map_or((head, None), |(value, place)| (value, Some(place)));
+        let words = Side::ALL.map(Side::word);
+        let place = match place {
+            None => Side::Local,
+            Some(word) => Side::from_word(word).ok_or_else(|| {
+                refuse(
+                    format!("`@{word}` is no place"),
+                    meant(word, &words, "places are `@local`, `@peer` and `@both`"),
+                )
+            })?,
+        };
+        let extras = extras.map_or(Ok(Vec::new()), split_extras).map_err(|part| {
+            refuse(format!("`{part}` is no `key=value`"), "such as `cpu=80%:cpus=0-1,period=10ms`".into())
+        })?;
+        Ok(Parts { typed, kind, value, place, extras })
+    }
+
+    fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> RequestError {
+        value::unusable(OPTION, self.typed, cause, hint)
+    }
+
+    /// Refuses keys that this kind of load has not, and keys given twice.
+    fn know_only(&self, known: &[&str]) -> Result<(), RequestError> {
+        for (number, (key, _)) in self.extras.iter().enumerate() {
+            if !known.contains(key) {
+                let all = format!("`{}=` knows `{}`", self.kind, known.join("`, `"));
+                return Err(self.refuse(format!("`{}` loads have no `{key}`", self.kind), meant(key, known, &all)));
+            }
+            if self.extras[..number].iter().any(|(before, _)| before == key) {
+                return Err(self.refuse(format!("`{key}` was given twice"), "give it once"));
+            }
+        }
+        Ok(())
+    }
+
+    fn extra(&self, key: &str) -> Option<&'a str> {
+        self.extras.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
+    }
+
+    /// Empty: all that latlab may use.
+    fn cpus(&self) -> Result<Vec<u16>, RequestError> {
+        let cpus = self.extra("cpus").map(|list| human::parse_cpus(list, defaults::CPU_MAX)).transpose();
+        Ok(cpus.map_err(|source| value::unreadable(OPTION, source))?.unwrap_or_default())
+    }
+
+    fn period(&self) -> Result<Nanos, RequestError> {
+        let Some(typed) = self.extra("period") else { return Ok(defaults::LOAD_PERIOD) };
+        let period = value::span("--load …:period", typed, defaults::LOAD_PERIOD_MAX)?;
+        if period < defaults::LOAD_PERIOD_MIN {
+            let least = human::typed_span(defaults::LOAD_PERIOD_MIN);
+            let hint = format!("from {least} to {}", human::typed_span(defaults::LOAD_PERIOD_MAX));
+            return Err(self.refuse("waking up would be a part of bursts so short", hint));
+        }
+        Ok(period)
+    }
+
+    fn buffer(&self) -> Result<u32, RequestError> {
+        let Some(typed) = self.extra("buffer") else { return Ok(defaults::MEMORY_LOAD_BUFFER_BYTES) };
+        let bytes = human::parse_size(typed).map_err(|source| value::unreadable(OPTION, source))?;
+        let least = defaults::MEMORY_LOAD_BUFFER_MIN_BYTES;
+        if bytes < least {
+            let hint = format!(
+                "{} or more, beyond the last cache: it walks through a cache otherwise",
+                human::typed_size(least)
+            );
+            return Err(self.refuse(format!("a buffer of `{typed}` cannot be shared among many CPUs"), hint));
+        }
+        Ok(bytes)
+    }
+}
+
+/// `key=value` parts; one without `=` goes on with the value before it, since lists of CPUs have commas too.
+fn split_extras(typed: &str) -> Result<Vec<(&str, &str)>, &str> {
+    let mut extras: Vec<(&str, &str)> = Vec::new();
+    let mut start = 0;
+    for part in typed.split(',') {
+        let end = start + part.len();
+        match (part.split_once('='), extras.last_mut()) {
+            (Some(extra), _) => extras.push(extra),
+            (None, Some((_, value))) => {
+                let begin = start - value.len() - 1;
+                *value = &typed[begin..end];
+            }
+            (None, None) => return Err(part),
+        }
+        start = end + 1;
+    }
+    Ok(extras)
+}
+
+/// `otherwise`, with the word of `known` that was probably meant.
+fn meant(typed: &str, known: &[&str], otherwise: &str) -> String {
+    match nearest(typed, known) {
+        Some(word) => format!("did you mean `{word}`? {otherwise}"),
+        None => otherwise.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settle(typed: &[&str], target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
+        loads(&LoadArgs { load: typed.iter().map(|load| (*load).to_owned()).collect() }, target)
+    }
+
+    fn host() -> Target {
+        Target::Host { host: "10.0.0.7".into(), port: 9862 }
+    }
+
+    #[test]
+    fn every_form_is_understood() {
+        for (typed, words) in [
+            ("cpu=80%", "cpu=80%"),
+            ("cpu=0.8", "cpu=80%"),
+            ("cpu=80%@both:cpus=0-1,period=10ms", "cpu=80%:cpus=0-1,period=10ms"),
+            ("cpu=80%:cpus=0,2-3,5,period=1s", "cpu=80%:cpus=0,2-3,5,period=1s"),
+            ("cpu=80%:period=10ms,cpus=3,1", "cpu=80%:cpus=1,3,period=10ms"),
+            ("heaters=30@peer", "heaters=30"),
+            ("heaters=1:cpus=0", "heaters=1:cpus=0"),
+            ("mem=2GB/s", "mem=2GB/s"),
+            ("mem=1GiB/s:buffer=64MiB", "mem=1.073742GB/s:buffer=64MiB"),
+        ] {
+            let [load] = &settle(&[typed], &Target::Lab).expect(typed)[..] else { panic!("{typed}") };
+            assert_eq!((load.to_string().as_str(), load.at), (words, Side::Local), "{typed}");
+        }
+        assert_eq!(settle(&["none"], &Target::Local), Ok(Vec::new()));
+        assert_eq!(settle(&[], &Target::Local), Ok(Vec::new()));
+        assert_eq!(settle(&["cpu=10%", "heaters=2"], &Target::Local).map(|loads| loads.len()), Ok(2));
+    }
+
+    #[test]
+    fn a_host_that_only_reflects_is_not_loaded() {
+        assert_eq!(settle(&["cpu=80%@local"], &host()).expect("this end")[0].at, Side::Local);
+        for typed in ["cpu=80%@peer", "heaters=2@both"] {
+            let error = settle(&[typed], &host()).expect_err(typed);
+            assert!(error.to_string().contains("`10.0.0.7:9862`") && error.hint().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_load_is_refused_with_its_cause_and_a_hint() {
+        for (typed, cause, hint) in [
+            ("cpu", "no `=`", "did you mean `cpu`"),
+            ("", "no `=`", "loads are"),
+            ("cup=80%", "`cup` is no kind of load", "did you mean `cpu`"),
+            ("disk=1GB/s", "`disk` is no kind of load", "loads are"),
+            ("cpu=", "empty", "share"),
+            ("cpu=0%", "nothing is no load", "`--load none`"),
+            ("cpu=0.1%", "accuracy", "from `cpu=1%`"),
+            ("cpu=120%", "no more than 100 %", "from `cpu=1%`"),
+            ("cpu=80", "more than the whole", "share"),
+            ("cpu=-5%", "negative", "share"),
+            ("cpu=80%@here", "`@here` is no place", "`@local`, `@peer` and `@both`"),
+            ("cpu=80%@pere", "`@pere` is no place", "did you mean `peer`"),
+            ("cpu=80%:", "`` is no `key=value`", "such as"),
+            ("cpu=80%:0-1", "`0-1` is no `key=value`", "such as"),
+            ("cpu=80%:cpu=0-1", "have no `cpu`", "did you mean `cpus`"),
+            ("cpu=80%:cpus=", "`` is no CPU number", "ranges"),
+            ("cpu=80%:cpus=3-1", "goes down", "ranges"),
+            ("cpu=80%:cpus=0,x", "`x` is no CPU number", "ranges"),
+            ("cpu=80%:cpus=2000", "highest", "ranges"),
+            ("cpu=80%:cpus=0,cpus=1", "given twice", "once"),
+            ("cpu=80%:period=10", "unit is missing", "250us"),
+            ("cpu=80%:period=0ms", "no time", "up to 5s"),
+            ("cpu=80%:period=1us", "waking up", "from 1ms to 5s"),
+            ("cpu=80%:period=6s", "longer than 5s", "up to 5s"),
+            ("heaters=0", "least is 1", "from 1 to 1024"),
+            ("heaters=many", "begin with a number", "whole number"),
+            ("heaters=2:period=10ms", "have no `period`", "`heaters=` knows `cpus`"),
+            ("mem=2", "unit is missing", "`2GB/s`"),
+            ("mem=2Gbit/s", "no unit", "`2GB/s`"),
+            ("mem=1kB/s", "too little", "from `mem=4.096MB/s`"),
+            ("mem=100TB/s", "any memory", "to `mem=10TB/s`"),
+            ("mem=2GB/s:buffer=4kB", "cannot be shared", "2MiB or more"),
+        ] {
+            let error = settle(&[typed], &Target::Local).expect_err(typed);
+            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
+            assert!(error.hint().is_some_and(|told| told.contains(hint)), "{typed}: {error:?}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        let error = settle(&["none", "cpu=80%"], &Target::Local).expect_err("a contradiction");
+        assert!(error.to_string().contains("`none`"), "{error}");
+        assert!(settle(&["heaters=1"; 17], &Target::Local).is_err());
+    }
+}

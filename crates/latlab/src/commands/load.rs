@@ -1,0 +1,39 @@
+//! `latlab load`: make loads, hold them, say what was reached.
+
+use std::time::{Duration, Instant};
+
+use super::Outcome;
+use super::interrupt::Interrupt;
+use crate::cli::resolve::HoldJob;
+use crate::console::Console;
+use crate::error::{Failure, refused};
+use crate::measure::{Loads, wait_until};
+use crate::plan::{Side, defaults};
+use crate::report::Style;
+use crate::report::loads::LoadsView;
+
+/// Carries out `job`. Whatever ends it, the loads end with it.
+pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
+    let console = console.with_talk(job.talk);
+    let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
+    let whole = job.duration + defaults::LOAD_SETTLE;
+    let words: Vec<_> = job.loads.iter().map(ToString::to_string).collect();
+    let progress = console.progress(&format!("load {}", words.join(" · ")), Some((whole.0 / 1_000_000) as u64));
+    let start = Instant::now();
+    let mut heartbeat = || {
+        interrupt.notice();
+        let gone = start.elapsed();
+        progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
+    };
+    let loads = Loads::start(&job.loads, Side::Local)?;
+    loads.settle(interrupt.stop(), &mut heartbeat);
+    loads.begin();
+    let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
+    wait_until(end, interrupt.stop(), &mut heartbeat);
+    let reports = loads.finish();
+    drop(progress);
+    let view = LoadsView::of(&reports);
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&if job.json { view.json() } else { view.text(style) })?;
+    Ok(interrupt.outcome().unwrap_or(Outcome::Done))
+}

@@ -1,0 +1,122 @@
+//! Workers that keep to a rate in bursts, on a CPU each.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use latlab_sys::clock::monotonic_ns;
+use rustix::thread::{ClockId, CpuSet, Timespec, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity};
+
+use super::LoadError;
+use super::duty::{Duty, Step};
+use crate::units::human::typed_cpus;
+
+/// A worker made up its mind: it stands on its CPU with all it needs, or not.
+type Readiness = Result<(), LoadError>;
+
+/// Work that can be cut into grains and counted.
+pub(super) trait Grain {
+    /// What was done by the calling thread since it made the first grain.
+    fn done(&self) -> f64;
+    /// Does one grain, some 10 µs of work.
+    fn make(&mut self);
+}
+
+/// The CPUs that the calling thread may use, ascending.
+pub(super) fn usable_cpus() -> Result<Vec<u16>, LoadError> {
+    let allowed = sched_getaffinity(None).map_err(|source| LoadError::Affinity { source: source.into() })?;
+    Ok((0..CpuSet::MAX_CPU as u16).filter(|cpu| allowed.is_set((*cpu).into())).collect())
+}
+
+/// Restricts the calling thread to `cpus`, all of which must be there.
+pub(super) fn keep_to(cpus: &[u16]) -> Result<(), LoadError> {
+    let usable = usable_cpus()?;
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        let mut one = CpuSet::new();
+        if usize::from(*cpu) < CpuSet::MAX_CPU {
+            one.set((*cpu).into());
+            set.set((*cpu).into());
+        }
+        // The kernel refuses a set only if nothing is left of it: each CPU is tried alone.
+        sched_setaffinity(None, &one).map_err(|source| refused(*cpu, &usable, source))?;
+    }
+    sched_setaffinity(None, &set).map_err(|source| LoadError::Affinity { source: source.into() })
+}
+
+fn refused(cpu: u16, usable: &[u16], source: rustix::io::Errno) -> LoadError {
+    match source {
+        rustix::io::Errno::INVAL => LoadError::CpuAbsent { cpu, usable: typed_cpus(usable) },
+        other => LoadError::Affinity { source: other.into() },
+    }
+}
+
+/// Starts a worker on each of `cpus`, which keeps to its `duty` from the same moment on. `prepare` makes the work
+/// of the worker of that number, in its own thread and on its own CPU. Returns when all work.
+pub(super) fn start<G: Grain, P>(cpus: &[u16], period_ns: i64, duty: &Duty, prepare: P) -> Result<(), LoadError>
+where
+    P: Fn(usize) -> Result<G, LoadError> + Clone + Send + 'static,
+{
+    let (report, reports) = mpsc::channel();
+    let mut starts = Vec::new();
+    for (number, cpu) in cpus.iter().copied().enumerate() {
+        let (start, started) = mpsc::channel();
+        starts.push(start);
+        let (duty, prepare, report) = (duty.clone(), prepare.clone(), report.clone());
+        spawn(move || {
+            let prepared = keep_to(&[cpu]).and_then(|()| prepare(number));
+            run(prepared, &report, &started, duty);
+        })?;
+    }
+    for _ in cpus {
+        reports.recv().map_err(|_| LoadError::thread_gone())??;
+    }
+    let start_ns = monotonic_ns();
+    for (number, start) in starts.iter().enumerate() {
+        // Neither all at once nor evenly in turn: the golden ratio spreads any number of workers.
+        let phase = (number as f64 * 0.618_033_988_749_895).fract() * period_ns as f64;
+        let _ = start.send(start_ns + phase as i64);
+    }
+    Ok(())
+}
+
+fn run<G: Grain>(prepared: Result<G, LoadError>, report: &Sender<Readiness>, started: &Receiver<i64>, duty: Duty) {
+    match prepared {
+        Ok(work) => {
+            let _ = report.send(Ok(()));
+            if let Ok(start_ns) = started.recv() {
+                keep_to_duty(work, start_ns, duty);
+            }
+        }
+        Err(error) => {
+            let _ = report.send(Err(error));
+        }
+    }
+}
+
+/// Works and rests until the process ends.
+fn keep_to_duty(mut work: impl Grain, start_ns: i64, mut duty: Duty) -> ! {
+    sleep_until(start_ns);
+    loop {
+        match duty.step(monotonic_ns() - start_ns, work.done()) {
+            Step::Rest { until_ns } => sleep_until(start_ns + until_ns),
+            Step::Work { goal, until_ns } => {
+                while work.done() < goal && monotonic_ns() < start_ns + until_ns {
+                    work.make();
+                }
+            }
+        }
+    }
+}
+
+fn sleep_until(monotonic_ns: i64) {
+    let until = Timespec { tv_sec: monotonic_ns / 1_000_000_000, tv_nsec: (monotonic_ns % 1_000_000_000) as _ };
+    // Interrupted: the caller looks at its clock again.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+}
+
+/// Starts a thread that ends with the process.
+pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), LoadError> {
+    let thread = thread::Builder::new().name("load".into()).spawn(work);
+    thread.map(drop).map_err(|source: io::Error| LoadError::Thread { source })
+}

@@ -1,0 +1,107 @@
+//! Why a load could not be made.
+
+use std::io;
+
+use latlab_sys::errno::explain;
+use thiserror::Error;
+
+use crate::units::human::grouped;
+
+/// Why a load could not be made.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// Its process did not come up.
+    #[error("cannot start a process for the load `{load}`")]
+    Process {
+        /// As typed.
+        load: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// Its process came up and refused.
+    #[error("cannot make the load `{load}`: {message}")]
+    Refused {
+        /// As typed.
+        load: String,
+        /// What it said.
+        message: String,
+        /// Its cause.
+        cause: Option<String>,
+        /// Its hint.
+        hint: Option<String>,
+        /// Its exit code.
+        exit_code: u8,
+    },
+    /// A worker's CPU does not exist, or is not for us.
+    #[error("cannot work on CPU `{cpu}`")]
+    CpuAbsent {
+        /// The CPU.
+        cpu: u16,
+        /// Those that can be used, as a list.
+        usable: String,
+    },
+    /// The kernel refused a pin for another reason.
+    #[error("cannot pin a worker to its CPU")]
+    Affinity {
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// A worker could not be started.
+    #[error("cannot start a worker")]
+    Thread {
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// No memory to walk through.
+    #[error("cannot take {} bytes of memory", grouped(*.bytes))]
+    Memory {
+        /// What one worker asked for.
+        bytes: u64,
+    },
+}
+
+impl LoadError {
+    pub(super) fn thread_gone() -> LoadError {
+        LoadError::Thread { source: io::Error::other("it ended before it was ready") }
+    }
+
+    /// Why, for the `cause:` line.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            LoadError::Process { source, .. } | LoadError::Affinity { source } | LoadError::Thread { source } => {
+                Some(explain(source))
+            }
+            LoadError::Refused { cause, .. } => cause.clone(),
+            LoadError::CpuAbsent { usable, .. } => {
+                Some(format!("there is no such CPU, or it is kept from latlab; usable are `{usable}`"))
+            }
+            LoadError::Memory { .. } => Some("the system has no more for this process".into()),
+        }
+    }
+
+    /// What to do, for the `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            LoadError::Process { .. } => {
+                "the latlab binary starts itself again: it must stay where it is and be executable".into()
+            }
+            LoadError::Refused { hint, .. } => return hint.clone(),
+            LoadError::CpuAbsent { usable, .. } => format!("name CPUs with `:cpus={usable}`"),
+            LoadError::Affinity { .. } => "leave out `:cpus=`, and the load takes the CPUs that it may use".into(),
+            LoadError::Thread { .. } => "ask for fewer workers, or raise the limit of processes (`ulimit -u`)".into(),
+            LoadError::Memory { .. } => "take less with `:buffer=64MiB`".into(),
+        })
+    }
+
+    /// The exit code of contract section 2: a CPU that is not there was the request's mistake.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LoadError::CpuAbsent { .. } => 2,
+            LoadError::Refused { exit_code, .. } => *exit_code,
+            _ => 3,
+        }
+    }
+}

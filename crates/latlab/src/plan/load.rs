@@ -1,0 +1,145 @@
+//! What a run is loaded with, settled.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Side, defaults};
+use crate::units::Nanos;
+use crate::units::human::{typed_byte_rate, typed_cpus, typed_percent, typed_size, typed_span};
+
+/// Work made on purpose beside the measurement, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// What.
+    #[serde(flatten)]
+    pub kind: LoadKind,
+    /// At which end; where both ends are one host, always [`Side::Local`].
+    pub at: Side,
+}
+
+/// What a load does. Where it names CPUs, an empty list means: all that latlab may use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum LoadKind {
+    /// A stated share of CPU time, on each of its CPUs, in bursts.
+    Cpu {
+        /// Of each CPU's time, above 0 and at most 1.
+        share: f64,
+        /// Where.
+        cpus: Vec<u16>,
+        /// A burst and the rest after it.
+        period_ns: Nanos,
+    },
+    /// Workers that hash without end.
+    Heaters {
+        /// How many.
+        workers: u32,
+        /// Where the system may place them.
+        cpus: Vec<u16>,
+    },
+    /// A stated traffic between CPUs and memory, in bursts.
+    #[serde(rename = "mem")]
+    Memory {
+        /// Bytes read and bytes written, added up, a second, on all of its CPUs together.
+        bytes_per_second: f64,
+        /// Where.
+        cpus: Vec<u16>,
+        /// A burst and the rest after it.
+        period_ns: Nanos,
+        /// How much memory it walks through, on all of its CPUs together.
+        buffer_bytes: u32,
+    },
+}
+
+impl LoadKind {
+    /// The word before `=`.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            LoadKind::Cpu { .. } => "cpu",
+            LoadKind::Heaters { .. } => "heaters",
+            LoadKind::Memory { .. } => "mem",
+        }
+    }
+
+    /// The value behind `=`.
+    fn value(&self) -> String {
+        match self {
+            LoadKind::Cpu { share, .. } => typed_percent(*share),
+            LoadKind::Heaters { workers, .. } => workers.to_string(),
+            LoadKind::Memory { bytes_per_second, .. } => typed_byte_rate(*bytes_per_second),
+        }
+    }
+
+    /// What was asked for beyond the defaults, as `key=value`.
+    fn extras(&self) -> Vec<String> {
+        let on = |cpus: &[u16]| (!cpus.is_empty()).then(|| format!("cpus={}", typed_cpus(cpus)));
+        let every = |period: Nanos| (period != defaults::LOAD_PERIOD).then(|| format!("period={}", typed_span(period)));
+        let through =
+            |bytes: u32| (bytes != defaults::MEMORY_LOAD_BUFFER_BYTES).then(|| format!("buffer={}", typed_size(bytes)));
+        let extras = match self {
+            LoadKind::Cpu { cpus, period_ns, .. } => [on(cpus), every(*period_ns), None],
+            LoadKind::Heaters { cpus, .. } => [on(cpus), None, None],
+            LoadKind::Memory { cpus, period_ns, buffer_bytes, .. } => {
+                [on(cpus), every(*period_ns), through(*buffer_bytes)]
+            }
+        };
+        extras.into_iter().flatten().collect()
+    }
+
+    fn write(&self, out: &mut fmt::Formatter<'_>, place: &str) -> fmt::Result {
+        write!(out, "{}={}{place}", self.word(), self.value())?;
+        for (number, extra) in self.extras().iter().enumerate() {
+            write!(out, "{}{extra}", if number == 0 { ':' } else { ',' })?;
+        }
+        Ok(())
+    }
+}
+
+/// As typed, without its place: `cpu=80%:cpus=0-1`. What is at its default is left out.
+impl fmt::Display for LoadKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(out, "")
+    }
+}
+
+/// As typed: `cpu=80%@peer:cpus=0-1`. `@local`, the default, is left out.
+impl fmt::Display for LoadSpec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Side::Local => self.kind.write(out, ""),
+            at => self.kind.write(out, &format!("@{at}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_keeps_every_kind() {
+        let period_ns = Nanos::from_millis(10);
+        let cpus = vec![0, 1, 3];
+        for (kind, words) in [
+            (LoadKind::Cpu { share: 0.8, cpus: cpus.clone(), period_ns }, "cpu=80%@peer:cpus=0-1,3,period=10ms"),
+            (LoadKind::Heaters { workers: 30, cpus: Vec::new() }, "heaters=30@peer"),
+            (
+                LoadKind::Memory { bytes_per_second: 2e9, cpus, period_ns, buffer_bytes: 64 << 20 },
+                "mem=2GB/s@peer:cpus=0-1,3,period=10ms,buffer=64MiB",
+            ),
+        ] {
+            let load = LoadSpec { kind, at: Side::Peer };
+            assert_eq!(load.to_string(), words);
+            let kept = serde_json::to_string(&load).expect("plain data");
+            assert!(kept.contains(&format!("\"kind\":\"{}\"", load.kind.word())), "{kept}");
+            assert_eq!(serde_json::from_str::<LoadSpec>(&kept).expect(&kept), load);
+        }
+    }
+
+    #[test]
+    fn defaults_are_not_said() {
+        let kind = LoadKind::Cpu { share: 0.5, cpus: Vec::new(), period_ns: defaults::LOAD_PERIOD };
+        assert_eq!(LoadSpec { kind, at: Side::Local }.to_string(), "cpu=50%");
+    }
+}

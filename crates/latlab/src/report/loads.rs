@@ -1,0 +1,159 @@
+//! What loads reached, as text and as `latlab.load/1`.
+
+use serde::Serialize;
+
+use super::Style;
+use super::caveats::numbered;
+use super::json::pretty;
+use super::text;
+use super::view::{ColumnView, GroupView, RemarkView, ReportView, RowView, TableView};
+use crate::analysis::unreached_loads;
+use crate::caveat::Caveat;
+use crate::facts::LoadReport;
+use crate::units::human::{ABSENT, load_figure, span};
+
+#[derive(Serialize)]
+struct LoadDocument<'a> {
+    schema: &'static str,
+    loads: &'a [LoadReport],
+    caveats: &'a [Caveat],
+}
+
+/// Loads that were held, and what to know about them.
+#[derive(Debug)]
+pub struct LoadsView<'a> {
+    loads: &'a [LoadReport],
+    caveats: Vec<Caveat>,
+}
+
+impl<'a> LoadsView<'a> {
+    /// Of these reports.
+    pub fn of(loads: &'a [LoadReport]) -> LoadsView<'a> {
+        LoadsView { loads, caveats: unreached_loads(loads) }
+    }
+
+    /// The document. Ends in a newline.
+    pub fn json(&self) -> String {
+        pretty(&LoadDocument { schema: "latlab.load/1", loads: self.loads, caveats: &self.caveats })
+    }
+
+    /// For people, in 80 columns.
+    pub fn text(&self, style: Style) -> String {
+        let longest = self.loads.iter().filter_map(|load| load.measured_ns).max();
+        let heading = longest.map(|held| format!(" · {}", span(held))).unwrap_or_default();
+        let view = ReportView {
+            heading: format!("load{heading}"),
+            tables: if self.loads.is_empty() { Vec::new() } else { vec![self.table()] },
+            histogram: None,
+            remarks: Vec::new(),
+            caveats: numbered(&self.caveats),
+            recordings: Vec::new(),
+        };
+        text::render(&view, style)
+    }
+
+    fn table(&self) -> TableView {
+        let column = |heading: &str, figure: fn(&LoadReport) -> Option<f64>| ColumnView {
+            heading: heading.into(),
+            cells: self.loads.iter().map(|load| worded_figure(load, figure(load))).collect(),
+        };
+        let row = |load: &LoadReport| RowView { label: format!("{} at {}", load.load, load.at), quiet: false };
+        let group = |heading: &str, columns| GroupView { heading: heading.into(), columns };
+        TableView {
+            title: "what was reached".into(),
+            note: String::new(),
+            corner: "load".into(),
+            rows: self.loads.iter().map(row).collect(),
+            groups: vec![
+                group("", vec![column("offered", |load| load.offered), column("achieved", |load| load.achieved)]),
+                group("over 100 ms", vec![column("min", |load| load.min), column("max", |load| load.max)]),
+            ],
+        }
+    }
+}
+
+fn worded_figure(load: &LoadReport, figure: Option<f64>) -> String {
+    figure.map_or(ABSENT.to_owned(), |figure| load_figure(&load.unit, figure))
+}
+
+/// The loads of a run, a line each: `cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)`.
+pub(super) fn remarks(loads: &[LoadReport]) -> Vec<RemarkView> {
+    let label = |number: usize| if number == 0 { "load".to_owned() } else { String::new() };
+    let lines = loads.iter().enumerate().map(|(number, load)| RemarkView { label: label(number), text: line(load) });
+    lines.collect()
+}
+
+fn line(load: &LoadReport) -> String {
+    let place = if load.at == "local" { String::new() } else { format!(" at {}", load.at) };
+    let reached = match load.achieved {
+        Some(achieved) => load_figure(&load.unit, achieved),
+        None => "unknown".into(),
+    };
+    let range = load.min.zip(load.max).map(|(least, most)| {
+        format!(" ({} to {} over 100 ms)", load_figure(&load.unit, least), load_figure(&load.unit, most))
+    });
+    format!("{}{place} → {reached}{}", load.load, range.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::load::{BYTES_PER_SECOND, SHARE};
+    use crate::units::Nanos;
+
+    fn reports() -> Vec<LoadReport> {
+        let cpu = LoadReport {
+            load: "cpu=80%".into(),
+            kind: "cpu".into(),
+            at: "local".into(),
+            unit: SHARE.into(),
+            offered: Some(0.8),
+            achieved: Some(0.7983),
+            min: Some(0.7811),
+            max: Some(0.8122),
+            five_seconds: Some([0.7979, 0.7988]),
+            measured_ns: Some(Nanos::from_millis(10_002)),
+            period_ns: Some(Nanos::from_micros(16_180)),
+            cpus: vec![0, 1],
+        };
+        let memory = LoadReport {
+            load: "mem=2GB/s".into(),
+            kind: "mem".into(),
+            unit: BYTES_PER_SECOND.into(),
+            offered: Some(2e9),
+            achieved: Some(1.4e9),
+            min: None,
+            max: None,
+            five_seconds: None,
+            ..cpu.clone()
+        };
+        vec![cpu, memory]
+    }
+
+    #[test]
+    fn a_table_shows_what_was_asked_for_beside_what_was_reached() {
+        let reports = reports();
+        let text = LoadsView::of(&reports).text(Style::PLAIN);
+        for part in ["load · 10 s", "offered", "achieved", "80 %", "79.8 %", "2.00 GB/s", "1.40 GB/s", "–", "warning: "]
+        {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+        assert!(text.lines().all(|line| super::super::paint::width(line) <= 80), "{text}");
+    }
+
+    #[test]
+    fn the_document_keeps_to_its_schema() {
+        let unknown =
+            LoadReport { achieved: None, measured_ns: None, period_ns: None, offered: None, ..reports()[1].clone() };
+        for loads in [vec![], reports(), vec![unknown]] {
+            crate::report::schemas::check("load", &LoadsView::of(&loads).json());
+        }
+    }
+
+    #[test]
+    fn a_run_has_a_line_for_each_load() {
+        let lines: Vec<_> = remarks(&reports()).into_iter().map(|remark| (remark.label, remark.text)).collect();
+        let expected = [("load", "cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)"), ("", "mem=2GB/s → 1.40 GB/s")];
+        assert_eq!(lines, expected.map(|(label, text)| (label.to_owned(), text.to_owned())));
+    }
+}

@@ -1,0 +1,193 @@
+//! `--load` and `latlab load`: what is made, what is reported, and that nothing outlives its command.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::documents::check;
+use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::processes::{arguments, children, is_alive};
+
+/// The processes of the loads of `running`, once there are `count`.
+fn stressors(running: &Running, count: usize) -> Vec<i32> {
+    let mut found = Vec::new();
+    wait_until("the loads' processes are there", || {
+        let pid = running.pid().as_raw_nonzero().get();
+        found = children(pid)
+            .into_iter()
+            .filter(|pid| arguments(*pid).get(1).is_some_and(|word| word == "stressor"))
+            .collect();
+        found.len() == count
+    });
+    found
+}
+
+/// CPU time of all threads of `pid`, in seconds, by the kernel's own account.
+fn cpu_seconds(pid: i32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let fields: Vec<&str> = text.rsplit_once(')').expect("a name in parentheses").1.split_whitespace().collect();
+    let ticks: u64 = [fields[11], fields[12]].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
+    ticks as f64 / 100.0
+}
+
+fn figure(load: &Value, key: &str) -> f64 {
+    load[key].as_f64().unwrap_or_else(|| panic!("{key}: {load:#}"))
+}
+
+#[test]
+fn loads_are_held_and_what_they_reached_is_a_document() {
+    let line =
+        "load --load cpu=20%:cpus=0 --load heaters=1:cpus=0 --load mem=50MB/s:cpus=0,buffer=2MiB -d 1500ms --json";
+    let document = Lab::new().line(line).stderr(empty()).success().json();
+    check(&document, "load/1");
+    let loads = document["loads"].as_array().expect("a list");
+    let asked: Vec<_> = loads.iter().map(|load| (load["kind"].clone(), load["offered"].clone())).collect();
+    assert_eq!(json!(asked), json!([["cpu", 0.2], ["heaters", 1.0], ["mem", 5e7]]));
+    for load in loads {
+        assert!(figure(load, "measured_ns") >= 1.4e9 && figure(load, "achieved") > 0.0, "{load:#}");
+        assert!(figure(load, "min") <= figure(load, "max"), "{load:#}");
+        assert_eq!((&load["at"], &load["cpus"]), (&json!("local"), &json!([0])));
+        // Whether this CPU was free is not for a test to say; that a load which was not reached says so is.
+        let promise = if load["kind"] == "cpu" { 0.012 } else { 0.05 * figure(load, "offered") };
+        let missed = load["kind"] != "heaters" && (figure(load, "achieved") - figure(load, "offered")).abs() > promise;
+        let words = load["load"].as_str().expect("words");
+        let told = document["caveats"].to_string().contains(words);
+        assert!(told || !missed, "{document:#}");
+    }
+}
+
+#[test]
+fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
+    let running = Lab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(empty()).start();
+    let stressor = stressors(&running, 1)[0];
+    // Past the second in which it settles: the measuring has begun by then.
+    let start = Instant::now();
+    wait_until("it has settled", || start.elapsed().as_millis() > 1_300);
+    let (from, used) = (Instant::now(), cpu_seconds(stressor));
+    wait_until("a second has passed", || from.elapsed().as_millis() > 1_000);
+    let share = (cpu_seconds(stressor) - used) / from.elapsed().as_secs_f64();
+    let document = running.ends(0).json();
+    let load = &document["loads"][0];
+    // A mean lies between its least and its most; the kernel's account comes in steps of 10 ms.
+    let room = 0.03;
+    assert!(share >= figure(load, "min") - room && share <= figure(load, "max") + room, "{share}: {document:#}");
+}
+
+#[test]
+fn a_run_tells_its_loads_in_every_form() {
+    let line = "ping -n 50 -i 20ms --warmup 0 --load cpu=10%@both:period=20ms --json";
+    let ran = Lab::new().line(line).success();
+    let document = ran.json();
+    check(&document, "summary/1");
+    assert_eq!(document["condition"]["loads"], json!(["cpu=10%:period=20ms"]), "both ends are this one host");
+    let load = &document["loads"][0];
+    assert_eq!(
+        (&load["unit"], &load["offered"], &load["period_ns"]),
+        (&json!("share"), &json!(0.1), &json!(20_000_000))
+    );
+    assert!(figure(load, "achieved") > 0.0 && figure(load, "measured_ns") >= 0.9e9, "{load:#}");
+
+    let recording = document["recording"].as_str().expect("a path").to_owned();
+    let manifest = fs::read_to_string(ran.directory().join(&recording).join("manifest.json")).expect("it was kept");
+    let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+    assert_eq!(&manifest["loads"], &document["loads"]);
+    assert_eq!(manifest["spec"]["loads"][0]["kind"], json!("cpu"));
+    let text = Lab::at(ran.directory()).line(&format!("summary {recording}")).success().stdout;
+    assert!(text.contains("cpu=10%:period=20ms →"), "{text}");
+}
+
+#[test]
+fn without_a_load_nothing_is_started_and_nothing_said() {
+    let document = Lab::new().line("ping -n 5 --warmup 0 --load none --json").success().json();
+    assert_eq!((&document["loads"], &document["condition"]["loads"]), (&json!([]), &json!([])));
+    let document = Lab::new().line("load --load none -d 10ms --json").success().json();
+    assert_eq!((&document["loads"], &document["caveats"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn loads_that_cannot_be_asked_for_are_wrong_requests() {
+    for (load, told) in [
+        ("cpu=0%", "hint: from `cpu=1%`"),
+        ("cpu=120%", "no more than 100 %"),
+        ("cup=80%", "did you mean `cpu`"),
+        ("cpu=80%:perod=1ms", "did you mean `period`"),
+        ("cpu=80%:cpus=1-0", "goes down"),
+        ("heaters=0", "hint: from 1 to 1024"),
+        ("mem=2", "the unit is missing"),
+        // Only the kernel can say this one.
+        ("cpu=50%:cpus=1023", "usable are `"),
+    ] {
+        for command in ["ping -n 5", "load"] {
+            let lab = Lab::new().line(command).arg("--load").arg(load);
+            lab.stdout(empty())
+                .stderr(contains("error: "))
+                .stderr(contains(told))
+                .stderr(contains("hint: "))
+                .failure(2);
+        }
+    }
+    Lab::new().line("load").stderr(contains("`load` needs `--load`")).failure(2);
+    let peer = Lab::new().line("ping 127.0.0.1 -n 1 --load cpu=50%@peer").stdout(empty());
+    peer.stderr(contains("`127.0.0.1:9862`")).stderr(contains("hint: run `latlab load` on that host")).failure(2);
+}
+
+#[test]
+fn a_load_that_cannot_start_is_the_worlds_refusal() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let script =
+        format!("ulimit -v 300000; exec '{}' load --load mem=1GB/s:buffer=1024MiB -d 1s", env!("CARGO_BIN_EXE_latlab"));
+    let ran = Command::new("sh").args(["-c", &script]).current_dir(directory.path()).output().expect("a shell");
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(3), "{told}");
+    assert!(told.contains("cannot make the load `mem=1GB/s:buffer=1024MiB`") && told.contains("hint: "), "{told}");
+}
+
+#[test]
+fn as_many_heaters_as_can_be_asked_for_start_and_end() {
+    let document = Lab::new().line("load --load heaters=1024 -d 200ms --json").stderr(empty()).success().json();
+    check(&document, "load/1");
+    assert!(figure(&document["loads"][0], "measured_ns") >= 2e8, "{document:#}");
+}
+
+#[test]
+fn loads_end_with_latlab_however_it_ends() {
+    for (signal, code) in [(Signal::KILL, None), (Signal::INT, Some(130)), (Signal::TERM, Some(143))] {
+        let running = Lab::new().line("load --load cpu=5% --load heaters=1 -d 1m").start();
+        let loads = stressors(&running, 2);
+        running.signal(signal);
+        match code {
+            Some(code) => assert!(running.ends(code).stdout.contains("cpu=5%"), "what was reached is told"),
+            None => drop(running.dies_of(signal)),
+        }
+        wait_until("the loads are gone", || !loads.iter().any(|pid| is_alive(*pid)));
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_no_load_behind() {
+    let running = Lab::new().line("ping -d 1m -i 10ms --load cpu=5%").start();
+    let loads = stressors(&running, 1);
+    running.signal(Signal::KILL);
+    running.dies_of(Signal::KILL);
+    wait_until("the load is gone", || !is_alive(loads[0]));
+}
+
+#[test]
+fn a_load_that_dies_early_is_not_passed_over() {
+    let running = Lab::new().line("load --load cpu=5% -d 2s --json").start();
+    let load = stressors(&running, 1)[0];
+    kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("it is ours");
+    let document = running.ends(0).json();
+    check(&document, "load/1");
+    assert_eq!(document["loads"][0]["achieved"], Value::Null);
+    assert_eq!(document["caveats"][0]["code"], json!("load-unreached"), "{document:#}");
+}
+
+#[test]
+fn the_hidden_command_wants_an_order() {
+    let lab = Lab::new().line("stressor").stdout(empty()).stderr(contains("cannot understand the order"));
+    lab.stderr(contains("hint: ")).failure(2);
+}
