@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::Outcome;
 use super::interrupt::Interrupt;
+use super::{Outcome, keys};
 use crate::cli::resolve::HoldJob;
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::measure::{Loads, wait_until};
-use crate::plan::{Side, defaults};
+use crate::measure::{Loads, Peer, wait_until};
+use crate::plan::{PingSpec, RunSpec, Side, defaults};
 use crate::report::Style;
 use crate::report::loads::LoadsView;
+use crate::schedule::Schedule;
 
 /// Carries out `job`. Whatever ends it, the loads end with it.
 pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
@@ -25,7 +26,18 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
         let gone = start.elapsed();
         progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
     };
-    let loads = Loads::start(&job.loads, Side::Local)?;
+    let key = keys::find(&job.key)?;
+    let spec = RunSpec {
+        target: job.target.clone(),
+        loads: job.loads.clone(),
+        ..RunSpec::local(PingSpec::on(Schedule::Closed))
+    };
+    let mut peer = match spec.network_loads() {
+        0 => None,
+        _ => Some(Peer::reach(&spec, key.as_ref(), 1, interrupt.stop())?),
+    };
+    let path = peer.as_mut().map(|peer| peer.loaded_path(&spec, key.as_ref(), Some(whole))).transpose()?.flatten();
+    let loads = Loads::start(&job.loads, Side::Local, path, interrupt.stop(), &mut heartbeat)?;
     loads.settle(interrupt.stop(), &mut heartbeat);
     loads.begin();
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);

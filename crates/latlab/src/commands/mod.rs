@@ -22,6 +22,7 @@ mod serve;
 mod stores;
 mod stressor;
 mod summary;
+mod surroundings;
 mod title;
 mod verdict;
 
@@ -30,9 +31,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 
 pub use outcome::Outcome;
+use surroundings::surroundings;
 
 use crate::cli::args::Command;
-use crate::cli::resolve::{self, Surroundings};
+use crate::cli::resolve;
 use crate::cli::{self, refusal};
 use crate::console::{Console, Talk};
 use crate::error::Failure;
@@ -102,14 +104,4 @@ fn page(told: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
         }
         _ => Err(refusal::of(told)),
     }
-}
-
-/// What the process was given beside its arguments.
-fn surroundings() -> Result<Surroundings, Failure> {
-    let store = std::env::var_os("LATLAB_STORE").filter(|store| !store.is_empty());
-    // 32 bits: short enough to be typed again with `--seed`.
-    let seed = getrandom::u32().map_err(|error| {
-        Failure::world("cannot draw a random seed").because(error.to_string()).hint("`--seed N` needs no chance")
-    })?;
-    Ok(Surroundings { store: store.map(Into::into), seed: u64::from(seed) })
 }

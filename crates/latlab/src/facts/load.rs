@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::StreamReport;
 use crate::units::Nanos;
 
 /// One load at one end, over the measuring part of a run.
@@ -37,6 +38,9 @@ pub struct LoadReport {
     /// The CPUs that made it; empty where that was left to the system.
     #[serde(default)]
     pub cpus: Vec<u16>,
+    /// What both ends of a network load counted; null for other loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamReport>,
 }
 
 /// CPU time of the load as a share of its CPUs' time, 0 to 1.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::LoadReport;
+use super::load::BITS_PER_SECOND;
 use crate::units::Nanos;
 
 /// A rate over a stream's life and over its windows of about 100 ms, in bits a second.
@@ -52,4 +54,38 @@ pub struct StreamReport {
     pub duplicate_packets: u64,
     /// Datagrams that the reflector's socket dropped meanwhile, whosever they were; none where it does not tell.
     pub socket_drops: Option<u64>,
+}
+
+impl StreamReport {
+    /// A load of which nothing is known but what was asked for: its process fell silent.
+    pub fn lost(load: String, at: String, offered_bps: Option<f64>) -> LoadReport {
+        LoadReport {
+            load,
+            kind: "net".into(),
+            at,
+            unit: BITS_PER_SECOND.into(),
+            offered: offered_bps,
+            achieved: None,
+            min: None,
+            max: None,
+            five_seconds: None,
+            measured_ns: None,
+            period_ns: None,
+            cpus: Vec::new(),
+            stream: None,
+        }
+    }
+
+    /// The stream as a load, in the words of the command line `load`, made at `at`.
+    pub fn as_load(&self, load: String, at: String) -> LoadReport {
+        let delivered = self.delivered;
+        LoadReport {
+            achieved: delivered.map(|rate| rate.mean_bps),
+            min: delivered.map(|rate| rate.min_bps),
+            max: delivered.map(|rate| rate.max_bps),
+            measured_ns: self.measured_ns,
+            stream: Some(self.clone()),
+            ..StreamReport::lost(load, at, self.offered_bps)
+        }
+    }
 }

@@ -48,6 +48,9 @@ pub enum LoadError {
         #[source]
         source: io::Error,
     },
+    /// A network load is made on a measured path, which a worker has not.
+    #[error("cannot load a network without a path")]
+    NeedsPath,
     /// A worker could not be started.
     #[error("cannot start a worker")]
     Thread {
@@ -78,6 +81,7 @@ impl LoadError {
             LoadError::CpuAbsent { usable, .. } => {
                 Some(format!("there is no such CPU, or it is kept from latlab; usable are `{usable}`"))
             }
+            LoadError::NeedsPath => Some("it was ordered from the wrong process".into()),
             LoadError::Memory { .. } => Some("the system has no more for this process".into()),
         }
     }
@@ -88,6 +92,7 @@ impl LoadError {
             LoadError::Process { .. } => {
                 "the latlab binary starts itself again: it must stay where it is and be executable".into()
             }
+            LoadError::NeedsPath => return None,
             LoadError::Refused { hint, .. } => return hint.clone(),
             LoadError::CpuAbsent { usable, .. } => format!("name CPUs with `:cpus={usable}`"),
             LoadError::Affinity { .. } => "leave out `:cpus=`, and the load takes the CPUs that it may use".into(),

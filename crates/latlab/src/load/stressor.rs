@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadError;
 use crate::facts::LoadReport;
-use crate::facts::load::{BYTES_PER_SECOND, CPUS, SHARE};
+use crate::facts::load::{BITS_PER_SECOND, BYTES_PER_SECOND, CPUS, SHARE};
 use crate::plan::LoadKind;
 
 /// The hidden command that a load's process runs.
@@ -44,6 +44,8 @@ impl StressorOrder {
             LoadKind::Memory { bytes_per_second, cpus, period_ns, .. } => {
                 (BYTES_PER_SECOND, *bytes_per_second, Some(*period_ns), cpus)
             }
+            // Not made by a stressor.
+            LoadKind::Net(_) => (BITS_PER_SECOND, 0.0, None, &Vec::new()),
         };
         LoadReport {
             load: self.load.to_string(),
@@ -58,6 +60,7 @@ impl StressorOrder {
             measured_ns: None,
             period_ns,
             cpus: cpus.clone(),
+            stream: None,
         }
     }
 }

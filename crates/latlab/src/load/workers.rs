@@ -33,6 +33,7 @@ impl Workers {
                 (cpu::start(*share, &cpus, *period_ns)?, cpus)
             }
             LoadKind::Heaters { workers, cpus } => (heaters::start(*workers, cpus)?, cpus.clone()),
+            LoadKind::Net(_) => return Err(LoadError::NeedsPath),
             LoadKind::Memory { bytes_per_second, cpus, period_ns, buffer_bytes } => {
                 let cpus = all_if_none(cpus)?;
                 (memory::start(*bytes_per_second, &cpus, *period_ns, *buffer_bytes)?, cpus)

@@ -39,7 +39,8 @@ pub fn conduct(
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
     let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;
-    let loads = Loads::start(&first.loads, Side::Local)?;
+    let path = peer.loaded_path(first, key, plan.longest())?;
+    let loads = Loads::start(&first.loads, Side::Local, path, stop, heartbeat)?;
     let sampling = sampling(first, &peer, &loads);
     loads.settle(stop, heartbeat);
     placement::keep_off(&measuring_cpus(first));

@@ -1,15 +1,18 @@
 //! The loads of a measurement: made before it is warm, judged while it measures, gone when it ends.
 
+use std::net::SocketAddr;
 use std::process;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::MeasureError;
-use crate::facts::LoadReport;
+use super::{MeasureError, NetLoad, NetLoadOrder};
+use crate::facts::{LoadReport, StreamReport};
 use crate::load::{Stressor, StressorOrder};
-use crate::plan::{LoadSpec, Side, defaults};
+use crate::plan::{LoadKind, LoadSpec, PathSpec, Side, StreamSpec, defaults};
+use crate::session::{PreSharedKey, SessionWishes};
+use crate::units::Nanos;
 
 /// How often somebody who waits for loads is asked whether to stop: often enough for a person.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -19,8 +22,28 @@ const HEARTBEAT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Loads {
     /// The measuring thread says when measuring begins, and the one that conducts collects the reports.
-    running: Mutex<Vec<Stressor>>,
+    running: Mutex<Vec<Running>>,
     started: Instant,
+}
+
+/// The path that network loads take: the measured one.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadedPath<'a> {
+    /// Who counts what arrives.
+    pub peer: SocketAddr,
+    /// How packets leave.
+    pub path: &'a PathSpec,
+    /// Shared with the peer.
+    pub key: Option<&'a PreSharedKey>,
+    /// How long the loads may last; none where nobody knows.
+    pub lasting: Option<Nanos>,
+}
+
+/// A load that runs, in a process of its own.
+#[derive(Debug)]
+enum Running {
+    Stressor(Stressor),
+    Network { load: NetLoad, words: String, at: String },
 }
 
 impl Loads {
@@ -31,18 +54,34 @@ impl Loads {
     ///
     /// # Errors
     /// One of them cannot be made; the others are gone again.
-    pub fn start(specs: &[LoadSpec], here: Side) -> Result<Loads, MeasureError> {
+    pub fn start(
+        specs: &[LoadSpec],
+        here: Side,
+        path: Option<LoadedPath<'_>>,
+        stop: &AtomicBool,
+        heartbeat: &mut dyn FnMut(),
+    ) -> Result<Loads, MeasureError> {
         let ours = specs.iter().filter(|spec| match here {
             Side::Local => spec.at.is_local(),
             Side::Peer => spec.at.is_peer(),
             Side::Both => true,
         });
-        let started = ours.map(|spec| {
-            let at = here.word().to_owned();
-            Stressor::start(StressorOrder { load: spec.kind.clone(), at, parent: process::id() })
-        });
-        let running: Result<Vec<_>, _> = started.collect();
-        Ok(Loads { running: Mutex::new(running?), started: Instant::now() })
+        let mut running = Vec::new();
+        for spec in ours {
+            let (at, words) = (here.word().to_owned(), spec.kind.to_string());
+            match (&spec.kind, path) {
+                (LoadKind::Net(stream), Some(path)) => match NetLoad::start(&path.order(stream), stop, heartbeat)? {
+                    Some(load) => running.push(Running::Network { load, words, at }),
+                    // Interrupted: nothing will be measured, and the others end with the value that is dropped.
+                    None => break,
+                },
+                _ => {
+                    let order = StressorOrder { load: spec.kind.clone(), at, parent: process::id() };
+                    running.push(Running::Stressor(Stressor::start(order)?));
+                }
+            }
+        }
+        Ok(Loads { running: Mutex::new(running), started: Instant::now() })
     }
 
     /// Waits until the loads have found their measure, a second after the last of them was started, or until
@@ -56,23 +95,67 @@ impl Loads {
 
     /// Their processes: what those use of the CPUs is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
-        self.each(|running| running.iter().map(Stressor::pid).collect())
+        self.each(|running| running.iter().map(Running::pid).collect())
     }
 
     /// From now on the loads are judged.
     pub fn begin(&self) {
-        self.each(|running| running.iter_mut().for_each(Stressor::begin));
+        self.each(|running| running.iter_mut().for_each(Running::begin));
     }
 
     /// Ends all loads, and says what they reached since [`begin`](Loads::begin), in the order in which they were
     /// asked for.
     pub fn finish(self) -> Vec<LoadReport> {
         let running = self.running.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        running.into_iter().map(Stressor::stop).collect()
+        running.into_iter().map(Running::stop).collect()
     }
 
-    fn each<T>(&self, act: impl FnOnce(&mut Vec<Stressor>) -> T) -> T {
+    fn each<T>(&self, act: impl FnOnce(&mut Vec<Running>) -> T) -> T {
         act(&mut self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+impl LoadedPath<'_> {
+    fn order(&self, stream: &StreamSpec) -> NetLoadOrder {
+        NetLoadOrder {
+            peer: self.peer,
+            path: self.path.clone(),
+            stream: stream.clone(),
+            key: self.key.map(PreSharedKey::line),
+            // The search comes before, and other loads settle.
+            lasting_ns: self.lasting.map(|lasting| lasting + defaults::RATE_SEARCH + SessionWishes::MARGIN),
+            parent: process::id(),
+        }
+    }
+}
+
+impl Running {
+    fn pid(&self) -> u32 {
+        match self {
+            Running::Stressor(stressor) => stressor.pid(),
+            Running::Network { load, .. } => load.pid(),
+        }
+    }
+
+    fn begin(&mut self) {
+        match self {
+            Running::Stressor(stressor) => stressor.begin(),
+            Running::Network { load, .. } => load.begin(),
+        }
+    }
+
+    /// A load that died before has no figures.
+    fn stop(self) -> LoadReport {
+        match self {
+            Running::Stressor(stressor) => stressor.stop(),
+            Running::Network { load, words, at } => {
+                let offered_bps = load.offered_bps();
+                load.finish().map_or_else(
+                    |_| StreamReport::lost(words.clone(), at.clone(), offered_bps),
+                    |report| report.as_load(words.clone(), at.clone()),
+                )
+            }
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub use conduct::{Conducted, conduct};
 pub use ends::{CpuOf, Ends};
 pub use error::MeasureError;
 pub use lane::Place;
-pub use loads::{Loads, wait_until};
+pub use loads::{LoadedPath, Loads, wait_until};
 pub use net_load::{Held, NetLoadOrder, Words, hold as hold_net_load};
 pub use net_load_process::{BEGIN_WORD, NET_LOAD_COMMAND, NetLoad, NetLoadNews};
 pub use peer::Peer;

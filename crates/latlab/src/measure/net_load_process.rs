@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MeasureError, NetLoadOrder};
 use crate::facts::StreamReport;
+use crate::plan::{Pace, StreamSpec};
 
 /// The hidden command that such a process runs.
 pub const NET_LOAD_COMMAND: &str = "net-load";
@@ -64,6 +65,7 @@ pub struct NetLoad {
     child: Child,
     orders: Option<ChildStdin>,
     news: BufReader<ChildStdout>,
+    spec: StreamSpec,
     searched_bps: Option<f64>,
 }
 
@@ -92,6 +94,21 @@ impl NetLoad {
     /// The rate that the path carries without loss, in bits a second, where that was searched for.
     pub fn searched_bps(&self) -> Option<f64> {
         self.searched_bps
+    }
+
+    /// The rate asked for, as far as it is known before the report; none: as fast as sends go.
+    pub fn offered_bps(&self) -> Option<f64> {
+        match self.spec.pace {
+            Pace::Rate { bps } => Some(bps as f64),
+            Pace::Packets { pps } => Some((pps * self.spec.packet_bits(self.spec.size_on(None), false)) as f64),
+            Pace::Share { share } => self.searched_bps.map(|searched| searched * share),
+            Pace::Max => None,
+        }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// From now on the load's figures count.
@@ -127,7 +144,7 @@ impl NetLoad {
         let mut line = serde_json::to_string(order)?;
         line.push('\n');
         orders.write_all(line.as_bytes())?;
-        Ok(NetLoad { child, orders: Some(orders), news, searched_bps: None })
+        Ok(NetLoad { child, orders: Some(orders), news, spec: order.stream.clone(), searched_bps: None })
     }
 
     /// The next line that it says within `patience`; none where `stop` was set before.

@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::MeasureError;
 use super::lane::measuring_cpus;
+use super::{LoadedPath, MeasureError};
 use crate::agent::Agent;
 use crate::facts::SettingFacts;
 use crate::host::lab::{Inside, Lab};
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal};
-use crate::plan::{Family, RunSpec, Target};
+use crate::plan::{EndSpec, Family, RunSpec, Target};
 use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::refusal::TransportError;
 use crate::transport::resolve::resolve;
@@ -23,6 +23,7 @@ use crate::units::Nanos;
 pub struct Peer {
     address: SocketAddr,
     process: Option<ReflectorProcess>,
+    sink: Option<ReflectorProcess>,
     agent: Option<Agent>,
     _inside: Option<Inside>,
     lab: Option<Lab>,
@@ -84,7 +85,7 @@ impl Peer {
 
     /// Somebody who needs nothing of us.
     fn at(address: SocketAddr) -> Peer {
-        Peer { address, process: None, agent: None, _inside: None, lab: None, guard: HostGuard::none() }
+        Peer { address, process: None, sink: None, agent: None, _inside: None, lab: None, guard: HostGuard::none() }
     }
 
     fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
@@ -105,6 +106,31 @@ impl Peer {
         Ok(Peer { process: Some(process), _inside: Some(inside), lab: Some(lab), guard, ..Peer::at(address) })
     }
 
+    /// The path that the network loads of `spec` take to whoever counts them; none where there are none. Where
+    /// latlab starts the reflector, that is another process than the one that answers probes: in one socket they
+    /// would wait behind the load, and that queue is no part of the path.
+    pub(crate) fn loaded_path<'a>(
+        &mut self,
+        spec: &'a RunSpec,
+        key: Option<&'a PreSharedKey>,
+        lasting: Option<Nanos>,
+    ) -> Result<Option<LoadedPath<'a>>, MeasureError> {
+        let sessions = spec.network_loads() as u16;
+        if sessions == 0 {
+            return Ok(None);
+        }
+        let order = ReflectorOrder::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
+        let peer = match (&spec.target, &mut self.agent) {
+            (Target::Host { .. }, _) => self.address,
+            (_, Some(agent)) => agent.start_reflector(self.address.ip(), EndSpec::SYSTEM, key, sessions)?,
+            (_, None) => {
+                let _there = self.lab.as_ref().map(Lab::enter_reflector).transpose()?;
+                self.sink.insert(ReflectorProcess::start(&order)?).address()
+            }
+        };
+        Ok(Some(LoadedPath { peer, path: &spec.ping().path, key, lasting }))
+    }
+
     /// Where it answers.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -112,7 +138,7 @@ impl Peer {
 
     /// The processes on this host that were made for it: what they use of the CPUs is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
-        self.process.iter().map(ReflectorProcess::pid).collect()
+        self.process.iter().chain(&self.sink).map(ReflectorProcess::pid).collect()
     }
 
     /// What was set for the run.

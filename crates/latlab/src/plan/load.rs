@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Side, defaults};
+use super::{Side, StreamSpec, defaults};
 use crate::units::Nanos;
 use crate::units::human::{typed_byte_rate, typed_cpus, typed_percent, typed_size, typed_span};
 
@@ -50,6 +50,8 @@ pub enum LoadKind {
         /// How much memory it walks through, on all of its CPUs together.
         buffer_bytes: u32,
     },
+    /// A stream on the measured path.
+    Net(StreamSpec),
 }
 
 impl LoadKind {
@@ -59,6 +61,7 @@ impl LoadKind {
             LoadKind::Cpu { .. } => "cpu",
             LoadKind::Heaters { .. } => "heaters",
             LoadKind::Memory { .. } => "mem",
+            LoadKind::Net(_) => "net",
         }
     }
 
@@ -68,6 +71,7 @@ impl LoadKind {
             LoadKind::Cpu { share, .. } => typed_percent(*share),
             LoadKind::Heaters { workers, .. } => workers.to_string(),
             LoadKind::Memory { bytes_per_second, .. } => typed_byte_rate(*bytes_per_second),
+            LoadKind::Net(stream) => stream.pace.to_string(),
         }
     }
 
@@ -83,6 +87,7 @@ impl LoadKind {
             LoadKind::Memory { cpus, period_ns, buffer_bytes, .. } => {
                 [on(cpus), every(*period_ns), through(*buffer_bytes)]
             }
+            LoadKind::Net(stream) => return stream.extras(),
         };
         extras.into_iter().flatten().collect()
     }
@@ -116,6 +121,7 @@ impl fmt::Display for LoadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Pace;
 
     #[test]
     fn the_manifest_keeps_every_kind() {
@@ -127,6 +133,11 @@ mod tests {
             (
                 LoadKind::Memory { bytes_per_second: 2e9, cpus, period_ns, buffer_bytes: 64 << 20 },
                 "mem=2GB/s@peer:cpus=0-1,3,period=10ms,buffer=64MiB",
+            ),
+            (LoadKind::Net(StreamSpec::at(Pace::Rate { bps: 100_000_000 })), "net=100Mbit/s@peer"),
+            (
+                LoadKind::Net(StreamSpec { size_bytes: Some(200), wire: true, ..StreamSpec::at(Pace::Max) }),
+                "net=max@peer:size=200B,wire",
             ),
         ] {
             let load = LoadSpec { kind, at: Side::Peer };

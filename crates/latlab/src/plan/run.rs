@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, LoadSpec, PingSpec, SettingSpec, Target, defaults};
+use super::{Family, LoadKind, LoadSpec, PingSpec, SettingSpec, Target, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -125,6 +125,11 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// How many loads this end puts on the measured path.
+    pub fn network_loads(&self) -> usize {
+        self.loads.iter().filter(|load| load.at.is_local() && matches!(load.kind, LoadKind::Net(_))).count()
+    }
+
     /// `ping` against `local`, with every other thing at its default.
     pub fn local(ping: PingSpec) -> RunSpec {
         RunSpec {

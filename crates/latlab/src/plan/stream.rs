@@ -1,8 +1,11 @@
 //! A stream on the measured path, settled: how fast, in what packets.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::defaults;
+use crate::units::human::{typed_bit_rate, typed_packet_rate, typed_percent, typed_size};
 
 /// How fast a stream is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,10 +97,32 @@ impl StreamSpec {
         }
     }
 
+    /// What was asked for beyond the defaults, as typed: `size=200B`, `wire`, `cpu=3`, `spin`.
+    pub(super) fn extras(&self) -> Vec<String> {
+        let usual = StreamSpec::at(self.pace).size_bytes;
+        let size = self.size_bytes.filter(|size| Some(*size) != usual).map(|size| format!("size={}", typed_size(size)));
+        let wire = self.wire.then(|| "wire".into());
+        let cpu = self.cpu.map(|cpu| format!("cpu={cpu}"));
+        let spin = self.spin.then(|| "spin".into());
+        [size, wire, cpu, spin].into_iter().flatten().collect()
+    }
+
     /// The slowest rate, in bits a second, that still puts a packet of this stream into each window.
     pub fn least_bps(&self) -> u64 {
         let size = self.size_bytes.unwrap_or(defaults::STREAM_SIZE_SLOW_BYTES);
         self.packet_bits(size, false) * defaults::STREAM_PACKETS_MIN_PER_SECOND
+    }
+}
+
+/// As typed behind `net=`: `100Mbit/s`, `500kpps`, `90%`, `max`.
+impl fmt::Display for Pace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&match self {
+            Pace::Rate { bps } => typed_bit_rate(*bps),
+            Pace::Packets { pps } => typed_packet_rate(*pps),
+            Pace::Share { share } => typed_percent(*share),
+            Pace::Max => "max".into(),
+        })
     }
 }
 

@@ -94,6 +94,7 @@ mod tests {
             measured_ns: Some(Nanos::from_secs(10)),
             period_ns: Some(Nanos::from_micros(16_180)),
             cpus: vec![0, 1],
+            stream: None,
         }
     }
 

@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::{JsonArgs, TalkArgs};
+use super::{JsonArgs, KeyFileArgs, TalkArgs};
 
 /// What the run is loaded with.
 #[derive(Clone, Debug, Default, Args)]
@@ -12,6 +12,8 @@ pub struct LoadArgs {
     /// cpu=80%      share of every CPU's time; :cpus=0-1, :period=10ms
     /// heaters=30   workers that hash without end; :cpus=0-1
     /// mem=2GB/s    bytes read and written; :cpus=, :period=, :buffer=
+    /// net=10Mbit/s  UDP on the measured path; net=90% of its no-loss rate;
+    ///              net=max; :size=, :wire, :cpu=, :spin
     /// none         no load
     /// With local and lab all three places mean this one host.
     #[arg(long, value_name = "SPEC", verbatim_doc_comment, allow_hyphen_values = true, hide_short_help = true)]
@@ -30,6 +32,9 @@ pub struct HoldArgs {
     /// Hold them for a time of T, such as 10s or 2m [default: 10s]
     #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "How long")]
     pub duration: Option<String>,
+    /// The key of a network load's session.
+    #[command(flatten)]
+    pub file: KeyFileArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,

@@ -1,7 +1,7 @@
-use super::{RequestError, load, talk, target, value};
+use super::{KeySource, RequestError, load, path, talk, target, value};
 use crate::cli::args::HoldArgs;
 use crate::console::Talk;
-use crate::plan::{LoadSpec, Protocol, Target, defaults};
+use crate::plan::{LoadKind, LoadSpec, Protocol, Target, defaults};
 use crate::units::Nanos;
 
 /// `latlab load`, settled.
@@ -11,6 +11,8 @@ pub struct HoldJob {
     pub target: Target,
     /// What to make.
     pub loads: Vec<LoadSpec>,
+    /// Where the key of network loads comes from.
+    pub key: KeySource,
     /// How long, after they have settled.
     pub duration: Nanos,
     /// One JSON document instead of text.
@@ -31,9 +33,11 @@ pub fn hold(typed: &HoldArgs) -> Result<HoldJob, RequestError> {
             hint: "such as `latlab load --load cpu=80%`",
         });
     }
+    let needs_path = loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
+    let key = if needs_path { path::key(&typed.file, &target, Protocol::Native)? } else { KeySource::None };
     let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
     let duration = duration.transpose()?.unwrap_or(defaults::DURATION);
-    Ok(HoldJob { target, loads, duration, json: typed.json.json, talk: talk(&typed.talk) })
+    Ok(HoldJob { target, loads, key, duration, json: typed.json.json, talk: talk(&typed.talk) })
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! `KIND=VALUE[@PLACE][:key=value,…]`: loads, settled.
 
-use super::{RequestError, value};
+use super::{RequestError, net_load, value};
 use crate::cli::args::LoadArgs;
 use crate::plan::{LoadKind, LoadSpec, Side, Target, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, nearest};
 
 const OPTION: &str = "--load";
+/// Keys without a value.
+const FLAGS: [&str; 2] = ["wire", "spin"];
 const KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
 
 /// The loads of a run against `target`.
@@ -29,16 +31,13 @@ fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
         "cpu" => cpu(&parts)?,
         "heaters" => heaters(&parts)?,
         "mem" => memory(&parts)?,
-        "net" => {
-            let instead = "`cpu=`, `heaters=` and `mem=` are what this version makes";
-            return Err(RequestError::Later { what: format!("{OPTION} {typed}"), instead });
-        }
+        "net" => net_load::net(&parts)?,
         unknown => return Err(parts.refuse(format!("`{unknown}` is no kind of load"), meant(unknown, &KINDS, FORMS))),
     };
     Ok(LoadSpec { kind, at: at(parts.place, target)? })
 }
 
-const FORMS: &str = "loads are `cpu=80%`, `heaters=30`, `mem=2GB/s` and `none`";
+const FORMS: &str = "loads are `cpu=80%`, `heaters=30`, `mem=2GB/s`, `net=100Mbit/s` and `none`";
 
 /// Where both ends are one host, every place is that one; on a host that is not ours to change nothing is done.
 fn at(place: Side, target: &Target) -> Result<Side, RequestError> {
@@ -96,10 +95,10 @@ fn memory(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
 }
 
 /// A load as typed, taken apart.
-struct Parts<'a> {
+pub(super) struct Parts<'a> {
     typed: &'a str,
     kind: &'a str,
-    value: &'a str,
+    pub(super) value: &'a str,
     place: Side,
     extras: Vec<(&'a str, &'a str)>,
 }
@@ -129,12 +128,12 @@ impl<'a> Parts<'a> {
         Ok(Parts { typed, kind, value, place, extras })
     }
 
-    fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> RequestError {
+    pub(super) fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> RequestError {
         value::unusable(OPTION, self.typed, cause, hint)
     }
 
     /// Refuses keys that this kind of load has not, and keys given twice.
-    fn know_only(&self, known: &[&str]) -> Result<(), RequestError> {
+    pub(super) fn know_only(&self, known: &[&str]) -> Result<(), RequestError> {
         for (number, (key, _)) in self.extras.iter().enumerate() {
             if !known.contains(key) {
                 let all = format!("`{}=` knows `{}`", self.kind, known.join("`, `"));
@@ -147,7 +146,16 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    fn extra(&self, key: &str) -> Option<&'a str> {
+    /// Whether the bare word `flag` was given.
+    pub(super) fn flag(&self, flag: &str) -> Result<bool, RequestError> {
+        match self.extra(flag) {
+            None => Ok(false),
+            Some("") => Ok(true),
+            Some(_) => Err(self.refuse(format!("`{flag}` takes no value"), format!("`:{flag}`"))),
+        }
+    }
+
+    pub(super) fn extra(&self, key: &str) -> Option<&'a str> {
         self.extras.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
@@ -191,6 +199,7 @@ fn split_extras(typed: &str) -> Result<Vec<(&str, &str)>, &str> {
         let end = start + part.len();
         match (part.split_once('='), extras.last_mut()) {
             (Some(extra), _) => extras.push(extra),
+            (None, _) if FLAGS.contains(&part) => extras.push((part, "")),
             (None, Some((_, value))) => {
                 let begin = start - value.len() - 1;
                 *value = &typed[begin..end];
@@ -286,6 +295,16 @@ mod tests {
             ("mem=2Gbit/s", "no unit", "`2GB/s`"),
             ("mem=1kB/s", "too little", "from `mem=4.096MB/s`"),
             ("mem=100TB/s", "any memory", "to `mem=10TB/s`"),
+            ("net=1bit/s", "too slow to be a load", "`net=5120bit/s`"),
+            ("net=100kbit/s:size=1400", "too slow", "`net=112kbit/s`"),
+            ("net=9pps", "too slow", "`net=10pps`"),
+            ("net=0%", "too slow", "`net=1%`"),
+            ("net=120%", "more than any path", "`net=100%`"),
+            ("net=10", "unit is missing", "`10Mbit/s`"),
+            ("net=10MB/s", "no unit", "`10Mbit/s`"),
+            ("net=1Mbit/s:size=8", "no packet", "from `size=24`"),
+            ("net=1Mbit/s:wire=1", "takes no value", "`:wire`"),
+            ("net=1Mbit/s:cpus=0", "have no `cpus`", "did you mean `cpu`"),
             ("mem=2GB/s:buffer=4kB", "cannot be shared", "2MiB or more"),
         ] {
             let error = settle(&[typed], &Target::Local).expect_err(typed);

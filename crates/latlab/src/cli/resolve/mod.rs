@@ -11,6 +11,7 @@ mod hold;
 mod judging;
 mod keeping;
 mod load;
+mod net_load;
 mod path;
 mod ping;
 mod request_error;
