@@ -20,7 +20,7 @@ pub(super) const BEGIN: &str = "begin";
 /// Asks for the figures, and ends the load.
 pub(super) const END: &str = "end";
 
-/// How long its report may take: with the most heaters on one CPU a turn comes every three seconds.
+/// How long its report may take: with the most heaters on one CPU a turn comes every second.
 const ANSWERS_WITHIN_S: i64 = 30;
 
 /// What a load's process is told, as one line of JSON on its standard input. The words [`BEGIN`] and [`END`]

@@ -140,8 +140,8 @@ pub const LOAD_PERIOD_MIN: Nanos = Nanos::from_millis(1);
 pub const LOAD_PERIOD_MAX: Nanos = Nanos::from_secs(5);
 /// The least CPU load: the promise is one point up or down.
 pub const CPU_LOAD_MIN: f64 = 0.01;
-/// Heaters of one load: on one CPU each of them has a turn every three seconds already.
-pub const HEATERS_MAX: u64 = 1_024;
+/// Heaters of one load: on one CPU each of them has a turn every second already.
+pub const HEATERS_MAX: u64 = 256;
 /// The slowest memory load: one page in a millisecond …
 pub const MEMORY_LOAD_MIN_BPS: f64 = 4_096_000.0;
 /// … and the fastest, beyond any host of today.

@@ -115,7 +115,7 @@ fn loads_that_cannot_be_asked_for_are_wrong_requests() {
         ("cup=80%", "did you mean `cpu`"),
         ("cpu=80%:perod=1ms", "did you mean `period`"),
         ("cpu=80%:cpus=1-0", "goes down"),
-        ("heaters=0", "hint: from 1 to 1024"),
+        ("heaters=0", "hint: from 1 to 256"),
         ("mem=2", "the unit is missing"),
         // Only the kernel can say this one.
         ("cpu=50%:cpus=1023", "usable are `"),
@@ -147,7 +147,7 @@ fn a_load_that_cannot_start_is_the_worlds_refusal() {
 
 #[test]
 fn as_many_heaters_as_can_be_asked_for_start_and_end() {
-    let document = Lab::new().line("load --load heaters=1024 -d 200ms --json").stderr(empty()).success().json();
+    let document = Lab::new().line("load --load heaters=256 -d 200ms --json").stderr(empty()).success().json();
     check(&document, "load/1");
     assert!(figure(&document["loads"][0], "measured_ns") >= 2e8, "{document:#}");
 }

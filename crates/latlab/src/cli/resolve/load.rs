@@ -288,7 +288,7 @@ mod tests {
             ("cpu=80%:period=0ms", "no time", "up to 5s"),
             ("cpu=80%:period=1us", "waking up", "from 1ms to 5s"),
             ("cpu=80%:period=6s", "longer than 5s", "up to 5s"),
-            ("heaters=0", "least is 1", "from 1 to 1024"),
+            ("heaters=0", "least is 1", "from 1 to 256"),
             ("heaters=many", "begin with a number", "whole number"),
             ("heaters=2:period=10ms", "have no `period`", "`heaters=` knows `cpus`"),
             ("mem=2", "unit is missing", "`2GB/s`"),
