@@ -16,7 +16,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
         Ok(workers) => {
             console.data(&StressorNews::Ready.line())?;
             if let Some(report) = workers.watch(io::stdin().lock()) {
-                console.data(&StressorNews::Reached(report).line())?;
+                console.data(&StressorNews::Reached(Box::new(report)).line())?;
             }
             Ok(Outcome::Done)
         }

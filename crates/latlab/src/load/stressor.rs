@@ -83,7 +83,7 @@ pub enum StressorNews {
         exit_code: u8,
     },
     /// What was reached; the process ends.
-    Reached(LoadReport),
+    Reached(Box<LoadReport>),
 }
 
 impl StressorNews {
@@ -143,7 +143,7 @@ impl Stressor {
     pub fn stop(mut self) -> LoadReport {
         self.say(END);
         match self.hear().map(|line| serde_json::from_str(&line)) {
-            Some(Ok(StressorNews::Reached(report))) => report,
+            Some(Ok(StressorNews::Reached(report))) => *report,
             _ => self.order.blank_report(),
         }
     }

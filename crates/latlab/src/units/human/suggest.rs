@@ -15,20 +15,21 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     nearest.filter(|(edits, name)| *edits <= (name.len() / 3).max(1)).map(|(_, name)| name)
 }
 
-/// Insertions, deletions and replacements that turn one word into the other.
+/// Letters to insert, remove, replace or swap with their neighbour (optimal string alignment).
 fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];
+    rows[0] = (0..=to.len()).collect();
+    for i in 1..=from.len() {
+        rows[i][0] = i;
+        for j in 1..=to.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            let swaps = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+            let swapped = if swaps { rows[i - 2][j - 2] + 1 } else { usize::MAX };
+            rows[i][j] = replaced.min(swapped).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
         }
     }
-    row[to.len()]
+    rows[from.len()][to.len()]
 }
 
 #[cfg(test)]
@@ -41,7 +42,8 @@ mod tests {
         for (word, hint) in [
             ("govenor", "did you mean `governor`?"),
             ("Offload", "did you mean `offload`?"),
-            ("mut", "known are governor, mtu, offload"),
+            ("mut", "did you mean `mtu`?"),
+            ("disk", "known are governor, mtu, offload"),
             ("mtuu", "did you mean `mtu`?"),
         ] {
             assert_eq!(suggestion(word, &known), hint);
