@@ -1,6 +1,7 @@
 //! How close `latlab load --load cpu=P%` comes to P, beside stress-ng's `--cpu-load`, both by the CPU time that the
 //! kernel accounts to their process trees. `/proc/stat` is shown beside it and not judged: where it is sampled by
 //! the tick, it sees a period that locks to the tick as something else.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses its part of what they share.
 #[allow(dead_code)]
