@@ -7,11 +7,12 @@ use super::{Outcome, keys};
 use crate::cli::resolve::HoldJob;
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::measure::{Loads, Peer, wait_until};
+use crate::measure::{MeasureError, Peer};
 use crate::plan::{PingSpec, RunSpec, Side, defaults};
 use crate::report::Style;
 use crate::report::loads::LoadsView;
 use crate::schedule::Schedule;
+use crate::session::{Loads, wait_until};
 
 /// Carries out `job`. Whatever ends it, the loads end with it.
 pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
@@ -37,7 +38,7 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
         _ => Some(Peer::reach(&spec, key.as_ref(), 1, interrupt.stop())?),
     };
     let path = peer.as_mut().map(|peer| peer.loaded_path(&spec, key.as_ref(), Some(whole))).transpose()?.flatten();
-    let loads = Loads::start(&job.loads, Side::Local, path, interrupt.stop(), &mut heartbeat)?;
+    let loads = Loads::start(&job.loads, Side::Local, path, interrupt.stop(), &mut heartbeat).map_err(MeasureError::from)?;
     loads.settle(interrupt.stop(), &mut heartbeat);
     loads.begin();
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);

@@ -9,9 +9,9 @@ use super::Outcome;
 use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::{lifeline, placement};
-use crate::measure::{self, BEGIN_WORD, MeasureError, NetLoadNews, NetLoadOrder, Words};
+use crate::measure::{self, MeasureError, Words};
 use crate::plan::EndSpec;
-use crate::session::PreSharedKey;
+use crate::session::{BEGIN_WORD, LoadsError, NetLoadError, NetLoadNews, NetLoadOrder, PreSharedKey};
 
 /// A sleep ends when it shall, not up to the usual 50 µs later: the stream's packets would clump.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
@@ -51,8 +51,8 @@ fn hold(order: &NetLoadOrder, console: &Console) -> Result<(), Failure> {
     let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
     let say = |news: NetLoadNews| console.data(&news.line());
     let begun = |searched_bps| {
-        say(NetLoadNews::Begun { searched_bps })
-            .map_err(|_| MeasureError::NetLoadProcess(io::ErrorKind::BrokenPipe.into()))
+        let gone = |_| LoadsError::from(NetLoadError::Process(io::ErrorKind::BrokenPipe.into()));
+        say(NetLoadNews::Begun { searched_bps }).map_err(gone).map_err(MeasureError::from)
     };
     let Some(held) = measure::hold_net_load(order, key.as_ref(), &words, begun)? else { return Ok(()) };
     match held.failure {

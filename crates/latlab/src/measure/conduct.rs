@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::host_watch::HostWatch;
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
-use super::{Loads, MeasureError, Peer};
+use super::{MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
 use crate::plan::{EndSpec, Plan, RunSpec, Side, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
-use crate::session::PreSharedKey;
+use crate::session::{Loads, PreSharedKey};
 
 /// How often the caller hears of progress: four times a second is smooth enough for a person.
 const HEARTBEAT: Duration = Duration::from_millis(250);

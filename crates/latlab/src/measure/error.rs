@@ -9,9 +9,8 @@ use thiserror::Error;
 use super::stream::StreamError;
 use crate::agent::AgentError;
 use crate::host::HostError;
-use crate::load::LoadError;
 use crate::recording::RecordingError;
-use crate::session::{KeyError, ReflectorProcessError, SessionError};
+use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
 use crate::transport::refusal::TransportError;
 use crate::units::Nanos;
 
@@ -24,19 +23,9 @@ pub enum MeasureError {
     /// The agent on the other host.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The process of a network load did not come up, or fell silent.
-    #[error("cannot hold the network load")]
-    NetLoadProcess(#[source] io::Error),
-    /// It refused, or broke off.
-    #[error("cannot hold the network load: {message}")]
-    NetLoadRefused {
-        /// What it said.
-        message: String,
-        /// Its cause.
-        cause: Option<String>,
-        /// Its hint.
-        hint: Option<String>,
-    },
+    /// A load could not be made.
+    #[error(transparent)]
+    Loads(#[from] LoadsError),
     /// The reflector opens sessions, but counts no streams.
     #[error("`{peer}` does not count streams")]
     StreamUncounted {
@@ -72,9 +61,6 @@ pub enum MeasureError {
     /// A pin, a priority, a namespace.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A load could not be made.
-    #[error(transparent)]
-    Load(#[from] LoadError),
     /// A socket could not be opened.
     #[error(transparent)]
     Transport(#[from] TransportError),
@@ -104,17 +90,14 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(error) => error.cause(),
             MeasureError::Agent(error) => error.cause(),
-            MeasureError::NetLoadProcess(source)
-            | MeasureError::Thread(source)
-            | MeasureError::Socket { source, .. } => Some(explain(source)),
-            MeasureError::NetLoadRefused { cause, .. } => cause.clone(),
+            MeasureError::Thread(source) | MeasureError::Socket { source, .. } => Some(explain(source)),
             MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
             MeasureError::StreamSilent { span, .. } => {
                 Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
             }
             MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
             MeasureError::Host(error) => error.cause(),
-            MeasureError::Load(error) => error.cause(),
+            MeasureError::Loads(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),
             MeasureError::Session(error) => error.cause(),
             MeasureError::Key(error) => error.cause(),
@@ -127,17 +110,13 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(error) => error.hint(),
             MeasureError::Agent(error) => error.hint(),
-            MeasureError::NetLoadProcess(_) => {
-                Some("the latlab binary starts itself again: it must stay where it is and be executable".into())
-            }
             MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
-            MeasureError::NetLoadRefused { hint, .. } => hint.clone(),
             MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
             MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
             MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
             MeasureError::Host(error) => error.hint(),
-            MeasureError::Load(error) => error.hint(),
+            MeasureError::Loads(error) => error.hint(),
             MeasureError::Transport(error) => error.hint(),
             MeasureError::Session(error) => error.hint(),
             MeasureError::Key(error) => error.hint(),
@@ -151,7 +130,7 @@ impl MeasureError {
             MeasureError::ReflectorProcess(error) => error.exit_code(),
             MeasureError::Agent(error) => error.exit_code(),
             MeasureError::Host(error) => error.exit_code(),
-            MeasureError::Load(error) => error.exit_code(),
+            MeasureError::Loads(error) => error.exit_code(),
             MeasureError::Transport(error) => error.exit_code(),
             MeasureError::Session(error) => error.exit_code(),
             MeasureError::Key(error) => error.exit_code(),

@@ -1,10 +1,8 @@
 //! A network load from beginning to end: a session, the rate without loss where a share of it was asked for, the
-//! stream, the report. Runs in a process of its own, started by [`super::NetLoad`].
+//! stream, the report. Runs in a process of its own, started by [`crate::session::NetLoad`].
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use serde::{Deserialize, Serialize};
 
 use super::MeasureError;
 use super::rate_search::{RateSearch, Step, TRIAL, Trial};
@@ -15,7 +13,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::StreamReport;
 use crate::plan::{Pace, PathSpec, StreamSpec, defaults};
 use crate::schedule::Schedule;
-use crate::session::{self, PreSharedKey, SessionError, SessionWishes, UpStream, random_bytes};
+use crate::session::{self, NetLoadOrder, PreSharedKey, SessionError, SessionWishes, UpStream, random_bytes};
 use crate::transport::Transport;
 use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -24,23 +22,6 @@ use crate::units::{Nanos, SenderClock, Stamp};
 const NEVER: Stamp<SenderClock> = Stamp::from_nanos(i64::MAX);
 /// A load has begun when it has run for so long: a window has been counted, and every queue has seen it.
 const BEGUN: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3 / 2);
-
-/// What the process of a network load is told, as one line of JSON on its standard input.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct NetLoadOrder {
-    /// Who counts.
-    pub peer: SocketAddr,
-    /// How packets leave.
-    pub path: PathSpec,
-    /// What.
-    pub stream: StreamSpec,
-    /// The line of the pre-shared key, where there is one (rule R7: the pipe is between parent and child alone).
-    pub key: Option<String>,
-    /// How long the load may last; none: as long as the reflector allows.
-    pub lasting_ns: Option<Nanos>,
-    /// The process that gives the order: the child ends with it.
-    pub parent: u32,
-}
 
 /// A load that was held until it was told to end, or broke off.
 #[derive(Debug)]

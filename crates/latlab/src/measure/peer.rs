@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::lane::measuring_cpus;
-use super::{LoadedPath, MeasureError};
+use super::MeasureError;
 use crate::agent::Agent;
 use crate::facts::SettingFacts;
 use crate::host::lab::{Inside, Lab};
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal};
 use crate::plan::{EndSpec, Family, RunSpec, Target};
-use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
+use crate::session::{LoadedPath, PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::refusal::TransportError;
 use crate::transport::resolve::resolve;
 use crate::units::Nanos;

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{MeasureError, NetLoad, NetLoadOrder};
+use super::{NetLoad, NetLoadError, NetLoadOrder, PreSharedKey, SessionWishes};
 use crate::facts::{LoadReport, StreamReport};
-use crate::load::{Stressor, StressorOrder};
+use crate::load::{LoadError, Stressor, StressorOrder};
 use crate::plan::{LoadKind, LoadSpec, PathSpec, Side, StreamSpec, defaults};
-use crate::session::{PreSharedKey, SessionWishes};
 use crate::units::Nanos;
 
 /// How often somebody who waits for loads is asked whether to stop: often enough for a person.
@@ -60,7 +59,7 @@ impl Loads {
         path: Option<LoadedPath<'_>>,
         stop: &AtomicBool,
         heartbeat: &mut dyn FnMut(),
-    ) -> Result<Loads, MeasureError> {
+    ) -> Result<Loads, LoadsError> {
         let ours = specs.iter().filter(|spec| match here {
             Side::Local => spec.at.is_local(),
             Side::Peer => spec.at.is_peer(),
@@ -168,5 +167,42 @@ pub fn wait_until(then: Instant, stop: &AtomicBool, heartbeat: &mut dyn FnMut())
         }
         heartbeat();
         thread::sleep(left.min(HEARTBEAT));
+    }
+}
+
+/// Why a load of any kind could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadsError {
+    /// Of CPUs or memory.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Of the path.
+    #[error(transparent)]
+    Network(#[from] NetLoadError),
+}
+
+impl LoadsError {
+    /// Why, for the `cause:` line.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            LoadsError::Load(error) => error.cause(),
+            LoadsError::Network(error) => error.cause(),
+        }
+    }
+
+    /// What to do, for the `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            LoadsError::Load(error) => error.hint(),
+            LoadsError::Network(error) => error.hint(),
+        }
+    }
+
+    /// The exit code of contract section 2.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LoadsError::Load(error) => error.exit_code(),
+            LoadsError::Network(error) => error.exit_code(),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The process of a network load, seen from the one that measures: started, awaited, told to end.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use latlab_sys::errno::explain;
 use serde::{Deserialize, Serialize};
 
-use super::{MeasureError, NetLoadOrder};
 use crate::facts::StreamReport;
-use crate::plan::{Pace, StreamSpec};
+use crate::plan::{Pace, PathSpec, StreamSpec};
+use crate::units::Nanos;
 
 /// The hidden command that such a process runs.
 pub const NET_LOAD_COMMAND: &str = "net-load";
@@ -26,6 +28,23 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(30);
 const REPORTS_WITHIN: Duration = Duration::from_secs(5);
 /// How often the caller is heard while waiting.
 const HEARTBEAT_NS: i64 = 100_000_000;
+
+/// What the process of a network load is told, as one line of JSON on its standard input.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct NetLoadOrder {
+    /// Who counts.
+    pub peer: SocketAddr,
+    /// How packets leave.
+    pub path: PathSpec,
+    /// What.
+    pub stream: StreamSpec,
+    /// The line of the pre-shared key, where there is one (rule R7: the pipe is between parent and child alone).
+    pub key: Option<String>,
+    /// How long the load may last; none: as long as the reflector allows.
+    pub lasting_ns: Option<Nanos>,
+    /// The process that gives the order: the child ends with it.
+    pub parent: u32,
+}
 
 /// What the process says, one line of JSON each on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,8 +98,8 @@ impl NetLoad {
         order: &NetLoadOrder,
         stop: &AtomicBool,
         heartbeat: &mut dyn FnMut(),
-    ) -> Result<Option<NetLoad>, MeasureError> {
-        let mut load = Self::spawn(order).map_err(MeasureError::NetLoadProcess)?;
+    ) -> Result<Option<NetLoad>, NetLoadError> {
+        let mut load = Self::spawn(order).map_err(NetLoadError::Process)?;
         match load.next_news(BEGINS_WITHIN, Some(stop), heartbeat)? {
             None => Ok(None),
             Some(NetLoadNews::Begun { searched_bps }) => {
@@ -121,12 +140,12 @@ impl NetLoad {
     ///
     /// # Errors
     /// It broke off before, or says nothing.
-    pub fn finish(mut self) -> Result<StreamReport, MeasureError> {
+    pub fn finish(mut self) -> Result<StreamReport, NetLoadError> {
         drop(self.orders.take());
         match self.next_news(REPORTS_WITHIN, None, &mut || {})? {
             Some(NetLoadNews::Ended { report }) => Ok(*report),
             Some(other) => Err(unexpected(other)),
-            None => Err(MeasureError::NetLoadProcess(io::ErrorKind::TimedOut.into())),
+            None => Err(NetLoadError::Process(io::ErrorKind::TimedOut.into())),
         }
     }
 
@@ -153,33 +172,33 @@ impl NetLoad {
         patience: Duration,
         stop: Option<&AtomicBool>,
         heartbeat: &mut dyn FnMut(),
-    ) -> Result<Option<NetLoadNews>, MeasureError> {
+    ) -> Result<Option<NetLoadNews>, NetLoadError> {
         let deadline = Instant::now() + patience;
         while self.news.buffer().is_empty() {
             if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 return Ok(None);
             }
             if Instant::now() > deadline {
-                return Err(MeasureError::NetLoadProcess(io::ErrorKind::TimedOut.into()));
+                return Err(NetLoadError::Process(io::ErrorKind::TimedOut.into()));
             }
             match latlab_sys::readiness::readable_within(self.news.get_ref().as_fd(), HEARTBEAT_NS) {
                 Ok(true) => break,
                 Ok(false) => heartbeat(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => heartbeat(),
-                Err(error) => return Err(MeasureError::NetLoadProcess(error)),
+                Err(error) => return Err(NetLoadError::Process(error)),
             }
         }
         let mut line = String::new();
-        self.news.read_line(&mut line).map_err(MeasureError::NetLoadProcess)?;
-        let silent = || MeasureError::NetLoadProcess(io::Error::other("it ended without a word"));
+        self.news.read_line(&mut line).map_err(NetLoadError::Process)?;
+        let silent = || NetLoadError::Process(io::Error::other("it ended without a word"));
         serde_json::from_str(&line).map(Some).map_err(|_| silent())
     }
 }
 
-fn unexpected(news: NetLoadNews) -> MeasureError {
+fn unexpected(news: NetLoadNews) -> NetLoadError {
     match news {
-        NetLoadNews::Refused { message, cause, hint } => MeasureError::NetLoadRefused { message, cause, hint },
-        _ => MeasureError::NetLoadProcess(io::Error::other("it spoke out of turn")),
+        NetLoadNews::Refused { message, cause, hint } => NetLoadError::Refused { message, cause, hint },
+        _ => NetLoadError::Process(io::Error::other("it spoke out of turn")),
     }
 }
 
@@ -196,5 +215,48 @@ impl Drop for NetLoad {
             }
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+/// Why there is no network load.
+#[derive(Debug, thiserror::Error)]
+pub enum NetLoadError {
+    /// Its process did not come up, or fell silent.
+    #[error("cannot hold the network load")]
+    Process(#[source] io::Error),
+    /// It refused, or broke off.
+    #[error("cannot hold the network load: {message}")]
+    Refused {
+        /// What it said.
+        message: String,
+        /// Its cause.
+        cause: Option<String>,
+        /// Its hint.
+        hint: Option<String>,
+    },
+}
+
+impl NetLoadError {
+    /// Why, for the `cause:` line.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            NetLoadError::Process(source) => Some(explain(source)),
+            NetLoadError::Refused { cause, .. } => cause.clone(),
+        }
+    }
+
+    /// What to do, for the `hint:` line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            NetLoadError::Process(_) => {
+                Some("the latlab binary starts itself again: it must stay where it is and be executable".into())
+            }
+            NetLoadError::Refused { hint, .. } => hint.clone(),
+        }
+    }
+
+    /// The exit code: the world refuses.
+    pub const fn exit_code(&self) -> u8 {
+        3
     }
 }
