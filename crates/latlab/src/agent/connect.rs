@@ -8,8 +8,11 @@ use std::time::Duration;
 use super::AgentError;
 use super::conversation::{Conversation, Quiet, Wires};
 use super::errand::{self, Errand};
+use super::far_loads::{LoadsOrder, LoadsState};
+use super::far_settings::SettingsOrder;
 use super::frame::FrameError;
 use super::message::{Greeting, Reply, Request};
+use crate::facts::SettingFacts;
 use crate::plan::{EndSpec, PathSpec, Target};
 use crate::session::PreSharedKey;
 use crate::units::Nanos;
@@ -83,6 +86,28 @@ impl Agent {
     ) -> Result<SocketAddr, AgentError> {
         match self.ask(&Request::StartReflector { bind, end, key: key.map(PreSharedKey::line), sessions })? {
             Reply::Reflector { address } => Ok(address),
+            other => Err(self.unknown(&other)),
+        }
+    }
+
+    /// Settings of that host: found, turned, put back; what stands there then.
+    ///
+    /// # Errors
+    /// [`AgentError`]: a knob is absent, or refuses.
+    pub fn settings(&mut self, order: SettingsOrder) -> Result<Vec<SettingFacts>, AgentError> {
+        match self.ask(&Request::Settings(order))? {
+            Reply::Settings(facts) => Ok(facts),
+            other => Err(self.unknown(&other)),
+        }
+    }
+
+    /// Loads of that host; how they are then. Their figures count from [`Agent::arm`] on.
+    ///
+    /// # Errors
+    /// [`AgentError`]: a load cannot be made.
+    pub fn loads(&mut self, order: LoadsOrder) -> Result<LoadsState, AgentError> {
+        match self.ask(&Request::Loads(order))? {
+            Reply::Loads(state) => Ok(state),
             other => Err(self.unknown(&other)),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use super::far_loads::{FarLoads, LoadsOrder, LoadsState};
+use super::far_settings::FarSettings;
 use super::message::{Refusal, Reply, Request};
 use crate::plan::EndSpec;
 use crate::plan::defaults::RUNS_MAX;
@@ -10,11 +12,14 @@ use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
 /// Reflectors at a time: one to measure against, one for a net load, each twice.
 const REFLECTORS_MAX: usize = 4;
 
-/// The far host, as far as this agent has changed it. What is here is undone by [`FarEnd::undo`], newest first, and
-/// by the kernel where the agent is killed: processes end with it, settings are journalled before they are changed.
+/// The far host, as far as this agent has changed it. What is here is undone by [`FarEnd::undo`], and where the agent is
+/// killed by the kernel, since processes end with it, and by the next latlab on that host, since settings are
+/// journalled before they are changed.
 #[derive(Debug, Default)]
 pub struct FarEnd {
+    settings: FarSettings,
     reflectors: Vec<ReflectorProcess>,
+    loads: Option<FarLoads>,
 }
 
 impl FarEnd {
@@ -25,8 +30,15 @@ impl FarEnd {
                 self.start_reflector(bind, end, key.as_deref(), sessions)
             }
             Request::Disarm => Ok(Reply::Disarmed { reflector_died: self.death() }),
+            Request::Settings(order) => self.settings.obey(order).map(Reply::Settings),
+            Request::Loads(order) => self.load(order).map(Reply::Loads),
             Request::StopAll => self.undo().map(|()| Reply::Done),
-            Request::Heartbeat | Request::Arm { .. } => Ok(Reply::Done),
+            Request::Arm { .. } => {
+                // Nothing will be said until the run is over: the figures of its loads begin with it.
+                self.loads.iter().for_each(FarLoads::begin);
+                Ok(Reply::Done)
+            }
+            Request::Heartbeat => Ok(Reply::Done),
         }
     }
 
@@ -58,6 +70,18 @@ impl FarEnd {
         Ok(Reply::Reflector { address })
     }
 
+    fn load(&mut self, order: LoadsOrder) -> Result<LoadsState, Refusal> {
+        match order {
+            LoadsOrder::Start { .. } if self.loads.is_some() => {
+                return Err(Refusal::world("cannot make the loads", "this agent makes others"));
+            }
+            LoadsOrder::Start { loads, path } => self.loads = Some(FarLoads::start(loads, path)?),
+            LoadsOrder::Look => {}
+            LoadsOrder::End => self.loads.iter().for_each(FarLoads::end),
+        }
+        self.loads.as_ref().map_or(Ok(LoadsState::None), FarLoads::state)
+    }
+
     fn death(&mut self) -> Option<String> {
         self.reflectors.iter_mut().find_map(ReflectorProcess::death)
     }
@@ -67,10 +91,14 @@ impl FarEnd {
     /// # Errors
     /// The first that failed.
     pub fn undo(&mut self) -> Result<(), Refusal> {
+        // Loads and reflectors may take a second to end, and nobody needs to wait for that but they: the host first.
+        self.loads.iter_mut().for_each(FarLoads::give_up);
+        let restored = self.settings.undo();
         while let Some(reflector) = self.reflectors.pop() {
             drop(reflector);
         }
-        Ok(())
+        self.loads = None;
+        restored
     }
 }
 

@@ -4,7 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use super::far_loads::{LoadsOrder, LoadsState};
+use super::far_settings::SettingsOrder;
 use super::frame;
+use crate::facts::SettingFacts;
 use crate::plan::EndSpec;
 use crate::session::ReflectorProcessError;
 use crate::units::Nanos;
@@ -27,6 +30,10 @@ pub enum Request {
         /// So many sessions, each run has one.
         sessions: u16,
     },
+    /// What shall be set on the far host.
+    Settings(SettingsOrder),
+    /// Which loads shall be made there.
+    Loads(LoadsOrder),
     /// A run begins: silence until [`Request::Disarm`].
     Arm {
         /// How long it takes at most.
@@ -39,7 +46,7 @@ pub enum Request {
 }
 
 /// What the agent says. `Greeting` comes unasked and once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
     /// Who it is.
@@ -51,6 +58,10 @@ pub enum Reply {
         /// Here.
         address: SocketAddr,
     },
+    /// What is set there, or was.
+    Settings(Vec<SettingFacts>),
+    /// How its loads are.
+    Loads(LoadsState),
     /// The run is over at the far end too.
     Disarmed {
         /// How its reflector process died meanwhile, if it did: `killed by SIGKILL`.

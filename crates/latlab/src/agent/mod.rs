@@ -1,13 +1,15 @@
 //! latlab on another host: both ends of the agent's conversation (docs/agent-protocol.md).
 //!
 //! `frame` and `message` are what is said, `connect` is this end, `serve` the far one. What an agent can do to its
-//! host stands in `far`, one handler for each request.
+//! host stands in `far`, one handler for each request, with `far_settings` and `far_loads`.
 
 mod connect;
 mod conversation;
 mod errand;
 mod error;
 mod far;
+mod far_loads;
+mod far_settings;
 pub mod frame;
 mod message;
 mod serve;
@@ -16,5 +18,7 @@ mod watch;
 pub use connect::Agent;
 pub use error::AgentError;
 pub use far::FarEnd;
+pub use far_loads::{FarPath, LoadsOrder, LoadsState};
+pub use far_settings::SettingsOrder;
 pub use message::{Greeting, Refusal, Reply, Request};
 pub use serve::{AgentEnd, Streams, serve};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::Outcome;
+use super::{Outcome, healing};
 use crate::agent::{AgentEnd, FarEnd, Greeting, Streams, serve};
 use crate::console::Console;
 use crate::error::{Failure, refused};
@@ -22,6 +22,8 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
             .because("frames of bytes come and go here, and nobody types those")
             .hint("`latlab ping ssh:HOST` starts it on the other host, and talks to it"));
     }
+    // An agent that died may have left something set.
+    healing::heal(console);
     let asked = Arc::new(AtomicUsize::new(0));
     let streams = streams(&asked, console).map_err(refused("open the streams of the agent"))?;
     match serve(&streams, greeting(), &mut FarEnd::default()) {

@@ -7,12 +7,12 @@ use super::{Outcome, keys};
 use crate::cli::resolve::HoldJob;
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::measure::{MeasureError, Peer};
-use crate::plan::{PingSpec, RunSpec, Side, defaults};
+use crate::measure::{Beside, Peer};
+use crate::plan::{PingSpec, RunSpec, defaults};
 use crate::report::Style;
 use crate::report::loads::LoadsView;
 use crate::schedule::Schedule;
-use crate::session::{Loads, wait_until};
+use crate::session::wait_until;
 
 /// Carries out `job`. Whatever ends it, the loads end with it.
 pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
@@ -33,17 +33,20 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
         loads: job.loads.clone(),
         ..RunSpec::local(PingSpec::on(Schedule::Closed))
     };
-    let mut peer = match spec.network_loads() {
+    let mut peer = match spec.network_loads() + spec.far_loads().count() {
         0 => None,
         _ => Some(Peer::reach(&spec, key.as_ref(), 1, interrupt.stop())?),
     };
-    let path = peer.as_mut().map(|peer| peer.loaded_path(&spec, key.as_ref(), Some(whole))).transpose()?.flatten();
-    let loads = Loads::start(&job.loads, Side::Local, path, interrupt.stop(), &mut heartbeat).map_err(MeasureError::from)?;
-    loads.settle(interrupt.stop(), &mut heartbeat);
-    loads.begin();
+    let beside = Beside::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)?;
+    beside.settle(interrupt.stop(), &mut heartbeat);
+    peer.as_mut().map_or(Ok(()), |peer| peer.arm(Some(whole)))?;
+    beside.begin();
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
     wait_until(end, interrupt.stop(), &mut heartbeat);
-    let reports = loads.finish();
+    // An agent that was lost ended the wait.
+    peer.as_mut().map_or(Ok(None), Peer::disarm)?;
+    let reports = beside.finish(peer.as_mut());
+    peer.map_or(Ok(()), Peer::dismiss)?;
     drop(progress);
     let view = LoadsView::of(&reports);
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };

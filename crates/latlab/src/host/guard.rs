@@ -16,12 +16,14 @@ pub struct HostGuard {
     root: HostRoot,
     turns: Vec<Turn>,
     page: Option<HeldPage>,
+    /// Whether both ends of the path are on this host.
+    one_host: bool,
 }
 
 impl HostGuard {
     /// Nothing is set.
     pub fn none() -> HostGuard {
-        HostGuard { root: HostRoot::live(), turns: Vec::new(), page: None }
+        HostGuard { root: HostRoot::live(), turns: Vec::new(), page: None, one_host: false }
     }
 
     /// Sets `settings` at the ends that stand on `ground`, with the knobs under `root`.
@@ -37,19 +39,37 @@ impl HostGuard {
         root: HostRoot,
         journal: Option<&Journal>,
     ) -> Result<HostGuard, KnobError> {
-        let mut guard = HostGuard { root, turns: Vec::new(), page: None };
+        let mut guard = HostGuard::find(settings, ground, root)?;
+        guard.turn(journal)?;
+        Ok(guard)
+    }
+
+    /// Finds and reads the knobs of `settings`, and changes nothing yet.
+    ///
+    /// # Errors
+    /// A knob is absent or cannot be read.
+    pub fn find(settings: &[SettingSpec], ground: &Ground, root: HostRoot) -> Result<HostGuard, KnobError> {
+        let mut guard = HostGuard { root, turns: Vec::new(), page: None, one_host: ground.one_host };
         // What is asked of a host of the peer's own is for the agent there.
         for spec in settings.iter().filter(|spec| ground.one_host || spec.ends(false).is_local()) {
             guard.turns.extend(turns(spec, ground, &guard.root)?);
         }
-        guard.journal(journal)?;
-        // From here on every way out drops the guard, which puts back what was set.
-        for number in 0..guard.turns.len() {
-            if !(ground.one_host && guard.is_slack_of(number, Side::Local)) {
-                guard.set(number)?;
+        Ok(guard)
+    }
+
+    /// Turns the knobs that were found; what will outlive this process is on disk before that. Whoever drops the
+    /// guard after a failure puts back what was set.
+    ///
+    /// # Errors
+    /// A knob is held by another latlab, or refuses; nothing can be journalled.
+    pub fn turn(&mut self, journal: Option<&Journal>) -> Result<(), KnobError> {
+        self.journal(journal)?;
+        for number in 0..self.turns.len() {
+            if !(self.one_host && self.is_slack_of(number, Side::Local)) {
+                self.set(number)?;
             }
         }
-        Ok(guard)
+        Ok(())
     }
 
     /// The reflector process has started and has the slack that this thread had: from now on this thread has its

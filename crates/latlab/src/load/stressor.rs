@@ -37,7 +37,7 @@ pub struct StressorOrder {
 
 impl StressorOrder {
     /// A report of this load in which nothing is known yet but what was asked for.
-    pub(super) fn blank_report(&self) -> LoadReport {
+    pub fn blank_report(&self) -> LoadReport {
         let (unit, offered, period_ns, cpus) = match &self.load {
             LoadKind::Cpu { share, cpus, period_ns } => (SHARE, *share, Some(*period_ns), cpus),
             LoadKind::Heaters { workers, cpus } => (CPUS, f64::from(*workers), None, cpus),

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::host_watch::HostWatch;
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
-use super::{MeasureError, Peer};
+use super::{Beside, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{EndSpec, Plan, RunSpec, Side, defaults};
+use crate::plan::{EndSpec, Plan, RunSpec, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
-use crate::session::{Loads, PreSharedKey};
+use crate::session::PreSharedKey;
 
 /// How often the caller hears of progress: four times a second is smooth enough for a person.
 const HEARTBEAT: Duration = Duration::from_millis(250);
@@ -39,25 +39,12 @@ pub fn conduct(
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
     let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;
-    let path = peer.loaded_path(first, key, plan.longest())?;
-    let loads = Loads::start(&first.loads, Side::Local, path, stop, heartbeat)?;
-    let sampling = sampling(first, &peer, &loads);
-    loads.settle(stop, heartbeat);
-    placement::keep_off(&measuring_cpus(first));
     let whole = plan.longest();
-    // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
-    let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
-    let lasting = Lasting { whole, turns };
-    let mut lanes = Vec::with_capacity(plan.runs.len());
-    for spec in &plan.runs {
-        match Lane::open(spec, &peer, key, place, lasting, stop) {
-            Ok(lane) => lanes.push(lane),
-            Err(error) => {
-                lanes.into_iter().for_each(Lane::discard);
-                return Err(peer.why(error));
-            }
-        }
-    }
+    let beside = Beside::start(first, Some(&mut peer), key, whole, stop, heartbeat).map_err(|error| peer.why(error))?;
+    let sampling = sampling(first, &peer, &beside);
+    beside.settle(stop, heartbeat);
+    placement::keep_off(&measuring_cpus(first));
+    let mut lanes = open_lanes(plan, &mut peer, key, place, stop)?;
     let begun = peer.arm(whole).and_then(|()| HostWatch::begin(&mut lanes, sampling));
     let host_watch = match begun {
         Ok(host_watch) => host_watch,
@@ -67,7 +54,7 @@ pub fn conduct(
         }
     };
     let mut watch = Watch { peer: &mut peer, stop, death: None };
-    let failure = take_turns(&mut lanes, (plan.rounds, &loads), first.here, stop, &mut || {
+    let failure = take_turns(&mut lanes, (plan.rounds, &beside), first.here, stop, &mut || {
         heartbeat();
         watch.look();
     })
@@ -81,7 +68,7 @@ pub fn conduct(
         Ok(died_there) => (failure, died_there),
         Err(lost) => (failure.or(Some(lost)), None),
     };
-    let loads = loads.finish();
+    let loads = beside.finish(Some(&mut peer));
     lanes.iter_mut().for_each(|lane| lane.note_loads(&loads));
     let settings = peer.restore_settings();
     lanes.iter_mut().for_each(|lane| lane.note_settings(&settings));
@@ -89,6 +76,31 @@ pub fn conduct(
     let parted = peer.dismiss();
     conducted.failure = conducted.failure.or(parted.err());
     Ok(conducted)
+}
+
+/// Opens a lane for each run of `plan`; where one cannot be opened, none is.
+fn open_lanes(
+    plan: &Plan,
+    peer: &mut Peer,
+    key: Option<&PreSharedKey>,
+    place: Place<'_>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Lane>, MeasureError> {
+    let whole = plan.longest();
+    // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
+    let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
+    let lasting = Lasting { whole, turns };
+    let mut lanes = Vec::with_capacity(plan.runs.len());
+    for spec in &plan.runs {
+        match Lane::open(spec, peer, key, place, lasting, stop) {
+            Ok(lane) => lanes.push(lane),
+            Err(error) => {
+                lanes.into_iter().for_each(Lane::discard);
+                return Err(peer.why(error));
+            }
+        }
+    }
+    Ok(lanes)
 }
 
 /// Looks after the reflector process while the lanes are measured.
@@ -114,9 +126,9 @@ impl Watch<'_> {
 
 /// How this host is sampled while `spec` is measured on it; asked before this thread leaves any CPU, since those that
 /// it may use are counted.
-fn sampling(spec: &RunSpec, peer: &Peer, loads: &Loads) -> SamplerSpec {
+fn sampling(spec: &RunSpec, peer: &Peer, beside: &Beside) -> SamplerSpec {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let own_processes = peer.own_processes().into_iter().chain(loads.own_processes()).collect();
+    let own_processes = peer.own_processes().into_iter().chain(beside.own_processes()).collect();
     SamplerSpec { avoid_cpus: measuring_cpus(spec), own_processes, ..SamplerSpec::for_cpus(cpus) }
 }
 
@@ -132,7 +144,7 @@ fn rehearse(end: EndSpec) -> Result<(), MeasureError> {
 /// never drawn by the thread that measures.
 fn take_turns(
     lanes: &mut [Lane],
-    (rounds, loads): (u32, &Loads),
+    (rounds, beside): (u32, &Beside),
     end: EndSpec,
     stop: &AtomicBool,
     heartbeat: &mut dyn FnMut(),
@@ -144,7 +156,7 @@ fn take_turns(
             .spawn_scoped(scope, move || {
                 let outcome = placement::place(&end)
                     .map_err(MeasureError::from)
-                    .and_then(|()| measure_all(lanes, rounds, loads, stop));
+                    .and_then(|()| measure_all(lanes, rounds, beside, stop));
                 caller.unpark();
                 outcome
             })
@@ -157,11 +169,11 @@ fn take_turns(
     })
 }
 
-fn measure_all(lanes: &mut [Lane], rounds: u32, loads: &Loads, stop: &AtomicBool) -> Result<(), MeasureError> {
+fn measure_all(lanes: &mut [Lane], rounds: u32, beside: &Beside, stop: &AtomicBool) -> Result<(), MeasureError> {
     for lane in lanes.iter_mut() {
         lane.warm_up(stop)?;
     }
-    loads.begin();
+    beside.begin();
     for round in 0..rounds {
         for lane in lanes.iter_mut() {
             lane.measure(round, rounds, stop)?;

@@ -1,10 +1,12 @@
 //! Measuring: the hot loops and what stands around them.
 
 pub mod bare;
+mod beside;
 mod calibrate;
 mod conduct;
 mod ends;
 mod error;
+mod far_settings;
 mod host_watch;
 mod in_flight;
 mod lane;
@@ -18,6 +20,7 @@ pub mod stream;
 pub mod stream_meter;
 pub mod token_schedule;
 
+pub(crate) use beside::Beside;
 pub use calibrate::calibrate;
 pub use conduct::{Conducted, conduct};
 pub use ends::{CpuOf, Ends};

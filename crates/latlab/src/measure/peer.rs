@@ -5,16 +5,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::lane::measuring_cpus;
 use super::MeasureError;
-use crate::agent::Agent;
+use super::far_settings::FarSettings;
+use super::lane::measuring_cpus;
+use crate::agent::{Agent, FarPath, LoadsOrder, LoadsState};
 use crate::facts::SettingFacts;
 use crate::host::lab::{Inside, Lab};
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal};
-use crate::plan::{EndSpec, Family, RunSpec, Target};
+use crate::plan::{EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, Target};
 use crate::session::{LoadedPath, PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::refusal::TransportError;
 use crate::transport::resolve::resolve;
+use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::Nanos;
 
 /// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then
@@ -28,6 +30,7 @@ pub struct Peer {
     _inside: Option<Inside>,
     lab: Option<Lab>,
     guard: HostGuard,
+    far_settings: FarSettings,
 }
 
 impl Peer {
@@ -79,13 +82,24 @@ impl Peer {
         if let Some(family) = path.family.filter(|family| (*family == Family::Ipv4) != bind.is_ipv4()) {
             return Err(TransportError::NoAddressOfFamily { host: bind.to_string(), family }.into());
         }
+        let (mut guard, mut far_settings) = (HostGuard::none(), FarSettings::default());
+        if !spec.settings.is_empty() {
+            // Both hosts are read before either is changed.
+            let ground = Ground::towards(bind, path.bind_interface.as_deref());
+            guard = HostGuard::find(&spec.settings, &ground, HostRoot::of_knobs()).map_err(HostError::from)?;
+            far_settings = FarSettings::find(&mut agent, &spec.settings, our_address(path, bind)?)?;
+            guard.turn(Journal::of_user().as_ref()).map_err(HostError::from)?;
+            far_settings.turn(&mut agent)?;
+        }
         let address = agent.start_reflector(bind, spec.peer.unwrap_or(spec.here), key, sessions)?;
-        Ok(Peer { agent: Some(agent), ..Peer::at(address) })
+        Ok(Peer { agent: Some(agent), guard, far_settings, ..Peer::at(address) })
     }
 
     /// Somebody who needs nothing of us.
     fn at(address: SocketAddr) -> Peer {
-        Peer { address, process: None, sink: None, agent: None, _inside: None, lab: None, guard: HostGuard::none() }
+        let far_settings = FarSettings::default();
+        let guard = HostGuard::none();
+        Peer { address, process: None, sink: None, agent: None, _inside: None, lab: None, guard, far_settings }
     }
 
     fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
@@ -131,6 +145,44 @@ impl Peer {
         Ok(Some(LoadedPath { peer, path: &spec.ping().path, key, lasting }))
     }
 
+    /// Has the agent start its loads of `spec`. Network loads go to a reflector of ours that only counts them, on this
+    /// end's address of the path and under a key of its own.
+    pub(super) fn start_far_loads(
+        &mut self,
+        spec: &RunSpec,
+        lasting: Option<Nanos>,
+    ) -> Result<LoadsState, MeasureError> {
+        let there = self.address.ip();
+        let Some(agent) = &mut self.agent else { return Ok(LoadsState::None) };
+        let loads: Vec<LoadSpec> = spec.far_loads().cloned().collect();
+        let streams = loads.iter().filter(|load| matches!(load.kind, LoadKind::Net(_))).count() as u16;
+        let path = if streams == 0 {
+            None
+        } else {
+            let (ours, key) = (&spec.ping().path, PreSharedKey::fresh()?);
+            let order = ReflectorOrder::new(our_address(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
+            let sink = self.sink.insert(ReflectorProcess::start(&order)?).address();
+            let (dscp, dont_fragment) = (ours.dscp, ours.dont_fragment);
+            let path = PathSpec { bind_address: Some(there), dscp, dont_fragment, ..PathSpec::SYSTEM };
+            Some(FarPath { sink, path, key: key.line(), lasting_ns: lasting })
+        };
+        Ok(agent.loads(LoadsOrder::Start { loads, path })?)
+    }
+
+    /// How the loads of the agent are.
+    pub(super) fn look_at_far_loads(&mut self) -> Result<LoadsState, MeasureError> {
+        self.ask_of_far_loads(LoadsOrder::Look)
+    }
+
+    /// Has the agent begin to end its loads.
+    pub(super) fn end_far_loads(&mut self) -> Result<LoadsState, MeasureError> {
+        self.ask_of_far_loads(LoadsOrder::End)
+    }
+
+    fn ask_of_far_loads(&mut self, order: LoadsOrder) -> Result<LoadsState, MeasureError> {
+        Ok(self.agent.as_mut().map_or(Ok(LoadsState::None), |agent| agent.loads(order))?)
+    }
+
     /// Where it answers.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -143,12 +195,18 @@ impl Peer {
 
     /// What was set for the run.
     pub(crate) fn settings(&self) -> Vec<SettingFacts> {
-        self.guard.facts()
+        [self.guard.facts().as_slice(), self.far_settings.facts()].concat()
     }
 
-    /// Puts back what was set for the run, and says what came of it.
+    /// Puts back what was set for the run, and says what came of it. An agent that is lost puts its host in order by
+    /// itself, and nobody hears of it.
     pub(crate) fn restore_settings(&mut self) -> Vec<SettingFacts> {
-        self.guard.restore()
+        let here = self.guard.restore();
+        if let Some(agent) = &mut self.agent {
+            // The end of the run has told that it is lost.
+            let _ = self.far_settings.restore(agent);
+        }
+        [here.as_slice(), self.far_settings.facts()].concat()
     }
 
     /// How the process that latlab made for it died, if it did.
@@ -181,6 +239,13 @@ impl Peer {
     pub fn conditions(&self) -> BTreeMap<String, String> {
         self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
     }
+}
+
+/// This end's address of the path to `there`. Nothing is sent: a socket is connected, to the port that discards
+/// (RFC 863).
+fn our_address(path: &PathSpec, there: IpAddr) -> Result<IpAddr, MeasureError> {
+    let waiting = Waiting::Until { busy_poll: false };
+    Ok(UdpTransport::open(path, SocketAddr::new(there, 9), waiting)?.local_address().ip())
 }
 
 /// Sets what `spec` asks to be set on this host; what is asked of a host of the peer's own is for its agent.

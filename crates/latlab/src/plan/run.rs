@@ -130,6 +130,11 @@ impl RunSpec {
         self.loads.iter().filter(|load| load.at.is_local() && matches!(load.kind, LoadKind::Net(_))).count()
     }
 
+    /// The loads that are made by an agent, on the peer's host.
+    pub fn far_loads(&self) -> impl Iterator<Item = &LoadSpec> {
+        self.loads.iter().filter(|load| load.at.is_peer())
+    }
+
     /// `ping` against `local`, with every other thing at its default.
     pub fn local(ping: PingSpec) -> RunSpec {
         RunSpec {

@@ -77,6 +77,17 @@ impl StreamSpec {
         (size_bytes + around) as u64 * 8
     }
 
+    /// The rate asked for in bits a second, where that is known; `searched_bps` is the path's rate without loss. None: as
+    /// fast as sends go, or a share of a rate that nobody has found.
+    pub fn offered_bps(&self, searched_bps: Option<f64>) -> Option<f64> {
+        match self.pace {
+            Pace::Rate { bps } => Some(bps as f64),
+            Pace::Packets { pps } => Some((pps * self.packet_bits(self.size_on(None), false)) as f64),
+            Pace::Share { share } => searched_bps.map(|searched| searched * share),
+            Pace::Max => None,
+        }
+    }
+
     /// Whether its pace can be a load on a network.
     ///
     /// # Errors

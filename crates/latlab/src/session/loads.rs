@@ -114,6 +114,18 @@ impl Loads {
     }
 }
 
+/// What is known of `specs` where whoever makes them at `at` is lost: what was asked for.
+pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side) -> Vec<LoadReport> {
+    let lost = |spec: &LoadSpec| {
+        let at = at.word().to_owned();
+        match &spec.kind {
+            LoadKind::Net(stream) => StreamReport::lost(spec.kind.to_string(), at, stream.offered_bps(None)),
+            load => StressorOrder { load: load.clone(), at, parent: process::id() }.blank_report(),
+        }
+    };
+    specs.into_iter().map(lost).collect()
+}
+
 impl LoadedPath<'_> {
     fn order(&self, stream: &StreamSpec) -> NetLoadOrder {
         NetLoadOrder {

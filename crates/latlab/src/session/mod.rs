@@ -23,7 +23,7 @@ pub use echo::EchoDialogue;
 pub use error::SessionError;
 pub use key::{KeyError, PreSharedKey, random_bytes};
 pub use limits::{LimitError, ReflectorLimits};
-pub use loads::{LoadedPath, Loads, LoadsError, wait_until};
+pub use loads::{LoadedPath, Loads, LoadsError, lost_loads, wait_until};
 pub use native::NativeSession;
 pub use net_load_process::{BEGIN_WORD, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadNews, NetLoadOrder};
 pub use opening::open;

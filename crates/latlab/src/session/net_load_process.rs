@@ -13,7 +13,7 @@ use latlab_sys::errno::explain;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::StreamReport;
-use crate::plan::{Pace, PathSpec, StreamSpec};
+use crate::plan::{PathSpec, StreamSpec};
 use crate::units::Nanos;
 
 /// The hidden command that such a process runs.
@@ -117,12 +117,7 @@ impl NetLoad {
 
     /// The rate asked for, as far as it is known before the report; none: as fast as sends go.
     pub fn offered_bps(&self) -> Option<f64> {
-        match self.spec.pace {
-            Pace::Rate { bps } => Some(bps as f64),
-            Pace::Packets { pps } => Some((pps * self.spec.packet_bits(self.spec.size_on(None), false)) as f64),
-            Pace::Share { share } => self.searched_bps.map(|searched| searched * share),
-            Pace::Max => None,
-        }
+        self.spec.offered_bps(self.searched_bps)
     }
 
     /// Its process id.

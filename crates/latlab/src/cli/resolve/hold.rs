@@ -33,7 +33,8 @@ pub fn hold(typed: &HoldArgs) -> Result<HoldJob, RequestError> {
             hint: "such as `latlab load --load cpu=80%`",
         });
     }
-    let needs_path = loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
+    // Whoever loads the far end needs its agent, and the agent wants a key.
+    let needs_path = loads.iter().any(|load| load.at.is_peer() || matches!(load.kind, LoadKind::Net(_)));
     let key = if needs_path { path::key(&typed.file, &target, Protocol::Native)? } else { KeySource::None };
     let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
     let duration = duration.transpose()?.unwrap_or(defaults::DURATION);

@@ -28,7 +28,7 @@ pub(super) fn settings(typed: &[String], target: &Target) -> Result<Vec<SettingS
     let mut specs: Vec<SettingSpec> = Vec::with_capacity(typed.len());
     for text in typed {
         let spec = setting(text)?;
-        if !one_host && spec.ends(false).is_peer() {
+        if matches!(target, Target::Host { .. }) && spec.ends(false).is_peer() {
             let cause = format!("latlab has no agent on `{target}`, and `latlab serve` changes nothing on its host");
             return Err(value::unusable(OPTION, text, cause, "set it there by hand; `@local` sets it on this host"));
         }

@@ -1,0 +1,97 @@
+//! The work made beside a run, at both of its ends: this process makes that of this end, an agent that of the peer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{MeasureError, Peer};
+use crate::agent::LoadsState;
+use crate::facts::LoadReport;
+use crate::plan::{LoadSpec, RunSpec, Side, defaults};
+use crate::session::{Loads, PreSharedKey, lost_loads, wait_until};
+use crate::units::Nanos;
+
+/// How often an agent is asked whether its loads are there, or gone.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The loads of a run, running. Those of this end go with this value, those of the peer with its agent.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    here: Loads,
+    there: Vec<LoadSpec>,
+    started: Instant,
+}
+
+impl Beside {
+    /// Starts the loads of `spec`, those of this end first: each search for a rate has the path for itself. Without a
+    /// peer there is neither a path nor a far end.
+    ///
+    /// To be called before the calling thread is pinned: the loads inherit the CPUs that it may use.
+    ///
+    /// # Errors
+    /// One of them cannot be made, here or there; the others are gone again, or go with the peer.
+    pub(crate) fn start(
+        spec: &RunSpec,
+        mut peer: Option<&mut Peer>,
+        key: Option<&PreSharedKey>,
+        lasting: Option<Nanos>,
+        stop: &AtomicBool,
+        heartbeat: &mut dyn FnMut(),
+    ) -> Result<Beside, MeasureError> {
+        let path = peer.as_mut().map(|peer| peer.loaded_path(spec, key, lasting)).transpose()?.flatten();
+        let here = Loads::start(&spec.loads, Side::Local, path, stop, heartbeat)?;
+        let there: Vec<LoadSpec> = spec.far_loads().cloned().collect();
+        if let (Some(peer), false) = (peer, there.is_empty()) {
+            let mut state = peer.start_far_loads(spec, lasting)?;
+            while state == LoadsState::Starting && !stop.load(Ordering::Relaxed) {
+                heartbeat();
+                thread::sleep(LOOK);
+                state = peer.look_at_far_loads()?;
+            }
+        }
+        Ok(Beside { here, there, started: Instant::now() })
+    }
+
+    /// Waits until the loads have found their measure, or until `stop`.
+    pub(crate) fn settle(&self, stop: &AtomicBool, heartbeat: &mut dyn FnMut()) {
+        self.here.settle(stop, heartbeat);
+        if !self.there.is_empty() {
+            wait_until(self.started + defaults::LOAD_SETTLE.to_duration(), stop, heartbeat);
+        }
+    }
+
+    /// The processes of this end.
+    pub(crate) fn own_processes(&self) -> Vec<u32> {
+        self.here.own_processes()
+    }
+
+    /// From now on the loads of this end are judged. Those of the peer are since the run was armed: nothing is said to
+    /// its agent now.
+    pub(crate) fn begin(&self) {
+        self.here.begin();
+    }
+
+    /// Ends all loads and says what they reached, this end's first. Of those of an agent that is lost nothing is known
+    /// but what was asked for.
+    pub(crate) fn finish(self, peer: Option<&mut Peer>) -> Vec<LoadReport> {
+        let Beside { here, there, .. } = self;
+        // They end at the same time, as far as two hosts can.
+        let asked = peer.filter(|_| !there.is_empty()).map(|peer| (peer.end_far_loads(), peer));
+        let mut reports = here.finish();
+        let far = asked.and_then(|(state, peer)| ended(state.ok()?, peer));
+        reports.extend(far.unwrap_or_else(|| lost_loads(&there, Side::Peer)));
+        reports
+    }
+}
+
+fn ended(mut state: LoadsState, peer: &mut Peer) -> Option<Vec<LoadReport>> {
+    loop {
+        match state {
+            LoadsState::Ended { reports } => return Some(reports),
+            LoadsState::None => return None,
+            LoadsState::Starting | LoadsState::Running | LoadsState::Ending => {}
+        }
+        thread::sleep(LOOK);
+        state = peer.look_at_far_loads().ok()?;
+    }
+}
