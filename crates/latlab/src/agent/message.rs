@@ -121,7 +121,7 @@ pub(super) fn frame_of(message: &impl Serialize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::defaults;
+    use crate::plan::{LoadKind, LoadSpec, Setting, SettingSpec, Side, defaults};
 
     #[test]
     fn messages_are_as_documented() {
@@ -139,6 +139,28 @@ mod tests {
             text(&start),
             format!(r#"{{"start_reflector":{{"bind":"10.0.0.7","end":{end},"key":"k","sessions":2}}}}"#)
         );
+        let setting = SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None };
+        let towards = "10.0.0.2".parse().expect("an address");
+        let load = LoadSpec { kind: LoadKind::Heaters { workers: 2, cpus: vec![] }, at: Side::Peer };
+        for (request, words) in [
+            (
+                Request::Settings(SettingsOrder::Find { settings: vec![setting], towards }),
+                concat!(
+                    r#"{"settings":{"find":{"settings":[{"setting":{"knob":"rt-runtime","value":-1},"#,
+                    r#""interface":null,"side":null}],"towards":"10.0.0.2"}}}"#
+                ),
+            ),
+            (Request::Settings(SettingsOrder::Turn), r#"{"settings":"turn"}"#),
+            (
+                Request::Loads(LoadsOrder::Start { loads: vec![load], path: None }),
+                r#"{"loads":{"start":{"loads":[{"kind":"heaters","workers":2,"cpus":[],"at":"peer"}],"path":null}}}"#,
+            ),
+            (Request::Loads(LoadsOrder::End), r#"{"loads":"end"}"#),
+        ] {
+            assert_eq!(text(&request), words);
+        }
+        let ended = Reply::Loads(LoadsState::Ended { reports: vec![] });
+        assert_eq!(serde_json::to_string(&ended).expect("plain data"), r#"{"loads":{"ended":{"reports":[]}}}"#);
         let refusal = Refusal::world("cannot", "why");
         let told = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
         assert_eq!(told, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);

@@ -6,6 +6,7 @@ mod doctor;
 mod documents;
 mod echo;
 mod facts;
+mod far;
 mod harness;
 mod help;
 mod host_samples;

@@ -24,7 +24,7 @@ fn here() -> String {
 }
 
 /// Where logins find latlab.
-fn with_latlab() -> String {
+pub(crate) fn with_latlab() -> String {
     let folder = Path::new(BINARY).parent().expect("the binary lies in a folder");
     format!("{}:/usr/bin:/bin", folder.display())
 }
@@ -34,7 +34,7 @@ fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Lab {
 }
 
 /// A process below `ancestor` that was started with `words` among its arguments.
-fn below(ancestor: i32, words: &[&str]) -> Option<i32> {
+pub(crate) fn below(ancestor: i32, words: &[&str]) -> Option<i32> {
     let is_it = |pid: i32| {
         let arguments = arguments(pid);
         words.iter().all(|word| arguments.iter().any(|argument| argument == word))
@@ -42,23 +42,28 @@ fn below(ancestor: i32, words: &[&str]) -> Option<i32> {
     children(ancestor).into_iter().find_map(|child| if is_it(child) { Some(child) } else { below(child, words) })
 }
 
-fn signal(pid: i32, signal: Signal) {
+pub(crate) fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("a pid"), signal).expect("it runs");
 }
 
 /// A run over ssh that is under way, and the processes at both ends.
-struct UnderWay {
-    sshd: Sshd,
-    home: tempfile::TempDir,
-    running: Running,
-    ssh: i32,
+pub(crate) struct UnderWay {
+    pub(crate) sshd: Sshd,
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) running: Running,
+    pub(crate) ssh: i32,
     agent: i32,
     reflector: i32,
 }
 
 impl UnderWay {
     fn start(test: &str, line: &str) -> Option<UnderWay> {
-        let sshd = Sshd::start(test, &with_latlab())?;
+        UnderWay::start_in(test, &with_latlab(), line)
+    }
+
+    /// The same on a host whose logins have `path` and what follows it.
+    pub(crate) fn start_in(test: &str, path: &str, line: &str) -> Option<UnderWay> {
+        let sshd = Sshd::start(test, path)?;
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
         wait_until("the run was under way", || {
@@ -72,7 +77,7 @@ impl UnderWay {
         Some(UnderWay { sshd, home, running, ssh, agent, reflector })
     }
 
-    fn await_order(&self) {
+    pub(crate) fn await_order(&self) {
         wait_until("the far reflector was gone", || !is_alive(self.reflector));
         wait_until("the agent was gone", || below(self.sshd.pid(), &["agent", "--stdio"]).is_none());
     }
@@ -198,7 +203,7 @@ fn nothing_is_said_while_a_run_is_armed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let target = format!("cmd:sh -c 'tee sent | {BINARY} agent --stdio'");
     // Long enough for four heartbeats.
-    let line = "--peer-addr 127.0.0.1 -d 2s -i 10ms --warmup 0 --timeout 100ms";
+    let line = "--peer-addr 127.0.0.1 -d 2s -i 10ms --warmup 0 --timeout 100ms --load cpu=5%@peer";
     Lab::at(home.path()).args(["ping", &target]).line(line).success();
     let sent = fs::read(home.path().join("sent")).expect("tee(1) is everywhere");
     let said = messages(&sent);
@@ -270,7 +275,7 @@ fn an_interrupt_does_not_wait_for_a_greeting() {
 }
 
 /// A process that keeps a network namespace, killed with its value.
-struct Keeper(Child);
+pub(crate) struct Keeper(pub(crate) Child);
 
 impl Drop for Keeper {
     fn drop(&mut self) {

@@ -19,14 +19,14 @@ const STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state2/disable";
 const THREE: &str = "--set governor=performance --set idle-states=max-us:10 --set rt-runtime=-1";
 
 /// A host of files, with the kernel as witness of every write, and a journal.
-struct FakeHost {
-    home: tempfile::TempDir,
+pub(crate) struct FakeHost {
+    pub(crate) home: tempfile::TempDir,
     witness: std::os::fd::OwnedFd,
     watched: Vec<(i32, &'static str)>,
 }
 
 impl FakeHost {
-    fn new() -> FakeHost {
+    pub(crate) fn new() -> FakeHost {
         let home = tempfile::tempdir().expect("a directory");
         let witness = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
         let mut host = FakeHost { home, witness, watched: Vec::new() };
@@ -51,15 +51,19 @@ impl FakeHost {
         fs::write(path, text).expect("a file");
     }
 
-    fn values(&self) -> [String; 3] {
+    pub(crate) fn values(&self) -> [String; 3] {
         [GOVERNOR, STATE, RT].map(|file| fs::read_to_string(self.path(file)).expect("a file").trim().to_owned())
     }
 
+    /// What makes a process one of this host.
+    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
+        [("LATLAB_STATE_DIR", self.home.path().join("state")), ("LATLAB_HOST_ROOT", self.home.path().join("host"))]
+    }
+
     /// A latlab on this host.
-    fn latlab(&self, line: &str) -> Lab {
-        let state = self.home.path().join("state");
-        let lab = Lab::at(self.home.path()).line(line).environment("LATLAB_STATE_DIR", state);
-        lab.environment("LATLAB_HOST_ROOT", self.home.path().join("host"))
+    pub(crate) fn latlab(&self, line: &str) -> Lab {
+        let lab = Lab::at(self.home.path()).line(line);
+        self.environment().into_iter().fold(lab, |lab, (name, value)| lab.environment(name, value))
     }
 
     /// A long run that has set all three, and measures.
@@ -71,13 +75,13 @@ impl FakeHost {
         running
     }
 
-    fn pages(&self) -> usize {
+    pub(crate) fn pages(&self) -> usize {
         fs::read_dir(self.home.path().join("state/journal")).map_or(0, Iterator::count)
     }
 
     /// The files that were written since it was last asked, in order. inotify(7) tells of two events of one file
     /// with none between them only once: the last that is set is the first that is put back.
-    fn written(&self) -> Vec<&'static str> {
+    pub(crate) fn written(&self) -> Vec<&'static str> {
         let mut room = [std::mem::MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.witness, &mut room);
         let mut files = Vec::new();
@@ -88,7 +92,7 @@ impl FakeHost {
     }
 
     #[track_caller]
-    fn is_as_before(&self) {
+    pub(crate) fn is_as_before(&self) {
         assert_eq!(self.values(), ["ondemand", "0", "950000"]);
         assert_eq!(self.written(), [GOVERNOR, STATE, RT, STATE, GOVERNOR], "set, and put back in reverse order");
         assert_eq!(self.pages(), 0);

@@ -22,7 +22,7 @@ pub(crate) struct Sshd {
 }
 
 impl Sshd {
-    /// One whose logins find programs in `path`; none where there is no OpenSSH, which is said for `test`.
+    /// One whose logins find programs in `path`, behind which may stand more `NAME=VALUE` for them; none where there is no OpenSSH, which is said for `test`.
     pub(crate) fn start(test: &str, path: &str) -> Option<Sshd> {
         if !Path::new(SSHD).exists() || !Path::new("/usr/bin/ssh").exists() {
             writeln!(std::io::stderr(), "skipped {test}: OpenSSH's sshd and ssh are not installed").expect("open");

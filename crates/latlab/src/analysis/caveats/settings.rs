@@ -17,7 +17,7 @@ pub(super) fn keeps_awake(manifest: &Manifest) -> bool {
 }
 
 fn caveat(fact: &SettingFacts) -> Option<Caveat> {
-    let SettingFacts { setting, place, before, ended, .. } = fact;
+    let SettingFacts { setting, at, place, before, ended, .. } = fact;
     match ended.as_ref()? {
         Restoration::Restored => None,
         Restoration::Changed { found } => Some(Caveat::new(
@@ -32,7 +32,10 @@ fn caveat(fact: &SettingFacts) -> Option<Caveat> {
             "setting-not-restored",
             format!("`{place}` could not be put back to `{before}` after `{setting}`: {reason}"),
             "the figures hold; the host is not as it was",
-            "`latlab doctor --restore` tries again",
+            match at.as_str() {
+                "peer" => "`latlab doctor --restore` on the peer's host tries again",
+                _ => "`latlab doctor --restore` tries again",
+            },
         )),
     }
 }

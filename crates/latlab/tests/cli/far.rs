@@ -1,0 +1,264 @@
+//! Loads and settings at the far end of `ssh:` and `cmd:`, and that nothing of them is left however the run ends.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use latlab::host;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::documents::check;
+use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::lab::privileged;
+use crate::processes::is_alive;
+use crate::remote::{Keeper, UnderWay, below, signal, with_latlab};
+use crate::setting::FakeHost;
+use crate::sshd::Sshd;
+use crate::store::{manifest, only_recording, recordings};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
+/// Three settings of the far host.
+const THREE_THERE: &str = "--set governor@peer=performance --set idle-states@peer=max-us:10 --set rt-runtime@peer=-1";
+const SET: [&str; 3] = ["performance", "1", "-1"];
+/// The processes of `LOADED`.
+const LOADS: [&str; 2] = ["stressor", "net-load"];
+const LOADED: &str = "--load cpu=5%@peer --load net=1Mbit/s@peer";
+
+/// The agent of `far` without any other host.
+fn agent_of(far: &FakeHost) -> String {
+    let environment = far.environment().map(|(name, value)| format!("{name}={}", value.display()));
+    format!("cmd:env {} {BINARY} agent --stdio", environment.join(" "))
+}
+
+/// What a login on `far` has in its environment.
+fn login_of(far: &FakeHost) -> String {
+    let environment = far.environment().map(|(name, value)| format!("{name}={}", value.display()));
+    format!("{} {}", with_latlab(), environment.join(" "))
+}
+
+/// A measurement from `here` to `far`.
+fn between(here: &FakeHost, far: &FakeHost, line: &str) -> Lab {
+    here.latlab("ping").args([&agent_of(far), "--peer-addr", "127.0.0.1"]).line(line)
+}
+
+/// Words and end of each setting at `end` in `manifest`.
+fn settings_at(manifest: &Value, end: &str) -> Vec<(String, Value)> {
+    let all = manifest["settings"].as_array().expect("a list").iter().filter(|one| one["at"] == end);
+    all.map(|one| (one["setting"].as_str().expect("words").to_owned(), one["ended"]["outcome"].clone())).collect()
+}
+
+#[test]
+fn both_hosts_are_set_and_restored_in_order() {
+    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let both = "--set governor@both=performance --set idle-states@both=max-us:10 --set rt-runtime@both=-1";
+    let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(empty()).success();
+    check(&ran.json(), "summary/1");
+    here.is_as_before();
+    far.is_as_before();
+    let manifest = manifest(&only_recording(ran.directory()));
+    for end in ["local", "peer"] {
+        let told = settings_at(&manifest, end);
+        let words: Vec<_> = told.iter().map(|(words, _)| words.as_str()).collect();
+        assert_eq!(words, ["governor@both=performance", "idle-states@both=max-us:10", "rt-runtime@both=-1"], "{end}");
+        assert!(told.iter().all(|(_, outcome)| outcome == "restored"), "{told:?}");
+    }
+    assert_eq!(ran.json()["condition"]["settings"]["governor@both"], "performance");
+}
+
+#[test]
+fn each_end_is_set_alone() {
+    for (place, here_is_set, far_is_set) in [("", true, false), ("@local", true, false), ("@peer", false, true)] {
+        let (here, far) = (FakeHost::new(), FakeHost::new());
+        between(&here, &far, &format!("-n 5 --warmup 0 --set rt-runtime{place}=-1")).stderr(empty()).success();
+        assert_eq!((!here.written().is_empty(), !far.written().is_empty()), (here_is_set, far_is_set), "`{place}`");
+        assert_eq!((here.values(), here.pages() + far.pages()), (far.values(), 0));
+    }
+}
+
+#[test]
+fn what_one_host_refuses_changes_neither() {
+    let (here, far) = (FakeHost::new(), FakeHost::new());
+    for (sets, told) in [
+        ("--set rt-runtime=-1 --set busy-poll@peer=50us", "refuses: cannot set `busy-poll=50us`"),
+        ("--set rt-runtime@peer=-1 --set busy-poll@local=50us", "cannot set `busy-poll@local=50us`"),
+        ("--set rt-runtime@both=-1 --set governor@peer=powersave", "offers `ondemand performance`"),
+    ] {
+        let lab = between(&here, &far, &format!("-n 5 {sets}")).stdout(empty()).stderr(contains(told));
+        lab.stderr(contains("hint: ")).failure(3);
+        assert_eq!((here.written(), far.written()), (Vec::new(), Vec::new()), "{sets}");
+        assert_eq!((here.pages(), far.pages(), recordings(here.home.path()).len()), (0, 0, 0));
+    }
+    // Set and then refused: the reflector cannot have its CPU.
+    between(&here, &far, &format!("-n 5 --peer-cpu 1023 {THREE_THERE}")).stderr(contains("CPU `1023`")).failure(3);
+    far.is_as_before();
+}
+
+/// A run from `here` to `far` that has set and loaded the far host; its agent.
+fn under_way(here: &FakeHost, far: &FakeHost) -> (Running, i32) {
+    let running = between(here, far, &format!("-d 50s -i 1ms --warmup 0 {THREE_THERE} {LOADED}")).start();
+    let pid = running.pid().as_raw_nonzero().get();
+    wait_until("the run was under way", || !recordings(here.home.path()).is_empty());
+    assert_eq!(far.values(), SET);
+    (running, below(pid, &["agent", "--stdio"]).expect("the agent runs"))
+}
+
+fn loads_below(pid: i32) -> Vec<i32> {
+    LOADS.iter().map(|word| below(pid, &[word]).unwrap_or_else(|| panic!("no {word} below {pid}"))).collect()
+}
+
+#[track_caller]
+fn are_gone(loads: &[i32]) {
+    wait_until("the loads were gone", || !loads.iter().any(|pid| is_alive(*pid)));
+}
+
+#[test]
+fn signals_end_the_loads_and_restore_the_far_host() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let (running, agent) = under_way(&here, &far);
+        let loads = loads_below(agent);
+        running.signal(signal);
+        running.ends(code);
+        are_gone(&loads);
+        far.is_as_before();
+        let manifest = manifest(&only_recording(here.home.path()));
+        assert!(settings_at(&manifest, "peer").iter().all(|(_, outcome)| outcome == "restored"));
+        assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{manifest:#}");
+    }
+}
+
+#[test]
+fn the_death_of_latlab_restores_the_far_host() {
+    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let (running, agent) = under_way(&here, &far);
+    let loads = loads_below(agent);
+    running.signal(Signal::KILL);
+    running.dies_of(Signal::KILL);
+    are_gone(&loads);
+    wait_until("the agent was gone", || !is_alive(agent));
+    far.is_as_before();
+}
+
+#[test]
+fn what_a_killed_agent_left_the_next_latlab_there_restores() {
+    for next in ["doctor --restore", "agent"] {
+        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let (running, agent) = under_way(&here, &far);
+        let loads = loads_below(agent);
+        signal(agent, Signal::KILL);
+        let ran = running.ends(3);
+        assert!(ran.stderr.contains("lost the agent of `cmd:"), "{}", ran.stderr);
+        are_gone(&loads);
+        let manifest = manifest(&only_recording(here.home.path()));
+        assert_eq!(manifest["ending"], "failed");
+        assert!(settings_at(&manifest, "peer").iter().all(|(_, outcome)| outcome.is_null()), "nobody can know");
+        assert_eq!(settings_at(&manifest, "peer").len(), 3);
+        assert!(manifest["loads"][0]["achieved"].is_null() && manifest["loads"][0]["at"] == "peer");
+        assert_eq!((far.values(), far.pages()), (SET.map(str::to_owned), 1), "only the journal knows");
+        match next {
+            "agent" => drop(between(&here, &far, "-n 5 --warmup 0").success()),
+            next => drop(far.latlab(next).stdout(contains("`governor=performance`")).success()),
+        }
+        far.is_as_before();
+    }
+}
+
+#[test]
+fn whatever_breaks_the_connection_restores_the_far_host() {
+    for (name, by, planned, code, told) in [
+        ("ssh is killed", Some((Signal::KILL, true)), "50s", 3, "lost the agent"),
+        ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "no word from the agent"),
+        ("latlab is interrupted", Some((Signal::INT, false)), "50s", 130, ""),
+        ("the run ends", None, "3s", 0, ""),
+    ] {
+        let far = FakeHost::new();
+        let line = format!("-d {planned} --warmup 0 -i 1ms --timeout 100ms {THREE_THERE} {LOADED}");
+        let Some(run) = UnderWay::start_in("settings over ssh", &login_of(&far), &line) else { return };
+        if let Some((signal_sent, to_ssh)) = by {
+            let loads = loads_below(run.sshd.pid());
+            assert_eq!(far.values(), SET, "{name}");
+            if to_ssh {
+                signal(run.ssh, signal_sent)
+            } else {
+                run.running.signal(signal_sent)
+            }
+            are_gone(&loads);
+        }
+        run.await_order();
+        far.is_as_before();
+        let ran = run.running.ends(code);
+        assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        let manifest = manifest(&only_recording(run.home.path()));
+        assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{name}");
+        assert_eq!(settings_at(&manifest, "peer").len(), 3, "{name}");
+    }
+}
+
+#[test]
+fn loads_of_both_ends_are_told_in_every_form() {
+    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let line = "-d 1500ms -i 5ms --warmup 0 --json --load cpu=10%@both:cpus=0 --load net=2Mbit/s@both";
+    let ran = between(&here, &far, line).success();
+    check(&ran.json(), "summary/1");
+    let loads = ran.json()["loads"].clone();
+    let told: Vec<_> = loads.as_array().expect("a list").iter().map(|one| json!([one["kind"], one["at"]])).collect();
+    let expected = json!([["cpu", "local"], ["net", "local"], ["cpu", "peer"], ["net", "peer"]]);
+    assert_eq!(json!(told), expected);
+    for load in loads.as_array().expect("a list") {
+        assert!(load["achieved"].as_f64() > Some(0.0), "{load:#}");
+    }
+    let recording = only_recording(ran.directory());
+    assert_eq!(manifest(&recording)["loads"], loads);
+    let text = Lab::at(ran.directory()).arg("summary").arg(recording).success().stdout;
+    for line in ["cpu=10%:cpus=0 → ", "cpu=10%:cpus=0 at peer → ", "net=2Mbit/s at peer → "] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[test]
+fn a_load_that_cannot_start_there_is_the_worlds_refusal() {
+    let target = format!("cmd:sh -c 'ulimit -v 500000; exec {BINARY} agent --stdio'");
+    let lab = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]);
+    let lab = lab.args(["--load", "mem=1GB/s@peer:buffer=1024MiB"]).stdout(empty());
+    let ran = lab.stderr(contains("refuses: cannot make the load `mem=1GB/s:buffer=1024MiB`")).failure(3);
+    assert!(ran.stderr.contains("hint: ") && recordings(ran.directory()).is_empty(), "{}", ran.stderr);
+}
+
+#[test]
+fn a_load_alone_can_be_made_on_another_host() {
+    let Some(sshd) = Sshd::start("load ssh:", &with_latlab()) else { return };
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let lab = Lab::at(home.path()).environment("PATH", sshd.path());
+    let document = lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(empty()).success().json();
+    check(&document, "load/1");
+    let ends = ["local", "peer"].map(|end| json!(end));
+    assert_eq!([&document["loads"][0]["at"], &document["loads"][1]["at"]], [&ends[0], &ends[1]], "{document:#}");
+}
+
+#[test]
+fn the_interfaces_of_the_path_are_set_and_loaded_at_both_ends() {
+    if !privileged("settings of a far interface") {
+        return;
+    }
+    let lab = host::Lab::set_up().expect("root may build a lab");
+    let there = lab.enter_reflector().expect("the namespace is there");
+    let keeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep(1) is everywhere");
+    let keeper = Keeper(keeper);
+    drop(there);
+    let _inside = lab.enter_sender().expect("the namespace is there");
+    let target = format!("cmd:nsenter --net=/proc/{}/ns/net {BINARY} agent --stdio", keeper.0.id());
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let far = lab.reflector_ipv4().to_string();
+    let measured = Lab::at(home.path()).args(["ping", &target, "--peer-addr", &far]);
+    let line = "-d 1200ms -i 5ms --warmup 0 --json --set mtu@both=1400 --load net=2Mbit/s@both";
+    let ran = measured.line(line).environment("LATLAB_STATE_DIR", home.path().join("state")).success();
+    let manifest = manifest(&only_recording(home.path()));
+    for end in ["local", "peer"] {
+        assert_eq!(settings_at(&manifest, end), [("mtu@both=1400".to_owned(), json!("restored"))], "{manifest:#}");
+    }
+    assert_eq!(manifest["run"]["conditions"]["path.unfragmented-bytes"], "1372");
+    for load in ran.json()["loads"].as_array().expect("a list") {
+        assert!(load["stream"]["delivered_packets"].as_u64() > Some(20), "{load:#}");
+    }
+    assert_eq!(fs::read_dir(home.path().join("state/journal")).map_or(0, Iterator::count), 0);
+}
