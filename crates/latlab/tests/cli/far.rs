@@ -97,7 +97,10 @@ fn what_one_host_refuses_changes_neither() {
 fn under_way(here: &FakeHost, far: &FakeHost) -> (Running, i32) {
     let running = between(here, far, &format!("-d 50s -i 1ms --warmup 0 {THREE_THERE} {LOADED}")).start();
     let pid = running.pid().as_raw_nonzero().get();
-    wait_until("the run was under way", || !recordings(here.home.path()).is_empty());
+    wait_until("the run was under way", || {
+        let spools = recordings(here.home.path()).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 1_000)
+    });
     assert_eq!(far.values(), SET);
     (running, below(pid, &["agent", "--stdio"]).expect("the agent runs"))
 }

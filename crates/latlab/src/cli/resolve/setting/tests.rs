@@ -4,6 +4,10 @@ fn host() -> Target {
     Target::Host { host: "pi3".into(), port: 9862 }
 }
 
+fn ssh() -> Target {
+    Target::Ssh { host: "pi3".into() }
+}
+
 fn settle(typed: &[&str], target: &Target) -> Result<Vec<SettingSpec>, RequestError> {
     settings(&typed.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), target)
 }
@@ -42,6 +46,8 @@ fn the_same_knob_at_the_same_end_is_refused() {
         (["governor@local=performance", "governor@peer=performance"], &Target::Local, true),
         (["mtu@local=1400", "mtu@peer=1500"], &Target::Lab, false),
         (["mtu=1400", "mtu@peer=1500"], &Target::Lab, true),
+        (["mtu=1400", "mtu@peer=1500"], &ssh(), false),
+        (["rt-runtime@both=-1", "rt-runtime@peer=-1"], &ssh(), true),
         (["mtu:eth0=1400", "mtu:eth1=1500"], &host(), false),
         (["rt-runtime=-1", "busy-poll=50us"], &host(), false),
     ] {
@@ -54,7 +60,9 @@ fn the_far_end_needs_an_agent() {
     for typed in ["governor@peer=performance", "governor@both=performance"] {
         let error = settle(&[typed], &host()).expect_err(typed);
         assert!(error.cause().is_some_and(|cause| cause.contains("no agent on `pi3:9862`")), "{error:?}");
-        assert!(settle(&[typed], &Target::Local).is_ok());
+        for target in [Target::Local, Target::Lab, ssh()] {
+            assert!(settle(&[typed], &target).is_ok(), "{typed} {target}");
+        }
     }
 }
 
