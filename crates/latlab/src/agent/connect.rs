@@ -178,7 +178,7 @@ impl Agent {
         }
     }
 
-    fn unknown(&self, reply: &Reply) -> AgentError {
+    pub(super) fn unknown(&self, reply: &Reply) -> AgentError {
         AgentError::Unknown { peer: self.peer.clone(), what: format!("a reply to nothing: {reply:?}") }
     }
 }

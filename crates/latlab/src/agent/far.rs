@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use super::far_loads::{FarLoads, LoadsOrder, LoadsState};
 use super::far_settings::FarSettings;
 use super::message::{Refusal, Reply, Request};
+use super::sampling::{self, Sampling};
+use crate::clock;
 use crate::plan::EndSpec;
 use crate::plan::defaults::RUNS_MAX;
 use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
@@ -20,6 +22,7 @@ pub struct FarEnd {
     settings: FarSettings,
     reflectors: Vec<ReflectorProcess>,
     loads: Option<FarLoads>,
+    sampling: Sampling,
 }
 
 impl FarEnd {
@@ -32,6 +35,13 @@ impl FarEnd {
             Request::Disarm => Ok(Reply::Disarmed { reflector_died: self.death() }),
             Request::Settings(order) => self.settings.obey(order).map(Reply::Settings),
             Request::Loads(order) => self.load(order).map(Reply::Loads),
+            Request::ReadFacts { address } => Ok(Reply::Facts(Box::new(sampling::facts(address)))),
+            Request::ReadClocks => Ok(Reply::Clocks(clock::anchor())),
+            Request::StartSampling { avoid_cpus } => {
+                let own_processes = self.own_processes();
+                self.sampling.start(avoid_cpus, own_processes).map(|()| Reply::Done)
+            }
+            Request::CollectSamples => Ok(Reply::Samples(self.sampling.next_page())),
             Request::StopAll => self.undo().map(|()| Reply::Done),
             Request::Arm { .. } => {
                 // Nothing will be said until the run is over: the figures of its loads begin with it.
@@ -82,6 +92,12 @@ impl FarEnd {
         self.loads.as_ref().map_or(Ok(LoadsState::None), FarLoads::state)
     }
 
+    /// What these use of the CPUs is latlab's own.
+    fn own_processes(&self) -> Vec<u32> {
+        let loads = self.loads.iter().flat_map(FarLoads::own_processes);
+        self.reflectors.iter().map(ReflectorProcess::pid).chain(loads).collect()
+    }
+
     fn death(&mut self) -> Option<String> {
         self.reflectors.iter_mut().find_map(ReflectorProcess::death)
     }
@@ -91,6 +107,7 @@ impl FarEnd {
     /// # Errors
     /// The first that failed.
     pub fn undo(&mut self) -> Result<(), Refusal> {
+        self.sampling = Sampling::default();
         // Loads and reflectors may take a second to end, and nobody needs to wait for that but they: the host first.
         self.loads.iter_mut().for_each(FarLoads::give_up);
         let restored = self.settings.undo();

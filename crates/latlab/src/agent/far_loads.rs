@@ -78,6 +78,7 @@ enum Word {
 #[derive(Debug)]
 pub(super) struct FarLoads {
     news: Arc<Mutex<Result<LoadsState, Refusal>>>,
+    processes: Arc<Mutex<Vec<u32>>>,
     give_up: Arc<AtomicBool>,
     words: Option<Sender<Word>>,
     thread: Option<JoinHandle<()>>,
@@ -94,23 +95,28 @@ impl FarLoads {
         let key = path.as_ref().map(key).transpose();
         let key = key.map_err(|error| Refusal::world("cannot make the loads", error.to_string()))?;
         let news = Arc::new(Mutex::new(Ok(LoadsState::Starting)));
-        let give_up = Arc::new(AtomicBool::new(false));
+        let (give_up, processes) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::default()));
         let (words, heard) = channel();
-        let (board, ended) = (Arc::clone(&news), Arc::clone(&give_up));
+        let (board, ended, ours) = (Arc::clone(&news), Arc::clone(&give_up), Arc::clone(&processes));
         let work = move || {
             let tell = |state| *board.lock().unwrap_or_else(PoisonError::into_inner) = state;
             let way = path.as_ref().map(|path| path.as_loaded(key.as_ref()));
-            make(&loads, way, &ended, &heard, &tell);
+            make(&loads, way, (&ended, &ours), &heard, &tell);
         };
         let thread = thread::Builder::new().name("agent-loads".into()).spawn(work);
         let thread =
             thread.map_err(|error| Refusal::world("cannot make the loads", latlab_sys::errno::explain(&error)))?;
-        Ok(FarLoads { news, give_up, words: Some(words), thread: Some(thread) })
+        Ok(FarLoads { news, processes, give_up, words: Some(words), thread: Some(thread) })
     }
 
     /// How they are; a load that could not be made is a refusal.
     pub(super) fn state(&self) -> Result<LoadsState, Refusal> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Their processes, once they are there: what those use of the CPUs is latlab's own.
+    pub(super) fn own_processes(&self) -> Vec<u32> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on their figures count.
@@ -161,7 +167,7 @@ impl FarPath {
 fn make(
     loads: &[LoadSpec],
     path: Option<LoadedPath<'_>>,
-    give_up: &AtomicBool,
+    (give_up, processes): (&AtomicBool, &Mutex<Vec<u32>>),
     words: &Receiver<Word>,
     tell: &dyn Fn(Result<LoadsState, Refusal>),
 ) {
@@ -169,6 +175,7 @@ fn make(
         Ok(loads) => loads,
         Err(error) => return tell(Err(error.into())),
     };
+    *processes.lock().unwrap_or_else(PoisonError::into_inner) = loads.own_processes();
     tell(Ok(LoadsState::Running));
     while let Ok(word) = words.recv() {
         match word {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::far_loads::{LoadsOrder, LoadsState};
 use super::far_settings::SettingsOrder;
 use super::frame;
-use crate::facts::SettingFacts;
+use crate::facts::{ClockAnchor, HostFacts, HostSample, SettingFacts};
 use crate::plan::EndSpec;
 use crate::session::ReflectorProcessError;
 use crate::units::Nanos;
@@ -41,6 +41,20 @@ pub enum Request {
     },
     /// The run is over.
     Disarm,
+    /// What this host is, and the interface that has this address; none: that of the default route.
+    ReadFacts {
+        /// Of the measured path.
+        address: Option<IpAddr>,
+    },
+    /// Where the clocks stand.
+    ReadClocks,
+    /// Look at this host again and again, until its samples are collected.
+    StartSampling {
+        /// CPUs that measure, to be left alone.
+        avoid_cpus: Vec<u16>,
+    },
+    /// No more samples; the next of those that were taken.
+    CollectSamples,
     /// Undo everything.
     StopAll,
 }
@@ -67,8 +81,24 @@ pub enum Reply {
         /// How its reflector process died meanwhile, if it did: `killed by SIGKILL`.
         reflector_died: Option<String>,
     },
+    /// What its host is.
+    Facts(Box<HostFacts>),
+    /// Where its clocks stand.
+    Clocks(ClockAnchor),
+    /// Some of its samples, in their order.
+    Samples(SamplePage),
     /// It cannot.
     Error(Refusal),
+}
+
+/// As many samples as go into a frame at ease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplePage {
+    /// In the order in which they were taken, on the clock of the agent's host.
+    pub samples: Vec<HostSample>,
+    /// How many are left for further pages.
+    pub left: u64,
 }
 
 /// Who an agent is.
@@ -161,6 +191,12 @@ mod tests {
         }
         let ended = Reply::Loads(LoadsState::Ended { reports: vec![] });
         assert_eq!(serde_json::to_string(&ended).expect("plain data"), r#"{"loads":{"ended":{"reports":[]}}}"#);
+        assert_eq!(text(&Request::ReadFacts { address: None }), r#"{"read_facts":{"address":null}}"#);
+        let sampling = Request::StartSampling { avoid_cpus: vec![1, 3] };
+        assert_eq!(text(&sampling), r#"{"start_sampling":{"avoid_cpus":[1,3]}}"#);
+        assert_eq!(text(&Request::CollectSamples), r#""collect_samples""#);
+        let page = serde_json::to_string(&Reply::Samples(SamplePage::default())).expect("plain data");
+        assert_eq!(page, r#"{"samples":{"samples":[],"left":0}}"#);
         let refusal = Refusal::world("cannot", "why");
         let told = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
         assert_eq!(told, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);

@@ -11,7 +11,9 @@ mod far;
 mod far_loads;
 mod far_settings;
 pub mod frame;
+mod looks;
 mod message;
+mod sampling;
 mod serve;
 mod watch;
 
@@ -20,5 +22,6 @@ pub use error::AgentError;
 pub use far::FarEnd;
 pub use far_loads::{FarPath, LoadsOrder, LoadsState};
 pub use far_settings::SettingsOrder;
-pub use message::{Greeting, Refusal, Reply, Request};
+pub use looks::FarSamples;
+pub use message::{Greeting, Refusal, Reply, Request, SamplePage};
 pub use serve::{AgentEnd, Streams, serve};

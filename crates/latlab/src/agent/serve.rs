@@ -135,7 +135,7 @@ impl Serving<'_> {
             Ok(request) => self.obey(request).unwrap_or_else(Reply::Error),
             Err(error) => Reply::Error(unknown(&error)),
         };
-        self.write(&frame_of(&reply))
+        self.write(&reply_frame(&reply))
     }
 
     fn obey(&mut self, request: Request) -> Result<Reply, Refusal> {
@@ -196,6 +196,16 @@ impl Serving<'_> {
         };
         AgentEnd::Silent { within, awaited }
     }
+}
+
+/// A reply that no frame holds would end the conversation: it is a refusal instead.
+fn reply_frame(reply: &Reply) -> Vec<u8> {
+    let frame = frame_of(reply);
+    let bytes = frame.len();
+    if bytes <= frame::PAYLOAD_MAX_BYTES {
+        return frame;
+    }
+    frame_of(&Reply::Error(Refusal::world("cannot send the reply", format!("it has {bytes} bytes"))))
 }
 
 fn unknown(error: &serde_json::Error) -> Refusal {

@@ -11,7 +11,7 @@ macro_rules! readings {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $name {
-            $($(#[$doc])* pub $field: Option<i64>,)+
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<i64>,)+
         }
 
         impl $name {

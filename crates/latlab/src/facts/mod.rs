@@ -21,7 +21,7 @@ mod stream;
 
 pub use activity::{Activity, CpuTicks, Share, Ticks};
 pub use by_cpu::ByCpu;
-pub use clock::{ClockAnchor, ClockDiscipline, ClockFacts, ClockKeeper};
+pub use clock::{ClockAnchor, ClockDiscipline, ClockExchange, ClockFacts, ClockKeeper, ClockRelation};
 pub use counters::{CounterFacts, Interrupt, InterruptUse};
 pub use finding::{Finding, FindingSeverity};
 pub use heat::{FirmwareThrottling, HeatFacts};

@@ -37,6 +37,8 @@ pub enum Interface<'a> {
         /// The address that they are sent to.
         peer: IpAddr,
     },
+    /// The one that has this address.
+    Holding(IpAddr),
     /// The one through which most of the world is reached; loopback where none is.
     OfDefaultRoute,
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkInfo, State};
 use netlink_packet_route::route::{RouteAttribute, RouteMessage};
 
@@ -33,6 +34,28 @@ impl RouteSocket {
             _ => None,
         });
         index.ok_or_else(|| io::Error::other("the route leads through no interface"))
+    }
+
+    /// The index of the interface that has `address`; where none has it, as all but one of 127.0.0.0/8, the one that
+    /// leads to it.
+    pub(super) fn interface_holding(&mut self, address: IpAddr) -> io::Result<u32> {
+        let mut question = AddressMessage::default();
+        question.header.family = family(address);
+        let has_it = |found: &AddressMessage| {
+            let is_it = |attribute: &AddressAttribute| match attribute {
+                AddressAttribute::Local(own) | AddressAttribute::Address(own) => *own == address,
+                _ => false,
+            };
+            // Where there is a local address the other one is that of a far end.
+            let local = found.attributes.iter().find(|attribute| matches!(attribute, AddressAttribute::Local(_)));
+            local.map_or_else(|| found.attributes.iter().any(is_it), is_it)
+        };
+        let answers = self.list(RouteNetlinkMessage::GetAddress(question))?;
+        let holding = answers.into_iter().find_map(|answer| match answer {
+            RouteNetlinkMessage::NewAddress(found) if has_it(&found) => Some(found.header.index),
+            _ => None,
+        });
+        holding.map_or_else(|| self.interface_towards(None, address), Ok)
     }
 
     /// What the kernel says about the interface with that index.
@@ -99,6 +122,10 @@ mod tests {
             let peer = peer.parse().expect("an address");
             let index = socket.interface_towards(Some(peer), peer).expect("a route");
             assert_eq!(socket.interface_at(index).expect("loopback").name, "lo");
+        }
+        for held in ["127.0.0.1", "127.0.0.9"] {
+            let index = socket.interface_holding(held.parse().expect("an address")).expect("it is ours");
+            assert_eq!(socket.interface_at(index).expect("loopback").name, "lo", "{held}");
         }
         let facts = socket.interface_named("lo").expect("loopback");
         assert!(facts.mtu_bytes.is_some_and(|bytes| bytes >= 1_280) && facts.qdisc.is_some(), "{facts:?}");

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -20,6 +21,9 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 /// Loopback has this index in every namespace.
 pub(super) const LOOPBACK: u32 = 1;
+
+/// What stands before each message of netlink(7).
+const NETLINK_HEADER_BYTES: usize = 16;
 
 /// One end of a virtual Ethernet pair, as it shall be.
 pub(super) struct VethEnd {
@@ -157,14 +161,7 @@ impl RouteSocket {
         question: RouteNetlinkMessage,
         flags: u16,
     ) -> io::Result<Option<RouteNetlinkMessage>> {
-        self.sequence += 1;
-        let mut message = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(question));
-        message.header.flags = NLM_F_REQUEST | flags;
-        message.header.sequence_number = self.sequence;
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        self.socket.send(&bytes, 0)?;
+        self.send(question, flags)?;
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes)
@@ -178,6 +175,43 @@ impl RouteSocket {
                 _ => Ok(None),
             };
         }
+    }
+
+    /// Asks for everything of a kind; several answers come in one datagram.
+    pub(super) fn list(&mut self, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.send(question, NLM_F_DUMP)?;
+        let mut found = Vec::new();
+        loop {
+            let (bytes, _) = self.socket.recv_from_full()?;
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                // Messages begin at multiples of four bytes (netlink(7)); one without length would never end.
+                let length = (answer.header.length as usize).max(NETLINK_HEADER_BYTES).next_multiple_of(4);
+                rest = rest.get(length..).unwrap_or_default();
+                if answer.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match answer.payload {
+                    NetlinkPayload::InnerMessage(content) => found.push(content),
+                    NetlinkPayload::Error(verdict) if verdict.code.is_some() => return Err(verdict.to_io()),
+                    NetlinkPayload::Done(_) => return Ok(found),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, question: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.sequence += 1;
+        let mut message = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(question));
+        message.header.flags = NLM_F_REQUEST | flags;
+        message.header.sequence_number = self.sequence;
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.socket.send(&bytes, 0).map(drop)
     }
 }
 

@@ -43,6 +43,7 @@ fn describe(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
     let index = match interface {
         Interface::Named(name) => return kernel.interface_named(name),
         Interface::Towards { local, peer } => kernel.interface_towards(local, peer)?,
+        Interface::Holding(address) => kernel.interface_holding(address)?,
         Interface::OfDefaultRoute => {
             // Addresses for documentation (RFC 5737, RFC 3849): nobody has a route of its own to them.
             let (ipv4, ipv6) = (Ipv4Addr::new(192, 0, 2, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
