@@ -1,12 +1,15 @@
 //! What this end asks about the host of its agent: facts, clocks, samples.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::message::{Reply, Request};
 use super::{Agent, AgentError};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample};
+use crate::plan::{PathSpec, Target};
 
 /// Exchanges with the far clock; the quickest is the best, since the error is bounded by half its round trip.
 const EXCHANGES: usize = 8;
@@ -20,6 +23,21 @@ pub struct FarSamples {
     pub samples: Vec<HostSample>,
     /// How many were given up because the way was too slow.
     pub given_up: u64,
+}
+
+/// The facts of `target`'s host, twice: `apart` from each other. Its interface is the one that ssh reached, or that of
+/// the default route.
+///
+/// # Errors
+/// [`AgentError`].
+pub fn far_facts(target: &Target, apart: Duration) -> Result<(HostFacts, HostFacts), AgentError> {
+    let mut agent = Agent::start(target, &PathSpec::SYSTEM, &[], &Arc::default())?;
+    let address = agent.greeting().reached;
+    let earlier = agent.facts(address)?;
+    thread::sleep(apart);
+    let facts = agent.facts(address)?;
+    agent.dismiss()?;
+    Ok((earlier, facts))
 }
 
 impl Agent {

@@ -22,6 +22,6 @@ pub use error::AgentError;
 pub use far::FarEnd;
 pub use far_loads::{FarPath, LoadsOrder, LoadsState};
 pub use far_settings::SettingsOrder;
-pub use looks::FarSamples;
+pub use looks::{FarSamples, far_facts};
 pub use message::{Greeting, Refusal, Reply, Request, SamplePage};
 pub use serve::{AgentEnd, Streams, serve};

@@ -39,7 +39,10 @@ pub(super) fn derive(
     caveats.extend(samples::derive(manifest, hosts));
     // Samples tell it better than the facts before and after, from which it is derived where there are none.
     if !hosts.contains_key(&Side::Local) {
-        caveats.extend(ends::steal(manifest));
+        caveats.extend(ends::steal("this host", &manifest.here));
+    }
+    if manifest.spec.target.has_agent() && !hosts.contains_key(&Side::Peer) && !clocks::same_machine(manifest) {
+        caveats.extend(ends::steal("the reflector's host", &manifest.peer));
     }
     caveats.extend(settings::derive(manifest));
     caveats.extend(unreached_loads(&manifest.loads));

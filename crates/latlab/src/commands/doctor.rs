@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Outcome, healing};
+use crate::agent::far_facts;
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
 use crate::error::{Failure, in_words};
@@ -13,7 +14,7 @@ use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
 use crate::host::doctor::{Intent, findings};
 use crate::host::facts::{self, Interface};
-use crate::measure::calibrate;
+use crate::measure::{MeasureError, calibrate};
 use crate::report::Style;
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
@@ -27,6 +28,9 @@ pub(super) fn run(spec: &DoctorSpec, console: Console) -> Result<Outcome, Failur
     if spec.restore {
         return show(&healing::findings(), spec, &console);
     }
+    if spec.target.has_agent() {
+        return show(&far_findings(spec)?, spec, &console);
+    }
     healing::heal(&console);
     let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
     let earlier = look();
@@ -37,6 +41,15 @@ pub(super) fn run(spec: &DoctorSpec, console: Console) -> Result<Outcome, Failur
         findings.push(calibration(spec)?);
     }
     show(&findings, spec, &console)
+}
+
+/// What the agent's host told, judged here; each finding names that host, for its remedy is to be typed there.
+fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
+    let peer = spec.target.to_string();
+    let (earlier, facts) = far_facts(&spec.target, WATCH).map_err(MeasureError::from)?;
+    let intent = Intent { here: &spec.measurement.peer, peer: None };
+    let named = |finding: Finding| Finding { message: format!("`{peer}`: {}", finding.message), ..finding };
+    Ok(findings(&facts, Some(&earlier), intent).into_iter().map(named).collect())
 }
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {

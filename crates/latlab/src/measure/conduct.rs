@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::far_host::FarReturn;
 use super::host_watch::HostWatch;
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
 use super::{Beside, MeasureError, Peer};
@@ -62,12 +63,18 @@ pub fn conduct(
     // Once more: it may have died after the last heartbeat.
     watch.look();
     let death = watch.death;
-    host_watch.end(&mut lanes);
+    let watched = host_watch.end();
     // An agent that was lost ended the run; what it cannot tell now, nobody can.
     let (failure, died_there) = match peer.disarm() {
         Ok(died_there) => (failure, died_there),
         Err(lost) => (failure.or(Some(lost)), None),
     };
+    let (far, failure) = match peer.look_back() {
+        Ok(far) => (far, failure),
+        Err(lost) => (FarReturn::default(), failure.or(Some(lost))),
+    };
+    watched.keep(&mut lanes, &far);
+    lanes.iter_mut().for_each(|lane| lane.note_far_host(&peer));
     let loads = beside.finish(Some(&mut peer));
     lanes.iter_mut().for_each(|lane| lane.note_loads(&loads));
     let settings = peer.restore_settings();

@@ -1,6 +1,8 @@
-//! Samples this host while the lanes of a plan take their turns, for the recording of each of them.
+//! Samples this host while the lanes of a plan take their turns, for the recording of each of them; samples of the far
+//! host, taken there meanwhile, are added at the end.
 
 use super::MeasureError;
+use super::far_host::FarReturn;
 use super::lane::Lane;
 use crate::facts::HostSample;
 use crate::host::HostRoot;
@@ -28,9 +30,22 @@ impl HostWatch {
         Ok(HostWatch(sampler.map_err(MeasureError::Thread)?))
     }
 
-    /// Takes the last sample and gives each lane its log back.
-    pub(crate) fn end(self, lanes: &mut [Lane]) {
-        let EveryLog(logs) = self.0.stop();
-        lanes.iter_mut().zip(logs).for_each(|(lane, log)| lane.keep_host_log(&log));
+    /// Takes the last sample of this host.
+    pub(crate) fn end(self) -> Watched {
+        Watched(self.0.stop())
+    }
+}
+
+/// The logs of all lanes, with every sample of this host in them.
+pub(crate) struct Watched(EveryLog);
+
+impl Watched {
+    /// Adds what came home from the far host, and gives each lane its log back.
+    pub(crate) fn keep(self, lanes: &mut [Lane], far: &FarReturn) {
+        let Watched(EveryLog(mut logs)) = self;
+        for log in &mut logs {
+            far.samples.iter().for_each(|sample| log.push(Side::Peer, sample));
+        }
+        lanes.iter_mut().zip(logs).for_each(|(lane, log)| lane.keep_host_log(&log, far.given_up));
     }
 }

@@ -135,9 +135,18 @@ impl Lane {
         self.writer.host_log()
     }
 
-    /// Takes that log back.
-    pub(crate) fn keep_host_log(&mut self, log: &HostLog) {
+    /// Takes that log back; so many samples of the far host were given up.
+    pub(crate) fn keep_host_log(&mut self, log: &HostLog, given_up: u64) {
         self.writer.keep_host_log(log);
+        self.writer.note_samples_given_up(given_up);
+    }
+
+    /// Writes down what the far host told about itself, where an agent stands there.
+    pub(crate) fn note_far_host(&mut self, peer: &Peer) {
+        if let Some(far) = peer.far() {
+            let manifest = self.writer.manifest_mut();
+            (manifest.peer, manifest.clock_relation) = (far.facts().clone(), far.relation());
+        }
     }
 
     /// Takes everything back: nothing was measured. The session is ended too, since it holds a place in the

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::far_host::FarHost;
 use super::{MeasureError, Peer};
 use crate::clock;
 use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
@@ -33,7 +34,7 @@ pub(crate) fn opening_manifest(
         conditions: conditions(peer, transport),
         ..RunFacts::default()
     };
-    manifest.peer = peer_facts(&spec.target, &here);
+    manifest.peer = peer_facts(&spec.target, &here, peer.far().map(FarHost::facts));
     manifest.settings = peer.settings();
     (manifest.here, manifest.instrument) = (here, instrument);
     Ok(manifest)
@@ -59,7 +60,8 @@ pub(crate) fn closing_facts(
     // The clocks first: reading facts may take a while, and a step of the clock in it is not the run's.
     manifest.here.clock_end = Some(clock::anchor());
     manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, transport)));
-    manifest.peer = peer_facts(&manifest.spec.target, &manifest.here);
+    // What an agent told stands there already.
+    manifest.peer = peer_facts(&manifest.spec.target, &manifest.here, Some(&manifest.peer));
     manifest.run.reflector = report;
     manifest.run.strays = strays;
     manifest.run.socket_errors = socket_errors;
@@ -73,8 +75,8 @@ fn path_interface<'a>(spec: &'a RunSpec, transport: &UdpTransport) -> Interface<
     }
 }
 
-/// `local` and `lab` have both ends on one host, with one clock. Of other targets nothing is known here.
-fn peer_facts(target: &Target, here: &EndFacts) -> EndFacts {
+/// `local` and `lab` have both ends on one host, with one clock. Of other targets only an agent tells.
+fn peer_facts(target: &Target, here: &EndFacts, told: Option<&EndFacts>) -> EndFacts {
     match target {
         Target::Local => here.clone(),
         Target::Lab => {
@@ -86,7 +88,8 @@ fn peer_facts(target: &Target, here: &EndFacts) -> EndFacts {
             }
             there
         }
-        Target::Host { .. } | Target::Ssh { .. } | Target::Command { .. } => EndFacts::default(),
+        Target::Host { .. } => EndFacts::default(),
+        Target::Ssh { .. } | Target::Command { .. } => told.cloned().unwrap_or_default(),
     }
 }
 

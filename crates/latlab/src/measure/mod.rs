@@ -6,6 +6,7 @@ mod calibrate;
 mod conduct;
 mod ends;
 mod error;
+mod far_host;
 mod far_settings;
 mod host_watch;
 mod in_flight;

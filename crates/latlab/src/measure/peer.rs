@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::MeasureError;
+use super::far_host::{FarHost, FarReturn};
 use super::far_settings::FarSettings;
 use super::lane::measuring_cpus;
 use crate::agent::{Agent, FarPath, LoadsOrder, LoadsState};
@@ -27,6 +28,9 @@ pub struct Peer {
     process: Option<ReflectorProcess>,
     sink: Option<ReflectorProcess>,
     agent: Option<Agent>,
+    far: Option<FarHost>,
+    /// CPUs that measure at the far end.
+    far_cpus: Vec<u16>,
     _inside: Option<Inside>,
     lab: Option<Lab>,
     guard: HostGuard,
@@ -92,14 +96,26 @@ impl Peer {
             far_settings.turn(&mut agent)?;
         }
         let address = agent.start_reflector(bind, spec.peer.unwrap_or(spec.here), key, sessions)?;
-        Ok(Peer { agent: Some(agent), guard, far_settings, ..Peer::at(address) })
+        // After everything is set there: facts are those of the run.
+        let far = FarHost::meet(&mut agent, bind)?;
+        let far_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
+        Ok(Peer { agent: Some(agent), far: Some(far), far_cpus, guard, far_settings, ..Peer::at(address) })
     }
 
     /// Somebody who needs nothing of us.
     fn at(address: SocketAddr) -> Peer {
-        let far_settings = FarSettings::default();
-        let guard = HostGuard::none();
-        Peer { address, process: None, sink: None, agent: None, _inside: None, lab: None, guard, far_settings }
+        Peer {
+            address,
+            process: None,
+            sink: None,
+            agent: None,
+            far: None,
+            far_cpus: Vec::new(),
+            _inside: None,
+            lab: None,
+            guard: HostGuard::none(),
+            far_settings: FarSettings::default(),
+        }
     }
 
     fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
@@ -217,7 +233,22 @@ impl Peer {
     /// A run of `planned` at most begins: from now on nothing is said beside the measured path. None: nobody knows
     /// how long it takes.
     pub(crate) fn arm(&mut self, planned: Option<Nanos>) -> Result<(), MeasureError> {
-        Ok(self.agent.as_mut().map_or(Ok(()), |agent| agent.arm(planned))?)
+        let Some(agent) = &mut self.agent else { return Ok(()) };
+        agent.start_sampling(self.far_cpus.clone())?;
+        Ok(agent.arm(planned)?)
+    }
+
+    /// What the far host did meanwhile, and what it is now; nothing where no agent stands there.
+    pub(crate) fn look_back(&mut self) -> Result<FarReturn, MeasureError> {
+        match (&mut self.agent, &mut self.far) {
+            (Some(agent), Some(far)) => Ok(far.part(agent)?),
+            _ => Ok(FarReturn::default()),
+        }
+    }
+
+    /// What an agent told about the far host.
+    pub(crate) fn far(&self) -> Option<&FarHost> {
+        self.far.as_ref()
     }
 
     /// `error`, or that the agent is lost, which stops whatever was under way.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
-use crate::facts::{ClockAnchor, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts};
+use crate::facts::{ClockAnchor, ClockRelation, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts};
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
 
@@ -124,6 +124,10 @@ pub struct Manifest {
     pub here: EndFacts,
     /// The other end.
     pub peer: EndFacts,
+    /// What the far host's CLOCK_MONOTONIC is on this one's: its host samples were converted by it. Null where no agent
+    /// stands at the far end, or was lost before the end.
+    #[serde(default)]
+    pub clock_relation: Option<ClockRelation>,
     /// What the loads of the run reached while it measured; all runs of one command have them in common.
     #[serde(default)]
     pub loads: Vec<LoadReport>,
@@ -161,6 +165,7 @@ impl Manifest {
             spec,
             here: EndFacts::default(),
             peer: EndFacts::default(),
+            clock_relation: None,
             loads: Vec::new(),
             run: RunFacts::default(),
             settings: Vec::new(),

@@ -106,6 +106,15 @@ impl RecordingWriter {
         }
     }
 
+    /// Notes that so many samples of the far host were too long on their way home.
+    pub fn note_samples_given_up(&mut self, given_up: u64) {
+        if given_up > 0 {
+            let message =
+                format!("the last {given_up} samples of the reflector's host were too long on their way home");
+            self.manifest.caveats.push(host_samples_lost(&message));
+        }
+    }
+
     /// How far the run is.
     pub fn progress(&self) -> Progress {
         self.progress.clone()

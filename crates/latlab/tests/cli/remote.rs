@@ -97,8 +97,76 @@ fn ssh_measures_to_the_address_that_it_reached() {
         (&manifest["spec"]["authenticated"], &manifest["spec"]["target"]["host"]),
         (&true.into(), &"far".into())
     );
-    assert!(manifest["peer"]["before"].is_null(), "nobody has asked that host for its facts");
+    far_host_is_this_one(&manifest);
     assert_eq!(below(sshd.pid(), &["agent"]), None, "the agent is gone when latlab is");
+}
+
+/// The far host of these tests is this machine: what it told is what this end knows of itself, on one and the same clock.
+fn far_host_is_this_one(manifest: &serde_json::Value) {
+    for when in ["before", "after"] {
+        let (here, there) = (&manifest["here"][when], &manifest["peer"][when]);
+        for key in ["boot_id", "kernel", "cpus_online", "memory_bytes"] {
+            assert!(here[key] == there[key] && !there[key].is_null(), "{when} {key}: {here} {there}");
+        }
+    }
+    let clock = |end: &str, when: &str| manifest[end][when]["monotonic_ns"].as_i64().expect("a clock");
+    assert!(clock("peer", "clock_start") < clock("peer", "clock_end"));
+    for exchange in ["before", "after"] {
+        let exchange = &manifest["clock_relation"][exchange];
+        let number = |key: &str| exchange[key].as_i64().expect(key);
+        let apart = number("near_ns") - number("far_ns");
+        assert!(apart.abs() <= number("bound_ns") && number("bound_ns") < 1_000_000_000, "{exchange}");
+    }
+}
+
+#[test]
+fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_probes() {
+    let lab = Lab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]);
+    let ran = lab.line("-d 1200ms -i 5ms -s 64,128 --warmup 0 --timeout 100ms").success();
+    for path in recordings(ran.directory()) {
+        let recording = latlab::recording::Recording::open(&path).expect("opens");
+        let samples: Vec<_> = recording.host_samples().expect("opens").map(|sample| sample.expect("reads")).collect();
+        let of = |wanted: latlab::plan::Side| {
+            let of_side = samples.iter().filter(move |(side, _)| *side == wanted);
+            of_side.map(|(_, sample)| sample.clone()).collect::<Vec<_>>()
+        };
+        let (near, far) = (of(latlab::plan::Side::Local), of(latlab::plan::Side::Peer));
+        assert!(near.len() >= 2 && far.len() >= 2, "{} {}", near.len(), far.len());
+        assert!(far.windows(2).all(|pair| pair[0].seq < pair[1].seq && pair[0].end_ns <= pair[1].start_ns));
+        assert!(far.iter().all(|sample| sample.cpus.len() == near[0].cpus.len() && sample.host.own_ns > Some(0)));
+        // The far sampling frames the near one, up to the error of the clocks' relation.
+        let bound_ns = recording.manifest().clock_relation.expect("an agent told").bound_ns();
+        assert!(far[0].start_ns - bound_ns <= near[0].start_ns + 100_000_000, "{far:?}");
+        assert!(far.last().expect("two").end_ns + bound_ns >= near.last().expect("two").start_ns);
+    }
+}
+
+#[test]
+fn the_doctor_looks_at_the_host_of_an_agent() {
+    let ran = Lab::new().args(["doctor", &here(), "--json"]).stderr(empty()).start().ends_with(&[0, 1]);
+    check(&ran.json(), "doctor/1");
+    let findings = ran.json()["findings"].as_array().expect("a list").clone();
+    let names_it =
+        |finding: &serde_json::Value| finding["message"].as_str().is_some_and(|it| it.contains("agent --stdio`: "));
+    assert!(!findings.is_empty() && findings.iter().all(names_it), "{findings:?}");
+    assert_eq!(ran.code == 1, findings[0]["severity"] == "blocker");
+    let blocked = Lab::new().args(["doctor", &here(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
+    blocked.stdout(contains("blocker")).stderr(empty()).failure(1);
+    for (line, message, hint) in [
+        ("doctor pi3", "`TARGET` cannot be `pi3`", "`latlab doctor ssh:pi3`"),
+        ("doctor ssh:pi3 --restore", "`--restore` cannot go with `ssh:pi3`", "run it on that host"),
+        ("doctor ssh:pi3 --calibrate", "`--calibrate` cannot go with `ssh:pi3`", "run it on that host"),
+        ("doctor ssh:pi3 --cpu 1", "`--cpu` cannot go with `ssh:pi3`", "--peer-cpu"),
+    ] {
+        Lab::new().line(line).stdout(empty()).stderr(contains(message)).stderr(contains(hint)).failure(2);
+    }
+    let gone = Lab::new().args(["doctor", "cmd:sh -c 'exit 5'"]).stdout(empty());
+    gone.stderr(contains("no agent answers on")).failure(3);
+    let Some(sshd) = Sshd::start("doctor ssh:", &with_latlab()) else { return };
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let lab = Lab::at(home.path()).environment("PATH", sshd.path()).args(["doctor", "ssh:far"]);
+    let ran = lab.stdout(contains("`ssh:far`: ")).stderr(empty()).start();
+    ran.ends_with(&[0, 1]);
 }
 
 #[test]
@@ -309,5 +377,8 @@ fn a_command_leads_into_another_network_namespace() {
         assert!(manifest["run"]["peer_address"].as_str().is_some_and(|address| address.starts_with(&far)));
         assert!(manifest["run"]["local_address"].as_str().is_some_and(|address| address.starts_with(&near)));
         assert_eq!(manifest["spec"]["peer"]["wait"], "spin");
+        let interface = |end: &str| manifest[end]["before"]["network"]["interface"]["name"].clone();
+        assert_eq!((interface("here"), interface("peer")), ("lab0".into(), "lab0".into()));
+        far_host_is_this_one(&manifest);
     }
 }

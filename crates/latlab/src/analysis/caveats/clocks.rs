@@ -21,7 +21,8 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
     caveats
 }
 
-fn same_machine(manifest: &Manifest) -> bool {
+/// Whether both ends tell of one boot of one machine.
+pub(super) fn same_machine(manifest: &Manifest) -> bool {
     let boot = |end: &EndFacts| end.before.as_ref().and_then(|facts| facts.boot_id.clone());
     boot(&manifest.here).is_some() && boot(&manifest.here) == boot(&manifest.peer)
 }

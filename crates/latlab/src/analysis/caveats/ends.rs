@@ -5,7 +5,7 @@ use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::HostFacts;
 use crate::plan::{EndSpec, Target, WaitMode};
-use crate::recording::manifest::{Manifest, UNFRAGMENTED_BYTES};
+use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, grouped, percent};
 
 /// An Ethernet frame's payload, where nothing else is known of the path.
@@ -117,10 +117,10 @@ fn rt_throttling(manifest: &Manifest) -> Option<Caveat> {
 }
 
 /// What the hypervisor took, from the facts before and after the run.
-pub(super) fn steal(manifest: &Manifest) -> Option<Caveat> {
-    let before = host(manifest)?.steal_ticks?;
-    let after = manifest.here.after.as_ref()?.steal_ticks?;
-    let clocks = manifest.here.clock_start.zip(manifest.here.clock_end);
+pub(super) fn steal(name: &str, end: &EndFacts) -> Option<Caveat> {
+    let before = end.before.as_ref()?.steal_ticks?;
+    let after = end.after.as_ref()?.steal_ticks?;
+    let clocks = end.clock_start.zip(end.clock_end);
     let elapsed_ns = clocks.map(|(start, end)| end.monotonic_ns - start.monotonic_ns).filter(|ns| *ns > 0)?;
     // USER_HZ is 100 on every architecture that latlab supports
     let share = after.saturating_sub(before) as f64 * 1e7 / elapsed_ns as f64;
@@ -128,7 +128,7 @@ pub(super) fn steal(manifest: &Manifest) -> Option<Caveat> {
         Caveat::new(
             Severity::Warning,
             "steal",
-            format!("the hypervisor took {} of one CPU's time during the run", percent(share)),
+            format!("the hypervisor took {} of one CPU's time from {name} during the run", percent(share)),
             "high quantiles may be the hypervisor's, not the network's",
             "measure on a host without neighbours, or on dedicated CPUs",
         )

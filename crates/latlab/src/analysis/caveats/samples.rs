@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::clocks;
 use super::limits::{
     FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, TICKS_OF_A_CPU,
 };
@@ -13,8 +14,16 @@ use crate::units::human::{percent, significant};
 
 /// The caveats of the hosts that were sampled.
 pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostCourse>) -> Vec<Caveat> {
+    // An agent on this same machine (`cmd:` into another namespace) samples it once more: both know half of our own
+    // work, and every finding would stand there twice.
+    let twice = courses.len() > 1 && clocks::same_machine(manifest);
     let of_host = |(side, course): (&Side, &HostCourse)| {
-        let host = Host { name: name_of(*side), measuring: measuring_cpus(manifest, *side, course), course };
+        if twice && side.is_peer() {
+            return [None, None, None, None];
+        }
+        let measuring = measuring_cpus(manifest, (*side, twice), course);
+        let also_own_ns = courses.get(&Side::Peer).filter(|_| twice).and_then(HostCourse::own_ns).unwrap_or(0);
+        let host = Host { name: name_of(*side), measuring, course, also_own_ns };
         let foreign = host.foreign_load().filter(|_| knows_its_own(manifest, *side));
         [host.throttled(), host.steal(), foreign, host.frequency_drift()]
     };
@@ -26,10 +35,10 @@ fn name_of(side: Side) -> &'static str {
 }
 
 /// The CPUs of that host on which ends of this run are pinned; none where one of them may run anywhere.
-fn measuring_cpus(manifest: &Manifest, side: Side, course: &HostCourse) -> Option<Vec<u16>> {
+fn measuring_cpus(manifest: &Manifest, (side, twice): (Side, bool), course: &HostCourse) -> Option<Vec<u16>> {
     let here = &manifest.spec.here;
     let peer = manifest.spec.peer.as_ref();
-    let both_here = matches!(manifest.spec.target, Target::Local | Target::Lab);
+    let both_here = twice || manifest.spec.target.is_this_host();
     let ends = match side {
         Side::Peer => vec![peer?.cpu],
         _ if both_here => vec![here.cpu, peer?.cpu],
@@ -59,6 +68,8 @@ struct Host<'a> {
     /// The CPUs that measured; none: any of them.
     measuring: Option<Vec<u16>>,
     course: &'a HostCourse,
+    /// Our own work on it that its samples do not know.
+    also_own_ns: i64,
 }
 
 impl Host<'_> {
@@ -130,7 +141,7 @@ impl Host<'_> {
         }
         let worked = |cpus: &[u16]| cpus.iter().map(|cpu| course.worked_ns(*cpu)).sum::<Option<i64>>();
         let doubt = TICKS_OF_A_CPU.0 * all.len() as i64;
-        let foreign = worked(&all)? - course.own_ns()? - doubt;
+        let foreign = worked(&all)? - course.own_ns()? - self.also_own_ns - doubt;
         let measuring = self.relevant();
         let others: Vec<u16> = all.iter().copied().filter(|cpu| !measuring.contains(cpu)).collect();
         let share = (foreign - worked(&others)?) as f64 / span.0 as f64 / measuring.len() as f64;

@@ -5,6 +5,9 @@ use super::{EndArgs, JsonArgs, PeerArgs, TalkArgs};
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
+    /// The host to look at: local, ssh:HOST or cmd:COMMAND [default: local]
+    #[arg(value_name = "TARGET")]
+    pub target: Option<String>,
     /// Measure the bare loop on the chosen pins: the floor under every figure
     #[arg(long, help_heading = "What is looked at")]
     pub calibrate: bool,
