@@ -179,6 +179,9 @@ fn a_run_that_is_killed_leaves_no_load_behind() {
 fn a_load_that_dies_early_is_not_passed_over() {
     let running = Lab::new().line("load --load cpu=5% -d 2s --json").start();
     let load = stressors(&running, 1)[0];
+    // One that is killed before it has said that it works was never a load. It settles for a second, and is held for two.
+    let start = Instant::now();
+    wait_until("it worked", || start.elapsed().as_millis() > 1_000);
     kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("it is ours");
     let document = running.ends(0).json();
     check(&document, "load/1");
