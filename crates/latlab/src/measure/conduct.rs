@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::far_host::FarReturn;
-use super::host_watch::HostWatch;
+use super::host_watch::{HostWatch, Watched};
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
 use super::{Beside, MeasureError, Peer};
 use crate::host::placement;
@@ -69,12 +69,7 @@ pub fn conduct(
         Ok(died_there) => (failure, died_there),
         Err(lost) => (failure.or(Some(lost)), None),
     };
-    let (far, failure) = match peer.look_back() {
-        Ok(far) => (far, failure),
-        Err(lost) => (FarReturn::default(), failure.or(Some(lost))),
-    };
-    watched.keep(&mut lanes, &far);
-    lanes.iter_mut().for_each(|lane| lane.note_far_host(&peer));
+    let failure = failure.or(look_back(&mut peer, watched, &mut lanes));
     let loads = beside.finish(Some(&mut peer));
     lanes.iter_mut().for_each(|lane| lane.note_loads(&loads));
     let settings = peer.restore_settings();
@@ -108,6 +103,17 @@ fn open_lanes(
         }
     }
     Ok(lanes)
+}
+
+/// Gives each lane its samples, with what an agent tells of the far host now that the run is over; why it could not.
+fn look_back(peer: &mut Peer, watched: Watched, lanes: &mut [Lane]) -> Option<MeasureError> {
+    let (far, lost) = match peer.look_back() {
+        Ok(far) => (far, None),
+        Err(lost) => (FarReturn::default(), Some(lost)),
+    };
+    watched.keep(lanes, &far);
+    lanes.iter_mut().for_each(|lane| lane.note_far_host(peer));
+    lost
 }
 
 /// Looks after the reflector process while the lanes are measured.
