@@ -2,7 +2,7 @@
 //! what it prints matches what stands below it, and what is named exists.
 //!
 //! A block is fenced as `console` or `text`. Its info string may say more, separated by commas:
-//! `root` (needs rights; skipped without, and says so), `exit=N` (the last command's exit code),
+//! `root` (needs rights; skipped without, and says so, but not on CI), `exit=N` (the last command's exit code),
 //! `norun="reason"` (not run; its commands and options must exist all the same). Commands of one
 //! block share a directory; one that ends in `&` runs beside the next ones. Lines that start with
 //! `$` and another program are for people. How output is compared: docs/pattern.rs.
@@ -16,12 +16,11 @@ mod execution;
 mod help;
 #[path = "docs/pattern.rs"]
 mod pattern;
+mod skip;
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-use blocks::Block;
 
 /// README.md and the documents directly below docs/: what users read.
 fn documents() -> Vec<PathBuf> {
@@ -49,8 +48,12 @@ fn every_block_runs_and_prints_what_it_says() {
     for path in documents() {
         for block in blocks::blocks(&read(&path)) {
             let place = format!("{}:{}", name_of(&path), block.line);
-            if let Some(reason) = reason_to_skip(&block) {
+            if let Some(reason) = &block.norun {
                 writeln!(std::io::stderr(), "{place}: not run: {reason}").expect("stderr is open");
+                continue;
+            }
+            if block.root && !rustix::process::geteuid().is_root() {
+                skip::skip(&place, "needs root");
                 continue;
             }
             ran += block.commands.len();
@@ -59,11 +62,6 @@ fn every_block_runs_and_prints_what_it_says() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(ran > 0, "no document holds a command that runs");
-}
-
-fn reason_to_skip(block: &Block) -> Option<String> {
-    let needs_root = block.root && !rustix::process::geteuid().is_root();
-    block.norun.clone().or_else(|| needs_root.then(|| "needs root".to_string()))
 }
 
 #[test]

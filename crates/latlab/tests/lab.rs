@@ -6,20 +6,19 @@ mod death;
 mod network;
 #[path = "lab/path.rs"]
 mod path;
+mod skip;
 
-use std::io::Write;
 use std::process::Command;
 
 use latlab::host::rights::{Capability, Rights};
 use latlab::host::root::HostRoot;
 
-/// Whether `test` can run here; where it cannot, says why, past the test harness's capture.
+/// Whether `test` can run here; where it cannot, says why.
 fn privileged(test: &str) -> bool {
     let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
-        let reason = "namespaces need CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root";
-        writeln!(std::io::stderr(), "skipped {test}: {reason}").expect("stderr is open");
+        skip::skip(test, "namespaces need CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root");
     }
     enough
 }

@@ -2,7 +2,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test that skips or plays a part says so")]
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use latlab::recording::{
 #[path = "recording/host.rs"]
 mod host;
 mod runs;
+mod skip;
 
 /// Set for a copy of this test binary that plays the process to be killed, or the one in its own mount namespace.
 const ROLE: &str = "LATLAB_TEST_STORE";
@@ -206,7 +206,7 @@ fn a_full_disk_ends_the_run_and_leaves_a_readable_recording() {
     command.arg(directory.path()).arg(copy.get_program()).args(copy.get_args()).env(ROLE, directory.path());
     let probe = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
-        writeln!(std::io::stderr(), "skipped: a small disk needs root and unshare(1)").expect("stderr is open");
+        skip::skip("a full disk", "a small disk needs root and unshare(1)");
         return;
     }
     let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("starts");

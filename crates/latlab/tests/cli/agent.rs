@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Lab, contains, empty, wait_until};
 use crate::processes::{children, is_alive};
+use crate::skip::skip;
 
 const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
 const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
@@ -289,9 +290,7 @@ fn it_is_not_for_people() {
     let typed = format!("{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
     let output = Command::new("script").args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
     match output {
-        Err(error) => {
-            writeln!(std::io::stderr(), "skipped: no terminal without script(1): {error}").expect("stderr is open");
-        }
+        Err(error) => skip("an agent on a terminal", format_args!("no terminal without script(1): {error}")),
         Ok(output) => {
             let seen = String::from_utf8_lossy(&output.stdout);
             assert!(seen.contains("cannot be an agent on a terminal") && seen.contains("hint"), "{seen}");

@@ -1,7 +1,6 @@
 //! `latlab ping lab`: two namespaces and a veth pair, gone when latlab is. Needs root, and says so where it cannot run.
 
 use std::fs;
-use std::io::Write;
 
 use latlab::host::rights::{Capability, Rights};
 use latlab::host::root::HostRoot;
@@ -10,14 +9,15 @@ use rustix::process::Signal;
 use crate::documents::check;
 use crate::harness::{Lab, contains, empty, wait_until};
 use crate::processes::{children, is_alive, network_namespaces};
+use crate::skip::skip;
 use crate::store::{manifest, only_recording, recordings};
 
-/// Whether `test` can run here; where it cannot, says why, past the test harness's capture.
+/// Whether `test` can run here; where it cannot, says why.
 pub(crate) fn privileged(test: &str) -> bool {
     let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
-        writeln!(std::io::stderr(), "skipped {test}: namespaces need root").expect("stderr is open");
+        skip(test, "namespaces need root");
     }
     enough
 }
@@ -96,7 +96,7 @@ fn who_may_not_build_a_lab_is_told_who_may() {
     let output = match output {
         Ok(output) if !String::from_utf8_lossy(&output.stderr).starts_with("setpriv") => output,
         unable => {
-            writeln!(std::io::stderr(), "skipped: setpriv(1) cannot give rights up here: {unable:?}").expect("open");
+            skip("`ping lab` without rights", format_args!("setpriv(1) cannot give rights up here: {unable:?}"));
             return;
         }
     };

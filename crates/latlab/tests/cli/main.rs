@@ -20,6 +20,8 @@ mod processes;
 mod remote;
 mod serve;
 mod setting;
+#[path = "../skip/mod.rs"]
+mod skip;
 mod sshd;
 mod store;
 mod streams;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::documents::check;
 use crate::harness::{Lab, contains, empty, lacks};
+use crate::skip::skip;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in};
 
 /// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
@@ -291,9 +292,8 @@ fn at_a_terminal(variable: &str) -> Option<String> {
         .current_dir(directory.path())
         .stdin(Stdio::null())
         .output();
-    let output = output.inspect_err(|error| {
-        writeln!(std::io::stderr(), "skipped: no terminal without script(1): {error}").expect("stderr is open");
-    });
+    let output = output
+        .inspect_err(|error| skip("what a terminal shows", format_args!("no terminal without script(1): {error}")));
     let output = output.ok()?;
     assert!(output.status.success(), "{output:?}");
     Some(String::from_utf8_lossy(&output.stdout).into_owned())

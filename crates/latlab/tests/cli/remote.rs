@@ -1,7 +1,6 @@
 //! Targets with an agent: `ssh:` through a real sshd, `cmd:` on this host and into another network namespace.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -13,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::documents::check;
 use crate::harness::{Lab, Running, contains, empty, wait_until};
 use crate::processes::{arguments, children, is_alive, state};
+use crate::skip::skip;
 use crate::sshd::Sshd;
 use crate::store::{manifest, only_recording, recordings};
 
@@ -357,8 +357,7 @@ impl Drop for Keeper {
 fn a_command_leads_into_another_network_namespace() {
     let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
     if !(rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin)) {
-        let reason = "namespaces need root";
-        writeln!(std::io::stderr(), "skipped an agent in another namespace: {reason}").expect("stderr is open");
+        skip("an agent in another namespace", "namespaces need root");
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");

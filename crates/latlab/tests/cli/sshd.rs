@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use crate::harness::wait_until;
+use crate::skip::skip;
 
 /// sshd starts itself again for each connection, by this path.
 const SSHD: &str = "/usr/sbin/sshd";
@@ -25,7 +25,7 @@ impl Sshd {
     /// One whose logins find programs in `path`, behind which may stand more `NAME=VALUE` for them; none where there is no OpenSSH, which is said for `test`.
     pub(crate) fn start(test: &str, path: &str) -> Option<Sshd> {
         if !Path::new(SSHD).exists() || !Path::new("/usr/bin/ssh").exists() {
-            writeln!(std::io::stderr(), "skipped {test}: OpenSSH's sshd and ssh are not installed").expect("open");
+            skip(test, "OpenSSH's sshd and ssh are not installed");
             return None;
         }
         if rustix::process::geteuid().is_root() {

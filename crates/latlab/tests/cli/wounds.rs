@@ -1,7 +1,6 @@
 //! What becomes of a run that is interrupted, killed, or loses its disk, its store or its peer.
 
 use std::fs;
-use std::io::Write;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::{Lab, Running, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
 use crate::serve::serve;
+use crate::skip::skip;
 use crate::store::{manifest, only_recording, open, recordings};
 
 /// Past the header and the first few events of a spool.
@@ -44,10 +44,6 @@ fn reflector(running: &Running) -> i32 {
     assert_eq!(all.len(), 1, "one reflector and nothing else");
     assert_eq!(arguments(all[0]).get(1).map(String::as_str), Some("reflector"), "a process of its own");
     all[0]
-}
-
-fn skipped(reason: &str) {
-    writeln!(std::io::stderr(), "skipped: {reason}").expect("stderr is open");
 }
 
 #[test]
@@ -251,7 +247,7 @@ fn a_store_that_is_removed_ends_the_run() {
 fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(Option<i32>, String)> {
     let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !possible.is_ok_and(|status| status.success()) {
-        skipped("mounts need root and unshare(1)");
+        skip("what needs a mount", "mounts need root and unshare(1)");
         return None;
     }
     let output = Command::new("unshare")
