@@ -5,6 +5,7 @@ pub mod refusal;
 pub mod resolve;
 pub mod sim;
 pub mod udp;
+mod waiting;
 
 use std::io;
 
@@ -18,7 +19,7 @@ pub trait Transport {
     /// Takes one datagram from the network into `buffer`, whole, and returns its length.
     ///
     /// `None`: nothing came. That may be earlier than `patience` (a spinning transport returns at
-    /// once, an interrupted one when the signal came) and, for a blocking one, up to one nap later;
+    /// once, an interrupted one when the signal came, a blocking one after its nap), never much later;
     /// callers read the clock and ask again.
     fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>>;
 }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     const WAITINGS: [Waiting; 3] = [
-        Waiting::Sleep { nap: Nanos::from_millis(50), busy_poll: false },
+        Waiting::Sleep { nap: Some(Nanos::from_millis(50)), busy_poll: false },
         Waiting::Until { busy_poll: false },
         Waiting::Spin,
     ];

@@ -10,53 +10,10 @@ use rustix::io::Errno;
 
 use super::Transport;
 use super::refusal::TransportError;
-use crate::plan::{Family, PathSpec, WaitMode, defaults};
-use crate::schedule::Schedule;
+use super::waiting::Step;
+pub use super::waiting::Waiting;
+use crate::plan::{Family, PathSpec, defaults};
 use crate::units::Nanos;
-
-/// How a transport waits for an answer: settled when it is opened, so that the loop has no branch for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// Sleep in the receive call, at most one nap: one system call per answer. For closed loops, where
-    /// nothing but the answer is waited for.
-    Sleep {
-        /// The kernel rounds it up to its tick.
-        nap: Nanos,
-        /// Whether the kernel polls the driver before it sleeps (SO_BUSY_POLL).
-        busy_poll: bool,
-    },
-    /// Sleep until something is there or the patience has run out, to the nanosecond, then receive: two
-    /// system calls per answer. For schedules, where the next probe is due at an instant.
-    Until {
-        /// As above; in the poll call it acts only where `net.core.busy_poll` is set.
-        busy_poll: bool,
-    },
-    /// Look and return at once.
-    Spin,
-}
-
-impl Waiting {
-    /// What `wait` means for a run on `schedule` with this time-out.
-    pub fn settle(wait: WaitMode, schedule: Schedule, timeout: Nanos) -> Waiting {
-        let busy_poll = wait == WaitMode::BusyPoll;
-        match (wait, schedule) {
-            (WaitMode::Spin, _) => Waiting::Spin,
-            (_, Schedule::Closed) => Waiting::Sleep { nap: nap_within(timeout), busy_poll },
-            _ => Waiting::Until { busy_poll },
-        }
-    }
-
-    const fn busy_polls(self) -> bool {
-        matches!(self, Waiting::Sleep { busy_poll: true, .. } | Waiting::Until { busy_poll: true })
-    }
-}
-
-/// The longest nap of which a whole number makes up the time-out: a lost probe then costs one time-out,
-/// but for what the kernel rounds each nap up to its tick.
-fn nap_within(timeout: Nanos) -> Nanos {
-    let naps = (timeout.0 + defaults::NAP.0 - 1) / defaults::NAP.0;
-    Nanos((timeout.0 + naps.max(1) - 1) / naps.max(1))
-}
 
 /// How many kinds of error about earlier datagrams are told apart; ICMP has no more.
 const ERROR_KINDS: usize = 8;
@@ -173,11 +130,10 @@ impl Transport for UdpTransport {
     #[inline]
     fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
         let fd = self.socket.as_fd();
-        let received = match self.waiting {
-            Waiting::Sleep { .. } => datagram::receive(fd, buffer),
-            Waiting::Spin => datagram::receive_now(fd, buffer),
-            Waiting::Until { .. } if patience <= Nanos::ZERO => datagram::receive_now(fd, buffer),
-            Waiting::Until { .. } => match readiness::readable_within(fd, patience.min(defaults::NAP).0) {
+        let received = match self.waiting.step(patience) {
+            Step::Sleep => datagram::receive(fd, buffer),
+            Step::Look => datagram::receive_now(fd, buffer),
+            Step::Poll(span) => match readiness::readable_within(fd, span.0) {
                 Ok(false) => return Ok(None),
                 Ok(true) => datagram::receive_now(fd, buffer),
                 Err(error) => Err(error),
@@ -215,7 +171,7 @@ fn settle(
     if path.dont_fragment {
         socket::forbid_fragments(fd, family).map_err(setting("fragmentation", "forbidden"))?;
     }
-    if let Waiting::Sleep { nap, .. } = waiting {
+    if let Waiting::Sleep { nap: Some(nap), .. } = waiting {
         socket::set_receive_timeout(fd, nap.0).map_err(setting("the receive time-out", nap.0))?;
     }
     socket::set_send_timeout(fd, defaults::NAP.0).map_err(setting("the send time-out", defaults::NAP.0))?;
@@ -282,6 +238,8 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
+    use crate::plan::WaitMode;
+    use crate::schedule::Schedule;
 
     fn peer() -> (UdpSocket, SocketAddr) {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -290,13 +248,34 @@ mod tests {
     }
 
     #[test]
-    fn waiting_follows_from_schedule_and_wish() {
-        let periodic = Schedule::Periodic { interval_ns: Nanos(1) };
-        let short = Nanos::from_millis(3);
-        let nap = Waiting::Sleep { nap: short, busy_poll: false };
-        assert_eq!(Waiting::settle(WaitMode::Block, Schedule::Closed, short), nap);
-        assert_eq!(Waiting::settle(WaitMode::BusyPoll, periodic, short), Waiting::Until { busy_poll: true });
-        assert_eq!(Waiting::settle(WaitMode::Spin, periodic, short), Waiting::Spin);
+    fn neither_a_short_time_out_nor_a_late_answer_prolongs_a_wait() {
+        for (timeout, stray_after) in [(Nanos::from_millis(1), None), (Nanos::from_millis(150), Some(60))] {
+            let (far, address) = peer();
+            let waiting = Waiting::settle(WaitMode::Block, Schedule::Closed, timeout);
+            let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, waiting).expect("a path");
+            let local = transport.local_address();
+            let sender = stray_after.map(|after_ms| {
+                std::thread::spawn(move || {
+                    std::thread::sleep(std::time::Duration::from_millis(after_ms));
+                    far.send_to(b"late", local).expect("sent");
+                })
+            });
+            // The least of several waits: others may use the CPU, but the kernel's rounding is in every one.
+            let waits = (0..if stray_after.is_some() { 1 } else { 20 }).map(|_| wait_out(&mut transport, timeout));
+            let least = waits.min().expect("at least one");
+            assert!(least >= timeout && least < timeout + timeout + timeout, "{least:?} for {timeout:?}");
+            sender.into_iter().for_each(|thread| thread.join().expect("sent"));
+        }
+    }
+
+    /// How long it takes until `timeout` is over, whatever comes.
+    fn wait_out(transport: &mut UdpTransport, timeout: Nanos) -> Nanos {
+        let start = std::time::Instant::now();
+        let waited = || Nanos(start.elapsed().as_nanos() as i64);
+        while waited() < timeout {
+            transport.receive(&mut [0; 8], timeout - waited()).expect("a socket of our own");
+        }
+        waited()
     }
 
     #[test]
