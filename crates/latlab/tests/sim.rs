@@ -105,6 +105,7 @@ struct Expect {
     dwell_ns: Option<[i64; 2]>,
     forward_ns: Option<[i64; 2]>,
     slip_ns: Option<[i64; 2]>,
+    whole_ns: Option<[i64; 2]>,
     slipped_at_least: u64,
     timed_out: Option<String>,
     fates: BTreeMap<String, Fate>,
@@ -209,6 +210,9 @@ impl Expect {
         bounded(name, "round trip", &spans(|row| Some(row.received? - row.sent?)), self.round_trip_ns);
         bounded(name, "dwell", &spans(|row| Some(row.reflector_sent? - row.reflector_received?)), self.dwell_ns);
         bounded(name, "slip", &slips, self.slip_ns);
+        let sent: Vec<_> = rows.iter().filter_map(|row| row.sent).collect();
+        let whole = sent.iter().min().zip(sent.iter().max()).map(|(first, last)| (*last - *first).0);
+        bounded(name, "first send to last", whole.as_slice(), self.whole_ns);
         // Both ends of a simulation share one clock, so the difference of their stamps is the way there.
         bounded(
             name,

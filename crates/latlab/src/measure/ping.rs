@@ -17,6 +17,11 @@ use crate::units::{Nanos, SenderClock, Stamp};
 /// now. What is unanswered by then and not yet past its time-out has no fate and gets no row.
 const LINGER: Nanos = Nanos::from_secs(1);
 
+/// How long a closed loop pauses after a send that the kernel refused: nothing can come of it, but a path that
+/// refuses every probe must not become a busy loop. At most 1,000 system calls a second, and a run of 10,000
+/// refusals ends after 10 s.
+const REFUSED_PAUSE: Nanos = Nanos::from_millis(1);
+
 /// Runs one slice of a ping run. `stop` ends it early: no further probe leaves, but the answers in
 /// flight are still awaited for a second at most. An error means that the socket broke and measuring cannot go on.
 pub fn run<T: Transport, C: Clock, D: Dialogue>(
@@ -46,8 +51,8 @@ fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
     while left > 0 && now < end && !stop.load(Ordering::Relaxed) {
         let seq = course.take();
         let (sent, taken) = ends.send(seq, slice.phase, None);
-        let waited = await_answer(ends, seq, sent, timeout, stop)?;
-        // A refused probe waits as well, but for no answer.
+        let patience = if taken { timeout } else { timeout.min(REFUSED_PAUSE) };
+        let waited = await_answer(ends, seq, sent, patience, stop)?;
         if waited.in_vain && taken {
             ends.timed_out(seq, waited.until - sent);
         }
@@ -65,8 +70,7 @@ struct Waited {
     in_vain: bool,
 }
 
-/// Waits for the answer to `seq`, writing down any other that comes. A refused send waits as a lost
-/// one does: a path that refuses every probe must not become a busy loop.
+/// Waits for the answer to `seq`, writing down any other that comes.
 #[inline]
 fn await_answer<T: Transport, C: Clock, D: Dialogue>(
     ends: &mut Ends<'_, T, C, D>,
