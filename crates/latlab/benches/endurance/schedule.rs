@@ -35,7 +35,9 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
         median(&values)
     };
     let (p99, p995) = (middle(|run| run.slip_p99_ns), middle(|run| run.slip_p995_ns));
-    let (unsent, lost) = (middle(|run| run.unsent), middle(|run| run.lost));
+    // None is the promise, and a median hides what three runs of seven lost.
+    let total = |count: fn(&ScheduleRun) -> f64| runs.iter().map(count).sum::<f64>();
+    let (unsent, lost) = (total(|run| run.unsent), total(|run| run.lost));
     let micros = |ns: f64| format!("{:.2} µs", ns / 1e3);
     let (floor_p99, floor_p995) = (middle(|run| run.floor_p99_ns), middle(|run| run.floor_p995_ns));
     let line = |what: &str, target: &str, found: String, holds: bool| -> Line {
@@ -48,8 +50,8 @@ pub(crate) fn run(options: &Options) -> Result<(Vec<Line>, Value), String> {
     let lines = vec![
         slip("100,000/s: send slip p99.5 (0.5 % later than a period)", p995, floor_p995),
         slip("100,000/s: send slip p99", p99, floor_p99),
-        line("100,000/s: due and not sent", "0", unsent.to_string(), unsent == 0.0),
-        line("100,000/s: lost or late", "0", lost.to_string(), lost == 0.0),
+        line("100,000/s: due and not sent, all runs", "0", unsent.to_string(), unsent == 0.0),
+        line("100,000/s: lost or late, all runs", "0", lost.to_string(), lost == 0.0),
     ];
     let raw: Vec<Value> = runs.iter().map(raw).collect();
     Ok((lines, Value::from(raw)))
