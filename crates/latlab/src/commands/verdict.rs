@@ -63,5 +63,11 @@ fn silence(summaries: &[Summary]) -> Failure {
             (0, refused) => format!("the kernel refused to send all {refused} of them"),
             (sent, _) => format!("{sent} probes were sent, nothing valid came back in time"),
         })
-        .hint("see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take")
+        .hint(if total(|counts| counts.sent) > 0 {
+            "see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take"
+        } else if total(|counts| counts.send_failed) > 0 {
+            "the warning `send-failed` names the kernel's reason; check route, `--size` with `--df`, and the send buffer"
+        } else {
+            "measure again, for longer"
+        })
 }

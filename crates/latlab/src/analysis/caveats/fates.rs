@@ -20,7 +20,7 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
         not_sent(manifest, counts),
         behind(manifest, tally),
         send_slip(tally),
-        send_failed(counts, refusals),
+        send_failed(manifest, counts, refusals),
         lost(manifest, counts),
         late(manifest, counts),
         reordered(counts),
@@ -73,7 +73,10 @@ fn nothing(counts: &Counts) -> Option<Caveat> {
         Some(Caveat::new(Severity::Warning, "no-probe-measured", "no probe was measured", effect, hint))
     } else if counts.answered == 0 {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
-        let hint = "check the path, or raise `--timeout`";
+        let hint = match counts.sent {
+            0 => "see why none of them was sent",
+            _ => "check the path, or raise `--timeout`",
+        };
         Some(Caveat::new(Severity::Warning, "none-answered", message, effect, hint))
     } else {
         None
@@ -214,7 +217,7 @@ fn quantile_below(some: u64, all: u64) -> String {
     quantile(((all - some) * scale / all) as f64 / scale as f64)
 }
 
-fn send_failed(counts: &Counts, refusals: &Refusals) -> Option<Caveat> {
+fn send_failed(manifest: &Manifest, counts: &Counts, refusals: &Refusals) -> Option<Caveat> {
     let (number, _) = refusals.0.iter().max_by_key(|(_, count)| **count)?;
     Some(Caveat::new(
         Severity::Warning,
@@ -224,7 +227,10 @@ fn send_failed(counts: &Counts, refusals: &Refusals) -> Option<Caveat> {
             of_probes(counts.send_failed, counts.due()),
             errno(*number as i32)
         ),
-        "they are in no round trip; response time counts them as infinite",
+        match manifest.spec.ping().schedule.interval() {
+            Some(_) => "they are in no round trip; response time counts them as infinite",
+            None => "they are in no round trip",
+        },
         "check route, `--size` with `--df`, and the send buffer",
     ))
 }

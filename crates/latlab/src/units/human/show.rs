@@ -190,11 +190,30 @@ pub fn quantile(q: f64) -> String {
     format!("p{}", percents.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The kernel's refusal in words: `message too long (errno 90)`.
+/// The names of what Linux raises for a datagram that it does not send. The numbers are the same on all architectures
+/// but Alpha, MIPS, PA-RISC and SPARC (include/uapi/asm-generic/errno.h).
+const REFUSALS: [(i32, &str); 11] = [
+    (1, "EPERM"),
+    (11, "EAGAIN"),
+    (12, "ENOMEM"),
+    (13, "EACCES"),
+    (22, "EINVAL"),
+    (90, "EMSGSIZE"),
+    (100, "ENETDOWN"),
+    (101, "ENETUNREACH"),
+    (105, "ENOBUFS"),
+    (111, "ECONNREFUSED"),
+    (113, "EHOSTUNREACH"),
+];
+
+/// The kernel's refusal in words: `message too long (EMSGSIZE)`.
 pub fn errno(number: i32) -> String {
     let text = std::io::Error::from_raw_os_error(number).to_string();
     let words = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-    format!("{words} (errno {number})")
+    match REFUSALS.iter().find(|(known, _)| *known == number) {
+        Some((_, name)) => format!("{words} ({name})"),
+        None => format!("{words} (errno {number})"),
+    }
 }
 
 #[cfg(test)]
@@ -298,6 +317,7 @@ mod tests {
         for (q, name) in [(0.5, "p50"), (0.999, "p99.9"), (0.9999, "p99.99"), (0.05, "p5"), (0.99999, "p99.999")] {
             assert_eq!(quantile(q), name);
         }
-        assert!(errno(90).starts_with("message too") && errno(90).ends_with("(errno 90)"), "{}", errno(90));
+        assert!(errno(90).starts_with("message too") && errno(90).ends_with("(EMSGSIZE)"), "{}", errno(90));
+        assert!(errno(10).ends_with("(errno 10)"), "{}", errno(10));
     }
 }
