@@ -60,7 +60,7 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
         }
         Ending::Recovered => {
             let message = why("the run died; the recording was finished from its spool");
-            let effect = "up to the last second is missing; probes in flight at the end count as lost";
+            let effect = "up to the last second is missing; probes in flight at the end are in no count";
             Some(Caveat::new(Severity::Warning, "recovered", message, effect, again))
         }
     }

@@ -51,6 +51,14 @@ fn a_sound_run_has_no_caveat_but_its_length() {
 }
 
 #[test]
+fn a_recovered_run_does_not_claim_losses_that_it_does_not_count() {
+    let mut source = quiet(Schedule::Closed, closed_loop());
+    source.manifest.ending = Ending::Recovered;
+    let recovered = find(&source, "recovered").expect("it died");
+    assert!(recovered.effect.contains("in no count") && !recovered.effect.contains("lost"), "{}", recovered.effect);
+}
+
+#[test]
 fn facts_of_the_manifest_raise_their_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
