@@ -86,12 +86,20 @@ fn nothing(counts: &Counts) -> Option<Caveat> {
 fn gap(manifest: &Manifest) -> Option<Caveat> {
     let events = manifest.run.gap_events;
     (events > 0).then(|| {
+        // A disk that refused to write is told by the reason, in the words of `errno::explain`; a faster one would
+        // have refused as well.
+        let reason = manifest.reason.as_deref().filter(|_| manifest.ending == Ending::Failed).unwrap_or_default();
+        let is_full = ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| reason.contains(name));
+        let (why, hint) = match is_full {
+            true => ("the disk was full", "free some space, or name another place with `--store`"),
+            false => ("the disk did not keep up", "a faster disk for `--store` (a tmpfs will do), or a lower rate"),
+        };
         Caveat::new(
             Severity::Warning,
             "recording-gap",
-            format!("{} events were thrown away: the disk did not keep up", grouped(events)),
+            format!("{} events were thrown away: {why}", grouped(events)),
             "probes are missing, or answered ones are counted as lost",
-            "a faster disk for `--store` (a tmpfs will do), or a lower rate",
+            hint,
         )
     })
 }

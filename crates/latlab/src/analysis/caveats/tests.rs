@@ -51,6 +51,18 @@ fn a_sound_run_has_no_caveat_but_its_length() {
 }
 
 #[test]
+fn a_full_disk_is_not_called_a_slow_one() {
+    let mut source = quiet(Schedule::Closed, closed_loop());
+    source.manifest.run.gap_events = 7;
+    let slow = find(&source, "recording-gap").expect("events were lost");
+    assert!(slow.message.contains("did not keep up") && slow.hint.contains("faster"), "{slow:?}");
+    source.manifest.ending = Ending::Failed;
+    source.manifest.reason = Some("cannot write `/s/events.spool`: no space left on device (ENOSPC)".into());
+    let full = find(&source, "recording-gap").expect("events were lost");
+    assert!(full.message.ends_with("the disk was full") && full.hint.starts_with("free some space"), "{full:?}");
+}
+
+#[test]
 fn a_recovered_run_does_not_claim_losses_that_it_does_not_count() {
     let mut source = quiet(Schedule::Closed, closed_loop());
     source.manifest.ending = Ending::Recovered;
