@@ -224,6 +224,24 @@ fn support_asks_for_ten_effective_observations_beyond() {
 }
 
 #[test]
+fn support_never_rises_towards_a_tail() {
+    // long periods: the side of the median lasts for thousands of probes, single outliers come independently
+    let mut random = Random::new(6);
+    let mut value = |place: usize| {
+        let outlier = if random.uniform() < 0.2 { 500.0 * random.uniform() } else { 0.0 };
+        ((if place / 2_500 % 2 == 0 { 0.0 } else { 10.0 } + outlier + random.uniform()) * SCALE) as i64
+    };
+    let drifting = sample((0..10_000).map(&mut value).collect());
+    let of = |quantiles: &[f64]| {
+        let described = describe(&drifting, &wishes(quantiles, true));
+        described.quantiles.iter().map(|one| (one.supported, one.lower_bound.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[0.9]), [(true, false)], "the case must be one where the tail alone looks supported");
+    assert_eq!(of(&[0.5, 0.9, 0.99]), [(false, true); 3]);
+    assert_eq!(of(&[0.99, 0.5]), [(false, true); 2], "whatever the order in which they were asked for");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_figures_and_intervals_change_no_other_figure() {
     let sample = sample(Random::new(3).series(700, 0.5));
     let first = describe(&sample, &wishes(&QUANTILES, true));

@@ -77,6 +77,18 @@ fn resample(sample: &Sample, centre: &Centre, points: &[Point], wishes: &Wishes)
     Some(Original { singletons: &sample.singletons, mean: centre.mean, block }.resample(&positions, wishes.seed))
 }
 
+/// Which points are supported: those with enough beyond them, as have all that were asked for between them and the
+/// median. A sample that drifts too slowly to know its own median has no tail that could be told from the drift.
+fn supported(points: &[Point]) -> Vec<bool> {
+    let is_between = |inner: f64, outer: f64| match outer >= 0.5 {
+        true => (0.5..=outer).contains(&inner),
+        false => (outer..=0.5).contains(&inner),
+    };
+    let own: Vec<(f64, bool)> = points.iter().map(|point| (point.q, point.is_supported())).collect();
+    let of = |outer: f64| own.iter().all(|(inner, supported)| *supported || !is_between(*inner, outer));
+    own.iter().map(|(outer, _)| of(*outer)).collect()
+}
+
 /// The points with what bounds them: resampled where the tail is thick enough, else order statistics.
 fn estimates(
     points: &[Point],
@@ -85,13 +97,15 @@ fn estimates(
     extent: Option<Extent>,
     wishes: &Wishes,
 ) -> Vec<QuantileEstimate> {
-    let bounds: Vec<Option<Bounds>> = points.iter().map(|point| point.bounds(wishes)).collect();
+    let support = supported(points);
+    let bounds = points.iter().zip(&support).map(|(point, supported)| point.bounds(*supported, wishes));
+    let bounds: Vec<Option<Bounds>> = bounds.collect();
     let ranks: Vec<u64> = bounds.iter().flatten().flat_map(Bounds::ranks).collect();
     let mut values = order.at(&ranks).into_iter();
     let mut next = |rank: Option<u64>| rank.and_then(|_| values.next());
     let estimate = |(place, (point, bounds)): (usize, (&Point, &Option<Bounds>))| {
         let [low, high, below] = bounds.map_or([None; 3], |bounds| bounds.each().map(&mut next));
-        let supported = point.is_supported();
+        let supported = support[place];
         let resampled = replicates.filter(|_| !point.is_thin());
         let interval = bounds.filter(|_| wishes.intervals).and_then(|bounds| match resampled {
             Some(replicates) => bounds.vouch(replicates.quantile(place, wishes.confidence)?),

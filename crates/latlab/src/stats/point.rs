@@ -51,9 +51,9 @@ impl Point {
     }
 
     /// Order statistics around the quantile, where an interval or a bound is to be built on them.
-    pub(super) fn bounds(&self, wishes: &Wishes) -> Option<Bounds> {
+    pub(super) fn bounds(&self, supported: bool, wishes: &Wishes) -> Option<Bounds> {
         let split = self.split.as_ref()?;
-        let needed = wishes.intervals || !self.is_supported();
+        let needed = wishes.intervals || !supported;
         needed.then(|| Bounds::of(self.q, self.n, split.effective_n, wishes.confidence))
     }
 

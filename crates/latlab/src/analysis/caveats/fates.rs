@@ -330,7 +330,6 @@ pub(super) fn few_observations(round_trip: Option<&Description>) -> Option<Cavea
     let described = round_trip.filter(|described| described.n > described.lost)?;
     let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();
     let rarest = weak.iter().map(|weak| weak.q.min(1.0 - weak.q)).reduce(f64::min)?;
-    let names: Vec<_> = weak.iter().map(|weak| quantile(weak.q)).collect();
     // Dependent probes say less each: as many more are needed as the effective number falls short. That of the mean
     // is known; that of a tail which holds probes enough and is weak all the same must be smaller still.
     let n = described.n as f64;
@@ -343,8 +342,30 @@ pub(super) fn few_observations(round_trip: Option<&Description>) -> Option<Cavea
     Some(Caveat::new(
         Severity::Note,
         "few-observations",
-        format!("fewer than 10 effective observations lie beyond {}", names.join(", ")),
+        too_few_beyond(&weak.iter().map(|weak| weak.q).collect::<Vec<_>>()),
         "these quantiles are shown as `≥` their lower bound, or as `n/a`",
         format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
     ))
+}
+
+/// Of these unsupported quantiles only the ones nearest to the median are known to have too few beyond them: further
+/// out there may be enough, but nothing is vouched for there either.
+fn too_few_beyond(weak: &[f64]) -> String {
+    let nearest = |outward: fn(&f64, &f64) -> bool, upper: bool| {
+        let side = weak.iter().copied().filter(|q| (*q >= 0.5) == upper);
+        side.reduce(|one, other| if outward(&one, &other) { one } else { other })
+    };
+    let first: Vec<f64> = [nearest(|one, other| one > other, false), nearest(|one, other| one < other, true)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let names = |wanted: bool| {
+        let chosen = weak.iter().filter(|q| first.contains(q) == wanted);
+        chosen.map(|q| quantile(*q)).collect::<Vec<_>>().join(", ")
+    };
+    let message = format!("fewer than 10 effective observations lie beyond {}", names(true));
+    match names(false) {
+        rest if rest.is_empty() => message,
+        rest => format!("{message}; what lies further out ({rest}) is not supported either"),
+    }
 }

@@ -63,6 +63,20 @@ fn a_full_disk_is_not_called_a_slow_one() {
 }
 
 #[test]
+fn too_few_observations_are_claimed_only_where_they_are_too_few() {
+    for (quantiles, message) in [
+        (&[0.9999][..], "lie beyond p99.99"),
+        (&[0.999, 0.9999], "lie beyond p99.9; what lies further out (p99.99) is not supported either"),
+        (&[0.0001, 0.001, 0.9999], "lie beyond p0.1, p99.99; what lies further out (p0.01) is not supported either"),
+    ] {
+        let mut source = quiet(Schedule::Closed, (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
+        source.manifest.spec.judging.quantiles = quantiles.to_vec();
+        let found = find(&source, "few-observations").expect("of 1,000").message;
+        assert!(found.ends_with(message), "{found}");
+    }
+}
+
+#[test]
 fn a_recovered_run_does_not_claim_losses_that_it_does_not_count() {
     let mut source = quiet(Schedule::Closed, closed_loop());
     source.manifest.ending = Ending::Recovered;
