@@ -354,6 +354,19 @@ fn intervals_of_many_dependent_singletons_cover() {
     Coverage { replicates: 200, n: 20_000, coefficient: 0.8 }.check(3);
 }
 
+#[test]
+fn intervals_of_the_mean_of_a_handful_cover() {
+    for n in [2, 3, 4, 5, 7, 9, 10, 15, 20] {
+        let (mut random, mut mean) = (Random::new(78), Tally::default());
+        for _ in 0..2_000 {
+            let description = describe(&sample(random.series(n, 0.0)), &wishes(&[], true));
+            mean.count(description.mean_interval.expect("asked for"), 0.0);
+        }
+        println!("n {n}: mean {:.3}", mean.share());
+        assert!((0.93..=0.98).contains(&mean.share()), "n {n}: mean {:.3}", mean.share());
+    }
+}
+
 /// Nanoseconds per standard deviation: so many that rounding to whole ones makes no ties.
 const SCALE: f64 = 1e6;
 

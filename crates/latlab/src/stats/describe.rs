@@ -16,6 +16,11 @@ use crate::sample::Sample;
 /// values, order statistics and batch means cover as well, and resampling would cost more than all else together.
 const BOOTSTRAP_MAX: u64 = 5000;
 
+/// Below so few finite singletons the interval of the mean comes from Student's t: the percentiles of a resampled
+/// mean cannot lie outside the sample, and of 2 to 5 singletons they are its two ends, which hold the mean of the
+/// population in 50 to 94 of 100 samples only.
+const BOOTSTRAP_MEAN_MIN: u64 = 10;
+
 /// Describes `sample` as wished.
 ///
 /// Values in ns. Moments are over the finite singletons, quantiles over all. A sample whose order is unknown gets
@@ -43,6 +48,8 @@ pub fn describe(sample: &Sample, wishes: &Wishes) -> Description {
 /// The mean of the finite singletons and what they are worth for it.
 struct Centre {
     mean: f64,
+    /// Finite singletons.
+    count: u64,
     spread: Spread,
     /// None where the order is unknown.
     dependence: Option<Dependence>,
@@ -51,13 +58,13 @@ struct Centre {
 impl Centre {
     fn of(extent: &Extent, spread: Spread, ordered: bool) -> Centre {
         let dependence = ordered.then(|| Dependence::of(&spread.batches));
-        Centre { mean: extent.mean(), spread, dependence }
+        Centre { mean: extent.mean(), count: extent.count, spread, dependence }
     }
 
-    /// From the replicates where there are some, else mean ± t × stddev / √effective n.
+    /// From the replicates where there are some that can vouch for it, else mean ± t × stddev / √effective n.
     fn interval(&self, replicates: Option<&Replicates>, wishes: &Wishes) -> Option<Interval> {
         let stddev = self.spread.stddev.filter(|_| wishes.intervals)?;
-        if let Some(replicates) = replicates {
+        if let Some(replicates) = replicates.filter(|_| self.count >= BOOTSTRAP_MEAN_MIN) {
             return replicates.mean(wishes.confidence);
         }
         let Dependence { effective_n, freedom } = self.dependence?;
