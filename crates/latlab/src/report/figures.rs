@@ -12,6 +12,8 @@ const LOST: &str = "lost";
 /// The heading of halved round trips. Never called a latency: it is arithmetic, not a measurement.
 pub(super) const HALF: &str = "round trip / 2";
 
+/// `±` claims two sides alike: the longer one is at most so many times the shorter.
+const ALIKE: f64 = 1.25;
 /// A figure and its interval.
 type Cells = [String; 2];
 
@@ -32,10 +34,12 @@ impl Scale {
         match (interval.low, interval.high) {
             (Some(low), Some(high)) => {
                 let (below, above) = (value - low, high - value);
-                if below.max(above) <= 1.5 * below.min(above) || below.max(above) <= value.abs() * 0.005 {
+                let ends = [low, high].map(|end| self.figure(Some(end)));
+                // where both ends are the same to three digits, how far they lie apart is all there is to see
+                if below.max(above) <= ALIKE * below.min(above) || ends[0] == ends[1] {
                     format!("±{}", about(below.max(above) / self.divisor / self.unit.nanos()))
                 } else {
-                    format!("{}–{}", self.figure(Some(low)), self.figure(Some(high)))
+                    ends.join("–")
                 }
             }
             (Some(low), None) => format!("{}–∞", self.figure(Some(low))),

@@ -112,8 +112,15 @@ fn intervals_with_unlike_sides_show_both_ends() {
     let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
     described.quantiles[3].interval = around(74_300.0, 6_300.0, 66_000.0);
     described.quantiles[2].interval = Some(Interval { low: Some(61_000.0), high: None, confidence: 0.95 });
-    let text = shown(&[summary], USUAL);
+    let text = shown(&[summary.clone()], USUAL);
     assert!(text.contains(" 68.0–140") && text.contains(" 61.0–∞"), "{text}");
+    // `±` would show the longer side only, and hide that the other is shorter by a third
+    let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
+    described.quantiles[2].interval = around(61_900.0, 2_000.0, 3_000.0);
+    described.quantiles[1].interval = around(55_010.0, 200.0, 300.0);
+    described.quantiles[0].interval = around(48_700.0, 20.0, 30.0);
+    let text = shown(&[summary], USUAL);
+    assert!(text.contains(" 59.9–64.9") && text.contains(" 54.8–55.3") && text.contains(" ±0.030"), "{text}");
 }
 
 fn on_schedule(losing: u64) -> Summary {
