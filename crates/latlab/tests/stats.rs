@@ -269,6 +269,8 @@ fn a_histogram_holds_every_finite_singleton_once() {
     assert_eq!(buckets.iter().map(|bucket| bucket.count).sum::<u64>(), finite);
     assert!(buckets.windows(2).all(|pair| pair[0].high_ns == pair[1].low_ns), "{buckets:?}");
     assert!(histogram(&sample(vec![INFINITE])).is_empty());
+    let spread = histogram(&sample((0..1_000).map(|place| 5_003 + place * place / 10).collect()));
+    assert!((4_750..=5_003).contains(&spread[0].low_ns), "the first row begins near the minimum: {spread:?}");
     let equal = histogram(&sample(vec![5; 9]));
     assert_eq!((equal.len(), equal[0].low_ns, equal[0].count), (1, 5, 9));
 }

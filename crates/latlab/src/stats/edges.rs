@@ -10,6 +10,8 @@ const RUNGS: i32 = 8;
 const FACTOR_MIN: f64 = 1.6;
 /// How far an edge may move on the way to a round number, as a share of the gap to its neighbour.
 const LEEWAY: f64 = 0.3;
+/// How far below the minimum the first edge may lie, as a share of it.
+const FOOT_LEEWAY: f64 = 0.05;
 
 /// Edges for values whose ascending excerpt is `sorted` (not empty) and whose extremes are `min` and `max`: the
 /// first is at most `min`, the last above `max`, each larger than the one before.
@@ -43,7 +45,8 @@ fn ladder(reach: f64, step: f64, rungs: i32) -> Vec<f64> {
 fn rounded(raw: &[f64], min: i64, max: i64) -> Vec<i64> {
     let (low, high) = (min as f64, max as f64);
     let inner: Vec<f64> = raw.iter().copied().filter(|edge| *edge > low && *edge < high).collect();
-    let first_gap = (inner.first().unwrap_or(&high) - low) * LEEWAY;
+    // the first edge is read as the minimum: 5 µs must not become 0 because the next edge is far away
+    let first_gap = ((inner.first().unwrap_or(&high) - low) * LEEWAY).min(low.abs() * FOOT_LEEWAY);
     let last_gap = (high - inner.last().unwrap_or(&low)) * LEEWAY;
     let mut edges = vec![roundest(i128::from(min) - first_gap as i128, i128::from(min))];
     for (place, edge) in inner.iter().enumerate() {
