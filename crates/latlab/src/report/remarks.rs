@@ -3,22 +3,18 @@
 use super::loads;
 use super::view::RemarkView;
 use crate::analysis::Summary;
+use crate::facts::Instrument;
 use crate::stats::Interval;
-use crate::units::human::{TimeUnit, grouped, percent, significant, span};
+use crate::units::human::{TimeUnit, grouped, percent, span};
 
 /// What a run has to say on something, if it has.
 type Line = fn(&Summary) -> Option<String>;
 
-/// The labelled lines; with several runs those that all of them have alike.
+/// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 5] = [
-        ("settings", settings),
-        ("fates", fates),
-        ("deadline", deadline),
-        ("time-outs", time_outs),
-        ("instrument", instrument),
-    ];
+    let lines: [(&str, Line); 4] =
+        [("settings", settings), ("fates", fates), ("deadline", deadline), ("time-outs", time_outs)];
     let common = lines.into_iter().filter_map(|(label, line)| {
         let text = line(first)?;
         let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
@@ -26,7 +22,8 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     });
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { loads::remarks(&first.loads) } else { Vec::new() };
-    loads.into_iter().chain(common).collect()
+    let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
+    loads.into_iter().chain(common).chain([instrument]).collect()
 }
 
 /// What was set for the time of the run.
@@ -82,25 +79,45 @@ fn time_outs(summary: &Summary) -> Option<String> {
     (spent.0 > 0).then(|| format!("{} were spent waiting for answers that did not come", span(spent)))
 }
 
-/// The floor under every figure.
-fn instrument(summary: &Summary) -> Option<String> {
-    let instrument = &summary.instrument;
-    let resolution = instrument.clock_resolution_ns.map(|step| format!(" in steps of {}", span(step)));
-    let clock = match instrument.clock_read_ns {
-        Some(cost) => format!("clock {} ns a read{}", significant(cost), resolution.unwrap_or_default()),
-        None => "clock cost unknown".into(),
+/// The floor under every figure. Its costs are measured anew for each run: of several, their range.
+fn instrument(summaries: &[Summary]) -> String {
+    let all = |of: fn(&Instrument) -> Option<f64>| -> Costs {
+        summaries.iter().map(|summary| of(&summary.instrument)).collect()
     };
-    let tag = match instrument.tag_ns {
-        Some(cost) => format!("tag {} ns", significant(cost)),
-        None if summary.authenticated => "tag cost unknown".into(),
+    let step = summaries.iter().filter_map(|summary| summary.instrument.clock_resolution_ns).max();
+    let step = step.map(|step| format!(" in steps of {}", span(step))).unwrap_or_default();
+    let clock = all(|instrument| instrument.clock_read_ns).words(TimeUnit::Nanos, "of some runs unknown");
+    let clock = clock.map_or_else(|| "clock cost unknown".into(), |cost| format!("clock {cost} a read{step}"));
+    let tag = all(|instrument| instrument.tag_ns).words(TimeUnit::Nanos, "not in all runs");
+    let tag = match tag {
+        Some(cost) => format!("tag {cost}"),
+        None if summaries.iter().any(|summary| summary.authenticated) => "tag cost unknown".into(),
         None => "no tag".into(),
     };
-    let bare = match &instrument.bare_loop {
-        Some(bare) => {
-            let unit = TimeUnit::suiting(bare.p50_ns);
-            format!("bare loop on these pins p50 {} {}", unit.figure(bare.p50_ns), unit.symbol())
-        }
+    let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
+    let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all") {
+        Some(cost) => format!("bare loop on these pins p50 {cost}"),
         None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
     };
-    Some([clock, tag, bare].join(" · "))
+    [clock, tag, bare].join(" · ")
+}
+
+/// What something costs in each run, in ns.
+struct Costs(Vec<Option<f64>>);
+
+impl FromIterator<Option<f64>> for Costs {
+    fn from_iter<I: IntoIterator<Item = Option<f64>>>(costs: I) -> Costs {
+        Costs(costs.into_iter().collect())
+    }
+}
+
+impl Costs {
+    /// `23.4 ns`, or `23.4–25.1 ns` where runs differ, with `some` behind it where only some have it; none where none has.
+    fn words(&self, unit: TimeUnit, some: &str) -> Option<String> {
+        let known = || self.0.iter().flatten().copied();
+        let ends = [known().reduce(f64::min)?, known().reduce(f64::max)?].map(|cost| unit.figure(cost));
+        let range = if ends[0] == ends[1] { ends[0].clone() } else { ends.join("–") };
+        let some = if known().count() < self.0.len() { format!(" ({some})") } else { String::new() };
+        Some(format!("{range} {}{some}", unit.symbol()))
+    }
 }

@@ -170,6 +170,13 @@ fn several_runs_share_one_table() {
     assert!(!text.contains('█'), "a histogram is of one run");
     assert!(text.ends_with("-7f3a\n             latlab-runs/20261121T021500Z-ping-0815\n"), "{text}");
 
+    // the cost of a clock read is measured anew for each run and never twice the same
+    larger.instrument.clock_read_ns = Some(25.14);
+    larger.instrument.bare_loop = None;
+    let unlike = shown(&[sketched(), larger.clone()], USUAL);
+    let instrument = "instrument   clock 23.4–25.1 ns a read in steps of 1 ns · no tag · bare loop on\n             these pins p50 48.1 µs (not for all)\n";
+    assert!(unlike.contains(instrument), "{unlike}");
+
     larger.condition.size_bytes = 64;
     let alike = shown(&[sketched(), larger], USUAL);
     assert!(alike.contains("20261121T021500Z-ping-0815 "), "runs alike go by their directory: {alike}");
