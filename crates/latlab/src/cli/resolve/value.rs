@@ -16,7 +16,7 @@ pub(super) fn span(option: &'static str, typed: &str, longest: Nanos) -> Result<
             option,
             typed,
             "nothing happens in no time",
-            format!("up to {}", human::typed_span(longest)),
+            format!("longer than 0, up to {}", human::typed_span(longest)),
         ));
     }
     if read > longest {
@@ -109,7 +109,7 @@ mod tests {
             (cpu("--cpu", "1024").map(u32::from).err(), "1024", "1023"),
             (whole("--count", "0", 1..=u64::MAX).map(|_| 0).err(), "0", "1 or more"),
             (span("--timeout", "61s", defaults::TIMEOUT_MAX).map(|_| 0).err(), "61s", "up to 1m"),
-            (span("--timeout", "0", defaults::TIMEOUT_MAX).map(|_| 0).err(), "0", "up to 1m"),
+            (span("--timeout", "0", defaults::TIMEOUT_MAX).map(|_| 0).err(), "0", "longer than 0, up to 1m"),
         ];
         for (error, typed, bound) in refused {
             let error = error.expect(typed);
