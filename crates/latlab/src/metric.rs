@@ -50,6 +50,11 @@ impl Metric {
         }
     }
 
+    /// Whether its singletons lie on both sides of 0: differences of delays, or of the two ends' clocks.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Metric::Ipdv | Metric::RoundTripDelayLessDwell)
+    }
+
     /// The name in text for people.
     pub const fn title(self) -> &'static str {
         match self {

@@ -134,11 +134,7 @@ impl FailIf {
             .ok_or_else(|| malformed("it has no comparison".into(), FORM_HINT.into()))?;
         let words: Vec<&str> = left.split_whitespace().collect();
         let subject = subject(&words).map_err(|(cause, hint)| malformed(cause, hint))?;
-        let value = match subject {
-            Subject::Ratio(_) => human::parse_percent(value.trim()),
-            Subject::Statistic(..) => human::parse_duration(value.trim()).map(|nanos| nanos.0 as f64),
-        };
-        let value = value.map_err(|source| FailIfError::Value { text: text.into(), source })?;
+        let value = subject.value(value.trim()).map_err(|source| FailIfError::Value { text: text.into(), source })?;
         Ok(FailIf { text: text.trim().into(), subject, operator, value })
     }
 
@@ -306,6 +302,8 @@ mod tests {
             ("stddev < 1ms", true),
             ("q0.25 > 0.4ms", true),
             ("pdv p99 > 2ms", false),
+            ("ipdv min < -1us", true),
+            ("ipdv max < -1.5 ms", false),
             ("loss_ratio > 0.1%", false),
             ("loss-ratio <= 0", true),
             ("duplicate_ratio > 0", false),
@@ -372,6 +370,7 @@ mod tests {
             ("p99 > 200", "unit is missing", "250us"),
             ("p99 >", "empty", "250us"),
             ("p99 >> 1ms", "number", "250us"),
+            ("p99 > -1us", "number", "250us"),
             ("p99 > 5%", "`%`", "250us"),
             ("loss_ratio > 1ms", "`ms`", "0.5%"),
             ("loss_ratio > 5", "`%`", "0.5%"),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::metric::Metric;
-use crate::units::human;
+use crate::units::human::{self, ParseError};
 
 /// The form of a condition, for hints.
 pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 > 200us` or `loss_ratio > 0.1%`";
@@ -68,6 +68,20 @@ impl fmt::Display for Subject {
                 let name = STATISTICS.iter().find(|(_, other)| other == statistic).map_or("", |(name, _)| name);
                 write!(f, "{name} of {}", metric.title())
             }
+        }
+    }
+}
+
+impl Subject {
+    /// What is compared with it: a share, or a time in ns, which may be negative where the metric may.
+    pub(super) fn value(&self, text: &str) -> Result<f64, ParseError> {
+        let magnitude = |text: &str| human::parse_duration(text).map(|nanos| nanos.0 as f64);
+        match self {
+            Subject::Ratio(_) => human::parse_percent(text),
+            Subject::Statistic(metric, _) => match text.strip_prefix(['-', '−']).filter(|_| metric.is_signed()) {
+                Some(text) => magnitude(text).map(|ns| -ns),
+                None => magnitude(text),
+            },
         }
     }
 }
