@@ -112,9 +112,12 @@ impl RecordingError {
                 "what was measured until then was written to that path again; keep the store until the run has ended"
                     .into()
             }
-            RecordingError::Refused { source, .. } => match source.kind() {
+            RecordingError::Refused { source, action, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "free some space, or name another place with `--store`; what was measured is kept".into()
+                }
+                _ if is_reading(action) => {
+                    "name another one, or see with `ls -ld` who may read it; `list` takes its store from `--store`".into()
                 }
                 _ => "name a writable place with `--store`, or measure with `--no-record`".into(),
             },
@@ -139,6 +142,11 @@ impl RecordingError {
     }
 }
 
+/// Whether the step only looks: whoever may not is not helped by a place to write.
+fn is_reading(action: &str) -> bool {
+    action.starts_with("read") || action.starts_with("open")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +157,15 @@ mod tests {
         assert_eq!(refused.to_string(), "cannot write `/store`");
         assert_eq!(refused.cause().as_deref(), Some("no space left on device (ENOSPC)"));
         assert_eq!(refused.exit_code(), 3);
+    }
+
+    #[test]
+    fn who_may_not_read_is_not_told_where_to_write() {
+        let hint = |action| RecordingError::refused(action, "/root")(io::Error::from_raw_os_error(13)).hint();
+        for action in ["read the store", "open", "read"] {
+            assert!(hint(action).is_some_and(|hint| !hint.contains("writable") && hint.contains("read it")), "{action}");
+        }
+        assert!(hint("make the store").is_some_and(|hint| hint.contains("writable")));
     }
 
     #[test]
