@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use latlab_sys::errno::explain;
 use parquet::basic::Type as PhysicalType;
 use parquet::column::reader::ColumnReader;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -79,8 +80,10 @@ pub(crate) fn open_file(path: &Path) -> Result<SerializedFileReader<File>, Recor
         std::io::ErrorKind::NotFound => RecordingError::damaged(path, "the file is missing"),
         _ => RecordingError::refused("open", path)(error),
     })?;
-    if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-        return Err(RecordingError::damaged(path, "0 bytes"));
+    match file.metadata().map_err(RecordingError::refused("open", path))? {
+        metadata if metadata.is_dir() => return Err(RecordingError::damaged(path, "a directory stands in its place")),
+        metadata if metadata.len() == 0 => return Err(RecordingError::damaged(path, "0 bytes")),
+        _ => (),
     }
     SerializedFileReader::new(file).map_err(|error| RecordingError::damaged(path, words_of(error)))
 }
@@ -232,6 +235,11 @@ fn fate_of(word: &str) -> Option<Fate> {
 }
 
 pub(crate) fn words_of(error: parquet::errors::ParquetError) -> String {
+    if let parquet::errors::ParquetError::External(source) = &error
+        && let Some(refused) = source.downcast_ref::<std::io::Error>()
+    {
+        return explain(refused);
+    }
     let text = error.to_string();
     text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
 }
