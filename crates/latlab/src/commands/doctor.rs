@@ -38,7 +38,7 @@ pub(super) fn run(spec: &DoctorSpec, console: Console) -> Result<Outcome, Failur
     let intent = Intent { here: &spec.measurement.here, peer: Some(&spec.measurement.peer) };
     let mut findings = findings(&look(), Some(&earlier), intent);
     if spec.calibrate {
-        findings.push(calibration(spec)?);
+        findings.push(calibration(spec, &console)?);
     }
     show(&findings, spec, &console)
 }
@@ -60,7 +60,7 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
 }
 
 /// The bare loop on these pins, measured and kept: the floor that summaries of such runs state.
-fn calibration(spec: &DoctorSpec) -> Result<Finding, Failure> {
+fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
     let measurement = &spec.measurement;
     let count = measurement.count as usize;
     let floor = calibrate(count, measurement.size_bytes, measurement.here, measurement.peer)?;
@@ -73,10 +73,10 @@ fn calibration(spec: &DoctorSpec) -> Result<Finding, Failure> {
         human::grouped(floor.n),
     );
     let kept = Calibrations::of_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
-    kept.and_then(|kept| kept.keep(&floor)).map_err(|error| {
-        Failure::world("cannot keep the calibration")
-            .because(in_words(&error))
-            .hint("set XDG_STATE_HOME to a directory that can be written")
-    })?;
+    if let Err(error) = kept.and_then(|kept| kept.keep(&floor)) {
+        // what was measured is worth telling all the same
+        let text = format!("cannot keep the calibration: {}; no summary will state it", in_words(&error));
+        console.warning(&text, Some("set XDG_STATE_HOME to a directory that can be written"));
+    }
     Ok(Finding::fine("bare-loop", message))
 }
