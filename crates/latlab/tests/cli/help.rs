@@ -10,6 +10,13 @@ fn page(line: &str) -> String {
 }
 
 #[test]
+fn the_reflector_has_help_of_its_own() {
+    let help = page("serve --help");
+    assert!(help.contains("Pin the answering thread") && help.contains("This end only"), "{help}");
+    assert!(!help.contains("Pin the measuring thread") && !help.contains("Both ends do so"), "{help}");
+}
+
+#[test]
 fn every_command_is_on_the_first_page() {
     let first = page("--help");
     for command in COMMANDS {

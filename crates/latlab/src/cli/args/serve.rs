@@ -4,6 +4,17 @@ use super::{EndArgs, KeyFileArgs, TalkArgs};
 
 /// `latlab serve`.
 #[derive(Clone, Debug, Args)]
+// the options are those of a measuring end, but nothing is measured here, and there is no other end to set
+#[command(
+    mut_arg("wait", |wait| wait.long_help(
+        "Wait for datagrams by block, spin or busy-poll [default: block]\n\n\
+         block: sleep in the kernel.\n\
+         spin: ask again and again, at the cost of a core.\n\
+         busy-poll: sleep in a kernel that polls the driver first.\n\
+         This end only; the sender's `--wait` sets its own."
+    )),
+    mut_arg("cpu", |cpu| cpu.help("Pin the answering thread to CPU N [default: not pinned]"))
+)]
 pub struct ServeArgs {
     /// The key.
     #[command(flatten)]
