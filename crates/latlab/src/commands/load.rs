@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::interrupt::Interrupt;
 use super::{Outcome, keys};
 use crate::cli::resolve::HoldJob;
-use crate::console::Console;
+use crate::console::{Console, Talk};
 use crate::error::{Failure, refused};
 use crate::measure::{Beside, Peer};
 use crate::plan::{PingSpec, RunSpec, defaults};
@@ -50,6 +50,9 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
     drop(progress);
     let view = LoadsView::of(&reports);
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    if job.json && console.talk() > Talk::Quiet {
+        view.caveats().iter().for_each(|caveat| console.caveat(caveat));
+    }
     console.data(&if job.json { view.json() } else { view.text(style) })?;
     Ok(interrupt.outcome().unwrap_or(Outcome::Done))
 }

@@ -2,7 +2,8 @@
 
 use super::Outcome;
 use crate::analysis::{AnalysisError, Counts, Summary, SummaryWishes, summarise};
-use crate::console::Console;
+use crate::caveat::{Caveat, Severity};
+use crate::console::{Console, Talk};
 use crate::error::Failure;
 use crate::metric::Metric;
 use crate::recording::{Recording, RecordingError};
@@ -32,10 +33,26 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
         return Ok(());
     }
     if as_json {
+        tell(summaries, console);
         return console.data(&json::render(summaries, showing));
     }
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     console.data(&text::render(&ReportView::of(summaries, showing), style))
+}
+
+/// What a person who keeps the document in a file must know: warnings on stderr, of several runs with the one they are
+/// about. The document holds them as well, so that quiet is quiet.
+fn tell(summaries: &[Summary], console: &Console) {
+    let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
+    for summary in summaries.iter().filter(|_| console.talk() > Talk::Quiet) {
+        for caveat in summary.caveats.iter().filter(serious) {
+            let message = match summaries {
+                [_] => caveat.message.clone(),
+                _ => format!("`{}`: {}", summary.recording, caveat.message),
+            };
+            console.caveat(&Caveat { message, ..caveat.clone() });
+        }
+    }
 }
 
 /// How a command ends that showed `summaries`: not to be trusted, if any of them is not.

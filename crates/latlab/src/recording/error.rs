@@ -117,7 +117,8 @@ impl RecordingError {
                     "free some space, or name another place with `--store`; what was measured is kept".into()
                 }
                 _ if is_reading(action) => {
-                    "name another one, or see with `ls -ld` who may read it; `list` takes its store from `--store`".into()
+                    "name another one, or see with `ls -ld` who may read it; `list` takes its store from `--store`"
+                        .into()
                 }
                 _ => "name a writable place with `--store`, or measure with `--no-record`".into(),
             },
@@ -163,7 +164,10 @@ mod tests {
     fn who_may_not_read_is_not_told_where_to_write() {
         let hint = |action| RecordingError::refused(action, "/root")(io::Error::from_raw_os_error(13)).hint();
         for action in ["read the store", "open", "read"] {
-            assert!(hint(action).is_some_and(|hint| !hint.contains("writable") && hint.contains("read it")), "{action}");
+            assert!(
+                hint(action).is_some_and(|hint| !hint.contains("writable") && hint.contains("read it")),
+                "{action}"
+            );
         }
         assert!(hint("make the store").is_some_and(|hint| hint.contains("writable")));
     }

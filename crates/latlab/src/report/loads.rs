@@ -32,6 +32,11 @@ impl<'a> LoadsView<'a> {
         LoadsView { loads, caveats: unreached_loads(loads) }
     }
 
+    /// What to know about them.
+    pub fn caveats(&self) -> &[Caveat] {
+        &self.caveats
+    }
+
     /// The document. Ends in a newline.
     pub fn json(&self) -> String {
         pretty(&LoadDocument { schema: "latlab.load/1", loads: self.loads, caveats: &self.caveats })

@@ -95,7 +95,8 @@ fn instrument(summaries: &[Summary]) -> String {
         None => "no tag".into(),
     };
     let bare = all(|instrument| instrument.bare_loop.as_ref().map(|bare| bare.p50_ns));
-    let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all") {
+    let bare = match bare.words(TimeUnit::suiting(bare.0.iter().flatten().copied().fold(0.0, f64::max)), "not for all")
+    {
         Some(cost) => format!("bare loop on these pins p50 {cost}"),
         None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
     };

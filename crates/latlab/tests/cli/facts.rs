@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Lab, empty};
+use crate::harness::{Lab, warnings_at_most};
 use crate::lab::privileged;
 use crate::store::{manifest, only_recording};
 
 /// The manifest of a short run.
 fn measured(lab: Lab) -> Value {
-    let ran = lab.stderr(empty()).success();
+    let ran = lab.stderr(warnings_at_most()).success();
     manifest(&only_recording(ran.directory()))
 }
 

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::processes::{arguments, children, is_alive};
 
 /// The processes of the loads of `running`, once there are `count`.
@@ -41,7 +41,7 @@ fn figure(load: &Value, key: &str) -> f64 {
 fn loads_are_held_and_what_they_reached_is_a_document() {
     let line =
         "load --load cpu=20%:cpus=0 --load heaters=1:cpus=0 --load mem=50MB/s:cpus=0,buffer=2MiB -d 1500ms --json";
-    let document = Lab::new().line(line).stderr(empty()).success().json();
+    let document = Lab::new().line(line).stderr(warnings_at_most()).success().json();
     check(&document, "load/1");
     let loads = document["loads"].as_array().expect("a list");
     let asked: Vec<_> = loads.iter().map(|load| (load["kind"].clone(), load["offered"].clone())).collect();
@@ -61,7 +61,7 @@ fn loads_are_held_and_what_they_reached_is_a_document() {
 
 #[test]
 fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
-    let running = Lab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(empty()).start();
+    let running = Lab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(warnings_at_most()).start();
     let stressor = stressors(&running, 1)[0];
     // Past the second in which it settles: the measuring has begun by then.
     let start = Instant::now();
@@ -147,7 +147,8 @@ fn a_load_that_cannot_start_is_the_worlds_refusal() {
 
 #[test]
 fn as_many_heaters_as_can_be_asked_for_start_and_end() {
-    let document = Lab::new().line("load --load heaters=256 -d 200ms --json").stderr(empty()).success().json();
+    let document =
+        Lab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
     check(&document, "load/1");
     assert!(figure(&document["loads"][0], "measured_ns") >= 2e8, "{document:#}");
 }

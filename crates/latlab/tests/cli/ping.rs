@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, lacks};
+use crate::harness::{Lab, contains, empty, lacks, warnings_at_most};
 use crate::skip::skip;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in};
 
 /// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
 #[track_caller]
 fn summary(line: &str) -> (Value, crate::harness::Ran) {
-    let ran = Lab::new().line(line).args(["--json"]).stderr(empty()).success();
+    let ran = Lab::new().line(line).args(["--json"]).stderr(warnings_at_most()).success();
     let document = ran.json();
     check(&document, "summary/1");
     (document, ran)
@@ -133,7 +133,7 @@ fn several_sizes_are_a_recording_each_and_one_table() {
         assert!(rows.len() == 22 && rows.iter().all(|row| row.size_bytes == size), "{size}");
     }
 
-    let ran = Lab::new().line("ping -s 24,8192 -n 5 --warmup 0 --json").stderr(empty()).success();
+    let ran = Lab::new().line("ping -s 24,8192 -n 5 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
     check(&document, "summaries/1");
     let sizes: Vec<_> = document["summaries"].as_array().expect("a list").iter().collect();
@@ -149,7 +149,7 @@ fn text(value: &Value) -> String {
 
 #[test]
 fn a_sweep_of_source_ports_is_sixteen_runs() {
-    let ran = Lab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(empty()).success();
+    let ran = Lab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
     check(&document, "summaries/1");
     let summaries = document["summaries"].as_array().expect("a list");
@@ -233,7 +233,8 @@ fn a_summary_is_that_of_its_recording() {
     for schedule in ["", "-i 1ms"] {
         let (document, ran) = summary(&format!("ping -n 40 --warmup 2 {schedule} {options}"));
         let recording = text(&document["recording"]);
-        let again = Lab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(empty()).success();
+        let again =
+            Lab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(warnings_at_most()).success();
         assert_eq!(again.stdout, ran.stdout);
         let shown = Lab::new().line(&format!("ping -n 40 --warmup 2 {schedule} {options}")).success();
         let path = only_recording(shown.directory());

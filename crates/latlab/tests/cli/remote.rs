@@ -10,7 +10,7 @@ use latlab::host::root::HostRoot;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::processes::{arguments, children, is_alive, state};
 use crate::skip::skip;
 use crate::sshd::Sshd;
@@ -87,7 +87,8 @@ impl UnderWay {
 fn ssh_measures_to_the_address_that_it_reached() {
     let Some(sshd) = Sshd::start("ping ssh:", &with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
-    let ran = over_ssh(&sshd, home.path(), "ssh:far").line("-n 50 --warmup 5 --json").stderr(empty()).success();
+    let ran =
+        over_ssh(&sshd, home.path(), "ssh:far").line("-n 50 --warmup 5 --json").stderr(warnings_at_most()).success();
     check(&ran.json(), "summary/1");
     assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&50.into(), &"ssh:far".into()));
     let manifest = manifest(&only_recording(home.path()));
@@ -242,7 +243,7 @@ fn a_command_is_as_good_as_ssh() {
     for target in [here(), noisy] {
         for address in ["127.0.0.1", "::1"] {
             let lab = Lab::new().args(["ping", &target, "--peer-addr", address]).line("-n 20 --warmup 2 --json");
-            let ran = lab.stderr(empty()).success();
+            let ran = lab.stderr(warnings_at_most()).success();
             assert_eq!(ran.json()["answered"], 20);
             let manifest = manifest(&only_recording(ran.directory()));
             assert_eq!(manifest["spec"]["work"]["path"]["peer_address"], address);
@@ -370,7 +371,7 @@ fn a_command_leads_into_another_network_namespace() {
     let (near, far) = (lab.sender_ipv4().to_string(), lab.reflector_ipv4().to_string());
     for bind in [near.as_str(), "lab0"] {
         let measured = Lab::new().args(["ping", &target, "--peer-addr", &far, "--bind", bind]);
-        let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(empty()).success();
+        let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).success();
         assert_eq!(ran.json()["answered"], 30);
         let manifest = manifest(&only_recording(ran.directory()));
         assert!(manifest["run"]["peer_address"].as_str().is_some_and(|address| address.starts_with(&far)));

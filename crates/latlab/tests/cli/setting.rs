@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, lacks, wait_until};
+use crate::harness::{Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::store::{manifest, only_recording};
@@ -110,7 +110,7 @@ fn ended(home: &Path) -> Vec<(String, String)> {
 #[test]
 fn a_run_sets_records_and_restores() {
     let host = FakeHost::new();
-    let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(empty()).success();
+    let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(warnings_at_most()).success();
     check(&ran.json(), "summary/1");
     host.is_as_before();
     let settings = ran.json()["condition"]["settings"].to_string();
@@ -382,7 +382,7 @@ fn a_lab_is_measured_with_what_is_set_on_its_pair() {
     let home = tempfile::tempdir().expect("a directory");
     let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     let line = "ping lab -n 20 --warmup 0 --json --set offload=tx-checksum:off,gro:off --set mtu=1400";
-    let ran = lab(line).stderr(empty()).success();
+    let ran = lab(line).stderr(warnings_at_most()).success();
     check(&ran.json(), "summary/1");
     let manifest = manifest(&only_recording(home.path()));
     let conditions = &manifest["run"]["conditions"];

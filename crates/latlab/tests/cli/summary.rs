@@ -127,14 +127,16 @@ fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 #[test]
 fn a_directory_in_the_place_of_a_file_is_told_in_words() {
-    for (place, file) in [("good/closed", "probes.parquet"), ("good/closed", "manifest.json"), ("old/1.1-finished", "host.parquet")]
+    for (place, file) in
+        [("good/closed", "probes.parquet"), ("good/closed", "manifest.json"), ("old/1.1-finished", "host.parquet")]
     {
         let home = tempfile::tempdir().expect("a temporary directory");
         let recording = copy(&testdata(place), home.path(), "recording");
         fs::remove_file(recording.join(file)).expect("a copy");
         fs::create_dir(recording.join(file)).expect("made");
         let lab = Lab::at(home.path()).line("summary recording").stdout(empty()).stderr(contains(file));
-        let ran = lab.stderr(contains("\n  cause: ")).stderr(contains("directory")).stderr(lacks("os error")).failure(2);
+        let ran =
+            lab.stderr(contains("\n  cause: ")).stderr(contains("directory")).stderr(lacks("os error")).failure(2);
         assert!(!ran.stderr.contains("External"), "{}", ran.stderr);
     }
 }
@@ -158,7 +160,7 @@ fn a_spool_cut_anywhere_past_its_head_is_finished() {
         if kept <= 65 {
             assert_eq!(ran.json()["sent"], 0, "no whole event is left");
         }
-        let again = Lab::at(home.path()).args(["summary", &name, "--json"]).stderr(empty()).failure(ran.code);
+        let again = Lab::at(home.path()).args(["summary", &name, "--json"]).stderr(lacks("finished")).failure(ran.code);
         assert_eq!(again.stdout, ran.stdout);
     }
 }
@@ -188,16 +190,32 @@ fn what_is_no_recording_is_told() {
 fn several_recordings_are_one_document_and_one_table() {
     let several = |form: &str| {
         let lab = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
-        lab.line(form).stderr(empty()).failure(4)
+        lab.line(form).failure(4)
     };
-    let document = several("--json").json();
+    let ran = several("--json");
+    let told = format!("error: `{}`: ", testdata("good/scheduled").display());
+    assert!(ran.stderr.contains(&told), "which of them is not to be trusted: {}", ran.stderr);
+    let document = ran.json();
     check(&document, "summaries/1");
     assert_eq!(document["summaries"].as_array().map(Vec::len), Some(2));
-    let text = several("").stdout;
+    let ran = several("");
+    assert_eq!(ran.stderr, "", "the text has its caveats already");
+    let text = ran.stdout;
     assert!(text.contains("good/closed") && text.contains("good/scheduled"), "{text}");
     Lab::new().arg("summary").arg(testdata("good/closed")).stdout(lacks("round trip / 2")).success();
     let half = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--half"]);
     half.stdout(contains("round trip / 2")).success();
+}
+
+#[test]
+fn beside_a_document_people_are_told_why_not_to_trust_it() {
+    let lab = || Lab::new().arg("summary").arg(testdata("good/scheduled")).arg("--json");
+    let ran = lab().stderr(contains("error: ")).stderr(contains("\n  hint: ")).stderr(lacks("note: ")).failure(4);
+    let caveats = ran.json()["caveats"].as_array().expect("a list").clone();
+    for caveat in caveats.iter().filter(|caveat| caveat["severity"] != "note") {
+        assert!(ran.stderr.contains(caveat["message"].as_str().expect("a text")), "{caveat}: {}", ran.stderr);
+    }
+    lab().arg("-q").stderr(empty()).failure(4);
 }
 
 #[test]
