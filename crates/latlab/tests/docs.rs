@@ -44,7 +44,7 @@ fn name_of(path: &Path) -> String {
 #[test]
 fn every_block_runs_and_prints_what_it_says() {
     let mut failures = Vec::new();
-    let mut ran = 0;
+    let (mut ran, mut compared) = (0, 0);
     for path in documents() {
         for block in blocks::blocks(&read(&path)) {
             let place = format!("{}:{}", name_of(&path), block.line);
@@ -57,11 +57,28 @@ fn every_block_runs_and_prints_what_it_says() {
                 continue;
             }
             ran += block.commands.len();
+            compared += block.commands.iter().map(|command| pattern::compared(&command.output)).sum::<usize>();
             failures.extend(execution::run(&block).into_iter().map(|failure| format!("{place}: {failure}")));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(ran > 0, "no document holds a command that runs");
+    assert!(compared >= 15, "documents show only {compared} lines that are compared with what is printed");
+}
+
+#[test]
+fn the_readme_shows_the_layout_of_a_summary_that_is_compared() {
+    let readme = documents().into_iter().find(|path| path.ends_with("README.md")).expect("the repository has one");
+    let shown: Vec<String> = blocks::blocks(&read(&readme))
+        .into_iter()
+        .filter(|block| block.norun.is_none() && !block.root)
+        .flat_map(|block| block.commands)
+        .filter(|command| command.typed.starts_with("latlab ping"))
+        .flat_map(|command| command.output)
+        .collect();
+    for label in ["n ", "lost ", "min ", "mean ", "stddev ", "p50 ", "p99 ", "max ", "instrument ", "recording "] {
+        assert!(shown.iter().any(|line| line.trim_start().starts_with(label)), "no line of `{label}` is compared");
+    }
 }
 
 #[test]

@@ -12,6 +12,11 @@ pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
     lines_match(trimmed(&shown), trimmed(&printed))
 }
 
+/// How many of the `shown` lines hold words of their own that what is printed must have.
+pub(crate) fn compared(shown: &[String]) -> usize {
+    shown.iter().filter(|line| line.chars().any(|char| char.is_alphanumeric())).count()
+}
+
 fn trimmed(lines: &[String]) -> &[String] {
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     &lines[..end]
