@@ -370,7 +370,7 @@ mod tests {
             ("p99 > 200", "unit is missing", "250us"),
             ("p99 >", "empty", "250us"),
             ("p99 >> 1ms", "number", "250us"),
-            ("p99 > -1us", "number", "250us"),
+            ("p99 > -1us", "negative", "250us"),
             ("p99 > 5%", "`%`", "250us"),
             ("loss_ratio > 1ms", "`ms`", "0.5%"),
             ("loss_ratio > 5", "`%`", "0.5%"),

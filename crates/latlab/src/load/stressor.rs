@@ -23,7 +23,7 @@ pub(super) const END: &str = "end";
 /// How long its report may take: with the most heaters on one CPU a turn comes every second.
 const ANSWERS_WITHIN_S: i64 = 30;
 
-/// What a load's process is told, as one line of JSON on its standard input. The words [`BEGIN`] and [`END`]
+/// What a load's process is told, as one line of JSON on its standard input. The words `begin` and `end`
 /// may follow, a line each; when the input closes without them, the process ends at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StressorOrder {

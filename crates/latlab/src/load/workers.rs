@@ -42,7 +42,7 @@ impl Workers {
         Ok(Workers { blank: LoadReport { cpus, ..order.blank_report() }, meter })
     }
 
-    /// Reads what the workers do, every 100 ms from the word [`BEGIN`] to the word [`END`], and says what that was.
+    /// Reads what the workers do, every 100 ms from the word `begin` to the word `end`, and says what that was.
     /// None: `words` ended without the last one, and nobody wants to know.
     pub fn watch(&self, words: impl Read + AsFd) -> Option<LoadReport> {
         let mut words = Words { source: words, heard: String::new() };

@@ -32,6 +32,9 @@ pub(crate) fn read(directory: &Path) -> Result<Manifest, RecordingError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(RecordingError::NotARecording { path: directory.to_owned() });
         }
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            return Err(RecordingError::damaged(path, "a directory stands in its place"));
+        }
         read => read.map_err(RecordingError::refused("read", &path))?,
     };
     if bytes.is_empty() {
