@@ -12,8 +12,9 @@ fn read(clock: libc::clockid_t) -> io::Result<i64> {
     Ok(seconds(spec.tv_sec) + i64::from(spec.tv_nsec))
 }
 
-fn seconds(whole: libc::time_t) -> i64 {
-    i64::from(whole) * 1_000_000_000
+/// In ns; how wide the C library's field is differs.
+fn seconds(whole: impl Into<i64>) -> i64 {
+    whole.into() * 1_000_000_000
 }
 
 /// CPU time of the calling thread.
