@@ -1,17 +1,16 @@
 //! The process of a network load, seen from the one that measures: started, awaited, told to end.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::ChildStdout;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use latlab_sys::errno::explain;
 use serde::{Deserialize, Serialize};
 
+use super::own_process::OwnProcess;
 use crate::facts::StreamReport;
 use crate::plan::{PathSpec, StreamSpec};
 use crate::units::Nanos;
@@ -81,8 +80,7 @@ impl NetLoadNews {
 /// A network load that is there. Ends when this is dropped, or when this process ends, however it ends.
 #[derive(Debug)]
 pub struct NetLoad {
-    child: Child,
-    orders: Option<ChildStdin>,
+    process: OwnProcess,
     news: BufReader<ChildStdout>,
     spec: StreamSpec,
     searched_bps: Option<f64>,
@@ -122,13 +120,12 @@ impl NetLoad {
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// From now on the load's figures count.
     pub fn begin(&mut self) {
-        // A load that is gone shows when its report is missing.
-        let _ = self.orders.as_mut().map(|orders| writeln!(orders, "{BEGIN_WORD}"));
+        self.process.say(BEGIN_WORD);
     }
 
     /// Tells the load to end and awaits its report.
@@ -136,7 +133,7 @@ impl NetLoad {
     /// # Errors
     /// It broke off before, or says nothing.
     pub fn finish(mut self) -> Result<StreamReport, NetLoadError> {
-        drop(self.orders.take());
+        self.process.dismiss();
         match self.next_news(REPORTS_WITHIN, None, &mut || {})? {
             Some(NetLoadNews::Ended { report }) => Ok(*report),
             Some(other) => Err(unexpected(other)),
@@ -145,20 +142,8 @@ impl NetLoad {
     }
 
     fn spawn(order: &NetLoadOrder) -> io::Result<NetLoad> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg(NET_LOAD_COMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C goes to the whole group of the terminal, and the report is still wanted then.
-            .process_group(0)
-            .spawn()?;
-        let missing = || io::Error::other("no pipe to the process of the load");
-        let mut orders = child.stdin.take().ok_or_else(missing)?;
-        let news = BufReader::new(child.stdout.take().ok_or_else(missing)?);
-        let mut line = serde_json::to_string(order)?;
-        line.push('\n');
-        orders.write_all(line.as_bytes())?;
-        Ok(NetLoad { child, orders: Some(orders), news, spec: order.stream.clone(), searched_bps: None })
+        let (process, news) = OwnProcess::spawn(NET_LOAD_COMMAND, order, REPORTS_WITHIN)?;
+        Ok(NetLoad { process, news: BufReader::new(news), spec: order.stream.clone(), searched_bps: None })
     }
 
     /// The next line that it says within `patience`; none where `stop` was set before.
@@ -194,22 +179,6 @@ fn unexpected(news: NetLoadNews) -> NetLoadError {
     match news {
         NetLoadNews::Refused { message, cause, hint } => NetLoadError::Refused { message, cause, hint },
         _ => NetLoadError::Process(io::Error::other("it spoke out of turn")),
-    }
-}
-
-impl Drop for NetLoad {
-    fn drop(&mut self) {
-        drop(self.orders.take());
-        let deadline = Instant::now() + REPORTS_WITHIN;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                // Stopped, or kept from its CPU by somebody with a higher priority.
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
     }
 }
 

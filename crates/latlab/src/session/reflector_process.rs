@@ -1,12 +1,11 @@
 //! latlab's own reflector, for `local`, `lab` and an agent: a process, because a thread would share the sender's
 //! locks, caches and address space, and no real peer does.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +13,7 @@ use latlab_sys::errno::explain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::key::PreSharedKey;
+use super::own_process::OwnProcess;
 use crate::plan::EndSpec;
 
 /// The hidden command that a reflector process runs.
@@ -89,50 +89,40 @@ impl ReflectorNews {
     }
 }
 
-/// A reflector process; ends when this is dropped, or when this process ends, however it ends: its
-/// standard input closes, and the kernel signals it.
+/// A reflector process; ends when this is dropped, or when this process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct ReflectorProcess {
-    child: Child,
-    orders: Option<ChildStdin>,
+    process: OwnProcess,
     address: SocketAddr,
 }
 
 impl ReflectorProcess {
     /// Starts one in the caller's network namespace and waits until it answers.
     pub(crate) fn start(order: &ReflectorOrder) -> Result<ReflectorProcess, ReflectorProcessError> {
-        Self::spawn(order).map_err(ReflectorProcessError::Start)?.greet()
+        let (process, answer) = Self::spawn(order).map_err(ReflectorProcessError::Start)?;
+        match serde_json::from_str(&answer) {
+            Ok(ReflectorNews::Ready { address }) => Ok(ReflectorProcess { process, address }),
+            Ok(ReflectorNews::Refused { message, cause, hint }) => {
+                Err(ReflectorProcessError::Refused { message, cause, hint })
+            }
+            Err(_) => Err(ReflectorProcessError::Start(io::Error::other("it ended before it was ready"))),
+        }
     }
 
-    fn spawn(order: &ReflectorOrder) -> io::Result<Greeting> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg(REFLECTOR_COMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C goes to the whole group of the terminal, and the answers in flight
-            // are still awaited then.
-            .process_group(0)
-            .spawn()?;
-        let missing = || io::Error::other("no pipe to the reflector process");
-        let mut orders = child.stdin.take().ok_or_else(missing)?;
-        let news = child.stdout.take().ok_or_else(missing)?;
-        let mut line = serde_json::to_string(order)?;
-        line.push('\n');
-        orders.write_all(line.as_bytes())?;
-        let mut answer = String::new();
+    fn spawn(order: &ReflectorOrder) -> io::Result<(OwnProcess, String)> {
+        let (process, news) = OwnProcess::spawn(REFLECTOR_COMMAND, order, ENDS_WITHIN)?;
         if poll(&mut [PollFd::new(&news, PollFlags::IN)], Some(&READY_WITHIN))? == 0 {
-            child.kill()?;
-            child.wait()?;
             return Err(io::Error::other("it was not ready after 5 s"));
         }
+        let mut answer = String::new();
         // One line, written in one piece.
         BufReader::new(news).read_line(&mut answer)?;
-        Ok(Greeting { child, orders, answer })
+        Ok((process, answer))
     }
 
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// Where it answers.
@@ -142,7 +132,7 @@ impl ReflectorProcess {
 
     /// How it ended, if it has: by itself it never does.
     pub(crate) fn death(&mut self) -> Option<String> {
-        self.child.try_wait().ok().flatten().map(in_words)
+        self.process.ended().map(in_words)
     }
 }
 
@@ -155,47 +145,6 @@ fn in_words(status: ExitStatus) -> String {
             format!("killed by {}", name.map_or_else(|| format!("signal {signal}"), str::to_owned))
         }
         (None, None) => status.to_string(),
-    }
-}
-
-/// A process that has said its first line.
-struct Greeting {
-    child: Child,
-    orders: ChildStdin,
-    answer: String,
-}
-
-impl Greeting {
-    fn greet(self) -> Result<ReflectorProcess, ReflectorProcessError> {
-        let Greeting { mut child, orders, answer } = self;
-        match serde_json::from_str(&answer) {
-            Ok(ReflectorNews::Ready { address }) => Ok(ReflectorProcess { child, orders: Some(orders), address }),
-            Ok(ReflectorNews::Refused { message, cause, hint }) => {
-                let _ = child.wait();
-                Err(ReflectorProcessError::Refused { message, cause, hint })
-            }
-            Err(_) => {
-                drop(orders);
-                let _ = child.wait();
-                Err(ReflectorProcessError::Start(io::Error::other("it ended before it was ready")))
-            }
-        }
-    }
-}
-
-impl Drop for ReflectorProcess {
-    fn drop(&mut self) {
-        drop(self.orders.take());
-        let deadline = Instant::now() + ENDS_WITHIN;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                // Stopped, or kept from its CPU by somebody with a higher priority.
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
     }
 }
 
