@@ -37,6 +37,9 @@ fuzz_target!(|bytes: &[u8]| {
         let mut again = [0; REPORT_BYTES];
         report.write(&Codes::None, &mut again);
         assert_eq!(Report::parse(&again), Ok(report));
+        let mut short = [0; SHORT_REPORT_BYTES];
+        report.write_short(&Codes::None, &mut short);
+        assert_eq!(Report::parse(&short), Ok(Report { socket_drops: None, ..report }));
     }
     if let Ok(poll) = Poll::parse(bytes) {
         let mut again = [0; POLL_BYTES];

@@ -13,6 +13,7 @@ struct Heard {
     from: ([u8; 4], u16),
     after_ns: u32,
     datagram: Vec<u8>,
+    socket_drops: Option<u32>,
     /// Send the reply back as the next datagram, as another reflector would.
     echo: bool,
 }
@@ -28,11 +29,11 @@ fuzz_target!(|script: (bool, Vec<Heard>)| {
         let mut datagram = heard.datagram;
         let length = datagram.len();
         let from = SocketAddr::from(heard.from);
+        reflector.note_socket_drops(heard.socket_drops.map(u64::from));
         let bytes = match reflector.judge(&mut datagram, from, Stamp::from_nanos(now_ns)) {
             Judgement::Drop(_) | Judgement::Counted => continue,
             Judgement::Reply(bytes) => bytes,
             Judgement::Reflect(pending) => pending.seal(Stamp::from_nanos(now_ns), None, &mut datagram),
-            Judgement::Tell(pending) => pending.seal(Some(7), &mut datagram),
         };
         assert!(bytes <= length);
         if heard.echo {

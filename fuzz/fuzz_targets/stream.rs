@@ -28,7 +28,6 @@ fuzz_target!(|script: Vec<Act>| {
         Judgement::Drop(_) | Judgement::Counted => 0,
         Judgement::Reply(bytes) => bytes,
         Judgement::Reflect(pending) => pending.seal(now, None, datagram),
-        Judgement::Tell(pending) => pending.seal(None, datagram),
     };
     let mut hello = hello_datagram(&[1; 16]);
     let bytes = say(&mut hello);

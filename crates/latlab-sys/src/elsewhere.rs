@@ -76,7 +76,6 @@ pub mod socket {
         set_send_timeout(BorrowedFd<'_>, i64) -> ();
         set_busy_poll(BorrowedFd<'_>, u32) -> ();
         set_receive_buffer(BorrowedFd<'_>, u32) -> u32;
-        dropped(BorrowedFd<'_>) -> u32;
         set_dscp(BorrowedFd<'_>, Family, u8) -> ();
         forbid_fragments(BorrowedFd<'_>, Family) -> ();
         path_mtu_bytes(BorrowedFd<'_>, Family) -> u32;

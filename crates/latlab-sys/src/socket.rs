@@ -109,19 +109,6 @@ pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32>
     get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(|given| given.max(0) as u32)
 }
 
-/// Datagrams that the socket dropped since it was made, mostly for want of room in its receive buffer, modulo 2^32
-/// (SO_MEMINFO, `sk_get_meminfo` in
-/// [net/core/sock.c](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/net/core/sock.c)).
-pub fn dropped(socket: BorrowedFd<'_>) -> io::Result<u32> {
-    const PLACES: usize = libc::SK_MEMINFO_DROPS as usize + 1;
-    let mut places = [0u32; PLACES];
-    let mut length = size_of_val(&places) as libc::socklen_t;
-    let (level, option, to) = (libc::SOL_SOCKET, libc::SO_MEMINFO, (&raw mut places).cast());
-    // SAFETY: the kernel writes at most `length` bytes into `places`, and any bits are valid numbers.
-    done(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, to, &mut length) })?;
-    Ok(places[PLACES - 1])
-}
-
 /// Marks every datagram with a differentiated services code point, 0 to 63 (IP_TOS,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_TCLASS, RFC 3542, section 6.5).
 pub fn set_dscp(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::Result<()> {
@@ -153,7 +140,9 @@ pub fn path_mtu_bytes(socket: BorrowedFd<'_>, family: Family) -> io::Result<u32>
 }
 
 /// Datagrams that the kernel threw away at this socket, because its receive buffer was full or a checksum was wrong
-/// (SO_MEMINFO, SK_MEMINFO_DROPS in linux/sock_diag.h; Linux 4.12). Wraps at 2³².
+/// (SO_MEMINFO, SK_MEMINFO_DROPS in linux/sock_diag.h; Linux 4.12; `sk_get_meminfo` in
+/// [net/core/sock.c](https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree/net/core/sock.c)). Wraps
+/// at 2³².
 pub fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     /// SK_MEMINFO_VARS in linux/sock_diag.h; the last one is the count of drops.
     const NUMBERS: usize = 9;
@@ -209,7 +198,7 @@ mod tests {
         forbid_fragments(socket, Family::Ipv4).expect("path MTU discovery");
         tell_local_address(socket, Family::Ipv4).expect("packet info");
         assert!(set_receive_buffer(socket, 65_536).expect("a buffer") >= 65_536);
-        assert_eq!(dropped(socket).expect("a count"), 0);
+        assert_eq!(drops(socket).expect("a count"), 0);
         bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");
         let local = local_address(socket).expect("an address");
         assert!(local.ip().is_loopback() && local.port() != 0);

@@ -260,7 +260,6 @@ fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::Far
             Judgement::Drop(_) | Judgement::Counted => return None,
             Judgement::Reply(bytes) => bytes,
             Judgement::Reflect(pending) => pending.seal(received + DWELL, Some(3), &mut reply),
-            Judgement::Tell(pending) => pending.seal(None, &mut reply),
         };
         reply.truncate(bytes);
         Some(reply)

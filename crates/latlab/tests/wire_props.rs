@@ -23,6 +23,7 @@ fn datagrams() -> impl Strategy<Value = Vec<u8>> {
         Just(OPEN_BYTES),
         Just(ACCEPT_BYTES),
         Just(REPORT_BYTES),
+        Just(SHORT_REPORT_BYTES),
         Just(POLL_BYTES)
     ];
     (lengths, prop::sample::select(heads), 0..4u8, any::<u64>()).prop_flat_map(|(length, head, disguise, seed)| {
@@ -76,7 +77,7 @@ proptest! {
     #[test]
     fn messages_survive(
         nonce: [u8; 16], token: [u8; 16], other: [u8; 16], terms in terms(), session: u16, stamp: i64, limit: u64,
-        counts: [u64; 5], secret in vec(any::<u8>(), 16..40),
+        counts: [u64; 5], socket_drops: Option<u64>, secret in vec(any::<u8>(), 16..40),
     ) {
         let codes = SetupKey::derive(&secret).codes();
         prop_assert_eq!(Hello::parse(&hello_datagram(&nonce)).map(|hello| hello.nonce), Ok(nonce));
@@ -102,16 +103,19 @@ proptest! {
         refuse.write(&codes, &mut bytes);
         prop_assert_eq!(Refuse::parse(&bytes), Ok(refuse));
 
-        let close = Close { session, nonce };
+        let close = Close { session, nonce, wants_socket_drops: limit % 2 == 0 };
         let mut bytes = [0; CLOSE_BYTES];
         close.write(&codes, &mut bytes);
         prop_assert_eq!(Close::parse(&bytes), Ok(close));
 
         let [answered, seen_before, left_window, forged, wrong_size] = counts;
-        let report = Report { session, nonce, answered, seen_before, left_window, forged, wrong_size };
+        let report = Report { session, nonce, answered, seen_before, left_window, forged, wrong_size, socket_drops };
         let mut bytes = [0; REPORT_BYTES];
         report.write(&codes, &mut bytes);
         prop_assert_eq!(Report::parse(&bytes), Ok(report));
+        let mut short = [0; SHORT_REPORT_BYTES];
+        report.write_short(&codes, &mut short);
+        prop_assert_eq!(Report::parse(&short), Ok(Report { socket_drops: None, ..report }));
     }
 
     #[test]

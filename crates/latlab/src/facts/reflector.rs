@@ -13,4 +13,8 @@ pub struct ReflectorReport {
     pub replayed: u64,
     /// Probes of this session dropped for another reason: reason → count, only reasons seen.
     pub dropped: BTreeMap<String, u64>,
+    /// Datagrams that its socket threw away for want of room while the session lasted, whosever they were, modulo 2^32;
+    /// null: not told.
+    #[serde(default)]
+    pub socket_drops: Option<u64>,
 }

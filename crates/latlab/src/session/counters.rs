@@ -135,6 +135,9 @@ pub struct ReflectorCounters {
     pub reply_failed: u64,
     /// Receive calls that failed.
     pub receive_failed: u64,
+    /// Datagrams that the socket dropped for want of room since it was made: they were never received. Modulo 2^32, as
+    /// the kernel counts them; none where it does not tell.
+    pub socket_drops: Option<u64>,
     refused: [u64; RefuseReason::ALL.len()],
     dropped: [u64; DropReason::ALL.len()],
 }
@@ -150,7 +153,7 @@ impl ReflectorCounters {
         self.refused[reason as usize - 1]
     }
 
-    /// Every counter with its name, in the order of the documentation; zeros too.
+    /// Every counter that is known with its name, in the order of the documentation; zeros too.
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let plain = [
             ("received", self.received),
@@ -170,7 +173,8 @@ impl ReflectorCounters {
         ];
         let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_word(reason), self.refused(reason)));
         let dropped = DropReason::ALL.into_iter().map(|reason| (reason.word(), self.dropped(reason)));
-        plain.into_iter().chain(refused).chain(dropped)
+        let lost_unseen = self.socket_drops.map(|drops| ("socket-drops", drops));
+        plain.into_iter().chain(lost_unseen).chain(refused).chain(dropped)
     }
 
     pub(super) fn drop_for(&mut self, reason: DropReason) {
@@ -211,8 +215,9 @@ mod tests {
             counters.refuse_for(reason);
             assert_eq!(counters.refused(reason), 1);
         }
+        counters.socket_drops = Some(5);
         let names: BTreeSet<_> = counters.rows().map(|(name, _)| name).collect();
         assert_eq!(names.len(), counters.rows().count());
-        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 6);
+        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 6 + 5);
     }
 }

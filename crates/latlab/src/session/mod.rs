@@ -28,7 +28,7 @@ pub use loads::{LoadedPath, Loads, LoadsError, lost_loads, wait_until};
 pub use native::NativeSession;
 pub use net_load_process::{BEGIN_WORD, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadNews, NetLoadOrder};
 pub use opening::open;
-pub use reflector::{Judgement, PendingReply, PendingTally, SessionReflector};
+pub use reflector::{Judgement, PendingReply, SessionReflector};
 pub(crate) use reflector_process::ReflectorProcess;
 pub use reflector_process::{REFLECTOR_COMMAND, ReflectorNews, ReflectorOrder, ReflectorProcessError};
 pub use serve::{ReflectorSocket, Requests, ServeError, check_address, serve};

@@ -140,7 +140,7 @@ impl NativeSession {
     pub fn close(self, transport: &mut impl Transport, clock: &impl Clock) -> Option<ReflectorReport> {
         let codes = self.close_codes();
         let mut datagram = [0; CLOSE_BYTES];
-        Close { session: self.session, nonce: self.nonce }.write(&codes, &mut datagram);
+        Close { session: self.session, nonce: self.nonce, wants_socket_drops: true }.write(&codes, &mut datagram);
         // As long as a probe at least, so that no late answer is cut off and taken for something else.
         let mut buffer = vec![0; self.probe.len().max(REPORT_BYTES) + 1];
         let start = clock.now();
@@ -171,6 +171,7 @@ impl NativeSession {
                 .filter(|(_, count)| *count > 0)
                 .map(|(reason, count)| (reason.to_owned(), count))
                 .collect(),
+            socket_drops: report.socket_drops,
         })
     }
 

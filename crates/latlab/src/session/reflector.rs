@@ -15,7 +15,7 @@ use super::table::{NewSession, SessionTable, SlotState};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Poll, Reflection, Refuse, RefuseReason, SetupKey,
-    TALLY_BYTES, Tally, Terms,
+    Terms,
 };
 
 /// What to do with a datagram.
@@ -30,25 +30,6 @@ pub enum Judgement {
     Reflect(PendingReply),
     /// Nothing; it is a packet of a stream, and was counted as such.
     Counted,
-    /// Ask the socket what it dropped, seal the tally, send it back.
-    Tell(PendingTally),
-}
-
-/// What was counted of a stream, lacking only what the socket dropped.
-#[derive(Debug)]
-#[must_use]
-pub struct PendingTally(Tally, Codes);
-
-impl PendingTally {
-    /// Turns the POLL in `datagram`, the very one that was judged, into its TALLY and returns its length.
-    /// `socket_drops`: datagrams dropped for want of room since the socket was made, where the kernel tells.
-    pub fn seal(self, socket_drops: Option<u64>, datagram: &mut [u8]) -> usize {
-        let Some(reply) = datagram.first_chunk_mut::<TALLY_BYTES>() else { return 0 };
-        let mut tally = self.0;
-        tally.socket_drops = socket_drops;
-        tally.write(&self.1, reply);
-        TALLY_BYTES
-    }
 }
 
 /// A genuine probe whose answer lacks only the send stamp.
@@ -128,9 +109,7 @@ impl SessionReflector {
                 (datagram.len(), Judgement::Reflect(PendingReply(reflection)))
             }),
             Ok(MessageType::Data) => return self.count(datagram, from, received),
-            Ok(MessageType::Poll) => {
-                self.tally(datagram, from, received).map(|pending| (TALLY_BYTES, Judgement::Tell(pending)))
-            }
+            Ok(MessageType::Poll) => self.tally(datagram, from, received).map(|bytes| (bytes, Judgement::Reply(bytes))),
             Ok(message) => {
                 self.converse(message, datagram, from, received).map(|bytes| (bytes, Judgement::Reply(bytes)))
             }
@@ -167,6 +146,20 @@ impl SessionReflector {
     pub fn counters(&mut self, now: Stamp<ReflectorClock>) -> &ReflectorCounters {
         self.counters.expired += self.table.sweep(now);
         &self.counters
+    }
+
+    /// Told what the socket has dropped for want of room since it was made, modulo 2^32; none where that is unknown.
+    /// Whoever owns the socket says so before the judgement of a message that a report may answer
+    /// ([`SessionReflector::reports_drops`]), and before the counters are read.
+    pub fn note_socket_drops(&mut self, drops: Option<u64>) {
+        self.counters.socket_drops = drops;
+    }
+
+    /// Whether `datagram` may begin or end a count of what the socket dropped. Neither a probe nor what is dropped as
+    /// noise does: they cost no system call more.
+    #[inline]
+    pub fn reports_drops(datagram: &[u8]) -> bool {
+        matches!(MessageType::of(datagram), Ok(MessageType::Open | MessageType::Close | MessageType::Poll))
     }
 
     /// Sessions open.
@@ -271,7 +264,8 @@ impl SessionReflector {
         let reflector_nonce = self.next_nonce();
         let duration = if open.terms.duration == Nanos::ZERO { limits.duration } else { open.terms.duration };
         let terms = Terms { duration, idle: limits.idle, ..open.terms };
-        let new = NewSession { address: from, nonce: open.nonce, reflector_nonce, terms };
+        let socket_drops = self.counters.socket_drops;
+        let new = NewSession { address: from, nonce: open.nonce, reflector_nonce, terms, socket_drops };
         let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));
         let full = (RefuseReason::Sessions, u64::from(limits.sessions));
         let slot = self.table.insert(new, received, keys).ok_or(full)?;
@@ -309,21 +303,21 @@ impl SessionReflector {
         if !codes.verify(datagram) {
             return Err(DropReason::Code);
         }
-        if slot.state == SlotState::Open {
-            slot.state = SlotState::Closed;
-            self.counters.closed += 1;
-        }
+        self.counters.closed += u64::from(slot.close(self.counters.socket_drops));
         let report = slot.counts;
-        reply_over(datagram, |reply| report.write(&codes, reply))
+        match close.wants_socket_drops {
+            true => reply_over(datagram, |reply| report.write(&codes, reply)),
+            false => reply_over(datagram, |reply| report.write_short(&codes, reply)),
+        }
     }
 
     #[inline(never)]
     fn tally(
         &mut self,
-        datagram: &[u8],
+        datagram: &mut [u8],
         from: SocketAddr,
         received: Stamp<ReflectorClock>,
-    ) -> Result<PendingTally, DropReason> {
+    ) -> Result<usize, DropReason> {
         let poll = Poll::parse(datagram)?;
         let slot = self.table.running(poll.session, from, received)?;
         if slot.nonce != poll.nonce {
@@ -333,9 +327,10 @@ impl SessionReflector {
         if !codes.verify(datagram) {
             return Err(DropReason::Code);
         }
-        let tally = slot.tally(poll.number, received).ok_or(DropReason::SeenBefore)?;
+        let drops = self.counters.socket_drops;
+        let tally = slot.tally(poll.number, received, drops).ok_or(DropReason::SeenBefore)?;
         self.counters.tallies += 1;
-        Ok(PendingTally(tally, codes))
+        reply_over(datagram, |reply| tally.write(&codes, reply))
     }
 
     /// A nonce that nobody can foresee: the keyed hash of a count.

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counters::ReflectorCounters;
@@ -38,7 +37,7 @@ pub trait ReflectorSocket {
     }
 
     /// Datagrams that the kernel dropped for want of room since the socket was made, modulo 2^32; none where it does
-    /// not tell. Asked for ten times a second while there is a stream.
+    /// not tell. Asked for when a session begins and ends, and ten times a second while there is a stream.
     fn dropped(&self) -> Option<u64> {
         None
     }
@@ -77,7 +76,7 @@ impl ReflectorSocket for UdpReflector {
     }
 
     fn dropped(&self) -> Option<u64> {
-        latlab_sys::socket::dropped(self.as_fd()).ok().map(u64::from)
+        self.socket_drops()
     }
 }
 
@@ -107,6 +106,7 @@ pub fn serve(
     let mut failures = 0;
     while !requests.stop.load(Ordering::Relaxed) {
         if requests.counters.load(Ordering::Relaxed) && requests.counters.swap(false, Ordering::Relaxed) {
+            reflector.note_socket_drops(socket.dropped());
             show(reflector.counters(now(clock)));
         }
         match socket.receive(&mut buffer) {
@@ -124,6 +124,7 @@ pub fn serve(
             }
         }
     }
+    reflector.note_socket_drops(socket.dropped());
     Ok(())
 }
 
@@ -137,6 +138,9 @@ fn reflect(
     from: SocketAddr,
 ) {
     let received = now(clock);
+    if SessionReflector::reports_drops(datagram) {
+        reflector.note_socket_drops(socket.dropped());
+    }
     let bytes = match reflector.judge(datagram, from, received) {
         Judgement::Drop(_) | Judgement::Counted => return,
         Judgement::Reply(bytes) => return converse(socket, reflector, &datagram[..bytes], from),
@@ -144,7 +148,6 @@ fn reflect(
             let cpu = cpu();
             pending.seal(now(clock), cpu, datagram)
         }
-        Judgement::Tell(pending) => pending.seal(socket.dropped(), datagram),
     };
     if socket.reply(&datagram[..bytes], from).is_err() {
         reflector.count_failed_reply();

@@ -43,6 +43,7 @@ pub(super) struct Slot {
     pub(super) terms: Terms,
     pub(super) counts: Report,
     pub(super) stream: StreamCounts,
+    drops_at_opening: Option<u64>,
     ends_at: Stamp<ReflectorClock>,
     last_probe: Stamp<ReflectorClock>,
     window: ReplayWindow,
@@ -61,6 +62,7 @@ impl Slot {
             terms: Terms { size_bytes: 0, interval: Nanos::ZERO, duration: Nanos::ZERO, idle: Nanos::ZERO },
             counts: Report::default(),
             stream: StreamCounts::default(),
+            drops_at_opening: None,
             ends_at: never,
             last_probe: never,
             window: ReplayWindow::default(),
@@ -70,6 +72,19 @@ impl Slot {
     /// The codes of CLOSE and REPORT.
     pub(super) fn close_codes(&self) -> Codes {
         self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone())
+    }
+
+    /// Ends the session, when its socket has dropped `drops` in all; says whether it was still open. The report tells what
+    /// was dropped until the first CLOSE, so that a repeated one gets the same.
+    pub(super) fn close(&mut self, drops: Option<u64>) -> bool {
+        let was_open = self.state == SlotState::Open;
+        self.state = SlotState::Closed;
+        if self.counts.socket_drops.is_none() {
+            let ends = self.drops_at_opening.zip(drops);
+            // The kernel counts with 32 bits: so far apart, the difference is right across its overflow.
+            self.counts.socket_drops = ends.map(|(then, now)| u64::from((now as u32).wrapping_sub(then as u32)));
+        }
+        was_open
     }
 
     #[inline]
@@ -107,8 +122,9 @@ impl Slot {
         Ok(())
     }
 
-    /// Answers POLL `number`: what was counted so far; none where it was answered before.
-    pub(super) fn tally(&mut self, number: u64, received: Stamp<ReflectorClock>) -> Option<Tally> {
+    /// Answers POLL `number`: what was counted so far, and that the socket dropped `drops`; none where it was answered
+    /// before.
+    pub(super) fn tally(&mut self, number: u64, received: Stamp<ReflectorClock>, drops: Option<u64>) -> Option<Tally> {
         if number <= self.stream.polled {
             return None;
         }
@@ -129,7 +145,7 @@ impl Slot {
             left_window: counts.left_window,
             forged: counts.forged,
             wrong_size: counts.wrong_size,
-            socket_drops: None,
+            socket_drops: drops,
         })
     }
 
@@ -188,6 +204,8 @@ pub(super) struct NewSession {
     pub(super) nonce: Nonce,
     pub(super) reflector_nonce: Nonce,
     pub(super) terms: Terms,
+    /// What the socket had dropped by then, modulo 2^32; none where unknown.
+    pub(super) socket_drops: Option<u64>,
 }
 
 /// All slots. Their number is a power of two, so that a session number leads to its slot by a mask.
@@ -303,6 +321,7 @@ impl SessionTable {
         slot.terms = new.terms;
         slot.counts = Report { session: slot.session, nonce: new.nonce, ..Report::default() };
         slot.stream = StreamCounts::default();
+        slot.drops_at_opening = new.socket_drops;
         slot.ends_at = now + new.terms.duration;
         slot.last_probe = now;
         slot.window.clear();
@@ -331,7 +350,8 @@ mod tests {
     fn insert(table: &mut SessionTable, address: &str, nonce: u8, now: i64) -> Option<u16> {
         let terms =
             Terms { size_bytes: 24, interval: Nanos::ZERO, duration: Nanos::from_secs(60), idle: Nanos::from_secs(10) };
-        let new = NewSession { address: from(address), nonce: [nonce; 16], reflector_nonce: [0; 16], terms };
+        let (nonce, reflector_nonce) = ([nonce; 16], [0; 16]);
+        let new = NewSession { address: from(address), nonce, reflector_nonce, terms, socket_drops: None };
         table.insert(new, Stamp::from_nanos(now), |_| None).map(|slot| slot.session)
     }
 

@@ -96,6 +96,11 @@ impl UdpReflector {
         }
     }
 
+    /// Datagrams that the kernel threw away at this socket, modulo 2^32, where it says.
+    pub fn socket_drops(&self) -> Option<u64> {
+        socket::drops(self.socket.as_fd()).ok().map(u64::from)
+    }
+
     /// Takes one datagram: its length and its sender, an IPv4 one in IPv4's own form.
     ///
     /// `None`: nothing came within 100 ms, or at once where the socket spins, or a signal came.

@@ -12,7 +12,7 @@ mod stream;
 mod tag;
 mod window;
 
-pub use close::{CLOSE_BYTES, Close, REPORT_BYTES, Report};
+pub use close::{CLOSE_BYTES, Close, REPORT_BYTES, Report, SHORT_REPORT_BYTES};
 pub use counter::{extend_receive_counter, extend_sent_counter, extend_stamp};
 pub use header::{Header, MAC_BYTES, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
 pub use hello::{COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, hello_datagram};

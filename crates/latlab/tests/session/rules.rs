@@ -315,7 +315,8 @@ fn a_forged_close_closes_nothing() {
     let mut stage = keyed();
     let session = open_on(&mut stage, 1).expect("a session");
     let mut datagram = [0; latlab::wire::CLOSE_BYTES];
-    latlab::wire::Close { session: session.number(), nonce: [1; 16] }.write(&key(2).setup_key().codes(), &mut datagram);
+    let close = latlab::wire::Close { session: session.number(), nonce: [1; 16], wants_socket_drops: true };
+    close.write(&key(2).setup_key().codes(), &mut datagram);
     assert_eq!(stage.ask(&datagram), None);
     assert_eq!(dropped(&mut stage, DropReason::Code), 1);
     assert_eq!(stage.reflector.open_sessions(), 1);

@@ -19,7 +19,7 @@ pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 /// The reflector's clock is this far ahead of the sender's.
 pub(crate) const OFFSET: Nanos = Nanos::from_secs(77_000);
 
-/// What the socket of the stage says that it dropped.
+/// What the socket of the stage dropped before anybody came.
 pub(crate) const SOCKET_DROPS: u64 = 5;
 
 /// A clock that moves when it is told to.
@@ -55,6 +55,8 @@ pub(crate) struct Stage {
     pub(crate) lose_replies: Vec<usize>,
     /// What somebody else slips in before whatever the reflector replies.
     pub(crate) forgeries: Vec<Vec<u8>>,
+    /// What the socket of the stage says that it dropped.
+    pub(crate) socket_drops: Option<u64>,
     inbox: VecDeque<Vec<u8>>,
 }
 
@@ -69,6 +71,7 @@ impl Stage {
             lose_requests: Vec::new(),
             lose_replies: Vec::new(),
             forgeries: Vec::new(),
+            socket_drops: Some(SOCKET_DROPS),
             inbox: VecDeque::new(),
         }
     }
@@ -77,11 +80,11 @@ impl Stage {
     pub(crate) fn ask_from(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = datagram.to_vec();
         let received = self.clock.reflector();
+        self.reflector.note_socket_drops(self.socket_drops);
         let bytes = match self.reflector.judge(&mut buffer, from, received) {
             Judgement::Drop(_) | Judgement::Counted => return None,
             Judgement::Reply(bytes) => bytes,
             Judgement::Reflect(pending) => pending.seal(received + Nanos(250), Some(1), &mut buffer),
-            Judgement::Tell(pending) => pending.seal(Some(SOCKET_DROPS), &mut buffer),
         };
         buffer.truncate(bytes);
         Some(buffer)

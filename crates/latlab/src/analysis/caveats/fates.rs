@@ -253,7 +253,17 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             "lost",
             format!("{} ({}) were lost{cost}", of_probes(counts.lost, counts.sent), percent(share)),
             "quantiles count them as infinite; min, mean, stddev and max leave them out",
-            "look for drops: `ip -s link`, `nstat -az UdpRcvbufErrors`, and the reflector's counters",
+            match manifest.run.reflector.as_ref().and_then(|report| report.socket_drops) {
+                Some(0) => {
+                    "look for drops on the way: `ip -s link`; the reflector's socket had room for all".to_owned()
+                }
+                Some(drops) => {
+                    format!("the reflector's socket threw {} datagrams away: see there first", grouped(drops))
+                }
+                None => {
+                    "look for drops: `ip -s link`, `nstat -az UdpRcvbufErrors`, and the reflector's counters".to_owned()
+                }
+            },
         )
     })
 }

@@ -5,11 +5,13 @@ use rustix::io::Errno;
 use super::*;
 use crate::session::{Judgement, ReflectorLimits, SessionReflector};
 use crate::transport::sim::{FarEnd, Fault, Network, SimClock, SimTransport};
+use crate::wire::MessageType;
 
 /// A path behind which a real reflector counts, `capacity` packets a second with a queue of 5 ms; the load is told
 /// to end at `until`.
 fn narrow(capacity: f64, until: Nanos, words: &Words) -> FarEnd<'_> {
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
+    reflector.note_socket_drops(Some(3));
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
     let cost = Nanos((1e9 / capacity) as i64);
     let mut free_at = Stamp::<SenderClock>::from_nanos(0);
@@ -25,7 +27,6 @@ fn narrow(capacity: f64, until: Nanos, words: &Words) -> FarEnd<'_> {
         let mut reply = datagram.to_vec();
         let bytes = match reflector.judge(&mut reply, from, Stamp::from_nanos(free_at.as_nanos())) {
             Judgement::Reply(bytes) => bytes,
-            Judgement::Tell(pending) => pending.seal(Some(3), &mut reply),
             Judgement::Drop(_) | Judgement::Counted | Judgement::Reflect(_) => return None,
         };
         reply.truncate(bytes);
@@ -167,7 +168,7 @@ fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
     let older: FarEnd<'_> = Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
         match reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
-            Judgement::Reply(bytes) => Some(reply[..bytes].to_vec()),
+            Judgement::Reply(bytes) if datagram[0] != MessageType::Poll as u8 => Some(reply[..bytes].to_vec()),
             _ => None,
         }
     });

@@ -1,10 +1,11 @@
 //! Caveats of the host samples: a host of two CPUs, both ends pinned, sampled twice a second for ten seconds.
 
 use super::{caveats, closed_loop, find, quiet};
-use crate::analysis::in_memory::InMemory;
+use crate::analysis::in_memory::{InMemory, but, closed};
 use crate::caveat::Severity;
-use crate::facts::{CpuReadings, HostReadings, HostSample};
+use crate::facts::{CpuReadings, HostReadings, HostSample, ReflectorReport};
 use crate::plan::{Side, Target};
+use crate::probe::Fate;
 use crate::schedule::Schedule;
 
 const SAMPLES: i64 = 20;
@@ -197,8 +198,32 @@ fn drops_at_our_own_socket_are_told_and_many_of_them_are_fatal() {
         source.manifest.run.socket_drops = drops;
         assert_eq!(find(&source, "socket-drops").map(|caveat| caveat.severity), severity, "{drops:?} of 100");
     }
-    let many = (0..1_000).map(|seq| crate::analysis::in_memory::closed(seq, seq as i64 * 60, 50)).collect();
+    let many = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
     let mut source = quiet(Schedule::Closed, many);
     source.manifest.run.socket_drops = Some(9);
     assert_eq!(find(&source, "socket-drops").map(|caveat| caveat.severity), Some(Severity::Warning));
+}
+
+#[test]
+fn drops_at_the_reflectors_socket_weigh_as_much_as_this_run_lost() {
+    for (drops, lost, severity, message) in [
+        (None, 5, None, ""),
+        (Some(0), 5, None, ""),
+        (Some(5), 5, Some(Severity::Warning), ": 0.5 % of the probes"),
+        (Some(20), 20, Some(Severity::Fatal), ": 2 % of the probes"),
+        // The socket hears other senders too: what this run did not lose was theirs.
+        (Some(900), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
+        (Some(900), 0, Some(Severity::Note), ": none of them a measured probe"),
+    ] {
+        let rows = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50));
+        let rows = rows.map(|row| if row.seq.0 < lost { but(row, Fate::Lost) } else { row }).collect();
+        let mut source = quiet(Schedule::Closed, rows);
+        let report = ReflectorReport { socket_drops: drops, ..ReflectorReport::default() };
+        source.manifest.run.reflector = Some(report);
+        let found = find(&source, "socket-drops");
+        assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
+        assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
+        let hint = find(&source, "lost").map(|caveat| caveat.hint).unwrap_or_default();
+        assert_eq!(hint.contains("the reflector's socket threw"), lost > 0 && drops > Some(0), "{hint}");
+    }
 }
