@@ -108,6 +108,7 @@ struct Expect {
     whole_ns: Option<[i64; 2]>,
     slipped_at_least: u64,
     timed_out: Option<String>,
+    refused_pause_ns: Option<[i64; 2]>,
     fates: BTreeMap<String, Fate>,
 }
 
@@ -115,6 +116,7 @@ struct Expect {
 struct Outcome {
     rows: Vec<ProbeRecord>,
     timed_out: Nanos,
+    refused_pause: Nanos,
     replayed: u64,
 }
 
@@ -224,6 +226,8 @@ impl Expect {
             slips.iter().filter(|slip| **slip > 1_000).count() as u64 >= self.slipped_at_least,
             "{name}: too few slipped"
         );
+        let [least, most] = self.refused_pause_ns.unwrap_or([0, 0]);
+        assert!((least..=most).contains(&outcome.refused_pause.0), "{name}: paused {:?}", outcome.refused_pause);
         if self.timed_out.is_some() {
             let lost = rows.iter().filter(|row| row.fate == Fate::Lost).count() as i64;
             let per_probe = outcome.timed_out.0 / lost.max(1);
@@ -327,7 +331,8 @@ fn play(scenario: &Scenario) -> Outcome {
         rows.extend((0..batch.rows).map(|row| batch.record(row)));
     }
     let replayed = report.expect("the reflector reports at the end").replayed;
-    Outcome { rows, timed_out: finished.manifest.run.timed_out_ns, replayed }
+    let run = finished.manifest.run;
+    Outcome { rows, timed_out: run.timed_out_ns, refused_pause: run.refused_pause_ns, replayed }
 }
 
 #[test]

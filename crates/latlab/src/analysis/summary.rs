@@ -88,6 +88,12 @@ pub struct Summary {
     pub duration_ns: Nanos,
     /// Time that a closed loop waited for answers that did not come in time, after the warm-up.
     pub timed_out_ns: Nanos,
+    /// Time that a closed loop paused after refused sends, after the warm-up.
+    pub refused_pause_ns: Nanos,
+    /// Datagrams that were no valid answer: reason → count.
+    pub strays: BTreeMap<String, u64>,
+    /// What the network said of measured probes (ICMP): name of the errno → count.
+    pub socket_errors: BTreeMap<String, u64>,
     /// Shares.
     pub ratios: Ratios,
     /// Statistics of each metric that has data.
@@ -282,6 +288,9 @@ fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, f
         counts: tally.counts,
         duration_ns: tally.duration(),
         timed_out_ns: manifest.run.timed_out_ns,
+        refused_pause_ns: manifest.run.refused_pause_ns,
+        strays: manifest.run.strays.clone(),
+        socket_errors: manifest.run.socket_errors.clone(),
         ratios: Ratios::of(&tally.counts, deadline, &figures.intervals),
         metrics: figures.metrics,
         histogram: figures.histogram,

@@ -86,8 +86,8 @@ impl<'a, T: Transport, C: Clock, D: Dialogue> Ends<'a, T, C, D> {
         self.log.push(Event::NotSent { seq, phase, due });
     }
 
-    /// Writes down that a closed loop stopped waiting for `seq`.
-    pub(crate) fn timed_out(&mut self, seq: Seq, waited: Nanos) {
+    /// Writes down that a closed loop stopped waiting for `seq`; of a probe that was refused it is the pause.
+    pub(crate) fn waited_in_vain(&mut self, seq: Seq, waited: Nanos) {
         self.log.push(Event::TimedOut { seq, waited });
     }
 

@@ -53,8 +53,8 @@ fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
         let (sent, taken) = ends.send(seq, slice.phase, None);
         let patience = if taken { timeout } else { timeout.min(REFUSED_PAUSE) };
         let waited = await_answer(ends, seq, sent, patience, stop)?;
-        if waited.in_vain && taken {
-            ends.timed_out(seq, waited.until - sent);
+        if waited.in_vain {
+            ends.waited_in_vain(seq, waited.until - sent);
         }
         now = waited.until;
         left -= 1;

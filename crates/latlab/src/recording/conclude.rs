@@ -102,6 +102,7 @@ pub(crate) fn note(manifest: &mut Manifest, tally: Tally, horizon: Horizon) {
     // Events that the writer had to discard are in no spool, but were counted when it happened.
     run.gap_events = run.gap_events.max(tally.gap_events);
     run.timed_out_ns = tally.timed_out;
+    run.refused_pause_ns = tally.refused_pause;
     run.undecided_probes = tally.undecided_probes;
     run.orphan_answers = tally.orphan_answers;
     run.unreadable_events = tally.holes;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::block::{Block, Fit};
 use super::event::Event;
 use super::spool::Spool;
-use crate::probe::Phase;
+use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Probes in a block, and so rows in a row group: near DuckDB's unit of parallel work, and 10 MiB in the joiner.
@@ -71,6 +71,8 @@ pub(crate) struct Tally {
     pub(crate) gap_events: u64,
     /// Waiting of a closed loop for answers that did not come, once it measured.
     pub(crate) timed_out: Nanos,
+    /// Pauses of a closed loop after refused sends, once it measured.
+    pub(crate) refused_pause: Nanos,
     /// Probes in flight when the run was cut: no row.
     pub(crate) undecided_probes: u64,
     /// Answers whose probe is not in the spool.
@@ -187,6 +189,8 @@ struct Map {
     next_expected: u64,
     highest_place: Option<u64>,
     measuring: bool,
+    /// The last departure, where the kernel refused it.
+    refused: Option<Seq>,
     tally: Tally,
 }
 
@@ -200,6 +204,7 @@ impl Map {
             next_expected: 0,
             highest_place: None,
             measuring: false,
+            refused: None,
             tally: Tally::default(),
         }
     }
@@ -216,12 +221,19 @@ impl Map {
         match event {
             Event::Arrived { seq, .. } => self.arrive(index, seq.0, event),
             Event::Gap { events, .. } => self.tally.gap_events += events,
-            Event::TimedOut { waited, .. } if self.measuring => self.tally.timed_out += waited,
+            Event::TimedOut { seq, waited } if self.measuring => {
+                let spent = match self.refused == Some(seq) {
+                    true => &mut self.tally.refused_pause,
+                    false => &mut self.tally.timed_out,
+                };
+                *spent += waited;
+            }
             Event::TimedOut { .. } => (),
             Event::Sent { seq, phase, .. }
             | Event::SendFailed { seq, phase, .. }
             | Event::NotSent { seq, phase, .. } => {
                 self.measuring |= phase == Phase::Measure;
+                self.refused = matches!(event, Event::SendFailed { .. }).then_some(seq);
                 self.depart(index, seq.0);
             }
         }

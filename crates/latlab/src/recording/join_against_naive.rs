@@ -57,6 +57,7 @@ fn events_of(steps: &[(Step, i64)]) -> Vec<Event> {
             Step::GiveUp => Some(Event::NotSent { seq, phase, due: at }),
             Step::Swallow => Some(Event::Gap { since: at, events: 1 }),
             Step::TimeOut => {
+                let seq = Seq(next.saturating_sub(1));
                 events.push(Event::TimedOut { seq, waited: Nanos(*pause) });
                 None
             }
@@ -124,9 +125,12 @@ fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
             }
             Event::NotSent { seq, phase, due } => _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent)),
             Event::Gap { events, .. } => tally.gap_events += events,
-            Event::TimedOut { waited, .. } => {
-                if rows.values().any(|row| row.phase == Phase::Measure) {
-                    tally.timed_out += waited;
+            Event::TimedOut { seq, waited } => {
+                let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);
+                match rows.values().any(|row| row.phase == Phase::Measure) {
+                    true if refused => tally.refused_pause += waited,
+                    true => tally.timed_out += waited,
+                    false => (),
                 }
             }
             Event::Arrived { seq, .. } => {

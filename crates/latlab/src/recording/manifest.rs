@@ -74,6 +74,9 @@ pub struct RunFacts {
     pub gap_events: u64,
     /// Time that a closed loop spent waiting for answers that did not come in time, after the warm-up.
     pub timed_out_ns: Nanos,
+    /// Time that a closed loop paused after sends that the kernel refused, after the warm-up.
+    #[serde(default)]
+    pub refused_pause_ns: Nanos,
     /// errno and count of errors that the socket reported about earlier datagrams (ICMP) in the measuring phase.
     pub socket_errors: BTreeMap<String, u64>,
     /// Conditions of the path that were not asked for but found or made: `lab` switches checksums off.

@@ -55,6 +55,7 @@ struct SummaryDocument<'a> {
     reordered: u64,
     duration_ns: Nanos,
     timed_out_ns: Nanos,
+    refused_pause_ns: Nanos,
     ratios: RatiosDocument,
     metrics: BTreeMap<&'static str, MetricDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +163,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         reordered: counts.reordered,
         duration_ns: summary.duration_ns,
         timed_out_ns: summary.timed_out_ns,
+        refused_pause_ns: summary.refused_pause_ns,
         ratios: ratios(&summary.ratios),
         metrics: summary.metrics.iter().map(|(metric, described)| (metric.name(), whole(described))).collect(),
         half: round_trip.filter(|_| showing.half).map(halved),

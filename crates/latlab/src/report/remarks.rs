@@ -13,8 +13,13 @@ type Line = fn(&Summary) -> Option<String>;
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 4] =
-        [("settings", settings), ("fates", fates), ("deadline", deadline), ("time-outs", time_outs)];
+    let lines: [(&str, Line); 5] = [
+        ("settings", settings),
+        ("fates", fates),
+        ("deadline", deadline),
+        ("time-outs", time_outs),
+        ("pauses", pauses),
+    ];
     let common = lines.into_iter().filter_map(|(label, line)| {
         let text = line(first)?;
         let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
@@ -77,6 +82,11 @@ fn sure(share: f64, interval: Option<Interval>) -> String {
 fn time_outs(summary: &Summary) -> Option<String> {
     let spent = summary.timed_out_ns;
     (spent.0 > 0).then(|| format!("{} were spent waiting for answers that did not come", span(spent)))
+}
+
+fn pauses(summary: &Summary) -> Option<String> {
+    let spent = summary.refused_pause_ns;
+    (spent.0 > 0).then(|| format!("{} were spent pausing after sends that the kernel refused", span(spent)))
 }
 
 /// The floor under every figure. Its costs are measured anew for each run: of several, their range.

@@ -17,6 +17,7 @@ mod net_load;
 mod pages;
 mod ping;
 mod processes;
+mod refused;
 mod remote;
 mod serve;
 mod setting;

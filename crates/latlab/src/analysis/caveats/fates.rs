@@ -227,11 +227,13 @@ fn quantile_below(some: u64, all: u64) -> String {
 
 fn send_failed(manifest: &Manifest, counts: &Counts, refusals: &Refusals) -> Option<Caveat> {
     let (number, _) = refusals.0.iter().max_by_key(|(_, count)| **count)?;
+    let paused = manifest.run.refused_pause_ns;
+    let cost = if paused.0 > 0 { format!("; pausing after them took {}", span(paused)) } else { String::new() };
     Some(Caveat::new(
         Severity::Warning,
         "send-failed",
         format!(
-            "the kernel refused {}, mostly with: {}",
+            "the kernel refused {}, mostly with: {}{cost}",
             of_probes(counts.send_failed, counts.due()),
             errno(*number as i32)
         ),
