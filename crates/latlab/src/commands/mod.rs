@@ -19,6 +19,7 @@ mod post;
 mod reflector;
 mod roff;
 mod serve;
+mod silence;
 mod stores;
 mod stressor;
 mod summary;

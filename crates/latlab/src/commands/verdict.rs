@@ -1,7 +1,7 @@
 //! From recordings to what is printed and how the command ends: the same for a run just made and an old one.
 
-use super::Outcome;
-use crate::analysis::{AnalysisError, Counts, Summary, SummaryWishes, summarise};
+use super::{Outcome, silence};
+use crate::analysis::{AnalysisError, Summary, SummaryWishes, summarise};
 use crate::caveat::{Caveat, Severity};
 use crate::console::{Console, Talk};
 use crate::error::Failure;
@@ -68,23 +68,5 @@ pub(super) fn of_a_run(summaries: &[Summary]) -> Result<Outcome, Failure> {
     if summaries.iter().any(|summary| summary.counts.answered > 0) {
         return Ok(outcome(summaries));
     }
-    Err(silence(summaries))
-}
-
-fn silence(summaries: &[Summary]) -> Failure {
-    let total = |count: fn(&Counts) -> u64| summaries.iter().map(|summary| count(&summary.counts)).sum::<u64>();
-    let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
-    Failure::world(format!("no probe was answered by `{target}`"))
-        .because(match (total(|counts| counts.sent), total(|counts| counts.send_failed)) {
-            (0, 0) => "the run ended before one could be sent".to_owned(),
-            (0, refused) => format!("the kernel refused to send all {refused} of them"),
-            (sent, _) => format!("{sent} probes were sent, nothing valid came back in time"),
-        })
-        .hint(if total(|counts| counts.sent) > 0 {
-            "see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take"
-        } else if total(|counts| counts.send_failed) > 0 {
-            "the warning `send-failed` names the kernel's reason; check route, `--size` with `--df`, and the send buffer"
-        } else {
-            "measure again, for longer"
-        })
+    Err(silence::failure(summaries))
 }

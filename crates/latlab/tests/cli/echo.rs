@@ -22,8 +22,10 @@ enum Treatment {
     Delay(Duration),
     /// After the next one.
     Swap,
-    /// With its last byte changed, which is no answer to anything; and then as it was.
+    /// Without its last byte, which is no answer to anything; and then as it was.
     Garble,
+    /// Without its last byte.
+    Cut,
 }
 
 /// An echo in a thread of its own, gone with its value.
@@ -68,6 +70,7 @@ fn answer(socket: &UdpSocket, treat: fn(u64) -> Treatment, over: &AtomicBool) {
                 Treatment::Repeat => (0..2).for_each(|_| send(datagram)),
                 Treatment::Delay(span) => held.push((Instant::now() + span, datagram.to_vec(), sender)),
                 Treatment::Swap => behind = Some(datagram.to_vec()),
+                Treatment::Cut => send(&datagram[..length - 1]),
                 Treatment::Garble => {
                     send(&datagram[..length - 1]);
                     send(datagram);
@@ -184,6 +187,23 @@ fn no_answer_at_all_is_no_measurement_and_yet_kept() {
     let ran = told.stderr(contains("cause: 3 probes were sent")).stderr(contains("hint: ")).failure(3);
     let recording = only_recording(ran.directory());
     Lab::at(ran.directory()).arg("summary").arg(&recording).stdout(contains("n 3 · lost 3")).stderr(empty()).success();
+}
+
+#[test]
+fn an_echo_that_alters_every_datagram_is_told_from_a_silent_one() {
+    let echo = Echo::new(|_| Treatment::Cut);
+    let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
+    let lab = Lab::new().line(&line).stderr(contains("\n  cause: 3 answers came back altered, none as it was sent\n"));
+    lab.stderr(contains("\n  hint: an echo returns each datagram unchanged and in full")).failure(3);
+}
+
+#[test]
+fn a_closed_port_is_told_from_a_silent_echo() {
+    let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
+    let line = "--protocol echo --warmup 0 -n 7 --timeout 20ms";
+    let lab = Lab::new().args(["ping", &nobody]).line(line);
+    let cause = "\n  cause: the port is closed: 7 of 7 probes were refused there (ECONNREFUSED)\n";
+    lab.stderr(contains(cause)).stderr(contains("\n  hint: start the echo there, or name the port")).failure(3);
 }
 
 #[test]
