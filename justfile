@@ -34,14 +34,14 @@ bench-setup:
 
 # latlab's own cost, judged as docs/performance.md says; on a quiet machine
 bench *ARGUMENTS: bench-setup
-    cargo bench --package latlab --bench round_trip -- {{ARGUMENTS}}
-    cargo bench --package latlab --bench loop_cost -- {{ARGUMENTS}}
-    cargo bench --package latlab --bench load -- {{ARGUMENTS}}
-    cargo bench --package latlab --bench endurance -- {{ARGUMENTS}}
+    cargo bench --package latlab --bench round_trip -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench loop_cost -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench load -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}
 
 # shows that the benches run; the figures mean nothing
 bench-quick: (bench "--quick")
 
 # fuzz one parser; needs a nightly toolchain and cargo-fuzz
 fuzz TARGET *ARGUMENTS:
-    cargo +nightly fuzz run --fuzz-dir fuzz {{TARGET}} {{ARGUMENTS}}
+    cargo +nightly fuzz run --fuzz-dir fuzz {{ TARGET }} {{ ARGUMENTS }}
