@@ -82,6 +82,17 @@ fn the_readme_shows_the_layout_of_a_summary_that_is_compared() {
 }
 
 #[test]
+fn each_page_for_users_shows_output_that_is_compared() {
+    for page in ["conditions.md", "doctor.md", "metrics.md", "recording.md", "remote.md", "statistics.md"] {
+        let path = documents().into_iter().find(|path| path.ends_with(page)).unwrap_or_else(|| panic!("no {page}"));
+        let blocks = blocks::blocks(&read(&path)).into_iter().filter(|block| block.norun.is_none() && !block.root);
+        let lines: usize =
+            blocks.flat_map(|block| block.commands).map(|command| pattern::compared(&command.output)).sum();
+        assert!(lines >= 3, "{page} shows {lines} lines that are compared with what is printed");
+    }
+}
+
+#[test]
 fn what_documents_name_exists() {
     let manual = help::Manual::read();
     let mut failures = Vec::new();
