@@ -13,6 +13,7 @@ mod listening;
 mod load;
 mod man;
 mod net_load;
+mod order;
 mod outcome;
 mod ping;
 mod post;

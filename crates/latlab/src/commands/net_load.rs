@@ -5,10 +5,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::thread;
 
-use super::Outcome;
+use super::{Outcome, order};
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::host::{lifeline, placement};
+use crate::host::placement;
 use crate::measure::{self, MeasureError, Words};
 use crate::plan::EndSpec;
 use crate::session::{BEGIN_WORD, LoadsError, NetLoadError, NetLoadNews, NetLoadOrder, PreSharedKey};
@@ -19,7 +19,7 @@ const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// Takes the order from standard input, says when the load is there, holds it until standard input closes, and says
 /// what was reached.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
-    let order = read_order()?;
+    let order: NetLoadOrder = order::read("a load of your own is `--load net=…`")?;
     match hold(&order, console) {
         Ok(()) => Ok(Outcome::Done),
         Err(Failure { message, cause, hint, .. }) => {
@@ -29,20 +29,8 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     }
 }
 
-fn read_order() -> Result<NetLoadOrder, Failure> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).map_err(refused("read the order"))?;
-    serde_json::from_str(&line).map_err(|error| {
-        Failure::request("cannot understand the order on standard input")
-            .because(error.to_string())
-            .hint("this command is for latlab itself; a load of your own is `--load net=…`")
-    })
-}
-
 fn hold(order: &NetLoadOrder, console: &Console) -> Result<(), Failure> {
-    if !lifeline::tie_to_parent(order.parent).map_err(refused("tie the load to its parent"))? {
-        return Err(Failure::world("the process that ordered the load is gone"));
-    }
+    order::tie_to_parent(order.parent)?;
     let key = order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
     let words = Arc::new(Words::default());
     listen(&words).map_err(refused("watch standard input"))?;

@@ -1,22 +1,22 @@
 //! `latlab reflector` (hidden): the far end of `local` and `lab`, as a process of its own.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::Outcome;
 use super::post::Post;
+use super::{Outcome, order};
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::host::{lifeline, placement};
+use crate::host::placement;
 use crate::measure::bare;
 use crate::session::{PreSharedKey, ReflectorLimits, ReflectorNews, ReflectorOrder, SessionReflector, random_bytes};
 use crate::transport::reflector::UdpReflector;
 
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
-    let order = read_order()?;
+    let order: ReflectorOrder = order::read("a reflector for others is `latlab serve`")?;
     let stop = Arc::new(AtomicBool::new(false));
     match prepare(&order, &stop) {
         Ok(post) => {
@@ -31,21 +31,9 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     }
 }
 
-fn read_order() -> Result<ReflectorOrder, Failure> {
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).map_err(refused("read the order"))?;
-    serde_json::from_str(&line).map_err(|error| {
-        Failure::request("cannot understand the order on standard input")
-            .because(error.to_string())
-            .hint("this command is for latlab itself; a reflector for others is `latlab serve`")
-    })
-}
-
 /// Binds and takes its place.
 fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
-    if !lifeline::tie_to_parent(order.parent).map_err(refused("tie the reflector to its parent"))? {
-        return Err(Failure::world("the process that ordered the reflector is gone"));
-    }
+    order::tie_to_parent(order.parent)?;
     let post = if order.bare {
         let wait = order.end.wait.into();
         Post::Bare(bare::bind(order.bind, wait).map_err(refused("open the bare reflector"))?, wait)

@@ -1,15 +1,14 @@
 //! A load as whoever ordered it sees it: a child process.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use super::LoadError;
 use crate::facts::LoadReport;
 use crate::facts::load::{BITS_PER_SECOND, BYTES_PER_SECOND, CPUS, SHARE};
+use crate::own_process::OwnProcess;
 use crate::plan::LoadKind;
 
 /// The hidden command that a load's process runs.
@@ -20,8 +19,13 @@ pub(super) const BEGIN: &str = "begin";
 /// Asks for the figures, and ends the load.
 pub(super) const END: &str = "end";
 
+/// How long it may take until every worker works: the largest buffer, 4 GiB, is filled first, on a slow board beside
+/// other loads.
+const READY_WITHIN: Duration = Duration::from_secs(120);
 /// How long its report may take: with the most heaters on one CPU a turn comes every second.
-const ANSWERS_WITHIN_S: i64 = 30;
+const REPORTS_WITHIN: Duration = Duration::from_secs(30);
+/// It is not waited for: it owns nothing that must be put in order.
+const ENDS_WITHIN: Duration = Duration::ZERO;
 
 /// What a load's process is told, as one line of JSON on its standard input. The words `begin` and `end`
 /// may follow, a line each; when the input closes without them, the process ends at once.
@@ -98,9 +102,7 @@ impl StressorNews {
 #[derive(Debug)]
 pub struct Stressor {
     order: StressorOrder,
-    child: Child,
-    words: ChildStdin,
-    news: BufReader<ChildStdout>,
+    process: OwnProcess,
 }
 
 impl Stressor {
@@ -110,86 +112,34 @@ impl Stressor {
     /// The process or a worker could not be started, a CPU is not there, memory is short.
     pub fn start(order: StressorOrder) -> Result<Stressor, LoadError> {
         let failed = |source| LoadError::Process { load: order.load.to_string(), source };
-        let (child, words, mut news) = spawn(&order).map_err(failed)?;
-        let mut line = String::new();
-        let heard = news.read_line(&mut line);
-        let mut stressor = Stressor { order, child, words, news };
-        match (heard, serde_json::from_str(&line)) {
-            (Ok(_), Ok(StressorNews::Ready)) => Ok(stressor),
-            (Ok(_), Ok(StressorNews::Refused { message, cause, hint, exit_code })) => {
-                let load = stressor.order.load.to_string();
-                Err(LoadError::Refused { load, message, cause, hint, exit_code })
+        let mut process = OwnProcess::spawn(STRESSOR_COMMAND, &order, ENDS_WITHIN).map_err(failed)?;
+        let line = process.hear(READY_WITHIN).map_err(failed)?;
+        match serde_json::from_str(&line) {
+            Ok(StressorNews::Ready) => Ok(Stressor { order, process }),
+            Ok(StressorNews::Refused { message, cause, hint, exit_code }) => {
+                Err(LoadError::Refused { load: order.load.to_string(), message, cause, hint, exit_code })
             }
-            (heard, _) => {
-                let source = heard.err().unwrap_or_else(|| io::Error::other("it ended before it was ready"));
-                stressor.kill();
-                Err(LoadError::Process { load: stressor.order.load.to_string(), source })
-            }
+            _ => Err(failed(io::Error::other("it ended before it was ready"))),
         }
     }
 
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// From now on the load's figures count.
     pub fn begin(&mut self) {
-        self.say(BEGIN);
+        self.process.say(BEGIN);
     }
 
-    /// Ends the load and says what it reached since [`begin`](Stressor::begin). A load that died before has no
-    /// figures.
+    /// Ends the load and says what it reached since [`begin`](Stressor::begin). A load that died before, or is kept from
+    /// every CPU, has no figures.
     pub fn stop(mut self) -> LoadReport {
-        self.say(END);
-        match self.hear().map(|line| serde_json::from_str(&line)) {
-            Some(Ok(StressorNews::Reached(report))) => *report,
+        self.process.say(END);
+        match self.process.hear(REPORTS_WITHIN).map(|line| serde_json::from_str(&line)) {
+            Ok(Ok(StressorNews::Reached(report))) => *report,
             _ => self.order.blank_report(),
         }
     }
-
-    /// Its next line. None: it is gone, or kept from every CPU.
-    fn hear(&mut self) -> Option<String> {
-        let patience = Timespec { tv_sec: ANSWERS_WITHIN_S, tv_nsec: 0 };
-        poll(&mut [PollFd::new(self.news.get_ref(), PollFlags::IN)], Some(&patience))
-            .ok()
-            .filter(|ready| *ready > 0)?;
-        let mut line = String::new();
-        self.news.read_line(&mut line).ok().map(|_| line)
-    }
-
-    /// A process that is gone shows when its report is missing.
-    fn say(&mut self, word: &str) {
-        let _ = writeln!(self.words, "{word}");
-    }
-
-    fn kill(&mut self) {
-        // It owns nothing that must be put in order.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Stressor {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-fn spawn(order: &StressorOrder) -> io::Result<(Child, ChildStdin, BufReader<ChildStdout>)> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg(STRESSOR_COMMAND)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        // A group of its own: Ctrl-C goes to the whole group of the terminal, and what the load reached is
-        // still asked for then.
-        .process_group(0)
-        .spawn()?;
-    let missing = || io::Error::other("no pipe to the process");
-    let mut words = child.stdin.take().ok_or_else(missing)?;
-    let news = child.stdout.take().ok_or_else(missing)?;
-    let line = serde_json::to_string(order)? + "\n";
-    // A process that ended already says so by its silence.
-    let _ = words.write_all(line.as_bytes());
-    Ok((child, words, BufReader::new(news)))
 }

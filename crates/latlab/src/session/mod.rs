@@ -11,7 +11,6 @@ mod loads;
 mod native;
 mod net_load_process;
 mod opening;
-mod own_process;
 mod reflector;
 mod reflector_process;
 mod serve;

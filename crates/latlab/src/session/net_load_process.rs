@@ -1,17 +1,15 @@
 //! The process of a network load, seen from the one that measures: started, awaited, told to end.
 
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
-use std::process::ChildStdout;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use latlab_sys::errno::explain;
 use serde::{Deserialize, Serialize};
 
-use super::own_process::OwnProcess;
 use crate::facts::StreamReport;
+use crate::own_process::OwnProcess;
 use crate::plan::{PathSpec, StreamSpec};
 use crate::units::Nanos;
 
@@ -25,8 +23,6 @@ pub const BEGIN_WORD: &str = "begin";
 const BEGINS_WITHIN: Duration = Duration::from_secs(30);
 /// The last tally and the end of the session take 2 s at most.
 const REPORTS_WITHIN: Duration = Duration::from_secs(5);
-/// How often the caller is heard while waiting.
-const HEARTBEAT_NS: i64 = 100_000_000;
 
 /// What the process of a network load is told, as one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
@@ -81,7 +77,6 @@ impl NetLoadNews {
 #[derive(Debug)]
 pub struct NetLoad {
     process: OwnProcess,
-    news: BufReader<ChildStdout>,
     spec: StreamSpec,
     searched_bps: Option<f64>,
 }
@@ -97,12 +92,13 @@ impl NetLoad {
         stop: &AtomicBool,
         heartbeat: &mut dyn FnMut(),
     ) -> Result<Option<NetLoad>, NetLoadError> {
-        let mut load = Self::spawn(order).map_err(NetLoadError::Process)?;
-        match load.next_news(BEGINS_WITHIN, Some(stop), heartbeat)? {
+        let spawned = OwnProcess::spawn(NET_LOAD_COMMAND, order, REPORTS_WITHIN);
+        let mut process = spawned.map_err(NetLoadError::Process)?;
+        let heard = process.hear_unless(stop, BEGINS_WITHIN, heartbeat).map_err(NetLoadError::Process)?;
+        match heard.map(|line| understood(&line)).transpose()? {
             None => Ok(None),
             Some(NetLoadNews::Begun { searched_bps }) => {
-                load.searched_bps = searched_bps;
-                Ok(Some(load))
+                Ok(Some(NetLoad { process, spec: order.stream.clone(), searched_bps }))
             }
             Some(other) => Err(unexpected(other)),
         }
@@ -134,45 +130,15 @@ impl NetLoad {
     /// It broke off before, or says nothing.
     pub fn finish(mut self) -> Result<StreamReport, NetLoadError> {
         self.process.dismiss();
-        match self.next_news(REPORTS_WITHIN, None, &mut || {})? {
-            Some(NetLoadNews::Ended { report }) => Ok(*report),
-            Some(other) => Err(unexpected(other)),
-            None => Err(NetLoadError::Process(io::ErrorKind::TimedOut.into())),
+        match understood(&self.process.hear(REPORTS_WITHIN).map_err(NetLoadError::Process)?)? {
+            NetLoadNews::Ended { report } => Ok(*report),
+            other => Err(unexpected(other)),
         }
     }
+}
 
-    fn spawn(order: &NetLoadOrder) -> io::Result<NetLoad> {
-        let (process, news) = OwnProcess::spawn(NET_LOAD_COMMAND, order, REPORTS_WITHIN)?;
-        Ok(NetLoad { process, news: BufReader::new(news), spec: order.stream.clone(), searched_bps: None })
-    }
-
-    /// The next line that it says within `patience`; none where `stop` was set before.
-    fn next_news(
-        &mut self,
-        patience: Duration,
-        stop: Option<&AtomicBool>,
-        heartbeat: &mut dyn FnMut(),
-    ) -> Result<Option<NetLoadNews>, NetLoadError> {
-        let deadline = Instant::now() + patience;
-        while self.news.buffer().is_empty() {
-            if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                return Ok(None);
-            }
-            if Instant::now() > deadline {
-                return Err(NetLoadError::Process(io::ErrorKind::TimedOut.into()));
-            }
-            match latlab_sys::readiness::readable_within(self.news.get_ref().as_fd(), HEARTBEAT_NS) {
-                Ok(true) => break,
-                Ok(false) => heartbeat(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => heartbeat(),
-                Err(error) => return Err(NetLoadError::Process(error)),
-            }
-        }
-        let mut line = String::new();
-        self.news.read_line(&mut line).map_err(NetLoadError::Process)?;
-        let silent = || NetLoadError::Process(io::Error::other("it ended without a word"));
-        serde_json::from_str(&line).map(Some).map_err(|_| silent())
-    }
+fn understood(line: &str) -> Result<NetLoadNews, NetLoadError> {
+    serde_json::from_str(line).map_err(|_| NetLoadError::Process(io::Error::other("it ended without a word")))
 }
 
 fn unexpected(news: NetLoadNews) -> NetLoadError {

@@ -1,7 +1,7 @@
 //! latlab's own reflector, for `local`, `lab` and an agent: a process, because a thread would share the sender's
 //! locks, caches and address space, and no real peer does.
 
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -10,10 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use latlab_sys::errno::explain;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::key::PreSharedKey;
-use super::own_process::OwnProcess;
+use crate::own_process::OwnProcess;
 use crate::plan::EndSpec;
 
 /// The hidden command that a reflector process runs.
@@ -24,7 +23,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long it may take to get ready: to bind, to be placed, to lock its memory. A busy host needs tens of
 /// milliseconds; an agent must not wait for a stuck one longer than its own end waits for the reply.
-const READY_WITHIN: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a reflector process is told, as one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
@@ -110,13 +109,11 @@ impl ReflectorProcess {
     }
 
     fn spawn(order: &ReflectorOrder) -> io::Result<(OwnProcess, String)> {
-        let (process, news) = OwnProcess::spawn(REFLECTOR_COMMAND, order, ENDS_WITHIN)?;
-        if poll(&mut [PollFd::new(&news, PollFlags::IN)], Some(&READY_WITHIN))? == 0 {
-            return Err(io::Error::other("it was not ready after 5 s"));
-        }
-        let mut answer = String::new();
-        // One line, written in one piece.
-        BufReader::new(news).read_line(&mut answer)?;
+        let mut process = OwnProcess::spawn(REFLECTOR_COMMAND, order, ENDS_WITHIN)?;
+        let answer = process.hear(READY_WITHIN).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => io::Error::other("it was not ready after 5 s"),
+            _ => error,
+        })?;
         Ok((process, answer))
     }
 

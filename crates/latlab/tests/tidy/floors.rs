@@ -5,7 +5,7 @@ use crate::source::Source;
 use crate::{Breach, expect_none, repository};
 
 /// Room, floor, and what it may know besides itself: floors, rooms, or single modules of a room.
-const ROOMS: [(&str, &str, &[&str]); 25] = [
+const ROOMS: [(&str, &str, &[&str]); 26] = [
     ("caveat", "F0", &["F0"]),
     ("facts", "F0", &["F0"]),
     ("metric", "F0", &["F0"]),
@@ -18,7 +18,8 @@ const ROOMS: [(&str, &str, &[&str]); 25] = [
     ("plan", "F1", &["F0", "schedule"]),
     ("clock", "F2", &["F0", "F1"]),
     ("host", "F2", &["F0", "F1", "clock"]),
-    ("load", "F2", &["F0", "F1", "clock"]),
+    ("load", "F2", &["F0", "F1", "clock", "own_process"]),
+    ("own_process", "F2", &["F0"]),
     ("recording", "F2", &["F0", "F1", "clock"]),
     ("transport", "F2", &["F0", "F1", "clock"]),
     ("session", "F3", &["F0", "F1", "F2"]),

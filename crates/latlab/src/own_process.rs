@@ -1,0 +1,120 @@
+//! A process of latlab's own binary beside this one, a reflector's or a load's: it gets its order as one line of JSON on
+//! its standard input, answers in lines on its standard output, and ends when its input closes.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// How often the caller is heard while it waits for a line.
+const HEARTBEAT_NS: i64 = 100_000_000;
+
+/// Ends when this is dropped, or when this process ends, however it ends: its standard input closes, and the kernel
+/// signals it.
+#[derive(Debug)]
+pub(crate) struct OwnProcess {
+    child: Child,
+    orders: Option<ChildStdin>,
+    news: BufReader<ChildStdout>,
+    ends_within: Duration,
+}
+
+impl OwnProcess {
+    /// Starts the hidden `command` in the caller's network namespace and hands it `order`. One that has not ended
+    /// `ends_within` after its standard input closed is killed.
+    pub(crate) fn spawn(command: &str, order: &impl Serialize, ends_within: Duration) -> io::Result<OwnProcess> {
+        let mut line = serde_json::to_string(order)?;
+        line.push('\n');
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C goes to the whole group of the terminal, and what is in flight is still
+            // awaited then.
+            .process_group(0)
+            .spawn()?;
+        let missing = || io::Error::other("no pipe to the process");
+        let (mut orders, news) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
+        // One that has ended already says so by its silence.
+        let _ = orders.write_all(line.as_bytes());
+        Ok(OwnProcess { child, orders: Some(orders), news: BufReader::new(news), ends_within })
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says `word` to it. One that is gone shows when it does not answer.
+    pub(crate) fn say(&mut self, word: &str) {
+        let _ = self.orders.as_mut().map(|orders| writeln!(orders, "{word}"));
+    }
+
+    /// The next line that it says within `patience`; empty where it has ended without a word.
+    ///
+    /// # Errors
+    /// Of kind `TimedOut` where nothing came.
+    pub(crate) fn hear(&mut self, patience: Duration) -> io::Result<String> {
+        let line = self.hear_unless(&AtomicBool::new(false), patience, &mut || {})?;
+        Ok(line.unwrap_or_default())
+    }
+
+    /// The next line, as [`hear`](OwnProcess::hear); none where `stop` was set before. Calls `heartbeat` meanwhile.
+    pub(crate) fn hear_unless(
+        &mut self,
+        stop: &AtomicBool,
+        patience: Duration,
+        heartbeat: &mut dyn FnMut(),
+    ) -> io::Result<Option<String>> {
+        let deadline = Instant::now() + patience;
+        while self.news.buffer().is_empty() {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            match latlab_sys::readiness::readable_within(self.news.get_ref().as_fd(), HEARTBEAT_NS) {
+                Ok(true) => break,
+                Ok(false) => heartbeat(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => heartbeat(),
+                Err(error) => return Err(error),
+            }
+        }
+        // Lines are written in one piece.
+        let mut line = String::new();
+        self.news.read_line(&mut line)?;
+        Ok(Some(line))
+    }
+
+    /// Tells it to end.
+    pub(crate) fn dismiss(&mut self) {
+        drop(self.orders.take());
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for OwnProcess {
+    fn drop(&mut self) {
+        self.dismiss();
+        let deadline = Instant::now() + self.ends_within;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                // Stopped, or kept from its CPU by somebody with a higher priority.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
