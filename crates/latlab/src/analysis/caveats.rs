@@ -35,13 +35,17 @@ pub(super) fn derive(
     caveats.extend(fates::few_observations(metrics.get(&Metric::RoundTripDelay)));
     caveats.extend(clocks::derive(manifest));
     caveats.extend(ends::derive(manifest));
+    let far_is_known = manifest.spec.target.has_agent() && !clocks::same_machine(manifest);
+    if far_is_known {
+        caveats.extend(ends::of_far_host(manifest));
+    }
     caveats.extend(drops::derive(manifest, &tally.counts));
     caveats.extend(samples::derive(manifest, hosts));
     // Samples tell it better than the facts before and after, from which it is derived where there are none.
     if !hosts.contains_key(&Side::Local) {
         caveats.extend(ends::steal("this host", &manifest.here));
     }
-    if manifest.spec.target.has_agent() && !hosts.contains_key(&Side::Peer) && !clocks::same_machine(manifest) {
+    if far_is_known && !hosts.contains_key(&Side::Peer) {
         caveats.extend(ends::steal("the reflector's host", &manifest.peer));
     }
     caveats.extend(settings::derive(manifest));

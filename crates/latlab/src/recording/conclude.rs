@@ -72,19 +72,23 @@ pub(crate) fn remove_spools(directory: &Path) -> Result<(), RecordingError> {
 /// says so.
 pub(crate) fn host_spool_of(directory: &Path, manifest: &mut Manifest) -> Option<HostSpool> {
     HostSpool::open(&directory.join(HOST_SPOOL)).unwrap_or_else(|error| {
-        manifest.caveats.push(host_samples_lost(&format!("host samples cannot be read: {error}")));
+        let message = format!("host samples cannot be read: {error}");
+        manifest.caveats.push(host_samples_lost(&message, SOUND_DISK));
         None
     })
 }
 
-/// What a run says whose host samples are not, or not all, in its recording.
-pub(crate) fn host_samples_lost(message: &str) -> Caveat {
+/// The hint where samples that were written cannot be read.
+pub(super) const SOUND_DISK: &str = "see whether the disk of `--store` is sound";
+
+/// What a run says whose host samples are not, or not all, in its recording, and what would have kept them.
+pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
     Caveat::new(
         Severity::Warning,
         "host-samples-lost",
         message,
         "throttling, steal and foreign load in that part of the run would not be noticed",
-        "a disk with room for `--store`",
+        hint,
     )
 }
 

@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 
 use latlab_sys::errno::explain;
 
-use super::conclude::{conclude, host_samples_lost, note, rules_of, survey};
+use super::conclude::{SOUND_DISK, conclude, host_samples_lost, note, rules_of, survey};
 use super::drain::{Drain, Drained, Progress, SpoolFailure};
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
@@ -102,7 +102,7 @@ impl RecordingWriter {
     pub fn keep_host_log(&mut self, log: &HostLog) {
         if let Some((error, lost)) = log.failure() {
             let message = format!("{lost} host samples could not be written down: {}", explain(error));
-            self.manifest.caveats.push(host_samples_lost(&message));
+            self.manifest.caveats.push(host_samples_lost(&message, "a disk with room for `--store`"));
         }
     }
 
@@ -111,7 +111,8 @@ impl RecordingWriter {
         if given_up > 0 {
             let message =
                 format!("the last {given_up} samples of the reflector's host were too long on their way home");
-            self.manifest.caveats.push(host_samples_lost(&message));
+            let hint = "a faster connection to the agent, or a shorter run: its samples come home within 10 s";
+            self.manifest.caveats.push(host_samples_lost(&message, hint));
         }
     }
 
@@ -166,7 +167,7 @@ impl RecordingWriter {
     /// The host samples so far; a spool that cannot be read costs them only.
     fn host_spool(&mut self) -> Option<HostSpool> {
         let opened = HostSpool::of_file(self.host.take()?, &self.path.join(HOST_SPOOL));
-        opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string()))).ok()
+        opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string(), SOUND_DISK))).ok()
     }
 
     /// Takes everything back: nothing was measured.

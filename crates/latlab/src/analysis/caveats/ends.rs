@@ -4,7 +4,7 @@ use super::limits::STEAL;
 use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::HostFacts;
-use crate::plan::{EndSpec, Target, WaitMode};
+use crate::plan::{EndSpec, Side, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, grouped, percent};
 
@@ -17,13 +17,20 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
         reflector_died(manifest),
         spin_on_one_cpu(manifest),
         idle_states(manifest),
-        governor(manifest),
-        rt_throttling(manifest),
+        host(manifest).and_then(|facts| governor(facts, Side::Local)),
+        host(manifest).and_then(|facts| rt_throttling(facts, &manifest.spec.here, Side::Local)),
         fragmentation(manifest),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What an agent told about the host of the reflector, where that is another one than this.
+pub(super) fn of_far_host(manifest: &Manifest) -> Vec<Caveat> {
+    let Some(facts) = &manifest.peer.before else { return Vec::new() };
+    let end = manifest.spec.peer.as_ref().unwrap_or(&manifest.spec.here);
+    [governor(facts, Side::Peer), rt_throttling(facts, end, Side::Peer)].into_iter().flatten().collect()
 }
 
 fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
@@ -88,32 +95,45 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
     ))
 }
 
-fn governor(manifest: &Manifest) -> Option<Caveat> {
-    let governors = host(manifest)?.governors.as_ref()?;
+fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
+    let governors = facts.governors.as_ref()?;
     let slow: Vec<_> = governors.iter().filter(|name| name.as_str() != "performance").cloned().collect();
     (!slow.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
             "governor",
-            format!("the frequency governor is `{}`", slow.join("`, `")),
+            format!("the frequency governor of {} is `{}`", host_at(side), slow.join("`, `")),
             "CPUs run slower while there is little to do",
-            "`--set governor=performance` for the time of the measurement",
+            format!("`--set governor{}=performance` for the time of the measurement", place_of(side)),
         )
     })
 }
 
-fn rt_throttling(manifest: &Manifest) -> Option<Caveat> {
-    let here = &manifest.spec.here;
-    let runtime = host(manifest)?.rt_runtime_us?;
-    (here.fifo.is_some() && here.wait == WaitMode::Spin && runtime >= 0).then(|| {
+fn rt_throttling(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
+    let runtime = facts.rt_runtime_us?;
+    (end.fifo.is_some() && end.wait == WaitMode::Spin && runtime >= 0).then(|| {
         Caveat::new(
             Severity::Warning,
             "rt-throttling",
-            format!("the kernel stops a spinning FIFO thread after {} µs in each period", grouped(runtime as u64)),
+            format!(
+                "the kernel of {} stops a spinning FIFO thread after {} µs in each period",
+                host_at(side),
+                grouped(runtime as u64)
+            ),
             "round trips above p95 may contain such a stop",
-            "`--set rt-runtime=-1`",
+            format!("`--set rt-runtime{}=-1`", place_of(side)),
         )
     })
+}
+
+/// The host at that end, in the words of every caveat.
+pub(super) fn host_at(side: Side) -> &'static str {
+    if side.is_local() { "this host" } else { "the reflector's host" }
+}
+
+/// The place in a `--set` for the host at that end.
+pub(super) fn place_of(side: Side) -> &'static str {
+    if side.is_local() { "" } else { "@peer" }
 }
 
 /// What the hypervisor took, from the facts before and after the run.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::clocks;
+use super::ends::{host_at, place_of};
 use super::limits::{
     FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, TICKS_OF_A_CPU,
 };
@@ -23,15 +24,11 @@ pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostCourse>) 
         }
         let measuring = measuring_cpus(manifest, (*side, twice), course);
         let also_own_ns = courses.get(&Side::Peer).filter(|_| twice).and_then(HostCourse::own_ns).unwrap_or(0);
-        let host = Host { name: name_of(*side), measuring, course, also_own_ns };
+        let host = Host { side: *side, name: host_at(*side), measuring, course, also_own_ns };
         let foreign = host.foreign_load().filter(|_| knows_its_own(manifest, *side));
         [host.throttled(), host.steal(), foreign, host.frequency_drift()]
     };
     courses.iter().flat_map(of_host).flatten().collect()
-}
-
-fn name_of(side: Side) -> &'static str {
-    if side.is_local() { "this host" } else { "the reflector's host" }
 }
 
 /// The CPUs of that host on which ends of this run are pinned; none where one of them may run anywhere.
@@ -64,6 +61,7 @@ fn knows_its_own(manifest: &Manifest, side: Side) -> bool {
 }
 
 struct Host<'a> {
+    side: Side,
     name: &'static str,
     /// The CPUs that measured; none: any of them.
     measuring: Option<Vec<u16>>,
@@ -184,7 +182,10 @@ impl Host<'_> {
                     megahertz(rates.1)
                 ),
                 "the computing part of each round trip changed as much; runs cannot be compared that finely",
-                "`cpupower frequency-set -g performance` for the time of the measurement, and a longer `--warmup`",
+                format!(
+                    "`--set governor{}=performance` for the time of the measurement, and a longer `--warmup`",
+                    place_of(self.side)
+                ),
             )
         })
     }

@@ -5,7 +5,7 @@ mod samples;
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryWishes, summarise};
 use crate::caveat::{Caveat, Severity};
-use crate::facts::ClockAnchor;
+use crate::facts::{ClockAnchor, HostFacts};
 use crate::plan::{Target, WaitMode, Work};
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Ending, Manifest};
@@ -149,6 +149,46 @@ fn facts_of_the_manifest_raise_their_caveat() {
         assert_eq!(found.iter().map(|caveat| caveat.severity).collect::<Vec<_>>(), [*severity], "{code}");
         assert!(found.iter().all(|caveat| !caveat.effect.is_empty() && !caveat.hint.is_empty()), "{code}");
     }
+}
+
+#[test]
+fn the_far_host_is_judged_like_this_one_and_named() {
+    let slow = || HostFacts {
+        boot_id: Some("another".into()),
+        governors: Some(vec!["ondemand".into()]),
+        rt_runtime_us: Some(950_000),
+        ..HostFacts::default()
+    };
+    let mut source = quiet(Schedule::Closed, closed_loop());
+    source.manifest.spec.peer.as_mut().expect("it has one").fifo = Some(50);
+    source.manifest.peer.before = Some(slow());
+    let with_target = |source: &mut InMemory, target| source.manifest.spec.target = target;
+    with_target(&mut source, Target::Ssh { host: "there".into() });
+    for (code, severity, message, hint) in [
+        (
+            "governor",
+            Severity::Note,
+            "the frequency governor of the reflector's host is `ondemand`",
+            "governor@peer=perf",
+        ),
+        ("rt-throttling", Severity::Warning, "the kernel of the reflector's host stops", "rt-runtime@peer=-1"),
+    ] {
+        let caveat = find(&source, code).expect(code);
+        assert!(caveat.message.contains(message) && caveat.hint.contains(hint), "{caveat:?}");
+        assert_eq!(caveat.severity, severity);
+    }
+    // Each host has its own.
+    source.manifest.here.before = Some(HostFacts { boot_id: Some("this".into()), ..slow() });
+    let both = caveats(&source).into_iter().filter(|caveat| caveat.code == "governor").count();
+    assert_eq!(both, 2);
+    // One machine is told of once, however many of its processes told.
+    source.manifest.here.before = Some(slow());
+    let once: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == "governor").collect();
+    assert!(once.len() == 1 && once[0].message.contains("of this host"), "{once:?}");
+    // Nothing is known of a host without an agent.
+    source.manifest.here.before = None;
+    with_target(&mut source, Target::Host { host: "there".into(), port: 9862 });
+    assert_eq!(find(&source, "governor"), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{caveats, closed_loop, find, quiet};
 use crate::analysis::in_memory::{InMemory, but, closed};
 use crate::caveat::Severity;
-use crate::facts::{CpuReadings, HostReadings, HostSample, ReflectorReport};
+use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
 use crate::plan::{Side, Target};
 use crate::probe::Fate;
 use crate::schedule::Schedule;
@@ -80,10 +80,12 @@ fn an_idle_host_and_one_that_only_measures_raise_nothing() {
     assert_eq!(codes(&in_the_kernel), ["few-observations"]);
 }
 
+/// Code and severity of a caveat, the change of each sample that raises it, and words of its message.
+type Raised = (&'static str, Severity, fn(i64, &mut HostSample), &'static str);
+
 #[test]
 fn readings_raise_their_caveat() {
-    type Change = fn(i64, &mut HostSample);
-    let table: &[(&str, Severity, Change, &str)] = &[
+    let table: &[Raised] = &[
         (
             "host-throttled",
             Severity::Fatal,
@@ -182,13 +184,50 @@ fn what_is_unknown_raises_nothing() {
     assert_eq!(codes(&unknown), ["few-observations"]);
 }
 
+/// The same samples, taken by the agent of another host.
+fn taken_afar(mut source: InMemory) -> InMemory {
+    source.hosts.iter_mut().for_each(|(side, _)| *side = Side::Peer);
+    source.manifest.spec.target = Target::Ssh { host: "there".into() };
+    source.manifest.peer.before = Some(HostFacts { boot_id: Some("another".into()), ..HostFacts::default() });
+    source
+}
+
 #[test]
 fn the_far_host_is_judged_by_its_own_samples() {
-    let mut source = sampled(2, |seq, sample| sample.host.cooling_state = Some(seq));
-    source.hosts.iter_mut().for_each(|(side, _)| *side = Side::Peer);
-    source.manifest.spec.target = Target::Host { host: "there".into(), port: 9862 };
-    let caveat = find(&source, "host-throttled").expect("it cooled");
-    assert!(caveat.message.starts_with("the reflector's host throttled"), "{}", caveat.message);
+    let table: &[Raised] = &[
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| sample.host.cooling_state = Some(seq),
+            "the reflector's host throttled during the run: cooling slowed its CPUs to step 19",
+        ),
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| sample.cpus[1].1.throttles = Some(12 + seq / 10),
+            "the reflector's host throttled during the run: its CPUs counted 1×",
+        ),
+        (
+            "frequency-drift",
+            Severity::Warning,
+            |seq, sample| sample.cpus[1].1.frequency_khz = Some(if seq < 12 { 2_000_000 } else { 1_500_000 }),
+            "the clock rate of CPU 1 of the reflector's host fell by 20 %",
+        ),
+        (
+            "steal",
+            Severity::Warning,
+            |seq, sample| sample.cpus[0].1.steal_ns = Some(if seq > 9 { 19 * TICK_NS } else { 3 * TICK_NS }),
+            "from the reflector's host during the run",
+        ),
+    ];
+    for (code, severity, change, words) in table {
+        let caveat = find(&taken_afar(sampled(2, change)), code).expect(code);
+        assert!(caveat.severity == *severity && caveat.message.contains(words), "{caveat:?}");
+        assert!(*code != "frequency-drift" || caveat.hint.contains("`--set governor@peer=performance`"), "{caveat:?}");
+    }
+    // Which CPUs matter there is said by the end that runs there.
+    let far_cpu_0 = taken_afar(sampled(2, |seq, sample| sample.cpus[0].1.throttles = Some(seq)));
+    assert_eq!(find(&far_cpu_0, "host-throttled"), None, "the reflector is pinned to CPU 1");
 }
 
 #[test]
