@@ -191,7 +191,7 @@ fn refuse_what_others_hold(all: &Exclusive<'_>, entries: &[Entry], journal: &Jou
         let taken = |ours: &&Entry| theirs.iter().any(|one| one.knob == ours.knob && one.network == ours.network);
         if let Some(ours) = entries.iter().find(taken) {
             let (setting, place) = (ours.setting.clone(), ours.knob.to_string());
-            return Err(KnobError::Taken { setting, place, pid: owner.pid });
+            return Err(KnobError::Taken { setting, place, pid: owner.pid, of_the_same_run: owner.is_above_us() });
         }
     }
     Ok(())

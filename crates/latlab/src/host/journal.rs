@@ -62,15 +62,21 @@ impl Owner {
     /// This process.
     pub(super) fn this_process() -> io::Result<Owner> {
         let pid = std::process::id();
-        let (_, started_ticks) = stat_of(pid).ok_or(io::ErrorKind::NotFound)?;
+        let (_, _, started_ticks) = stat_of(pid).ok_or(io::ErrorKind::NotFound)?;
         Ok(Owner { pid, started_ticks, boot_id: boot_id()? })
     }
 
     /// Whether it still runs. One that only waits to be reaped does not.
     fn is_alive(&self) -> bool {
         let same = stat_of(self.pid)
-            .is_some_and(|(state, started)| started == self.started_ticks && !matches!(state, 'Z' | 'X'));
+            .is_some_and(|(state, _, started)| started == self.started_ticks && !matches!(state, 'Z' | 'X'));
         same && boot_id().is_ok_and(|now| now == self.boot_id)
+    }
+
+    /// Whether it has started this process, or whoever has.
+    pub(super) fn is_above_us(&self) -> bool {
+        let above = |pid: &u32| stat_of(*pid).map(|(_, parent, _)| parent).filter(|parent| *parent > 0);
+        std::iter::successors(Some(std::process::id()), above).skip(1).any(|pid| pid == self.pid)
     }
 
     fn page_name(&self) -> String {
@@ -83,12 +89,12 @@ pub(super) fn boot_id() -> io::Result<String> {
     HostRoot::live().line("proc/sys/kernel/random/boot_id")
 }
 
-/// State and start of a process.
-fn stat_of(pid: u32) -> Option<(char, u64)> {
+/// State, parent and start of a process.
+fn stat_of(pid: u32) -> Option<(char, u32, u64)> {
     let text = HostRoot::live().line(&format!("proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; state is field 3, start field 22.
+    // The name in parentheses may hold anything; state is field 3, the parent field 4, start field 22.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    Some((fields.first()?.chars().next()?, fields.get(19)?.parse().ok()?))
+    Some((fields.first()?.chars().next()?, fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?))
 }
 
 /// The journal of this user on this host.
@@ -312,6 +318,15 @@ mod tests {
         assert!(
             matches!(pages.iter().find_map(|page| page.as_ref().err()), Some(OtherPage::Living(owner, _)) if *owner == me)
         );
+    }
+
+    #[test]
+    fn who_started_this_process_is_told_from_others() {
+        let me = Owner::this_process().expect("Linux tells");
+        let parent = std::os::unix::process::parent_id();
+        for (pid, above) in [(parent, true), (me.pid, false), (u32::MAX, false)] {
+            assert_eq!(Owner { pid, ..me.clone() }.is_above_us(), above, "{pid}");
+        }
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum KnobError {
         place: String,
         /// Whose it is.
         pid: u32,
+        /// Whether that one has started this process: then both ends of one measurement are on one host.
+        of_the_same_run: bool,
     },
     /// Nothing can be journalled. Nothing was changed.
     #[error("cannot journal what `--set` changes in `{path}`")]
@@ -67,6 +69,9 @@ impl KnobError {
     pub fn cause(&self) -> Option<String> {
         Some(match self {
             KnobError::Absent { cause, .. } => cause.clone(),
+            KnobError::Taken { place, pid, of_the_same_run: true, .. } => format!(
+                "both ends are on one host, and the latlab that measures, process id {pid}, has set `{place}` already"
+            ),
             KnobError::Taken { place, pid, .. } => format!("the latlab with process id {pid} holds `{place}`"),
             KnobError::Journal { source, .. } | KnobError::Refused { source, .. } => explain(source),
             KnobError::Differs { wanted, found, .. } => format!("it reads `{found}` after `{wanted}` was written"),
@@ -77,6 +82,9 @@ impl KnobError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             KnobError::Absent { hint, .. } => hint.clone(),
+            KnobError::Taken { of_the_same_run: true, .. } => {
+                "set it for one end: leave `@both` out, and it holds for the whole host".into()
+            }
             KnobError::Taken { .. } => "wait for its end: each would put back what the other has set".into(),
             KnobError::Journal { .. } => {
                 "nothing was changed; `LATLAB_STATE_DIR` names another directory for the journal".into()
