@@ -25,14 +25,18 @@ pub struct FarSamples {
     pub given_up: u64,
 }
 
-/// The facts of `target`'s host, twice: `apart` from each other. Its interface is the one that ssh reached, or that of
-/// the default route.
+/// The facts of `target`'s host, twice: `apart` from each other. Its interface is the one that has `address`; without
+/// one, the one that ssh reached, or that of the default route.
 ///
 /// # Errors
 /// [`AgentError`].
-pub fn far_facts(target: &Target, apart: Duration) -> Result<(HostFacts, HostFacts), AgentError> {
+pub fn far_facts(
+    target: &Target,
+    address: Option<IpAddr>,
+    apart: Duration,
+) -> Result<(HostFacts, HostFacts), AgentError> {
     let mut agent = Agent::start(target, &PathSpec::SYSTEM, &[], &Arc::default())?;
-    let address = agent.greeting().reached;
+    let address = address.or(agent.greeting().reached);
     let earlier = agent.facts(address)?;
     thread::sleep(apart);
     let facts = agent.facts(address)?;

@@ -22,7 +22,7 @@ pub use ends::{EndArgs, PeerArgs};
 pub use judging::JudgingArgs;
 pub use keeping::{KeepingArgs, StoreArgs};
 pub use load::{HoldArgs, LoadArgs};
-pub use path::{KeyFileArgs, PathArgs};
+pub use path::{KeyFileArgs, PathArgs, WayArgs};
 pub use ping::PingArgs;
 pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
 pub use serve::{CapArgs, ServeArgs};

@@ -12,7 +12,7 @@ use crate::error::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
-use crate::host::doctor::{Intent, findings};
+use crate::host::doctor::{Intent, findings, from_afar};
 use crate::host::facts::{self, Interface};
 use crate::measure::{MeasureError, calibrate};
 use crate::report::Style;
@@ -43,13 +43,18 @@ pub(super) fn run(spec: &DoctorSpec, console: Console) -> Result<Outcome, Failur
     show(&findings, spec, &console)
 }
 
-/// What the agent's host told, judged here; each finding names that host, for its remedy is to be typed there.
+/// What the agent's host told, judged here; each finding names that host, and says where its remedy is to be typed.
 fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
-    let peer = spec.target.to_string();
-    let (earlier, facts) = far_facts(&spec.target, WATCH).map_err(MeasureError::from)?;
+    let peer = &spec.target;
+    let (earlier, facts) = far_facts(peer, spec.peer_address, WATCH).map_err(MeasureError::from)?;
+    if let (Some(address), None) = (spec.peer_address, &facts.network.interface) {
+        let failure = Failure::world(format!("cannot find the interface of `{address}` on `{peer}`"));
+        let cause = facts.unknown.get("network.interface").cloned().unwrap_or_default();
+        return Err(failure.because(cause).hint("`--peer-addr` is the address of that host on the path to measure"));
+    }
     let intent = Intent { here: &spec.measurement.peer, peer: None };
-    let named = |finding: Finding| Finding { message: format!("`{peer}`: {}", finding.message), ..finding };
-    Ok(findings(&facts, Some(&earlier), intent).into_iter().map(named).collect())
+    let found = findings(&facts, Some(&earlier), intent).into_iter();
+    Ok(found.filter_map(|finding| from_afar(finding, peer)).collect())
 }
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {

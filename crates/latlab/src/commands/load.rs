@@ -31,11 +31,11 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
     let spec = RunSpec {
         target: job.target.clone(),
         loads: job.loads.clone(),
-        ..RunSpec::local(PingSpec::on(Schedule::Closed))
+        ..RunSpec::local(PingSpec { path: job.path.clone(), ..PingSpec::on(Schedule::Closed) })
     };
     let mut peer = match spec.network_loads() + spec.far_loads().count() {
         0 => None,
-        _ => Some(Peer::reach(&spec, key.as_ref(), 1, interrupt.stop())?),
+        _ => Some(Peer::of_loads(&spec, key.as_ref(), interrupt.stop())?),
     };
     let beside = Beside::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)?;
     beside.settle(interrupt.stop(), &mut heartbeat);
@@ -43,10 +43,10 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
     beside.begin();
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
     wait_until(end, interrupt.stop(), &mut heartbeat);
-    // An agent that was lost ended the wait.
-    peer.as_mut().map_or(Ok(None), Peer::disarm)?;
+    // An agent that was lost ended the wait; what this end reached is told all the same.
+    let lost = peer.as_mut().and_then(|peer| peer.disarm().err());
     let reports = beside.finish(peer.as_mut());
-    peer.map_or(Ok(()), Peer::dismiss)?;
+    let parted = peer.and_then(|peer| peer.dismiss().err());
     drop(progress);
     let view = LoadsView::of(&reports);
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
@@ -54,5 +54,8 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
         view.caveats().iter().for_each(|caveat| console.caveat(caveat));
     }
     console.data(&if job.json { view.json() } else { view.text(style) })?;
-    Ok(interrupt.outcome().unwrap_or(Outcome::Done))
+    match lost.or(parted) {
+        Some(failure) => Err(failure.into()),
+        None => Ok(interrupt.outcome().unwrap_or(Outcome::Done)),
+    }
 }

@@ -62,6 +62,24 @@ impl Peer {
         }
     }
 
+    /// Reaches or makes the peer of loads without a measurement: where an agent stands there, nobody answers probes and
+    /// nothing is told about its host.
+    pub(crate) fn of_loads(
+        spec: &RunSpec,
+        key: Option<&PreSharedKey>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Peer, MeasureError> {
+        if !spec.target.has_agent() {
+            return Peer::reach(spec, key, 1, stop);
+        }
+        let path = &spec.ping().path;
+        let agent = Agent::start(&spec.target, path, &[], stop)?;
+        let sends = spec.loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
+        // The loads of CPUs and memory take no way.
+        let address = if sends { far_address(&agent, path)? } else { Ipv4Addr::UNSPECIFIED.into() };
+        Ok(Peer { agent: Some(agent), ..Peer::at(SocketAddr::new(address, 0)) })
+    }
+
     fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
         let loopback: IpAddr = match spec.ping().path.family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
@@ -82,10 +100,7 @@ impl Peer {
     ) -> Result<Peer, MeasureError> {
         let path = &spec.ping().path;
         let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
-        let bind = agent.address(path)?;
-        if let Some(family) = path.family.filter(|family| (*family == Family::Ipv4) != bind.is_ipv4()) {
-            return Err(TransportError::NoAddressOfFamily { host: bind.to_string(), family }.into());
-        }
+        let bind = far_address(&agent, path)?;
         let (mut guard, mut far_settings) = (HostGuard::none(), FarSettings::default());
         if !spec.settings.is_empty() {
             // Both hosts are read before either is changed.
@@ -234,7 +249,9 @@ impl Peer {
     /// how long it takes.
     pub(crate) fn arm(&mut self, planned: Option<Nanos>) -> Result<(), MeasureError> {
         let Some(agent) = &mut self.agent else { return Ok(()) };
-        agent.start_sampling(self.far_cpus.clone())?;
+        if self.far.is_some() {
+            agent.start_sampling(self.far_cpus.clone())?;
+        }
         Ok(agent.arm(planned)?)
     }
 
@@ -269,6 +286,15 @@ impl Peer {
     /// Conditions of the path that were made or found on the way.
     pub fn conditions(&self) -> BTreeMap<String, String> {
         self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
+    }
+}
+
+/// The far end of the path, of the family that was asked for.
+fn far_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError> {
+    let address = agent.address(path)?;
+    match path.family.filter(|family| (*family == Family::Ipv4) != address.is_ipv4()) {
+        Some(family) => Err(TransportError::NoAddressOfFamily { host: address.to_string(), family }.into()),
+        None => Ok(address),
     }
 }
 

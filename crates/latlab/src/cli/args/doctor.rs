@@ -8,6 +8,9 @@ pub struct DoctorArgs {
     /// The host to look at: local, ssh:HOST or cmd:COMMAND [default: local]
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
+    /// Look at the interface of an agent's host with this address [default: the one that ssh reached]
+    #[arg(long, value_name = "ADDR", help_heading = "What is looked at")]
+    pub peer_addr: Option<String>,
     /// Measure the bare loop on the chosen pins: the floor under every figure
     #[arg(long, help_heading = "What is looked at")]
     pub calibrate: bool,

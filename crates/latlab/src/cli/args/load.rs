@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::{JsonArgs, KeyFileArgs, TalkArgs};
+use super::{JsonArgs, TalkArgs, WayArgs};
 
 /// What the run is loaded with.
 #[derive(Clone, Debug, Default, Args)]
@@ -32,9 +32,9 @@ pub struct HoldArgs {
     /// Hold them for a time of T, such as 10s or 2m [default: 10s]
     #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "How long")]
     pub duration: Option<String>,
-    /// The key of a network load's session.
+    /// Which way the packets of a network load take.
     #[command(flatten)]
-    pub file: KeyFileArgs,
+    pub way: WayArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,

@@ -2,10 +2,24 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// How datagrams leave this host.
+/// How the datagrams of a measurement leave this host.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Which way")]
 pub struct PathArgs {
+    /// As those of any traffic.
+    #[command(flatten)]
+    pub way: WayArgs,
+    /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
+    ///
+    /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
+    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true)]
+    pub source_port: Option<String>,
+}
+
+/// How datagrams leave this host.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Which way")]
+pub struct WayArgs {
     /// The key of a reflector that is not on loopback.
     #[command(flatten)]
     pub key: KeyFileArgs,
@@ -24,11 +38,6 @@ pub struct PathArgs {
     /// probes. The agent answers on this address only.
     #[arg(long, value_name = "ADDR", verbatim_doc_comment, hide_short_help = true)]
     pub peer_addr: Option<String>,
-    /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
-    ///
-    /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
-    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true)]
-    pub source_port: Option<String>,
     /// Mark datagrams with code point N, 0 to 63 (RFC 2474) [default: the system's]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub dscp: Option<String>,

@@ -1,4 +1,6 @@
-use super::{BareSpec, RequestError, bare, talk, target};
+use std::net::IpAddr;
+
+use super::{BareSpec, RequestError, bare, path, talk, target};
 use crate::cli::args::{BareArgs, DoctorArgs};
 use crate::console::Talk;
 use crate::plan::{Protocol, Target};
@@ -8,6 +10,8 @@ use crate::plan::{Protocol, Target};
 pub struct DoctorSpec {
     /// The host to look at: this one, or one with an agent.
     pub target: Target,
+    /// The address of an agent's host on the measured path, whose interface is meant; none: the one that ssh reached.
+    pub peer_address: Option<IpAddr>,
     /// The measurement to look at the host for: its pins, waiting, priority and locking.
     pub measurement: BareSpec,
     /// Whether to run it as a bare loop.
@@ -24,10 +28,12 @@ pub struct DoctorSpec {
 pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     on_that_host(typed, &target)?;
+    let peer_address = typed.peer_addr.as_deref().map(|typed| path::far_address(typed, &target)).transpose()?;
     let measurement =
         bare(&BareArgs { count: None, size: typed.size.clone(), ends: typed.ends.clone(), peer: typed.peer.clone() })?;
     Ok(DoctorSpec {
         target,
+        peer_address,
         measurement,
         calibrate: typed.calibrate,
         restore: typed.restore,

@@ -1,7 +1,7 @@
 use super::{KeySource, RequestError, load, path, talk, target, value};
-use crate::cli::args::HoldArgs;
+use crate::cli::args::{HoldArgs, WayArgs};
 use crate::console::Talk;
-use crate::plan::{LoadKind, LoadSpec, Protocol, Target, defaults};
+use crate::plan::{LoadKind, LoadSpec, PathSpec, Protocol, Target, defaults};
 use crate::units::Nanos;
 
 /// `latlab load`, settled.
@@ -9,6 +9,8 @@ use crate::units::Nanos;
 pub struct HoldJob {
     /// Whose path a network load takes.
     pub target: Target,
+    /// The way that its packets take.
+    pub path: PathSpec,
     /// What to make.
     pub loads: Vec<LoadSpec>,
     /// Where the key of network loads comes from.
@@ -33,12 +35,33 @@ pub fn hold(typed: &HoldArgs) -> Result<HoldJob, RequestError> {
             hint: "such as `latlab load --load cpu=80%`",
         });
     }
+    let path = path::path(&typed.way, &target)?;
+    let sends = loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
+    if sends {
+        path::address_needed(&path, &target)?;
+    } else {
+        sends_nothing(&typed.way)?;
+    }
     // Whoever loads the far end needs its agent, and the agent wants a key.
-    let needs_path = loads.iter().any(|load| load.at.is_peer() || matches!(load.kind, LoadKind::Net(_)));
-    let key = if needs_path { path::key(&typed.file, &target, Protocol::Native)? } else { KeySource::None };
+    let needs_peer = sends || loads.iter().any(|load| load.at.is_peer());
+    let key = if needs_peer { path::key(&typed.way.key, &target, Protocol::Native)? } else { KeySource::None };
     let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
     let duration = duration.transpose()?.unwrap_or(defaults::DURATION);
-    Ok(HoldJob { target, loads, key, duration, json: typed.json.json, talk: talk(&typed.talk) })
+    Ok(HoldJob { target, path, loads, key, duration, json: typed.json.json, talk: talk(&typed.talk) })
+}
+
+/// Refuses what is about packets where no load sends any.
+fn sends_nothing(typed: &WayArgs) -> Result<(), RequestError> {
+    let asked = [("--bind", typed.bind.is_some()), ("--dscp", typed.dscp.is_some()), ("--df", typed.df)];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => Err(RequestError::Alone {
+            option,
+            needed: "--load net=…",
+            cause: "it says how packets leave, and these loads send none",
+            hint: "leave it out, or add a load such as `--load net=100Mbit/s`",
+        }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +85,16 @@ mod tests {
             settle("--load none -d 250ms").map(|job| (job.loads, job.duration)),
             Ok((vec![], Nanos::from_millis(250)))
         );
+        let job = settle("cmd:x --peer-addr 10.0.0.7 --bind 10.0.0.2 --load net=1Mbit/s@both").expect("well typed");
+        assert_eq!((job.path.peer_address, job.path.bind_address), ("10.0.0.7".parse().ok(), "10.0.0.2".parse().ok()));
+        assert!(settle("cmd:x --load cpu=10%@both").is_ok(), "no packet is sent");
+        for (line, told) in [
+            ("cmd:x --load net=1Mbit/s@peer", "`cmd:` needs `--peer-addr`"),
+            ("--bind eth0 --load cpu=10%", "`--bind` needs `--load net=…`"),
+            ("--peer-addr 10.0.0.7 --load net=1Mbit/s", "`--peer-addr` cannot go with `local`"),
+        ] {
+            assert_eq!(settle(line).expect_err(line).to_string(), told);
+        }
         for line in ["", "-d 1s", "--load cpu=80% -d 0s", "--load cpu=80% -d 25h", "10.0.0.7 --load cpu=80%@peer"] {
             assert!(settle(line).is_err(), "{line}");
         }

@@ -1,14 +1,15 @@
 use std::net::IpAddr;
 
 use super::{KeySource, RequestError, target, value};
-use crate::cli::args::{KeyFileArgs, PathArgs};
+use crate::cli::args::{KeyFileArgs, PathArgs, WayArgs};
 use crate::plan::{Family, PathSpec, Protocol, Target, defaults};
 
 const BOTH_FAMILIES: &str = "they are of two versions of the internet protocol";
 const ONE_FAMILY: &str = "leave one of them out";
+const PEER_ADDRESS: &str = "--peer-addr";
 
 /// How datagrams leave this host, the source port apart: there may be several.
-pub(super) fn path(typed: &PathArgs, target: &Target) -> Result<PathSpec, RequestError> {
+pub(super) fn path(typed: &WayArgs, target: &Target) -> Result<PathSpec, RequestError> {
     let family = match (typed.ipv4, typed.ipv6) {
         (true, _) => Some(Family::Ipv4),
         (_, true) => Some(Family::Ipv6),
@@ -104,32 +105,39 @@ pub(super) fn is_interface_name(typed: &str) -> bool {
     !typed.is_empty() && typed.len() <= 15 && !typed.contains(wrong)
 }
 
-/// The far end of the measured path, where an agent is reached by another way; `cmd:` reaches no address that latlab
-/// could know.
+/// The far end of the measured path, where an agent is reached by another way.
 fn peer_address(typed: Option<&str>, target: &Target) -> Result<Option<IpAddr>, RequestError> {
-    const OPTION: &str = "--peer-addr";
-    match (typed, target) {
+    typed.map(|typed| far_address(typed, target)).transpose()
+}
+
+/// `cmd:` reaches no address that latlab could know.
+pub(super) fn address_needed(path: &PathSpec, target: &Target) -> Result<(), RequestError> {
+    match (path.peer_address, target) {
         (None, Target::Command { .. }) => Err(RequestError::Alone {
             option: "cmd:",
-            needed: OPTION,
+            needed: PEER_ADDRESS,
             cause: "a command does not tell at which address the other host is reached",
             hint: "add `--peer-addr ADDR`, the address of the other end on the path to measure",
         }),
-        (None, _) => Ok(None),
-        (Some(_), target) if !target.has_agent() => Err(RequestError::OutOfPlace {
-            option: OPTION,
+        _ => Ok(()),
+    }
+}
+
+/// An address of the host of `target`'s agent.
+pub(super) fn far_address(typed: &str, target: &Target) -> Result<IpAddr, RequestError> {
+    if !target.has_agent() {
+        return Err(RequestError::OutOfPlace {
+            option: PEER_ADDRESS,
             with: target.to_string(),
             cause: "only an agent is reached by one way and measured on another",
             hint: "leave it out, or reach the host with `ssh:HOST`",
-        }),
-        (Some(typed), _) => {
-            let refuse = |cause| Err(value::unusable(OPTION, typed, cause, "such as `192.0.2.1` or `2001:db8::1`"));
-            match typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed).parse() {
-                Ok(address) if is_whole(address) => Ok(Some(address)),
-                Ok(_) => refuse("the two hosts would not mean the same by it"),
-                Err(_) => refuse("it is no address"),
-            }
-        }
+        });
+    }
+    let refuse = |cause| Err(value::unusable(PEER_ADDRESS, typed, cause, "such as `192.0.2.1` or `2001:db8::1`"));
+    match typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed).parse() {
+        Ok(address) if is_whole(address) => Ok(address),
+        Ok(_) => refuse("the two hosts would not mean the same by it"),
+        Err(_) => refuse("it is no address"),
     }
 }
 
@@ -204,8 +212,8 @@ mod tests {
     #[test]
     fn families_must_agree() {
         let typed =
-            |ipv4, ipv6, bind: Option<&str>| PathArgs { ipv4, ipv6, bind: bind.map(Into::into), ..PathArgs::default() };
-        for (path_args, target, fits) in [
+            |ipv4, ipv6, bind: Option<&str>| WayArgs { ipv4, ipv6, bind: bind.map(Into::into), ..WayArgs::default() };
+        for (way, target, fits) in [
             (typed(true, false, None), host("10.0.0.1"), true),
             (typed(true, false, None), host("::1"), false),
             (typed(false, true, None), host("127.0.0.1"), false),
@@ -215,7 +223,7 @@ mod tests {
             (typed(false, false, Some("eth0")), host("::1"), true),
             (typed(false, true, None), host("pi3"), true),
         ] {
-            assert_eq!(path(&path_args, &target).is_ok(), fits, "{path_args:?} {target}");
+            assert_eq!(path(&way, &target).is_ok(), fits, "{way:?} {target}");
         }
     }
 

@@ -4,7 +4,7 @@ use super::{
 };
 use crate::cli::args::{PingArgs, ProbeArgs};
 use crate::console::Talk;
-use crate::plan::{self, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, Work, defaults};
+use crate::plan::{self, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, Work, defaults};
 
 /// `latlab ping`, settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +27,11 @@ pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, Re
     let transport = transport(&typed.probes)?;
     let target = target::target(typed.target.as_deref(), protocol)?;
     echo_has_a_host(protocol, &target)?;
-    let path = path::path(&typed.path, &target)?;
-    let key = path::key(&typed.path.key, &target, protocol)?;
+    let path = path::path(&typed.path.way, &target)?;
+    path::address_needed(&path, &target)?;
+    let key = path::key(&typed.path.way.key, &target, protocol)?;
+    let loads = load::loads(&typed.loads, &target)?;
+    echo_counts_nothing(protocol, &loads)?;
     let here = ends::here(&typed.ends)?;
     let base = RunSpec {
         work: Work::Ping(PingSpec {
@@ -44,7 +47,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, Re
         warmup: schedule::warmup(&typed.stop)?,
         here,
         peer: ends::peer_of(&target, &typed.peer, here)?,
-        loads: load::loads(&typed.loads, &target)?,
+        loads,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
         tags: keeping::tags(&typed.keeping.tag)?,
@@ -112,6 +115,19 @@ fn echo_has_a_host(protocol: Protocol, target: &Target) -> Result<(), RequestErr
                 hint: "name the echo: `latlab ping HOST:PORT --protocol echo`",
             })
         }
+        _ => Ok(()),
+    }
+}
+
+/// What a network load reaches is counted by whoever receives it.
+fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), RequestError> {
+    match loads.iter().find(|load| matches!(load.kind, LoadKind::Net(_))) {
+        Some(load) if protocol == Protocol::Echo => Err(RequestError::Unusable {
+            option: "--load",
+            value: load.to_string(),
+            cause: "a plain echo, `--protocol echo`, counts no packets: nobody would know what arrived".into(),
+            hint: "start `latlab serve` on that host and leave `--protocol echo` out".into(),
+        }),
         _ => Ok(()),
     }
 }
@@ -233,6 +249,7 @@ mod tests {
             ("10.0.0.1 --peer-addr 10.0.0.1", "`10.0.0.1:9862`"),
             ("--transport xdp", "`--transport xdp`"),
             ("--protocol echo", "`local`"),
+            ("pi3 --protocol echo --load net=10Mbit/s", "`net=10Mbit/s`"),
             ("--quantiles 0.5,1.5", "`1.5`"),
             ("--window 0s", "`0s`"),
             ("--deadline 5", "`5`"),

@@ -1,6 +1,7 @@
 //! What on a host would spoil a measurement, and the command that mends it. Judged on facts alone, so that a
 //! far host can be judged by what it told. Each finding and its reason: docs/doctor.md.
 
+mod afar;
 mod clock;
 mod heat;
 mod interface;
@@ -12,6 +13,8 @@ mod work;
 
 #[cfg(test)]
 mod on_hosts;
+
+pub use afar::from_afar;
 
 use crate::facts::{Activity, Finding, HostFacts};
 use crate::plan::{EndSpec, WaitMode};
