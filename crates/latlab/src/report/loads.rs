@@ -97,13 +97,23 @@ fn line(load: &LoadReport) -> String {
     let range = load.min.zip(load.max).map(|(least, most)| {
         format!(" ({} to {} over 100 ms)", load_figure(&load.unit, least), load_figure(&load.unit, most))
     });
-    format!("{}{place} → {reached}{}", load.load, range.unwrap_or_default())
+    format!("{}{place}{} → {reached}{}", load.load, share_of(load), range.unwrap_or_default())
+}
+
+/// What a share of the path's rate came to: ` (90.0 Mbit/s of 100 Mbit/s)`. Other loads say it in their own words.
+fn share_of(load: &LoadReport) -> String {
+    let searched = load.stream.as_ref().and_then(|stream| stream.searched_bps);
+    let both = load.offered.zip(searched);
+    both.map_or(String::new(), |(offered, searched)| {
+        format!(" ({} of {})", load_figure(&load.unit, offered), load_figure(&load.unit, searched))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::facts::load::{BYTES_PER_SECOND, SHARE};
+    use crate::facts::{StreamReport, WindowedRate};
     use crate::units::Nanos;
 
     fn reports() -> Vec<LoadReport> {
@@ -154,6 +164,34 @@ mod tests {
         for loads in [vec![], reports(), vec![unknown]] {
             crate::report::schemas::check("load", &LoadsView::of(&loads).json());
         }
+    }
+
+    #[test]
+    fn a_share_of_the_path_is_told_as_a_rate() {
+        let stream = StreamReport {
+            size_bytes: 1_400,
+            wire: false,
+            offered_bps: Some(90e6),
+            searched_bps: Some(100e6),
+            search_trials: 9,
+            sent: None,
+            delivered: Some(WindowedRate { mean_bps: 89.7e6, min_bps: 80e6, max_bps: 95e6 }),
+            windows: 99,
+            measured_ns: Some(Nanos::from_secs(10)),
+            sent_packets: 80_000,
+            skipped_packets: 0,
+            refused_packets: 0,
+            delivered_packets: 80_000,
+            lost_packets: 0,
+            reordered_packets: 0,
+            duplicate_packets: 0,
+            socket_drops: Some(0),
+        };
+        let searched = stream.as_load("net=90%".into(), "peer".into());
+        let told = "net=90% at peer (90.0 Mbit/s of 100 Mbit/s) → 89.7 Mbit/s (80.0 Mbit/s to 95.0 Mbit/s over 100 ms)";
+        assert_eq!(line(&searched), told);
+        let stated = StreamReport { searched_bps: None, ..stream }.as_load("net=90Mbit/s".into(), "local".into());
+        assert!(line(&stated).starts_with("net=90Mbit/s → 89.7 Mbit/s"), "{}", line(&stated));
     }
 
     #[test]
