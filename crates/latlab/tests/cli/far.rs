@@ -1,17 +1,17 @@
 //! Loads and settings at the far end of `ssh:` and `cmd:`, and that nothing of them is left however the run ends.
 
 use std::fs;
-use std::process::{Command, Stdio};
 
 use latlab::host;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::documents::check;
+use crate::elsewhere::Elsewhere;
 use crate::harness::{Lab, Running, contains, empty, wait_until};
 use crate::lab::privileged;
-use crate::processes::is_alive;
-use crate::remote::{Keeper, UnderWay, below, signal, with_latlab};
+use crate::processes::{arguments, children, is_alive};
+use crate::remote::{UnderWay, below, signal, with_latlab};
 use crate::setting::FakeHost;
 use crate::sshd::Sshd;
 use crate::store::{manifest, only_recording, recordings};
@@ -219,6 +219,93 @@ fn loads_of_both_ends_are_told_in_every_form() {
 }
 
 #[test]
+fn a_share_of_the_paths_rate_is_searched_for_at_the_far_end() {
+    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let line = "-d 600ms -i 5ms --warmup 0 --json --load net=10%@peer";
+    let ran = between(&here, &far, line).success();
+    let load = &ran.json()["loads"][0];
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{load:#}"));
+    let (searched, offered) = (number(&load["stream"]["searched_bps"]), number(&load["offered"]));
+    assert!((offered / searched - 0.1).abs() < 1e-6 && number(&load["achieved"]) > 0.0, "{load:#}");
+    assert_eq!(load["at"], "peer");
+    let text = Lab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory())).success().stdout;
+    assert!(text.contains("net=10% at peer (") && text.contains(" of "), "the rate is told: {text}");
+}
+
+#[test]
+fn an_interrupt_ends_a_search_for_a_rate_at_either_end() {
+    for place in ["@local", "@peer"] {
+        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%{place}");
+        let running = between(&here, &far, &line).start();
+        let pid = running.pid().as_raw_nonzero().get();
+        wait_until("it searches", || below(pid, &["net-load"]).is_some());
+        let (agent, load) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["net-load"]).expect("it runs"));
+        running.signal(Signal::INT);
+        running.ends(130);
+        are_gone(&[agent, load]);
+        far.is_as_before();
+    }
+}
+
+#[test]
+fn a_knob_of_one_host_is_not_set_from_both_of_its_ends() {
+    let host = FakeHost::new();
+    let lab = between(&host, &host, "-n 5 --set rt-runtime@both=-1").stdout(empty());
+    let lab = lab.stderr(contains("refuses: cannot set `rt-runtime=-1`"));
+    lab.stderr(contains("both ends are on one host")).stderr(contains("hint: set it for one end")).failure(3);
+    assert_eq!((host.values()[2].as_str(), host.pages()), ("950000", 0));
+    between(&host, &host, "-n 5 --warmup 0 --set rt-runtime=-1").success();
+}
+
+#[test]
+fn loads_alone_take_the_way_that_they_are_told() {
+    let line = "load cmd --peer-addr 127.0.0.1 --bind 127.0.0.2 -d 600ms --json --load net=2Mbit/s@both";
+    let target = format!("cmd:{BINARY} agent --stdio");
+    let load = |line: &str| {
+        let words: Vec<_> = line.split(' ').map(|word| if word == "cmd" { target.as_str() } else { word }).collect();
+        Lab::new().args(words)
+    };
+    let document = load(line).success().json();
+    check(&document, "load/1");
+    for end in [0, 1] {
+        assert!(document["loads"][end]["stream"]["delivered_packets"].as_u64() > Some(10), "{document:#}");
+    }
+    // CPUs have no address.
+    load("load cmd -d 300ms --load cpu=5%@both").stdout(contains("cpu=5% at peer")).success();
+    load("load cmd --load net=1Mbit/s@peer").stderr(contains("`cmd:` needs `--peer-addr`")).failure(2);
+    load("load --bind lo --load cpu=5%").stderr(contains("`--bind` needs `--load net=…`")).failure(2);
+    load("load cmd --peer-addr 127.0.0.1 --bind 192.0.2.1 -d 1s --load net=1Mbit/s")
+        .stdout(empty())
+        .stderr(contains("`192.0.2.1"))
+        .stderr(contains("hint: "))
+        .failure(3);
+}
+
+#[test]
+fn loads_alone_tell_what_they_reached_when_their_agent_is_lost() {
+    let target = format!("cmd:{BINARY} agent --stdio");
+    let running = Lab::new().args(["load", &target]).line("-d 50s --load cpu=5%@both").start();
+    let pid = running.pid().as_raw_nonzero().get();
+    let agent = || below(pid, &["agent", "--stdio"]);
+    wait_until("both loads run", || {
+        agent().is_some_and(|agent| below(agent, &["stressor"]).is_some()) && loads_here(pid) == 1
+    });
+    // Past the second in which it settles.
+    let start = std::time::Instant::now();
+    wait_until("it is held", || start.elapsed().as_millis() > 1_500);
+    signal(agent().expect("it runs"), Signal::KILL);
+    let ran = running.ends(3);
+    assert!(ran.stderr.contains("lost the agent of `cmd:") && ran.stderr.contains("hint: "), "{}", ran.stderr);
+    assert!(ran.stdout.contains("cpu=5% at local") && ran.stdout.contains("cpu=5% at peer"), "{}", ran.stdout);
+}
+
+/// Stressors that `pid` has started itself.
+fn loads_here(pid: i32) -> usize {
+    children(pid).into_iter().filter(|child| arguments(*child).iter().any(|word| word == "stressor")).count()
+}
+
+#[test]
 fn a_load_that_cannot_start_there_is_the_worlds_refusal() {
     let target = format!("cmd:sh -c 'ulimit -v 500000; exec {BINARY} agent --stdio'");
     let lab = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]);
@@ -244,15 +331,11 @@ fn the_interfaces_of_the_path_are_set_and_loaded_at_both_ends() {
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");
-    let there = lab.enter_reflector().expect("the namespace is there");
-    let keeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep(1) is everywhere");
-    let keeper = Keeper(keeper);
-    drop(there);
+    let elsewhere = Elsewhere::of(&lab);
     let _inside = lab.enter_sender().expect("the namespace is there");
-    let target = format!("cmd:nsenter --net=/proc/{}/ns/net {BINARY} agent --stdio", keeper.0.id());
     let home = tempfile::tempdir().expect("a temporary directory");
     let far = lab.reflector_ipv4().to_string();
-    let measured = Lab::at(home.path()).args(["ping", &target, "--peer-addr", &far]);
+    let measured = Lab::at(home.path()).args(["ping", &elsewhere.target(), "--peer-addr", &far]);
     let line = "-d 1200ms -i 5ms --warmup 0 --json --set mtu@both=1400 --load net=2Mbit/s@both";
     let ran = measured.line(line).environment("LATLAB_STATE_DIR", home.path().join("state")).success();
     let manifest = manifest(&only_recording(home.path()));

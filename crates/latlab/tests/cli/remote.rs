@@ -2,17 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use latlab::host;
-use latlab::host::rights::{Capability, Rights};
-use latlab::host::root::HostRoot;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::documents::check;
+use crate::elsewhere::Elsewhere;
 use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive, state};
-use crate::skip::skip;
 use crate::sshd::Sshd;
 use crate::store::{manifest, only_recording, recordings};
 
@@ -151,6 +149,8 @@ fn the_doctor_looks_at_the_host_of_an_agent() {
         |finding: &serde_json::Value| finding["message"].as_str().is_some_and(|it| it.contains("agent --stdio`: "));
     assert!(!findings.is_empty() && findings.iter().all(names_it), "{findings:?}");
     assert_eq!(ran.code == 1, findings[0]["severity"] == "blocker");
+    let fixes = findings.iter().filter_map(|finding| finding["fix"].as_str());
+    assert!(fixes.clone().all(|fix| fix.contains("far host: ") || fix.contains("cmd:…")), "{findings:?}");
     let blocked = Lab::new().args(["doctor", &here(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
     blocked.stdout(contains("blocker")).stderr(empty()).failure(1);
     for (line, message, hint) in [
@@ -158,6 +158,8 @@ fn the_doctor_looks_at_the_host_of_an_agent() {
         ("doctor ssh:pi3 --restore", "`--restore` cannot go with `ssh:pi3`", "run it on that host"),
         ("doctor ssh:pi3 --calibrate", "`--calibrate` cannot go with `ssh:pi3`", "run it on that host"),
         ("doctor ssh:pi3 --cpu 1", "`--cpu` cannot go with `ssh:pi3`", "--peer-cpu"),
+        ("doctor --peer-addr 10.0.0.7", "`--peer-addr` cannot go with `local`", "`ssh:HOST`"),
+        ("doctor ssh:pi3 --peer-addr eth0", "`--peer-addr` cannot be `eth0`", "such as"),
     ] {
         Lab::new().line(line).stdout(empty()).stderr(contains(message)).stderr(contains(hint)).failure(2);
     }
@@ -343,34 +345,17 @@ fn an_interrupt_does_not_wait_for_a_greeting() {
     assert!(ran.stderr.contains("interrupted before anything was measured"), "{}", ran.stderr);
 }
 
-/// A process that keeps a network namespace, killed with its value.
-pub(crate) struct Keeper(pub(crate) Child);
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        // Both fail where it has ended, which is all that is wanted.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_command_leads_into_another_network_namespace() {
-    let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
-    if !(rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin)) {
-        skip("an agent in another namespace", "namespaces need root");
+    if !privileged("an agent in another namespace") {
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");
-    let there = lab.enter_reflector().expect("the namespace is there");
-    let keeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep(1) is everywhere");
-    let keeper = Keeper(keeper);
-    drop(there);
+    let elsewhere = Elsewhere::of(&lab);
     let _inside = lab.enter_sender().expect("the namespace is there");
-    let target = format!("cmd:nsenter --net=/proc/{}/ns/net {BINARY} agent --stdio", keeper.0.id());
     let (near, far) = (lab.sender_ipv4().to_string(), lab.reflector_ipv4().to_string());
     for bind in [near.as_str(), "lab0"] {
-        let measured = Lab::new().args(["ping", &target, "--peer-addr", &far, "--bind", bind]);
+        let measured = Lab::new().args(["ping", &elsewhere.target(), "--peer-addr", &far, "--bind", bind]);
         let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).success();
         assert_eq!(ran.json()["answered"], 30);
         let manifest = manifest(&only_recording(ran.directory()));
@@ -381,4 +366,9 @@ fn a_command_leads_into_another_network_namespace() {
         assert_eq!((interface("here"), interface("peer")), ("lab0".into(), "lab0".into()));
         far_host_is_this_one(&manifest);
     }
+    // Without a default route there, only addresses of its own have an interface.
+    let doctor = |address: &str| Lab::new().args(["doctor", &elsewhere.target(), "--peer-addr", address]);
+    doctor(&far).start().ends_with(&[0, 1]);
+    let told = "cannot find the interface of `203.0.113.9`";
+    doctor("203.0.113.9").stdout(empty()).stderr(contains(told)).stderr(contains("hint: ")).failure(3);
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -12,52 +11,42 @@ use crate::harness::{Lab, Running, contains, empty, lacks, wait_until, warnings_
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::store::{manifest, only_recording};
+use crate::watched::WatchedHost;
 
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 const STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state2/disable";
 const THREE: &str = "--set governor=performance --set idle-states=max-us:10 --set rt-runtime=-1";
 
-/// A host of files, with the kernel as witness of every write, and a journal.
+/// A host of files that is watched, and a journal.
 pub(crate) struct FakeHost {
     pub(crate) home: tempfile::TempDir,
-    witness: std::os::fd::OwnedFd,
-    watched: Vec<(i32, &'static str)>,
+    files: WatchedHost,
 }
 
 impl FakeHost {
     pub(crate) fn new() -> FakeHost {
         let home = tempfile::tempdir().expect("a directory");
-        let witness = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
-        let mut host = FakeHost { home, witness, watched: Vec::new() };
-        for (file, text) in [(GOVERNOR, "ondemand\n"), (STATE, "0\n"), (RT, "950000\n")] {
-            host.write(file, text);
-            let watch = inotify::add_watch(&host.witness, host.path(file), inotify::WatchFlags::CLOSE_WRITE);
-            host.watched.push((watch.expect("a file"), file));
-        }
-        host.write("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "ondemand performance");
-        host.write("sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C2\n");
-        host.write("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "120\n");
-        host
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.home.path().join("host").join(file)
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.path(file);
-        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
-        fs::write(path, text).expect("a file");
+        let watched = [(GOVERNOR, "ondemand\n"), (STATE, "0\n"), (RT, "950000\n")];
+        let files = WatchedHost::at(home.path().join("host"), &watched);
+        files.write("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "ondemand performance");
+        files.write("sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C2\n");
+        files.write("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "120\n");
+        FakeHost { home, files }
     }
 
     pub(crate) fn values(&self) -> [String; 3] {
-        [GOVERNOR, STATE, RT].map(|file| fs::read_to_string(self.path(file)).expect("a file").trim().to_owned())
+        [GOVERNOR, STATE, RT].map(|file| self.files.read(file))
+    }
+
+    /// The files that were written since it was last asked, in order.
+    pub(crate) fn written(&self) -> Vec<&'static str> {
+        self.files.written()
     }
 
     /// What makes a process one of this host.
     pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
-        [("LATLAB_STATE_DIR", self.home.path().join("state")), ("LATLAB_HOST_ROOT", self.home.path().join("host"))]
+        [("LATLAB_STATE_DIR", self.home.path().join("state")), ("LATLAB_HOST_ROOT", self.files.root().to_owned())]
     }
 
     /// A latlab on this host.
@@ -77,18 +66,6 @@ impl FakeHost {
 
     pub(crate) fn pages(&self) -> usize {
         fs::read_dir(self.home.path().join("state/journal")).map_or(0, Iterator::count)
-    }
-
-    /// The files that were written since it was last asked, in order. inotify(7) tells of two events of one file
-    /// with none between them only once: the last that is set is the first that is put back.
-    pub(crate) fn written(&self) -> Vec<&'static str> {
-        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut events = inotify::Reader::new(&self.witness, &mut room);
-        let mut files = Vec::new();
-        while let Ok(event) = events.next() {
-            files.extend(self.watched.iter().find(|(watch, _)| *watch == event.wd()).map(|(_, file)| *file));
-        }
-        files
     }
 
     #[track_caller]
@@ -183,7 +160,7 @@ fn what_kill_minus_nine_left_the_next_command_restores() {
 fn what_cannot_be_restored_is_told_until_it_can() {
     let host = FakeHost::new();
     let running = host.measuring();
-    fs::remove_file(host.path(RT)).expect("a file");
+    fs::remove_file(host.files.path(RT)).expect("a file");
     running.signal(Signal::INT);
     let ran = running.ends(130);
     assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
@@ -194,7 +171,7 @@ fn what_cannot_be_restored_is_told_until_it_can() {
     check(&ran.json(), "doctor/1");
     assert_eq!(ran.json()["findings"][0]["code"], "setting-not-restored");
     host.latlab("list").stderr(contains("cannot be put back to `950000`")).stderr(contains("hint: ")).success();
-    host.write(RT, "-1");
+    host.files.write(RT, "-1");
     host.latlab("doctor --restore").stdout(contains("again")).success();
     assert_eq!(host.values(), ["ondemand", "0", "950000"]);
 }
@@ -203,7 +180,7 @@ fn what_cannot_be_restored_is_told_until_it_can() {
 fn what_somebody_changes_meanwhile_is_left_and_told() {
     let host = FakeHost::new();
     let running = host.measuring();
-    host.write(GOVERNOR, "schedutil");
+    host.files.write(GOVERNOR, "schedutil");
     running.signal(Signal::INT);
     let ran = running.ends(130);
     let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -275,44 +252,6 @@ fn timer_slack_is_that_of_the_threads_at_the_ends_asked_for() {
         running.signal(Signal::INT);
         running.ends(130);
         assert!(!home.path().join("journal").exists(), "nothing outlives the process");
-    }
-}
-
-/// What the kernel says of all wishes for a short wake-up, in µs.
-fn wake_up_us() -> i32 {
-    let bytes = fs::read("/dev/cpu_dma_latency").expect("root may");
-    i32::from_ne_bytes(bytes[..4].try_into().expect("four bytes"))
-}
-
-#[test]
-fn real_knobs_of_the_host_hold_while_measuring_and_are_back_after() {
-    if !privileged("settings of the host") {
-        return;
-    }
-    let home = tempfile::tempdir().expect("a directory");
-    let rmem = || fs::read_to_string("/proc/sys/net/core/rmem_max").expect("Linux has it").trim().to_owned();
-    let with_wake_up = Path::new("/dev/cpu_dma_latency").exists();
-    let before = (rmem(), with_wake_up.then(wake_up_us));
-    let wanted = before.0.parse::<u64>().expect("a number") + 4096;
-    let wake_up = if with_wake_up { "--set cpu-dma-latency=7us" } else { "" };
-    let line = format!("ping -d 50s --warmup 0 --set socket-buffer={wanted} {wake_up}");
-    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
-    for signal in [Signal::INT, Signal::KILL] {
-        let running = lab(&line).start();
-        wait_until("the buffers were set", || rmem() == wanted.to_string());
-        if with_wake_up {
-            wait_until("the wake-up was asked for", || wake_up_us() <= 7);
-        }
-        running.signal(signal);
-        match signal {
-            Signal::KILL => {
-                running.dies_of(signal);
-                assert_eq!(rmem(), wanted.to_string());
-                lab("doctor --restore").stdout(contains("socket-buffer")).success();
-            }
-            _ => drop(running.ends_with(&[130, 3])),
-        }
-        assert_eq!((rmem(), with_wake_up.then(wake_up_us)), before);
     }
 }
 

@@ -1,56 +1,53 @@
-//! Against a host of files that refuse, lie and vanish. The kernel itself writes down in which order they are
-//! written: inotify.
+//! Against a host of files that refuse, lie and vanish.
+
+#[path = "../../../tests/watched/mod.rs"]
+mod watched;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify;
-
 use super::super::restoring::{heal, left_behind, restore_own};
 use super::*;
 use crate::plan::Setting;
+use watched::WatchedHost;
 
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 const RMEM: &str = "proc/sys/net/core/rmem_max";
 const WMEM: &str = "proc/sys/net/core/wmem_max";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
-/// A host of files, a journal, and a witness of every write.
+/// A host of files that is watched, and a journal.
 struct Stage {
     directory: tempfile::TempDir,
-    witness: std::os::fd::OwnedFd,
-    watched: Vec<(i32, &'static str)>,
+    files: WatchedHost,
 }
 
 impl Stage {
     fn new() -> Stage {
         let directory = tempfile::tempdir().expect("a directory");
-        let witness = inotify::init(inotify::CreateFlags::NONBLOCK).expect("inotify");
-        let mut stage = Stage { directory, witness, watched: Vec::new() };
-        for (file, text) in [(RT, "950000\n"), (RMEM, "1000\n"), (WMEM, "2000\n"), (GOVERNOR, "ondemand\n")] {
-            stage.write(file, text);
-            let watch = inotify::add_watch(&stage.witness, stage.path(file), inotify::WatchFlags::CLOSE_WRITE);
-            stage.watched.push((watch.expect("a file"), file));
-        }
+        let watched = [(RT, "950000\n"), (RMEM, "1000\n"), (WMEM, "2000\n"), (GOVERNOR, "ondemand\n")];
+        let files = WatchedHost::at(directory.path().join("host"), &watched);
         let offered = "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors";
-        stage.write(offered, "ondemand performance\n");
-        stage
+        files.write(offered, "ondemand performance\n");
+        Stage { directory, files }
     }
 
     fn path(&self, file: &str) -> PathBuf {
-        self.directory.path().join("host").join(file)
+        self.files.path(file)
     }
 
     fn write(&self, file: &str, text: &str) {
-        let path = self.path(file);
-        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
-        fs::write(path, text).expect("a file");
+        self.files.write(file, text);
     }
 
     fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.path(file)).expect("a file").trim().to_owned()
+        self.files.read(file)
+    }
+
+    fn written(&self) -> Vec<&'static str> {
+        self.files.written()
     }
 
     /// The file is another one from now on.
@@ -62,7 +59,7 @@ impl Stage {
     }
 
     fn root(&self) -> HostRoot {
-        HostRoot::new(self.directory.path().join("host"))
+        HostRoot::new(self.files.root())
     }
 
     fn journal(&self) -> Journal {
@@ -77,18 +74,6 @@ impl Stage {
         let spec = |setting: &Setting| SettingSpec { setting: setting.clone(), interface: None, side: None };
         let specs: Vec<_> = settings.iter().map(spec).collect();
         HostGuard::hold(&specs, &Ground::loopback(), self.root(), Some(&self.journal()))
-    }
-
-    /// The files that were written since it was last asked, in order. inotify(7) tells of two events of one file
-    /// with none between them only once: the last that is set is the first that is put back.
-    fn written(&self) -> Vec<&'static str> {
-        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
-        let mut events = inotify::Reader::new(&self.witness, &mut room);
-        let mut files = Vec::new();
-        while let Ok(event) = events.next() {
-            files.extend(self.watched.iter().find(|(watch, _)| *watch == event.wd()).map(|(_, file)| *file));
-        }
-        files
     }
 }
 

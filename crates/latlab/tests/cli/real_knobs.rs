@@ -1,0 +1,157 @@
+//! `--set` on the real host, as far as it has the knobs: they hold while a run goes on, and are as before after it.
+//! A latlab that is killed leaves them, and the next one puts them back.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::harness::{Lab, contains, wait_until};
+use crate::lab::privileged;
+
+/// A knob that is a file of this host.
+struct RealKnob {
+    file: String,
+    set: String,
+    value: String,
+}
+
+impl RealKnob {
+    fn new(file: impl Into<String>, set: impl Into<String>, value: impl Into<String>) -> RealKnob {
+        RealKnob { file: file.into(), set: set.into(), value: value.into() }
+    }
+
+    fn read(&self) -> String {
+        fs::read_to_string(&self.file).expect("it is there").trim().to_owned()
+    }
+}
+
+/// Holds `knobs` in a run that is ended by each of the two ways, and sees that they are back.
+fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
+    let home = tempfile::tempdir().expect("a directory");
+    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    let values = || knobs.iter().map(RealKnob::read).collect::<Vec<_>>();
+    let (before, wanted) = (values(), knobs.iter().map(|knob| knob.value.clone()).collect::<Vec<_>>());
+    assert!(before.iter().zip(&wanted).all(|(before, wanted)| before != wanted), "{before:?} {wanted:?}");
+    let sets: Vec<_> = knobs.iter().map(|knob| format!("--set {}", knob.set)).collect();
+    for signal in [Signal::INT, Signal::KILL] {
+        let running = lab(&format!("ping -d 50s --warmup 0 {}", sets.join(" "))).start();
+        wait_until("everything was set", || values() == wanted);
+        meanwhile();
+        running.signal(signal);
+        match signal {
+            Signal::KILL => {
+                running.dies_of(signal);
+                assert_eq!(values(), wanted, "nobody could put it back");
+                lab("doctor --restore").stdout(contains(&knobs[0].set)).success();
+            }
+            _ => drop(running.ends_with(&[130, 3])),
+        }
+        assert_eq!(values(), before, "after {signal:?}");
+    }
+}
+
+/// What the kernel says of all wishes for a short wake-up, in µs.
+fn wake_up_us() -> i32 {
+    let bytes = fs::read("/dev/cpu_dma_latency").expect("root may");
+    i32::from_ne_bytes(bytes[..4].try_into().expect("four bytes"))
+}
+
+#[test]
+fn knobs_of_the_whole_host_hold_while_measuring_and_are_back_after() {
+    if !privileged("settings of the host") {
+        return;
+    }
+    let receive = "/proc/sys/net/core/rmem_max";
+    let bytes: u64 = fs::read_to_string(receive).expect("Linux has it").trim().parse().expect("a number");
+    let wanted = (bytes + 4_096).to_string();
+    let mut knobs = vec![RealKnob::new(receive, format!("socket-buffer={wanted}"), wanted)];
+    for knob in [
+        RealKnob::new("/proc/sys/net/core/busy_poll", "busy-poll=1us", "1"),
+        RealKnob::new("/proc/sys/kernel/sched_rt_runtime_us", "rt-runtime=940ms", "940000"),
+        RealKnob::new("/sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "idle-states=none", "1"),
+    ] {
+        if Path::new(&knob.file).exists() {
+            knobs.push(knob);
+        }
+    }
+    hold(&knobs, || {});
+}
+
+#[test]
+fn a_wish_for_short_wake_ups_ends_with_the_process() {
+    if !privileged("a wish for short wake-ups") || !Path::new("/dev/cpu_dma_latency").exists() {
+        return;
+    }
+    let before = wake_up_us();
+    for signal in [Signal::INT, Signal::KILL] {
+        let running = Lab::new().line("ping -d 50s --warmup 0 --set cpu-dma-latency=7us").start();
+        wait_until("the wake-up was asked for", || wake_up_us() <= 7);
+        running.signal(signal);
+        match signal {
+            Signal::KILL => drop(running.dies_of(signal)),
+            _ => drop(running.ends_with(&[130, 3])),
+        }
+        assert_eq!(wake_up_us(), before, "after {signal:?}");
+    }
+}
+
+/// The interrupt of a virtual machine's source of random numbers, which comes when somebody reads from that.
+fn interrupt_on_demand() -> Option<u32> {
+    let devices = fs::read_dir("/sys/bus/virtio/drivers/virtio_rng").ok()?;
+    let names = devices.filter_map(|device| device.ok()?.file_name().into_string().ok());
+    let name = names.into_iter().find(|name| name.starts_with("virtio"))?;
+    let table = fs::read_to_string("/proc/interrupts").ok()?;
+    let row = table.lines().find(|row| row.ends_with(&format!(" {name}-input")))?;
+    row.split(':').next()?.trim().parse().ok()
+}
+
+/// An interrupt that may come to several CPUs, and which the kernel lets go elsewhere: it refuses for those whose queues
+/// it spreads itself.
+fn movable_interrupt() -> Option<u32> {
+    let numbers = fs::read_dir("/proc/irq").ok()?;
+    let mut numbers: Vec<u32> = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    interrupt_on_demand().into_iter().chain(numbers).find(|irq| {
+        let file = format!("/proc/irq/{irq}/smp_affinity_list");
+        let cpus = fs::read_to_string(&file).unwrap_or_default();
+        cpus.contains(['-', ',']) && fs::write(&file, cpus.trim()).is_ok()
+    })
+}
+
+/// How often it came to each CPU.
+fn came(irq: u32) -> Vec<u64> {
+    let table = fs::read_to_string("/proc/interrupts").expect("Linux has it");
+    let row = table.lines().find(|row| row.trim_start().starts_with(&format!("{irq}:"))).expect("it is there");
+    row.split_whitespace().skip(1).map_while(|count| count.parse().ok()).collect()
+}
+
+#[test]
+fn an_interrupt_goes_where_it_is_sent_and_back() {
+    if !privileged("the affinity of an interrupt") {
+        return;
+    }
+    let Some(irq) = movable_interrupt() else {
+        writeln!(std::io::stderr(), "skipped irq-affinity: no interrupt of this host can be moved").expect("open");
+        return;
+    };
+    let file = format!("/proc/irq/{irq}/smp_affinity_list");
+    let knob = RealKnob::new(file, format!("irq-affinity={irq}:1"), "1");
+    hold(&[knob], || {
+        if interrupt_on_demand() != Some(irq) {
+            return;
+        }
+        // The one that is on its way yet may still come to the old CPU.
+        let ask = || {
+            let mut source = fs::File::open("/dev/hwrng").expect("root may");
+            source.read_exact(&mut [0; 64]).expect("it never runs dry");
+        };
+        ask();
+        let before = came(irq);
+        wait_until("it came to CPU 1", || {
+            ask();
+            came(irq)[1] > before[1] + 2
+        });
+    });
+}
