@@ -6,6 +6,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 const BURST_AT_WILL: u64 = 32;
 /// A stream that is behind sends so much of its schedule in one go …
 const BURST: Nanos = Nanos::from_millis(1);
+/// … but no more than so many packets, or a rate that nothing reaches would not look up for seconds: 16 ms at 4 µs each …
+const BURST_PACKETS: u64 = 4_096;
 /// … and gives up what lies further back than this: a window of the rates that are told.
 const BACKLOG: Nanos = Nanos::from_millis(100);
 
@@ -55,7 +57,7 @@ impl TokenSchedule {
         if due <= self.taken {
             return Due::In(self.due_at(self.taken) - now);
         }
-        let burst = self.within(BURST).max(1);
+        let burst = self.within(BURST).clamp(1, BURST_PACKETS);
         if due - self.taken > self.within(BACKLOG).max(burst) {
             let skipped = due - self.taken - burst;
             self.taken += skipped;
@@ -139,6 +141,17 @@ mod tests {
         let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, late);
         assert!((9_960..=10_000).contains(&sent), "{sent}");
         assert_eq!((largest, skipped), (10, 0));
+    }
+
+    #[test]
+    fn a_rate_beyond_all_reach_looks_up_now_and_then() {
+        let mut schedule = TokenSchedule::new(at(0), 1_400 * 8, 10_000_000_000_000);
+        for now in [1, 1_000_000, 5_000_000_000] {
+            let Due::Now { packets, .. } = schedule.due(at(now)) else { panic!("always behind") };
+            assert!(packets <= BURST_PACKETS, "{packets} at {now} ns");
+            (0..packets).for_each(|_| schedule.take());
+        }
+        assert!(schedule.skipped() > 1_000_000);
     }
 
     #[test]
