@@ -4,7 +4,7 @@ use super::{RequestError, net_load, value};
 use crate::cli::args::LoadArgs;
 use crate::plan::{LoadKind, LoadSpec, Side, Target, defaults};
 use crate::units::Nanos;
-use crate::units::human::{self, nearest};
+use crate::units::human::{self, ParseError, nearest};
 
 const OPTION: &str = "--load";
 /// Keys without a value.
@@ -32,6 +32,7 @@ fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
         "heaters" => heaters(&parts)?,
         "mem" => memory(&parts)?,
         "net" => net_load::net(&parts)?,
+        "none" => return Err(parts.refuse("`none` takes no value", "`--load none`")),
         unknown => return Err(parts.refuse(format!("`{unknown}` is no kind of load"), meant(unknown, &KINDS, FORMS))),
     };
     Ok(LoadSpec { kind, at: at(parts.place, target)? })
@@ -54,7 +55,7 @@ fn at(place: Side, target: &Target) -> Result<Side, RequestError> {
 }
 
 fn cpu(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
-    let share = human::parse_percent(parts.value).map_err(|source| value::unreadable(OPTION, source))?;
+    let share = human::parse_percent(parts.value).map_err(|source| parts.refuse(source.cause, "such as `cpu=80%`"))?;
     let hint = format!("from `cpu={}` to `cpu=100%`", human::typed_percent(defaults::CPU_LOAD_MIN));
     if share == 0.0 {
         return Err(parts.refuse("nothing is no load", format!("{hint}; `{OPTION} none` is no load")));
@@ -76,7 +77,7 @@ fn heaters(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
 }
 
 fn memory(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
-    let bytes_per_second = human::parse_byte_rate(parts.value).map_err(|source| value::unreadable(OPTION, source))?;
+    let bytes_per_second = human::parse_byte_rate(parts.value).map_err(|source| parts.unreadable(source))?;
     let (least, most) = (defaults::MEMORY_LOAD_MIN_BPS, defaults::MEMORY_LOAD_MAX_BPS);
     let hint = format!("from `mem={}` to `mem={}`", human::typed_byte_rate(least), human::typed_byte_rate(most));
     if bytes_per_second < least {
@@ -108,7 +109,8 @@ impl<'a> Parts<'a> {
         let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
         let (kind, rest) = typed.split_once('=').ok_or_else(|| {
             let word = typed.split(['@', ':']).next().unwrap_or_default();
-            refuse("it has no `=`".into(), meant(word, &KINDS, FORMS))
+            let hint = if KINDS.contains(&word) { FORMS.into() } else { meant(word, &KINDS, FORMS) };
+            refuse("it has no `=`".into(), hint)
         })?;
         let (head, extras) = rest.split_once(':').map_or((rest, None), |(head, extras)| (head, Some(extras)));
         let (value, place) = head.split_once('@').map_or((head, None), |(value, place)| (value, Some(place)));
@@ -130,6 +132,11 @@ impl<'a> Parts<'a> {
 
     pub(super) fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> RequestError {
         value::unusable(OPTION, self.typed, cause, hint)
+    }
+
+    /// Refuses a value that cannot be read.
+    pub(super) fn unreadable(&self, source: ParseError) -> RequestError {
+        self.refuse(source.cause, source.hint)
     }
 
     /// Refuses keys that this kind of load has not, and keys given twice.
@@ -264,16 +271,17 @@ mod tests {
     #[test]
     fn what_is_no_load_is_refused_with_its_cause_and_a_hint() {
         for (typed, cause, hint) in [
-            ("cpu", "no `=`", "did you mean `cpu`"),
+            ("cpu", "no `=`", "loads are"),
+            ("none=3", "takes no value", "`--load none`"),
             ("", "no `=`", "loads are"),
             ("cup=80%", "`cup` is no kind of load", "did you mean `cpu`"),
             ("disk=1GB/s", "`disk` is no kind of load", "loads are"),
-            ("cpu=", "empty", "share"),
+            ("cpu=", "empty", "such as `cpu=80%`"),
             ("cpu=0%", "nothing is no load", "`--load none`"),
             ("cpu=0.1%", "accuracy", "from `cpu=1%`"),
             ("cpu=120%", "no more than 100 %", "from `cpu=1%`"),
-            ("cpu=80", "more than the whole", "share"),
-            ("cpu=-5%", "negative", "share"),
+            ("cpu=80", "more than the whole", "such as `cpu=80%`"),
+            ("cpu=-5%", "negative", "such as `cpu=80%`"),
             ("cpu=80%@here", "`@here` is no place", "`@local`, `@peer` and `@both`"),
             ("cpu=80%@pere", "`@pere` is no place", "did you mean `peer`"),
             ("cpu=80%:", "`` is no `key=value`", "such as"),

@@ -34,7 +34,7 @@ pub(super) fn net(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
 }
 
 fn pace(parts: &Parts<'_>) -> Result<Pace, RequestError> {
-    let unreadable = |source| value::unreadable("--load", source);
+    let unreadable = |source| parts.unreadable(source);
     if parts.value == "max" {
         return Ok(Pace::Max);
     }

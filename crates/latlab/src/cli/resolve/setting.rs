@@ -63,6 +63,9 @@ fn setting(typed: &str) -> Result<SettingSpec, RequestError> {
     if !KNOBS.contains(&knob) {
         return Err(refuse(format!("there is no knob `{knob}`"), suggestion(knob, &KNOBS)));
     }
+    if let Some((wanted, end)) = wanted.rsplit_once('@').filter(|(_, end)| Side::from_word(end).is_some()) {
+        return Err(refuse("the end stands before the `=`".into(), format!("`{knob}@{end}={wanted}`")));
+    }
     let setting = read(knob, wanted).map_err(|Refusal { cause, hint }| refuse(cause, hint))?;
     if let Some(name) = interface {
         if !setting.is_of_an_interface() {
@@ -229,7 +232,7 @@ fn parameter(name: &str, text: &str) -> Result<u32, Refusal> {
 fn size(wanted: &str, least: u32) -> Result<u32, Refusal> {
     let read = parse_size(wanted).map_err(|error| because(error.cause, error.hint))?;
     match read {
-        bytes if bytes < least => Err(because(format!("the least is {least} bytes"), "see the unit")),
+        bytes if bytes < least => Err(because(format!("the least is `{least}B`"), "such as `9000` or `4MiB`")),
         bytes if i32::try_from(bytes).is_err() => Err(because("the kernel counts up to 2147483647", "see the unit")),
         bytes => Ok(bytes),
     }
