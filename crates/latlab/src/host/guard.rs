@@ -1,5 +1,7 @@
 //! Holds settings for the time of a run: found, journalled, set, read back; put back in reverse order.
 
+use std::sync::Arc;
+
 use super::ground::{Ground, within};
 use super::journal::{Entry, Exclusive, HeldPage, Journal, OtherPage};
 use super::knob::Knob;
@@ -52,7 +54,12 @@ impl HostGuard {
         let mut guard = HostGuard { root, turns: Vec::new(), page: None, one_host: ground.one_host };
         // What is asked of a host of the peer's own is for the agent there.
         for spec in settings.iter().filter(|spec| ground.one_host || spec.ends(false).is_local()) {
-            guard.turns.extend(turns(spec, ground, &guard.root)?);
+            let found = turns(spec, ground, &guard.root)?;
+            if let Some((held, again)) = turned_twice(&guard.turns, &found) {
+                let (setting, place) = (again.setting.clone(), again.knob.to_string());
+                return Err(KnobError::Twice { setting, place, before: held.setting.clone() });
+            }
+            guard.turns.extend(found);
         }
         Ok(guard)
     }
@@ -181,6 +188,20 @@ impl Drop for HostGuard {
     fn drop(&mut self) {
         self.restore();
     }
+}
+
+/// A knob that two settings turn, though they name it in different words: `mtu` of the path and `mtu:lo`. What one thread
+/// has of its own is not the same at both ends.
+fn turned_twice<'a>(before: &'a [Turn], found: &'a [Turn]) -> Option<(&'a Turn, &'a Turn)> {
+    let same_network = |one: &Turn, other: &Turn| match (&one.network, &other.network) {
+        (None, None) => true,
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        _ => false,
+    };
+    let same = |one: &Turn, other: &Turn| {
+        !one.knob.ends_with_its_process() && one.knob == other.knob && same_network(one, other)
+    };
+    found.iter().find_map(|turn| before.iter().find(|held| same(held, turn)).map(|held| (held, turn)))
 }
 
 /// Two latlabs that turn one knob would each put back what the other has set.

@@ -20,6 +20,16 @@ pub enum KnobError {
         /// What could be set instead.
         hint: String,
     },
+    /// Two settings of one run turn it. Nothing was changed.
+    #[error("cannot set `{setting}`")]
+    Twice {
+        /// As it was typed.
+        setting: String,
+        /// Where exactly.
+        place: String,
+        /// The setting before it.
+        before: String,
+    },
     /// Another latlab has its hand on it. Nothing was changed.
     #[error("cannot set `{setting}`")]
     Taken {
@@ -69,6 +79,7 @@ impl KnobError {
     pub fn cause(&self) -> Option<String> {
         Some(match self {
             KnobError::Absent { cause, .. } => cause.clone(),
+            KnobError::Twice { place, before, .. } => format!("`{before}` sets `{place}` already"),
             KnobError::Taken { place, pid, of_the_same_run: true, .. } => format!(
                 "both ends are on one host, and the latlab that measures, process id {pid}, has set `{place}` already"
             ),
@@ -82,6 +93,7 @@ impl KnobError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             KnobError::Absent { hint, .. } => hint.clone(),
+            KnobError::Twice { .. } => "give each knob once".into(),
             KnobError::Taken { of_the_same_run: true, .. } => {
                 "set it for one end: leave `@both` out, and it holds for the whole host".into()
             }
@@ -102,8 +114,11 @@ impl KnobError {
         })
     }
 
-    /// 3: the world refuses.
+    /// 2: the request contradicts itself. 3: the world refuses.
     pub const fn exit_code(&self) -> u8 {
-        3
+        match self {
+            KnobError::Twice { .. } => 2,
+            _ => 3,
+        }
     }
 }

@@ -106,8 +106,11 @@ impl HostError {
         })
     }
 
-    /// 3: the world refuses.
+    /// 2: the settings contradict each other. 3: the world refuses.
     pub const fn exit_code(&self) -> u8 {
-        3
+        match self {
+            HostError::Knob(error) => error.exit_code(),
+            _ => 3,
+        }
     }
 }

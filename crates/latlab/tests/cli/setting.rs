@@ -196,6 +196,8 @@ fn bad_requests_change_nothing() {
         ("--set govenor=performance", 2, "did you mean `governor`?"),
         ("--set rt-runtime=-1 --set rt-runtime=-1", 2, "give each knob once"),
         ("--set rt-runtime=fast", 2, "`rt-runtime=fast`"),
+        ("--set rt-runtime=-1@local", 2, "hint: `rt-runtime@local=-1`"),
+        ("--set mtu=65000 --set mtu:lo=64000", 2, "`mtu=65000` sets `lo mtu` already"),
         ("--set busy-poll=50us", 3, "does not have `/proc/sys/net/core/busy_poll`"),
         ("--set rt-runtime=-1 --set busy-poll=50us", 3, "cannot set `busy-poll=50us`"),
         ("--set rt-runtime=-1 --set governor=powersave", 3, "offers `ondemand performance`"),

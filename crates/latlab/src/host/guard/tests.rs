@@ -137,6 +137,15 @@ fn an_absent_knob_is_seen_before_anything_is_changed() {
 }
 
 #[test]
+fn a_knob_that_two_settings_turn_is_seen_before_anything_is_changed() {
+    let stage = Stage::new();
+    let error = stage.hold(&[Setting::SocketBuffer(4_096), Setting::RtRuntime(-1), Setting::SocketBuffer(8_192)]);
+    let error = error.expect_err("twice");
+    assert!(matches!(&error, KnobError::Twice { place, .. } if place == "/proc/sys/net/core/rmem_max"), "{error:?}");
+    assert_eq!((error.exit_code(), stage.written().len(), stage.pages()), (2, 0, 0));
+}
+
+#[test]
 fn a_knob_that_refuses_takes_the_others_back_with_it() {
     let stage = Stage::new();
     // Read-only for everybody, root included.
