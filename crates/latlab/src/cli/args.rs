@@ -1,6 +1,7 @@
 //! What was typed, and nothing of what it means: values are text until [`super::resolve`] reads them.
 #![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
+mod compare;
 mod doctor;
 mod ends;
 mod judging;
@@ -17,6 +18,7 @@ mod summary;
 
 use clap::{Parser, Subcommand};
 
+pub use compare::{CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
 pub use doctor::{BareArgs, DoctorArgs};
 pub use ends::{EndArgs, PeerArgs};
 pub use judging::JudgingArgs;
@@ -51,6 +53,8 @@ pub enum Command {
     Keygen(KeygenArgs),
     /// Print the statistics of recordings
     Summary(SummaryArgs),
+    /// Say whether there is a difference, how big, how sure
+    Compare(Box<CompareArgs>),
     /// Make loads, hold them, and say what was reached
     Load(HoldArgs),
     /// List the recordings in the store

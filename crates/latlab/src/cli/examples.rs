@@ -20,7 +20,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Of each command.
-pub const COMMANDS: [(&str, [Example; 2]); 10] = [
+pub const COMMANDS: [(&str, [Example; 2]); 11] = [
     (
         "ping",
         [
@@ -47,6 +47,13 @@ pub const COMMANDS: [(&str, [Example; 2]); 10] = [
         [
             example("latlab summary latlab-runs/* --half", "one table of all, with `round trip / 2`"),
             example("latlab summary RECORDING --fail-if 'p99 > 200us'", "exit code 1 if it holds"),
+        ],
+    ),
+    (
+        "compare",
+        [
+            example("latlab compare --by tag:build latlab-runs/*", "runs tagged `build=…`, the first build as baseline"),
+            example("latlab compare --ministat before.txt after.txt", "numbers in files, as ministat shows them"),
         ],
     ),
     (
@@ -128,6 +135,7 @@ mod tests {
                 Command::Ping(args) => resolve::ping(&args, &resolve::Surroundings::default()).map(drop),
                 Command::Serve(args) => resolve::serve(&args).map(drop),
                 Command::Summary(args) => resolve::summary(&args).map(drop),
+                Command::Compare(args) => resolve::compare(&args).map(drop),
                 Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
                 Command::Agent(args) => resolve::agent(args).map(drop),

@@ -5,14 +5,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
-const LATER: [&str; 13] = [
+const LATER: [&str; 12] = [
     "--live",
     "--stamps",
     "--offload",
     "stream",
     "wakeup",
     "run",
-    "compare",
     "explain",
     "report",
     "import",

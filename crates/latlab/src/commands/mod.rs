@@ -2,6 +2,7 @@
 
 mod agent;
 mod bare;
+mod compare;
 mod completions;
 mod doctor;
 mod healing;
@@ -77,6 +78,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
             healing::heal(&console);
             summary::run(&spec, &console)
         }
+        Command::Compare(args) => compare::run(&resolve::compare(&args)?, console),
         Command::Doctor(args) => doctor::run(&resolve::doctor(&args)?, console),
         Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
         Command::List(args) => {

@@ -154,3 +154,19 @@ pub const MEMORY_LOAD_BUFFER_MIN_BYTES: u32 = 2 << 20;
 pub const LOADS_MAX: usize = 16;
 /// Loads run so long before the warm-up: their control needs a second to be within its promise.
 pub const LOAD_SETTLE: Nanos = Nanos::from_secs(1);
+/// The confidence of intervals and tests of a comparison, in per cent.
+pub const CONFIDENCE_PERCENT: f64 = 95.0;
+/// The confidence levels that ministat knows, in per cent.
+pub const MINISTAT_CONFIDENCES: [f64; 6] = [80.0, 90.0, 95.0, 98.0, 99.0, 99.5];
+/// Groups of the ministat form: it has so many symbols.
+pub const MINISTAT_GROUPS_MAX: usize = 7;
+/// Observations that each group of the ministat form needs.
+pub const MINISTAT_VALUES_MIN: usize = 3;
+/// Characters between the borders of a plot: two tell the ends apart, and no terminal is wider than the most.
+pub const PLOT_WIDTHS: std::ops::RangeInclusive<u64> = 2..=10_000;
+/// Characters between the borders of a plot that is not shown on a terminal: ministat's own default.
+pub const PLOT_WIDTH: usize = 74;
+/// What stands between the columns of a file of numbers.
+pub const TEXT_DELIMITERS: &[u8] = b" \t";
+/// The last column of a file of numbers that can be chosen.
+pub const TEXT_COLUMN_MAX: u64 = 1_000_000;

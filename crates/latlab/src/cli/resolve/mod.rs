@@ -5,6 +5,7 @@
 
 mod agent;
 mod bare;
+mod compare;
 mod doctor;
 mod ends;
 mod hold;
@@ -28,6 +29,9 @@ use crate::console::Talk;
 
 pub use agent::agent;
 pub use bare::{BareSpec, bare};
+pub use compare::{
+    CompareJob, Confidence, Grouping, JudgeJob, MinistatJob, NamedGlob, Sources, TextColumn, compare,
+};
 pub use doctor::{DoctorSpec, doctor};
 pub use hold::{HoldJob, hold};
 pub use keeping::{Keeping, store};

@@ -1,0 +1,147 @@
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{JsonArgs, TalkArgs};
+
+/// `latlab compare`.
+#[derive(Clone, Debug, Args)]
+pub struct CompareArgs {
+    /// An experiment's directory, recordings, files of numbers, or - for standard input
+    ///
+    /// A file of numbers has one observation on each line. Of recordings each run is one observation, so that a group
+    /// is several recordings: `--by` or `--group` say which. The first group is the baseline.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What a group is.
+    #[command(flatten)]
+    pub grouping: GroupingArgs,
+    /// What is compared.
+    #[command(flatten)]
+    pub comparing: ComparingArgs,
+    /// How comparisons are shown.
+    #[command(flatten)]
+    pub showing: ComparisonArgs,
+    /// The classic form.
+    #[command(flatten)]
+    pub ministat: MinistatArgs,
+    /// In which form.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// Which observations belong together.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What a group is")]
+pub struct GroupingArgs {
+    /// Group recordings by what varied: load, size, target, tag:KEY … [default: each PATH]
+    ///
+    /// One of target, transport, protocol, size, schedule, interval, wait, source-port, load, setting:KNOB and tag:KEY.
+    /// The runs of an experiment are grouped by all of its factors.
+    #[arg(long, value_name = "FACTOR", conflicts_with = "group")]
+    pub by: Option<String>,
+    /// What GLOB matches is one group; repeatable, the first is the baseline [default: each PATH]
+    #[arg(long, value_name = "NAME=GLOB")]
+    pub group: Vec<String>,
+    /// Column of a file of numbers, from 1 [default: 1]
+    #[arg(short = 'C', value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub column: Option<String>,
+    /// The characters between columns of a file of numbers [default: space and tab]
+    #[arg(short = 'd', value_name = "DELIMS", allow_hyphen_values = true, hide_short_help = true)]
+    pub delimiters: Option<String>,
+}
+
+/// What is compared, and how sure the answer has to be.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is compared")]
+pub struct ComparingArgs {
+    /// Metric of recordings, such as response_time [default: the main one of their kind]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+    /// Statistic of each run: mean, p50, p99.9, loss_ratio …; repeatable [default: mean, p50, p99]
+    ///
+    /// With --ministat one: the mean unless another is named.
+    #[arg(long, value_name = "STATISTIC")]
+    pub statistic: Vec<String>,
+    /// Confidence of intervals and tests, in per cent [default: 95]
+    ///
+    /// With --ministat one of 80, 90, 95, 98, 99 and 99.5.
+    #[arg(short, long, value_name = "PERCENT", allow_hyphen_values = true)]
+    pub confidence: Option<String>,
+    /// Differences within ±MARGIN, such as 3%, count as none [default: any difference counts]
+    #[arg(long, value_name = "MARGIN", allow_hyphen_values = true)]
+    pub equivalence: Option<String>,
+    /// What the answer holds for [default: blocks]
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    pub over: Option<OverWord>,
+    /// Exit with 1 if this is broken: '[METRIC] STATISTIC <= CHANGE'; repeatable [default: none]
+    ///
+    /// Such as 'p99 <= +5%': broken if the whole interval of the change lies beyond.
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    pub gate: Vec<String>,
+    /// Exit with 1 also where a gate cannot be decided
+    #[arg(long, requires = "gate", hide_short_help = true)]
+    pub gate_strict: bool,
+}
+
+/// How comparisons are shown.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is printed")]
+pub struct ComparisonArgs {
+    /// Add the differences at the deciles and in the tails
+    #[arg(long)]
+    pub shift: bool,
+    /// Say how each answer was found, and what it rests on
+    #[arg(long)]
+    pub explain: bool,
+    /// Form of the table [default: text]
+    #[arg(long, value_name = "FORM", conflicts_with = "json")]
+    pub format: Option<FormatWord>,
+}
+
+/// ministat's own flags. `-C`, `-c`, `-d` and `-q` are shared with the other form.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "The ministat form")]
+pub struct MinistatArgs {
+    /// Print what FreeBSD's ministat prints: plot, figures, Student's t against the first group
+    ///
+    /// Takes 1 to 7 groups of at least 3 observations each; standard input if no PATH is given. With it `-q` also
+    /// leaves out the names of the groups and the heading of the figures.
+    #[arg(long)]
+    pub ministat: bool,
+    /// No plot
+    #[arg(short = 'A', hide_short_help = true)]
+    pub no_plot: bool,
+    /// The figures alone: no plot, no test
+    #[arg(short = 'n', hide_short_help = true)]
+    pub figures_only: bool,
+    /// A line in the plot for the bar of each group
+    #[arg(short = 's', hide_short_help = true)]
+    pub separate_bars: bool,
+    /// Width of the plot in characters [default: the terminal's, else 74]
+    #[arg(short = 'w', value_name = "WIDTH", allow_hyphen_values = true, hide_short_help = true)]
+    pub width: Option<String>,
+}
+
+/// What a comparison generalises over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OverWord {
+    /// These blocks, as measured.
+    Blocks,
+    /// Boots like these.
+    Boots,
+}
+
+/// The form of a table of comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatWord {
+    /// For a terminal.
+    Text,
+    /// For a pull request.
+    Markdown,
+    /// For a paper or a spreadsheet.
+    Csv,
+}
