@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::manifest::{closing_facts, opening_manifest};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::{LoadReport, ReflectorReport, SettingFacts};
+use crate::facts::{ExperimentFacts, LoadReport, ReflectorReport, SettingFacts};
 use crate::plan::{Protocol, RunSpec};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
@@ -23,6 +23,8 @@ pub struct Place<'a> {
     pub store: &'a Store,
     /// The directory that `--output` names; none: one of the store's own naming.
     pub directory: Option<&'a Path>,
+    /// The place of these runs in an experiment; none where they are none of one.
+    pub experiment: Option<&'a ExperimentFacts>,
 }
 
 /// How long a session must last.
@@ -221,10 +223,11 @@ impl Talk {
 }
 
 fn begin_recording(
-    manifest: Manifest,
+    mut manifest: Manifest,
     place: Place<'_>,
     stop: &Arc<AtomicBool>,
 ) -> Result<(RecordingWriter, EventLog), MeasureError> {
+    manifest.experiment = place.experiment.cloned();
     let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
     let log = writer.start(Arc::clone(stop))?;
     Ok((writer, log))

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
-use crate::facts::{ClockAnchor, ClockRelation, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts};
+use crate::facts::{
+    ClockAnchor, ClockRelation, ExperimentFacts, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts,
+};
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
 
@@ -20,7 +22,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 2 };
 }
 
 /// How a run ended.
@@ -123,6 +125,9 @@ pub struct Manifest {
     pub spec: RunSpec,
     /// The same as factors.
     pub condition: Condition,
+    /// Where it stands in an experiment; null where it is none of one.
+    #[serde(default)]
+    pub experiment: Option<ExperimentFacts>,
     /// This end.
     pub here: EndFacts,
     /// The other end.
@@ -166,6 +171,7 @@ impl Manifest {
             started_at,
             condition: Condition::of(&spec),
             spec,
+            experiment: None,
             here: EndFacts::default(),
             peer: EndFacts::default(),
             clock_relation: None,
