@@ -1,4 +1,4 @@
-//! Statistics of one sample. Pure; the methods and their references stand in docs/statistics.md.
+//! Statistics of one sample, and of runs that are compared. Pure; the methods and their references stand in docs/statistics.md.
 
 mod batches;
 mod binomial;
@@ -8,18 +8,28 @@ mod describe;
 mod description;
 mod deviate;
 mod edges;
+mod exchange;
+#[cfg(test)]
+mod exchange_against_naive;
 mod histogram;
+mod holm;
 mod interval;
 mod moments;
+mod needed;
 mod order;
 mod point;
 mod quantile;
 mod share;
+mod width;
 mod wishes;
 
 pub use describe::describe;
 pub use description::{Description, QuantileEstimate};
+pub use exchange::{BlockRuns, DRAWS, Exchanges, is_refused, weighted_baseline, weighted_difference};
 pub use histogram::{Bucket, histogram};
+pub use holm::holm;
 pub use interval::Interval;
+pub use needed::{Aim, POWER, RUNS_MAX, runs_needed};
 pub use share::{Share, ratio, share};
+pub use width::{GroupBlocks, RUNS_MIN, WidthGoal, own_interval, reached};
 pub use wishes::Wishes;

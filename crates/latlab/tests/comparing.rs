@@ -1,0 +1,131 @@
+//! Comparing, held against experiments whose truth is known. The tables of docs/statistics.md are what these tests
+//! print: `cargo test -p latlab --test comparing -- --nocapture`.
+
+#[path = "comparing/naive.rs"]
+mod naive;
+#[path = "comparing/power.rs"]
+mod power;
+#[path = "comparing/simulated.rs"]
+mod simulated;
+#[path = "comparing/stopping.rs"]
+mod stopping;
+
+use latlab::stats::{BlockRuns, Exchanges, is_refused};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel};
+
+/// Simulated experiments for each design.
+const EXPERIMENTS: u64 = 2_000;
+/// Of them those whose probes are compared as people did before.
+const NAIVE_EXPERIMENTS: u64 = 300;
+/// Fewer exchanges than a user gets: the level stays exact, and tests stay short.
+const DRAWS: u32 = 1_999;
+const ALPHA: f64 = 0.05;
+
+/// What one test said of one experiment.
+#[derive(Clone, Copy)]
+struct Outcome {
+    /// A difference where there is none.
+    false_positive: bool,
+    /// The true difference lies in the interval.
+    covered: bool,
+    /// True shifts of 5 % and 20 % were decided, the right way round.
+    five: bool,
+    twenty: bool,
+}
+
+fn exchanges(blocks: &[BlockRuns], seed: u64) -> Exchanges {
+    Exchanges::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
+}
+
+/// The experiment as it is and, its candidate multiplied, with a true shift.
+fn outcome(blocks: &[BlockRuns], seed: u64) -> Outcome {
+    let is_higher = |factor: f64| {
+        let moved = |block: &BlockRuns| BlockRuns {
+            candidate: block.candidate.iter().map(|value| value + factor.ln()).collect(),
+            ..block.clone()
+        };
+        let exchanges = exchanges(&blocks.iter().map(moved).collect::<Vec<_>>(), seed);
+        is_refused(exchanges.p_value(0.0), ALPHA) && exchanges.difference() > 0.0
+    };
+    let none = exchanges(blocks, seed);
+    let interval = none.interval(1.0 - ALPHA);
+    Outcome {
+        false_positive: is_refused(none.p_value(0.0), ALPHA),
+        covered: interval.low.is_none_or(|low| low <= 0.0) && interval.high.is_none_or(|high| high >= 0.0),
+        five: is_higher(1.05),
+        twenty: is_higher(1.2),
+    }
+}
+
+fn share(outcomes: &[[Outcome; 3]], statistic: usize, of: fn(&Outcome) -> bool) -> f64 {
+    outcomes.iter().filter(|each| of(&each[statistic])).count() as f64 / outcomes.len() as f64
+}
+
+fn judge(design: Design) -> Vec<[Outcome; 3]> {
+    in_parallel(EXPERIMENTS, |seed| {
+        let made = experiment(design, seed, false);
+        [0, 1, 2].map(|statistic| outcome(&made.statistics[statistic], seed))
+    })
+}
+
+#[test]
+fn verdicts_and_intervals_keep_their_promises() {
+    println!("| runs × blocks | statistic | false positives | coverage | 5 % decided | 20 % decided |");
+    for design in DESIGNS {
+        let outcomes = judge(design);
+        for (place, statistic) in STATISTICS.into_iter().enumerate() {
+            let false_positives = share(&outcomes, place, |outcome| outcome.false_positive);
+            let coverage = share(&outcomes, place, |outcome| outcome.covered);
+            let five = share(&outcomes, place, |outcome| outcome.five);
+            let twenty = share(&outcomes, place, |outcome| outcome.twenty);
+            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+            println!(
+                "| {} × {} | {statistic} | {} | {} | {} | {} |",
+                design.runs,
+                design.blocks,
+                percent(false_positives),
+                percent(coverage),
+                percent(five),
+                percent(twenty)
+            );
+            assert!(false_positives <= 0.06, "{design:?} {statistic}: {false_positives} false positives");
+            assert!((0.93..=0.98).contains(&coverage), "{design:?} {statistic}: coverage {coverage}");
+            assert!(twenty >= 0.95 || statistic == "p99", "{design:?} {statistic}: {twenty} of 20 % shifts");
+            assert!(five >= 0.80 || statistic == "p99", "{design:?} {statistic}: {five} of 5 % shifts");
+        }
+    }
+}
+
+/// Runs of one statistic, whatever their block.
+fn pooled(blocks: &[BlockRuns]) -> [Vec<f64>; 2] {
+    let of = |group: fn(&BlockRuns) -> &Vec<f64>| blocks.iter().flat_map(group).copied().collect();
+    [of(|block| &block.baseline), of(|block| &block.candidate)]
+}
+
+#[test]
+fn naive_tests_do_not() {
+    println!("| runs × blocks | t over probes | Mann–Whitney over probes | t over pooled runs: false, 5 % decided |");
+    for design in DESIGNS {
+        let found = in_parallel(NAIVE_EXPERIMENTS, |seed| {
+            let made = experiment(design, seed, true);
+            let [baseline, candidate] = &made.probes;
+            let [one, other] = pooled(&made.statistics[0]);
+            let moved: Vec<f64> = other.iter().map(|value| value + 1.05_f64.ln()).collect();
+            [
+                naive::student(baseline, candidate),
+                naive::mann_whitney(baseline, candidate),
+                naive::student(&one, &other),
+                naive::student(&one, &moved),
+            ]
+            .map(|p| p <= ALPHA)
+        });
+        let share = |test: usize| found.iter().filter(|found| found[test]).count() as f64 / found.len() as f64;
+        let [t, ranks, runs, decided] = [0, 1, 2, 3].map(|test| 100.0 * share(test));
+        println!("| {} × {} | {t:.0} % | {ranks:.0} % | {runs:.1} %, {decided:.0} % |", design.runs, design.blocks);
+        // the point of it all: they call most of what is the same different
+        assert!(t > 30.0 && ranks > 30.0, "{design:?}: t {t} %, Mann-Whitney {ranks} %");
+        assert!(decided < 60.0, "{design:?}: the t test over pooled runs decided {decided} %");
+    }
+}
