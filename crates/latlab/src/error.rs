@@ -87,6 +87,9 @@ macro_rules! explains {
 explains!(
     crate::agent::AgentEnd,
     crate::analysis::FailIfError,
+    crate::analysis::comparison::GateError,
+    crate::analysis::comparison::GroupingError,
+    crate::analysis::comparison::SubjectError,
     crate::cli::resolve::RequestError,
     crate::host::HostError,
     crate::load::LoadError,

@@ -4,13 +4,11 @@
 //! with a warning. Where there is nothing to judge (no probe measured, or none answered for a statistic
 //! over answered probes) the condition *holds*: a gate that is fed nothing must not open.
 
-mod subject;
-
 use std::fmt;
 
 use thiserror::Error;
 
-use self::subject::{FORM_HINT, Ratio, Statistic, Subject, subject};
+use super::subject::{FORM_HINT, Ratio, Statistic, Subject, subject};
 use super::summary::Summary;
 use crate::caveat::{Caveat, Severity};
 use crate::metric::Metric;

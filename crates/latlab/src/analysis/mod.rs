@@ -2,6 +2,7 @@
 //! can be computed again from the recording. Definitions: docs/metrics.md.
 
 mod caveats;
+pub mod comparison;
 mod fail_if;
 mod host_course;
 #[cfg(test)]
@@ -9,6 +10,7 @@ pub(crate) mod in_memory;
 mod ratios;
 mod singletons;
 mod source;
+mod subject;
 mod summary;
 mod tally;
 mod window;
@@ -18,6 +20,7 @@ pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use ratios::Ratios;
 pub use singletons::sample;
 pub use source::ProbeSource;
+pub use subject::{Ratio, Statistic, Subject};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
 pub use window::Window;

@@ -2,6 +2,7 @@
 //! [`view`], in which all is rounded and worded already.
 
 mod caveats;
+pub mod comparison;
 pub mod doctor;
 mod figures;
 mod heading;

@@ -15,7 +15,7 @@ pub fn render(view: &ReportView, style: Style) -> String {
     sections.extend(view.histogram.iter().map(|each| histogram::draw(each, style)));
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
-    closing.extend(view.caveats.iter().flat_map(|caveat| worded(caveat, style)));
+    closing.extend(view.caveats.iter().flat_map(|caveat| caveat_lines(caveat, style)));
     let recordings = view.recordings.iter().enumerate();
     closing.extend(recordings.map(|(number, path)| {
         let label = if number > 0 { "" } else { "recording" };
@@ -40,7 +40,7 @@ fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
 }
 
 /// A caveat: what was seen, what it does to the figures, what to do.
-fn worded(caveat: &CaveatView, style: Style) -> Vec<String> {
+pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
     let label = if caveat.number == 1 { "caveats" } else { "" };
     let number = caveat.number.to_string();
     let (word, painted) = match caveat.severity {

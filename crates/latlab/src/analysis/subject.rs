@@ -1,4 +1,4 @@
-//! What a condition is about: names to metrics, statistics and ratios.
+//! What a condition or a comparison is about: names to metrics, statistics and ratios.
 
 use std::fmt;
 
@@ -10,28 +10,40 @@ pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 
 
 /// A statistic of a metric, or a ratio of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Subject {
+pub enum Subject {
+    /// A share of the run's probes.
     Ratio(Ratio),
+    /// A figure of a metric's sample.
     Statistic(Metric, Statistic),
 }
 
 /// A statistic.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Statistic {
+pub enum Statistic {
+    /// Smallest answered.
     Min,
+    /// Over the answered.
     Mean,
+    /// Largest answered.
     Max,
+    /// Over the answered.
     Stddev,
+    /// Over all, in (0, 1).
     Quantile(f64),
 }
 
 /// A ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ratio {
+pub enum Ratio {
+    /// Not answered in time, of those sent.
     Loss,
+    /// Answered too late, of those sent.
     Late,
+    /// Overtaken, of those answered at all.
     Reordered,
+    /// Further answers, for each answered at all.
     Duplicate,
+    /// Not answered within the deadline, of all due.
     DeadlineMiss,
 }
 
@@ -54,25 +66,45 @@ const STATISTICS: [(&str, Statistic); 8] = [
     ("p99.9", Statistic::Quantile(0.999)),
 ];
 
+fn ratio_name(ratio: Ratio) -> &'static str {
+    RATIOS.iter().find(|(_, other)| *other == ratio).map_or("ratio", |(name, _)| name)
+}
+
+/// The name of a statistic that is no quantile.
+fn plain_name(statistic: Statistic) -> &'static str {
+    STATISTICS.iter().find(|(_, other)| *other == statistic).map_or("", |(name, _)| name)
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Subject::Ratio(ratio) => {
-                let name = RATIOS.iter().find(|(_, other)| other == ratio).map_or("ratio", |(name, _)| name);
-                f.write_str(name)
-            }
+            Subject::Ratio(ratio) => f.write_str(ratio_name(*ratio)),
             Subject::Statistic(metric, Statistic::Quantile(q)) => {
                 write!(f, "{} of {}", human::quantile(*q), metric.title())
             }
-            Subject::Statistic(metric, statistic) => {
-                let name = STATISTICS.iter().find(|(_, other)| other == statistic).map_or("", |(name, _)| name);
-                write!(f, "{name} of {}", metric.title())
-            }
+            Subject::Statistic(metric, statistic) => write!(f, "{} of {}", plain_name(*statistic), metric.title()),
         }
     }
 }
 
 impl Subject {
+    /// The metric's name in JSON; of a ratio its own.
+    pub fn metric_name(&self) -> &'static str {
+        match self {
+            Subject::Ratio(ratio) => ratio_name(*ratio),
+            Subject::Statistic(metric, _) => metric.name(),
+        }
+    }
+
+    /// The statistic's name in JSON and tables: `p99`, `mean`, `ratio`.
+    pub fn statistic_name(&self) -> String {
+        match self {
+            Subject::Ratio(_) => "ratio".into(),
+            Subject::Statistic(_, Statistic::Quantile(q)) => human::quantile(*q),
+            Subject::Statistic(_, statistic) => plain_name(*statistic).into(),
+        }
+    }
+
     /// What is compared with it: a share, or a time in ns, which may be negative where the metric may.
     pub(super) fn value(&self, text: &str) -> Result<f64, ParseError> {
         let magnitude = |text: &str| human::parse_duration(text).map(|nanos| nanos.0 as f64);

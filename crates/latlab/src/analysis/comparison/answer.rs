@@ -1,0 +1,150 @@
+//! What a comparison says.
+
+use super::scale::Scale;
+use super::wishes::Quantity;
+use crate::stats::Interval;
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The candidate is lower.
+    Lower,
+    /// The candidate is higher.
+    Higher,
+    /// The difference is proven to lie within the margin.
+    Equivalent,
+    /// The runs do not say.
+    Undecided,
+}
+
+/// Why a comparison is undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// The runs differ too much, or the difference is too small; with so many further runs of each group it would be
+    /// decided, as far as can be told.
+    Unsure {
+        /// Further runs of each group; none where no sensible number would do.
+        runs_needed: Option<u32>,
+    },
+    /// One run against one run.
+    SingleRuns,
+    /// Even if every run of one group lay beyond every run of the other, it would not be enough.
+    TooFewRuns {
+        /// Further runs of each group with which it would be.
+        runs_needed: Option<u32>,
+    },
+    /// Too few boots to say something about boots.
+    TooFewBoots {
+        /// So many there are.
+        boots: usize,
+        /// So many are needed.
+        needed: usize,
+    },
+    /// No block has runs of both groups.
+    NoCommonBlock,
+    /// The figure fell among the lost in so many runs.
+    Lost {
+        /// Of the baseline.
+        baseline: usize,
+        /// Of the candidate.
+        candidate: usize,
+    },
+    /// So many runs had nothing to compute it from.
+    NoFigure {
+        /// Of both groups.
+        runs: usize,
+    },
+}
+
+/// A difference with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// The candidate less the baseline.
+    pub value: f64,
+    /// Where it may lie.
+    pub interval: Interval,
+}
+
+/// What a row rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rests {
+    /// Runs of the baseline and of the candidate.
+    pub runs: (usize, usize),
+    /// Blocks with runs of both.
+    pub blocks: usize,
+    /// Boots that they ran in, where that is known.
+    pub boots: usize,
+    /// Exchanges of names that were looked at; 0 where there was no test.
+    pub exchanges: u64,
+    /// Whether those were all there are.
+    pub exact: bool,
+}
+
+/// One row: a quantity of a candidate against that of a baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What is compared.
+    pub quantity: Quantity,
+    /// The places of the two groups.
+    pub baseline: usize,
+    /// That of the candidate.
+    pub candidate: usize,
+    /// On which scale.
+    pub scale: Scale,
+    /// The typical figure of the baseline and of the candidate over common blocks: geometric means where logarithms
+    /// are compared, else means.
+    pub centres: Option<(f64, f64)>,
+    /// The difference in the unit of the figures.
+    pub difference: Option<Effect>,
+    /// The difference as a share of the baseline.
+    pub relative: Option<Effect>,
+    /// The margin within which a difference counts as none.
+    pub margin: Option<f64>,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Why there is no other one.
+    pub undecided: Option<Undecided>,
+    /// Of no difference; none where there was no test.
+    pub p_value: Option<f64>,
+    /// The same by Holm, over all rows with a test.
+    pub adjusted_p_value: Option<f64>,
+    /// Of a difference beyond the margin.
+    pub p_equivalent: Option<f64>,
+    /// What it rests on.
+    pub rests: Rests,
+}
+
+impl Verdict {
+    /// The word in documents.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Verdict::Lower => "lower",
+            Verdict::Higher => "higher",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+impl Undecided {
+    /// The code in documents.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Undecided::Unsure { .. } => "unsure",
+            Undecided::SingleRuns => "single-runs",
+            Undecided::TooFewRuns { .. } => "too-few-runs",
+            Undecided::TooFewBoots { .. } => "too-few-boots",
+            Undecided::NoCommonBlock => "no-common-block",
+            Undecided::Lost { .. } => "lost",
+            Undecided::NoFigure { .. } => "no-figure",
+        }
+    }
+
+    /// Further runs of each group that would decide, where that is known.
+    pub const fn runs_needed(self) -> Option<u32> {
+        match self {
+            Undecided::Unsure { runs_needed } | Undecided::TooFewRuns { runs_needed } => runs_needed,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What to know before believing a comparison.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::answer::{Comparison, Undecided};
+use super::group::{RunGroup, RunGroups};
+use super::observed_run::{LeftOut, ObservedRun, RunFigure};
+use super::wishes::Quantity;
+use crate::caveat::{Caveat, Severity};
+use crate::units::human;
+
+/// All of them, the worst first.
+pub(super) fn of<'a>(
+    groups: &RunGroups,
+    quantities: &[Quantity],
+    rows: impl Iterator<Item = &'a Comparison>,
+) -> Vec<Caveat> {
+    let mut caveats: Vec<Caveat> = Vec::new();
+    caveats.extend(fatal(groups));
+    caveats.extend(lost(rows));
+    caveats.extend(not_interleaved(groups));
+    caveats.extend(confounded(groups));
+    caveats.extend(unsupported(groups, quantities));
+    caveats.extend(losses(groups, quantities));
+    caveats.extend(left_out(groups));
+    caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
+    caveats
+}
+
+fn runs(groups: &RunGroups) -> impl Iterator<Item = &ObservedRun> {
+    groups.groups.iter().flat_map(|group| &group.runs)
+}
+
+/// `1 run`, `3 runs`.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn fatal(groups: &RunGroups) -> Option<Caveat> {
+    let untrusted: Vec<_> = runs(groups).filter(|run| !run.fatal.is_empty()).collect();
+    let codes: BTreeSet<&String> = untrusted.iter().flat_map(|run| &run.fatal).collect();
+    let codes = codes.into_iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
+    (!untrusted.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "untrusted-runs",
+            format!(
+                "{} carried a fatal caveat ({codes}) and were judged with the others",
+                counted(untrusted.len(), "run")
+            ),
+            "a difference may be what spoilt those runs",
+            "look at them with `latlab summary`, and measure them again",
+        )
+    })
+}
+
+fn lost<'a>(rows: impl Iterator<Item = &'a Comparison>) -> Option<Caveat> {
+    let mut worst: BTreeMap<String, usize> = BTreeMap::new();
+    for row in rows {
+        if let Some(Undecided::Lost { baseline, candidate }) = row.undecided {
+            let most = worst.entry(row.quantity.statistic_name()).or_default();
+            *most = (*most).max(baseline + candidate);
+        }
+    }
+    let told: Vec<_> = worst.iter().map(|(name, count)| format!("{name} in {}", counted(*count, "run"))).collect();
+    (!told.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "lost-quantile",
+            format!("quantiles fell among the lost: {}", told.join(", ")),
+            "what is infinite has no mean, so that those rows are undecided",
+            "compare `--statistic loss_ratio`, or a lower quantile",
+        )
+    })
+}
+
+/// Runs of an experiment's block took turns by chance. Others did as their start times say.
+fn not_interleaved(groups: &RunGroups) -> Option<Caveat> {
+    let strata: BTreeSet<_> = runs(groups).map(|run| groups.stratum(run).0).collect();
+    let planned = strata.iter().all(Option::is_some);
+    if planned {
+        return None;
+    }
+    let hidden = "what drifted meanwhile (heat, background work, the clock rate) looks like a difference, or hides one";
+    let hint = "let `latlab run` take the runs in turn, in random order and in blocks";
+    let started = runs(groups).any(|run| !run.place.started_at.is_empty());
+    let (severity, message) = match (started, take_turns(&groups.groups)) {
+        (false, _) => (Severity::Warning, "nobody knows in what order the numbers were measured".to_owned()),
+        (true, false) => {
+            (Severity::Warning, "the groups were measured one after the other, not interleaved".to_owned())
+        }
+        (true, true) => {
+            let message = "the groups took turns, but in no random order and without blocks";
+            (Severity::Note, message.to_owned())
+        }
+    };
+    Some(Caveat::new(severity, "not-interleaved", message, hidden, hint))
+}
+
+/// Whether the groups took turns in time at least half as often as they would by chance, each with the first.
+fn take_turns(groups: &[RunGroup]) -> bool {
+    let [baseline, candidates @ ..] = groups else { return true };
+    candidates.iter().all(|candidate| {
+        let named = |group: &RunGroup, own: bool| -> Vec<_> {
+            group.runs.iter().map(|run| (run.place.started_at.clone(), own)).collect()
+        };
+        let mut order = named(baseline, true);
+        order.extend(named(candidate, false));
+        order.sort();
+        let turns = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64;
+        let (n, m) = (baseline.runs.len() as f64, candidate.runs.len() as f64);
+        turns >= (n * m / (n + m)).max(2.0)
+    })
+}
+
+/// What else the groups differ in: a difference may come from that.
+fn confounded(groups: &RunGroups) -> Option<Caveat> {
+    // an experiment varies what it was told to
+    if runs(groups).all(|run| run.factors.is_some()) {
+        return None;
+    }
+    let levels = |group: &RunGroup| {
+        let mut levels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (factor, level) in group.runs.iter().flat_map(|run| &run.levels) {
+            levels.entry(factor.clone()).or_default().insert(level.clone());
+        }
+        levels
+    };
+    let each: Vec<_> = groups.groups.iter().map(levels).collect();
+    let own: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
+    let factors: BTreeSet<&String> = each.iter().flat_map(BTreeMap::keys).collect();
+    let differing: Vec<&str> = factors
+        .into_iter()
+        .filter(|factor| {
+            !own.contains(factor) && each.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor))
+        })
+        .map(String::as_str)
+        .collect();
+    // groups that somebody named differ in what the name says, most likely
+    let (severity, effect) = match own.is_empty() {
+        true => (Severity::Note, "a difference may come from each of these, if more than one"),
+        false => (Severity::Warning, "a difference may come from that instead"),
+    };
+    let is_expected = own.is_empty() && differing.len() < 2;
+    (!differing.is_empty() && !is_expected).then(|| {
+        Caveat::new(
+            severity,
+            "confounded",
+            format!("the groups differ in {}", differing.join(", ")),
+            effect,
+            "compare runs that have everything else in common",
+        )
+    })
+}
+
+fn unsupported(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
+    let is_thin = |figure: Option<&RunFigure>| matches!(figure, Some(RunFigure::Finite { supported: false, .. }));
+    let count = |place: usize| runs(groups).filter(|run| is_thin(run.figures.get(place))).count();
+    let told: Vec<_> = quantities
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| count(*place) > 0)
+        .map(|(place, quantity)| format!("{} in {}", quantity.statistic_name(), counted(count(place), "run")))
+        .collect();
+    (!told.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "unsupported-comparison",
+            format!("fewer than 10 effective observations lay beyond a quantile: {}", told.join(", ")),
+            "runs were judged by its point value: it scatters more, and verdicts need more runs",
+            "measure more probes in a run, or compare a lower quantile",
+        )
+    })
+}
+
+/// Means are over the answered probes, and nothing in them tells how many were not.
+fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
+    if quantities.iter().any(Quantity::is_share) {
+        return None;
+    }
+    let of = |group: &RunGroup| {
+        let sum = |part: fn(&ObservedRun) -> u64| group.runs.iter().map(part).sum::<u64>();
+        let (lost, all) = (sum(|run| run.lost.0), sum(|run| run.lost.1));
+        (lost > 0).then(|| format!("{} of {}", human::percent(lost as f64 / all as f64), group.name))
+    };
+    let told: Vec<_> = groups.groups.iter().filter_map(of).collect();
+    (!told.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "lost-probes",
+            format!("probes were lost: {}", told.join(", ")),
+            "means are over those that were answered",
+            "compare the losses too: `--statistic loss_ratio`",
+        )
+    })
+}
+
+fn left_out(groups: &RunGroups) -> Option<Caveat> {
+    let word = |(reason, count): (&LeftOut, &usize)| {
+        let count = counted(*count, "run");
+        match reason {
+            LeftOut::Warmup => format!("{count} that warmed up"),
+            LeftOut::Failed => format!("{count} that failed"),
+            LeftOut::Interrupted => format!("{count} that were interrupted"),
+        }
+    };
+    let told: Vec<_> = groups.left_out.iter().map(word).collect();
+    (!told.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "runs-left-out",
+            format!("not judged: {}", told.join(", ")),
+            "figures are of the other runs only",
+            "they are kept; `latlab summary` shows them",
+        )
+    })
+}

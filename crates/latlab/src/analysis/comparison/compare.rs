@@ -1,0 +1,74 @@
+//! The comparison itself: from groups of runs to verdicts.
+
+use super::agenda::Agenda;
+use super::answer::Comparison;
+use super::caveats;
+use super::group::{GroupingError, RunGroups};
+use super::group_figures::GroupFigures;
+use super::row::{Row, decide};
+use super::wishes::{ComparisonWishes, Quantity, Question};
+use crate::caveat::Caveat;
+
+/// All rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparisons {
+    /// The groups that were compared.
+    pub groups: RunGroups,
+    /// What was compared, in the order of the runs' figures.
+    pub quantities: Vec<Quantity>,
+    /// For each group its figures, in the order of the quantities.
+    pub figures: Vec<Vec<GroupFigures>>,
+    /// The rows.
+    pub rows: Vec<Comparison>,
+    /// Differences along the whole distribution, where they were asked for: intervals without verdicts.
+    pub shifts: Vec<Comparison>,
+    /// How it was asked.
+    pub wishes: ComparisonWishes,
+    /// What to know before believing it.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Answers what stands on `agenda` about `groups`, whose runs hold a figure for each of its quantities.
+///
+/// # Errors
+/// Where the baseline of a question is no group.
+pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) -> Result<Comparisons, GroupingError> {
+    let quantities = agenda.quantities();
+    let mut rows = Vec::new();
+    for question in agenda.questions() {
+        let pairs = match &question.baseline {
+            None => groups.against_first(),
+            Some(baseline) => groups.against(baseline)?,
+        };
+        rows.extend(pairs.into_iter().map(|pair| Row::of(&groups, quantities, question, pair, wishes)));
+    }
+    // rows of one pair stand together, in the order in which they were asked for
+    rows.sort_by_key(|row: &Row| (row.comparison.candidate, row.comparison.baseline));
+    decide(&mut rows, wishes);
+    let mut shifted = Vec::new();
+    for (baseline, candidate) in groups.against_first() {
+        for place in agenda.shifts() {
+            let question = Question { subject: *place, ..Question::default() };
+            shifted.push(Row::of(&groups, quantities, &question, (baseline, candidate), wishes).comparison);
+        }
+    }
+    let caveats = caveats::of(&groups, quantities, rows.iter().map(|row| &row.comparison));
+    let figures = groups.groups.iter().map(|group| GroupFigures::all(group, quantities)).collect();
+    let rows = rows.into_iter().map(|row| row.comparison).collect();
+    Ok(Comparisons {
+        groups,
+        quantities: quantities.to_vec(),
+        figures,
+        rows,
+        shifts: shifted,
+        wishes: wishes.clone(),
+        caveats,
+    })
+}
+
+impl Comparisons {
+    /// Whether all runs took turns by chance, inside of blocks.
+    pub fn is_interleaved(&self) -> bool {
+        self.groups.groups.iter().flat_map(|group| &group.runs).all(|run| run.place.block.is_some())
+    }
+}

@@ -1,0 +1,135 @@
+//! `--gate '[METRIC] STATISTIC <= CHANGE'`: a comparison that a pipeline can be stopped by.
+//!
+//! Broken is a gate only where the whole interval of the change lies beyond what it allows; where the interval lies on
+//! both sides it is undecided, and says so.
+
+use thiserror::Error;
+
+use super::answer::{Comparison, Effect, Undecided};
+use super::compare::Comparisons;
+use super::wishes::{Quantity, subject_named};
+use crate::units::human::{self, ParseError};
+
+/// What a change must keep to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    text: String,
+    quantity: Quantity,
+    /// Whether the change must stay above, not below.
+    above: bool,
+    /// A share of the baseline, or a difference of shares.
+    change: f64,
+}
+
+/// Why a gate cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("cannot read the gate `{text}`")]
+pub struct GateError {
+    /// As typed.
+    pub text: String,
+    /// What is wrong.
+    pub cause: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+impl GateError {
+    /// What is wrong.
+    pub fn cause(&self) -> Option<String> {
+        Some(self.cause.clone())
+    }
+
+    /// What would be right.
+    pub fn hint(&self) -> Option<String> {
+        Some(self.hint.clone())
+    }
+
+    /// A wrong request.
+    pub const fn exit_code(&self) -> u8 {
+        2
+    }
+}
+
+/// What became of a gate in one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateState {
+    /// The whole interval keeps to it.
+    Kept,
+    /// The whole interval lies beyond it.
+    Broken,
+    /// The interval lies on both sides, or there is none.
+    Undecided,
+}
+
+/// A gate held against one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gated {
+    /// As typed.
+    pub gate: String,
+    /// The place of the row.
+    pub row: usize,
+    /// What became of it.
+    pub state: GateState,
+}
+
+const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `loss_ratio <= +0.1%`";
+
+/// Longer ones first.
+const OPERATORS: [(&str, bool); 4] = [("<=", false), (">=", true), ("<", false), (">", true)];
+
+impl Gate {
+    /// Reads `p99 <= +5%`, `response_time mean < 10%`, `p50 >= -3%`; where no metric is named, it is `metric`.
+    ///
+    /// # Errors
+    /// Where it is none of these.
+    pub fn parse(text: &str, metric: Option<&str>) -> Result<Gate, GateError> {
+        let refuse = |cause: String, hint: String| GateError { text: text.trim().into(), cause, hint };
+        let (subject, above, change) = OPERATORS
+            .iter()
+            .find_map(|(sign, above)| text.split_once(sign).map(|(subject, change)| (subject, *above, change)))
+            .ok_or_else(|| refuse("it has none of `<=`, `<`, `>=`, `>`".into(), FORM.into()))?;
+        let quantity = match subject.trim() {
+            "value" => Quantity::Value,
+            named => Quantity::Of(subject_named(metric, named).map_err(|error| refuse(error.cause, error.hint))?),
+        };
+        let unreadable = |error: ParseError| refuse(format!("{error}: {}", error.cause), FORM.into());
+        let change = change.trim();
+        let (negative, size) = match change.strip_prefix(['-', '−']) {
+            Some(size) => (true, size),
+            None => (false, change.strip_prefix('+').unwrap_or(change)),
+        };
+        if !size.ends_with('%') && size != "0" {
+            return Err(refuse(format!("the change `{change}` is not in per cent"), FORM.into()));
+        }
+        let size = human::parse_percent(size.trim()).map_err(unreadable)?;
+        Ok(Gate { text: text.trim().into(), quantity, above, change: if negative { -size } else { size } })
+    }
+
+    /// What the runs must be asked for.
+    pub const fn quantity(&self) -> Quantity {
+        self.quantity
+    }
+
+    /// Held against every row that is about it.
+    pub fn judge(&self, comparisons: &Comparisons) -> Vec<Gated> {
+        let rows = comparisons.rows.iter().enumerate();
+        let about_it = rows.filter(|(_, row)| row.quantity == self.quantity);
+        about_it.map(|(place, row)| Gated { gate: self.text.clone(), row: place, state: self.state(row) }).collect()
+    }
+
+    fn state(&self, row: &Comparison) -> GateState {
+        let change = if row.quantity.is_share() { row.difference } else { row.relative };
+        let is_untested = row.p_value.is_none() || matches!(row.undecided, Some(Undecided::SingleRuns));
+        let Some(Effect { interval, .. }) = change.filter(|_| !is_untested) else { return GateState::Undecided };
+        // seen from the side on which nothing is allowed
+        let (nearer, farther) = match self.above {
+            false => (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change)),
+            true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
+        };
+        match (nearer, farther) {
+            (Some(nearer), _) if nearer > 0.0 => GateState::Broken,
+            (_, Some(farther)) if farther <= 0.0 => GateState::Kept,
+            _ => GateState::Undecided,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Which runs belong together, and which are compared with which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+use super::observed_run::{LeftOut, ObservedRun};
+use crate::units::human;
+
+/// Runs that are one side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunGroup {
+    /// Its name: the level, or the levels, of what is compared.
+    pub name: String,
+    /// What makes it, where factors do: factor → level.
+    pub levels: BTreeMap<String, String>,
+    /// Its runs, those that are not judged left out.
+    pub runs: Vec<ObservedRun>,
+}
+
+/// All sides of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunGroups {
+    /// What varied, for people: `load`, `load and size`; none where the groups were named.
+    pub factor: Option<String>,
+    /// The first is the baseline.
+    pub groups: Vec<RunGroup>,
+    /// What was not judged: reason → how many.
+    pub left_out: BTreeMap<LeftOut, usize>,
+    /// Factors of an experiment that are not compared: runs are exchanged within one level of each.
+    strata: Vec<String>,
+}
+
+/// Why runs cannot be grouped.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GroupingError {
+    /// No run has that factor.
+    #[error("cannot group the runs by `{factor}`")]
+    NoFactor {
+        /// As typed.
+        factor: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// Nothing varied, or nothing is left to be judged.
+    #[error("cannot compare {} of runs", if *groups == 1 { "one group".to_owned() } else { format!("{groups} groups") })]
+    TooFewGroups {
+        /// How many there are.
+        groups: usize,
+        /// What is the matter.
+        cause: String,
+        /// What would help.
+        hint: String,
+    },
+}
+
+impl GroupingError {
+    /// What is wrong.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            GroupingError::NoFactor { known, .. } => {
+                Some(format!("no run has it; what varied or was set is {}", known.join(", ")))
+            }
+            GroupingError::TooFewGroups { cause, .. } => Some(cause.clone()),
+        }
+    }
+
+    /// What would be right.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            GroupingError::NoFactor { factor, known } => {
+                let names: Vec<&str> = known.iter().map(String::as_str).collect();
+                Some(match human::nearest(factor, &names) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "name one of these, or groups by `--group NAME=GLOB`".into(),
+                })
+            }
+            GroupingError::TooFewGroups { hint, .. } => Some(hint.clone()),
+        }
+    }
+
+    /// A wrong request.
+    pub const fn exit_code(&self) -> u8 {
+        2
+    }
+}
+
+impl RunGroups {
+    /// The groups as somebody named them, in that order.
+    pub fn named(groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
+        let made = groups.into_iter().map(|(name, runs)| RunGroup { name, levels: BTreeMap::new(), runs }).collect();
+        RunGroups { factor: None, groups: made, left_out: BTreeMap::new(), strata: Vec::new() }.judged()
+    }
+
+    /// By the levels of one factor; those of an experiment's other factors are kept apart inside.
+    pub fn by(factor: &str, runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
+        let factor = factor.trim();
+        if !runs.iter().any(|run| run.levels.contains_key(factor)) {
+            return Err(GroupingError::NoFactor { factor: factor.into(), known: known(&runs) });
+        }
+        let others: BTreeSet<String> =
+            runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0.clone()).collect();
+        let strata = others.into_iter().filter(|other| other != factor).collect();
+        let level = |run: &ObservedRun| run.levels.get(factor).cloned().unwrap_or_else(|| "none".into());
+        let key = |run: &ObservedRun| BTreeMap::from([(factor.to_owned(), level(run))]);
+        RunGroups::collect(Some(factor.to_owned()), strata, runs, key)
+    }
+
+    /// By every combination of an experiment's factors, in the order of its conditions.
+    pub fn by_condition(mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
+        runs.sort_by_key(|run| run.condition);
+        let factors: BTreeSet<&String> =
+            runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0).collect();
+        let title = factors.iter().map(|factor| factor.as_str()).collect::<Vec<_>>().join(" and ");
+        let key = |run: &ObservedRun| run.factors.clone().unwrap_or_default();
+        RunGroups::collect(Some(title).filter(|title| !title.is_empty()), Vec::new(), runs, key)
+    }
+
+    /// Groups of equal keys, in the order of their first runs.
+    fn collect(
+        factor: Option<String>,
+        strata: Vec<String>,
+        runs: Vec<ObservedRun>,
+        key: impl Fn(&ObservedRun) -> BTreeMap<String, String>,
+    ) -> Result<RunGroups, GroupingError> {
+        let mut groups: Vec<RunGroup> = Vec::new();
+        for run in runs {
+            let levels = key(&run);
+            match groups.iter_mut().find(|group| group.levels == levels) {
+                Some(group) => group.runs.push(run),
+                None => groups.push(RunGroup { name: name_of(&levels), levels, runs: vec![run] }),
+            }
+        }
+        RunGroups { factor, groups, left_out: BTreeMap::new(), strata }.judged()
+    }
+
+    /// Without what is not judged.
+    fn judged(mut self) -> Result<RunGroups, GroupingError> {
+        for group in &mut self.groups {
+            for reason in group.runs.iter().filter_map(|run| run.left_out) {
+                *self.left_out.entry(reason).or_default() += 1;
+            }
+            group.runs.retain(|run| run.left_out.is_none());
+        }
+        if let Some(empty) = self.groups.iter().find(|group| group.runs.is_empty()) {
+            return Err(GroupingError::TooFewGroups {
+                groups: self.groups.iter().filter(|group| !group.runs.is_empty()).count(),
+                cause: format!("no run of `{}` can be judged: each failed, was interrupted or warmed up", empty.name),
+                hint: "measure it again; `latlab list` says how runs ended".into(),
+            });
+        }
+        match self.groups.as_slice() {
+            [] => Err(too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers")),
+            [one] => {
+                let cause = match &self.factor {
+                    Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
+                    None => "there is only one".into(),
+                };
+                Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// What a run may be exchanged in: its block, with what else varied beside it.
+    pub(super) fn stratum(&self, run: &ObservedRun) -> (Option<(String, u32)>, Vec<String>) {
+        let level = |factor: &String| run.levels.get(factor).cloned().unwrap_or_default();
+        (run.place.block.clone(), self.strata.iter().map(level).collect())
+    }
+
+    /// Baseline and candidate of each comparison: the first group and every other one.
+    pub fn against_first(&self) -> Vec<(usize, usize)> {
+        (1..self.groups.len()).map(|candidate| (0, candidate)).collect()
+    }
+
+    /// Baseline and candidate of each comparison with the groups in which `baseline` holds: every other group has the
+    /// one that differs from it in nothing else.
+    ///
+    /// # Errors
+    /// Where no group is such a baseline.
+    pub fn against(&self, baseline: &BTreeMap<String, String>) -> Result<Vec<(usize, usize)>, GroupingError> {
+        let is_base = |group: &RunGroup| baseline.iter().all(|(factor, level)| group.levels.get(factor) == Some(level));
+        let counterpart = |candidate: &RunGroup| {
+            let wanted: BTreeMap<_, _> = candidate.levels.clone().into_iter().chain(baseline.clone()).collect();
+            self.groups.iter().position(|group| group.levels == wanted)
+        };
+        let pairs: Vec<_> = (0..self.groups.len())
+            .filter(|candidate| !is_base(&self.groups[*candidate]))
+            .filter_map(|candidate| Some((counterpart(&self.groups[candidate])?, candidate)))
+            .collect();
+        match pairs.is_empty() {
+            false => Ok(pairs),
+            true => {
+                let names: Vec<_> = self.groups.iter().map(|group| group.name.as_str()).collect();
+                let cause = format!("none of the groups {} is the baseline `{}`", names.join(", "), name_of(baseline));
+                Err(too_few(self.groups.len(), cause, "name a level of a factor that the experiment has"))
+            }
+        }
+    }
+}
+
+fn too_few(groups: usize, cause: impl Into<String>, hint: &str) -> GroupingError {
+    GroupingError::TooFewGroups { groups, cause: cause.into(), hint: hint.into() }
+}
+
+/// One level alone, of several each with its factor.
+fn name_of(levels: &BTreeMap<String, String>) -> String {
+    match levels.len() {
+        1 => levels.values().cloned().collect(),
+        _ => levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Factors that varied between the runs first, then the rest.
+fn known(runs: &[ObservedRun]) -> Vec<String> {
+    let mut seen: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (factor, level) in runs.iter().flat_map(|run| &run.levels) {
+        seen.entry(factor).or_default().insert(level);
+    }
+    let mut factors: Vec<_> = seen.iter().map(|(factor, levels)| (levels.len() < 2, (*factor).clone())).collect();
+    factors.sort();
+    factors.into_iter().map(|(_, factor)| factor).collect()
+}

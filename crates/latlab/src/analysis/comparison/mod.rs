@@ -1,0 +1,27 @@
+//! Comparing groups of runs: is there a difference, how big, how sure. The method and why it: decision 0011; its
+//! formulas and what was measured of it: docs/statistics.md. Pure: the seed is an argument.
+
+mod agenda;
+mod answer;
+mod caveats;
+mod compare;
+mod gate;
+mod group;
+mod group_figures;
+mod observed_run;
+mod row;
+mod scale;
+mod wishes;
+
+pub use agenda::Agenda;
+pub use answer::{Comparison, Effect, Rests, Undecided, Verdict};
+pub use compare::{Comparisons, compare};
+pub use gate::{Gate, GateError, GateState, Gated};
+pub use group::{GroupingError, RunGroup, RunGroups};
+pub use group_figures::GroupFigures;
+pub use observed_run::{LeftOut, ObservedRun, Place, RunFigure};
+pub use scale::Scale;
+pub use wishes::{ComparisonWishes, Over, Quantity, SubjectError, default_subjects, subject_named};
+
+#[cfg(test)]
+mod tests;

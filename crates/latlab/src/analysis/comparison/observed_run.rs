@@ -1,0 +1,274 @@
+//! One run as a comparison sees it: a figure for each subject, and its place among the others.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::singletons::Singletons;
+use crate::analysis::source::{Gatherer, ProbeSource, feed};
+use crate::analysis::subject::{Ratio, Statistic, Subject};
+use crate::analysis::summary::Deadline;
+use crate::analysis::tally::{Counts, Tally};
+use crate::caveat::Severity;
+use crate::facts::ExperimentFacts;
+use crate::metric::Metric;
+use crate::recording::manifest::{Ending, Manifest};
+use crate::stats::{Description, Wishes, describe};
+
+/// What a run says on one subject.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RunFigure {
+    /// ns, or a share.
+    Finite {
+        /// The figure.
+        value: f64,
+        /// Whether enough of the run lies beyond a quantile.
+        supported: bool,
+    },
+    /// The quantile fell among the lost.
+    Lost,
+    /// There was nothing to compute it from.
+    Nothing,
+}
+
+impl RunFigure {
+    /// The figure, where it is one.
+    pub const fn value(self) -> Option<f64> {
+        match self {
+            RunFigure::Finite { value, .. } => Some(value),
+            RunFigure::Lost | RunFigure::Nothing => None,
+        }
+    }
+}
+
+/// Why a run is not judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// It warmed its block up.
+    Warmup,
+    /// It failed, or its process died.
+    Failed,
+    /// It was interrupted, and its experiment took it again.
+    Interrupted,
+}
+
+/// Where a run stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// What boot it ran in, where that is known.
+    pub boot: Option<String>,
+    /// What it was interleaved in: experiment and block. None where no experiment saw to that.
+    pub block: Option<(String, u32)>,
+    /// UTC start, RFC 3339; of equal length, so that the order of texts is the order of time.
+    pub started_at: String,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedRun {
+    /// Its directory, or the line of a file.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// What it can be grouped by: factor → level. Those of its experiment are as typed.
+    pub levels: BTreeMap<String, String>,
+    /// The factors of its experiment; none without one.
+    pub factors: Option<BTreeMap<String, String>>,
+    /// The number of its condition in the experiment; 0 without one.
+    pub condition: u32,
+    /// In the order of the subjects.
+    pub figures: Vec<RunFigure>,
+    /// Probes of the metrics compared that were lost, and all of them.
+    pub lost: (u64, u64),
+    /// Why it is not judged.
+    pub left_out: Option<LeftOut>,
+    /// The codes of fatal caveats that it raised.
+    pub fatal: Vec<String>,
+}
+
+impl ObservedRun {
+    /// A number that somebody else measured: no place, no condition.
+    pub fn bare(name: String, value: f64) -> ObservedRun {
+        ObservedRun {
+            name,
+            place: Place::default(),
+            levels: BTreeMap::new(),
+            factors: None,
+            condition: 0,
+            figures: vec![RunFigure::Finite { value, supported: true }],
+            lost: (0, 0),
+            left_out: None,
+            fatal: Vec::new(),
+        }
+    }
+
+    /// The run of a recording, each of `subjects` computed in one pass over its rows. What is not judged is not read.
+    ///
+    /// # Errors
+    /// Where the rows cannot be read.
+    pub fn of<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<ObservedRun, S::Error> {
+        let manifest = source.manifest();
+        let left_out = left_out(manifest);
+        let (figures, lost) = match left_out {
+            Some(_) => (vec![RunFigure::Nothing; subjects.len()], (0, 0)),
+            None => figures(source, subjects)?,
+        };
+        let experiment = manifest.experiment.as_ref();
+        Ok(ObservedRun {
+            name: source.place(),
+            place: place(manifest),
+            levels: levels(manifest),
+            factors: experiment.map(|experiment| experiment.factors.clone()),
+            condition: experiment.map_or(0, |experiment| experiment.condition),
+            figures,
+            lost,
+            left_out,
+            fatal: fatal(manifest),
+        })
+    }
+}
+
+fn fatal(manifest: &Manifest) -> Vec<String> {
+    let fatal = manifest.caveats.iter().filter(|caveat| caveat.severity == Severity::Fatal);
+    fatal.map(|caveat| caveat.code.clone()).collect()
+}
+
+fn left_out(manifest: &Manifest) -> Option<LeftOut> {
+    let experiment = manifest.experiment.as_ref();
+    match manifest.ending {
+        _ if experiment.is_some_and(|experiment| experiment.warmup) => Some(LeftOut::Warmup),
+        Ending::Failed | Ending::Recovered | Ending::Measuring => Some(LeftOut::Failed),
+        Ending::Interrupted if experiment.is_some() => Some(LeftOut::Interrupted),
+        Ending::Interrupted | Ending::Completed => None,
+    }
+}
+
+fn place(manifest: &Manifest) -> Place {
+    let of_experiment = |experiment: &ExperimentFacts| (experiment.experiment.clone(), experiment.block);
+    let experiment = manifest.experiment.as_ref();
+    let host = manifest.here.before.as_ref().and_then(|host| host.boot_id.clone());
+    Place {
+        boot: experiment.and_then(|experiment| experiment.boot_id.clone()).or(host),
+        block: experiment.map(of_experiment),
+        started_at: manifest.started_at.clone(),
+    }
+}
+
+/// Every factor with its level: the condition's, and over them those of the experiment, as typed.
+fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
+    let condition = &manifest.condition;
+    let words = |each: &[String]| if each.is_empty() { "none".to_owned() } else { each.join(" + ") };
+    let optional = |value: Option<String>| value.unwrap_or_else(|| "none".into());
+    let mut levels = BTreeMap::from([
+        ("target".to_owned(), condition.target.clone()),
+        ("transport".to_owned(), condition.transport.clone()),
+        ("protocol".to_owned(), condition.protocol.clone()),
+        ("size".to_owned(), condition.size_bytes.to_string()),
+        ("schedule".to_owned(), condition.schedule.clone()),
+        ("interval".to_owned(), optional(condition.interval_ns.map(crate::units::human::span))),
+        ("wait".to_owned(), wait_word(manifest)),
+        ("source-port".to_owned(), optional(condition.source_port.map(|port| port.to_string()))),
+        ("load".to_owned(), words(&condition.loads)),
+    ]);
+    levels.extend(condition.settings.iter().map(|(knob, value)| (format!("setting:{knob}"), value.clone())));
+    levels.extend(condition.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone())));
+    levels.extend(manifest.experiment.iter().flat_map(|experiment| experiment.factors.clone()));
+    levels
+}
+
+/// The word of the option `--wait`.
+fn wait_word(manifest: &Manifest) -> String {
+    use crate::plan::WaitMode;
+    match manifest.condition.wait {
+        WaitMode::Block => "block",
+        WaitMode::Spin => "spin",
+        WaitMode::BusyPoll => "busy-poll",
+    }
+    .into()
+}
+
+/// Of how many probes how many were lost.
+type Losses = (u64, u64);
+
+/// One pass over the rows, whatever is asked of them.
+fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
+    let spec = &source.manifest().spec;
+    let mut metrics: Vec<Metric> = Vec::new();
+    for subject in subjects {
+        if let Subject::Statistic(metric, _) = subject
+            && !metrics.contains(metric)
+        {
+            metrics.push(*metric);
+        }
+    }
+    let mut samples: Vec<Singletons> =
+        metrics.iter().map(|metric| Singletons::of(*metric, source.manifest().rows)).collect();
+    let mut tally = Tally::new(spec.judging.deadline_ns, spec.ping().schedule.interval());
+    let mut gatherers: Vec<&mut dyn Gatherer> = samples.iter_mut().map(|each| each as &mut dyn Gatherer).collect();
+    if subjects.iter().any(|subject| matches!(subject, Subject::Ratio(_))) {
+        gatherers.push(&mut tally);
+    }
+    feed(source, &mut gatherers)?;
+    let described: Vec<Description> = samples
+        .into_iter()
+        .zip(&metrics)
+        .map(|(sample, metric)| describe(&sample.sample(), &wishes(*metric, subjects)))
+        .collect();
+    let deadline = spec.judging.deadline_ns.map(|deadline_ns| Deadline {
+        deadline_ns,
+        missed: tally.missed,
+        due: tally.counts.due(),
+    });
+    let of = |subject: &Subject| match subject {
+        Subject::Ratio(ratio) => share(*ratio, &tally.counts, deadline),
+        Subject::Statistic(metric, statistic) => {
+            let place = metrics.iter().position(|other| other == metric);
+            place.map_or(RunFigure::Nothing, |place| figure(*statistic, &described[place]))
+        }
+    };
+    let lost = described.first().map_or((0, 0), |first| (first.lost, first.n));
+    Ok((subjects.iter().map(of).collect(), lost))
+}
+
+fn wishes(metric: Metric, subjects: &[Subject]) -> Wishes {
+    let quantile = |subject: &Subject| match subject {
+        Subject::Statistic(own, Statistic::Quantile(q)) if *own == metric => Some(*q),
+        _ => None,
+    };
+    let mut quantiles: Vec<f64> = subjects.iter().filter_map(quantile).collect();
+    quantiles.sort_by(f64::total_cmp);
+    quantiles.dedup();
+    Wishes { quantiles, confidence: 0.95, intervals: false, seed: 0 }
+}
+
+fn figure(statistic: Statistic, described: &Description) -> RunFigure {
+    let known =
+        |value: Option<f64>| value.map_or(RunFigure::Nothing, |value| RunFigure::Finite { value, supported: true });
+    match statistic {
+        Statistic::Min => known(described.min.map(|min| min as f64)),
+        Statistic::Max => known(described.max.map(|max| max as f64)),
+        Statistic::Mean => known(described.mean),
+        Statistic::Stddev => known(described.stddev),
+        Statistic::Quantile(q) => match described.quantiles.iter().find(|estimate| estimate.q == q) {
+            Some(estimate) if estimate.lost => RunFigure::Lost,
+            Some(estimate) => match estimate.value {
+                Some(value) => RunFigure::Finite { value, supported: estimate.supported },
+                None => RunFigure::Nothing,
+            },
+            None => RunFigure::Nothing,
+        },
+    }
+}
+
+fn share(ratio: Ratio, counts: &Counts, deadline: Option<Deadline>) -> RunFigure {
+    let arrived = counts.answered + counts.late;
+    let (part, whole) = match ratio {
+        Ratio::Loss => (counts.unanswered(), counts.sent),
+        Ratio::Late => (counts.late, counts.sent),
+        Ratio::Reordered => (counts.reordered, arrived),
+        Ratio::Duplicate => (counts.duplicates, arrived),
+        Ratio::DeadlineMiss => deadline.map_or((0, 0), |deadline| (deadline.missed, deadline.due)),
+    };
+    match whole {
+        0 => RunFigure::Nothing,
+        _ => RunFigure::Finite { value: part as f64 / whole as f64, supported: true },
+    }
+}

@@ -1,0 +1,310 @@
+//! From runs to verdicts: grouping, levels, caveats and gates over runs in memory.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::analysis::Subject;
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::facts::ExperimentFacts;
+use crate::metric::Metric;
+use crate::probe::Fate;
+use crate::recording::manifest::Ending;
+
+/// A run of 40 round trips around `level_us`, the last `lost` of them lost.
+fn recording(level_us: i64, lost: usize) -> InMemory {
+    let row = |seq: i64| closed(seq as u64, seq * 1_000, level_us + (seq * 7) % 5);
+    let mut rows: Vec<_> = (0..40).map(row).collect();
+    for row in rows.iter_mut().skip(40 - lost) {
+        *row = but(row.clone(), Fate::Lost);
+    }
+    InMemory::of(CLOSED, rows)
+}
+
+/// The same as a run of an experiment.
+fn of_experiment(level_us: i64, load: &str, block: u32, boot: &str) -> InMemory {
+    let mut source = recording(level_us, 0);
+    source.manifest.experiment = Some(ExperimentFacts {
+        experiment: "e".into(),
+        condition: if load == "none" { 1 } else { 2 },
+        factors: BTreeMap::from([("load".into(), load.into())]),
+        block,
+        position: 1,
+        boot_id: Some(boot.into()),
+        warmup: false,
+    });
+    source
+}
+
+fn observe(sources: &[InMemory], agenda: &Agenda) -> Vec<ObservedRun> {
+    sources.iter().map(|source| ObservedRun::of(source, &agenda.subjects()).expect("rows in memory")).collect()
+}
+
+fn usual() -> Agenda {
+    let mut agenda = Agenda::default();
+    for subject in default_subjects(Metric::RoundTripDelay) {
+        agenda.ask(Quantity::Of(subject), None, None);
+    }
+    agenda
+}
+
+/// Four runs of each load in each of three blocks; `cpu` is a fifth slower, and blocks differ by far more.
+fn experiment() -> Vec<InMemory> {
+    let mut sources = Vec::new();
+    for block in 1..=3 {
+        for run in 0..4 {
+            let level = 400 + 500 * i64::from(block) + run * 3;
+            sources.push(of_experiment(level, "none", block, &format!("boot {block}")));
+            sources.push(of_experiment(level * 6 / 5, "cpu=80%", block, &format!("boot {block}")));
+        }
+    }
+    sources
+}
+
+fn codes(comparisons: &Comparisons) -> Vec<&str> {
+    comparisons.caveats.iter().map(|caveat| caveat.code.as_str()).collect()
+}
+
+#[test]
+fn runs_are_compared_inside_of_their_blocks() {
+    let agenda = usual();
+    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
+    assert_eq!(groups.factor.as_deref(), Some("load"));
+    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    assert!(found.is_interleaved() && found.caveats.iter().all(|caveat| caveat.code != "not-interleaved"));
+    for row in &found.rows[..2] {
+        assert_eq!((row.verdict, row.rests.runs, row.rests.blocks), (Verdict::Higher, (12, 12), 3), "{row:?}");
+        let relative = row.relative.expect("logarithms");
+        assert!((relative.value - 0.2).abs() < 0.01, "{relative:?}");
+        assert!(relative.interval.low.is_some_and(|low| low > 0.1), "{relative:?}");
+        let (baseline, candidate) = row.centres.expect("a centre");
+        assert!((row.difference.expect("in ns").value - (candidate - baseline)).abs() < 1e-6 * candidate);
+        assert!(row.adjusted_p_value >= row.p_value && row.undecided.is_none());
+    }
+    assert_eq!(codes(&found), ["unsupported-comparison"], "40 probes support no p99");
+}
+
+#[test]
+fn over_boots_needs_six_of_them() {
+    let agenda = usual();
+    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
+    let wishes = ComparisonWishes { over: Over::Boots, ..ComparisonWishes::at(0.95) };
+    let found = compare(groups, &agenda, &wishes).expect("a baseline");
+    let row = &found.rows[0];
+    assert_eq!(row.undecided, Some(Undecided::TooFewBoots { boots: 3, needed: 6 }));
+    assert_eq!((row.verdict, row.rests.boots, row.p_value), (Verdict::Undecided, 3, None));
+    assert!(
+        row.relative.is_some_and(|relative| relative.interval.low.is_none()),
+        "the difference is told all the same"
+    );
+
+    let mut six = Vec::new();
+    for boot in 0..6 {
+        six.push(of_experiment(900 + 10 * boot, "none", 1 + boot as u32, &format!("boot {boot}")));
+        six.push(of_experiment(1_080 + 13 * boot, "cpu", 1 + boot as u32, &format!("boot {boot}")));
+    }
+    let groups = RunGroups::by_condition(observe(&six, &agenda)).expect("two conditions");
+    let found = compare(groups, &agenda, &wishes).expect("a baseline");
+    assert_eq!((found.rows[0].rests.boots, found.rows[0].p_value), (6, Some(2.0 / 64.0)));
+}
+
+#[test]
+fn margins_make_small_differences_equivalent() {
+    let mut agenda = Agenda::default();
+    let mean = subject_named(None, "mean").expect("known");
+    agenda.ask(Quantity::Of(mean), None, Some(0.25));
+    agenda.ask(Quantity::Of(mean), None, Some(0.1));
+    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
+    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let verdicts: Vec<_> = found.rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Equivalent, Verdict::Higher], "a proven 20 % lies within 25 %, not within 10 %");
+}
+
+#[test]
+fn single_runs_and_few_runs_get_no_verdict_and_are_told_why() {
+    let agenda = usual();
+    let pair = |runs: usize| {
+        let of = |level: i64| observe(&vec![0; runs].iter().map(|_| recording(level, 0)).collect::<Vec<_>>(), &agenda);
+        let groups = RunGroups::named(vec![("before".into(), of(50)), ("after".into(), of(80))]).expect("two groups");
+        compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline")
+    };
+    let one = pair(1);
+    assert_eq!(one.rows[0].undecided, Some(Undecided::SingleRuns));
+    assert_eq!((one.rows[0].p_value, one.rows[0].adjusted_p_value), (None, None));
+    assert!(one.rows[0].relative.is_some());
+    let two = pair(2);
+    assert!(
+        matches!(two.rows[0].undecided, Some(Undecided::TooFewRuns { runs_needed: Some(1..=4) })),
+        "{:?}",
+        two.rows[0]
+    );
+    assert!(codes(&two).contains(&"not-interleaved"));
+    assert_eq!(pair(5).rows[0].verdict, Verdict::Higher);
+}
+
+#[test]
+fn all_equal_runs_show_no_difference_and_no_crash() {
+    let agenda = usual();
+    let runs =
+        |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &agenda));
+    let groups = RunGroups::named(vec![runs("a"), runs("b")]).expect("two groups");
+    let found = compare(groups, &agenda, &ComparisonWishes::at(0.9)).expect("a baseline");
+    let row = &found.rows[0];
+    assert_eq!((row.p_value, row.verdict), (Some(1.0), Verdict::Undecided));
+    let relative = row.relative.expect("logarithms");
+    assert_eq!((relative.value, relative.interval.low, relative.interval.high), (0.0, Some(0.0), Some(0.0)));
+    assert_eq!(row.undecided, Some(Undecided::Unsure { runs_needed: None }));
+}
+
+#[test]
+fn what_is_lost_is_undecided_and_points_at_the_loss() {
+    let mut agenda = usual();
+    agenda.ask(Quantity::Of(subject_named(None, "loss_ratio").expect("known")), None, None);
+    let of =
+        |lost: usize| observe(&[recording(50, lost), recording(51, lost), recording(52, 0), recording(53, 0)], &agenda);
+    let groups = RunGroups::named(vec![("clean".into(), of(0)), ("lossy".into(), of(8))]).expect("two groups");
+    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let p99 = found.rows.iter().find(|row| row.quantity.statistic_name() == "p99").expect("asked for");
+    assert_eq!((p99.undecided, p99.centres), (Some(Undecided::Lost { baseline: 0, candidate: 2 }), None));
+    let loss = found.rows.iter().find(|row| row.quantity.is_share()).expect("asked for");
+    assert_eq!((loss.scale, loss.relative), (Scale::Linear, None));
+    assert!((loss.difference.expect("points").value - 0.1).abs() < 1e-12);
+    assert!(codes(&found).contains(&"lost-quantile"));
+}
+
+#[test]
+fn failed_and_warm_up_runs_are_not_judged_and_that_is_said() {
+    let agenda = usual();
+    let mut sources = experiment();
+    sources[0].manifest.ending = Ending::Failed;
+    sources[2].manifest.ending = Ending::Interrupted;
+    sources[4].manifest.experiment.as_mut().expect("of an experiment").warmup = true;
+    let groups = RunGroups::by_condition(observe(&sources, &agenda)).expect("two conditions");
+    assert_eq!(groups.groups[0].runs.len(), 9);
+    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let told = found.caveats.iter().find(|caveat| caveat.code == "runs-left-out").expect("said");
+    assert!(told.message.contains("1 run that warmed up") && told.message.contains("1 run that failed"), "{told:?}");
+}
+
+#[test]
+fn factors_are_found_or_named() {
+    let agenda = usual();
+    let mut sources = vec![recording(50, 0), recording(60, 0)];
+    for (source, build) in sources.iter_mut().zip(["old", "new"]) {
+        source.manifest.condition.tags.insert("build".into(), build.into());
+    }
+    let runs = observe(&sources, &agenda);
+    let groups = RunGroups::by("tag:build", runs.clone()).expect("two builds");
+    assert_eq!(groups.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["old", "new"]);
+    let unknown = RunGroups::by("tag:buidl", runs.clone()).expect_err("no such tag");
+    assert!(unknown.hint().is_some_and(|hint| hint.contains("`tag:build`")), "{unknown:?}");
+    assert!(unknown.cause().is_some_and(|cause| cause.contains("is tag:build, ")), "what varied first: {unknown:?}");
+    let same = RunGroups::by("size", runs).expect_err("one size");
+    assert!(same.cause().is_some_and(|cause| cause.contains("in every run")), "{same:?}");
+}
+
+#[test]
+fn what_else_differs_is_said() {
+    let agenda = usual();
+    let mut sources: Vec<InMemory> = (0..8).map(|run| recording(50 + run, 0)).collect();
+    for (place, source) in sources.iter_mut().enumerate() {
+        source.manifest.condition.tags.insert("build".into(), if place % 2 == 0 { "old" } else { "new" }.into());
+        source.manifest.condition.size_bytes = if place % 2 == 0 { 64 } else { 1_024 };
+        source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
+    }
+    let found = |sources: &[InMemory]| {
+        let groups = RunGroups::by("tag:build", observe(sources, &agenda)).expect("two builds");
+        compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline")
+    };
+    let in_turn = found(&sources);
+    assert!(codes(&in_turn).contains(&"confounded"));
+    let severity = |found: &Comparisons| {
+        found.caveats.iter().find(|caveat| caveat.code == "not-interleaved").map(|caveat| caveat.severity)
+    };
+    assert_eq!(severity(&in_turn), Some(crate::caveat::Severity::Note), "they took turns");
+    sources.sort_by_key(|source| source.manifest.condition.size_bytes);
+    for (place, source) in sources.iter_mut().enumerate() {
+        source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
+    }
+    assert_eq!(severity(&found(&sources)), Some(crate::caveat::Severity::Warning), "one after the other");
+}
+
+#[test]
+fn a_baseline_by_factor_meets_its_counterparts() {
+    let agenda = |baseline: &str| {
+        let mut agenda = Agenda::default();
+        let levels = BTreeMap::from([("load".to_owned(), baseline.to_owned())]);
+        agenda.ask(Quantity::Of(subject_named(None, "p50").expect("known")), Some(levels), None);
+        agenda
+    };
+    let mut sources = Vec::new();
+    for (condition, (load, size)) in
+        [("none", "64"), ("none", "1024"), ("cpu", "64"), ("cpu", "1024")].into_iter().enumerate()
+    {
+        for run in 0..4 {
+            let mut source = of_experiment(50 + 10 * condition as i64 + run, load, 1, "boot");
+            let experiment = source.manifest.experiment.as_mut().expect("of an experiment");
+            experiment.factors.insert("size".into(), size.into());
+            experiment.condition = condition as u32 + 1;
+            sources.push(source);
+        }
+    }
+    let runs = observe(&sources, &agenda("none"));
+    let groups = RunGroups::by_condition(runs.clone()).expect("four conditions");
+    let found = compare(groups.clone(), &agenda("none"), &ComparisonWishes::at(0.95)).expect("baselines");
+    let pairs: Vec<_> = found.rows.iter().map(|row| (row.baseline, row.candidate)).collect();
+    assert_eq!(pairs, [(0, 2), (1, 3)], "each load against none of its own size");
+    let unknown = compare(groups, &agenda("net"), &ComparisonWishes::at(0.95)).expect_err("no such load");
+    assert!(unknown.cause().is_some_and(|cause| cause.contains("`net`")), "{unknown:?}");
+    // by one factor, the other one's levels are strata
+    let by_load = RunGroups::by("load", runs).expect("two loads");
+    let found = compare(by_load, &usual_p50(), &ComparisonWishes::at(0.95)).expect("a baseline");
+    assert_eq!((found.rows[0].rests.runs, found.rows[0].rests.blocks), ((8, 8), 2));
+}
+
+fn usual_p50() -> Agenda {
+    let mut agenda = Agenda::default();
+    agenda.ask(Quantity::Of(subject_named(None, "p50").expect("known")), None, None);
+    agenda
+}
+
+#[test]
+fn gates_look_at_the_whole_interval() {
+    let mut agenda = usual_p50();
+    agenda.include(Quantity::Of(subject_named(None, "mean").expect("known")));
+    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
+    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let interval = found.rows[0].relative.expect("logarithms").interval;
+    let middle = 50.0 * (interval.low.expect("bounded") + interval.high.expect("bounded"));
+    for (text, state) in [
+        ("p50 <= +5%".to_owned(), GateState::Broken),
+        ("p50 <= 50%".to_owned(), GateState::Kept),
+        (format!("p50 < {middle:.4}%"), GateState::Undecided),
+        ("p50 >= -3%".to_owned(), GateState::Kept),
+        ("p50 >= 60 %".to_owned(), GateState::Broken),
+        ("round_trip_delay mean <= 0".to_owned(), GateState::Broken),
+    ] {
+        let gate = Gate::parse(&text, None).expect("a gate");
+        let judged: Vec<_> = gate.judge(&found).into_iter().map(|gated| gated.state).collect();
+        assert_eq!(judged, [state], "{text}");
+    }
+    for (text, cause) in [
+        ("p99", "none of"),
+        ("p99 <= 5", "per cent"),
+        ("p99 <= 5us", "per cent"),
+        ("<= 5%", "missing"),
+        ("p999 <= 5%", "`p999`"),
+        ("p99 <= x%", "cannot read"),
+    ] {
+        let error = Gate::parse(text, None).expect_err(text);
+        assert!(error.cause.contains(cause), "{text}: {error:?}");
+    }
+}
+
+#[test]
+fn subjects_are_read_with_their_metric() {
+    assert_eq!(subject_named(Some("response-time"), "p99").expect("known").metric_name(), "response_time");
+    assert!(matches!(subject_named(Some("pdv"), "loss_ratio"), Ok(Subject::Ratio(_))));
+    let error = subject_named(None, "p95x").expect_err("no statistic");
+    assert!(error.hint.contains("known") || error.hint.contains("quantile"), "{error:?}");
+    assert!(subject_named(Some("rtt"), "p50").is_err_and(|error| error.hint.contains("round_trip_delay")));
+}

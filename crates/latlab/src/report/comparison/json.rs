@@ -1,0 +1,209 @@
+//! The document `latlab.compare/1`. Schema: docs/schemas/compare-1.json. Numbers are finite or null.
+
+use serde::Serialize;
+
+use crate::analysis::comparison::{Comparison, Comparisons, Effect, GateState, Gated, GroupFigures, Over, Scale};
+use crate::caveat::Caveat;
+use crate::report::json::pretty;
+
+/// What a command adds to the document: `latlab run` its experiment and what became of its runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Companions {
+    /// Key `experiment`.
+    pub experiment: Option<serde_json::Value>,
+    /// Key `runs`.
+    pub runs: Option<serde_json::Value>,
+}
+
+/// The document, ending in a newline.
+pub fn render(comparisons: &Comparisons, gates: &[Gated], companions: Companions) -> String {
+    let name = |place: usize| comparisons.groups.groups[place].name.as_str();
+    let rows = comparisons.rows.iter().map(|row| document(row, comparisons, true)).collect();
+    let shifts: Vec<_> = comparisons.shifts.iter().map(|row| document(row, comparisons, false)).collect();
+    let gates: Vec<_> = gates
+        .iter()
+        .map(|gated| GateDocument {
+            gate: &gated.gate,
+            candidate: name(comparisons.rows[gated.row].candidate),
+            state: match gated.state {
+                GateState::Kept => "kept",
+                GateState::Broken => "broken",
+                GateState::Undecided => "undecided",
+            },
+        })
+        .collect();
+    pretty(&CompareDocument {
+        schema: "latlab.compare/1",
+        baseline: comparisons.rows.first().map(|row| name(row.baseline)),
+        factor: comparisons.groups.factor.as_deref(),
+        over: match comparisons.wishes.over {
+            Over::Blocks => "blocks",
+            Over::Boots => "boots",
+        },
+        interleaved: comparisons.is_interleaved(),
+        groups: groups(comparisons),
+        comparisons: rows,
+        shifts,
+        gates,
+        experiment: companions.experiment,
+        runs: companions.runs,
+        caveats: &comparisons.caveats,
+    })
+}
+
+#[derive(Serialize)]
+struct CompareDocument<'a> {
+    schema: &'static str,
+    baseline: Option<&'a str>,
+    factor: Option<&'a str>,
+    over: &'static str,
+    interleaved: bool,
+    groups: Vec<GroupDocument<'a>>,
+    comparisons: Vec<ComparisonDocument<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shifts: Vec<ComparisonDocument<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gates: Vec<GateDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    experiment: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<serde_json::Value>,
+    caveats: &'a [Caveat],
+}
+
+/// Its figures are those of the first quantity that was compared; all of them stand in `figures`.
+#[derive(Serialize)]
+struct GroupDocument<'a> {
+    name: &'a str,
+    runs: usize,
+    #[serde(flatten)]
+    first: FiguresDocument,
+    figures: Vec<FiguresDocument>,
+}
+
+#[derive(Clone, Serialize)]
+struct FiguresDocument {
+    metric: &'static str,
+    statistic: String,
+    unit: Option<&'static str>,
+    n: usize,
+    min: Option<f64>,
+    max: Option<f64>,
+    median: Option<f64>,
+    mean: Option<f64>,
+    stddev: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ComparisonDocument<'a> {
+    metric: &'static str,
+    statistic: String,
+    unit: Option<&'static str>,
+    baseline: &'a str,
+    candidate: &'a str,
+    baseline_value: Option<f64>,
+    candidate_value: Option<f64>,
+    difference: Option<EffectDocument>,
+    relative: Option<EffectDocument>,
+    margin: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    reason: Option<&'static str>,
+    p_value: Option<f64>,
+    adjusted_p_value: Option<f64>,
+    equivalence_p_value: Option<f64>,
+    method: &'static str,
+    scale: &'static str,
+    runs_needed: Option<u32>,
+    baseline_runs: usize,
+    candidate_runs: usize,
+    blocks: usize,
+    boots: usize,
+    exchanges: u64,
+    exact: bool,
+}
+
+#[derive(Serialize)]
+struct EffectDocument {
+    value: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    confidence: f64,
+}
+
+#[derive(Serialize)]
+struct GateDocument<'a> {
+    gate: &'a str,
+    candidate: &'a str,
+    state: &'static str,
+}
+
+fn groups(comparisons: &Comparisons) -> Vec<GroupDocument<'_>> {
+    let each = comparisons.groups.groups.iter().zip(&comparisons.figures);
+    each.filter_map(|(group, figures)| {
+        let figures: Vec<FiguresDocument> = figures.iter().map(figures_document).collect();
+        let first = figures.first()?.clone();
+        Some(GroupDocument { name: &group.name, runs: group.runs.len(), first, figures })
+    })
+    .collect()
+}
+
+fn figures_document(figures: &GroupFigures) -> FiguresDocument {
+    FiguresDocument {
+        metric: figures.quantity.metric_name(),
+        statistic: figures.quantity.statistic_name(),
+        unit: figures.quantity.unit(),
+        n: figures.n,
+        min: figures.min,
+        max: figures.max,
+        median: figures.median,
+        mean: finite(figures.mean),
+        stddev: finite(figures.stddev),
+    }
+}
+
+fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) -> ComparisonDocument<'a> {
+    let name = |place: usize| comparisons.groups.groups[place].name.as_str();
+    let confidence = comparisons.wishes.confidence;
+    let effect = |effect: Effect| {
+        let (low, high) = (finite(effect.interval.low), finite(effect.interval.high));
+        effect.value.is_finite().then_some(EffectDocument { value: effect.value, low, high, confidence })
+    };
+    ComparisonDocument {
+        metric: row.quantity.metric_name(),
+        statistic: row.quantity.statistic_name(),
+        unit: row.quantity.unit(),
+        baseline: name(row.baseline),
+        candidate: name(row.candidate),
+        baseline_value: finite(row.centres.map(|centres| centres.0)),
+        candidate_value: finite(row.centres.map(|centres| centres.1)),
+        difference: row.difference.and_then(effect),
+        relative: row.relative.and_then(effect),
+        margin: row.margin,
+        verdict: judged.then(|| row.verdict.word()),
+        reason: row.undecided.filter(|_| judged).map(|why| why.code()),
+        p_value: row.p_value,
+        adjusted_p_value: row.adjusted_p_value,
+        equivalence_p_value: row.p_equivalent,
+        method: match (row.rests.exchanges, comparisons.wishes.over) {
+            (0, _) => "none",
+            (_, Over::Blocks) => "exchange of runs inside of blocks",
+            (_, Over::Boots) => "exchange of signs over boots",
+        },
+        scale: match row.scale {
+            Scale::Logarithmic => "logarithmic",
+            Scale::Linear => "linear",
+        },
+        runs_needed: row.undecided.and_then(|why| why.runs_needed()),
+        baseline_runs: row.rests.runs.0,
+        candidate_runs: row.rests.runs.1,
+        blocks: row.rests.blocks,
+        boots: row.rests.boots,
+        exchanges: row.rests.exchanges,
+        exact: row.rests.exact,
+    }
+}
+
+fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}

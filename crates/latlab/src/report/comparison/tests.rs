@@ -1,0 +1,151 @@
+//! Comparisons in every form, over runs made up here.
+
+use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, text};
+use crate::analysis::comparison::{
+    Agenda, ComparisonWishes, Comparisons, Gate, Gated, ObservedRun, Place, Quantity, RunFigure, RunGroups, compare,
+    subject_named,
+};
+use crate::metric::Metric;
+use crate::report::{Style, schemas};
+
+fn agenda(shift: bool) -> Agenda {
+    let mut agenda = Agenda::default();
+    for statistic in ["p50", "p99", "loss_ratio"] {
+        agenda.ask(
+            Quantity::Of(subject_named(None, statistic).expect("known")),
+            None,
+            (statistic != "p99").then_some(0.03),
+        );
+    }
+    if shift {
+        agenda.shift(Metric::RoundTripDelay);
+    }
+    agenda
+}
+
+/// Ten runs in each of three blocks; `factor` on the median, its square on everything above.
+fn runs(load: &str, factor: f64, agenda: &Agenda) -> Vec<ObservedRun> {
+    let mut runs = Vec::new();
+    for block in 1..=3_u32 {
+        for run in 0..10_u32 {
+            let level = 48_700.0 * (1.0 + 0.1 * f64::from(block)) * (1.0 + 0.004 * f64::from((run * 7 + block) % 10));
+            let figure = |quantity: &Quantity| match quantity.quantile() {
+                Some(q) if q > 0.5 => level * (1.0 + q) * factor * factor,
+                Some(q) => level * (0.5 + q) * factor,
+                None => 0.001 * f64::from(run % 3),
+            };
+            let figures = agenda
+                .quantities()
+                .iter()
+                .map(|quantity| RunFigure::Finite { value: figure(quantity), supported: true });
+            runs.push(ObservedRun {
+                place: Place { block: Some(("e".into(), block)), ..Place::default() },
+                levels: [("load".to_owned(), load.to_owned())].into(),
+                factors: Some([("load".to_owned(), load.to_owned())].into()),
+                figures: figures.collect(),
+                ..ObservedRun::bare(format!("{load} {block} {run}"), 0.0)
+            });
+        }
+    }
+    runs
+}
+
+fn comparisons(agenda: &Agenda) -> Comparisons {
+    let all = [("none", 1.0), ("cpu=80%", 0.85), ("net=90%", 1.002)];
+    let runs = all.iter().flat_map(|(load, factor)| runs(load, *factor, agenda)).collect();
+    let groups = RunGroups::by("load", runs).expect("three loads");
+    compare(groups, agenda, &ComparisonWishes::at(0.95)).expect("a baseline")
+}
+
+fn gated(comparisons: &Comparisons) -> Vec<Gated> {
+    Gate::parse("p99 <= +5%", None).expect("a gate").judge(comparisons)
+}
+
+#[test]
+fn text_tells_the_effect_first_and_p_last_in_80_columns() {
+    let comparisons = comparisons(&agenda(true));
+    let view = ComparisonView::of(&comparisons, &gated(&comparisons), ComparisonShowing { explain: false });
+    let text = text(&view, Style::PLAIN);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let expected = "\
+several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
+";
+    assert!(text.starts_with(expected), "{text}");
+    for line in [
+        "none → cpu=80%",
+        "none → net=90%",
+        "along the distribution (intervals, no verdicts)",
+        "p values: exchange of runs inside of blocks, for these blocks, Holm over 6",
+    ] {
+        assert!(text.lines().any(|other| other.starts_with(line)), "{line}\n{text}");
+    }
+    let row = text.lines().find(|line| line.starts_with(" p50")).expect("a row");
+    assert!(row.contains("−15.0 % [") && row.ends_with("lower        0.001"), "{row}");
+    assert!(text.contains("gate `p99 <= +5%` kept by `cpu=80%`: −27.8 % ["), "{text}");
+    assert!(text.contains("equivalent: the difference is proven to lie within 3 %"), "{text}");
+    assert!(text.lines().any(|line| line.starts_with(" loss_ratio") && line.ends_with("equivalent    1.00")), "{text}");
+}
+
+#[test]
+fn what_does_not_fit_stands_below() {
+    let mut agenda = agenda(false);
+    agenda.include(Quantity::Of(subject_named(Some("round_trip_delay_less_dwell"), "p99").expect("known")));
+    let comparisons = comparisons(&agenda);
+    let text = text(&ComparisonView::of(&comparisons, &[], ComparisonShowing::default()), Style::PLAIN);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.lines().any(|line| line.trim_start().starts_with("lower, p 0.00")), "{text}");
+}
+
+#[test]
+fn explanations_say_what_an_answer_rests_on() {
+    let comparisons = comparisons(&agenda(false));
+    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing { explain: true });
+    let text = text(&view, Style::PLAIN);
+    assert!(text.contains("30 and 30 runs in 3 common blocks; 10,000 exchanges, drawn;"), "{text}");
+    assert!(text.contains("before Holm") && text.contains("by logarithms"), "{text}");
+}
+
+#[test]
+fn documents_are_what_the_schema_promises() {
+    for shift in [false, true] {
+        let comparisons = comparisons(&agenda(shift));
+        let document = json(&comparisons, &gated(&comparisons), Companions::default());
+        schemas::check("compare", &document);
+        let value: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+        assert_eq!(value["groups"].as_array().map(Vec::len), Some(3));
+        assert_eq!((&value["groups"][0]["runs"], &value["groups"][0]["statistic"]), (&30.into(), &"p50".into()));
+        assert_eq!(value["comparisons"][0]["verdict"], "lower");
+        assert_eq!(value["shifts"].as_array().map_or(0, Vec::len), if shift { 22 } else { 0 });
+    }
+    let experiment = Companions { experiment: Some("e".into()), runs: Some(serde_json::json!([{ "run": 1 }])) };
+    let document = json(&comparisons(&agenda(false)), &[], experiment);
+    schemas::check("compare", &document);
+    assert!(document.contains("\"experiment\": \"e\""));
+}
+
+#[test]
+fn numbers_of_somebody_else_have_no_unit_and_are_shown_all_the_same() {
+    let lines =
+        |values: &[f64]| values.iter().map(|value| ObservedRun::bare("line".into(), *value)).collect::<Vec<_>>();
+    let groups = vec![
+        ("a|b.txt".to_owned(), lines(&[1.0, 2.0, 3.0, -4.0, 5.0])),
+        ("<c>, \"d\"".to_owned(), lines(&[6.5, 7.0, 8.0, 9.0, 10.0])),
+    ];
+    let groups = RunGroups::named(groups).expect("two groups");
+    let comparisons = compare(groups, &Agenda::of_values(None), &ComparisonWishes::at(0.95)).expect("a baseline");
+    let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
+    let shown = text(&view, Style::PLAIN);
+    assert!(shown.starts_with("values: 5 values each, 95 % intervals\n"), "{shown}");
+    assert!(shown.contains("nobody knows in what order"), "{shown}");
+    schemas::check("compare", &json(&comparisons, &[], Companions::default()));
+    let table = markdown(&view);
+    assert!(table.contains("| a\\|b.txt → &lt;c>, \"d\" | value |"), "{table}");
+    let lines = csv(&comparisons);
+    assert!(
+        lines.lines().nth(1).is_some_and(|line| line.starts_with("value,value,,a|b.txt,\"<c>, \"\"d\"\"\",5,5,1,")),
+        "{lines}"
+    );
+    let columns = |line: &str| line.split(',').count();
+    let mut every = lines.lines();
+    assert_eq!(every.next().map(columns), Some(21));
+}

@@ -1,0 +1,110 @@
+//! Comparisons as text, in 80 columns: the effect first, p last.
+
+use super::view::{ChangeView, ComparisonView, PairView};
+use crate::report::paint::{Style, width, wrap};
+use crate::report::text::caveat_lines;
+
+/// Columns between two columns.
+const GAP: usize = 2;
+/// Columns of a p value.
+const P_WIDTH: usize = 6;
+
+/// The whole report, ending in a newline.
+pub fn render(view: &ComparisonView, style: Style) -> String {
+    let mut sections: Vec<Vec<String>> = vec![wrap(&view.heading, style.width)];
+    sections.push(table(&view.pairs, style));
+    if !view.shifts.is_empty() {
+        let mut lines = vec![style.strong("along the distribution (intervals, no verdicts)")];
+        lines.extend(table(&view.shifts, style));
+        sections.push(lines);
+    }
+    let mut closing = Vec::new();
+    for line in view.gates.iter().chain(&view.footnotes) {
+        closing.extend(wrap(line, style.width));
+    }
+    sections.push(closing);
+    sections.push(view.caveats.iter().flat_map(|caveat| caveat_lines(caveat, style)).collect());
+    let sections = sections.into_iter().filter(|lines| !lines.is_empty());
+    sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
+}
+
+/// Widths of the columns over all rows, so that pairs align with each other.
+struct Columns {
+    label: usize,
+    baseline: usize,
+    candidate: usize,
+    change: usize,
+    verdict: usize,
+}
+
+impl Columns {
+    fn of(pairs: &[PairView]) -> Columns {
+        let widest = |heading: &str, cell: fn(&ChangeView) -> &String| {
+            let cells = pairs.iter().flat_map(|pair| &pair.rows).map(|row| width(cell(row)));
+            cells.chain([width(heading)]).max().unwrap_or(0)
+        };
+        Columns {
+            label: widest("", |row| &row.label),
+            baseline: widest("baseline", |row| &row.baseline),
+            candidate: widest("candidate", |row| &row.candidate),
+            change: widest("change", |row| &row.change),
+            verdict: widest("", |row| &row.verdict),
+        }
+    }
+
+    /// Of a whole line, verdict and p included.
+    fn width(&self) -> usize {
+        let each = [self.label, self.baseline, self.candidate, self.change, self.verdict, P_WIDTH];
+        1 + each.iter().sum::<usize>() + GAP * (each.len() - 1)
+    }
+
+    /// The first four cells.
+    fn figures(&self, [label, baseline, candidate, change]: [&str; 4]) -> String {
+        let right = |text: &str, room: usize| format!("{}{text}{}", pad(text, room), " ".repeat(GAP));
+        let figures = right(baseline, self.baseline) + &right(candidate, self.candidate);
+        format!(" {label}{}{}{figures}{change}", pad(label, self.label), " ".repeat(GAP))
+    }
+
+    /// All six.
+    fn line(&self, figures: [&str; 4], verdict: &str, p: &str) -> String {
+        let [_, _, _, change] = figures;
+        let gap = " ".repeat(GAP);
+        let answer = format!("{verdict}{}{gap}{}{p}", pad(verdict, self.verdict), pad(p, P_WIDTH));
+        format!("{}{}{gap}{answer}", self.figures(figures), pad(change, self.change))
+    }
+}
+
+fn pad(text: &str, room: usize) -> String {
+    " ".repeat(room.saturating_sub(width(text)))
+}
+
+/// Pair by pair; where a line would be too long, verdict and p stand below their figures.
+fn table(pairs: &[PairView], style: Style) -> Vec<String> {
+    let columns = Columns::of(pairs);
+    let judged = pairs.iter().flat_map(|pair| &pair.rows).any(|row| !row.verdict.is_empty());
+    let beside = judged && columns.width() <= style.width;
+    let headings = ["", "baseline", "candidate", "change"];
+    let heading = if beside { columns.line(headings, "", "p") } else { columns.figures(headings) };
+    let mut lines = vec![style.quiet(heading.trim_end())];
+    for pair in pairs {
+        let name = wrap(&format!("{} → {}", pair.baseline, pair.candidate), style.width);
+        lines.extend(name.iter().map(|line| style.strong(line)));
+        lines.extend(pair.rows.iter().flat_map(|row| row_lines(row, &columns, beside, style)));
+    }
+    lines
+}
+
+fn row_lines(row: &ChangeView, columns: &Columns, beside: bool, style: Style) -> Vec<String> {
+    let figures = [&row.label, &row.baseline, &row.candidate, &row.change].map(String::as_str);
+    let line = if beside { columns.line(figures, &row.verdict, &row.p) } else { columns.figures(figures) };
+    let mut lines = vec![line.trim_end().to_owned()];
+    let indent = 1 + columns.label + GAP;
+    let answer = (!beside && !row.verdict.is_empty()).then(|| format!("{}, p {}", row.verdict, row.p));
+    for (remark, is_quiet) in answer.iter().map(|it| (it, false)).chain(row.reason.iter().chain(&row.explanation).map(|it| (it, true))) {
+        for line in wrap(remark, style.width.saturating_sub(indent).max(20)) {
+            let line = format!("{}{line}", " ".repeat(indent));
+            lines.push(if is_quiet { style.quiet(&line) } else { line });
+        }
+    }
+    lines
+}

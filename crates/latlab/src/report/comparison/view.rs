@@ -1,0 +1,208 @@
+//! All that a renderer of comparisons may show, rounded and worded.
+
+use super::words;
+use crate::analysis::comparison::{Comparison, Comparisons, GateState, Gated, Over, Scale, Verdict};
+use crate::report::caveats::numbered;
+use crate::report::view::CaveatView;
+use crate::units::human::{self, ABSENT};
+
+/// What is to be shown beyond the usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ComparisonShowing {
+    /// How each answer was found.
+    pub explain: bool,
+}
+
+/// A report of comparisons.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparisonView {
+    /// What was compared, in one line.
+    pub heading: String,
+    /// The rows of each pair of groups.
+    pub pairs: Vec<PairView>,
+    /// Differences along the distribution, pair by pair.
+    pub shifts: Vec<PairView>,
+    /// Gates and what became of them.
+    pub gates: Vec<String>,
+    /// How it was judged.
+    pub footnotes: Vec<String>,
+    /// Numbered from 1, worst first.
+    pub caveats: Vec<CaveatView>,
+}
+
+/// A baseline and a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairView {
+    /// Their names.
+    pub baseline: String,
+    /// That of the candidate.
+    pub candidate: String,
+    /// What is compared.
+    pub rows: Vec<ChangeView>,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeView {
+    /// What: `p99`.
+    pub label: String,
+    /// The baseline's figure.
+    pub baseline: String,
+    /// The candidate's.
+    pub candidate: String,
+    /// The difference with its interval.
+    pub change: String,
+    /// The answer; empty where none is given.
+    pub verdict: String,
+    /// The adjusted p value; empty where there is no verdict.
+    pub p: String,
+    /// Why it is undecided.
+    pub reason: Option<String>,
+    /// How it was found.
+    pub explanation: Option<String>,
+}
+
+impl ComparisonView {
+    /// The view of these comparisons and of the gates held against them.
+    pub fn of(comparisons: &Comparisons, gates: &[Gated], showing: ComparisonShowing) -> ComparisonView {
+        let names = several_metrics(&comparisons.rows);
+        let rows = |rows: &[Comparison], judged: bool| {
+            let mut pairs: Vec<PairView> = Vec::new();
+            for row in rows {
+                let [baseline, candidate] =
+                    [row.baseline, row.candidate].map(|place| comparisons.groups.groups[place].name.clone());
+                let change = ChangeView::of(row, names, judged, showing.explain);
+                match pairs.last_mut().filter(|pair| pair.baseline == baseline && pair.candidate == candidate) {
+                    Some(pair) => pair.rows.push(change),
+                    None => pairs.push(PairView { baseline, candidate, rows: vec![change] }),
+                }
+            }
+            pairs
+        };
+        ComparisonView {
+            heading: heading(comparisons),
+            pairs: rows(&comparisons.rows, true),
+            shifts: rows(&comparisons.shifts, false),
+            gates: gates.iter().map(|gated| gate(gated, comparisons)).collect(),
+            footnotes: footnotes(comparisons, showing),
+            caveats: numbered(&comparisons.caveats),
+        }
+    }
+}
+
+impl ChangeView {
+    fn of(row: &Comparison, with_metric: bool, judged: bool, explain: bool) -> ChangeView {
+        let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
+        let figure = |value: Option<f64>| match value {
+            Some(value) => words::figure(row.quantity, value, typical),
+            None => ABSENT.into(),
+        };
+        let label = match with_metric && row.quantity.is_time() {
+            true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
+            false => row.quantity.label(),
+        };
+        ChangeView {
+            label,
+            baseline: figure(row.centres.map(|centres| centres.0)),
+            candidate: figure(row.centres.map(|centres| centres.1)),
+            change: words::change(row),
+            verdict: if judged { row.verdict.word().into() } else { String::new() },
+            p: if judged { words::p_value(row.adjusted_p_value) } else { String::new() },
+            reason: words::reason(row).filter(|_| judged),
+            explanation: (explain && judged).then(|| explanation(row)),
+        }
+    }
+}
+
+fn several_metrics(rows: &[Comparison]) -> bool {
+    let mut times = rows.iter().filter(|row| row.quantity.is_time()).map(|row| row.quantity.metric_name());
+    let first = times.next();
+    times.any(|name| Some(name) != first)
+}
+
+/// `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
+fn heading(comparisons: &Comparisons) -> String {
+    let groups = &comparisons.groups.groups;
+    let mut titles: Vec<_> = comparisons.rows.iter().map(|row| row.quantity.metric_title()).collect();
+    titles.dedup();
+    let title = if titles.windows(2).all(|pair| pair[0] == pair[1]) { titles.first().copied() } else { None };
+    let what = title.unwrap_or("several metrics");
+    let by = comparisons.groups.factor.as_ref().map(|factor| format!(" by {factor}")).unwrap_or_default();
+    let noun =
+        if comparisons.quantities.contains(&crate::analysis::comparison::Quantity::Value) { "value" } else { "run" };
+    let interleaved = if comparisons.is_interleaved() { ", interleaved" } else { "" };
+    let confidence = human::percent(comparisons.wishes.confidence);
+    let blocks = comparisons.rows.iter().map(|row| row.rests.blocks).max().unwrap_or(0);
+    let sizes: Vec<usize> = groups.iter().map(|group| group.runs.len()).collect();
+    let plural = |count: usize, noun: &str| {
+        format!("{} {noun}{}", human::grouped(count as u64), if count == 1 { "" } else { "s" })
+    };
+    let same = sizes.windows(2).all(|pair| pair[0] == pair[1]);
+    let size = sizes.first().copied().unwrap_or(0);
+    let runs = match (same, blocks) {
+        (true, blocks) if blocks > 1 && size % blocks == 0 => {
+            format!("{} × {blocks} blocks each", plural(size / blocks, noun))
+        }
+        (true, blocks) if blocks > 1 => format!("{} each in {blocks} blocks", plural(size, noun)),
+        (true, _) => format!("{} each", plural(size, noun)),
+        (false, _) => {
+            let [least, most] = [sizes.iter().min(), sizes.iter().max()].map(|size| size.copied().unwrap_or(0));
+            let blocks = if blocks > 1 { format!(" in {blocks} blocks") } else { String::new() };
+            format!("{least} to {most} {noun}s each{blocks}")
+        }
+    };
+    format!("{what}{by}: {runs}{interleaved}, {confidence} intervals")
+}
+
+fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<String> {
+    let tested = comparisons.rows.iter().filter(|row| row.p_value.is_some()).count();
+    if tested == 0 {
+        return Vec::new();
+    }
+    let over = match comparisons.wishes.over {
+        Over::Blocks => "exchange of runs inside of blocks, for these blocks",
+        Over::Boots => "exchange of signs, over boots",
+    };
+    let family = if tested > 1 { format!(", Holm over {tested} comparisons") } else { String::new() };
+    let more = if showing.explain { "" } else { "; `--explain` tells more" };
+    let mut notes = vec![format!("p values: {over}{family}{more}")];
+    let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
+    let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
+    margins.dedup();
+    if !margins.is_empty() {
+        notes.push(format!("equivalent: the difference is proven to lie within {}", margins.join(" and ")));
+    }
+    notes
+}
+
+fn explanation(row: &Comparison) -> String {
+    let scale = match row.scale {
+        Scale::Logarithmic => "by logarithms: figures are geometric means, a change is a factor",
+        Scale::Linear => "as they are: figures are means, a change is a difference",
+    };
+    let (baseline, candidate) = row.rests.runs;
+    let test = match (row.rests.exchanges, row.rests.exact) {
+        (0, _) => "no test".to_owned(),
+        (count, true) => format!("all {} exchanges", human::grouped(count)),
+        (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
+    };
+    let boots = if row.rests.boots > 0 { format!(", {} boots", row.rests.boots) } else { String::new() };
+    let raw = format!("p {} before Holm", words::p_value(row.p_value));
+    let margin = row.p_equivalent.map(|p| format!(", p {} of a difference beyond the margin", words::p_value(Some(p))));
+    format!(
+        "{baseline} and {candidate} runs in {} common blocks{boots}; {test}; {raw}{}; compared {scale}",
+        row.rests.blocks,
+        margin.unwrap_or_default()
+    )
+}
+
+fn gate(gated: &Gated, comparisons: &Comparisons) -> String {
+    let row = &comparisons.rows[gated.row];
+    let name = &comparisons.groups.groups[row.candidate].name;
+    let word = match gated.state {
+        GateState::Kept => "kept",
+        GateState::Broken => "broken",
+        GateState::Undecided => "undecided",
+    };
+    format!("gate `{}` {word} by `{name}`: {}", gated.gate, words::change(row))
+}

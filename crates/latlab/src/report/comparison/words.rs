@@ -1,0 +1,156 @@
+//! The figures of comparisons in words.
+
+use crate::analysis::comparison::{Comparison, Effect, Quantity, Undecided};
+use crate::units::human::{self, ABSENT, TimeUnit};
+
+/// A figure of `quantity`, times in the unit that suits `typical`.
+pub(super) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
+    if quantity.is_share() {
+        return human::percent(value);
+    }
+    if quantity.is_time() {
+        let unit = TimeUnit::suiting(typical);
+        return format!("{} {}", unit.figure(value), unit.symbol());
+    }
+    human::significant(value)
+}
+
+/// The change of a row with its interval: in per cent where there is a factor, else in the figures' own unit.
+pub(super) fn change(row: &Comparison) -> String {
+    let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
+    match (row.relative, row.difference) {
+        (Some(relative), _) => effect(relative, 100.0, "%"),
+        (None, Some(points)) if row.quantity.is_share() => effect(points, 100.0, "points"),
+        (None, Some(difference)) if row.quantity.is_time() => {
+            let unit = TimeUnit::suiting(typical);
+            effect(difference, 1.0 / unit.nanos(), unit.symbol())
+        }
+        (None, Some(difference)) => effect(difference, 1.0, ""),
+        (None, None) => ABSENT.into(),
+    }
+}
+
+/// `−15.4 % [−17.1, −13.6]`: as many decimals as tell the interval's half-width.
+fn effect(effect: Effect, scale: f64, unit: &str) -> String {
+    let (low, high) = (effect.interval.low, effect.interval.high);
+    let reach = match (low, high) {
+        (Some(low), Some(high)) => (high - low) / 2.0,
+        (Some(end), None) | (None, Some(end)) => end - effect.value,
+        (None, None) => effect.value / 10.0,
+    };
+    let decimals = decimals_for(reach * scale);
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let point = signed(effect.value * scale, decimals);
+    if low.is_none() && high.is_none() {
+        return format!("{point}{unit}");
+    }
+    let end = |end: Option<f64>| end.map_or_else(|| ABSENT.into(), |end| signed(end * scale, decimals));
+    format!("{point}{unit} [{}, {}]", end(low), end(high))
+}
+
+fn decimals_for(reach: f64) -> usize {
+    match reach.abs() {
+        reach if reach >= 9.5 || !reach.is_finite() => 0,
+        reach if reach >= 0.195 || reach == 0.0 => 1,
+        reach if reach >= 0.0195 => 2,
+        _ => 3,
+    }
+}
+
+/// With its sign, a true minus, and thousands grouped.
+fn signed(value: f64, decimals: usize) -> String {
+    let digits = format!("{:.*}", decimals, value.abs());
+    let (whole, fraction) = digits.split_once('.').map_or((digits.as_str(), ""), |(whole, fraction)| (whole, fraction));
+    let is_zero = digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
+    let sign = if is_zero {
+        ""
+    } else if value < 0.0 {
+        "−"
+    } else {
+        "+"
+    };
+    let whole = whole.parse::<u64>().map_or_else(|_| whole.to_owned(), human::grouped);
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{fraction}")
+}
+
+/// `0.019`, `<0.001`: two digits, since exchanges that are drawn tell no more.
+pub(super) fn p_value(p: Option<f64>) -> String {
+    match p {
+        None => ABSENT.into(),
+        Some(p) if p < 0.001 => "<0.001".into(),
+        Some(p) if p < 0.0995 => format!("{p:.3}"),
+        Some(p) => format!("{p:.2}"),
+    }
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".into() } else { format!("{} runs", human::grouped(count as u64)) }
+}
+
+fn further(count: u32) -> String {
+    let noun = if count == 1 { "run" } else { "runs" };
+    format!("{} more {noun} of each would decide", human::grouped(count.into()))
+}
+
+/// Why a row is undecided, and what would decide it; none where it is decided.
+pub(super) fn reason(row: &Comparison) -> Option<String> {
+    Some(match row.undecided? {
+        Undecided::Unsure { runs_needed: Some(count) } => further(count),
+        Undecided::Unsure { runs_needed: None } if row.margin.is_none() => {
+            "too small a difference to prove; `--equivalence 3%` asks whether it is negligible".into()
+        }
+        Undecided::Unsure { runs_needed: None } => "no sensible number of runs would decide".into(),
+        Undecided::SingleRuns => {
+            "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
+        }
+        Undecided::TooFewRuns { runs_needed } => {
+            let (baseline, candidate) = row.rests.runs;
+            let rest = runs_needed.map(|count| format!("; {}", further(count))).unwrap_or_default();
+            format!("{baseline} against {} cannot decide, whatever they show{rest}", runs(candidate))
+        }
+        Undecided::TooFewBoots { boots, needed } => {
+            let noun = if boots == 1 { "boot" } else { "boots" };
+            format!("{boots} {noun}; at least {needed} are needed to say something about boots")
+        }
+        Undecided::NoCommonBlock => "no block has runs of both".into(),
+        Undecided::Lost { baseline, candidate } => {
+            format!("lost in {} of the baseline and {candidate} of the candidate; see `loss_ratio`", runs(baseline))
+        }
+        Undecided::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Interval;
+
+    #[test]
+    fn changes_have_the_digits_that_their_intervals_deserve() {
+        let of = |value: f64, low: Option<f64>, high: Option<f64>| {
+            effect(Effect { value, interval: Interval { low, high, confidence: 0.95 } }, 100.0, "%")
+        };
+        for (value, low, high, text) in [
+            (-0.154, Some(-0.171), Some(-0.136), "−15.4 % [−17.1, −13.6]"),
+            (5.27, Some(4.60), Some(6.11), "+527 % [+460, +611]"),
+            (0.006, Some(-0.009), Some(0.022), "+0.6 % [−0.9, +2.2]"),
+            (0.0004, Some(-0.0005), Some(0.0012), "+0.04 % [−0.05, +0.12]"),
+            (0.25, None, None, "+25.0 %"),
+            (0.25, Some(0.21), None, "+25.0 % [+21.0, –]"),
+            (0.0, Some(0.0), Some(0.0), "0.0 % [0.0, 0.0]"),
+            (15.27, Some(14.0), Some(17.0), "+1,527 % [+1,400, +1,700]"),
+        ] {
+            assert_eq!(of(value, low, high), text);
+        }
+    }
+
+    #[test]
+    fn p_values_are_short() {
+        for (p, text) in
+            [(None, "–"), (Some(0.0002), "<0.001"), (Some(0.0194), "0.019"), (Some(0.191), "0.19"), (Some(1.0), "1.00")]
+        {
+            assert_eq!(p_value(p), text);
+        }
+    }
+}
