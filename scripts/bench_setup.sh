@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the benches compare with: sockperf, stress-ng, and DuckDB in a virtual environment below target/.
+# Installs what the benches compare with: sockperf, stress-ng, ministat, and DuckDB in a virtual environment below target/.
 # A bench whose peer is missing fails; this is where peers come from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,6 +8,7 @@ venv="${CARGO_TARGET_DIR:-target}/readers"
 missing=()
 command -v sockperf >/dev/null || missing+=(sockperf)
 command -v stress-ng >/dev/null || missing+=(stress-ng)
+command -v ministat >/dev/null || missing+=(ministat)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
     [ "$(id -u)" = 0 ] || { echo "error: missing: ${missing[*]}; as root: apt-get install ${missing[*]}" >&2; exit 1; }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::tcgetwinsize;
 
 use crate::caveat::{Caveat, Severity};
 use crate::error::{Failure, in_words};
@@ -57,13 +58,23 @@ pub struct Screen {
     pub terminal: bool,
     /// Colours are welcome: a terminal that has them, and no `NO_COLOR`.
     pub colour: bool,
+    /// Characters in a line, where somebody is looking and the terminal tells.
+    pub columns: Option<u16>,
 }
 
 impl Screen {
     /// What a stream can show, given whether it is a terminal, `NO_COLOR` and `TERM`.
     fn judged(terminal: bool, no_color: Option<&str>, term: Option<&str>) -> Screen {
         let refused = no_color.is_some_and(|value| !value.is_empty());
-        Screen { terminal, colour: terminal && !refused && term != Some("dumb") }
+        Screen { terminal, colour: terminal && !refused && term != Some("dumb"), columns: None }
+    }
+
+    /// With the width that `COLUMNS` or else the terminal behind `stream` tells.
+    fn measured(self, stream: impl AsFd, columns: Option<&str>) -> Screen {
+        let typed = columns.and_then(|columns| columns.parse().ok());
+        let told = || tcgetwinsize(stream).ok().map(|size| size.ws_col);
+        let columns = if self.terminal { typed.or_else(told).filter(|columns| *columns > 0) } else { None };
+        Screen { columns, ..self }
     }
 }
 
@@ -84,10 +95,11 @@ impl Console {
     pub fn of_this_process(talk: Talk) -> Console {
         let no_color = std::env::var("NO_COLOR").ok();
         let term = std::env::var("TERM").ok();
+        let columns = std::env::var("COLUMNS").ok();
         let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref());
         Console {
             talk,
-            data_screen: screen(io::stdout().is_terminal()),
+            data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
             talk_screen: screen(io::stderr().is_terminal()),
             data: Mutex::new(Box::new(io::stdout())),
             talking: Mutex::new(Box::new(io::stderr())),

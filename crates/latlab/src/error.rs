@@ -94,6 +94,7 @@ explains!(
     crate::host::HostError,
     crate::load::LoadError,
     crate::measure::MeasureError,
+    crate::numbers::NumbersError,
     crate::recording::RecordingError,
     crate::session::KeyError,
     crate::session::ServeError,

@@ -21,6 +21,7 @@ pub mod wire;
 pub mod clock;
 pub mod host;
 pub mod load;
+pub mod numbers;
 mod own_process;
 pub mod recording;
 pub mod transport;

@@ -7,6 +7,7 @@ mod fail_if;
 mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
+mod ministat;
 mod ratios;
 mod singletons;
 mod source;
@@ -17,6 +18,7 @@ mod window;
 
 pub use caveats::unreached_loads;
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
+pub use ministat::MinistatTest;
 pub use ratios::Ratios;
 pub use singletons::sample;
 pub use source::ProbeSource;

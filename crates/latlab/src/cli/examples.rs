@@ -52,7 +52,10 @@ pub const COMMANDS: [(&str, [Example; 2]); 11] = [
     (
         "compare",
         [
-            example("latlab compare --by tag:build latlab-runs/*", "runs tagged `build=…`, the first build as baseline"),
+            example(
+                "latlab compare --by tag:build latlab-runs/*",
+                "runs tagged `build=…`, the first build as baseline",
+            ),
             example("latlab compare --ministat before.txt after.txt", "numbers in files, as ministat shows them"),
         ],
     ),

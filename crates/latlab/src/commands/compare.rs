@@ -1,14 +1,14 @@
 //! `latlab compare`: is there a difference, how big, how sure; and the classic form, `--ministat`.
 
-use super::Outcome;
-use crate::cli::resolve::{CompareJob, JudgeJob, MinistatJob, RequestError};
+use super::{Outcome, ministat};
+use crate::cli::resolve::{CompareJob, JudgeJob, RequestError};
 use crate::console::Console;
 use crate::error::Failure;
 
 /// Compares as `job` says.
 pub(super) fn run(job: &CompareJob, console: Console) -> Result<Outcome, Failure> {
     match job {
-        CompareJob::Ministat(job) => ministat(job, &console.with_talk(job.talk)),
+        CompareJob::Ministat(job) => ministat::run(job, &console.with_talk(job.talk)),
         CompareJob::Judge(job) => judge(job, &console.with_talk(job.talk)),
     }
 }
@@ -16,9 +16,4 @@ pub(super) fn run(job: &CompareJob, console: Console) -> Result<Outcome, Failure
 fn judge(_job: &JudgeJob, _console: &Console) -> Result<Outcome, Failure> {
     let instead = "`latlab compare --ministat` prints the classic form";
     Err(RequestError::Later { what: "latlab compare".into(), instead }.into())
-}
-
-fn ministat(_job: &MinistatJob, _console: &Console) -> Result<Outcome, Failure> {
-    let instead = "`latlab summary REC…` prints the statistics of recordings";
-    Err(RequestError::Later { what: "latlab compare --ministat".into(), instead }.into())
 }

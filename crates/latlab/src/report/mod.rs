@@ -10,6 +10,7 @@ mod histogram;
 pub mod json;
 pub mod list;
 pub mod loads;
+pub mod ministat;
 mod paint;
 mod remarks;
 #[cfg(test)]

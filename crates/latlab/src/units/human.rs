@@ -6,6 +6,7 @@
 
 mod bit_rate;
 mod cpus;
+mod general;
 mod load;
 mod parse;
 mod rate;
@@ -15,6 +16,7 @@ mod typed;
 
 pub use bit_rate::{NetworkRate, bit_rate, parse_network_rate, typed_bit_rate, typed_packet_rate};
 pub use cpus::{parse_cpus, typed_cpus};
+pub use general::general;
 pub use load::load_figure;
 pub use parse::{ParseError, parse_count, parse_duration, parse_percent, parse_size};
 pub use rate::{byte_rate, parse_byte_rate, typed_byte_rate};

@@ -75,6 +75,7 @@ pub(crate) struct Lab {
     directory: Directory,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    stdin: Option<PathBuf>,
     stdout: Vec<Expectation>,
     stderr: Vec<Expectation>,
 }
@@ -108,7 +109,8 @@ impl Lab {
     }
 
     fn within(directory: Directory) -> Lab {
-        Lab { directory, args: Vec::new(), environment: Vec::new(), stdout: Vec::new(), stderr: Vec::new() }
+        let (args, environment) = (Vec::new(), Vec::new());
+        Lab { directory, args, environment, stdin: None, stdout: Vec::new(), stderr: Vec::new() }
     }
 
     /// Types `args` after those typed before.
@@ -130,6 +132,12 @@ impl Lab {
     /// Sets a variable of the environment.
     pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Lab {
         self.environment.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Gives it the file `name` of the directory on stdin, which is empty otherwise.
+    pub(crate) fn stdin(mut self, name: &str) -> Lab {
+        self.stdin = Some(self.path(name));
         self
     }
 
@@ -170,13 +178,14 @@ impl Lab {
 
     /// Leaves it running. Nothing of the surroundings of the test leaks in but the path to other programs.
     pub(crate) fn start(self) -> Running {
+        let open = |path: &PathBuf| std::fs::File::open(path).expect("the test has put it there").into();
         let child = Command::new(env!("CARGO_BIN_EXE_latlab"))
             .args(&self.args)
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.directory.path())
-            .stdin(Stdio::null())
+            .stdin(self.stdin.as_ref().map_or_else(Stdio::null, open))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -14,6 +14,7 @@ mod host_samples;
 mod lab;
 mod list;
 mod load;
+mod ministat;
 mod net_load;
 mod pages;
 mod ping;

@@ -5,7 +5,7 @@ use crate::source::Source;
 use crate::{Breach, expect_none, repository};
 
 /// Room, floor, and what it may know besides itself: floors, rooms, or single modules of a room.
-const ROOMS: [(&str, &str, &[&str]); 26] = [
+const ROOMS: [(&str, &str, &[&str]); 27] = [
     ("caveat", "F0", &["F0"]),
     ("facts", "F0", &["F0"]),
     ("metric", "F0", &["F0"]),
@@ -19,6 +19,7 @@ const ROOMS: [(&str, &str, &[&str]); 26] = [
     ("clock", "F2", &["F0", "F1"]),
     ("host", "F2", &["F0", "F1", "clock"]),
     ("load", "F2", &["F0", "F1", "clock", "own_process"]),
+    ("numbers", "F2", &["F0", "F1"]),
     ("own_process", "F2", &["F0"]),
     ("recording", "F2", &["F0", "F1", "clock"]),
     ("transport", "F2", &["F0", "F1", "clock"]),

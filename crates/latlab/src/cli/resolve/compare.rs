@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use super::{RequestError, talk, value};
 use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
 use crate::console::Talk;
+use crate::numbers::TextColumn;
 use crate::plan::defaults;
 use crate::units::human;
 
@@ -101,15 +102,6 @@ pub struct NamedGlob {
     pub name: String,
     /// The pattern of its paths.
     pub glob: String,
-}
-
-/// Where the numbers stand in a file of numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextColumn {
-    /// From 1.
-    pub number: usize,
-    /// What stands between columns, in runs of any length.
-    pub delimiters: Vec<u8>,
 }
 
 /// How often an interval made like this one covers the truth, in per cent: above 0, below 100.
@@ -231,12 +223,8 @@ fn ministat_alone(typed: &CompareArgs) -> Result<(), RequestError> {
 
 /// ministat's flags say nothing about the other form.
 fn judge_alone(typed: &MinistatArgs) -> Result<(), RequestError> {
-    let asked = [
-        ("-A", typed.no_plot),
-        ("-n", typed.figures_only),
-        ("-s", typed.separate_bars),
-        ("-w", typed.width.is_some()),
-    ];
+    let asked =
+        [("-A", typed.no_plot), ("-n", typed.figures_only), ("-s", typed.separate_bars), ("-w", typed.width.is_some())];
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(()),
         Some((option, _)) => Err(RequestError::Alone {
@@ -267,7 +255,8 @@ fn grouping(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Grouping, Request
 }
 
 fn named_glob(typed: &str) -> Result<NamedGlob, RequestError> {
-    let refuse = |cause: &str| value::unusable("--group", typed, cause, "`NAME=GLOB`, such as `'before=runs/*-ping-*'`");
+    let refuse =
+        |cause: &str| value::unusable("--group", typed, cause, "`NAME=GLOB`, such as `'before=runs/*-ping-*'`");
     let (name, glob) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
     match (name.trim(), glob) {
         ("", _) => Err(refuse("the group has no name")),
@@ -301,7 +290,8 @@ fn confidence(typed: &ComparingArgs) -> Result<Confidence, RequestError> {
     let Some(typed) = typed.confidence.as_deref() else {
         return Ok(Confidence { percent: defaults::CONFIDENCE_PERCENT });
     };
-    let refuse = |cause: &str| value::unusable("--confidence", typed, cause, "per cent between 50 and 100: `95`, `99.5`");
+    let refuse =
+        |cause: &str| value::unusable("--confidence", typed, cause, "per cent between 50 and 100: `95`, `99.5`");
     match typed.trim().trim_end_matches('%').parse::<f64>() {
         Ok(percent) if (50.0..100.0).contains(&percent) => Ok(Confidence { percent }),
         Ok(percent) if percent.is_finite() => Err(refuse("it does not lie between 50 and 100")),

@@ -29,9 +29,7 @@ use crate::console::Talk;
 
 pub use agent::agent;
 pub use bare::{BareSpec, bare};
-pub use compare::{
-    CompareJob, Confidence, Grouping, JudgeJob, MinistatJob, NamedGlob, Sources, TextColumn, compare,
-};
+pub use compare::{CompareJob, Confidence, Grouping, JudgeJob, MinistatJob, NamedGlob, Sources, compare};
 pub use doctor::{DoctorSpec, doctor};
 pub use hold::{HoldJob, hold};
 pub use keeping::{Keeping, store};
