@@ -39,6 +39,7 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench load -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench ministat -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench compare -- {{ ARGUMENTS }}
 
 # shows that the benches run; the figures mean nothing
 bench-quick: (bench "--quick")

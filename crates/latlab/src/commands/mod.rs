@@ -1,8 +1,10 @@
 //! The commands: each file tells the story of one.
 
 mod agent;
+mod asking;
 mod bare;
 mod compare;
+mod comparing;
 mod completions;
 mod doctor;
 mod groups;
@@ -16,6 +18,7 @@ mod load;
 mod man;
 mod ministat;
 mod net_load;
+mod observing;
 mod order;
 mod outcome;
 mod ping;

@@ -2,6 +2,7 @@
 
 mod agent;
 mod arguments;
+mod compare;
 mod doctor;
 mod documents;
 mod echo;

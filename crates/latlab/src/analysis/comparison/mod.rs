@@ -9,6 +9,7 @@ mod gate;
 mod group;
 mod group_figures;
 mod observed_run;
+mod precision;
 mod row;
 mod scale;
 mod wishes;
@@ -20,6 +21,7 @@ pub use gate::{Gate, GateError, GateState, Gated};
 pub use group::{GroupingError, RunGroup, RunGroups};
 pub use group_figures::GroupFigures;
 pub use observed_run::{LeftOut, ObservedRun, Place, RunFigure};
+pub use precision::is_precise;
 pub use scale::Scale;
 pub use wishes::{ComparisonWishes, Over, Quantity, SubjectError, default_subjects, subject_named};
 

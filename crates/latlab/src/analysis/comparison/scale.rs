@@ -45,6 +45,14 @@ impl Scale {
         }
     }
 
+    /// A reach to either side, told as a share, on this scale; the lower side of a factor reaches a little further.
+    pub fn half_width(self, share: f64) -> f64 {
+        match self {
+            Scale::Logarithmic => share.ln_1p(),
+            Scale::Linear => share,
+        }
+    }
+
     /// The differences within `margin`, a share of the baseline or a difference of shares: lowest and highest.
     pub fn margin(self, margin: f64) -> (f64, f64) {
         match self {

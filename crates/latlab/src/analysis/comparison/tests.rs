@@ -308,3 +308,31 @@ fn subjects_are_read_with_their_metric() {
     assert!(error.hint.contains("known") || error.hint.contains("quantile"), "{error:?}");
     assert!(subject_named(Some("rtt"), "p50").is_err_and(|error| error.hint.contains("round_trip_delay")));
 }
+
+#[test]
+fn precision_looks_at_widths_and_not_at_differences() {
+    let agenda = usual_p50();
+    let groups = |factor: i64| {
+        let mut sources = Vec::new();
+        for (block, run) in (1..=2).flat_map(|block| (0..6).map(move |run| (block, run))) {
+            let level = 10_000 + 3_000 * i64::from(block) + 100 * run;
+            sources.push(of_experiment(level, "none", block, "b"));
+            sources.push(of_experiment(level * factor, "cpu", block, "b"));
+        }
+        RunGroups::by_condition(observe(&sources, &agenda)).expect("two conditions").groups
+    };
+    let wishes = ComparisonWishes::at(0.95);
+    for factor in [1, 3] {
+        assert!(is_precise(&groups(factor), 0, 0.05, &wishes), "times {factor}");
+        assert!(!is_precise(&groups(factor), 0, 0.001, &wishes), "times {factor}");
+    }
+    assert!(is_precise(&groups(1)[..1], 0, 0.05, &wishes), "a single group by its own mean");
+    let few: Vec<RunGroup> = groups(1)
+        .into_iter()
+        .map(|mut group| {
+            group.runs.truncate(9);
+            group
+        })
+        .collect();
+    assert!(!is_precise(&few, 0, 0.5, &wishes), "fewer than ten runs");
+}

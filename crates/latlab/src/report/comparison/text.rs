@@ -78,33 +78,38 @@ fn pad(text: &str, room: usize) -> String {
     " ".repeat(room.saturating_sub(width(text)))
 }
 
-/// Pair by pair; where a line would be too long, verdict and p stand below their figures.
+/// Pair by pair. Where a line would be too long, the label stands above its figures, verdict and p below them.
 fn table(pairs: &[PairView], style: Style) -> Vec<String> {
-    let columns = Columns::of(pairs);
+    let mut columns = Columns::of(pairs);
     let judged = pairs.iter().flat_map(|pair| &pair.rows).any(|row| !row.verdict.is_empty());
-    let beside = judged && columns.width() <= style.width;
+    let stacked = columns.width() > style.width;
+    if stacked {
+        columns.label = 0;
+    }
     let headings = ["", "baseline", "candidate", "change"];
-    let heading = if beside { columns.line(headings, "", "p") } else { columns.figures(headings) };
+    let heading = if judged && !stacked { columns.line(headings, "", "p") } else { columns.figures(headings) };
     let mut lines = vec![style.quiet(heading.trim_end())];
     for pair in pairs {
         let name = wrap(&format!("{} → {}", pair.baseline, pair.candidate), style.width);
         lines.extend(name.iter().map(|line| style.strong(line)));
-        lines.extend(pair.rows.iter().flat_map(|row| row_lines(row, &columns, beside, style)));
+        lines.extend(pair.rows.iter().flat_map(|row| row_lines(row, &columns, stacked, style)));
     }
     lines
 }
 
-fn row_lines(row: &ChangeView, columns: &Columns, beside: bool, style: Style) -> Vec<String> {
-    let figures = [&row.label, &row.baseline, &row.candidate, &row.change].map(String::as_str);
-    let line = if beside { columns.line(figures, &row.verdict, &row.p) } else { columns.figures(figures) };
-    let mut lines = vec![line.trim_end().to_owned()];
-    let indent = 1 + columns.label + GAP;
-    let answer = (!beside && !row.verdict.is_empty()).then(|| format!("{}, p {}", row.verdict, row.p));
-    for (remark, is_quiet) in answer.iter().map(|it| (it, false)).chain(row.reason.iter().chain(&row.explanation).map(|it| (it, true))) {
-        for line in wrap(remark, style.width.saturating_sub(indent).max(20)) {
-            let line = format!("{}{line}", " ".repeat(indent));
-            lines.push(if is_quiet { style.quiet(&line) } else { line });
-        }
+fn row_lines(row: &ChangeView, columns: &Columns, stacked: bool, style: Style) -> Vec<String> {
+    let [baseline, candidate, change] = [&row.baseline, &row.candidate, &row.change].map(String::as_str);
+    let indent = " ".repeat(1 + columns.label + GAP);
+    let room = style.width.saturating_sub(indent.len()).max(20);
+    let mut lines = match stacked {
+        false => vec![columns.line([&row.label, baseline, candidate, change], &row.verdict, &row.p)],
+        true => vec![format!(" {}", row.label), columns.figures(["", baseline, candidate, change])],
+    };
+    if stacked && !row.verdict.is_empty() {
+        lines.push(format!("{indent}{}, p {}", row.verdict, row.p));
     }
-    lines
+    for remark in row.reason.iter().chain(&row.explanation) {
+        lines.extend(wrap(remark, room).iter().map(|line| style.quiet(&format!("{indent}{line}"))));
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }

@@ -1,0 +1,51 @@
+//! What `latlab compare` asks of recordings, and of numbers.
+
+use crate::analysis::Subject;
+use crate::analysis::comparison::{Agenda, Gate, Quantity, default_subjects, subject_named};
+use crate::cli::resolve::{Grouping, JudgeJob, RequestError};
+use crate::error::Failure;
+use crate::metric::Metric;
+
+/// What is asked of recordings: what was typed, what gates need, and the differences along the distribution.
+pub(super) fn of_recordings(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failure> {
+    let metric = match job.metric.as_deref() {
+        None => Metric::RoundTripDelay,
+        Some(name) => match subject_named(Some(name), "mean")? {
+            Subject::Statistic(metric, _) => metric,
+            Subject::Ratio(_) => Metric::RoundTripDelay,
+        },
+    };
+    let named = job.statistics.iter().map(|statistic| subject_named(job.metric.as_deref(), statistic));
+    let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
+    if subjects.is_empty() {
+        subjects = default_subjects(metric);
+    }
+    let mut agenda = Agenda::default();
+    subjects.into_iter().for_each(|subject| agenda.ask(Quantity::Of(subject), None, job.equivalence));
+    gates.iter().for_each(|gate| agenda.include(gate.quantity()));
+    if job.shift {
+        agenda.shift(metric);
+    }
+    Ok(agenda)
+}
+
+/// What can be asked of numbers: only the numbers.
+pub(super) fn of_numbers(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failure> {
+    let asked = [
+        ("--statistic", !job.statistics.is_empty()),
+        ("--metric", job.metric.is_some()),
+        ("--shift", job.shift),
+        ("--by", matches!(job.sources.grouping, Grouping::By(_))),
+        ("--gate", gates.iter().any(|gate| gate.quantity() != Quantity::Value)),
+    ];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        None => Ok(Agenda::of_values(job.equivalence)),
+        Some((option, _)) => Err(RequestError::OutOfPlace {
+            option,
+            with: "files of numbers".into(),
+            cause: "a line is an observation: it has no statistic, and nothing is known of it but its value",
+            hint: "leave it out; a gate is then like `--gate 'value <= +5%'`",
+        }
+        .into()),
+    }
+}

@@ -1,0 +1,66 @@
+//! `latlab compare` with verdicts: what is asked, of which runs, and what comes of it.
+
+use super::{Outcome, asking, groups, observing};
+use crate::analysis::comparison::{ComparisonWishes, Comparisons, Gate, GateState, Gated, Over, compare};
+use crate::caveat::Severity;
+use crate::cli::args::{FormatWord, OverWord};
+use crate::cli::resolve::JudgeJob;
+use crate::console::{Console, Talk};
+use crate::error::Failure;
+use crate::report::Style;
+use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
+
+/// Compares as `job` says.
+pub(super) fn run(job: &JudgeJob, console: &Console) -> Result<Outcome, Failure> {
+    let paths = groups::of(&job.sources)?;
+    let gates = job.gates.iter().map(|text| Gate::parse(text, job.metric.as_deref())).collect::<Result<Vec<_>, _>>()?;
+    let (agenda, runs) = if observing::are_numbers(&paths)? {
+        let agenda = asking::of_numbers(job, &gates)?;
+        (agenda, observing::numbers(&paths, &job.sources)?)
+    } else {
+        let agenda = asking::of_recordings(job, &gates)?;
+        let runs = observing::recorded(&paths, &job.sources, &agenda.subjects(), console)?;
+        (agenda, runs)
+    };
+    let wishes = ComparisonWishes { over: over(job), ..ComparisonWishes::at(job.confidence.share()) };
+    let comparisons = compare(runs, &agenda, &wishes)?;
+    let gated: Vec<Gated> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
+    show(job, &comparisons, &gated, console)?;
+    Ok(outcome(&gated, job.gate_strict, console))
+}
+
+fn over(job: &JudgeJob) -> Over {
+    match job.over {
+        OverWord::Blocks => Over::Blocks,
+        OverWord::Boots => Over::Boots,
+    }
+}
+
+/// Prints the comparisons in the form that was asked for.
+fn show(job: &JudgeJob, comparisons: &Comparisons, gated: &[Gated], console: &Console) -> Result<(), Failure> {
+    if job.json || job.format == FormatWord::Csv {
+        let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
+        serious.filter(|_| console.talk() > Talk::Quiet).for_each(|caveat| console.caveat(caveat));
+    }
+    let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&match job.format {
+        _ if job.json => comparison::json(comparisons, gated, Companions::default()),
+        FormatWord::Text => comparison::text(&view(), style),
+        FormatWord::Markdown => comparison::markdown(&view()),
+        FormatWord::Csv => comparison::csv(comparisons),
+    })
+}
+
+/// How the command ends: a broken gate is a no, one that is undecided is a no only where that was asked for.
+fn outcome(gated: &[Gated], strict: bool, console: &Console) -> Outcome {
+    let with = |state: GateState| gated.iter().filter(move |gated| gated.state == state);
+    let mut undecided: Vec<&str> = with(GateState::Undecided).map(|gated| gated.gate.as_str()).collect();
+    undecided.dedup();
+    for gate in &undecided {
+        console
+            .warning(&format!("the gate `{gate}` is undecided"), Some("more runs would decide; `--gate-strict` fails"));
+    }
+    let broken = with(GateState::Broken).next().is_some();
+    if broken || (strict && !undecided.is_empty()) { Outcome::AnswerIsNo } else { Outcome::Done }
+}

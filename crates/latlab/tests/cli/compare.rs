@@ -1,0 +1,201 @@
+//! `latlab compare` with verdicts: files of numbers, recordings, an experiment's directory, gates and refusals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::documents::check;
+use crate::harness::{Lab, Ran, contains, empty, lacks};
+use crate::store::recordings_in;
+
+const BEFORE: &str = "48.1\n48.9\n47.7\n48.4\n48.6\n48.2\n";
+const AFTER: &str = "52.0\n51.1\n53.4\n52.8\n51.9\n52.2\n";
+const SAME: &str = "48.3\n48.8\n47.9\n48.0\n48.7\n48.5\n";
+
+fn files(args: &str) -> Lab {
+    let lab = Lab::new().file("before", BEFORE).file("after", AFTER).file("same", SAME);
+    lab.arg("compare").line(args)
+}
+
+fn document(ran: &Ran) -> Value {
+    let document = ran.json();
+    check(&document, "compare/1");
+    document
+}
+
+#[test]
+fn numbers_of_files_get_a_verdict() {
+    let ran = files("before after same --json").stderr(contains("nobody knows in what order")).success();
+    let document = document(&ran);
+    assert_eq!(document["baseline"], "before");
+    let verdicts: Vec<_> =
+        document["comparisons"].as_array().expect("rows").iter().map(|row| &row["verdict"]).collect();
+    assert_eq!(verdicts, ["higher", "undecided"]);
+    // the smallest p of 924 exchanges, over two comparisons
+    let row = &document["comparisons"][0];
+    assert_eq!((&row["exchanges"], &row["exact"]), (&json!(924), &json!(true)));
+    assert!((row["p_value"].as_f64().expect("tested") - 2.0 / 924.0).abs() < 1e-12);
+    assert!((row["adjusted_p_value"].as_f64().expect("tested") - 4.0 / 924.0).abs() < 1e-12);
+    assert_eq!(document["groups"][0]["median"], 48.3);
+}
+
+#[test]
+fn every_form_says_the_same() {
+    let text = files("before after").stdout(contains("before → after")).stdout(contains("higher")).success();
+    assert!(text.stdout.lines().all(|line| line.chars().count() <= 80), "{}", text.stdout);
+    files("before after --format markdown").stdout(contains("| before → after | value |")).success();
+    let csv = files("before after --format csv").success().stdout;
+    assert!(csv.lines().nth(1).is_some_and(|line| line.contains(",higher,")), "{csv}");
+    files("before after --explain").stdout(contains("all 924 exchanges")).success();
+    files("before after -q --json").stderr(empty()).success();
+}
+
+#[test]
+fn gates_end_with_1_where_the_whole_interval_lies_beyond() {
+    for (gate, strict, code) in [
+        ("value <= +5%", false, 1),
+        ("value <= +20%", false, 0),
+        ("value <= +8%", false, 0),
+        ("value <= +8%", true, 1),
+        ("value >= -5%", true, 0),
+    ] {
+        let lab = files("before after").args(["--gate", gate]);
+        let lab = if strict { lab.arg("--gate-strict") } else { lab };
+        lab.stdout(contains(format!("gate `{gate}` "))).failure(code);
+    }
+    files("before after")
+        .args(["--gate", "value <= +8%"])
+        .stderr(contains("the gate `value <= +8%` is undecided"))
+        .success();
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused_with_a_way_out() {
+    for (args, cause) in [
+        ("before", "there is only one"),
+        ("before after --statistic p99", "a line is an observation"),
+        ("before after --by load", "a line is an observation"),
+        ("before after --shift", "a line is an observation"),
+        ("before after --gate p99<=+5%", "a line is an observation"),
+        ("before after --gate value<=5", "per cent"),
+        ("before after --gate valeu<=5%", "`valeu`"),
+        ("before nothing-here", "nothing-here"),
+        ("before .", "files with files"),
+    ] {
+        files(args).stdout(empty()).stderr(contains(cause)).stderr(contains("hint: ")).failure(2);
+    }
+    let rough = Lab::new().file("a", "1\n2\nNaN\n").file("b", "1\n2\n3\n").line("compare a b");
+    rough.stdout(empty()).stderr(contains("`NaN`")).failure(2);
+}
+
+fn testdata(place: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings").join(place)
+}
+
+/// A copy of a recording in `store`, its manifest changed.
+fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
+    let (from, to) = (testdata("good/closed"), store.join(name));
+    fs::create_dir_all(&to).expect("made");
+    for entry in fs::read_dir(from).expect("a recording") {
+        let file = entry.expect("a file").path();
+        fs::copy(&file, to.join(file.file_name().expect("it has one"))).expect("copied");
+    }
+    let path = to.join("manifest.json");
+    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(&path).expect("text")).expect("JSON");
+    change(&mut manifest);
+    fs::write(path, manifest.to_string()).expect("written");
+}
+
+/// Eight runs of two builds, one build after the other.
+fn builds(directory: &Path) {
+    for run in 0..8 {
+        copy(&directory.join("runs"), &format!("2026112{run}T000000Z-ping-{run:04}"), |manifest| {
+            manifest["condition"]["tags"] = json!({ "build": if run < 4 { "old" } else { "new" } });
+            manifest["started_at"] = json!(format!("2026-11-2{run}T00:00:00Z"));
+        });
+    }
+}
+
+#[test]
+fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
+    let lab = Lab::new();
+    builds(&lab.path(""));
+    let ran = lab.line("compare --by tag:build runs --json").stderr(contains("one after the other")).success();
+    let document = document(&ran);
+    assert_eq!((&document["factor"], &document["groups"][1]["name"]), (&json!("tag:build"), &json!("new")));
+    for row in document["comparisons"].as_array().expect("rows") {
+        assert_eq!((&row["p_value"], &row["verdict"]), (&json!(1.0), &json!("undecided")), "{row}");
+        assert_eq!((&row["relative"]["low"], &row["relative"]["high"]), (&json!(0.0), &json!(0.0)));
+    }
+    let shared = ran.directory();
+    let equivalent = Lab::at(shared).line("compare --by tag:build runs --equivalence 3%");
+    equivalent.stdout(contains("equivalent")).stdout(contains("proven to lie within 3 %")).success();
+    let shift = Lab::at(shared).line("compare --by tag:build runs --shift --statistic mean");
+    shift.stdout(contains(" p99.9 ")).stdout(contains("along the distribution")).success();
+    let globs = ["compare", "--group", "a=runs/2026112[0-3]*", "--group", "b=runs/2026112[4-7]*", "--over", "boots"];
+    Lab::at(shared).args(globs).stdout(contains("at least 6 are needed")).success();
+    for (args, cause) in [
+        ("--by tag:buidl runs", "did you mean `tag:build`?"),
+        ("--by size runs", "in every run"),
+        ("--by tag:build runs --statistic p95x", "p95x"),
+        ("--by tag:build runs --metric rount_trip_delay", "did you mean `round_trip_delay`?"),
+    ] {
+        Lab::at(shared).arg("compare").line(args).stdout(empty()).stderr(contains(cause)).failure(2);
+    }
+}
+
+#[test]
+fn one_run_against_one_run_gets_no_verdict_and_is_told_why() {
+    let lab = Lab::new().arg("compare").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    lab.stdout(contains("one run against one run")).stdout(lacks("higher")).stdout(lacks("lower")).success();
+}
+
+#[test]
+fn an_experiment_says_itself_what_belongs_together() {
+    let lab = Lab::new();
+    let store = lab.path("e/runs");
+    for run in 0..14_u32 {
+        copy(&store, &format!("20261122T0000{run:02}Z-ping-{run:04}"), |manifest| {
+            let load = if run % 2 == 0 { "none" } else { "cpu=80%" };
+            manifest["experiment"] = json!({
+                "experiment": "00000000000000ee", "condition": 1 + run % 2, "factors": { "load": load },
+                "block": 1 + run / 8, "position": 1 + run % 8, "boot_id": "b", "warmup": run < 2,
+            });
+            if run == 13 {
+                manifest["ending"] = json!("failed");
+            }
+        });
+    }
+    fs::write(lab.path("e/experiment.toml"), "name = \"e\"\n").expect("written");
+    let ran = lab.line("compare e --json").stderr(empty()).success();
+    let document = document(&ran);
+    assert_eq!((&document["factor"], &document["interleaved"]), (&json!("load"), &json!(true)));
+    assert_eq!((&document["groups"][0]["runs"], &document["groups"][1]["runs"]), (&json!(6), &json!(5)));
+    assert_eq!(document["comparisons"][0]["blocks"], 2);
+    let left_out =
+        document["caveats"].as_array().expect("some").iter().find(|caveat| caveat["code"] == "runs-left-out");
+    let message = left_out.and_then(|caveat| caveat["message"].as_str()).expect("said");
+    assert!(message.contains("2 runs that warmed up") && message.contains("1 run that failed"), "{message}");
+}
+
+#[test]
+fn a_runs_figure_is_the_one_of_its_summary() {
+    let lab = Lab::new();
+    let directory = lab.path("");
+    for (tag, count) in [("build=a", "120"), ("build=b", "150"), ("build=a", "130"), ("build=b", "140")] {
+        Lab::at(&directory).line("ping -q --tag").arg(tag).args(["-n", count, "--warmup", "5"]).success();
+    }
+    let means = recordings_in(&directory.join("latlab-runs")).into_iter().map(|path| {
+        let summary = Lab::at(&directory).line("summary --json -q").arg(path).success().json();
+        let mean = summary["metrics"]["round_trip_delay"]["mean"].as_f64().expect("answered");
+        (summary["condition"]["tags"]["build"].as_str().expect("tagged").to_owned(), mean)
+    });
+    let means: Vec<_> = means.collect();
+    let compared = lab.line("compare --by tag:build --statistic mean latlab-runs --json -q").success().json();
+    for group in compared["groups"].as_array().expect("two") {
+        let own: Vec<f64> = means.iter().filter(|(build, _)| group["name"] == **build).map(|(_, mean)| *mean).collect();
+        let least = own.iter().copied().fold(f64::INFINITY, f64::min);
+        assert_eq!((&group["n"], &group["min"]), (&json!(2), &json!(least)), "{group}");
+    }
+}
