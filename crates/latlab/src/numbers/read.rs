@@ -10,6 +10,8 @@ use super::parse::{number, plain_line};
 pub const STDIN: &str = "<stdin>";
 /// Read at once: large enough that system calls cost nothing, small enough for the second-level cache.
 const BUFFER_BYTES: usize = 256 << 10;
+/// No line of numbers is longer; a file that has none, such as `/dev/zero`, would fill the memory.
+const LINE_BYTES_MAX: usize = 16 << 20;
 /// Characters of a wrong value that are shown.
 const SHOWN: usize = 40;
 
@@ -47,6 +49,10 @@ pub fn read_numbers(name: &str, mut input: impl Read, column: &TextColumn) -> Re
         let whole = lines.take(&buffer[..filled])?;
         buffer.copy_within(whole..filled, 0);
         kept = filled - whole;
+        if kept > LINE_BYTES_MAX {
+            lines.read += 1;
+            return Err(lines.wrong(&buffer[..SHOWN]));
+        }
         if kept == buffer.len() {
             buffer.resize(2 * kept, 0);
         }
@@ -89,13 +95,15 @@ impl Lines<'_> {
         let Some(text) = self.column.of(line) else { return Ok(()) };
         match number(text) {
             Some(value) => self.values.push(value),
-            None => {
-                let value = String::from_utf8_lossy(text).trim().chars().take(SHOWN).collect();
-                let (line, column) = (self.read, self.column.number);
-                return Err(NumbersError::NotANumber { name: self.name.into(), line, value, column });
-            }
+            None => return Err(self.wrong(text)),
         }
         Ok(())
+    }
+
+    /// What stands in the line that is read is no number.
+    fn wrong(&self, text: &[u8]) -> NumbersError {
+        let value = String::from_utf8_lossy(text).trim().chars().take(SHOWN).collect();
+        NumbersError::NotANumber { name: self.name.into(), line: self.read, value, column: self.column.number }
     }
 }
 
@@ -144,6 +152,12 @@ mod tests {
         let many: String = (0..200_000).map(|number| format!("{number}.25\n")).collect();
         let values = read_numbers("x", many.as_bytes(), &first()).expect("numbers");
         assert_eq!((values.len(), values[123_456]), (200_000, 123_456.25));
+    }
+
+    #[test]
+    fn a_file_without_lines_does_not_fill_the_memory() {
+        let read = read_numbers("x", std::io::repeat(b'7'), &first());
+        assert!(matches!(read, Err(NumbersError::NotANumber { line: 1, .. })), "{read:?}");
     }
 
     #[test]

@@ -1,9 +1,7 @@
-use std::path::PathBuf;
-
+use super::sources::{Grouping, Sources, sources};
 use super::{RequestError, talk, value};
-use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
+use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, MinistatArgs, OverWord};
 use crate::console::Talk;
-use crate::numbers::TextColumn;
 use crate::plan::defaults;
 use crate::units::human;
 
@@ -72,38 +70,6 @@ pub struct JudgeJob {
     pub talk: Talk,
 }
 
-/// Where observations come from, and which belong together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sources {
-    /// As typed: a directory of an experiment, recordings, files of numbers; `-` is standard input. Empty where globs
-    /// name the groups.
-    pub paths: Vec<PathBuf>,
-    /// Which belong together.
-    pub grouping: Grouping,
-    /// Where the numbers stand in a file of numbers.
-    pub column: TextColumn,
-}
-
-/// Which observations belong together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grouping {
-    /// Each path is a group; the runs of an experiment are grouped by their conditions.
-    Paths,
-    /// Recordings that have this factor in common, as typed: `load`, `tag:build` …
-    By(String),
-    /// Whatever a glob matches.
-    Globs(Vec<NamedGlob>),
-}
-
-/// A group by `--group NAME=GLOB`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedGlob {
-    /// Its name.
-    pub name: String,
-    /// The pattern of its paths.
-    pub glob: String,
-}
-
 /// How often an interval made like this one covers the truth, in per cent: above 0, below 100.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence {
@@ -124,12 +90,7 @@ impl Confidence {
 
 /// Settles `typed`.
 pub fn compare(typed: &CompareArgs) -> Result<CompareJob, RequestError> {
-    let sources = Sources {
-        paths: typed.paths.clone(),
-        grouping: grouping(&typed.grouping, &typed.paths)?,
-        column: column(&typed.grouping)?,
-    };
-    once_from_stdin(&typed.paths)?;
+    let sources = sources(&typed.grouping, &typed.paths)?;
     if typed.ministat.ministat {
         ministat(typed, sources).map(CompareJob::Ministat)
     } else {
@@ -236,56 +197,6 @@ fn judge_alone(typed: &MinistatArgs) -> Result<(), RequestError> {
     }
 }
 
-fn grouping(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Grouping, RequestError> {
-    if let Some(factor) = &typed.by {
-        return Ok(Grouping::By(factor.clone()));
-    }
-    if typed.group.is_empty() {
-        return Ok(Grouping::Paths);
-    }
-    if let Some(path) = paths.first() {
-        return Err(RequestError::OutOfPlace {
-            option: "--group",
-            with: path.display().to_string(),
-            cause: "a group is what its glob matches; the path belongs to none",
-            hint: "give it to a group, quoted so that the shell leaves it alone: `--group 'before=runs/*'`",
-        });
-    }
-    typed.group.iter().map(|typed| named_glob(typed)).collect::<Result<_, _>>().map(Grouping::Globs)
-}
-
-fn named_glob(typed: &str) -> Result<NamedGlob, RequestError> {
-    let refuse =
-        |cause: &str| value::unusable("--group", typed, cause, "`NAME=GLOB`, such as `'before=runs/*-ping-*'`");
-    let (name, glob) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
-    match (name.trim(), glob) {
-        ("", _) => Err(refuse("the group has no name")),
-        (_, "") => Err(refuse("nothing says what belongs to it")),
-        (name, glob) => Ok(NamedGlob { name: name.into(), glob: glob.into() }),
-    }
-}
-
-fn column(typed: &GroupingArgs) -> Result<TextColumn, RequestError> {
-    let number = match typed.column.as_deref() {
-        None => 1,
-        Some(typed) => value::whole("-C", typed, 1..=defaults::TEXT_COLUMN_MAX)? as usize,
-    };
-    let delimiters = match typed.delimiters.as_deref() {
-        None => defaults::TEXT_DELIMITERS,
-        Some("") => return Err(value::unusable("-d", "", "nothing would stand between columns", "such as `-d ,`")),
-        Some(typed) => typed.as_bytes(),
-    };
-    Ok(TextColumn { number, delimiters: delimiters.to_vec() })
-}
-
-fn once_from_stdin(paths: &[PathBuf]) -> Result<(), RequestError> {
-    if paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        let cause = "standard input can be read once";
-        return Err(value::unusable("PATH", "-", cause, "give it once"));
-    }
-    Ok(())
-}
-
 fn confidence(typed: &ComparingArgs) -> Result<Confidence, RequestError> {
     let Some(typed) = typed.confidence.as_deref() else {
         return Ok(Confidence { percent: defaults::CONFIDENCE_PERCENT });
@@ -305,8 +216,12 @@ fn width(typed: &str) -> Result<usize, RequestError> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::cli::args::Command;
+    use crate::cli::resolve::NamedGlob;
+    use crate::numbers::TextColumn;
 
     fn settle(line: &str) -> Result<CompareJob, RequestError> {
         let typed = ["latlab", "compare"].into_iter().chain(line.split(' ').filter(|word| !word.is_empty()));

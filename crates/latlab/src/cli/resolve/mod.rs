@@ -19,6 +19,7 @@ mod request_error;
 mod schedule;
 mod serve;
 mod setting;
+mod sources;
 mod summary;
 mod target;
 mod value;
@@ -29,7 +30,7 @@ use crate::console::Talk;
 
 pub use agent::agent;
 pub use bare::{BareSpec, bare};
-pub use compare::{CompareJob, Confidence, Grouping, JudgeJob, MinistatJob, NamedGlob, Sources, compare};
+pub use compare::{CompareJob, Confidence, JudgeJob, MinistatJob, compare};
 pub use doctor::{DoctorSpec, doctor};
 pub use hold::{HoldJob, hold};
 pub use keeping::{Keeping, store};
@@ -37,6 +38,7 @@ pub use path::key_needed;
 pub use ping::{PingJob, ping};
 pub use request_error::RequestError;
 pub use serve::{ServeSpec, serve};
+pub use sources::{Grouping, NamedGlob, Sources};
 pub use summary::{SummarySpec, summary};
 
 use super::args::TalkArgs;
