@@ -98,12 +98,17 @@ fn run<G: Grain>(prepared: Result<G, LoadError>, report: &Sender<Readiness>, sta
 fn keep_to_duty(mut work: impl Grain, start_ns: i64, mut duty: Duty) -> ! {
     sleep_until(start_ns);
     loop {
-        match duty.step(monotonic_ns() - start_ns, work.done()) {
-            Step::Rest { until_ns } => sleep_until(start_ns + until_ns),
-            Step::Work { goal, until_ns } => {
-                while work.done() < goal && monotonic_ns() < start_ns + until_ns {
-                    work.make();
-                }
+        take_step(&mut work, start_ns, &mut duty);
+    }
+}
+
+/// Works or rests, to the end of the period at most.
+fn take_step(work: &mut impl Grain, start_ns: i64, duty: &mut Duty) {
+    match duty.step(monotonic_ns() - start_ns, work.done()) {
+        Step::Rest { until_ns } => sleep_until(start_ns + until_ns),
+        Step::Work { goal, until_ns } => {
+            while work.done() < goal && monotonic_ns() < start_ns + until_ns {
+                work.make();
             }
         }
     }
@@ -119,4 +124,69 @@ fn sleep_until(monotonic_ns: i64) {
 pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), LoadError> {
     let thread = thread::Builder::new().name("load".into()).spawn(work);
     thread.map(drop).map_err(|source: io::Error| LoadError::Thread { source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::cpu::{self, Burning, MOST_OWED};
+    use crate::units::Nanos;
+    use latlab_sys::clock::thread_cpu_ns;
+    use std::fs;
+
+    const PERIOD: Nanos = Nanos::from_millis(10);
+    const HELD: Nanos = Nanos::from_secs(2);
+    const ATTEMPTS: usize = 10;
+
+    /// How long the calling thread was ready to run and another one had its `cpu`, or another guest; none where the
+    /// kernel does not tell (CONFIG_SCHED_INFO).
+    fn waited_ns(cpu: u16) -> Option<i64> {
+        let waited: i64 = fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').nth(1)?.parse().ok()?;
+        let stat = fs::read_to_string("/proc/stat").ok()?;
+        let stolen_ticks: i64 = stat.split_once(&format!("cpu{cpu} "))?.1.split_whitespace().nth(7)?.parse().ok()?;
+        Some(waited + stolen_ticks * 10_000_000)
+    }
+
+    /// The share of a CPU that the loop took in [`HELD`], by its thread's CPU clock, and how long it waited for it.
+    fn hold(share: f64, cpu: u16) -> (f64, Option<i64>) {
+        let worker = thread::spawn(move || {
+            keep_to(&[cpu]).expect("a CPU that may be used");
+            let (mut work, mut duty) = (Burning::new(0), cpu::duty(share, PERIOD));
+            let (start_ns, used_ns, waited) = (monotonic_ns(), thread_cpu_ns(), waited_ns(cpu));
+            while monotonic_ns() - start_ns < HELD.0 {
+                take_step(&mut work, start_ns, &mut duty);
+            }
+            let gone_ns = monotonic_ns() - start_ns;
+            let waited = waited_ns(cpu).zip(waited).map(|(after, before)| after - before);
+            ((thread_cpu_ns() - used_ns) as f64 / gone_ns as f64, waited)
+        });
+        worker.join().expect("no panic")
+    }
+
+    #[test]
+    fn the_loop_takes_the_share_that_was_asked_for() {
+        let cpu = *usable_cpus().expect("the kernel tells").last().expect("this one");
+        for share in [0.2, 0.5] {
+            // What was waited for is made up, but for what is owed at the end; a point for the account's own grain.
+            let room = (MOST_OWED + PERIOD).0 as f64 / HELD.0 as f64 + 0.01;
+            let judged = (1..=ATTEMPTS).find(|attempt| {
+                let (found, waited) = hold(share, cpu);
+                // However busy the CPU is: more than that is never right.
+                assert!(found <= share + room, "{share}: {found}");
+                let free = waited.is_some_and(|waited| waited <= MOST_OWED.0);
+                if !free {
+                    eprintln!("attempt {attempt}: CPU {cpu} was not free ({found} of {share}, waited {waited:?} ns)");
+                }
+                free && {
+                    assert!(found >= share - room, "{share}: {found}, but waited for {waited:?} ns only");
+                    true
+                }
+            });
+            if judged.is_none() {
+                eprintln!(
+                    "skipped: whether {share} is reached, since CPU {cpu} was never free; that it is not exceeded is seen"
+                );
+            }
+        }
+    }
 }

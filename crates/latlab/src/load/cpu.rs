@@ -10,23 +10,34 @@ use super::meter::Meter;
 use crate::facts::load::SHARE;
 use crate::units::Nanos;
 
-/// After its CPU was taken away a worker makes up for it for so long at most.
-const MAKES_UP_FOR: Nanos = Nanos::from_millis(500);
+/// The CPU time that a worker makes up for at most after its CPU was taken away. What is made up is too much for every
+/// window that begins after the disturbance: 40 ms are 0.8 of the 50 ms by which any 5 s may differ. The rest is for a
+/// burst that is cut by the end of the window, or that came late within its period: half a period at most, 8 ms at the
+/// default one.
+pub(super) const MOST_OWED: Nanos = Nanos::from_millis(40);
 
 /// Starts a worker on each of `cpus`.
 pub(super) fn start(share: f64, cpus: &[u16], period: Nanos) -> Result<Meter, LoadError> {
-    // Working all the time, a worker gains 1 − share on its schedule.
-    let most_owed = (1.0 - share) * MAKES_UP_FOR.0 as f64;
-    bursts::start(cpus, period.0, &Duty::new(share, period.0, most_owed), |worker| {
-        Ok(Burning { heat: Heat::new(worker), origin_ns: thread_cpu_ns() })
-    })?;
+    bursts::start(cpus, period.0, &duty(share, period), |worker| Ok(Burning::new(worker)))?;
     Ok(Meter { unit: SHARE, per_ns: 1.0 / cpus.len() as f64, total: Box::new(|| process_cpu_ns() as f64) })
 }
 
+/// A share of a CPU, in nanoseconds of its time.
+pub(super) fn duty(share: f64, period: Nanos) -> Duty {
+    Duty::new(share, period.0, MOST_OWED.0 as f64)
+}
+
 /// Counts the nanoseconds for which its own thread had the CPU, waking up and looking at clocks included.
-struct Burning {
+pub(super) struct Burning {
     heat: Heat,
     origin_ns: i64,
+}
+
+impl Burning {
+    /// For the calling thread, the worker of that number.
+    pub(super) fn new(worker: usize) -> Burning {
+        Burning { heat: Heat::new(worker), origin_ns: thread_cpu_ns() }
+    }
 }
 
 impl Grain for Burning {
