@@ -16,7 +16,7 @@ fn a_board_is_told_about_its_power_supply_before_its_governor() {
     let facts = read(&raspberry_pi_4().root, Interface::Named("lo"));
     assert_eq!(codes(&facts, &BLOCKING, FindingSeverity::Blocker), [""; 0]);
     assert_eq!(codes(&facts, &BLOCKING, FindingSeverity::Warning), ["throttled", "governor"]);
-    assert_eq!(codes(&facts, &BLOCKING, FindingSeverity::Note), ["swap", "timer-slack", "socket-buffers"]);
+    assert_eq!(codes(&facts, &BLOCKING, FindingSeverity::Note), ["timer-slack", "socket-buffers"]);
     assert_eq!(codes(&facts, &BLOCKING, FindingSeverity::Fine), ["hot", "clocksource"]);
     let endless = EndSpec { fifo: Some(50), ..SPINNING };
     assert_eq!(codes(&facts, &endless, FindingSeverity::Blocker), ["rt-throttling"]);

@@ -91,14 +91,18 @@ fn memory(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 fn swap(seen: &Seen<'_>) -> Option<Finding> {
-    let bytes = seen.facts.memory.swap_bytes.filter(|bytes| *bytes > 0)?;
+    let memory = &seen.facts.memory;
+    let used_mib = memory.swap_bytes?.checked_sub(memory.swap_free_bytes?).map(|bytes| bytes >> 20)?;
+    if used_mib == 0 {
+        return None;
+    }
     seen.intent.any(|end| !end.mlock).then(|| {
         Finding::new(
             FindingSeverity::Note,
             "swap",
             format!(
                 "{} MiB of swap are in use: a page brought back from there costs milliseconds",
-                human::grouped(bytes >> 20)
+                human::grouped(used_mib)
             ),
             "latlab ping --mlock",
         )
@@ -165,13 +169,20 @@ mod tests {
 
     #[test]
     fn memory_that_runs_short_and_swap_are_named() {
-        let host = |available: u32, swap: u32| {
-            let text = format!("MemTotal: 1000000 kB\nMemAvailable: {available} kB\nSwapTotal: {swap} kB\n");
+        let host = |available: u32, used: u32| {
+            let free = 4_194_304 - used;
+            let text = format!(
+                "MemTotal: 1000000 kB\nMemAvailable: {available} kB\nSwapTotal: 4194304 kB\nSwapFree: {free} kB\n"
+            );
             FakeHost::new().with("proc/meminfo", &text)
         };
         let found = on(&host(40_000, 2_048), &BLOCKING);
         assert_eq!(severity(&found, "memory-short"), Some(FindingSeverity::Warning));
         assert_eq!(severity(&found, "swap"), Some(FindingSeverity::Note));
+        assert!(
+            message(&found, "swap").starts_with("2 MiB of swap are in use"),
+            "what is used, not what there is: {found:?}"
+        );
         assert_eq!(on(&host(60_000, 0), &BLOCKING), []);
         assert_eq!(on(&host(60_000, 2_048), &EndSpec { mlock: true, ..BLOCKING }), []);
     }

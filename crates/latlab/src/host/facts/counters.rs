@@ -7,10 +7,18 @@ use crate::facts::{ByCpu, CounterFacts, CpuTicks, Interrupt};
 use crate::host::root::HostRoot;
 
 pub(super) fn read(root: &HostRoot, known: &mut Known) -> CounterFacts {
+    let interrupts = known.fact("counters.interrupts", || interrupts(root));
+    // In /proc/irq there are only those with a number.
+    if interrupts.iter().flatten().any(|(_, interrupt)| interrupt.affinity.is_none()) {
+        known.lacks(
+            "counters.interrupts.affinity".into(),
+            "the kernel moves only interrupts with a number, and not all of those",
+        );
+    }
     CounterFacts {
         cpu_ticks: known.fact("counters.cpu_ticks", || CpuTicks::read(root)),
         context_switches: known.fact("counters.context_switches", || context_switches(root)),
-        interrupts: known.fact("counters.interrupts", || interrupts(root)),
+        interrupts,
         softirqs: known.fact("counters.softirqs", || softirqs(root)),
     }
 }
@@ -28,7 +36,6 @@ fn interrupts(root: &HostRoot) -> Result<BTreeMap<String, Interrupt>, String> {
     let rows = text.lines().skip(1).filter_map(|line| row(line, &cpus));
     let mut interrupts = BTreeMap::new();
     for (name, counts, source) in rows.filter(|(_, counts, _)| !counts.is_empty()) {
-        // Those with a number can be moved, those with a name cannot.
         let affinity = name.parse::<u32>().ok();
         let affinity = affinity.and_then(|number| root.text(&format!("proc/irq/{number}/smp_affinity_list")).ok());
         interrupts.insert(name, Interrupt { source, affinity, counts });
@@ -92,6 +99,6 @@ mod tests {
         let softirqs = counters.softirqs.expect("softirqs");
         assert_eq!(softirqs.keys().collect::<Vec<_>>(), ["NET_RX"]);
         assert_eq!(counters.context_switches, Some(1_234));
-        assert_eq!(known.reasons().len(), 0);
+        assert_eq!(known.reasons().keys().collect::<Vec<_>>(), ["counters.interrupts.affinity"], "that of LOC");
     }
 }

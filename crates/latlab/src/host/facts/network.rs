@@ -58,6 +58,9 @@ fn describe(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
 /// Adds what the driver says.
 fn ask_driver(facts: InterfaceFacts, known: &mut Known) -> InterfaceFacts {
     let field = |name: &str| format!("network.interface.{name}");
+    if facts.kind.is_none() {
+        known.lacks(field("kind"), "only virtual interfaces have one: this is a device, or loopback");
+    }
     // Any socket will do: it only says in which namespace the name is meant.
     let opened = socket::udp(Family::Ipv4).or_else(|_| socket::udp(Family::Ipv6));
     let Some(socket) = known.fact(&field("driver"), || opened.map_err(|error| explain(&error))) else { return facts };
@@ -147,6 +150,7 @@ mod tests {
         assert!(lo.offloads.is_some_and(|offloads| offloads.contains_key("tx-tcp-segmentation")));
         let reasons = known.reasons();
         assert_eq!((lo.ring, &*reasons["network.interface.ring"]), (None, "operation not supported (EOPNOTSUPP)"));
+        assert_eq!((lo.kind, reasons["network.interface.kind"].contains("loopback")), (None, true));
     }
 
     #[test]
