@@ -30,7 +30,7 @@ pub use heat::{FirmwareThrottling, HeatFacts};
 pub use host::HostFacts;
 pub use host_sample::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostReadings, HostSample, IDLE_STATES};
 pub use instrument::{BareLoop, Instrument};
-pub use kernel::KernelFacts;
+pub use kernel::{KernelFacts, RealTimePause};
 pub use load::LoadReport;
 pub use memory::MemoryFacts;
 pub use network::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, Ring, Stamping};

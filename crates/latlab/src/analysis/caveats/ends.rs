@@ -3,10 +3,10 @@
 use super::limits::STEAL;
 use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
-use crate::facts::HostFacts;
+use crate::facts::{HostFacts, RealTimePause};
 use crate::plan::{EndSpec, Side, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
-use crate::units::human::{bytes, grouped, percent};
+use crate::units::human::{bytes, percent};
 
 /// An Ethernet frame's payload, where nothing else is known of the path.
 const USUAL_MTU: u32 = 1_500;
@@ -18,7 +18,7 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
         spin_on_one_cpu(manifest),
         idle_states(manifest),
         host(manifest).and_then(|facts| governor(facts, Side::Local)),
-        host(manifest).and_then(|facts| rt_throttling(facts, &manifest.spec.here, Side::Local)),
+        host(manifest).and_then(|facts| real_time_pause(facts, &manifest.spec.here, Side::Local)),
         fragmentation(manifest),
     ]
     .into_iter()
@@ -30,7 +30,10 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
 pub(super) fn of_far_host(manifest: &Manifest) -> Vec<Caveat> {
     let Some(facts) = &manifest.peer.before else { return Vec::new() };
     let end = manifest.spec.peer.as_ref().unwrap_or(&manifest.spec.here);
-    [governor(facts, Side::Peer), rt_throttling(facts, end, Side::Peer)].into_iter().flatten().collect()
+    [idle_states_there(manifest, end), governor(facts, Side::Peer), real_time_pause(facts, end, Side::Peer)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
@@ -78,7 +81,7 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
 }
 
 fn idle_states(manifest: &Manifest) -> Option<Caveat> {
-    if manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest) {
+    if manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest, Side::Local) {
         return None;
     }
     let message = match neighbour(manifest) {
@@ -95,6 +98,18 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
     ))
 }
 
+fn idle_states_there(manifest: &Manifest, end: &EndSpec) -> Option<Caveat> {
+    (end.wait == WaitMode::Block && !keeps_awake(manifest, Side::Peer)).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "idle-states",
+            "the reflector's CPU may enter idle states: part of each round trip is waking up there",
+            "an idle host answers later than a busy one",
+            "`--wait spin`, or `--set cpu-dma-latency@peer=0`",
+        )
+    })
+}
+
 fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
     let governors = facts.governors.as_ref()?;
     let slow: Vec<_> = governors.iter().filter(|name| name.as_str() != "performance").cloned().collect();
@@ -109,21 +124,26 @@ fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
     })
 }
 
-fn rt_throttling(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
-    let runtime = facts.rt_runtime_us?;
-    (end.fifo.is_some() && end.wait == WaitMode::Spin && runtime >= 0).then(|| {
-        Caveat::new(
-            Severity::Warning,
+/// What the doctor says beforehand of a FIFO thread that never sleeps.
+fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
+    let limit = facts.real_time_pause().filter(|_| end.fifo.is_some() && end.wait == WaitMode::Spin)?;
+    let (pause, host) = (limit.in_words(), host_at(side));
+    let (code, message, hint) = match limit {
+        RealTimePause::Throttling { .. } => (
             "rt-throttling",
-            format!(
-                "the kernel of {} stops a spinning FIFO thread after {} µs in each period",
-                host_at(side),
-                grouped(runtime as u64)
-            ),
-            "round trips above p95 may contain such a stop",
+            format!("the kernel of {host} stops a spinning FIFO thread for {pause}"),
             format!("`--set rt-runtime{}=-1`", place_of(side)),
-        )
-    })
+        ),
+        RealTimePause::FairServer { assumed, .. } => (
+            "fair-server",
+            format!(
+                "the fair server of {host} may stop a spinning FIFO thread for {pause}{}, whenever a normal thread waits",
+                if assumed { " by default" } else { "" }
+            ),
+            format!("on {host}: `echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime`"),
+        ),
+    };
+    Some(Caveat::new(Severity::Warning, code, message, "round trips above p95 may contain such a stop", hint))
 }
 
 /// The host at that end, in the words of every caveat.

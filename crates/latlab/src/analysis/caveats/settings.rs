@@ -2,6 +2,7 @@
 
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{Restoration, SettingFacts};
+use crate::plan::Side;
 use crate::recording::manifest::Manifest;
 
 /// The caveats of what was set.
@@ -9,11 +10,14 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
     manifest.settings.iter().filter_map(caveat).collect()
 }
 
-/// Whether the run itself kept its CPUs out of deep idle states.
-pub(super) fn keeps_awake(manifest: &Manifest) -> bool {
-    let awake =
-        ["cpu-dma-latency=0us", "cpu-dma-latency@both=0us", "idle-states=max-us:0", "idle-states@both=max-us:0"];
-    manifest.settings.iter().any(|fact| awake.contains(&fact.setting.as_str()))
+/// Whether the run itself kept the CPUs of the host at that end out of deep idle states.
+pub(super) fn keeps_awake(manifest: &Manifest, end: Side) -> bool {
+    let one_host = manifest.spec.target.is_this_host();
+    manifest.settings.iter().filter(|fact| one_host || fact.at == end.word()).any(|fact| {
+        let (knob, value) = fact.setting.split_once('=').unwrap_or((&fact.setting, ""));
+        let knob = knob.split_once('@').map_or(knob, |(knob, _)| knob);
+        matches!((knob, value), ("cpu-dma-latency", "0us") | ("idle-states", "max-us:0"))
+    })
 }
 
 fn caveat(fact: &SettingFacts) -> Option<Caveat> {
@@ -67,7 +71,7 @@ mod tests {
             manifest.settings = vec![fact(ended)];
             let codes: Vec<_> = derive(&manifest).into_iter().map(|caveat| caveat.code).collect();
             assert_eq!(codes.first().map(String::as_str), code);
-            assert!(!keeps_awake(&manifest));
+            assert!(!keeps_awake(&manifest, Side::Local));
         }
     }
 }

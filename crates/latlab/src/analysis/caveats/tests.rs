@@ -5,7 +5,7 @@ mod samples;
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryWishes, summarise};
 use crate::caveat::{Caveat, Severity};
-use crate::facts::{ClockAnchor, HostFacts};
+use crate::facts::{ClockAnchor, HostFacts, KernelFacts, SettingFacts};
 use crate::plan::{Target, WaitMode, Work};
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Ending, Manifest};
@@ -132,6 +132,11 @@ fn facts_of_the_manifest_raise_their_caveat() {
             let facts = manifest.here.before.as_mut();
             facts.expect("the test manifest has it").rt_runtime_us = Some(950_000);
         }),
+        ("fair-server", Severity::Warning, |manifest| {
+            manifest.spec.here.fifo = Some(50);
+            let facts = manifest.here.before.as_mut().expect("the test manifest has it");
+            (facts.kernel, facts.rt_runtime_us) = (Some("Linux 6.12.3".into()), Some(-1));
+        }),
         ("steal", Severity::Warning, |manifest| {
             manifest.here.before.as_mut().expect("the test manifest has it").steal_ticks = Some(5);
             manifest.here.after.as_mut().expect("the test manifest has it").steal_ticks = Some(55);
@@ -171,7 +176,12 @@ fn the_far_host_is_judged_like_this_one_and_named() {
             "the frequency governor of the reflector's host is `ondemand`",
             "governor@peer=perf",
         ),
-        ("rt-throttling", Severity::Warning, "the kernel of the reflector's host stops", "rt-runtime@peer=-1"),
+        (
+            "rt-throttling",
+            Severity::Warning,
+            "the kernel of the reflector's host stops a spinning FIFO thread for 50 ms every second",
+            "rt-runtime@peer=-1",
+        ),
     ] {
         let caveat = find(&source, code).expect(code);
         assert!(caveat.message.contains(message) && caveat.hint.contains(hint), "{caveat:?}");
@@ -189,6 +199,58 @@ fn the_far_host_is_judged_like_this_one_and_named() {
     source.manifest.here.before = None;
     with_target(&mut source, Target::Host { host: "there".into(), port: 9862 });
     assert_eq!(find(&source, "governor"), None);
+}
+
+#[test]
+fn real_time_throttling_is_that_of_the_kernel_that_ran() {
+    let mut source = quiet(Schedule::Closed, closed_loop());
+    source.manifest.spec.here.fifo = Some(50);
+    let settings = KernelFacts { fair_share_runtime_ns: Some(0), fair_share_period_ns: Some(1), ..Default::default() };
+    for (kernel, runtime_us, kernel_settings, expected) in [
+        ("Linux 6.11.9", 950_000, KernelFacts::default(), Some("rt-throttling")),
+        ("Linux 6.11.9", -1, KernelFacts::default(), None),
+        // The doctor's rule: what `rt-runtime` says does not hold there, and switching it off changes nothing.
+        ("Linux 6.12.0-rt", 950_000, KernelFacts::default(), Some("fair-server")),
+        ("Linux 6.12.0-rt", -1, KernelFacts::default(), Some("fair-server")),
+        ("Linux 6.12.0-rt", 950_000, settings, None),
+    ] {
+        let facts = source.manifest.here.before.as_mut().expect("the test manifest has it");
+        (facts.kernel, facts.rt_runtime_us) = (Some(kernel.into()), Some(runtime_us));
+        facts.kernel_settings = kernel_settings;
+        let found = ["rt-throttling", "fair-server"].map(|code| find(&source, code).map(|caveat| caveat.code));
+        assert_eq!(found.into_iter().flatten().next().as_deref(), expected, "{kernel} with {runtime_us}");
+    }
+}
+
+#[test]
+fn a_far_cpu_that_sleeps_is_told_unless_it_is_kept_awake() {
+    let mut source = quiet(Schedule::Closed, closed_loop());
+    source.manifest.spec.target = Target::Ssh { host: "there".into() };
+    source.manifest.peer.before = Some(HostFacts { boot_id: Some("another".into()), ..HostFacts::default() });
+    assert_eq!(find(&source, "idle-states"), None, "both ends spin");
+    source.manifest.spec.peer.as_mut().expect("it has one").wait = WaitMode::Block;
+    let set = |setting: &str, at: &str| SettingFacts {
+        setting: setting.into(),
+        at: at.into(),
+        place: "/dev/cpu_dma_latency".into(),
+        before: "none".into(),
+        places: 1,
+        set: "0us".into(),
+        read_back: Some("0us".into()),
+        ended: None,
+    };
+    for (settings, told) in [
+        (vec![], true),
+        (vec![set("cpu-dma-latency=0us", "local")], true),
+        (vec![set("cpu-dma-latency@both=0us", "local"), set("cpu-dma-latency@both=0us", "peer")], false),
+        (vec![set("idle-states@peer=max-us:0", "peer")], false),
+        (vec![set("idle-states@peer=max-us:10", "peer")], true),
+    ] {
+        source.manifest.settings = settings;
+        let found = find(&source, "idle-states");
+        assert_eq!(found.is_some(), told, "{:?}", source.manifest.settings);
+        assert!(found.is_none_or(|caveat| caveat.message.contains("the reflector's CPU")));
+    }
 }
 
 #[test]

@@ -1,31 +1,19 @@
 //! The kernel's version and its switches.
 
 use super::Seen;
-use crate::facts::{Finding, FindingSeverity};
+use crate::facts::{Finding, FindingSeverity, RealTimePause};
 use crate::plan::WaitMode;
 
 /// The oldest kernel that is supported.
 const MINIMUM: (u32, u32) = (5, 10);
 
-/// From this version on the fair server does what throttling did before.
-const FAIR_SHARE: (u32, u32) = (6, 12);
-
 pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
     [version(seen), throttling(seen), busy_polling(seen), preemption(seen)].into_iter().flatten().collect()
 }
 
-fn numbers(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
-    Some((numbers.next()?, numbers.next()?))
-}
-
-fn release<'a>(seen: &Seen<'a>) -> Option<&'a str> {
-    seen.facts.kernel.as_deref()?.strip_prefix("Linux ")
-}
-
 fn version(seen: &Seen<'_>) -> Option<Finding> {
-    let release = release(seen)?;
-    (numbers(release)? < MINIMUM).then(|| {
+    let release = seen.facts.kernel.as_deref()?.strip_prefix("Linux ")?;
+    (seen.facts.kernel_version()? < MINIMUM).then(|| {
         Finding::new(
             FindingSeverity::Blocker,
             "kernel-version",
@@ -35,51 +23,31 @@ fn version(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Real-time threads do not get all of a CPU for ever: before Linux 6.12 they are stopped at the end of each
-/// period, whether anybody waits or not ([sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html));
-/// since then a deadline server runs the normal threads that wait
-/// ([LWN](https://lwn.net/Articles/934415/)).
+/// Real-time threads do not get all of a CPU for ever.
 fn throttling(seen: &Seen<'_>) -> Option<Finding> {
-    let fifo = seen.intent.any(|end| end.fifo.is_some());
     let endless = seen.intent.any(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
-    if !fifo {
-        return None;
-    }
-    if release(seen).and_then(numbers).is_some_and(|version| version >= FAIR_SHARE) {
-        return fair_share(seen, endless);
-    }
-    let runtime_us = seen.facts.rt_runtime_us.filter(|runtime| *runtime >= 0)?;
-    let period_us = seen.facts.kernel_settings.rt_period_us.unwrap_or(1_000_000);
-    let pause = pause(period_us - runtime_us, period_us)?;
-    let (severity, message) = if endless {
-        (FindingSeverity::Blocker, format!("RT throttling would stop a spinning FIFO thread for {pause}"))
-    } else {
-        (FindingSeverity::Note, format!("RT throttling stops FIFO threads that never sleep for {pause}"))
+    let limit = seen.facts.real_time_pause().filter(|_| seen.intent.any(|end| end.fifo.is_some()))?;
+    let pause = limit.in_words();
+    let (severity, code, message, fix) = match limit {
+        RealTimePause::Throttling { .. } => {
+            let (severity, message) = if endless {
+                (FindingSeverity::Blocker, format!("RT throttling would stop a spinning FIFO thread for {pause}"))
+            } else {
+                (FindingSeverity::Note, format!("RT throttling stops FIFO threads that never sleep for {pause}"))
+            };
+            (severity, "rt-throttling", message, "sudo sysctl kernel.sched_rt_runtime_us=-1")
+        }
+        RealTimePause::FairServer { assumed, .. } => {
+            let whence = if assumed { " (the kernel's default: debugfs cannot be read)" } else { "" };
+            let message = format!(
+                "the fair server may stop a spinning FIFO thread for {pause}{whence}, whenever a normal thread waits \
+                 for its CPU"
+            );
+            let fix = "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime";
+            (FindingSeverity::Warning, "fair-server", message, fix)
+        }
     };
-    Some(Finding::new(severity, "rt-throttling", message, "sudo sysctl kernel.sched_rt_runtime_us=-1"))
-}
-
-fn fair_share(seen: &Seen<'_>, endless: bool) -> Option<Finding> {
-    let settings = &seen.facts.kernel_settings;
-    let told = settings.fair_share_runtime_ns.zip(settings.fair_share_period_ns);
-    let (pause, whence) = match told {
-        Some((runtime_ns, period_ns)) => (pause(runtime_ns as i64 / 1_000, period_ns as i64 / 1_000)?, ""),
-        None => (pause(50_000, 1_000_000)?, " (the kernel's default: debugfs cannot be read)"),
-    };
-    endless.then(|| {
-        let message = format!(
-            "the fair server may stop a spinning FIFO thread for {pause}{whence}, whenever a normal thread waits \
-             for its CPU"
-        );
-        let fix = "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime";
-        Finding::new(FindingSeverity::Warning, "fair-server", message, fix)
-    })
-}
-
-/// `50 ms every second`; none where there is no pause.
-fn pause(pause_us: i64, period_us: i64) -> Option<String> {
-    let every = if period_us == 1_000_000 { "second".to_owned() } else { format!("{period_us} µs") };
-    (pause_us > 0).then(|| format!("{} ms every {every}", pause_us as f64 / 1e3))
+    (endless || code == "rt-throttling").then(|| Finding::new(severity, code, message, fix))
 }
 
 /// The poll call of a schedule polls the driver only where this is set ([socket(7)], SO_BUSY_POLL).
