@@ -1,6 +1,6 @@
 //! What the host samples of a run come to: the first and the last reading, and the worst in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::facts::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostSample};
 use crate::plan::Side;
@@ -14,9 +14,9 @@ const STRETCH: Nanos = Nanos::from_secs(1);
 pub(super) struct HostCourse {
     first: Option<HostSample>,
     last: Option<HostSample>,
-    /// Where the stretch that goes on began: when, and the steal of all CPUs until then.
-    stretch: Option<(i64, i64)>,
-    /// The largest share of one CPU that was stolen in a stretch.
+    /// The steal of all CPUs until the samples of the last stretch: when, and how much.
+    stretch: VecDeque<(i64, i64)>,
+    /// The largest share of one CPU that was stolen in a stretch, which may begin with any sample.
     pub(super) worst_steal: f64,
     /// The hottest reading, thousandths of a degree.
     pub(super) hottest_millicelsius: Option<i64>,
@@ -60,11 +60,15 @@ impl HostCourse {
 
     fn look_at_steal(&mut self, sample: &HostSample) {
         let stolen = sample.cpus.iter().filter_map(|(_, cpu)| cpu.steal_ns).sum::<i64>();
-        let (since, before) = *self.stretch.get_or_insert((sample.start_ns, stolen));
+        self.stretch.push_back((sample.start_ns, stolen));
+        // The shortest stretch that is long enough.
+        while self.stretch.get(1).is_some_and(|(since, _)| sample.start_ns - since >= STRETCH.0) {
+            self.stretch.pop_front();
+        }
+        let (since, before) = self.stretch[0];
         let length = sample.start_ns - since;
         if length >= STRETCH.0 {
             self.worst_steal = self.worst_steal.max((stolen - before) as f64 / length as f64);
-            self.stretch = Some((sample.start_ns, stolen));
         }
     }
 
@@ -172,6 +176,20 @@ mod tests {
         }));
         assert!((found.worst_steal - 0.3).abs() < 0.001, "{}", found.worst_steal);
         assert_eq!(found.stolen_ns(), Some(19 * 5_000_000 + 290_000_000));
+        // Half before and half after a whole second, and at the very end.
+        let stolen = |seq: u64| {
+            Some(if seq >= 19 {
+                300_000_000
+            } else if seq >= 18 {
+                150_000_000
+            } else {
+                0
+            })
+        };
+        let found = course((0..20).map(|seq| {
+            sample(seq, CpuReadings { steal_ns: stolen(seq), ..Default::default() }, HostReadings::default())
+        }));
+        assert!((found.worst_steal - 0.3).abs() < 0.001, "{}", found.worst_steal);
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub(super) const OWN_DROPS: f64 = 0.01;
 /// A hypervisor that took this share of one CPU: a thousandth is what p99.9 shows.
 pub(super) const STEAL: f64 = 0.001;
 
+/// It took this share of one CPU within one second: 50 ms, five steps of the counter, so that no rounding makes it. A
+/// stop of that length is what the largest values show, however long the run and small the mean.
+pub(super) const STEAL_IN_A_SECOND: f64 = 0.05;
+
 /// Host samples are judged over at least so long: counters of CPU time move in steps of 10 ms for each CPU, which is
 /// 1 % of a second.
 pub(super) const JUDGED_SPAN: Nanos = Nanos::from_secs(1);

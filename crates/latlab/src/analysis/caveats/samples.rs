@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::clocks;
 use super::ends::{host_at, place_of};
 use super::limits::{
-    FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, TICKS_OF_A_CPU,
+    FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, STEAL_IN_A_SECOND,
+    TICKS_OF_A_CPU,
 };
 use crate::analysis::host_course::HostCourse;
 use crate::caveat::{Caveat, Severity};
@@ -113,7 +114,7 @@ impl Host<'_> {
         } else {
             String::new()
         };
-        (share >= STEAL).then(|| {
+        (share >= STEAL || self.course.worst_steal >= STEAL_IN_A_SECOND).then(|| {
             Caveat::new(
                 Severity::Warning,
                 "steal",

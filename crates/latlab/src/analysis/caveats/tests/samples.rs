@@ -114,6 +114,16 @@ fn readings_raise_their_caveat() {
             "took 1.68 % of one CPU's time from this host during the run, and 16 % in its worst second",
         ),
         (
+            // Ten minutes, and all of it at once: a mean that says nothing.
+            "steal",
+            Severity::Warning,
+            |seq, sample| {
+                sample.start_ns += if seq == SAMPLES - 1 { 600_000_000_000 } else { 0 };
+                sample.cpus[0].1.steal_ns = Some(if seq > 9 { 53 * TICK_NS } else { 3 * TICK_NS });
+            },
+            "took 0.082 % of one CPU's time from this host during the run, and 50 % in its worst second",
+        ),
+        (
             "foreign-load",
             Severity::Warning,
             |seq, sample| work(sample, 1, seq, 0.4),
