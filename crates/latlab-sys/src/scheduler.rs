@@ -19,6 +19,24 @@ pub fn set_fifo(priority: u8) -> io::Result<()> {
     done(answer as c_int)
 }
 
+/// Puts the calling thread back to normal scheduling where it has a real-time policy; other policies stay.
+/// [sched_setscheduler(2)](https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html); it needs no right.
+pub fn leave_real_time() -> io::Result<()> {
+    const CALLING_THREAD: c_int = 0;
+    // SAFETY: takes a number and answers one.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, CALLING_THREAD) };
+    done(policy.min(0) as c_int)?;
+    if !matches!(policy as c_int & !libc::SCHED_RESET_ON_FORK, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
+    {
+        return Ok(());
+    }
+    let parameter: c_int = 0;
+    // SAFETY: the kernel reads one int through the pointer, and `parameter` is one.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, CALLING_THREAD, libc::SCHED_OTHER, &raw const parameter) };
+    done(answer as c_int)
+}
+
 /// The CPU that runs the calling thread, where that can be told without entering the kernel.
 /// [getcpu(2)](https://man7.org/linux/man-pages/man2/getcpu.2.html) through the vDSO, which aarch64 lacks.
 #[inline]

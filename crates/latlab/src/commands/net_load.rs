@@ -31,6 +31,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 
 fn hold(order: &NetLoadOrder, console: &Console) -> Result<(), Failure> {
     order::tie_to_parent(order.parent)?;
+    order::work_as_usual()?;
     let key = order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
     let words = Arc::new(Words::default());
     listen(&words).map_err(refused("watch standard input"))?;

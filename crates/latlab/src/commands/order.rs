@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use serde::de::DeserializeOwned;
 
 use crate::error::{Failure, refused};
-use crate::host::lifeline;
+use crate::host::{lifeline, placement};
 
 /// Reads it. Whoever typed the hidden command is told what is meant for people: `instead`.
 pub(super) fn read<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure> {
@@ -24,4 +24,10 @@ pub(super) fn tie_to_parent(parent: u32) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::world("the process that gave the order is gone")),
     }
+}
+
+/// A load of this process competes with normal threads, under whatever policy latlab was started (`chrt -f`): one with
+/// the right of way would keep the host, and whoever measures, from its CPUs for good.
+pub(super) fn work_as_usual() -> Result<(), Failure> {
+    placement::leave_real_time().map_err(refused("leave real-time scheduling"))
 }

@@ -28,5 +28,6 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 
 fn prepare(order: &StressorOrder) -> Result<Workers, Failure> {
     order::tie_to_parent(order.parent)?;
+    order::work_as_usual()?;
     Ok(Workers::start(order)?)
 }

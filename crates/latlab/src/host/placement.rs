@@ -1,5 +1,7 @@
 //! Where and how the calling thread runs.
 
+use std::io;
+
 use rustix::mm::MlockAllFlags;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -27,6 +29,14 @@ pub fn place(end: &EndSpec) -> Result<(), HostError> {
         latlab_sys::scheduler::set_fifo(priority).map_err(|source| HostError::Fifo { priority, source })?;
     }
     Ok(())
+}
+
+/// Puts the calling thread, and those it starts from now on, back to normal scheduling where it has a real-time policy.
+///
+/// # Errors
+/// The kernel refuses, which it has no reason to.
+pub fn leave_real_time() -> io::Result<()> {
+    latlab_sys::scheduler::leave_real_time()
 }
 
 fn pin(cpu: u16) -> Result<(), HostError> {
