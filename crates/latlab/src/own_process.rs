@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,6 +13,9 @@ use serde::Serialize;
 
 /// How often the caller is heard while it waits for a line.
 const HEARTBEAT_NS: i64 = 100_000_000;
+
+/// One that fell silent is on its way out; a busy host may need so long for it.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Ends when this is dropped, or when this process ends, however it ends: its standard input closes, and the kernel
 /// signals it.
@@ -97,9 +100,35 @@ impl OwnProcess {
         drop(self.orders.take());
     }
 
-    /// How it ended, if it has.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+    /// How it ended, if it has: `killed by SIGKILL`, `exit status 3`.
+    pub(crate) fn death(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(in_words)
+    }
+
+    /// Why it has not answered, where [`hear`](OwnProcess::hear) gave `heard`.
+    pub(crate) fn silence(&mut self, heard: &io::Result<String>) -> String {
+        if let Err(error) = heard {
+            return format!("its process does not answer: {}", latlab_sys::errno::explain(error));
+        }
+        let deadline = Instant::now() + GONE_WITHIN;
+        loop {
+            match self.death() {
+                Some(how) => return format!("its process ended: {how}"),
+                None if Instant::now() > deadline => return "its process fell silent".into(),
+                None => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+}
+
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => {
+            let name = signal_hook::low_level::signal_name(signal);
+            format!("killed by {}", name.map_or_else(|| format!("signal {signal}"), str::to_owned))
+        }
+        (None, None) => status.to_string(),
     }
 }
 
@@ -116,5 +145,21 @@ impl Drop for OwnProcess {
             }
             thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_death_is_told_by_code_or_signal() {
+        // wait(2): the code stands in the second byte, the signal in the first.
+        for (raw, told) in [(0, "exit status 0"), (3 << 8, "exit status 3"), (9, "killed by SIGKILL"), (11, "SIGSEGV")]
+        {
+            let words = in_words(ExitStatus::from_raw(raw));
+            assert!(words.ends_with(told), "{words}");
+        }
+        assert_eq!(in_words(ExitStatus::from_raw(40)), "killed by signal 40");
     }
 }

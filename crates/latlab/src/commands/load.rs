@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::interrupt::Interrupt;
 use super::{Outcome, keys};
+use crate::agent::AgentError;
 use crate::cli::resolve::HoldJob;
 use crate::console::{Console, Talk};
 use crate::error::{Failure, refused};
-use crate::measure::{Beside, Peer};
+use crate::measure::{Beside, MeasureError, Peer};
 use crate::plan::{PingSpec, RunSpec, defaults};
 use crate::report::Style;
 use crate::report::loads::LoadsView;
@@ -37,12 +38,14 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
         0 => None,
         _ => Some(Peer::of_loads(&spec, key.as_ref(), interrupt.stop())?),
     };
-    let beside = Beside::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)?;
+    let beside = Beside::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)
+        .map_err(without_recording)?;
     beside.settle(interrupt.stop(), &mut heartbeat);
-    peer.as_mut().map_or(Ok(()), |peer| peer.arm(Some(whole)))?;
+    peer.as_mut().map_or(Ok(()), |peer| peer.arm(Some(whole))).map_err(without_recording)?;
     beside.begin();
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
     wait_until(end, interrupt.stop(), &mut heartbeat);
+    beside.end();
     // An agent that was lost ended the wait; what this end reached is told all the same.
     let lost = peer.as_mut().and_then(|peer| peer.disarm().err());
     let reports = beside.finish(peer.as_mut());
@@ -55,7 +58,14 @@ pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
     }
     console.data(&if job.json { view.json() } else { view.text(style) })?;
     match lost.or(parted) {
-        Some(failure) => Err(failure.into()),
+        Some(failure) => Err(without_recording(failure)),
         None => Ok(interrupt.outcome().unwrap_or(Outcome::Done)),
     }
+}
+
+/// A lost agent is told as in a measurement, but nothing was recorded here.
+fn without_recording(error: MeasureError) -> Failure {
+    let lost = matches!(error, MeasureError::Agent(AgentError::Ended { .. } | AgentError::Silent { .. }));
+    let failure = Failure::from(error);
+    if lost { failure.hint("the loads of that host end with its agent") } else { failure }
 }

@@ -38,9 +38,19 @@ pub struct LoadReport {
     /// The CPUs that made it; empty where that was left to the system.
     #[serde(default)]
     pub cpus: Vec<u16>,
+    /// Why it ended before it was told to; absent where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<String>,
     /// What both ends of a network load counted; null for other loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamReport>,
+}
+
+impl LoadReport {
+    /// This load, which ended before it was told to, for that `reason`.
+    pub fn that_ended_early(self, reason: impl Into<String>) -> LoadReport {
+        LoadReport { ended_early: Some(reason.into()), ..self }
+    }
 }
 
 /// CPU time of the load as a share of its CPUs' time, 0 to 1.

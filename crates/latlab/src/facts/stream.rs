@@ -72,6 +72,7 @@ impl StreamReport {
             measured_ns: None,
             period_ns: None,
             cpus: Vec::new(),
+            ended_early: None,
             stream: None,
         }
     }

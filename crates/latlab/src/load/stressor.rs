@@ -64,6 +64,7 @@ impl StressorOrder {
             measured_ns: None,
             period_ns,
             cpus: cpus.clone(),
+            ended_early: None,
             stream: None,
         }
     }
@@ -103,6 +104,7 @@ impl StressorNews {
 pub struct Stressor {
     order: StressorOrder,
     process: OwnProcess,
+    told_to_end: bool,
 }
 
 impl Stressor {
@@ -115,7 +117,7 @@ impl Stressor {
         let mut process = OwnProcess::spawn(STRESSOR_COMMAND, &order, ENDS_WITHIN).map_err(failed)?;
         let line = process.hear(READY_WITHIN).map_err(failed)?;
         match serde_json::from_str(&line) {
-            Ok(StressorNews::Ready) => Ok(Stressor { order, process }),
+            Ok(StressorNews::Ready) => Ok(Stressor { order, process, told_to_end: false }),
             Ok(StressorNews::Refused { message, cause, hint, exit_code }) => {
                 Err(LoadError::Refused { load: order.load.to_string(), message, cause, hint, exit_code })
             }
@@ -133,13 +135,22 @@ impl Stressor {
         self.process.say(BEGIN);
     }
 
-    /// Ends the load and says what it reached since [`begin`](Stressor::begin). A load that died before, or is kept from
-    /// every CPU, has no figures.
+    /// Tells the load to end: its figures end here.
+    pub fn end(&mut self) {
+        if !self.told_to_end {
+            self.process.say(END);
+            self.told_to_end = true;
+        }
+    }
+
+    /// Ends the load, where that was not said, and says what it reached since [`begin`](Stressor::begin). A load that
+    /// died before, or is kept from every CPU, has no figures but a reason.
     pub fn stop(mut self) -> LoadReport {
-        self.process.say(END);
-        match self.process.hear(REPORTS_WITHIN).map(|line| serde_json::from_str(&line)) {
-            Ok(Ok(StressorNews::Reached(report))) => *report,
-            _ => self.order.blank_report(),
+        self.end();
+        let heard = self.process.hear(REPORTS_WITHIN);
+        match heard.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
+            Some(StressorNews::Reached(report)) => *report,
+            _ => self.order.blank_report().that_ended_early(self.process.silence(&heard)),
         }
     }
 }

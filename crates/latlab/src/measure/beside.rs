@@ -71,27 +71,46 @@ impl Beside {
         self.here.begin();
     }
 
-    /// Ends all loads and says what they reached, this end's first. Of those of an agent that is lost nothing is known
-    /// but what was asked for.
+    /// The measuring is over: the loads of this end are judged until now. Those of the peer are until
+    /// [`end_there`](Beside::end_there).
+    pub(crate) fn end(&self) {
+        self.here.end();
+    }
+
+    /// The run is disarmed and its agent may be spoken to: its loads end, before anything else is asked of it.
+    pub(crate) fn end_there(&self, peer: &mut Peer) {
+        if !self.there.is_empty() {
+            // An agent that is lost has said so already, and is asked once more for what its loads reached.
+            let _ = peer.end_far_loads();
+        }
+    }
+
+    /// Ends all loads that have not, and says what they reached, this end's first. Of those of an agent that is lost
+    /// nothing is known but what was asked for.
     pub(crate) fn finish(self, peer: Option<&mut Peer>) -> Vec<LoadReport> {
         let Beside { here, there, .. } = self;
         // They end at the same time, as far as two hosts can.
         let asked = peer.filter(|_| !there.is_empty()).map(|peer| (peer.end_far_loads(), peer));
         let mut reports = here.finish();
-        let far = asked.and_then(|(state, peer)| ended(state.ok()?, peer));
-        reports.extend(far.unwrap_or_else(|| lost_loads(&there, Side::Peer)));
+        if let Some((state, peer)) = asked {
+            let far = state.and_then(|state| ended(state, peer));
+            let told = far
+                .map_or_else(|error| Err(error.to_string()), |far| far.ok_or("its agent knows nothing of it".into()));
+            reports.extend(told.unwrap_or_else(|reason| lost_loads(&there, Side::Peer, &reason)));
+        }
         reports
     }
 }
 
-fn ended(mut state: LoadsState, peer: &mut Peer) -> Option<Vec<LoadReport>> {
+/// What the loads of an agent reached, as soon as it says so; none where it has none.
+fn ended(mut state: LoadsState, peer: &mut Peer) -> Result<Option<Vec<LoadReport>>, MeasureError> {
     loop {
         match state {
-            LoadsState::Ended { reports } => return Some(reports),
-            LoadsState::None => return None,
+            LoadsState::Ended { reports } => return Ok(Some(reports)),
+            LoadsState::None => return Ok(None),
             LoadsState::Starting | LoadsState::Running | LoadsState::Ending => {}
         }
         thread::sleep(LOOK);
-        state = peer.look_at_far_loads().ok()?;
+        state = peer.look_at_far_loads()?;
     }
 }

@@ -66,7 +66,10 @@ pub fn conduct(
     let watched = host_watch.end();
     // An agent that was lost ended the run; what it cannot tell now, nobody can.
     let (failure, died_there) = match peer.disarm() {
-        Ok(died_there) => (failure, died_there),
+        Ok(died_there) => {
+            beside.end_there(&mut peer);
+            (failure, died_there)
+        }
         Err(lost) => (failure.or(Some(lost)), None),
     };
     let failure = failure.or(look_back(&mut peer, watched, &mut lanes));
@@ -170,6 +173,8 @@ fn take_turns(
                 let outcome = placement::place(&end)
                     .map_err(MeasureError::from)
                     .and_then(|()| measure_all(lanes, rounds, beside, stop));
+                // Here, and not where the caller wakes up: what follows is no part of the run.
+                beside.end();
                 caller.unpark();
                 outcome
             })

@@ -130,6 +130,7 @@ mod tests {
             measured_ns: Some(Nanos::from_millis(10_002)),
             period_ns: Some(Nanos::from_micros(16_180)),
             cpus: vec![0, 1],
+            ended_early: None,
             stream: None,
         };
         let memory = LoadReport {

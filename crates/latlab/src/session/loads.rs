@@ -102,8 +102,13 @@ impl Loads {
         self.each(|running| running.iter_mut().for_each(Running::begin));
     }
 
-    /// Ends all loads, and says what they reached since [`begin`](Loads::begin), in the order in which they were
-    /// asked for.
+    /// The loads end, and are judged until now.
+    pub fn end(&self) {
+        self.each(|running| running.iter_mut().for_each(Running::end));
+    }
+
+    /// Ends all loads, where [`end`](Loads::end) has not, and says what they reached since [`begin`](Loads::begin), in
+    /// the order in which they were asked for.
     pub fn finish(self) -> Vec<LoadReport> {
         let running = self.running.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         running.into_iter().map(Running::stop).collect()
@@ -114,8 +119,8 @@ impl Loads {
     }
 }
 
-/// What is known of `specs` where whoever makes them at `at` is lost: what was asked for.
-pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side) -> Vec<LoadReport> {
+/// What is known of `specs` where whoever makes them at `at` is lost, for that `reason`: what was asked for.
+pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side, reason: &str) -> Vec<LoadReport> {
     let lost = |spec: &LoadSpec| {
         let at = at.word().to_owned();
         match &spec.kind {
@@ -123,7 +128,7 @@ pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side) -
             load => StressorOrder { load: load.clone(), at, parent: process::id() }.blank_report(),
         }
     };
-    specs.into_iter().map(lost).collect()
+    specs.into_iter().map(|spec| lost(spec).that_ended_early(reason)).collect()
 }
 
 impl LoadedPath<'_> {
@@ -155,16 +160,23 @@ impl Running {
         }
     }
 
-    /// A load that died before has no figures.
+    fn end(&mut self) {
+        match self {
+            Running::Stressor(stressor) => stressor.end(),
+            Running::Network { load, .. } => load.end(),
+        }
+    }
+
+    /// A load that died before has no figures but a reason.
     fn stop(self) -> LoadReport {
         match self {
             Running::Stressor(stressor) => stressor.stop(),
             Running::Network { load, words, at } => {
                 let offered_bps = load.offered_bps();
-                load.finish().map_or_else(
-                    |_| StreamReport::lost(words.clone(), at.clone(), offered_bps),
-                    |report| report.as_load(words.clone(), at.clone()),
-                )
+                match load.finish() {
+                    Ok(report) => report.as_load(words, at),
+                    Err(error) => StreamReport::lost(words, at, offered_bps).that_ended_early(error.reason()),
+                }
             }
         }
     }

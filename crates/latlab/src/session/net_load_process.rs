@@ -124,15 +124,22 @@ impl NetLoad {
         self.process.say(BEGIN_WORD);
     }
 
-    /// Tells the load to end and awaits its report.
+    /// Tells the load to end: its figures end here.
+    pub fn end(&mut self) {
+        self.process.dismiss();
+    }
+
+    /// Tells the load to end, where that was not said, and awaits its report.
     ///
     /// # Errors
     /// It broke off before, or says nothing.
     pub fn finish(mut self) -> Result<StreamReport, NetLoadError> {
-        self.process.dismiss();
-        match understood(&self.process.hear(REPORTS_WITHIN).map_err(NetLoadError::Process)?)? {
-            NetLoadNews::Ended { report } => Ok(*report),
-            other => Err(unexpected(other)),
+        self.end();
+        let heard = self.process.hear(REPORTS_WITHIN);
+        match heard.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
+            Some(NetLoadNews::Ended { report }) => Ok(*report),
+            Some(other) => Err(unexpected(other)),
+            None => Err(NetLoadError::Process(io::Error::other(self.process.silence(&heard)))),
         }
     }
 }
@@ -172,6 +179,15 @@ impl NetLoadError {
         match self {
             NetLoadError::Process(source) => Some(explain(source)),
             NetLoadError::Refused { cause, .. } => cause.clone(),
+        }
+    }
+
+    /// Why a load that was there ended, in one line.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            NetLoadError::Process(source) => explain(source),
+            NetLoadError::Refused { message, cause: Some(cause), .. } => format!("{message}: {cause}"),
+            NetLoadError::Refused { message, cause: None, .. } => message.clone(),
         }
     }
 

@@ -3,8 +3,6 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -129,19 +127,7 @@ impl ReflectorProcess {
 
     /// How it ended, if it has: by itself it never does.
     pub(crate) fn death(&mut self) -> Option<String> {
-        self.process.ended().map(in_words)
-    }
-}
-
-/// `killed by SIGKILL`, `exit status 3`.
-fn in_words(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => {
-            let name = signal_hook::low_level::signal_name(signal);
-            format!("killed by {}", name.map_or_else(|| format!("signal {signal}"), str::to_owned))
-        }
-        (None, None) => status.to_string(),
+        self.process.death()
     }
 }
 
@@ -185,21 +171,5 @@ impl ReflectorProcessError {
     /// The exit code: the world refuses.
     pub const fn exit_code(&self) -> u8 {
         3
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_death_is_told_by_code_or_signal() {
-        // wait(2): the code stands in the second byte, the signal in the first.
-        for (raw, told) in [(0, "exit status 0"), (3 << 8, "exit status 3"), (9, "killed by SIGKILL"), (11, "SIGSEGV")]
-        {
-            let words = in_words(ExitStatus::from_raw(raw));
-            assert!(words.ends_with(told), "{words}");
-        }
-        assert_eq!(in_words(ExitStatus::from_raw(40)), "killed by signal 40");
     }
 }

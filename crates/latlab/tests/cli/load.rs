@@ -187,6 +187,8 @@ fn a_load_that_dies_early_is_not_passed_over() {
     let document = running.ends(0).json();
     check(&document, "load/1");
     assert_eq!(document["loads"][0]["achieved"], Value::Null);
+    assert_eq!(document["loads"][0]["ended_early"], "its process ended: killed by SIGKILL");
+    assert!(document["caveats"][0]["message"].to_string().contains("killed by SIGKILL"), "{document:#}");
     assert_eq!(document["caveats"][0]["code"], json!("load-unreached"), "{document:#}");
 }
 

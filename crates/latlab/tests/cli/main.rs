@@ -15,6 +15,7 @@ mod host_samples;
 mod lab;
 mod list;
 mod load;
+mod load_ends;
 mod ministat;
 mod net_load;
 mod pages;

@@ -21,8 +21,10 @@ pub fn unreached_loads(loads: &[LoadReport]) -> Vec<Caveat> {
 }
 
 fn unreached(load: &LoadReport) -> Option<Caveat> {
-    let offered = load.offered?;
-    let Some(measured) = load.measured_ns else { return Some(lost(load)) };
+    if let Some(lost) = lost(load) {
+        return Some(lost);
+    }
+    let (offered, measured) = load.offered.zip(load.measured_ns)?;
     // Heaters are asked for in any number: how many CPUs they get is what the load is about.
     if load.unit == CPUS || measured < SHORTEST {
         return None;
@@ -65,19 +67,26 @@ fn hint(load: &LoadReport, offered: f64) -> String {
     }
 }
 
-fn lost(load: &LoadReport) -> Caveat {
-    Caveat::new(
-        Severity::Warning,
-        "load-unreached",
-        format!("the load `{}` at `{}` ended before the run did", load.load, load.at),
-        "nobody knows since when the figures are those of a host without it",
-        "see in the kernel's log whether its process was killed, for want of memory say",
-    )
+/// A load that was not there to the end. One of which nothing at all is known was not either: recordings from before
+/// `ended_early` say it so. A network load that both ends counted, but for no whole window, was merely too short.
+fn lost(load: &LoadReport) -> Option<Caveat> {
+    let unknown = load.measured_ns.is_none() && load.stream.is_none();
+    let reason = load.ended_early.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    (load.ended_early.is_some() || unknown).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "load-unreached",
+            format!("the load `{}` at `{}` ended before the run did{reason}", load.load, load.at),
+            "nobody knows since when the figures are those of a host without it",
+            "mend that and measure again; where its process was killed, the kernel's log (`dmesg`) may say why",
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::StreamReport;
     use crate::facts::load::BYTES_PER_SECOND;
 
     fn cpu(offered: f64, achieved: f64, five_seconds: Option<[f64; 2]>) -> LoadReport {
@@ -94,6 +103,7 @@ mod tests {
             measured_ns: Some(Nanos::from_secs(10)),
             period_ns: Some(Nanos::from_micros(16_180)),
             cpus: vec![0, 1],
+            ended_early: None,
             stream: None,
         }
     }
@@ -134,8 +144,47 @@ mod tests {
 
     #[test]
     fn a_load_that_died_is_not_passed_over() {
-        let dead = LoadReport { achieved: None, five_seconds: None, measured_ns: None, ..cpu(0.8, 0.8, None) };
-        let [caveat] = &unreached_loads(&[dead])[..] else { panic!("nothing is known of it") };
-        assert!(caveat.message.ends_with("ended before the run did"), "{}", caveat.message);
+        let silent = LoadReport { achieved: None, five_seconds: None, measured_ns: None, ..cpu(0.8, 0.8, None) };
+        let endless = LoadReport { kind: "net".into(), offered: None, load: "net=max".into(), ..silent.clone() };
+        let killed = "its process ended: killed by SIGKILL";
+        for (dead, reason) in [
+            (silent.clone(), ""),
+            (endless.clone(), ""),
+            (silent.that_ended_early(killed), ": its process ended: killed by SIGKILL"),
+            (endless.that_ended_early(killed), ": its process ended: killed by SIGKILL"),
+        ] {
+            let [caveat] = &unreached_loads(std::slice::from_ref(&dead))[..] else { panic!("nothing of {dead:?}") };
+            let told = format!("the load `{}` at `local` ended before the run did{reason}", dead.load);
+            assert_eq!((caveat.code.as_str(), &caveat.message), ("load-unreached", &told));
+        }
+    }
+
+    #[test]
+    fn a_network_load_that_was_too_short_to_judge_did_not_die() {
+        let stream = StreamReport {
+            size_bytes: 1_400,
+            wire: false,
+            offered_bps: Some(1e6),
+            searched_bps: None,
+            search_trials: 0,
+            sent: None,
+            delivered: None,
+            windows: 0,
+            measured_ns: None,
+            sent_packets: 3,
+            skipped_packets: 0,
+            refused_packets: 0,
+            delivered_packets: 3,
+            lost_packets: 0,
+            reordered_packets: 0,
+            duplicate_packets: 0,
+            socket_drops: Some(0),
+        };
+        let endless = StreamReport { offered_bps: None, ..stream.clone() };
+        for short in
+            [stream.as_load("net=1Mbit/s".into(), "local".into()), endless.as_load("net=max".into(), "peer".into())]
+        {
+            assert_eq!(unreached_loads(std::slice::from_ref(&short)), [], "{short:?}");
+        }
     }
 }
