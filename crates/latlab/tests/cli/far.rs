@@ -298,6 +298,12 @@ fn loads_alone_tell_what_they_reached_when_their_agent_is_lost() {
     let ran = running.ends(3);
     assert!(ran.stderr.contains("lost the agent of `cmd:") && ran.stderr.contains("hint: "), "{}", ran.stderr);
     assert!(ran.stdout.contains("cpu=5% at local") && ran.stdout.contains("cpu=5% at peer"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("ended before the run did:") && ran.stdout.contains("lost the agent of"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.stderr.contains("recording"), "there is none: {}", ran.stderr);
 }
 
 /// Stressors that `pid` has started itself.
