@@ -128,20 +128,58 @@ impl HostGuard {
     }
 
     /// Writes down what will be changed and would outlive this process.
+    ///
+    /// What was found without the journal's lock may have been another latlab's value, put back since: it is read
+    /// again, now that nobody else can be at work on it.
     fn journal(&mut self, journal: Option<&Journal>) -> Result<(), KnobError> {
-        let entries: Vec<Entry> = self.turns.iter().filter_map(Turn::entry).collect();
-        if entries.is_empty() {
+        let lasting: Vec<usize> = (0..self.turns.len()).filter(|number| self.turns[*number].lasts()).collect();
+        if lasting.is_empty() {
             return Ok(());
         }
+        let nothing_to_do = lasting.iter().all(|number| self.turns[*number].is_already_there());
         let no_home = || KnobError::Journal {
             path: "~/.local/state/latlab/journal".into(),
             source: std::io::Error::other("neither LATLAB_STATE_DIR, XDG_STATE_HOME nor HOME is set"),
         };
-        let journal = journal.ok_or_else(no_home)?;
-        let refused = |source| KnobError::Journal { path: journal.directory().to_owned(), source };
-        let exclusive = journal.open().map_err(refused)?;
-        refuse_what_others_hold(&exclusive, &entries, journal)?;
-        self.page = Some(exclusive.begin(entries).map_err(refused)?);
+        let journal = match journal {
+            None if nothing_to_do => return Ok(()),
+            journal => journal.ok_or_else(no_home)?,
+        };
+        let exclusive = match if nothing_to_do { journal.lock() } else { journal.open() } {
+            // No latlab has ever changed anything here.
+            Err(error) if nothing_to_do && error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            locked => locked.map_err(refused_by(journal))?,
+        };
+        self.refuse_what_others_hold(&exclusive, journal)?;
+        for number in lasting {
+            let (root, turn) = (&self.root, &mut self.turns[number]);
+            let now = within(turn.network.as_ref(), || turn.knob.read(root));
+            turn.before = now.map_err(|source| turn.refused(source))?;
+        }
+        let entries: Vec<Entry> = self.turns.iter().filter_map(Turn::entry).collect();
+        if !entries.is_empty() {
+            self.page = Some(exclusive.begin(entries).map_err(refused_by(journal))?);
+        }
+        Ok(())
+    }
+
+    /// Two latlabs that turn one knob would each put back what the other has set.
+    fn refuse_what_others_hold(&self, all: &Exclusive<'_>, journal: &Journal) -> Result<(), KnobError> {
+        for page in all.pages().map_err(refused_by(journal))? {
+            let (owner, theirs, left_in) = match page {
+                Ok(dead) if dead.is_of_this_boot() => (dead.owner, dead.entries, Some(dead.path)),
+                Err(OtherPage::Living(owner, theirs)) => (owner, theirs, None),
+                Ok(_) | Err(OtherPage::Unreadable(..)) => continue,
+            };
+            let taken = |turn: &&Turn| turn.lasts() && theirs.iter().any(|entry| turn.meets(entry));
+            let Some(turn) = self.turns.iter().find(taken) else { continue };
+            let (setting, place, pid) = (turn.setting.clone(), turn.knob.to_string(), owner.pid);
+            let of_the_same_run = owner.is_above_us();
+            return Err(match left_in {
+                Some(page) => KnobError::Left { setting, place, pid, page },
+                None => KnobError::Taken { setting, place, pid, of_the_same_run },
+            });
+        }
         Ok(())
     }
 
@@ -152,12 +190,19 @@ impl HostGuard {
             return Ok(());
         }
         let (knob, wanted) = (&turn.knob, &turn.wanted);
-        let refused = |source| KnobError::Refused { setting: turn.setting.clone(), place: knob.to_string(), source };
-        let held = within(turn.network.as_ref(), || knob.set(root, wanted)).map_err(refused)?;
+        let held = match within(turn.network.as_ref(), || knob.set(root, wanted)) {
+            Ok(held) => held,
+            Err(source) => {
+                // A write that was refused may have changed something all the same.
+                let now = within(turn.network.as_ref(), || knob.read(root)).unwrap_or_else(|_| wanted.clone());
+                turn.read_back = Some(now).filter(|now| *now != turn.before);
+                return Err(turn.refused(source));
+            }
+        };
         // Turned, whatever is read back: it must be put back.
         turn.read_back = Some(wanted.clone());
         let seen = within(turn.network.as_ref(), || Ok((knob.read(root)?, knob.is_in_force(wanted)?)));
-        let (found, in_force) = seen.map_err(refused)?;
+        let (found, in_force) = seen.map_err(|source| turn.refused(source))?;
         let agreed = knob.agrees(wanted, &found);
         (turn.held, turn.read_back) = (held, Some(found.clone()));
         if agreed && in_force {
@@ -204,18 +249,8 @@ fn turned_twice<'a>(before: &'a [Turn], found: &'a [Turn]) -> Option<(&'a Turn, 
     found.iter().find_map(|turn| before.iter().find(|held| same(held, turn)).map(|held| (held, turn)))
 }
 
-/// Two latlabs that turn one knob would each put back what the other has set.
-fn refuse_what_others_hold(all: &Exclusive<'_>, entries: &[Entry], journal: &Journal) -> Result<(), KnobError> {
-    let pages = all.pages().map_err(|source| KnobError::Journal { path: journal.directory().to_owned(), source })?;
-    for page in pages {
-        let Err(OtherPage::Living(owner, theirs)) = page else { continue };
-        let taken = |ours: &&Entry| theirs.iter().any(|one| one.knob == ours.knob && one.network == ours.network);
-        if let Some(ours) = entries.iter().find(taken) {
-            let (setting, place) = (ours.setting.clone(), ours.knob.to_string());
-            return Err(KnobError::Taken { setting, place, pid: owner.pid, of_the_same_run: owner.is_above_us() });
-        }
-    }
-    Ok(())
+fn refused_by(journal: &Journal) -> impl Fn(std::io::Error) -> KnobError {
+    |source| KnobError::Journal { path: journal.directory().to_owned(), source }
 }
 
 fn alike(one: &SettingFacts, other: &SettingFacts) -> bool {
@@ -228,17 +263,31 @@ impl Turn {
         self.before == self.wanted && !self.knob.ends_with_its_process()
     }
 
+    /// Whether what is set would outlive this process.
+    fn lasts(&self) -> bool {
+        let in_a_lab = self.knob.is_of_an_interface() && self.network.is_some();
+        !in_a_lab && !self.knob.ends_with_its_process()
+    }
+
     /// What the journal must know of it; none where nothing of it outlives this process.
     fn entry(&self) -> Option<Entry> {
-        let in_a_lab = self.knob.is_of_an_interface() && self.network.is_some();
-        let lasts = !in_a_lab && !self.knob.ends_with_its_process() && !self.is_already_there();
-        lasts.then(|| Entry {
+        (self.lasts() && !self.is_already_there()).then(|| Entry {
             setting: self.setting.clone(),
             knob: self.knob.clone(),
             network: self.knob.is_of_a_network().then(own_network).and_then(Result::ok),
             before: self.before.clone(),
             ours: self.read_back.clone().unwrap_or_else(|| self.wanted.clone()),
         })
+    }
+
+    /// Whether somebody's `entry` is about the same knob.
+    fn meets(&self, entry: &Entry) -> bool {
+        let network = self.knob.is_of_a_network().then(own_network).and_then(Result::ok);
+        entry.knob == self.knob && entry.network == network
+    }
+
+    fn refused(&self, source: std::io::Error) -> KnobError {
+        KnobError::Refused { setting: self.setting.clone(), place: self.knob.to_string(), source }
     }
 
     fn facts(&self) -> SettingFacts {

@@ -259,6 +259,11 @@ fn take(path: &Path) -> Result<Option<HeldPage>, OtherPage> {
 }
 
 impl HeldPage {
+    /// Whether a reboot has not undone it all.
+    pub(super) fn is_of_this_boot(&self) -> bool {
+        boot_id().is_ok_and(|now| now == self.owner.boot_id)
+    }
+
     /// Nothing of it is left to be put back but `entries`.
     pub(super) fn keep_only(self, entries: Vec<Entry>) -> io::Result<()> {
         let journal = Journal::at(self.path.parent().unwrap_or(Path::new(".")));

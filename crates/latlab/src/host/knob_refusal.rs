@@ -42,6 +42,18 @@ pub enum KnobError {
         /// Whether that one has started this process: then both ends of one measurement are on one host.
         of_the_same_run: bool,
     },
+    /// A latlab that died has left it changed, and it could not be put back. Nothing was changed.
+    #[error("cannot set `{setting}`")]
+    Left {
+        /// As it was typed.
+        setting: String,
+        /// Where exactly.
+        place: String,
+        /// Who set it.
+        pid: u32,
+        /// What tells of it.
+        page: PathBuf,
+    },
     /// Nothing can be journalled. Nothing was changed.
     #[error("cannot journal what `--set` changes in `{path}`")]
     Journal {
@@ -84,6 +96,9 @@ impl KnobError {
                 "both ends are on one host, and the latlab that measures, process id {pid}, has set `{place}` already"
             ),
             KnobError::Taken { place, pid, .. } => format!("the latlab with process id {pid} holds `{place}`"),
+            KnobError::Left { place, pid, .. } => {
+                format!("a latlab that died (process id {pid}) had set `{place}`, and that is not undone yet")
+            }
             KnobError::Journal { source, .. } | KnobError::Refused { source, .. } => explain(source),
             KnobError::Differs { wanted, found, .. } => format!("it reads `{found}` after `{wanted}` was written"),
         })
@@ -98,6 +113,12 @@ impl KnobError {
                 "set it for one end: leave `@both` out, and it holds for the whole host".into()
             }
             KnobError::Taken { .. } => "wait for its end: each would put back what the other has set".into(),
+            KnobError::Left { page, .. } => {
+                format!(
+                    "`latlab doctor --restore` puts it back, or says why not; what was there stands in `{}`",
+                    page.display()
+                )
+            }
             KnobError::Journal { .. } => {
                 "nothing was changed; `LATLAB_STATE_DIR` names another directory for the journal".into()
             }

@@ -71,9 +71,15 @@ impl Stage {
     }
 
     fn hold(&self, settings: &[Setting]) -> Result<HostGuard, KnobError> {
+        let mut guard = self.find(settings)?;
+        guard.turn(Some(&self.journal()))?;
+        Ok(guard)
+    }
+
+    fn find(&self, settings: &[Setting]) -> Result<HostGuard, KnobError> {
         let spec = |setting: &Setting| SettingSpec { setting: setting.clone(), interface: None, side: None };
         let specs: Vec<_> = settings.iter().map(spec).collect();
-        HostGuard::hold(&specs, &Ground::loopback(), self.root(), Some(&self.journal()))
+        HostGuard::find(&specs, &Ground::loopback(), self.root())
     }
 }
 
@@ -170,6 +176,27 @@ fn a_knob_that_lies_takes_the_others_back_with_it() {
 }
 
 #[test]
+fn a_refused_write_that_changed_something_is_put_back() {
+    let stage = Stage::new();
+    // Can be cut, and cannot grow again: it is emptied, and then the write is refused.
+    let sealed = rustix::fs::memfd_create("sealed", rustix::fs::MemfdFlags::ALLOW_SEALING).expect("a file");
+    rustix::io::write(&sealed, b"1000").expect("written");
+    rustix::fs::fcntl_add_seals(&sealed, rustix::fs::SealFlags::GROW).expect("sealed");
+    let number = std::os::fd::AsRawFd::as_raw_fd(&sealed);
+    stage.replace(RMEM, &format!("/proc/self/fd/{number}"));
+    let mut guard = stage.find(&three()).expect("all knobs are there");
+    let error = guard.turn(Some(&stage.journal())).expect_err("it cannot be written");
+    assert!(matches!(&error, KnobError::Refused { .. }), "{error:?}");
+    assert_eq!(stage.read(RMEM), "", "half a change");
+    // By now it can be written.
+    fs::remove_file(stage.path(RMEM)).expect("a link");
+    stage.write(RMEM, "");
+    drop(guard);
+    is_as_before(&stage);
+    assert_eq!(stage.pages(), 0);
+}
+
+#[test]
 fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_come_back() {
     let stage = Stage::new();
     let mut guard = stage.hold(&three()).expect("all knobs are there");
@@ -222,6 +249,40 @@ fn the_living_are_left_alone_and_keep_others_off_their_knobs() {
     assert!(healed.is_empty() && unhealed.is_empty() && stage.written().is_empty());
     let error = stage.hold(&[Setting::RtRuntime(1)]).expect_err("held");
     assert!(matches!(error, KnobError::Taken { pid, .. } if pid == std::process::id()), "{error:?}");
+}
+
+#[test]
+fn what_is_put_back_is_what_stood_there_without_any_latlab() {
+    let stage = Stage::new();
+    let rt = |us| [Setting::RtRuntime(us)];
+    for wanted in [-1, 700_000] {
+        let first = stage.hold(&rt(-1)).expect("there");
+        // Finds the value of the first, and is to wait for its end …
+        let mut second = stage.find(&rt(wanted)).expect("there");
+        let error = second.turn(Some(&stage.journal())).expect_err("held, though it may be there already");
+        assert!(matches!(error, KnobError::Taken { .. }), "{error:?}");
+        assert!(second.facts()[0].read_back.is_none());
+        // … after which the host is as it was.
+        drop(first);
+        second.turn(Some(&stage.journal())).expect("free");
+        assert_eq!((second.facts()[0].before.as_str(), stage.read(RT)), ("950000", wanted.to_string()));
+        drop(second);
+        assert_eq!((stage.read(RT).as_str(), stage.pages()), ("950000", 0));
+    }
+}
+
+#[test]
+fn a_knob_that_the_dead_have_left_changed_is_not_turned() {
+    let stage = Stage::new();
+    let page = leave_behind(&stage, None);
+    let error = stage.hold(&[Setting::RtRuntime(1)]).expect_err("not put back yet");
+    assert!(matches!(&error, KnobError::Left { page: kept, .. } if *kept == page), "{error:?}");
+    assert!(stage.written().is_empty());
+    heal(&stage.journal(), &stage.root());
+    drop(stage.hold(&[Setting::RtRuntime(1)]).expect("put back"));
+    is_as_before(&stage);
+    leave_behind(&stage, Some("another boot"));
+    stage.hold(&[Setting::RtRuntime(1)]).expect("a reboot has undone that");
 }
 
 /// The page of a process that is no more.
