@@ -154,7 +154,12 @@ pub mod memory {
 
 /// Network namespaces.
 pub mod namespace {
-    refuse! { enter_fresh_network() -> (); }
+    use super::BorrowedFd;
+
+    refuse! {
+        enter_fresh_network() -> ();
+        network_cookie(BorrowedFd<'_>) -> u64;
+    }
 }
 
 /// Questions and orders to network drivers.
@@ -206,6 +211,11 @@ pub mod process {
     /// No privileges can be told from elsewhere: assume the careful answer.
     pub const fn started_with_more_rights() -> bool {
         true
+    }
+
+    /// Elsewhere nobody can tell: as if none were.
+    pub const fn ignores(_: i32) -> bool {
+        false
     }
 }
 

@@ -13,6 +13,9 @@ pub struct SettingFacts {
     pub place: String,
     /// At so many places, all with the values below; `place` is the first of them.
     pub places: u32,
+    /// Under this root, where it was not a setting of the host itself but of a picture of one (`LATLAB_HOST_ROOT`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// What stood there before.
     pub before: String,
     /// What was set.

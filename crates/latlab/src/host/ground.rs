@@ -28,6 +28,8 @@ pub struct Ground {
     pub(super) home: Option<Arc<File>>,
     /// Whether both ends are on this host.
     pub(super) one_host: bool,
+    /// Whether the path of a lab is IPv6.
+    pub(super) over_ipv6: bool,
 }
 
 impl Ground {
@@ -82,7 +84,7 @@ mod tests {
             assert_eq!(Ground::loopback().spots(side).len(), 1, "{side}");
         }
         let spot = |name: &str| Some(Spot { interface: name.into(), network: None });
-        let pair = Ground { local: spot("a"), peer: spot("b"), home: None, one_host: true };
+        let pair = Ground { local: spot("a"), peer: spot("b"), home: None, one_host: true, over_ipv6: false };
         let names = |side| pair.spots(side).into_iter().map(|(_, spot)| spot.interface).collect::<Vec<_>>();
         assert_eq!(
             (names(Side::Local), names(Side::Peer), names(Side::Both)),

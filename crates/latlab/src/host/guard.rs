@@ -1,12 +1,10 @@
 //! Holds settings for the time of a run: found, journalled, set, read back; put back in reverse order.
 
-use std::sync::Arc;
-
 use super::ground::{Ground, within};
 use super::journal::{Entry, Exclusive, HeldPage, Journal, OtherPage};
 use super::knob::Knob;
 use super::knob_refusal::KnobError;
-use super::restoring::{own_network, restore};
+use super::restoring::restore;
 use super::root::HostRoot;
 use super::turn::{Turn, turns};
 use crate::facts::{Restoration, SettingFacts};
@@ -54,14 +52,24 @@ impl HostGuard {
         let mut guard = HostGuard { root, turns: Vec::new(), page: None, one_host: ground.one_host };
         // What is asked of a host of the peer's own is for the agent there.
         for spec in settings.iter().filter(|spec| ground.one_host || spec.ends(false).is_local()) {
-            let found = turns(spec, ground, &guard.root)?;
-            if let Some((held, again)) = turned_twice(&guard.turns, &found) {
-                let (setting, place) = (again.setting.clone(), again.knob.to_string());
-                return Err(KnobError::Twice { setting, place, before: held.setting.clone() });
+            for turn in turns(spec, ground, &guard.root)? {
+                guard.refuse_twice(&turn)?;
+                guard.turns.push(turn);
             }
-            guard.turns.extend(found);
         }
         Ok(guard)
+    }
+
+    /// Two settings can lead to one knob: by the interface of the path and its name, by a group of features and one of
+    /// them. Slack is that of a thread, of which each end has one.
+    fn refuse_twice(&self, turn: &Turn) -> Result<(), KnobError> {
+        let entry = turn.as_entry();
+        let twin = self.turns.iter().find(|other| other.knob != Knob::TimerSlack && other.meets(&entry));
+        twin.map_or(Ok(()), |other| {
+            // What they have in common has the name of the one that was first.
+            let (setting, place) = (turn.setting.clone(), other.knob.to_string());
+            Err(KnobError::Twice { setting, place, before: other.setting.clone() })
+        })
     }
 
     /// Turns the knobs that were found; what will outlive this process is on disk before that. Whoever drops the
@@ -99,7 +107,7 @@ impl HostGuard {
     pub fn facts(&self) -> Vec<SettingFacts> {
         let mut facts: Vec<SettingFacts> = Vec::new();
         for turn in &self.turns {
-            let fact = turn.facts();
+            let fact = turn.facts(&self.root);
             match facts.iter_mut().find(|known| alike(known, &fact)) {
                 Some(known) => known.places += 1,
                 None => facts.push(fact),
@@ -158,14 +166,14 @@ impl HostGuard {
         }
         let entries: Vec<Entry> = self.turns.iter().filter_map(Turn::entry).collect();
         if !entries.is_empty() {
-            self.page = Some(exclusive.begin(entries).map_err(refused_by(journal))?);
+            self.page = Some(exclusive.begin(&self.root, entries).map_err(refused_by(journal))?);
         }
         Ok(())
     }
 
     /// Two latlabs that turn one knob would each put back what the other has set.
     fn refuse_what_others_hold(&self, all: &Exclusive<'_>, journal: &Journal) -> Result<(), KnobError> {
-        for page in all.pages().map_err(refused_by(journal))? {
+        for page in all.pages(&self.root).map_err(refused_by(journal))? {
             let (owner, theirs, left_in) = match page {
                 Ok(dead) if dead.is_of_this_boot() => (dead.owner, dead.entries, Some(dead.path)),
                 Err(OtherPage::Living(owner, theirs)) => (owner, theirs, None),
@@ -222,8 +230,7 @@ impl HostGuard {
             turn.ended = Some(Restoration::Restored);
             return;
         }
-        let (setting, knob, before) = (turn.setting.clone(), turn.knob.clone(), turn.before.clone());
-        let entry = Entry { setting, knob, network: None, before, ours };
+        let entry = Entry { ours, ..turn.as_entry() };
         let outcome = within(turn.network.as_ref(), || Ok(restore(&entry, root)));
         turn.ended = Some(outcome.unwrap_or_else(|error| Restoration::Failed { reason: error.to_string() }));
     }
@@ -233,20 +240,6 @@ impl Drop for HostGuard {
     fn drop(&mut self) {
         self.restore();
     }
-}
-
-/// A knob that two settings turn, though they name it in different words: `mtu` of the path and `mtu:lo`. What one thread
-/// has of its own is not the same at both ends.
-fn turned_twice<'a>(before: &'a [Turn], found: &'a [Turn]) -> Option<(&'a Turn, &'a Turn)> {
-    let same_network = |one: &Turn, other: &Turn| match (&one.network, &other.network) {
-        (None, None) => true,
-        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-        _ => false,
-    };
-    let same = |one: &Turn, other: &Turn| {
-        !one.knob.ends_with_its_process() && one.knob == other.knob && same_network(one, other)
-    };
-    found.iter().find_map(|turn| before.iter().find(|held| same(held, turn)).map(|held| (held, turn)))
 }
 
 fn refused_by(journal: &Journal) -> impl Fn(std::io::Error) -> KnobError {
@@ -271,31 +264,35 @@ impl Turn {
 
     /// What the journal must know of it; none where nothing of it outlives this process.
     fn entry(&self) -> Option<Entry> {
-        (self.lasts() && !self.is_already_there()).then(|| Entry {
+        (self.lasts() && !self.is_already_there()).then(|| self.as_entry())
+    }
+
+    fn as_entry(&self) -> Entry {
+        Entry {
             setting: self.setting.clone(),
             knob: self.knob.clone(),
-            network: self.knob.is_of_a_network().then(own_network).and_then(Result::ok),
+            at: self.whereabouts.clone(),
             before: self.before.clone(),
             ours: self.read_back.clone().unwrap_or_else(|| self.wanted.clone()),
-        })
+        }
     }
 
     /// Whether somebody's `entry` is about the same knob.
     fn meets(&self, entry: &Entry) -> bool {
-        let network = self.knob.is_of_a_network().then(own_network).and_then(Result::ok);
-        entry.knob == self.knob && entry.network == network
+        entry.knob.meets(&self.knob) && entry.at.shares_network(&self.whereabouts)
     }
 
     fn refused(&self, source: std::io::Error) -> KnobError {
         KnobError::Refused { setting: self.setting.clone(), place: self.knob.to_string(), source }
     }
 
-    fn facts(&self) -> SettingFacts {
+    fn facts(&self, root: &HostRoot) -> SettingFacts {
         SettingFacts {
             setting: self.setting.clone(),
             at: self.at.word().into(),
             place: self.knob.to_string(),
             places: 1,
+            root: root.elsewhere().map(|path| path.display().to_string()),
             before: self.before.clone(),
             set: self.wanted.clone(),
             read_back: self.read_back.clone(),

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::knob::Knob;
 use super::root::HostRoot;
+use super::whereabouts::Whereabouts;
 
 /// The format of a page.
 const FORMAT: &str = "latlab.journal/1";
@@ -32,8 +33,9 @@ pub(super) struct Entry {
     pub(super) setting: String,
     /// The knob.
     pub(super) knob: Knob,
-    /// The network namespace it belongs to, where it belongs to one.
-    pub(super) network: Option<u64>,
+    /// Where it is.
+    #[serde(flatten)]
+    pub(super) at: Whereabouts,
     /// What stood there before.
     pub(super) before: String,
     /// What we set.
@@ -54,6 +56,9 @@ pub(super) struct Owner {
 struct Page {
     format: String,
     owner: Owner,
+    /// Under which root the knobs are, where that is not the host's own (tests).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<PathBuf>,
     /// In the order of setting.
     entries: Vec<Entry>,
 }
@@ -112,6 +117,7 @@ pub(super) struct HeldPage {
     pub(super) owner: Owner,
     /// What it says.
     pub(super) entries: Vec<Entry>,
+    root: Option<PathBuf>,
     _lock: File,
 }
 
@@ -187,19 +193,19 @@ impl Journal {
     }
 
     /// Writes a page and makes sure that it outlives a power cut; it is locked before it has its name.
-    fn write(&self, owner: Owner, entries: Vec<Entry>) -> io::Result<HeldPage> {
+    fn write(&self, owner: Owner, root: Option<PathBuf>, entries: Vec<Entry>) -> io::Result<HeldPage> {
         let path = self.page_path(&owner);
         let unfinished = path.with_extension(UNFINISHED);
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        let page = Page { format: FORMAT.into(), owner, entries };
+        let page = Page { format: FORMAT.into(), owner, root, entries };
         let mut text = serde_json::to_vec_pretty(&page)?;
         text.push(b'\n');
         file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&unfinished, &path)?;
         self.sync()?;
-        Ok(HeldPage { path, owner: page.owner, entries: page.entries, _lock: file })
+        Ok(HeldPage { path, owner: page.owner, entries: page.entries, root: page.root, _lock: file })
     }
 }
 
@@ -213,13 +219,14 @@ pub(super) enum OtherPage {
 }
 
 impl Exclusive<'_> {
-    /// Writes the page of this process.
-    pub(super) fn begin(&self, entries: Vec<Entry>) -> io::Result<HeldPage> {
-        self.journal.write(Owner::this_process()?, entries)
+    /// Writes the page of this process, about knobs under `root`.
+    pub(super) fn begin(&self, root: &HostRoot, entries: Vec<Entry>) -> io::Result<HeldPage> {
+        self.journal.write(Owner::this_process()?, root.elsewhere().map(Path::to_owned), entries)
     }
 
-    /// Every page: held, where its owner is dead. Leftovers of pages that never were are removed.
-    pub(super) fn pages(&self) -> io::Result<Vec<Result<HeldPage, OtherPage>>> {
+    /// Every page about knobs under `root`: held, where its owner is dead. Leftovers of pages that never were are
+    /// removed.
+    pub(super) fn pages(&self, root: &HostRoot) -> io::Result<Vec<Result<HeldPage, OtherPage>>> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(&self.journal.directory)? {
             paths.push(entry?.path());
@@ -231,12 +238,12 @@ impl Exclusive<'_> {
                 fs::remove_file(path)?;
             }
         }
-        Ok(paths.iter().filter(of_kind(SUFFIX)).filter_map(|path| take(path).transpose()).collect())
+        Ok(paths.iter().filter(of_kind(SUFFIX)).filter_map(|path| take(path, root).transpose()).collect())
     }
 }
 
-/// The page at `path`; none where it has just been removed.
-fn take(path: &Path) -> Result<Option<HeldPage>, OtherPage> {
+/// The page at `path`; none where it has just been removed, or is not about `root`.
+fn take(path: &Path, root: &HostRoot) -> Result<Option<HeldPage>, OtherPage> {
     let unreadable = |error| OtherPage::Unreadable(path.to_owned(), error);
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -252,10 +259,15 @@ fn take(path: &Path) -> Result<Option<HeldPage>, OtherPage> {
     if page.format != FORMAT {
         return Err(unreadable(io::Error::new(io::ErrorKind::InvalidData, format!("its format is `{}`", page.format))));
     }
+    // What it says of another host's files is not to be looked for here.
+    if page.root.as_deref() != root.elsewhere() {
+        return Ok(None);
+    }
     if !free || page.owner.is_alive() {
         return Err(OtherPage::Living(page.owner, page.entries));
     }
-    Ok(Some(HeldPage { path: path.to_owned(), owner: page.owner, entries: page.entries, _lock: file }))
+    let Page { owner, entries, root, .. } = page;
+    Ok(Some(HeldPage { path: path.to_owned(), owner, entries, root, _lock: file }))
 }
 
 impl HeldPage {
@@ -274,7 +286,7 @@ impl HeldPage {
             }
         }
         if entries != self.entries {
-            journal.write(self.owner, entries)?;
+            journal.write(self.owner, self.root, entries)?;
         }
         Ok(())
     }
@@ -295,12 +307,13 @@ mod tests {
 
     fn entry(before: &str) -> Entry {
         let knob = Knob::RtRuntime;
-        Entry { setting: "rt-runtime=-1".into(), knob, network: None, before: before.into(), ours: "-1".into() }
+        let at = Whereabouts::default();
+        Entry { setting: "rt-runtime=-1".into(), knob, at, before: before.into(), ours: "-1".into() }
     }
 
     /// A page as another process would leave it.
     fn leave_behind(journal: &Journal, owner: &Owner, text: Option<&str>) {
-        let page = Page { format: FORMAT.into(), owner: owner.clone(), entries: vec![entry("950000")] };
+        let page = Page { format: FORMAT.into(), owner: owner.clone(), root: None, entries: vec![entry("950000")] };
         let text = text.map_or_else(|| serde_json::to_string(&page).expect("plain"), str::to_owned);
         fs::create_dir_all(&journal.directory).expect("a directory");
         fs::write(journal.page_path(owner), text).expect("a file");
@@ -317,7 +330,7 @@ mod tests {
         for owner in [&me, &before_me, &other_boot] {
             leave_behind(&journal, owner, None);
         }
-        let pages = journal.lock().expect("a journal").pages().expect("a directory");
+        let pages = journal.lock().expect("a journal").pages(&HostRoot::live()).expect("a directory");
         let taken: Vec<_> = pages.iter().flatten().map(|page| page.owner.clone()).collect();
         assert_eq!(taken, [before_me, other_boot]);
         assert!(
@@ -340,9 +353,9 @@ mod tests {
         let journal = Journal::at(directory.path());
         let dead = Owner { started_ticks: 0, ..Owner::this_process().expect("Linux tells") };
         leave_behind(&journal, &dead, None);
-        let first = journal.lock().expect("a journal").pages().expect("a directory");
+        let first = journal.lock().expect("a journal").pages(&HostRoot::live()).expect("a directory");
         assert!(first[0].is_ok());
-        let second = journal.lock().expect("let go of").pages().expect("a directory");
+        let second = journal.lock().expect("let go of").pages(&HostRoot::live()).expect("a directory");
         assert!(matches!(second[0], Err(OtherPage::Living(..))), "the lock counts, not only the owner");
     }
 
@@ -350,12 +363,13 @@ mod tests {
     fn a_page_shrinks_and_goes() {
         let directory = tempfile::tempdir().expect("a directory");
         let journal = Journal::at(directory.path().join("journal"));
-        let page = journal.open().expect("made").begin(vec![entry("1"), entry("2")]).expect("written");
+        let page =
+            journal.open().expect("made").begin(&HostRoot::live(), vec![entry("1"), entry("2")]).expect("written");
         let path = page.path.clone();
         assert_eq!(journal.own().expect("readable").map(|(_, entries)| entries.len()), Some(2));
         page.keep_only(vec![entry("2")]).expect("written");
         assert_eq!(journal.own().expect("readable"), Some((path.clone(), vec![entry("2")])));
-        let page = journal.open().expect("there").begin(vec![entry("1")]).expect("written");
+        let page = journal.open().expect("there").begin(&HostRoot::live(), vec![entry("1")]).expect("written");
         page.keep_only(Vec::new()).expect("removed");
         assert!(!path.exists());
     }
@@ -369,9 +383,19 @@ mod tests {
             leave_behind(&journal, &Owner { started_ticks, ..me.clone() }, Some(text));
         }
         fs::write(directory.path().join("1-1.unfinished"), "{").expect("a file");
-        let pages = journal.lock().expect("a journal").pages().expect("a directory");
+        let pages = journal.lock().expect("a journal").pages(&HostRoot::live()).expect("a directory");
         assert_eq!(pages.len(), 3);
         assert!(pages.iter().all(|page| matches!(page, Err(OtherPage::Unreadable(..)))), "{pages:?}");
         assert!(!directory.path().join("1-1.unfinished").exists());
+    }
+
+    #[test]
+    fn a_page_of_another_root_is_not_ours_to_judge() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let journal = Journal::at(directory.path());
+        let elsewhere = HostRoot::new("/elsewhere");
+        let _page = journal.open().expect("made").begin(&elsewhere, vec![entry("1")]).expect("written");
+        let seen = |root: &HostRoot| journal.lock().expect("a journal").pages(root).expect("a directory").len();
+        assert_eq!((seen(&HostRoot::live()), seen(&elsewhere)), (0, 1));
     }
 }

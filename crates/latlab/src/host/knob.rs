@@ -104,6 +104,30 @@ impl Knob {
         matches!(self, Knob::Coalesce { .. } | Knob::Offload { .. } | Knob::Mtu { .. })
     }
 
+    /// Its interface, where it has one.
+    pub(super) fn interface(&self) -> Option<&str> {
+        match self {
+            Knob::Coalesce { interface, .. } | Knob::Offload { interface, .. } | Knob::Mtu { interface } => {
+                Some(interface)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether both turn the same thing, or one of several the same.
+    pub(super) fn meets(&self, other: &Knob) -> bool {
+        let share = |some: &[String], others: &[String]| some.iter().any(|name| others.contains(name));
+        match (self, other) {
+            (Knob::Coalesce { interface, parameters }, Knob::Coalesce { interface: other, parameters: others }) => {
+                interface == other && share(parameters, others)
+            }
+            (Knob::Offload { interface, features }, Knob::Offload { interface: other, features: others }) => {
+                interface == other && share(features, others)
+            }
+            _ => self == other,
+        }
+    }
+
     /// The value now.
     pub(super) fn read(&self, root: &HostRoot) -> io::Result<String> {
         match self {
@@ -273,6 +297,25 @@ mod tests {
             assert_eq!(Knob::CpuDmaLatency.agrees(wanted, found), agrees, "{wanted} {found}");
         }
         assert!(!Knob::RtRuntime.agrees("10", "0"));
+    }
+
+    #[test]
+    fn knobs_meet_where_they_share_one_thing() {
+        let offload = |interface: &str, features: &[&str]| Knob::Offload {
+            interface: interface.into(),
+            features: features.iter().map(ToString::to_string).collect(),
+        };
+        let tso = ["tx-tcp-segmentation", "tx-tcp6-segmentation"];
+        for (one, other, meets) in [
+            (offload("lo", &tso), offload("lo", &tso[..1]), true),
+            (offload("lo", &tso), offload("eth0", &tso), false),
+            (offload("lo", &tso), offload("lo", &["rx-gro"]), false),
+            (Knob::Mtu { interface: "lo".into() }, Knob::Mtu { interface: "lo".into() }, true),
+            (Knob::Mtu { interface: "lo".into() }, offload("lo", &tso), false),
+            (Knob::BusyPoll, Knob::BusyRead, false),
+        ] {
+            assert_eq!((one.meets(&other), other.meets(&one)), (meets, meets), "{one} {other}");
+        }
     }
 
     #[test]

@@ -91,6 +91,9 @@ impl KnobError {
     pub fn cause(&self) -> Option<String> {
         Some(match self {
             KnobError::Absent { cause, .. } => cause.clone(),
+            KnobError::Twice { setting, place, before } if setting == before => {
+                format!("it sets `{place}` more than once")
+            }
             KnobError::Twice { place, before, .. } => format!("`{before}` sets `{place}` already"),
             KnobError::Taken { place, pid, of_the_same_run: true, .. } => format!(
                 "both ends are on one host, and the latlab that measures, process id {pid}, has set `{place}` already"

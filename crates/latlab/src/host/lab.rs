@@ -143,11 +143,12 @@ impl Lab {
         self.ipv6.then_some(IpAddr::V6(REFLECTOR.ipv6))
     }
 
-    /// Where the interfaces of the measured path are: those of the pair, each in its own namespace.
+    /// Where the interfaces of the path that is measured `over_ipv6` or not are: those of the pair, each in its own
+    /// namespace.
     ///
     /// # Errors
     /// No descriptor is to be had.
-    pub fn ground(&self) -> Result<Ground, HostError> {
+    pub fn ground(&self, over_ipv6: bool) -> Result<Ground, HostError> {
         let place = |end: &End, file: &File| {
             let network = Some(Arc::new(file.try_clone().map_err(at("descriptors of the namespaces"))?));
             Ok::<_, HostError>(Spot { interface: end.link.name.to_owned(), network })
@@ -157,6 +158,7 @@ impl Lab {
             peer: Some(place(&REFLECTOR, &self.reflector)?),
             home: Some(Arc::new(current_namespace().map_err(at("descriptors of the namespaces"))?)),
             one_host: true,
+            over_ipv6,
         })
     }
 

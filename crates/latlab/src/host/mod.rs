@@ -22,7 +22,9 @@ pub mod root;
 mod route_interface;
 mod route_socket;
 pub mod sampler;
+mod small_mtu;
 mod turn;
+mod whereabouts;
 
 pub use ground::Ground;
 pub use guard::HostGuard;

@@ -1,8 +1,7 @@
 //! Putting values back: only where the current one is still ours.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use latlab_sys::errno::explain;
@@ -43,7 +42,7 @@ pub struct Unhealed {
 /// reboot has undone is forgotten.
 pub fn heal(journal: &Journal, root: &HostRoot) -> (Vec<Healed>, Vec<Unhealed>) {
     let at_journal = |source| Unhealed { path: journal.directory().to_owned(), source };
-    let pages = match journal.lock().and_then(|journal| journal.pages()) {
+    let pages = match journal.lock().and_then(|journal| journal.pages(root)) {
         Ok(pages) => pages,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return (Vec::new(), Vec::new()),
         Err(error) => return (Vec::new(), vec![at_journal(error)]),
@@ -114,28 +113,29 @@ const fn is_settled(outcome: &Restoration) -> bool {
 
 fn put_back(entry: &Entry, root: &HostRoot) -> Restoration {
     let work = || Ok(restore(entry, root));
-    let network = entry.network.filter(|network| own_network().ok() != Some(*network));
-    let done = match network.map(find_network) {
-        None => work(),
-        Some(Some(place)) => lab::inside(&place, work),
+    let there = || match entry.at.find()? {
+        Some(place) => lab::inside(&place, work),
         // An interface goes with its namespace, and so does what was set on it.
-        Some(None) if entry.knob.is_of_an_interface() => {
+        None if entry.knob.is_of_an_interface() => {
             Ok(Restoration::Changed { found: "nobody lives in its network namespace any more".into() })
         }
-        Some(None) => Err(io::Error::new(io::ErrorKind::NotFound, "its network namespace cannot be found")),
+        None => Err(io::Error::new(io::ErrorKind::NotFound, "its network namespace cannot be found")),
     };
+    let done = entry.at.is_here().and_then(|here| if here { work() } else { there() });
     done.unwrap_or_else(|error| Restoration::Failed { reason: explain(&error) })
 }
 
 /// Puts one value back in the calling thread's network namespace, and reads it back.
 pub(super) fn restore(entry: &Entry, root: &HostRoot) -> Restoration {
     let tried = || -> io::Result<Restoration> {
-        let found = match entry.knob.read(root) {
+        let is_it = || entry.at.has_interface_of(&entry.knob);
+        let found = match is_it().and_then(|is_it| is_it.then(|| entry.knob.read(root)).transpose()) {
             // With the interface went what was set on it.
             Err(error) if entry.knob.is_of_an_interface() && Errno::from_io_error(&error) == Some(Errno::NODEV) => {
                 return Ok(Restoration::Changed { found: explain(&error) });
             }
-            found => found?,
+            Ok(None) => return Ok(Restoration::Changed { found: "another interface has its name".into() }),
+            found => found?.unwrap_or_default(),
         };
         if found == entry.before {
             return Ok(Restoration::Restored);
@@ -151,19 +151,4 @@ pub(super) fn restore(entry: &Entry, root: &HostRoot) -> Restoration {
         Ok(Restoration::Failed { reason: format!("it reads `{now}` after `{}` was written", entry.before) })
     };
     tried().unwrap_or_else(|error| Restoration::Failed { reason: explain(&error) })
-}
-
-/// The number of the calling thread's network namespace.
-pub(super) fn own_network() -> io::Result<u64> {
-    fs::metadata("/proc/thread-self/ns/net").map(|place| place.ino())
-}
-
-/// A network namespace that has a name or an inhabitant.
-fn find_network(number: u64) -> Option<File> {
-    let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let named = entries(PathBuf::from("/run/netns")).map(|entry| entry.path());
-    let threads = entries(PathBuf::from("/proc")).flat_map(|entry| entries(entry.path().join("task")));
-    let inhabited = threads.map(|thread| thread.path().join("ns/net"));
-    let place = named.chain(inhabited).find(|path| fs::metadata(path).is_ok_and(|found| found.ino() == number))?;
-    File::open(place).ok()
 }

@@ -26,6 +26,11 @@ impl HostRoot {
         self.path.as_os_str() == "/"
     }
 
+    /// Where it is, unless it is this host.
+    pub fn elsewhere(&self) -> Option<&Path> {
+        Some(self.path.as_path()).filter(|_| !self.is_live())
+    }
+
     /// The host whose knobs are turned: this one, or the tests' own under `LATLAB_HOST_ROOT`, unless this process
     /// has rights that whoever set the environment lacks.
     pub fn of_knobs() -> HostRoot {

@@ -70,6 +70,21 @@ impl RouteSocket {
         self.interface(RouteNetlinkMessage::GetLink(message))
     }
 
+    /// The hardware address of the interface of that name; empty where it has none.
+    pub(super) fn hardware_of(&mut self, name: &str) -> io::Result<Vec<u8>> {
+        let mut message = link(0);
+        message.attributes = vec![LinkAttribute::IfName(name.into())];
+        let Some(RouteNetlinkMessage::NewLink(answer)) = self.exchange(RouteNetlinkMessage::GetLink(message), 0)?
+        else {
+            return Err(io::Error::other("the kernel describes no interface"));
+        };
+        let hardware = answer.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::Address(bytes) => Some(bytes),
+            _ => None,
+        });
+        Ok(hardware.unwrap_or_default())
+    }
+
     fn interface(&mut self, question: RouteNetlinkMessage) -> io::Result<InterfaceFacts> {
         let Some(RouteNetlinkMessage::NewLink(answer)) = self.exchange(question, 0)? else {
             return Err(io::Error::other("the kernel describes no interface"));
@@ -130,5 +145,6 @@ mod tests {
         let facts = socket.interface_named("lo").expect("loopback");
         assert!(facts.mtu_bytes.is_some_and(|bytes| bytes >= 1_280) && facts.qdisc.is_some(), "{facts:?}");
         assert!(socket.interface_named("no-such-device").is_err());
+        assert_eq!(socket.hardware_of("lo").expect("loopback"), [0; 6]);
     }
 }

@@ -15,6 +15,8 @@ use super::ground::{Ground, Spot, within};
 use super::knob::{Knob, on_or_off};
 use super::knob_refusal::KnobError;
 use super::root::HostRoot;
+use super::small_mtu;
+use super::whereabouts::{Whereabouts, name_of};
 use crate::facts::Restoration;
 use crate::plan::{IdleStates, Setting, SettingSpec, Side};
 
@@ -30,6 +32,7 @@ pub(super) struct Turn {
     pub(super) knob: Knob,
     /// Where it is turned; none: where the calling thread is.
     pub(super) network: Option<Arc<File>>,
+    pub(super) whereabouts: Whereabouts,
     pub(super) before: String,
     pub(super) wanted: String,
     /// None: not turned yet.
@@ -71,9 +74,10 @@ pub(super) fn turns(spec: &SettingSpec, ground: &Ground, root: &HostRoot) -> Res
             Ok(vec![(Knob::Coalesce { interface: spot.interface.clone(), parameters }, wanted.join(" "))])
         }),
         Setting::Offload(features) => search.of_interfaces(|spot| search.offloads(spot, features)),
-        Setting::Mtu(bytes) => {
-            search.of_interfaces(|spot| Ok(vec![(Knob::Mtu { interface: spot.interface.clone() }, bytes.to_string())]))
-        }
+        Setting::Mtu(bytes) => search.of_interfaces(|spot| {
+            small_mtu::refuse(spec, *bytes, spot, ground)?;
+            Ok(vec![(Knob::Mtu { interface: spot.interface.clone() }, bytes.to_string())])
+        }),
     }
 }
 
@@ -83,10 +87,11 @@ impl Search<'_> {
     }
 
     fn turn(&self, at: Side, knob: Knob, network: Option<Arc<File>>, wanted: String) -> Result<Turn, KnobError> {
-        let read = within(network.as_ref(), || knob.read(self.root));
-        let before = read.map_err(|error| self.unreadable(&knob, error))?;
+        let read = within(network.as_ref(), || Ok((knob.read(self.root)?, Whereabouts::of(&knob)?)));
+        let (before, whereabouts) = read.map_err(|error| self.unreadable(&knob, error))?;
         let setting = self.spec.to_string();
-        Ok(Turn { setting, at, knob, network, before, wanted, read_back: None, held: None, ended: None })
+        let (read_back, held, ended) = (None, None, None);
+        Ok(Turn { setting, at, knob, network, whereabouts, before, wanted, read_back, held, ended })
     }
 
     fn unreadable(&self, knob: &Knob, source: io::Error) -> KnobError {
@@ -114,6 +119,8 @@ impl Search<'_> {
         let mut turns = Vec::new();
         for (side, spot) in self.ground.spots(self.spec.ends(self.ground.one_host)) {
             let interface = self.spec.interface.clone().unwrap_or(spot.interface);
+            // An interface can have several names, and one of them is what journals know it by.
+            let interface = within(spot.network.as_ref(), || name_of(&interface)).unwrap_or(interface);
             let spot = Spot { interface, ..spot };
             for (knob, wanted) in knobs(&spot)? {
                 turns.push(self.turn(side, knob, spot.network.clone(), wanted)?);

@@ -76,6 +76,7 @@ mod tests {
                 at: "local".into(),
                 place: "p".into(),
                 places: 1,
+                root: None,
                 before: "0".into(),
                 set: "1".into(),
                 read_back: None,

@@ -139,7 +139,7 @@ impl Peer {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
         };
-        let mut guard = hold(spec, || lab.ground())?;
+        let mut guard = hold(spec, || lab.ground(address.is_ipv6()))?;
         lab.look_again()?;
         let process = {
             let _there = lab.enter_reflector()?;

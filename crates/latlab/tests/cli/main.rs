@@ -12,6 +12,7 @@ mod far;
 mod harness;
 mod help;
 mod host_samples;
+mod interfaces;
 mod lab;
 mod list;
 mod load;

@@ -258,7 +258,7 @@ fn timer_slack_is_that_of_the_threads_at_the_ends_asked_for() {
 }
 
 /// What `ip` does, in the calling thread's namespace.
-fn ip(line: &str) {
+pub(crate) fn ip(line: &str) {
     let done = std::process::Command::new("ip").args(line.split(' ')).status().expect("iproute2 is installed");
     assert!(done.success(), "ip {line}");
 }

@@ -56,6 +56,7 @@ mod tests {
             at: "local".into(),
             place: "/sys/x".into(),
             places: 4,
+            root: None,
             before: "ondemand".into(),
             set: "performance".into(),
             read_back: Some("performance".into()),

@@ -281,6 +281,7 @@ fn a_knob_that_the_dead_have_left_changed_is_not_turned() {
     heal(&stage.journal(), &stage.root());
     drop(stage.hold(&[Setting::RtRuntime(1)]).expect("put back"));
     is_as_before(&stage);
+    stage.written();
     leave_behind(&stage, Some("another boot"));
     stage.hold(&[Setting::RtRuntime(1)]).expect("a reboot has undone that");
 }
