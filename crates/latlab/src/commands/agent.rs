@@ -7,7 +7,6 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use super::{Outcome, healing};
@@ -28,7 +27,9 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     let streams = streams(&asked, console).map_err(refused("open the streams of the agent"))?;
     match serve(&streams, greeting(), &mut FarEnd::default()) {
         Ok(()) => Ok(Outcome::Done),
-        Err(AgentEnd::Signal) => Ok(outcome(asked.load(Ordering::Relaxed) as i32)),
+        Err(AgentEnd::Signal) => {
+            Ok(Outcome::of_signal(asked.load(Ordering::Relaxed) as i32).unwrap_or(Outcome::Terminated))
+        }
         Err(end) => Err(end.into()),
     }
 }
@@ -36,7 +37,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 /// Standard input and output, and a socket that becomes readable with the first signal.
 fn streams(asked: &Arc<AtomicUsize>, console: &Console) -> io::Result<Streams> {
     let (signals, raise) = UnixStream::pair()?;
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in Outcome::signals() {
         // In this order: whoever wakes up finds out which it was.
         flag::register_usize(signal, Arc::clone(asked), signal as usize)?;
         low_level::pipe::register(signal, raise.try_clone()?)?;
@@ -54,11 +55,6 @@ fn greeting() -> Greeting {
 fn reached(connection: &str) -> Option<IpAddr> {
     let address: IpAddr = connection.split_whitespace().nth(2)?.parse().ok()?;
     Some(address.to_canonical())
-}
-
-/// A hang-up is how a terminal ends its programs: the same as SIGTERM.
-fn outcome(signal: i32) -> Outcome {
-    if signal == SIGINT { Outcome::Interrupted } else { Outcome::Terminated }
 }
 
 #[cfg(test)]

@@ -23,6 +23,18 @@ pub(super) fn findings() -> Vec<Finding> {
     healed.iter().map(told).chain(unhealed.iter().map(unread)).collect()
 }
 
+/// Warns where settings go to the files of a test, and not to this host.
+pub(super) fn tell_of_another_root(console: &Console) {
+    if let Some(root) = HostRoot::of_knobs().elsewhere() {
+        let message = format!(
+            "`LATLAB_HOST_ROOT` is set: files under `{}` are set instead of this host, and what dead latlabs left on \
+             this host stays as it is",
+            root.display()
+        );
+        console.warning(&message, Some("`unset LATLAB_HOST_ROOT`, unless this is a test of latlab itself"));
+    }
+}
+
 /// Warns of what this process itself could not put back.
 pub(super) fn tell_what_is_left(console: &Console) {
     let left = Journal::of_user().and_then(|journal| restoring::left_behind(&journal));

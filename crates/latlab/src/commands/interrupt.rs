@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use super::Outcome;
@@ -23,12 +22,12 @@ pub(super) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM. Once the first was noticed, a second one ends the process with 128 +
+    /// Listens to SIGINT, SIGTERM, SIGHUP and SIGQUIT. Once the first was noticed, a second one ends the process with 128 +
     /// its number; what must be undone then is undone by the kernel (namespaces, children) or by the next
     /// command (spool).
     pub(super) fn listen() -> io::Result<Interrupt> {
         let interrupt = Interrupt::default();
-        for signal in [SIGINT, SIGTERM] {
+        for signal in Outcome::signals() {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.noticed))?;
         }
         interrupt.count()
@@ -37,7 +36,7 @@ impl Interrupt {
     /// The same, but before a second signal ends the process, `last_act` is done, on a thread that waits for it.
     pub(super) fn listen_with(last_act: fn()) -> io::Result<Interrupt> {
         let interrupt = Interrupt::default();
-        for signal in [SIGINT, SIGTERM] {
+        for signal in Outcome::signals() {
             let (mut ear, mouth) = UnixStream::pair()?;
             let noticed = Arc::clone(&interrupt.noticed);
             // Before the flags are set: a signal that set them must not have been noticed yet when this one asks.
@@ -56,7 +55,7 @@ impl Interrupt {
     }
 
     fn count(self) -> io::Result<Interrupt> {
-        for signal in [SIGINT, SIGTERM] {
+        for signal in Outcome::signals() {
             flag::register_usize(signal, Arc::clone(&self.signal), signal as usize)?;
             flag::register(signal, Arc::clone(&self.stop))?;
         }
@@ -78,10 +77,6 @@ impl Interrupt {
 
     /// The signal that asked first, as the outcome it makes; none where nobody asked.
     pub(super) fn outcome(&self) -> Option<Outcome> {
-        match self.signal.load(Ordering::Relaxed) as i32 {
-            SIGINT => Some(Outcome::Interrupted),
-            SIGTERM => Some(Outcome::Terminated),
-            _ => None,
-        }
+        Outcome::of_signal(self.signal.load(Ordering::Relaxed) as i32)
     }
 }

@@ -31,8 +31,8 @@ the world refuses: permission, missing feature, no answer, disk full
 4
 measured but not to be trusted; the recording is kept and marked
 .TP
-130, 143
-interrupted by SIGINT, SIGTERM; what was measured is kept
+129, 130, 131, 143
+ended by SIGHUP, SIGINT, SIGQUIT, SIGTERM; what was measured is kept
 "#;
 
 /// Prints latlab(1), or writes it and one page for each command to `directory`.

@@ -18,6 +18,9 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let key = keys::find(&job.key)?;
     keys::refuse_strangers(&job.plan)?;
     let keep = stores::open(&job.keeping)?;
+    if sets_something(&job.plan) {
+        healing::tell_of_another_root(console);
+    }
     let interrupt = listen(&job.plan).map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title::of(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
@@ -45,10 +48,14 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
 
 /// Whoever gives up at once leaves the host as it was all the same.
 fn listen(plan: &Plan) -> std::io::Result<Interrupt> {
-    match plan.runs.iter().any(|run| !run.settings.is_empty()) {
+    match sets_something(plan) {
         true => Interrupt::listen_with(healing::restore_at_once),
         false => Interrupt::listen(),
     }
+}
+
+fn sets_something(plan: &Plan) -> bool {
+    plan.runs.iter().any(|run| !run.settings.is_empty())
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
@@ -79,6 +86,10 @@ fn ending(conducted: Conducted, shown: Result<Vec<Summary>, Failure>, by: &Inter
     }
     if let Some(error) = conducted.recordings.into_iter().find_map(|finished| finished.failure) {
         return Err(error.into());
+    }
+    // Who hung up took the terminal along, and with it the place where a summary could have been shown.
+    if by.outcome() == Some(Outcome::HungUp) {
+        return Ok(Outcome::HungUp);
     }
     let summaries = shown?;
     by.outcome().map_or_else(|| verdict::of_a_run(&summaries), Ok)

@@ -19,7 +19,7 @@ use crate::session::{ReflectorCounters, Requests, ServeError, SessionReflector, 
 use crate::transport::reflector::UdpReflector;
 use crate::units::Stamp;
 
-/// Serves until SIGINT or SIGTERM; SIGUSR1 shows the counters, and so does the end.
+/// Serves until a signal ends it, which is its way to be done; SIGUSR1 shows the counters, and so does the end.
 pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&spec.key)?;
     let mut posts = Vec::new();

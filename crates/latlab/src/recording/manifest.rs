@@ -33,7 +33,7 @@ pub enum Ending {
     Measuring,
     /// Its own stop rule.
     Completed,
-    /// SIGINT or SIGTERM.
+    /// SIGINT, SIGTERM, SIGHUP or SIGQUIT.
     Interrupted,
     /// The world broke: see `reason`.
     Failed,

@@ -131,6 +131,8 @@ fn whatever_ends_the_conversation_leaves_nothing_behind() {
         ("half a frame", half, None, 3, "half a frame"),
         ("SIGTERM", b"", Some(Signal::TERM), 143, ""),
         ("SIGINT", b"", Some(Signal::INT), 130, ""),
+        ("SIGHUP", b"", Some(Signal::HUP), 129, ""),
+        ("SIGQUIT", b"", Some(Signal::QUIT), 131, ""),
         ("SIGKILL", b"", Some(Signal::KILL), 137, ""),
     ];
     for (name, bytes, signal, code, cause) in cases {
