@@ -6,9 +6,9 @@ use crate::console::Console;
 use crate::error::Failure;
 
 /// Compares as `job` says.
-pub(super) fn run(job: &CompareJob, console: Console) -> Result<Outcome, Failure> {
+pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failure> {
     match job {
-        CompareJob::Ministat(job) => ministat::run(job, &console.with_talk(job.talk)),
-        CompareJob::Judge(job) => comparing::run(job, &console.with_talk(job.talk)),
+        CompareJob::Ministat(job) => ministat::run(job, console),
+        CompareJob::Judge(job) => comparing::run(job, console),
     }
 }

@@ -23,24 +23,22 @@ use crate::units::{Nanos, human};
 const WATCH: Duration = Duration::from_millis(1_000);
 
 /// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
-pub(super) fn run(spec: &DoctorSpec, console: Console) -> Result<Outcome, Failure> {
-    let console = console.with_talk(spec.talk);
+pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
     if spec.restore {
-        return show(&healing::findings(), spec, &console);
+        return show(&healing::findings(), spec, console);
     }
     if spec.target.has_agent() {
-        return show(&far_findings(spec)?, spec, &console);
+        return show(&far_findings(spec)?, spec, console);
     }
-    healing::heal(&console);
     let look = || facts::read(&HostRoot::live(), Interface::OfDefaultRoute);
     let earlier = look();
     thread::sleep(WATCH);
     let intent = Intent { here: &spec.measurement.here, peer: Some(&spec.measurement.peer) };
     let mut findings = findings(&look(), Some(&earlier), intent);
     if spec.calibrate {
-        findings.push(calibration(spec, &console)?);
+        findings.push(calibration(spec, console)?);
     }
-    show(&findings, spec, &console)
+    show(&findings, spec, console)
 }
 
 /// What the agent's host told, judged here; each finding names that host, and says where its remedy is to be typed.

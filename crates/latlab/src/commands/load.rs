@@ -16,8 +16,7 @@ use crate::schedule::Schedule;
 use crate::session::wait_until;
 
 /// Carries out `job`. Whatever ends it, the loads end with it.
-pub(super) fn run(job: &HoldJob, console: Console) -> Result<Outcome, Failure> {
-    let console = console.with_talk(job.talk);
+pub(super) fn run(job: &HoldJob, console: &Console) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
     let whole = job.duration + defaults::LOAD_SETTLE;
     let words: Vec<_> = job.loads.iter().map(ToString::to_string).collect();

@@ -70,29 +70,35 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Man(args) => man::run(args.output.as_deref(), &console),
         Command::Ping(args) => {
             let job = resolve::ping(&args, &surroundings()?)?;
-            let console = console.with_talk(job.talk);
-            healing::heal(&console);
-            ping::run(&job, &console)
+            ping::run(&job, &healed(console, job.talk))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
-            serve::run(&spec, &console.with_talk(spec.talk))
+            serve::run(&spec, &healed(console, spec.talk))
         }
         Command::Summary(args) => {
             let spec = resolve::summary(&args)?;
-            let console = console.with_talk(spec.talk);
-            healing::heal(&console);
-            summary::run(&spec, &console)
+            summary::run(&spec, &healed(console, spec.talk))
         }
-        Command::Compare(args) => compare::run(&resolve::compare(&args)?, console),
-        Command::Doctor(args) => doctor::run(&resolve::doctor(&args)?, console),
+        Command::Doctor(args) => {
+            let spec = resolve::doctor(&args)?;
+            // What `--restore` puts back is its answer.
+            let console = if spec.restore { console.with_talk(spec.talk) } else { healed(console, spec.talk) };
+            doctor::run(&spec, &console)
+        }
+        Command::Compare(args) => {
+            let job = resolve::compare(&args)?;
+            compare::run(&job, &healed(console, job.talk()))
+        }
         Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
-            healing::heal(&console);
-            list::run(&store, args.json.json, &console)
+            list::run(&store, args.json.json, &healed(console, Talk::Usual))
         }
-        Command::Load(args) => load::run(&resolve::hold(&args)?, console),
+        Command::Load(args) => {
+            let job = resolve::hold(&args)?;
+            load::run(&job, &healed(console, job.talk))
+        }
         Command::Keygen(args) => keygen::run(&args.file, &console),
         Command::Reflector => reflector::run(&console),
         Command::Stressor => stressor::run(&console),
@@ -102,6 +108,15 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
             agent::run(&console)
         }
     }
+}
+
+/// The console for a command that says so much, after what dead latlabs have left on this host was put back: whatever
+/// a person starts begins with that. Files for other programs (`completions`, `man`, `keygen`) and latlab's own
+/// processes do not; an agent sees to it by itself.
+fn healed(console: Console, talk: Talk) -> Console {
+    let console = console.with_talk(talk);
+    healing::heal(&console);
+    console
 }
 
 /// Help and version are data; anything else that clap tells is a refusal.

@@ -14,6 +14,16 @@ pub enum CompareJob {
     Judge(JudgeJob),
 }
 
+impl CompareJob {
+    /// How much it says.
+    pub const fn talk(&self) -> Talk {
+        match self {
+            CompareJob::Ministat(job) => job.talk,
+            CompareJob::Judge(job) => job.talk,
+        }
+    }
+}
+
 /// The classic form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinistatJob {
