@@ -143,10 +143,16 @@ impl AgentError {
                 "the command must connect to `latlab agent --stdio` of the same version, and leave its bytes alone"
                     .into()
             }
-            AgentError::Ended { .. } | AgentError::Silent { .. } => {
-                "what was measured before is in the recording; the agent puts its host in order by itself, \
-                 5 s after the planned end at the latest"
-                    .into()
+            AgentError::Ended { peer, .. } | AgentError::Silent { peer, .. } => {
+                let restore = match peer.strip_prefix("ssh:") {
+                    Some(host) => format!("`ssh {host} latlab doctor --restore`"),
+                    None => "`latlab doctor --restore` on that host".into(),
+                };
+                format!(
+                    "what was measured before is in the recording; the agent puts its host in order by itself, 5 s \
+                     after the latest end that the run could have; one that was killed cannot: {restore} does it then, \
+                     and so does the next latlab there"
+                )
             }
             AgentError::Format { .. } | AgentError::Unknown { .. } => SAME_VERSION.into(),
             AgentError::Refused { refusal, .. } => return refusal.hint.clone(),
@@ -161,6 +167,26 @@ impl AgentError {
             AgentError::Refused { refusal, .. } => refusal.exit_code.clamp(2, 3),
             AgentError::NoAddress { .. } => 2,
             _ => 3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_agent_may_be_dead_and_then_others_restore() {
+        for (peer, restore) in [
+            ("ssh:pi@far", "`ssh pi@far latlab doctor --restore`"),
+            ("cmd:nsenter …", "`latlab doctor --restore` on that host"),
+        ] {
+            for error in [
+                AgentError::Ended { peer: peer.into(), status: None, told: None },
+                AgentError::Silent { peer: peer.into(), within: Duration::from_secs(10) },
+            ] {
+                assert!(error.hint().is_some_and(|hint| hint.contains(restore)), "{error:?}");
+            }
         }
     }
 }

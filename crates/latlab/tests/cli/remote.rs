@@ -209,7 +209,12 @@ fn the_death_of_the_far_end_leaves_a_partial_recording() {
         signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
         run.await_order();
         let ran = run.running.ends(3);
-        assert!(ran.stderr.contains("lost the agent of `ssh:far`") && ran.stderr.contains("hint: "), "{}", ran.stderr);
+        assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`ssh far latlab doctor --restore`"),
+            "an agent that is dead does not: {}",
+            ran.stderr
+        );
         let recording = only_recording(run.home.path());
         assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
         Lab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).success();
