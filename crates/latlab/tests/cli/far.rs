@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::documents::check;
 use crate::elsewhere::Elsewhere;
-use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive};
 use crate::remote::{UnderWay, below, signal, with_latlab};
@@ -51,12 +51,15 @@ fn settings_at(manifest: &Value, end: &str) -> Vec<(String, Value)> {
 fn both_hosts_are_set_and_restored_in_order() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let both = "--set governor@both=performance --set idle-states@both=max-us:10 --set rt-runtime@both=-1";
-    let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(empty()).success();
+    let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(warnings_at_most()).success();
     check(&ran.json(), "summary/1");
     here.is_as_before();
     far.is_as_before();
     let manifest = manifest(&only_recording(ran.directory()));
-    for end in ["local", "peer"] {
+    for (end, host) in [("local", &here), ("peer", &far)] {
+        let settings = manifest["settings"].as_array().expect("a list").iter().filter(|one| one["at"] == end);
+        let root = host.environment()[1].1.display().to_string();
+        assert!(settings.clone().count() == 3 && settings.clone().all(|one| one["root"] == root), "{manifest:#}");
         let told = settings_at(&manifest, end);
         let words: Vec<_> = told.iter().map(|(words, _)| words.as_str()).collect();
         assert_eq!(words, ["governor@both=performance", "idle-states@both=max-us:10", "rt-runtime@both=-1"], "{end}");
@@ -69,7 +72,9 @@ fn both_hosts_are_set_and_restored_in_order() {
 fn each_end_is_set_alone() {
     for (place, here_is_set, far_is_set) in [("", true, false), ("@local", true, false), ("@peer", false, true)] {
         let (here, far) = (FakeHost::new(), FakeHost::new());
-        between(&here, &far, &format!("-n 5 --warmup 0 --set rt-runtime{place}=-1")).stderr(empty()).success();
+        between(&here, &far, &format!("-n 5 --warmup 0 --set rt-runtime{place}=-1"))
+            .stderr(warnings_at_most())
+            .success();
         assert_eq!((!here.written().is_empty(), !far.written().is_empty()), (here_is_set, far_is_set), "`{place}`");
         assert_eq!((here.values(), here.pages() + far.pages()), (far.values(), 0));
     }
