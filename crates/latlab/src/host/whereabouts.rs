@@ -43,7 +43,7 @@ impl Whereabouts {
             return Ok(Whereabouts::default());
         }
         let network_cookie = own_cookie().ok();
-        let place = Whereabouts { network: Some(own_network()?), network_cookie, ..Whereabouts::default() };
+        let place = Whereabouts { network: own_network().ok(), network_cookie, ..Whereabouts::default() };
         let Some(interface) = knob.interface() else { return Ok(place) };
         let interface_hardware = match network_cookie {
             Some(_) => None,

@@ -230,7 +230,6 @@ fn bad_requests_change_nothing() {
     for (sets, code, told) in [
         ("--set govenor=performance", 2, "did you mean `governor`?"),
         ("--set rt-runtime=-1 --set rt-runtime=-1", 2, "give each knob once"),
-        ("--set mtu=60000 --set mtu:lo=50000", 2, "`mtu=60000` turns `lo mtu`"),
         ("--set offload:lo=tso:off,tx-tcp-segmentation:on", 2, "more than once"),
         ("--set rt-runtime=fast", 2, "`rt-runtime=fast`"),
         ("--set rt-runtime=-1@local", 2, "hint: `rt-runtime@local=-1`"),
