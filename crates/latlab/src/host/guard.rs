@@ -175,7 +175,7 @@ impl HostGuard {
     fn refuse_what_others_hold(&self, all: &Exclusive<'_>, journal: &Journal) -> Result<(), KnobError> {
         for page in all.pages(&self.root).map_err(refused_by(journal))? {
             let (owner, theirs, left_in) = match page {
-                Ok(dead) if dead.is_of_this_boot() => (dead.owner, dead.entries, Some(dead.path)),
+                Ok(dead) if dead.owner.is_of_this_boot() => (dead.owner, dead.entries, Some(dead.path)),
                 Err(OtherPage::Living(owner, theirs)) => (owner, theirs, None),
                 Ok(_) | Err(OtherPage::Unreadable(..)) => continue,
             };

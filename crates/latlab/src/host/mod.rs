@@ -14,6 +14,7 @@ mod knob;
 mod knob_refusal;
 pub mod lab;
 pub mod lifeline;
+mod owner;
 pub mod placement;
 pub mod refusal;
 pub mod restoring;

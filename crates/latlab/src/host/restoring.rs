@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use latlab_sys::errno::explain;
 use rustix::io::Errno;
 
-use super::journal::{Entry, HeldPage, Journal, OtherPage, boot_id};
+use super::journal::{Entry, HeldPage, Journal, OtherPage};
 use super::lab;
+use super::owner::boot_id;
 use super::root::HostRoot;
 use crate::facts::Restoration;
 
