@@ -235,6 +235,7 @@ fn a_far_cpu_that_sleeps_is_told_unless_it_is_kept_awake() {
         place: "/dev/cpu_dma_latency".into(),
         before: "none".into(),
         places: 1,
+        root: None,
         set: "0us".into(),
         read_back: Some("0us".into()),
         ended: None,
