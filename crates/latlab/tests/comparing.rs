@@ -1,5 +1,6 @@
 //! Comparing, held against experiments whose truth is known. The tables of docs/statistics.md are what these tests
 //! print: `cargo test -p latlab --test comparing -- --nocapture`.
+#![allow(clippy::print_stdout, reason = "what is printed is what the documentation shows")]
 
 #[path = "comparing/naive.rs"]
 mod naive;

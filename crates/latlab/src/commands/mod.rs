@@ -28,6 +28,7 @@ mod reflector;
 mod roff;
 mod serve;
 mod silence;
+mod stored_runs;
 mod stores;
 mod stressor;
 mod summary;

@@ -1,18 +1,14 @@
 //! From what was named to groups of runs: experiments, stores, recordings, files of numbers.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 
 use super::groups::{self, PathGroup, is_text};
+use super::stored_runs::runs_in;
 use crate::analysis::Subject;
 use crate::analysis::comparison::{ObservedRun, RunGroups};
 use crate::cli::resolve::{Grouping, Sources};
 use crate::console::Console;
 use crate::error::Failure;
-use crate::recording::{ListingState, Recording, Store};
-
-/// The file that makes a directory an experiment, and the store of its runs.
-const EXPERIMENT: &str = "experiment.toml";
-const RUNS: &str = "runs";
 
 /// Whether the numbers of `groups` stand in files: all of them do, or none.
 pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
@@ -54,6 +50,7 @@ pub(super) fn recorded(
         }
         named.push((group.name.clone(), runs));
     }
+    shorten(&mut named);
     let every = |named: Vec<(String, Vec<ObservedRun>)>| named.into_iter().flat_map(|(_, runs)| runs).collect();
     Ok(match &sources.grouping {
         Grouping::By(factor) => RunGroups::by(factor, every(named))?,
@@ -62,36 +59,16 @@ pub(super) fn recorded(
     })
 }
 
+/// Groups that are paths go by the last part of these, where that tells them apart.
+fn shorten(named: &mut [(String, Vec<ObservedRun>)]) {
+    let last = |name: &String| name.trim_end_matches('/').rsplit('/').next().unwrap_or(name).to_owned();
+    let short: BTreeSet<String> = named.iter().map(|(name, _)| last(name)).collect();
+    if short.len() == named.len() {
+        named.iter_mut().for_each(|(name, _)| *name = last(name));
+    }
+}
+
 /// Whether one path holds all runs, and an experiment says which belong together.
 fn is_of_experiments(named: &[(String, Vec<ObservedRun>)]) -> bool {
     matches!(named, [(_, runs)] if !runs.is_empty() && runs.iter().all(|run| run.factors.is_some()))
-}
-
-/// The runs of the recording, the store or the experiment at `path`, in the order in which they were made.
-pub(super) fn runs_in(path: &Path, subjects: &[Subject], console: &Console) -> Result<Vec<ObservedRun>, Failure> {
-    let store = if path.join(EXPERIMENT).is_file() { path.join(RUNS) } else { path.to_owned() };
-    let mut found: Vec<PathBuf> = Vec::new();
-    for listing in Store::at(&store).list()? {
-        match listing.state {
-            ListingState::Finished | ListingState::Unfinished => found.push(listing.path),
-            ListingState::Measuring { pid } => {
-                console.note(&format!("`{}` is left out: process {pid} still measures", listing.name()));
-            }
-            ListingState::Damaged(error) => console.warning(&format!("left out: {error}"), error.hint().as_deref()),
-        }
-    }
-    // the store lists the newest first
-    found.reverse();
-    if found.is_empty() && store == path {
-        found.push(path.to_owned());
-    }
-    found.iter().map(|path| observe(path, subjects, console)).collect()
-}
-
-fn observe(path: &Path, subjects: &[Subject], console: &Console) -> Result<ObservedRun, Failure> {
-    let recording = Recording::open(path)?;
-    if let Some(note) = recording.note() {
-        console.note(note);
-    }
-    Ok(ObservedRun::of(&recording, subjects)?)
 }

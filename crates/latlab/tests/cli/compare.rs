@@ -148,7 +148,8 @@ fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
 #[test]
 fn one_run_against_one_run_gets_no_verdict_and_is_told_why() {
     let lab = Lab::new().arg("compare").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
-    lab.stdout(contains("one run against one run")).stdout(lacks("higher")).stdout(lacks("lower")).success();
+    let ran = lab.stdout(contains("closed → scheduled")).stdout(lacks("higher")).stdout(lacks("%  lower")).success();
+    assert_eq!(ran.stdout.matches("one run against one run").count(), 1, "said once: {}", ran.stdout);
 }
 
 #[test]
@@ -197,5 +198,24 @@ fn a_runs_figure_is_the_one_of_its_summary() {
         let own: Vec<f64> = means.iter().filter(|(build, _)| group["name"] == **build).map(|(_, mean)| *mean).collect();
         let least = own.iter().copied().fold(f64::INFINITY, f64::min);
         assert_eq!((&group["n"], &group["min"]), (&json!(2), &json!(least)), "{group}");
+    }
+}
+
+/// What stands in docs/comparing.md below a command.
+fn shown(command: &str) -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/comparing.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let below = page.split(&format!("$ latlab {command}\n")).nth(1).unwrap_or_else(|| panic!("no `{command}`"));
+    below.split("```").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_page_shows_what_is_printed() {
+    for (command, code) in
+        [("compare before.txt after.txt", 0), ("compare before.txt after.txt --gate 'value <= +5%'", 1)]
+    {
+        let words = shlex::split(command).expect("words");
+        let lab = Lab::new().file("before.txt", BEFORE).file("after.txt", AFTER);
+        assert_eq!(lab.args(words).failure(code).stdout, shown(command), "{command}");
     }
 }

@@ -68,10 +68,17 @@ impl ComparisonView {
         let names = several_metrics(&comparisons.rows);
         let rows = |rows: &[Comparison], judged: bool| {
             let mut pairs: Vec<PairView> = Vec::new();
+            let mut told = None;
             for row in rows {
                 let [baseline, candidate] =
                     [row.baseline, row.candidate].map(|place| comparisons.groups.groups[place].name.clone());
-                let change = ChangeView::of(row, names, judged, showing.explain);
+                let mut change = ChangeView::of(row, names, judged, showing.explain);
+                let pair = (row.baseline, row.candidate, row.undecided);
+                // what is the matter with a pair as a whole is said at its first row
+                if told == Some(pair) && row.undecided.is_some_and(|why| why.runs_needed().is_none()) {
+                    change.reason = None;
+                }
+                told = Some(pair);
                 match pairs.last_mut().filter(|pair| pair.baseline == baseline && pair.candidate == candidate) {
                     Some(pair) => pair.rows.push(change),
                     None => pairs.push(PairView { baseline, candidate, rows: vec![change] }),
@@ -190,8 +197,9 @@ fn explanation(row: &Comparison) -> String {
     let raw = format!("p {} before Holm", words::p_value(row.p_value));
     let margin = row.p_equivalent.map(|p| format!(", p {} of a difference beyond the margin", words::p_value(Some(p))));
     format!(
-        "{baseline} and {candidate} runs in {} common blocks{boots}; {test}; {raw}{}; compared {scale}",
+        "{baseline} and {candidate} runs in {} common {}{boots}; {test}; {raw}{}; compared {scale}",
         row.rests.blocks,
+        if row.rests.blocks == 1 { "block" } else { "blocks" },
         margin.unwrap_or_default()
     )
 }
