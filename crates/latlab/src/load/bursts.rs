@@ -136,7 +136,7 @@ mod tests {
 
     const PERIOD: Nanos = Nanos::from_millis(10);
     const HELD: Nanos = Nanos::from_secs(2);
-    const ATTEMPTS: usize = 10;
+    const ATTEMPTS: usize = 4;
 
     /// How long the calling thread was ready to run and another one had its `cpu`, or another guest; none where the
     /// kernel does not tell (CONFIG_SCHED_INFO).
@@ -173,14 +173,13 @@ mod tests {
                 let (found, waited) = hold(share, cpu);
                 // However busy the CPU is: more than that is never right.
                 assert!(found <= share + room, "{share}: {found}");
-                let free = waited.is_some_and(|waited| waited <= MOST_OWED.0);
-                if !free {
+                let reached = found >= share - room;
+                if !reached {
+                    // No more is owed than is made up: then there is no excuse.
+                    assert!(waited.is_none_or(|waited| waited > MOST_OWED.0), "{share}: {found}, waited {waited:?} ns");
                     eprintln!("attempt {attempt}: CPU {cpu} was not free ({found} of {share}, waited {waited:?} ns)");
                 }
-                free && {
-                    assert!(found >= share - room, "{share}: {found}, but waited for {waited:?} ns only");
-                    true
-                }
+                reached
             });
             if judged.is_none() {
                 eprintln!(
