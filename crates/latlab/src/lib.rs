@@ -15,6 +15,7 @@ pub mod stats;
 pub mod units;
 // F1 intent
 pub mod plan;
+pub mod recipe;
 pub mod schedule;
 pub mod wire;
 // F2 world
@@ -33,6 +34,8 @@ pub mod session;
 pub mod analysis;
 // F5 showing
 pub mod report;
+// F6 conducting
+pub mod experiment;
 // F7 door
 pub mod cli;
 pub mod commands;

@@ -170,3 +170,27 @@ pub const PLOT_WIDTH: usize = 74;
 pub const TEXT_DELIMITERS: &[u8] = b" \t";
 /// The last column of a file of numbers that can be chosen.
 pub const TEXT_COLUMN_MAX: u64 = 1_000_000;
+/// Conditions of an experiment: with one run of a second each, a thousand take a quarter of an hour to go round.
+pub const CONDITIONS_MAX: usize = 1_000;
+/// Runs of an experiment: of a second each more than a day …
+pub const EXPERIMENT_RUNS_MAX: u64 = 100_000;
+/// … in so many blocks at most: one a day for three years.
+pub const BLOCKS_MAX: u32 = 1_000;
+/// Runs per condition and block: enough for an exact test of two conditions to reach p = 10⁻⁵.
+pub const EXPERIMENT_RUNS: u32 = 10;
+/// Fewer runs of a condition than this do not know how wide their interval should be.
+pub const UNTIL_RUNS_MIN: u32 = 10;
+/// Waited before the conditions switch: what the run before has warmed up or filled is gone by then, mostly.
+pub const EXPERIMENT_SETTLE: Nanos = Nanos::from_secs(1);
+/// A longer pause between blocks is forgotten by whoever asked for it.
+pub const PAUSE_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
+/// The seed of an order, where none is named: the same file gives the same order.
+pub const EXPERIMENT_SEED: u64 = 1;
+/// A round trip, where nobody has measured one yet: a guess for the expected duration of a closed loop that is counted.
+pub const ROUND_TRIP_GUESS: Nanos = Nanos::from_micros(100);
+/// What a run takes beside its probes: starting a reflector, reading host facts, writing Parquet.
+pub const RUN_OVERHEAD: Nanos = Nanos::from_millis(400);
+/// What a recording takes beside its rows, mostly host facts and host samples, in bytes …
+pub const RUN_BYTES: f64 = 70e3;
+/// … and for each probe.
+pub const PROBE_BYTES: f64 = 25.0;

@@ -2,6 +2,7 @@
 
 mod condition;
 pub mod defaults;
+mod experiment;
 mod load;
 mod ping;
 mod run;
@@ -11,6 +12,10 @@ mod stream;
 mod target;
 
 pub use condition::Condition;
+pub use experiment::{
+    BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, Turn,
+    condition_words,
+};
 pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};

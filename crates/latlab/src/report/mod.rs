@@ -1,9 +1,11 @@
 //! Showing: from summaries to text and JSON. Pure: everything returns a string. A renderer sees only
 //! [`view`], in which all is rounded and worded already.
 
+pub mod beside;
 mod caveats;
 pub mod comparison;
 pub mod doctor;
+pub mod experiment;
 mod figures;
 mod heading;
 mod histogram;
@@ -12,6 +14,7 @@ pub mod list;
 pub mod loads;
 pub mod ministat;
 mod paint;
+pub mod recipes;
 mod remarks;
 #[cfg(test)]
 mod schemas;

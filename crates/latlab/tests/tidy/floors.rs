@@ -5,7 +5,7 @@ use crate::source::Source;
 use crate::{Breach, expect_none, repository};
 
 /// Room, floor, and what it may know besides itself: floors, rooms, or single modules of a room.
-const ROOMS: [(&str, &str, &[&str]); 27] = [
+const ROOMS: [(&str, &str, &[&str]); 28] = [
     ("caveat", "F0", &["F0"]),
     ("facts", "F0", &["F0"]),
     ("metric", "F0", &["F0"]),
@@ -16,6 +16,7 @@ const ROOMS: [(&str, &str, &[&str]); 27] = [
     ("schedule", "F1", &["F0"]),
     ("wire", "F1", &["F0"]),
     ("plan", "F1", &["F0", "schedule"]),
+    ("recipe", "F1", &["F0", "plan"]),
     ("clock", "F2", &["F0", "F1"]),
     ("host", "F2", &["F0", "F1", "clock"]),
     ("load", "F2", &["F0", "F1", "clock", "own_process"]),

@@ -24,10 +24,10 @@ pub struct WayArgs {
     #[command(flatten)]
     pub key: KeyFileArgs,
     /// Use IPv4
-    #[arg(short = '4', conflicts_with = "ipv6", hide_short_help = true)]
+    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
     pub ipv4: bool,
     /// Use IPv6
-    #[arg(short = '6', hide_short_help = true)]
+    #[arg(short = '6', long, hide_short_help = true)]
     pub ipv6: bool,
     /// Send from this address, or through this interface [default: the route's]
     #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true)]

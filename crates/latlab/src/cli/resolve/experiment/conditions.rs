@@ -1,0 +1,125 @@
+//! Every combination of the factors as a command line, parsed and settled like one that was typed.
+
+use clap::error::ErrorKind;
+
+use super::options::{Factor, Setting};
+use super::page::{FileError, Page};
+use super::{KeySource, Rows, Surroundings};
+use crate::cli::args::Command;
+use crate::cli::{self, refusal, resolve};
+use crate::error::Failure;
+use crate::plan::{ExperimentCondition, Factors};
+
+/// A condition that cannot be asked of its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impossible {
+    /// Which.
+    pub factors: Factors,
+    /// Why.
+    pub reason: String,
+}
+
+/// What the file says about its conditions.
+pub(super) struct Lines<'a> {
+    pub(super) page: Page<'a>,
+    pub(super) target: Option<&'a Setting>,
+    pub(super) base: &'a [Setting],
+    pub(super) factors: &'a [Factor],
+}
+
+/// The conditions, and where their keys come from.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    pub(super) conditions: Vec<ExperimentCondition>,
+    pub(super) keys: Vec<KeySource>,
+    pub(super) impossible: Vec<Impossible>,
+}
+
+impl<'a> Lines<'a> {
+    /// Settles every combination; the last factor varies fastest.
+    pub(super) fn settle(&self, rows: Rows, surroundings: &Surroundings) -> Result<Settled, FileError> {
+        let mut settled = Settled::default();
+        for chosen in self.combinations() {
+            let factors: Factors = chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect();
+            match self.condition(&chosen, surroundings) {
+                Ok(job) if job.plan.runs.len() == 1 => {
+                    settled.conditions.push(ExperimentCondition { factors, plan: job.plan });
+                    settled.keys.push(job.key);
+                }
+                Ok(_) => return Err(self.several_runs(&chosen)),
+                Err(failure) if rows == Rows::Possible => {
+                    let reason = failure.cause.unwrap_or(failure.message);
+                    settled.impossible.push(super::Impossible { factors, reason });
+                }
+                Err(failure) => return Err(self.blame(&chosen, failure)),
+            }
+        }
+        Ok(settled)
+    }
+
+    fn combinations(&self) -> Vec<Vec<&'a Setting>> {
+        self.factors.iter().fold(vec![Vec::new()], |chosen, factor| {
+            let with = |before: &Vec<&'a Setting>, value: &'a Setting| [before.as_slice(), &[value]].concat();
+            chosen.iter().flat_map(|before| factor.values.iter().map(move |value| with(before, value))).collect()
+        })
+    }
+
+    fn settings<'s>(&'s self, chosen: &'s [&'a Setting]) -> impl Iterator<Item = &'a Setting> + 's {
+        self.target.into_iter().chain(self.base).chain(chosen.iter().copied())
+    }
+
+    fn condition(&self, chosen: &[&Setting], surroundings: &Surroundings) -> Result<resolve::PingJob, Failure> {
+        let (targets, options): (Vec<&Setting>, Vec<&Setting>) =
+            self.settings(chosen).partition(|setting| setting.key == super::TARGET);
+        let words = |setting: &Setting| setting.words.clone();
+        let command = ["latlab", "ping"].into_iter().map(str::to_owned);
+        let options = options.into_iter().flat_map(words);
+        let typed = command.chain(options).chain(["--".into()]).chain(targets.into_iter().flat_map(words));
+        let cli = cli::parse(typed.map(Into::into)).map_err(|told| match told.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::request("a condition is no question"),
+            _ => refusal::of(&told),
+        })?;
+        let Command::Ping(args) = cli.command else { return Err(Failure::request("a condition is a `ping`")) };
+        Ok(resolve::ping(&args, surroundings)?)
+    }
+
+    /// The failure with the line of the option that it names first, else of the last factor or the target.
+    fn blame(&self, chosen: &[&Setting], failure: Failure) -> FileError {
+        let named = |setting: &&Setting| names_option(&failure.message, &setting.key);
+        let mut settings: Vec<&Setting> = self.settings(chosen).collect();
+        // Of two that contradict each other the one that varies is the surprising one.
+        settings.reverse();
+        let guilty = settings.iter().copied().find(named).or(settings.first().copied());
+        let key = guilty.map(|setting| format!("`{}`: ", setting.key)).unwrap_or_default();
+        let because = failure.cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+        FileError {
+            file: self.page.file.into(),
+            line: self.page.line(guilty.map_or(0, |setting| setting.at)),
+            cause: format!("{key}{}{because}", failure.message),
+            hint: failure.hint,
+        }
+    }
+
+    fn several_runs(&self, chosen: &[&Setting]) -> FileError {
+        let several = |setting: &&Setting| ["size", "source-port"].contains(&setting.key.as_str());
+        let guilty = self.settings(chosen).find(several);
+        let key = guilty.map_or("size", |setting| setting.key.as_str());
+        let cause = format!("`{key}` makes several runs, and a condition is one");
+        let hint = format!("make it a factor: `{key} = […]` in `[factors]`, one value for each condition");
+        self.page.refuse(guilty.map_or(0, |setting| setting.at), cause, hint)
+    }
+}
+
+/// Whether `message` speaks of the option `--key`, or of the target.
+fn names_option(message: &str, key: &str) -> bool {
+    let option = match key {
+        super::TARGET => "`TARGET".to_owned(),
+        "ipv4" => "`-4".to_owned(),
+        "ipv6" => "`-6".to_owned(),
+        key => format!("`--{key}"),
+    };
+    message.match_indices(&option).any(|(at, _)| {
+        let next = message[at + option.len()..].chars().next();
+        next.is_none_or(|sign| !sign.is_alphanumeric() && sign != '-')
+    })
+}

@@ -1,0 +1,150 @@
+//! The file of an experiment, settled: each condition is a command line that goes through the same parser and the same
+//! settling as if it had been typed (decision 0012). Format: docs/experiments.md.
+
+mod conditions;
+mod design;
+mod options;
+mod page;
+
+pub use conditions::Impossible;
+pub use page::FileError;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{KeySource, Surroundings};
+use crate::plan::{Design, Experiment, Kind, defaults};
+use crate::units::human::{grouped, suggestion};
+use conditions::Lines;
+use options::{KnownOptions, Setting, TARGET};
+use page::{Page, entries};
+
+const KEYS: [&str; 7] = ["name", "kind", TARGET, "base", "factors", "design", "compare"];
+/// Kinds that later versions measure.
+const LATER_KINDS: [&str; 2] = ["stream", "wakeup"];
+
+/// An experiment, and what the plan of a run does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentJob {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Where the key of each condition comes from.
+    pub keys: Vec<KeySource>,
+    /// Conditions that cannot be asked of their target, with the reason: only where [`Rows::Possible`] was asked for.
+    pub impossible: Vec<Impossible>,
+}
+
+/// Which conditions are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All: one that contradicts itself or its target is refused.
+    All,
+    /// Those that can be: a recipe runs on hosts that lack something.
+    Possible,
+}
+
+/// Settles the `text` of the file that is called `file`.
+pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surroundings) -> Result<ExperimentJob, FileError> {
+    let page = Page { file, text };
+    let table = page.table()?;
+    for (key, span, _) in entries(&table) {
+        if !KEYS.contains(&key) {
+            return Err(page.unknown(key, span.start, "", &KEYS));
+        }
+    }
+    kind(page, table.get("kind"))?;
+    let options = KnownOptions::of("ping");
+    let base = match tables(page, &table, "base")? {
+        Some(table) => options.base(page, table)?,
+        None => Vec::new(),
+    };
+    let factors = match tables(page, &table, "factors")? {
+        Some(table) => options.factors(page, table)?,
+        None => Vec::new(),
+    };
+    let target = table.get(TARGET).map(|value| target(page, value)).transpose()?;
+    for factor in &factors {
+        let same = |setting: &&Setting| setting.key == factor.key;
+        if let Some(twice) = base.iter().chain(&target).find(same) {
+            let cause = format!("`{}` is a factor, and line {} sets it for all", factor.key, page.line(twice.at));
+            return Err(page.refuse(factor.at, cause, "leave one of them out"));
+        }
+    }
+    let design = design::design(page, tables(page, &table, "design")?)?;
+    let contrasts = design::contrasts(page, table.get("compare"), &factors)?;
+    let conditions: usize = factors.iter().map(|factor| factor.values.len()).product();
+    refuse_too_many_runs(page, &table, &design, conditions)?;
+    let lines = Lines { page, target: target.as_ref(), base: &base, factors: &factors };
+    let settled = lines.settle(rows, surroundings)?;
+    let name = name(page, table.get("name"))?.unwrap_or_else(|| stem(file));
+    let experiment = Experiment { name, kind: Kind::Ping, conditions: settled.conditions, design, contrasts };
+    Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })
+}
+
+fn kind(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<(), FileError> {
+    let Some(value) = value else {
+        return Err(page.refuse(0, "the experiment has no `kind`", "write `kind = \"ping\"` above all tables"));
+    };
+    let at = value.span().start;
+    match value.get_ref().as_str() {
+        Some("ping") => Ok(()),
+        Some(later) if LATER_KINDS.contains(&later) => {
+            let cause = format!("experiments of kind `{later}` are not in this version");
+            Err(page.refuse(at, cause, format!("they arrive with the command `latlab {later}`; `ping` is there")))
+        }
+        Some(other) => Err(page.refuse(at, format!("`{other}` is no kind"), suggestion(other, &["ping"]))),
+        None => Err(page.refuse(at, "`kind` is no text", "write `kind = \"ping\"`")),
+    }
+}
+
+fn name(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Option<String>, FileError> {
+    let Some(value) = value else { return Ok(None) };
+    match value.get_ref().as_str().map(str::trim) {
+        Some(name) if !name.is_empty() && !name.contains(['\n', '\r']) => Ok(Some(name.to_owned())),
+        _ => {
+            Err(page.refuse(value.span().start, "`name` is no line of text", "a few words in quotes, or leave it out"))
+        }
+    }
+}
+
+fn target(page: Page<'_>, value: &Spanned<DeValue<'_>>) -> Result<Setting, FileError> {
+    let at = value.span().start;
+    let text = value.get_ref().as_str().ok_or_else(|| {
+        page.refuse(at, "`target` is no text", "such as `\"local\"`; several targets are a factor: `[factors]`")
+    })?;
+    Ok(Setting { key: TARGET.into(), text: text.into(), words: vec![text.into()], at })
+}
+
+fn tables<'t, 'i>(page: Page<'_>, all: &'t DeTable<'i>, section: &str) -> Result<Option<&'t DeTable<'i>>, FileError> {
+    let Some(value) = all.get(section) else { return Ok(None) };
+    let refusal =
+        || page.refuse(value.span().start, format!("`{section}` is no table"), format!("write `[{section}]`"));
+    value.get_ref().as_table().map(Some).ok_or_else(refusal)
+}
+
+fn refuse_too_many_runs(
+    page: Page<'_>,
+    table: &DeTable<'_>,
+    design: &Design,
+    conditions: usize,
+) -> Result<(), FileError> {
+    let runs = design.runs_at_most(conditions);
+    if runs <= defaults::EXPERIMENT_RUNS_MAX && design.blocks_at_most() <= defaults::BLOCKS_MAX {
+        return Ok(());
+    }
+    let at = table.get("design").map_or(0, |value| value.span().start);
+    let (conditions, limit) = (grouped(conditions as u64), grouped(defaults::EXPERIMENT_RUNS_MAX));
+    let cause = match runs <= defaults::EXPERIMENT_RUNS_MAX {
+        true => format!("that are {} blocks, and {} is the limit", design.blocks_at_most(), defaults::BLOCKS_MAX),
+        false => format!("that are {} runs of {conditions} conditions, and {limit} is the limit", grouped(runs)),
+    };
+    Err(page.refuse(at, cause, "fewer `runs`, `blocks` or conditions"))
+}
+
+/// `x` of `/a/x.toml`.
+fn stem(file: &str) -> String {
+    std::path::Path::new(file).file_stem().map_or_else(|| file.into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+use super::*;
+use crate::plan::{BetweenBlocks, RunOrder, RunsRule, Target};
+use crate::units::Nanos;
+
+const FULL: &str = r#"
+name = "pi4 to pi3 under load"
+kind = "ping"
+target = "ssh:pi@pi3"
+[base]
+count = 50_000
+size = 24
+[factors]
+load = ["none", "net=90Mbit/s@both", ["cpu=80%@both", "mem=1GB/s"]]
+wait = ["block", "spin"]
+[design]
+runs = 10
+warmup-runs = 1
+blocks = 3
+between-blocks = "pause 10m"
+order = "listed"
+seed = 7
+settle = "2s"
+[[compare]]
+metric = "round_trip_delay"
+statistic = "p99"
+baseline = { load = "none" }
+equivalence = "3%"
+"#;
+
+fn settle(text: &str) -> Result<ExperimentJob, FileError> {
+    experiment("some.toml", text, Rows::All, &Surroundings::default())
+}
+
+#[test]
+fn every_key_is_settled() {
+    let job = settle(FULL).expect("well typed");
+    let Experiment { name, conditions, design, contrasts, .. } = job.experiment;
+    assert_eq!((name.as_str(), conditions.len(), job.keys.len()), ("pi4 to pi3 under load", 6, 6));
+    assert_eq!((design.runs, design.warmup_runs, design.blocks), (RunsRule::PerBlock(10), 1, 3));
+    assert_eq!(design.between, BetweenBlocks::Pause(Nanos::from_secs(600)));
+    assert_eq!((design.order, design.seed, design.settle), (RunOrder::Listed, 7, Nanos::from_secs(2)));
+    let [contrast] = contrasts.as_slice() else { panic!("{contrasts:?}") };
+    assert_eq!((contrast.statistic.as_str(), contrast.equivalence), ("p99", Some(0.03)));
+    assert_eq!(contrast.baseline.get("load").map(String::as_str), Some("none"));
+    let [first, second, .., last] = conditions.as_slice() else { panic!("{conditions:?}") };
+    assert_eq!((first.factors["load"].as_str(), first.factors["wait"].as_str()), ("none", "block"));
+    assert_eq!((second.factors["load"].as_str(), second.factors["wait"].as_str()), ("none", "spin"));
+    assert_eq!(last.factors["load"], "cpu=80%@both,mem=1GB/s");
+    let run = &last.plan.runs[0];
+    assert_eq!((run.loads.len(), run.stop.count, run.ping().size_bytes), (2, Some(50_000), 24));
+    assert_eq!(run.target, Target::Ssh { host: "pi@pi3".into() });
+}
+
+#[test]
+fn what_is_not_said_has_its_default() {
+    let job = settle("kind = \"ping\"").expect("the least experiment");
+    let Experiment { name, conditions, design, contrasts, .. } = job.experiment;
+    assert_eq!((name.as_str(), conditions.len(), contrasts.len()), ("some", 1, 2));
+    assert_eq!(conditions[0].plan.runs[0].target, Target::Local);
+    assert_eq!((design.runs, design.blocks, design.seed), (RunsRule::PerBlock(10), 1, 1));
+    assert_eq!((design.between, design.order), (BetweenBlocks::Nothing, RunOrder::Randomized));
+    assert_eq!(design.settle, Nanos::from_secs(1));
+}
+
+#[test]
+fn options_are_typed_as_strings_numbers_and_switches() {
+    let text = "kind='ping'\n[base]\ninterval='1ms'\npoisson=true\nmlock=false\nquantiles=[0.5, '0.9']\n\
+                tag=['a=1','b=-2']\n[factors]\ntarget=['local','lab']\nipv6=[true,false]\ncpu=[0, 1]\n";
+    let conditions = settle(text).expect("well typed").experiment.conditions;
+    assert_eq!(conditions.len(), 8);
+    let run = &conditions[0].plan.runs[0];
+    assert_eq!((run.ping().schedule.word(), run.here.mlock, run.here.cpu), ("poisson", false, Some(0)));
+    assert_eq!((run.tags["b"].as_str(), run.judging.quantiles.as_slice()), ("-2", &[0.5, 0.9][..]));
+    assert_eq!(conditions[0].factors["ipv6"], "true");
+}
+
+#[test]
+fn a_rule_of_width_has_a_cap() {
+    let text = "kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=60\n";
+    let rule = settle(text).expect("well typed").experiment.design.runs;
+    assert_eq!(rule, RunsRule::Until { statistic: "p99".into(), half_width: 0.03, most: 60 });
+}
+
+#[test]
+fn rows_that_a_target_lacks_are_left_out_where_that_was_asked_for() {
+    let text = "kind='ping'\ntarget='127.0.0.1'\n[factors]\nload=['none','cpu=50%@peer']\n";
+    let error = settle(text).expect_err("no agent there");
+    assert_eq!(error.line, 4);
+    let job = experiment("r", text, Rows::Possible, &Surroundings::default()).expect("one row is left");
+    assert_eq!((job.experiment.conditions.len(), job.impossible.len()), (1, 1));
+    assert!(job.impossible[0].reason.contains("latlab serve"), "{:?}", job.impossible);
+}
+
+/// A file that is wrong in one place: its text, the line, and words of the cause and the hint.
+#[test]
+fn what_is_wrong_is_refused_with_its_line() {
+    let cases = [
+        ("", 1, "no `kind`", "kind = \"ping\""),
+        ("kind = \"ping\"\nx", 2, "no TOML", "docs/experiments.md"),
+        ("kind='ping'\nkind='ping'", 2, "no TOML", "docs"),
+        ("kind='stream'", 1, "`stream` are not in this version", "latlab stream"),
+        ("kind='wakeup'", 1, "`wakeup` are not in this version", "latlab wakeup"),
+        ("kind='pign'", 1, "`pign` is no kind", "did you mean `ping`?"),
+        ("kind=3", 1, "no text", "kind"),
+        ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
+        ("kind='ping'\nname=''", 2, "no line of text", "words"),
+        ("kind='ping'\ntarget=5", 2, "`target` is no text", "factor"),
+        ("kind='ping'\nbase=5", 2, "`base` is no table", "[base]"),
+        ("kind='ping'\n\n[base]\ncuont=5", 4, "no key `cuont` in `[base]`", "did you mean `count`?"),
+        ("kind='ping'\n[base]\nstore='x'", 3, "`store` is not for a condition", "--store"),
+        ("kind='ping'\n[base]\nhelp=true", 3, "`help` is not for a condition", "leave it out"),
+        ("kind='ping'\n[base]\ntarget='x'", 3, "`target` is no option", "above all tables"),
+        ("kind='ping'\n[base]\nmlock='yes'", 3, "`mlock` takes no value", "`mlock = true`"),
+        ("kind='ping'\n[base]\ncount=[1,2]", 3, "`count` takes one value", "factor"),
+        ("kind='ping'\n[base]\ncount=true", 3, "`count` cannot be a boolean", "latlab ping --count"),
+        ("kind='ping'\n[base]\ncount=1979-05-27", 3, "cannot be a datetime", "string or a number"),
+        ("kind='ping'\n[base]\ntag=[]", 3, "`tag` cannot be an array", "string or a number"),
+        ("kind='ping'\n[base]\ncount=0", 3, "`--count` cannot be `0`: the least is 1", "1 or more"),
+        ("kind='ping'\n[base]\ncount=-5", 3, "`-5`", "50000"),
+        ("kind='ping'\n[base]\nwait='spinn'", 3, "`--wait` cannot be `spinn`", "did you mean `spin`"),
+        ("kind='ping'\n[base]\nsize=[32,64]", 3, "`size` makes several runs", "make it a factor"),
+        ("kind='ping'\n[base]\nsource-port='sweep'", 3, "`source-port` makes several runs", "factor"),
+        ("kind='ping'\n[factors]\nload='none'", 3, "no array", "`[base]`"),
+        ("kind='ping'\n[factors]\nload=[]", 3, "`load` has no value", "leave it out"),
+        ("kind='ping'\n[factors]\nload=['none','none']", 3, "the value `none` twice", "`runs`"),
+        (
+            "kind='ping'\n[factors]\nload=['none',\n'cup=8%']",
+            4,
+            "`load`: `--load` cannot be `cup=8%`",
+            "did you mean `cpu`",
+        ),
+        ("kind='ping'\n[base]\nsize=64\n[factors]\nsize=[24,32]", 5, "line 3 sets it for all", "leave one"),
+        ("kind='ping'\ntarget='lab'\n[factors]\ntarget=['lab','local']", 4, "line 2 sets it", "leave one"),
+        ("kind='ping'\n[base]\npoisson=true", 3, "`--poisson` needs `--interval`", "-i 1ms"),
+        ("kind='ping'\ntarget='192.0.2.9'", 2, "`192.0.2.9:9862` needs a key", "key"),
+        ("kind='ping'\n[design]\nrunz=3", 3, "no key `runz` in `[design]`", "did you mean `runs`?"),
+        ("kind='ping'\n[design]\nruns=0", 3, "`runs` cannot be `0`", "from 1"),
+        ("kind='ping'\n[design]\nruns=1.5", 3, "`runs` cannot be `1.5`", "from 1"),
+        ("kind='ping'\n[design]\nruns=true", 3, "`runs` is no number", "from 1"),
+        ("kind='ping'\n[design]\nruns='many'", 3, "`runs` cannot be `many`", "until p99 ±3%"),
+        ("kind='ping'\n[design]\nruns='until p99 ±3%'", 3, "needs `max-runs`", "max-runs = 60"),
+        ("kind='ping'\n[design]\nruns='until p99 3%'\nmax-runs=20", 3, "no `±`", "until"),
+        ("kind='ping'\n[design]\nruns='until p99 ±0%'\nmax-runs=20", 3, "±0%", "until"),
+        ("kind='ping'\n[design]\nruns='until loss_ratio ±3%'\nmax-runs=20", 3, "cannot be looked at", "until"),
+        ("kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=9", 4, "9 runs do not know", "10 or more"),
+        ("kind='ping'\n[design]\nmax-runs=9", 3, "`runs` is a number", "leave it out"),
+        ("kind='ping'\n[design]\nblocks=1001", 3, "`blocks` cannot be `1001`", "from 1 to 1000"),
+        ("kind='ping'\n[design]\norder='random'", 3, "`order` cannot be `random`", "did you mean `randomized`?"),
+        ("kind='ping'\n[design]\nbetween-blocks='pause'", 3, "needs to know how long", "`pause 10m`"),
+        ("kind='ping'\n[design]\nbetween-blocks='pause 10'", 3, "unit is missing", "250us"),
+        ("kind='ping'\n[design]\nbetween-blocks='nap 10s'", 3, "cannot be `nap 10s`", "`reboot`"),
+        ("kind='ping'\n[design]\nsettle=5", 3, "no text", "quotes"),
+        ("kind='ping'\n[design]\nsettle='5'", 3, "unit is missing", "250us"),
+        ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 conditions", "fewer"),
+        ("kind='ping'\n[[compare]]\nmetric='pdv'", 2, "no `statistic`", "p99.9"),
+        ("kind='ping'\n[[compare]]\nstatistic='p101'", 3, "`p101` is no statistic", "p99.9"),
+        ("kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'", 3, "`round_trip` is no metric", "known are"),
+        ("kind='ping'\n[[compare]]\nstatistic='p50'\nbaseline={load='none'}", 4, "`load` is no factor", "known"),
+        (
+            "kind='ping'\n[factors]\nload=['none']\n[[compare]]\nstatistic='p50'\nbaseline={load='nome'}",
+            6,
+            "no value `nome`",
+            "did you mean `none`?",
+        ),
+        ("kind='ping'\n[[compare]]\nstatistic='p50'\nequivalence='3us'", 4, "3us", "share"),
+        ("kind='ping'\n[compare]\nstatistic='p50'", 2, "no list of tables", "[[compare]]"),
+    ];
+    let wrong = cases.into_iter().filter_map(|(text, line, cause, hint)| {
+        let Err(error) = settle(text) else { return Some(format!("{text}\nis taken")) };
+        let told = error.cause.contains(cause) && error.hint.as_deref().is_some_and(|told| told.contains(hint));
+        (!told || error.line != line || error.exit_code() != 2).then(|| format!("{text}\n{line} {error:?}"))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn ten_million_conditions_are_counted_and_not_made() {
+    let values = (0..10).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+    let factors = ["count", "duration", "interval", "timeout", "cpu", "dscp", "size"];
+    let lines: Vec<_> = factors.iter().map(|factor| format!("{factor} = [{values}]")).collect();
+    let error = settle(&format!("kind='ping'\n[factors]\n{}", lines.join("\n"))).expect_err("too many");
+    assert!(error.cause.contains("10,000,000 conditions"), "{error:?}");
+    assert_eq!(error.line, 3);
+}

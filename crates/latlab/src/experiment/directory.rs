@@ -1,0 +1,297 @@
+//! An experiment's directory: its file, its journal, its recordings.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::ExperimentError;
+use super::event::{Event, ExperimentFormat, RecipeFacts, RunOutcome};
+use super::journal::Journal;
+use super::standing::Standing;
+use crate::clock;
+use crate::recording::manifest::{Ending, Software};
+use crate::recording::{Recording, Store, fresh_run_id, started_at};
+
+/// The file that an experiment was begun with.
+const FILE: &str = "experiment.toml";
+/// The store of its recordings.
+const RUNS: &str = "runs";
+
+/// An experiment that this process conducts: nobody else writes its journal meanwhile.
+#[derive(Debug)]
+pub struct OpenExperiment {
+    path: PathBuf,
+    text: String,
+    journal: Journal,
+    standing: Standing,
+}
+
+/// An experiment in a store, as far as a look at it tells.
+#[derive(Debug)]
+pub struct FoundExperiment {
+    /// Its directory.
+    pub path: PathBuf,
+    /// How far it is.
+    pub standing: Standing,
+}
+
+/// Where an experiment comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The absolute path of its file, or `recipe:…`.
+    pub source: String,
+    /// The recipe that it is, if it is one.
+    pub recipe: Option<RecipeFacts>,
+}
+
+/// Whether a path is an experiment's directory.
+pub fn is_experiment(path: &Path) -> bool {
+    path.join(FILE).is_file()
+}
+
+/// The file that the experiment in `directory` was begun with.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn file_text(directory: &Path) -> Result<String, ExperimentError> {
+    let path = directory.join(FILE);
+    fs::read_to_string(&path).map_err(ExperimentError::refused("read", path))
+}
+
+/// Refuses a `text` that is not the one that the experiment in `directory` goes on with; `file` is its name.
+///
+/// # Errors
+/// Where they differ, or the one there cannot be read.
+pub fn expect_same(directory: &Path, file: &str, text: &str) -> Result<(), ExperimentError> {
+    match first_difference(&file_text(directory)?, text) {
+        None => Ok(()),
+        Some(difference) => Err(ExperimentError::Changed { file: file.into(), path: directory.to_owned(), difference }),
+    }
+}
+
+/// How far the experiment in `directory` is, whoever conducts it.
+///
+/// # Errors
+/// Where it is none, or damaged, or of a later version.
+pub fn look_at(directory: &Path) -> Result<Standing, ExperimentError> {
+    Journal::read(directory).map(Standing::of)
+}
+
+/// The newest experiment in `store` that came from `source` and is not finished. Directories that hold none, or one
+/// that cannot be read, are passed over.
+pub fn newest_unfinished(store: &Path, source: &str) -> Option<FoundExperiment> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(store)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| is_experiment(path))
+        .collect();
+    paths.sort();
+    paths.into_iter().rev().find_map(|path| {
+        let standing = look_at(&path).ok()?;
+        (standing.source == source && !standing.finished).then_some(FoundExperiment { path, standing })
+    })
+}
+
+impl OpenExperiment {
+    /// Begins an experiment of `text` in `store`.
+    ///
+    /// # Errors
+    /// Where its directory cannot be made.
+    pub fn begin(store: &Path, text: &str, origin: Origin) -> Result<OpenExperiment, ExperimentError> {
+        Store::open(store)?;
+        let id = fresh_run_id().map_err(ExperimentError::refused("begin an experiment in", store))?;
+        let path = make_directory(store, &id)?;
+        let refused = || ExperimentError::refused("begin the experiment", &path);
+        fs::create_dir(path.join(RUNS)).map_err(refused())?;
+        put(&path.join(FILE), text).map_err(refused())?;
+        let software = Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() };
+        let begun = Event::Begun {
+            format: ExperimentFormat::CURRENT,
+            experiment: id,
+            source: origin.source,
+            recipe: origin.recipe,
+            software,
+        };
+        let journal = Journal::begin(&path, begun.clone())?;
+        Ok(OpenExperiment { path, text: text.into(), journal, standing: Standing::of(vec![begun]) })
+    }
+
+    /// Takes on the experiment in `directory`. A run that was cut off is finished first.
+    ///
+    /// # Errors
+    /// Where it is none, or damaged, or another process has it.
+    pub fn open(directory: &Path) -> Result<OpenExperiment, ExperimentError> {
+        let (journal, events) = Journal::open(directory)?;
+        let text = file_text(directory)?;
+        let standing = Standing::of(events);
+        let mut open = OpenExperiment { path: directory.to_owned(), text, journal, standing };
+        open.finish_cut_off()?;
+        Ok(open)
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that it was begun with.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How far it is.
+    pub const fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Where its recordings go.
+    pub fn runs(&self) -> PathBuf {
+        self.path.join(RUNS)
+    }
+
+    /// Notes what happened; returns when the disk has it.
+    ///
+    /// # Errors
+    /// Where the disk refuses.
+    pub fn note(&mut self, event: Event) -> Result<(), ExperimentError> {
+        self.journal.write(event.clone())?;
+        self.standing.take(event);
+        Ok(())
+    }
+
+    /// Lets go of it: its directory, and how far it is.
+    pub fn close(self) -> (PathBuf, Standing) {
+        (self.path, self.standing)
+    }
+
+    /// Goes on with another file. The old one is kept beside it.
+    ///
+    /// # Errors
+    /// Where the disk refuses.
+    pub fn change(&mut self, text: &str) -> Result<(), ExperimentError> {
+        let kept_as = format!("experiment.{}.toml", self.standing.changes + 1);
+        let refused = || ExperimentError::refused("change the file of", &self.path);
+        put(&self.path.join(&kept_as), &self.text).map_err(refused())?;
+        // Before the file is replaced: whoever is killed in between has changed nothing yet, and asks again.
+        self.note(Event::Changed { kept_as })?;
+        put(&self.path.join(FILE), text).map_err(ExperimentError::refused("change the file of", &self.path))?;
+        self.text = text.into();
+        Ok(())
+    }
+
+    /// The run that began and has no end: a recording that is complete is one; any other is finished and kept.
+    fn finish_cut_off(&mut self) -> Result<(), ExperimentError> {
+        let Some(run) = self.standing.cut_off() else { return Ok(()) };
+        let (block, position) = (run.key.block, run.place.position);
+        let named: Vec<&String> = self.standing.runs.iter().filter_map(|run| run.recording.as_ref()).collect();
+        let listings = Store::at(&self.runs()).list()?;
+        let unnamed = listings.iter().find(|listing| {
+            let place = listing.manifest.as_ref().and_then(|manifest| manifest.experiment.as_ref());
+            let here = place.is_some_and(|place| (place.block, place.position) == (block, position));
+            here && !named.contains(&&listing.name())
+        });
+        let (outcome, recording, reason) = match unnamed {
+            None => (RunOutcome::Died, None, Some("its process died before anything was recorded".into())),
+            Some(listing) => {
+                let recording = Recording::open(&listing.path)?;
+                let completed = recording.manifest().ending == Ending::Completed;
+                let outcome = if completed { RunOutcome::Completed } else { RunOutcome::Died };
+                let reason = (!completed).then(|| "its process died".to_owned());
+                (outcome, Some(listing.name()), reason)
+            }
+        };
+        self.note(Event::RunEnded { block, position, outcome, recording, reason })
+    }
+}
+
+/// `<UTC start>-experiment-<short id>`; where two began in one second with the same digits, with more of them.
+fn make_directory(store: &Path, id: &str) -> Result<PathBuf, ExperimentError> {
+    let start = started_at(clock::anchor().realtime_ns);
+    let start: String = start.chars().take("2026-11-22T03:00:00".len()).filter(char::is_ascii_alphanumeric).collect();
+    let mut path = PathBuf::new();
+    for digits in [4, 8, 16] {
+        path = store.join(format!("{start}Z-experiment-{}", &id[..digits]));
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            made => return made.map(|()| path.clone()).map_err(ExperimentError::refused("begin the experiment", path)),
+        }
+    }
+    let exists = io::Error::from(io::ErrorKind::AlreadyExists);
+    Err(ExperimentError::refused("begin the experiment", path)(exists))
+}
+
+/// Replaces the file at `path` in one step, on the disk before this returns.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let next = path.with_extension("next");
+    let mut file = fs::File::create(&next)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    fs::rename(next, path)
+}
+
+/// The first line in which two files differ, in words.
+fn first_difference(old: &str, new: &str) -> Option<String> {
+    if old == new {
+        return None;
+    }
+    let (mut old, mut new) = (old.lines(), new.lines());
+    for line in 1.. {
+        match (old.next(), new.next()) {
+            (Some(old), Some(new)) if old == new => (),
+            (None, None) => break,
+            (old, new) => {
+                let word = |line: Option<&str>| line.map_or("not there".into(), |line| format!("`{}`", line.trim()));
+                return Some(format!("line {line} is {}, it was {}", word(new), word(old)));
+            }
+        }
+    }
+    Some("its line ends are others".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(source: &str) -> Origin {
+        Origin { source: source.into(), recipe: None }
+    }
+
+    #[test]
+    fn the_newest_that_is_not_finished_is_found_by_its_file() {
+        let store = tempfile::tempdir().expect("a store");
+        assert!(newest_unfinished(store.path(), "/a.toml").is_none());
+        assert!(newest_unfinished(&store.path().join("nowhere"), "/a.toml").is_none());
+        fs::create_dir_all(store.path().join("20990101T000000Z-experiment-dead"))
+            .expect("killed before its first line");
+        fs::write(store.path().join("20990101T000000Z-experiment-dead/experiment.toml"), "").expect("written");
+        let mut first = OpenExperiment::begin(store.path(), "kind='ping'", origin("/a.toml")).expect("begun");
+        OpenExperiment::begin(store.path(), "kind='ping'", origin("/b.toml")).expect("begun");
+        let found = newest_unfinished(store.path(), "/a.toml").expect("there");
+        assert_eq!(found.path, first.path());
+        first.note(Event::Finished).expect("noted");
+        assert!(newest_unfinished(store.path(), "/a.toml").is_none());
+    }
+
+    #[test]
+    fn a_changed_file_is_refused_with_what_changed() {
+        let store = tempfile::tempdir().expect("a store");
+        let mut open = OpenExperiment::begin(store.path(), "a\nruns = 10\n", origin("/a.toml")).expect("begun");
+        assert!(expect_same(open.path(), "a.toml", "a\nruns = 10\n").is_ok());
+        for (text, told) in [
+            ("a\nruns = 20\n", "line 2 is `runs = 20`, it was `runs = 10`"),
+            ("a\n", "line 2 is not there, it was `runs = 10`"),
+            ("a\nruns = 10\nb", "line 3 is `b`, it was not there"),
+            ("a\r\nruns = 10\n", "its line ends are others"),
+        ] {
+            let error = expect_same(open.path(), "a.toml", text).expect_err(text);
+            assert_eq!(error.cause().as_deref(), Some(told));
+            assert!(error.hint().is_some_and(|hint| hint.contains("`--force`")));
+        }
+        open.change("b").expect("changed");
+        let path = open.path().to_owned();
+        drop(open);
+        let open = OpenExperiment::open(&path).expect("opened");
+        assert_eq!((open.text(), open.standing().changes), ("b", 1));
+        assert_eq!(fs::read_to_string(path.join("experiment.1.toml")).expect("kept"), "a\nruns = 10\n");
+    }
+}

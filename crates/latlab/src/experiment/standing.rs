@@ -1,0 +1,140 @@
+//! How far an experiment is: what the lines of its journal add up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::event::{Event, Place, RecipeFacts, RunKey, RunOutcome};
+use crate::plan::Factors;
+
+/// How far an experiment is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// Its id.
+    pub id: String,
+    /// The absolute path of its file, or `recipe:…`.
+    pub source: String,
+    /// The recipe that it is, if it is one.
+    pub recipe: Option<RecipeFacts>,
+    /// Its runs, in the order in which they began.
+    pub runs: Vec<RunStanding>,
+    /// Conditions that this host cannot do, with the reason.
+    pub dropped: Vec<(Factors, String)>,
+    /// Its blocks so far.
+    pub blocks: BTreeMap<u32, BlockStanding>,
+    /// The stop rule held.
+    pub narrow_enough: bool,
+    /// Nothing is left to do.
+    pub finished: bool,
+    /// How often it went on with another file.
+    pub changes: u32,
+    done: BTreeSet<RunKey>,
+}
+
+/// One run of an experiment, taken once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunStanding {
+    /// Which.
+    pub key: RunKey,
+    /// Where among the others.
+    pub place: Place,
+    /// How it ended; none where it has not, or nobody knows.
+    pub outcome: Option<RunOutcome>,
+    /// The name of its recording in `runs/`.
+    pub recording: Option<String>,
+    /// Why it did not end by its own rule.
+    pub reason: Option<String>,
+}
+
+/// One block of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockStanding {
+    /// The boot in which something of it was last done.
+    pub boot_id: Option<String>,
+    /// All of its runs have ended.
+    pub ended: bool,
+}
+
+impl RunStanding {
+    /// Whether a comparison takes it.
+    pub fn is_judged(&self) -> bool {
+        let ended = matches!(self.outcome, Some(RunOutcome::Completed | RunOutcome::Untrusted));
+        ended && !self.key.warmup && self.recording.is_some()
+    }
+}
+
+impl Standing {
+    /// Of the lines of a journal.
+    pub fn of(events: Vec<Event>) -> Standing {
+        let mut standing = Standing::default();
+        events.into_iter().for_each(|event| standing.take(event));
+        standing
+    }
+
+    /// What one more line changes.
+    pub fn take(&mut self, event: Event) {
+        match event {
+            Event::Begun { experiment, source, recipe, .. } => {
+                (self.id, self.source, self.recipe) = (experiment, source, recipe);
+            }
+            Event::Changed { .. } => {
+                self.changes += 1;
+                (self.narrow_enough, self.finished) = (false, false);
+                self.dropped.clear();
+                // The other file may have more runs for blocks that were over.
+                self.blocks.values_mut().for_each(|block| block.ended = false);
+            }
+            Event::BlockBegan { block, boot_id } => {
+                self.blocks.insert(block, BlockStanding { boot_id, ended: false });
+            }
+            Event::BlockEnded { block, boot_id } => {
+                self.blocks.insert(block, BlockStanding { boot_id, ended: true });
+            }
+            Event::RunBegan { key, place } => {
+                self.runs.push(RunStanding { key, place, outcome: None, recording: None, reason: None });
+            }
+            Event::RunEnded { outcome, recording, reason, .. } => self.end_run(outcome, recording, reason),
+            Event::ConditionDropped { factors, reason } => self.dropped.push((factors, reason)),
+            Event::NarrowEnough { .. } => self.narrow_enough = true,
+            Event::Finished => self.finished = true,
+            Event::Opened { .. } | Event::Unknown => {}
+        }
+    }
+
+    /// One run goes at a time, so that what ends is what began last.
+    fn end_run(&mut self, outcome: RunOutcome, recording: Option<String>, reason: Option<String>) {
+        let Some(run) = self.runs.last_mut().filter(|run| run.outcome.is_none()) else { return };
+        (run.outcome, run.recording, run.reason) = (Some(outcome), recording, reason);
+        if outcome.is_final() {
+            self.done.insert(run.key.clone());
+        }
+    }
+
+    /// The run that began and has no end.
+    pub fn cut_off(&self) -> Option<&RunStanding> {
+        self.runs.last().filter(|run| run.outcome.is_none())
+    }
+
+    /// Whether the run is over for good.
+    pub fn is_done(&self, key: &RunKey) -> bool {
+        self.done.contains(key)
+    }
+
+    /// Whether the condition was given up.
+    pub fn is_dropped(&self, factors: &Factors) -> bool {
+        self.dropped.iter().any(|(dropped, _)| dropped == factors)
+    }
+
+    /// Whether a run of this condition has ever been measured.
+    pub fn has_measured(&self, factors: &Factors) -> bool {
+        self.runs.iter().any(|run| run.key.factors == *factors && run.recording.is_some())
+    }
+
+    /// How many runs are over for good.
+    pub fn runs_done(&self) -> u64 {
+        self.done.len() as u64
+    }
+
+    /// Runs with this outcome.
+    pub fn runs_that(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunStanding> {
+        self.runs.iter().filter(move |run| run.outcome == Some(outcome))
+    }
+}

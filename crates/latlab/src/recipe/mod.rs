@@ -1,0 +1,118 @@
+//! Built-in experiments: published ones, to be done again with their figures beside, and the host against itself.
+
+mod pi_roundtrip;
+mod pi_udp_load;
+mod published;
+mod same;
+
+pub use published::{Column, Published, PublishedRow};
+
+use crate::units::human::nearest;
+
+/// A built-in experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe {
+    /// What `latlab run` calls it.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub title: &'static str,
+    /// Who did it, and how.
+    pub origin: &'static str,
+    /// What to learn from it.
+    pub lesson: &'static str,
+    /// Its file, with words such as `@RUNS@` for what depends on target and scale.
+    template: &'static str,
+    /// What stands for these words: quick, usual, full.
+    words: [&'static [(&'static str, &'static str)]; 3],
+    /// The published figures, where there are some.
+    pub published: Option<&'static Published>,
+}
+
+/// How much of a recipe is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Within a minute: to see how it looks.
+    Quick,
+    /// Within half an hour.
+    #[default]
+    Usual,
+    /// What the publication did, or more.
+    Full,
+}
+
+impl Scale {
+    /// The word in journals.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Scale::Quick => "quick",
+            Scale::Usual => "usual",
+            Scale::Full => "full",
+        }
+    }
+}
+
+/// Every recipe.
+pub const RECIPES: [&Recipe; 3] = [&pi_udp_load::RECIPE, &pi_roundtrip::RECIPE, &same::RECIPE];
+
+/// The recipe of that name.
+pub fn find(name: &str) -> Option<&'static Recipe> {
+    RECIPES.into_iter().find(|recipe| recipe.name == name)
+}
+
+/// The recipe that was probably meant.
+pub fn meant(name: &str) -> Option<&'static str> {
+    nearest(name, &RECIPES.map(|recipe| recipe.name))
+}
+
+impl Recipe {
+    /// Its file, for a target and a scale.
+    pub fn file(&self, target: &str, scale: Scale) -> String {
+        let quoted = format!("\"{}\"", target.replace('\\', "\\\\").replace('"', "\\\""));
+        let words = self.words[match scale {
+            Scale::Quick => 0,
+            Scale::Usual => 1,
+            Scale::Full => 2,
+        }];
+        let with = |file: String, (word, text): &(&str, &str)| file.replace(&format!("@{word}@"), text);
+        words.iter().fold(self.template.replace("@TARGET@", &quoted), with)
+    }
+
+    /// What the journal calls its source: another target or scale is another experiment.
+    pub fn source(&self, target: &str, scale: Scale) -> String {
+        format!("recipe:{} {} {target}", self.name, scale.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_a_file_is_filled_in() {
+        for recipe in RECIPES {
+            for scale in [Scale::Quick, Scale::Usual, Scale::Full] {
+                let file = recipe.file("cmd:sh -c \"x\\y\"", scale);
+                let left = file.lines().find(|line| line.contains('@') && !line.contains("@both"));
+                assert_eq!(left, None, "{} {scale:?}", recipe.name);
+                assert!(file.contains("target = \"cmd:sh -c \\\"x\\\\y\\\"\"\n"), "{file}");
+            }
+        }
+    }
+
+    #[test]
+    fn recipes_are_found_by_their_name() {
+        assert!(RECIPES.iter().all(|recipe| find(recipe.name).is_some()));
+        assert!(find("pi-udp").is_none());
+        assert_eq!(meant("pi-udp-laod"), Some("pi-udp-load"));
+    }
+
+    #[test]
+    fn every_figure_has_its_column() {
+        for published in RECIPES.iter().filter_map(|recipe| recipe.published) {
+            for row in published.rows {
+                assert_eq!(row.published.len(), published.columns.len(), "{}", row.label);
+                assert!(row.recomputed.is_empty() || row.recomputed.len() == published.columns.len(), "{}", row.label);
+            }
+        }
+    }
+}
