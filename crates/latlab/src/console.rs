@@ -121,6 +121,11 @@ impl Console {
         self.data_screen
     }
 
+    /// What stderr can show.
+    pub const fn talk_screen(&self) -> Screen {
+        self.talk_screen
+    }
+
     /// Prints results to stdout, with a line end after the last line.
     ///
     /// A reader who has closed the pipe has seen enough: that is no failure. Anything else is, since
@@ -155,6 +160,14 @@ impl Console {
     pub fn note(&self, text: &str) {
         if self.talk >= Talk::Usual {
             self.say(Mark::Note, text, &[]);
+        }
+    }
+
+    /// Several lines for whoever watches, as they are.
+    pub fn tell(&self, text: &str) {
+        if self.talk >= Talk::Usual {
+            // Nobody is left to tell when stderr is gone.
+            let _ = write_whole(&self.talking, text);
         }
     }
 

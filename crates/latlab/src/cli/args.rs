@@ -10,6 +10,7 @@ mod load;
 mod path;
 mod ping;
 mod probes;
+mod run;
 mod serve;
 mod setting;
 mod showing;
@@ -27,6 +28,7 @@ pub use load::{HoldArgs, LoadArgs};
 pub use path::{KeyFileArgs, PathArgs, WayArgs};
 pub use ping::PingArgs;
 pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
+pub use run::{AmountArgs, GoingOnArgs, RecipesArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
 pub use setting::SettingArgs;
 pub use showing::{JsonArgs, TalkArgs};
@@ -57,6 +59,10 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Make loads, hold them, and say what was reached
     Load(HoldArgs),
+    /// Conduct an experiment: factors, runs in random order, blocks; resumable
+    Run(Box<RunArgs>),
+    /// List the built-in experiments, or show one as a file
+    Recipes(RecipesArgs),
     /// List the recordings in the store
     List(ListArgs),
     /// Say what on this host would spoil a measurement, and how to mend it

@@ -20,7 +20,7 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Of each command.
-pub const COMMANDS: [(&str, [Example; 2]); 11] = [
+pub const COMMANDS: [(&str, [Example; 2]); 13] = [
     (
         "ping",
         [
@@ -64,6 +64,20 @@ pub const COMMANDS: [(&str, [Example; 2]); 11] = [
         [
             example("latlab load --load cpu=80% -d 1m", "80 % of every CPU for a minute"),
             example("latlab load --load heaters=30 --load mem=2GB/s", "two loads at once, for ten seconds"),
+        ],
+    ),
+    (
+        "run",
+        [
+            example("latlab run udp.toml --dry-run", "what it would do, and how long that takes"),
+            example("latlab run pi-udp-load lab --quick", "a published experiment, done again within a minute"),
+        ],
+    ),
+    (
+        "recipes",
+        [
+            example("latlab recipes", "the built-in experiments"),
+            example("latlab recipes show pi-udp-load > my.toml", "a file to be changed and run"),
         ],
     ),
     (
@@ -141,6 +155,8 @@ mod tests {
                 Command::Compare(args) => resolve::compare(&args).map(drop),
                 Command::Load(args) => resolve::hold(&args).map(drop),
                 Command::Doctor(args) => resolve::doctor(&args).map(drop),
+                Command::Run(args) => resolve::run(&args, &resolve::Surroundings::default()).map(drop),
+                Command::Recipes(args) => resolve::recipes(&args).map(drop),
                 Command::Agent(args) => resolve::agent(args).map(drop),
                 _ => Ok(()),
             };

@@ -75,6 +75,15 @@ impl Interrupt {
         &self.stop
     }
 
+    /// After a run that ended early for a reason of its own: the next may begin, unless somebody has signalled.
+    pub(super) fn rearm(&self) {
+        self.stop.store(false, Ordering::Relaxed);
+        // A signal is noted before the stop flag is set: one that came in between is seen here.
+        if self.outcome().is_some() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// The signal that asked first, as the outcome it makes; none where nobody asked.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         Outcome::of_signal(self.signal.load(Ordering::Relaxed) as i32)

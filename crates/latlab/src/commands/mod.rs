@@ -7,6 +7,7 @@ mod compare;
 mod comparing;
 mod completions;
 mod doctor;
+mod experiment;
 mod groups;
 mod healing;
 mod interrupt;
@@ -16,6 +17,7 @@ mod list;
 mod listening;
 mod load;
 mod man;
+mod measuring;
 mod ministat;
 mod net_load;
 mod observing;
@@ -23,9 +25,11 @@ mod order;
 mod outcome;
 mod ping;
 mod post;
+mod recipes;
 mod recorded;
 mod reflector;
 mod roff;
+mod run;
 mod serve;
 mod silence;
 mod stored_runs;
@@ -100,6 +104,11 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
             let job = resolve::hold(&args)?;
             load::run(&job, &healed(console, job.talk))
         }
+        Command::Run(args) => {
+            let job = resolve::run(&args, &surroundings()?)?;
+            run::run(&job, &healed(console, job.talk))
+        }
+        Command::Recipes(args) => recipes::run(resolve::recipes(&args)?, &console),
         Command::Keygen(args) => keygen::run(&args.file, &console),
         Command::Reflector => reflector::run(&console),
         Command::Stressor => stressor::run(&console),

@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use super::interrupt::Interrupt;
-use super::{Outcome, healing, keys, stores, title, verdict};
+use super::{Outcome, keys, measuring, stores, title, verdict};
 use crate::analysis::{Summary, SummaryWishes};
 use crate::cli::resolve::{Keeping, PingJob};
-use crate::console::{Console, Talk};
+use crate::console::{Console, Progress, Talk};
 use crate::error::{Failure, refused};
-use crate::measure::{self, Conducted, MeasureError};
-use crate::plan::Plan;
+use crate::measure::Conducted;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
@@ -18,44 +17,22 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
     let key = keys::find(&job.key)?;
     keys::refuse_strangers(&job.plan)?;
     let keep = stores::open(&job.keeping)?;
-    if sets_something(&job.plan) {
-        healing::tell_of_another_root(console);
-    }
-    let interrupt = listen(&job.plan).map_err(refused("listen to signals"))?;
+    let interrupt = measuring::listen([&job.plan], console).map_err(refused("listen to signals"))?;
     let expected = job.plan.duration();
     let progress = console.progress(&title::of(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let start = Instant::now();
-    let mut heartbeat = || {
-        interrupt.notice();
+    let mut tick = |progress: &Progress| {
         let gone = start.elapsed();
         progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
     };
-    let conducted = measure::conduct(&job.plan, key.as_ref(), keep.place(), interrupt.stop(), &mut heartbeat);
-    drop(progress);
-    interrupt.notice();
-    healing::tell_what_is_left(console);
-    let conducted = match (conducted, interrupt.outcome()) {
-        // Whoever stops waiting for a target that is silent knows that it was.
-        (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(outcome)) => {
-            console.note("interrupted before anything was measured");
-            return Ok(outcome);
-        }
-        (conducted, _) => conducted?,
+    let conducted =
+        measuring::measure(&job.plan, key.as_ref(), keep.place(), &interrupt, console, (progress, &mut tick));
+    let Some(conducted) = conducted? else {
+        console.note("interrupted before anything was measured");
+        return Ok(interrupt.outcome().unwrap_or(Outcome::Interrupted));
     };
     let shown = show(&conducted, job, console);
     ending(conducted, shown, &interrupt)
-}
-
-/// Whoever gives up at once leaves the host as it was all the same.
-fn listen(plan: &Plan) -> std::io::Result<Interrupt> {
-    match sets_something(plan) {
-        true => Interrupt::listen_with(healing::restore_at_once),
-        false => Interrupt::listen(),
-    }
-}
-
-fn sets_something(plan: &Plan) -> bool {
-    plan.runs.iter().any(|run| !run.settings.is_empty())
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.

@@ -16,6 +16,7 @@ pub mod ministat;
 mod paint;
 pub mod recipes;
 mod remarks;
+pub mod same;
 #[cfg(test)]
 mod schemas;
 mod table;

@@ -78,6 +78,7 @@ pub(crate) struct Lab {
     stdin: Option<PathBuf>,
     stdout: Vec<Expectation>,
     stderr: Vec<Expectation>,
+    deadline: Duration,
 }
 
 /// Where a latlab works.
@@ -110,7 +111,8 @@ impl Lab {
 
     fn within(directory: Directory) -> Lab {
         let (args, environment) = (Vec::new(), Vec::new());
-        Lab { directory, args, environment, stdin: None, stdout: Vec::new(), stderr: Vec::new() }
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        Lab { directory, args, environment, stdin: None, stdout, stderr, deadline: DEADLINE }
     }
 
     /// Types `args` after those typed before.
@@ -150,6 +152,11 @@ impl Lab {
     /// Where `name` is, or would be, in the directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    /// Waits so long for its end, instead of as for any other.
+    pub(crate) fn deadline(self, deadline: Duration) -> Lab {
+        Lab { deadline, ..self }
     }
 
     /// Expects `expectation` of stdout.
@@ -248,7 +255,7 @@ impl Running {
 
     #[track_caller]
     fn ends_somehow(mut self, wanted: impl Fn(ExitStatus) -> bool, wish: &str) -> Ran {
-        let status = wait(&mut self.child);
+        let status = wait(&mut self.child, self.lab.deadline);
         let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
         let typed: Vec<_> = self.lab.args.iter().map(|arg| arg.to_string_lossy()).collect();
         let story = format!("latlab {}\n{status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}", typed.join(" "));
@@ -345,16 +352,16 @@ pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 #[track_caller]
-fn wait(child: &mut Child) -> ExitStatus {
+fn wait(child: &mut Child, deadline: Duration) -> ExitStatus {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().expect("our own child") {
             return status;
         }
-        if start.elapsed() > DEADLINE {
+        if start.elapsed() > deadline {
             let _ = child.kill();
             let _ = child.wait();
-            panic!("latlab had not ended after {DEADLINE:?}");
+            panic!("latlab had not ended after {deadline:?}");
         }
         thread::sleep(Duration::from_millis(2));
     }

@@ -2,8 +2,21 @@
 
 use crate::harness::{Lab, empty};
 
-const COMMANDS: [&str; 10] =
-    ["ping", "serve", "keygen", "summary", "load", "list", "doctor", "agent", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "ping",
+    "serve",
+    "keygen",
+    "summary",
+    "compare",
+    "load",
+    "run",
+    "recipes",
+    "list",
+    "doctor",
+    "agent",
+    "completions",
+    "man",
+];
 
 fn page(line: &str) -> String {
     Lab::new().line(line).stderr(empty()).success().stdout

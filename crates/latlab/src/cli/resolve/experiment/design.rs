@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::options::Factor;
 use super::page::{FileError, Page, entries, scalar};
+use crate::analysis::comparison::subject_named;
 use crate::metric::Metric;
 use crate::plan::{BetweenBlocks, Contrast, Design, Factors, RunOrder, RunsRule, defaults};
 use crate::units::Nanos;
@@ -15,9 +16,6 @@ use crate::units::human::{self, ParseError, suggestion};
 const DESIGN_KEYS: [&str; 8] =
     ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
 const CONTRAST_KEYS: [&str; 4] = ["metric", "statistic", "baseline", "equivalence"];
-/// Statistics of a run that are no quantile.
-const STATISTICS: [&str; 6] =
-    ["mean", "loss_ratio", "deadline_miss_ratio", "reordered_ratio", "duplicate_ratio", "delivered_ratio"];
 const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `p99.9`, or a ratio such as `loss_ratio`";
 
 /// What `[design]` says and does not say.
@@ -267,11 +265,12 @@ fn metric(field: &Field<'_, '_, '_>) -> Result<Metric, FileError> {
 }
 
 fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
-    let text = field.text()?;
-    if STATISTICS.contains(&text) || is_quantile(text) {
-        return Ok(text.into());
+    let text = field.text()?.trim();
+    match subject_named(None, text) {
+        Ok(_) if text.split_whitespace().count() == 1 => Ok(text.into()),
+        Ok(_) => Err(field.refuse(format!("`{text}` is no statistic of a run"), STATISTIC_HINT)),
+        Err(error) => Err(field.refuse(format!("`{text}` is no statistic of a run: {}", error.cause), error.hint)),
     }
-    Err(field.refuse(format!("`{text}` is no statistic of a run"), STATISTIC_HINT))
 }
 
 /// `{ load = "none" }`: factors of this file, with values of this file.

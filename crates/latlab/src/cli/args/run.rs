@@ -1,0 +1,91 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{JsonArgs, StoreArgs, TalkArgs};
+
+/// `latlab run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// The file of an experiment, the name of a recipe, or an experiment's directory
+    ///
+    /// FILE: goes on with the newest unfinished experiment of that file, else begins one.
+    /// RECIPE: one of `latlab recipes`, the same way.
+    /// DIR: goes on with that one; one that is finished is only reported.
+    #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment)]
+    pub what: PathBuf,
+    /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local]
+    #[arg(value_name = "TARGET", conflicts_with = "to_target")]
+    pub target: Option<String>,
+    /// How much of it.
+    #[command(flatten)]
+    pub amount: AmountArgs,
+    /// What to go on with.
+    #[command(flatten)]
+    pub going_on: GoingOnArgs,
+    /// Where.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// In which form.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// How much of a recipe is done, and against what.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Of a recipe")]
+pub struct AmountArgs {
+    /// The same as the second argument [default: local]
+    #[arg(long = "target", value_name = "TARGET", hide_short_help = true)]
+    pub to_target: Option<String>,
+    /// Done within a minute [default: within half an hour]
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// At the publication's scale
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// What to go on with, and how far.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "How it goes on")]
+pub struct GoingOnArgs {
+    /// Only say what would be done, in what order, how long it takes and how much it leaves
+    #[arg(long, conflicts_with_all = ["json", "print_unit"])]
+    pub dry_run: bool,
+    /// Begin another one, whatever is unfinished
+    #[arg(long, conflicts_with = "force")]
+    pub new: bool,
+    /// Go on although the file has changed: the two parts are no longer one experiment
+    #[arg(long)]
+    pub force: bool,
+    /// Go on when a run fails: it is kept, marked, and not judged
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Print a systemd unit that goes on with it at boot, and do nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub print_unit: bool,
+}
+
+/// `latlab recipes`.
+#[derive(Clone, Debug, Args)]
+pub struct RecipesArgs {
+    /// show NAME: its file, the published figures, the lesson [default: list them all]
+    #[arg(value_name = "show", requires = "name", value_parser = ["show"], hide_possible_values = true)]
+    pub show: Option<String>,
+    /// The recipe to show
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Fill in TARGET [default: local]
+    #[arg(long, value_name = "TARGET", help_heading = "Of a recipe")]
+    pub target: Option<String>,
+    /// Fill in the scale of --quick
+    #[arg(long, conflicts_with = "full", help_heading = "Of a recipe")]
+    pub quick: bool,
+    /// Fill in the scale of --full
+    #[arg(long, help_heading = "Of a recipe")]
+    pub full: bool,
+}

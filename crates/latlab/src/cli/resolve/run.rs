@@ -1,0 +1,148 @@
+use std::path::PathBuf;
+
+use super::{RequestError, Surroundings, keeping, talk, value};
+use crate::cli::args::{AmountArgs, GoingOnArgs, RecipesArgs, RunArgs};
+use crate::console::Talk;
+use crate::recipe::{self, RECIPES, Recipe, Scale};
+use crate::units::human::suggestion;
+
+/// `latlab run`, settled as far as it can be before the file is open.
+#[derive(Clone, Debug)]
+pub struct RunJob {
+    /// What to run.
+    pub source: RunSource,
+    /// What to go on with, and how far.
+    pub going_on: GoingOnArgs,
+    /// Where experiments are.
+    pub store: PathBuf,
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// How much to say on stderr.
+    pub talk: Talk,
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub enum RunSource {
+    /// A built-in experiment.
+    Recipe(AskedRecipe),
+    /// A file, or an experiment's directory: whichever it is.
+    Path(PathBuf),
+}
+
+/// A built-in experiment, as it was asked for.
+#[derive(Clone, Debug)]
+pub struct AskedRecipe {
+    /// Which.
+    pub recipe: &'static Recipe,
+    /// Against whom, as typed.
+    pub target: String,
+    /// How much of it.
+    pub scale: Scale,
+}
+
+/// Settles `typed`.
+pub fn run(typed: &RunArgs, surroundings: &Surroundings) -> Result<RunJob, RequestError> {
+    let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
+    let found = typed.what.to_str().and_then(recipe::find);
+    let source = match found {
+        Some(recipe) => RunSource::Recipe(asked(recipe, target, scale(typed.amount.quick, typed.amount.full))),
+        None => {
+            only_of_a_recipe(typed, target)?;
+            RunSource::Path(typed.what.clone())
+        }
+    };
+    Ok(RunJob {
+        source,
+        going_on: typed.going_on,
+        store: keeping::store(&typed.store, surroundings),
+        json: typed.json.json,
+        talk: talk(&typed.talk),
+    })
+}
+
+/// The recipe to show; none: all of them are listed.
+pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError> {
+    let Some(name) = typed.name.as_deref().filter(|_| typed.show.is_some()) else { return Ok(None) };
+    let recipe = recipe::find(name).ok_or_else(|| {
+        let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
+        value::unusable("latlab recipes show", name, "there is no such recipe", hint)
+    })?;
+    Ok(Some(asked(recipe, typed.target.as_ref(), scale(typed.quick, typed.full))))
+}
+
+fn asked(recipe: &'static Recipe, target: Option<&String>, scale: Scale) -> AskedRecipe {
+    AskedRecipe { recipe, target: target.map_or_else(|| "local".into(), Clone::clone), scale }
+}
+
+const fn scale(quick: bool, full: bool) -> Scale {
+    match (quick, full) {
+        (true, _) => Scale::Quick,
+        (_, true) => Scale::Full,
+        _ => Scale::Usual,
+    }
+}
+
+/// A file says itself what it measures against, and how often.
+fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), RequestError> {
+    let AmountArgs { quick, full, .. } = typed.amount;
+    let option = match (target, quick, full) {
+        (Some(_), ..) => "TARGET",
+        (_, true, _) => "--quick",
+        (_, _, true) => "--full",
+        _ => return Ok(()),
+    };
+    let what = typed.what.display().to_string();
+    if let Some(meant) = recipe::meant(&what) {
+        let hint = format!("did you mean `{meant}`?");
+        return Err(value::unusable("FILE|RECIPE|DIR", what, "there is no such recipe", hint));
+    }
+    Err(RequestError::OutOfPlace {
+        option,
+        with: what,
+        cause: "the file of an experiment says so itself",
+        hint: "it is for recipes: `latlab recipes` lists them",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+
+    fn settle(line: &str) -> Result<RunJob, RequestError> {
+        let typed = ["latlab", "run"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Run(args) => run(&args, &Surroundings::default()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_recipe_has_a_target_and_a_scale() {
+        for (line, target, scale) in [
+            ("pi-udp-load", "local", Scale::Usual),
+            ("pi-udp-load lab --quick", "lab", Scale::Quick),
+            ("aa --full --target ssh:pi3", "ssh:pi3", Scale::Full),
+        ] {
+            let RunSource::Recipe(asked) = settle(line).expect(line).source else { panic!("{line}") };
+            assert_eq!((asked.target.as_str(), asked.scale), (target, scale), "{line}");
+        }
+        assert!(matches!(settle("./aa").expect("a path").source, RunSource::Path(_)));
+        assert!(matches!(settle("x.toml --new").expect("a path").source, RunSource::Path(_)));
+    }
+
+    #[test]
+    fn what_a_file_says_itself_is_not_typed() {
+        for (line, value, hint) in [
+            ("x.toml lab", "TARGET", "recipes"),
+            ("x.toml --quick", "--quick", "recipes"),
+            ("x.toml --full", "--full", "recipes"),
+            ("pi-udp-laod --quick", "pi-udp-laod", "did you mean `pi-udp-load`?"),
+        ] {
+            let error = settle(line).expect_err(line);
+            assert!(error.to_string().contains(value), "{error}");
+            assert!(error.hint().is_some_and(|told| told.contains(hint)), "{error:?}");
+        }
+    }
+}

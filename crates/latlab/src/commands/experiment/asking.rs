@@ -1,0 +1,93 @@
+//! Which experiment is meant: its file, settled, and the directory to go on with.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::cli::resolve::{self, AskedRecipe, ExperimentJob, Rows, RunJob, RunSource};
+use crate::commands::surroundings::surroundings;
+use crate::error::{Failure, in_words};
+use crate::experiment::{self, Origin, RecipeFacts, Standing};
+use crate::recipe;
+
+/// An experiment that was asked for.
+pub(in crate::commands) struct Asked {
+    /// What its file is called.
+    pub(in crate::commands) file: String,
+    pub(in crate::commands) text: String,
+    /// The file, settled.
+    pub(in crate::commands) job: ExperimentJob,
+    /// Where it comes from; none where a directory was named.
+    pub(in crate::commands) origin: Option<Origin>,
+    /// What to go on with.
+    pub(in crate::commands) directory: Option<PathBuf>,
+}
+
+impl Asked {
+    /// How far it is; none where it has not begun.
+    pub(in crate::commands) fn standing(&self) -> Result<Option<Standing>, Failure> {
+        Ok(self.directory.as_deref().map(experiment::look_at).transpose()?)
+    }
+}
+
+/// Reads and settles what `job` names.
+pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
+    let (file, text, origin, directory) = match &job.source {
+        RunSource::Recipe(asked) => of_recipe(asked, job),
+        RunSource::Path(path) if path.is_dir() => {
+            experiment::look_at(path)?;
+            let file = path.join("experiment.toml").display().to_string();
+            (file, experiment::file_text(path)?, None, Some(path.clone()))
+        }
+        RunSource::Path(path) => of_file(path, job)?,
+    };
+    let standing = directory.as_deref().map(experiment::look_at).transpose()?;
+    let begun_as = standing.and_then(|standing| standing.recipe);
+    let is_recipe = begun_as.is_some() || origin.as_ref().is_some_and(|origin| origin.recipe.is_some());
+    let rows = if is_recipe { Rows::Possible } else { Rows::All };
+    let job_of_file = resolve::experiment(&file, &text, rows, &surroundings()?)?;
+    if job_of_file.experiment.conditions.is_empty() {
+        let reasons: Vec<_> = job_of_file.impossible.iter().map(|row| row.reason.as_str()).collect();
+        return Err(Failure::world(format!(
+            "no row of the recipe `{}` can be measured here",
+            job_of_file.experiment.name
+        ))
+        .because(reasons.join("\n"))
+        .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
+    }
+    Ok(Asked { file, text, job: job_of_file, origin, directory })
+}
+
+type Found = (String, String, Option<Origin>, Option<PathBuf>);
+
+fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Found {
+    let AskedRecipe { recipe, target, scale } = asked;
+    let source = recipe.source(target, *scale);
+    let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
+    let directory = unfinished(job, &source);
+    let origin = Origin { source, recipe: Some(facts) };
+    (recipe.name.into(), recipe.file(target, *scale), Some(origin), directory)
+}
+
+fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
+            match recipe::meant(&shown.to_string()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "`latlab recipes` lists the built-in experiments; docs/experiments.md shows a file".into(),
+            },
+        ),
+        _ => Failure::request(format!("cannot read `{shown}`")).because(in_words(&error)),
+    })?;
+    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let directory = unfinished(job, &absolute);
+    if let Some(directory) = directory.as_deref().filter(|_| !job.going_on.force) {
+        experiment::expect_same(directory, &shown.to_string(), &text)?;
+    }
+    Ok((shown.to_string(), text, Some(Origin { source: absolute, recipe: None }), directory))
+}
+
+fn unfinished(job: &RunJob, source: &str) -> Option<PathBuf> {
+    let found = (!job.going_on.new).then(|| experiment::newest_unfinished(&job.store, source)).flatten();
+    found.map(|found| found.path)
+}

@@ -1,0 +1,93 @@
+//! Each run of an experiment as `latlab ping` would make it, under one progress line for all.
+
+use std::time::Instant;
+
+use super::left::Left;
+use super::outcome::outcome;
+use super::widths::Widths;
+use super::{news, waiting};
+use crate::cli::resolve::ExperimentJob;
+use crate::commands::interrupt::Interrupt;
+use crate::commands::{keys, measuring};
+use crate::console::{Console, Progress};
+use crate::error::Failure;
+use crate::experiment::{DueRun, Hands, News, OpenExperiment, RunOutcome, Standing, Taken};
+use crate::measure::{Conducted, Place};
+use crate::plan::condition_words;
+use crate::recording::Store;
+use crate::units::Nanos;
+
+/// What measures the runs of an experiment.
+pub(in crate::commands) struct Bench<'a> {
+    job: &'a ExperimentJob,
+    interrupt: &'a Interrupt,
+    console: &'a Console,
+    widths: Widths,
+    left: Left,
+    failure: Option<Failure>,
+}
+
+impl<'a> Bench<'a> {
+    pub(in crate::commands) fn new(job: &'a ExperimentJob, interrupt: &'a Interrupt, console: &'a Console) -> Self {
+        Bench { job, interrupt, console, widths: Widths::default(), left: Left::of(&job.experiment), failure: None }
+    }
+
+    /// The first failure of a run.
+    pub(in crate::commands) fn into_failure(self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// Measures, and says what came of it; none where it was interrupted before anything was measured.
+    fn conduct(
+        &self,
+        due: &DueRun,
+        open: &OpenExperiment,
+        boot_id: Option<String>,
+    ) -> Result<Option<Conducted>, Failure> {
+        let plan = &self.job.experiment.conditions[due.condition].plan;
+        let key = keys::find(&self.job.keys[due.condition])?;
+        keys::refuse_strangers(plan)?;
+        let store = Store::open(&open.runs())?;
+        let facts = due.key.facts(due.place, &open.standing().id, boot_id);
+        let place = Place { store: &store, directory: None, experiment: Some(&facts) };
+        let (start, done) = (Instant::now(), open.standing().runs_done());
+        let progress = self.console.progress(&self.job.experiment.name, Some(self.left.steps()));
+        let words = condition_words(&due.key.factors);
+        let mut tick = |progress: &Progress| {
+            let beside = format!("{} · {words}", self.left.words(due.key.block, done, start.elapsed()));
+            progress.show(self.left.step(due.condition, done, start.elapsed()), &beside);
+        };
+        measuring::measure(plan, key.as_ref(), place, self.interrupt, self.console, (progress, &mut tick))
+    }
+}
+
+impl Hands for Bench<'_> {
+    fn measure(&mut self, due: &DueRun, open: &OpenExperiment, boot_id: Option<&str>) -> Taken {
+        let start = Instant::now();
+        let conducted = self.conduct(due, open, boot_id.map(str::to_owned));
+        let (outcome, recording, failure) = match conducted {
+            Ok(Some(conducted)) => outcome(conducted, self.interrupt.outcome().is_some()),
+            Ok(None) => (RunOutcome::Interrupted, None, None),
+            Err(_) if self.interrupt.outcome().is_some() => (RunOutcome::Interrupted, None, None),
+            Err(failure) => (RunOutcome::Refused, None, Some(failure)),
+        };
+        self.interrupt.rearm();
+        self.left.learn(due.condition, start.elapsed());
+        let reason = failure.as_ref().map(ToString::to_string);
+        self.failure = self.failure.take().or(failure);
+        Taken { outcome, recording, reason }
+    }
+
+    fn wait(&mut self, span: Nanos) -> bool {
+        waiting::wait(span, &self.job.experiment.name, self.interrupt, self.console)
+    }
+
+    fn is_narrow(&mut self, open: &OpenExperiment) -> Option<bool> {
+        let looked = self.widths.are_narrow(&self.job.experiment, open);
+        looked.map_err(|failure| self.failure = Some(failure)).ok()
+    }
+
+    fn hear(&mut self, news: News<'_>, _standing: &Standing) {
+        news::tell(&news, self.console);
+    }
+}

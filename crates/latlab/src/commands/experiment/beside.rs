@@ -1,0 +1,86 @@
+//! What a publication says and what was measured of it, in the publication's own columns.
+
+use std::path::Path;
+
+use super::{Asked, runs};
+use crate::error::Failure;
+use crate::experiment::Standing;
+use crate::plan::Factors;
+use crate::recipe::{self, Column, Published, PublishedRow};
+use crate::report::beside::{BesideRow, BesideView, Measured};
+use crate::stats::Description;
+
+/// The publication alone.
+pub(in crate::commands) fn published(published: &Published) -> BesideView {
+    let row = |row: &PublishedRow| BesideRow {
+        label: row.label.into(),
+        published: row.published.to_vec(),
+        recomputed: row.recomputed.to_vec(),
+        measured: None,
+    };
+    BesideView {
+        heading: published.heading.into(),
+        unit: published.unit.into(),
+        decimals: published.decimals,
+        columns: published.columns.iter().map(|column| column.heading()).collect(),
+        rows: published.rows.iter().map(row).collect(),
+    }
+}
+
+/// With what was measured; none where the experiment does nobody's again.
+pub(super) fn measured(directory: &Path, standing: &Standing, asked: &Asked) -> Result<Option<BesideView>, Failure> {
+    let recipe = standing.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
+    let Some(published) = recipe.and_then(|recipe| recipe.published) else { return Ok(None) };
+    let mut view = self::published(published);
+    for (row, shown) in published.rows.iter().zip(&mut view.rows) {
+        shown.measured = Some(of_row(directory, standing, asked, (published, row))?);
+    }
+    Ok(Some(view))
+}
+
+fn of_row(
+    directory: &Path,
+    standing: &Standing,
+    asked: &Asked,
+    (published, row): (&Published, &PublishedRow),
+) -> Result<Measured, Failure> {
+    let is_ours = |factors: &Factors| published.is_done_by(row, factors);
+    let quantiles: Vec<f64> = published.columns.iter().filter_map(|column| column.quantile()).collect();
+    let (mut figures, mut probes): (Vec<Vec<Option<f64>>>, u64) = (Vec::new(), 0);
+    for (_, name) in runs::judged(standing).filter(|(run, _)| is_ours(&run.key.factors)) {
+        let summary = runs::summary(directory, name, published.metric, &quantiles)?;
+        probes = probes.max(summary.counts.sent);
+        if let Some(description) = summary.metrics.get(&published.metric) {
+            figures.push(published.columns.iter().map(|column| figure(*column, description)).collect());
+        }
+    }
+    if figures.is_empty() {
+        let dropped = standing.dropped.iter().find(|(factors, _)| is_ours(factors)).map(|(_, reason)| reason);
+        let impossible = asked.job.impossible.iter().find(|row| is_ours(&row.factors)).map(|row| &row.reason);
+        let reason = dropped.or(impossible).cloned();
+        return Ok(Measured::Nothing(reason.unwrap_or_else(|| "not measured at this scale".into())));
+    }
+    Ok(Measured::Runs { runs: figures.len(), probes, figures: medians(&figures, published) })
+}
+
+/// In ns; none where it is infinite or there is none.
+fn figure(column: Column, description: &Description) -> Option<f64> {
+    match column {
+        Column::Min => description.min.map(|min| min as f64),
+        Column::Max => description.max.map(|max| max as f64),
+        Column::Mean => description.mean,
+        Column::Quantile(q) => description.quantiles.iter().find(|own| own.q == q).and_then(|own| own.value),
+    }
+}
+
+/// The median of the runs, column by column, in the publication's unit; a run without a figure counts as infinite.
+fn medians(runs: &[Vec<Option<f64>>], published: &Published) -> Vec<Option<f64>> {
+    let unit_ns = published.unit_ns * if published.half { 2.0 } else { 1.0 };
+    let median = |column: usize| {
+        let mut values: Vec<f64> = runs.iter().map(|run| run[column].unwrap_or(f64::INFINITY)).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0;
+        middle.is_finite().then_some(middle / unit_ns)
+    };
+    (0..published.columns.len()).map(median).collect()
+}

@@ -1,0 +1,60 @@
+//! How an experiment ended, in words and as an exit code.
+
+use std::path::PathBuf;
+
+use super::{Asked, reporting::report};
+use crate::cli::resolve::RunJob;
+use crate::commands::Outcome;
+use crate::console::Console;
+use crate::error::Failure;
+use crate::experiment::{ConductEnd, ExperimentError, Standing};
+
+/// An experiment that this process has let go of.
+pub(in crate::commands) struct Ended {
+    pub(in crate::commands) path: PathBuf,
+    pub(in crate::commands) standing: Standing,
+    /// The first failure of a run.
+    pub(in crate::commands) failure: Option<Failure>,
+    /// Who interrupted it.
+    pub(in crate::commands) signalled: Option<Outcome>,
+}
+
+/// Says how it ended, and shows what was measured.
+pub(in crate::commands) fn end(
+    end: ConductEnd,
+    ended: &Ended,
+    asked: &Asked,
+    (job, console): (&RunJob, &Console),
+) -> Result<Outcome, Failure> {
+    let Ended { path, standing, failure, signalled } = ended;
+    let directory = path.display();
+    let done = standing.runs_done();
+    match end {
+        ConductEnd::Finished => report(path, asked, job.json, console),
+        ConductEnd::Reboot { block, progressed: false } => {
+            Err(ExperimentError::SameBoot { path: path.clone(), block }.into())
+        }
+        ConductEnd::Reboot { block, .. } => {
+            console.note(&format!(
+                "block {} is done: reboot, then run me again: `latlab run {directory}`\n\
+                 or let systemd do that at boot: `latlab run {directory} --print-unit`",
+                block - 1
+            ));
+            Ok(Outcome::Done)
+        }
+        ConductEnd::Interrupted => {
+            console.note(&format!("interrupted after {done} runs: `latlab run {directory}` goes on"));
+            // What was measured is shown as far as it can be; the interrupt is what the exit code tells.
+            if standing.runs.iter().any(|run| run.is_judged()) {
+                let _ = report(path, asked, job.json, console);
+            }
+            Ok(signalled.unwrap_or(Outcome::Interrupted))
+        }
+        ConductEnd::Failed => {
+            console.note(&format!(
+                "stopped after {done} runs: `latlab run {directory}` goes on, `--keep-going` past failures"
+            ));
+            Err(failure.clone().unwrap_or_else(|| Failure::world("a run failed")))
+        }
+    }
+}

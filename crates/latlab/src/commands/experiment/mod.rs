@@ -1,0 +1,24 @@
+//! What `latlab run` is made of: asking for an experiment, planning, measuring it run by run, and what is shown at its end.
+
+mod asking;
+mod bench;
+pub(super) mod beside;
+mod boot;
+mod companions;
+mod cost;
+pub(super) mod ending;
+mod left;
+mod news;
+mod outcome;
+pub(super) mod plan;
+pub(super) mod reporting;
+mod runs;
+mod same;
+pub(super) mod unit;
+mod verdicts;
+mod waiting;
+mod widths;
+
+pub(super) use asking::{Asked, ask};
+pub(super) use bench::Bench;
+pub(super) use boot::boot_id;

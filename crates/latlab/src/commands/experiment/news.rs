@@ -1,0 +1,22 @@
+//! What happens on the way, told to whoever watches.
+
+use crate::console::Console;
+use crate::experiment::News;
+use crate::plan::condition_words;
+
+pub(super) fn tell(news: &News<'_>, console: &Console) {
+    match news {
+        News::Block(block) => console.detail(&format!("block {block} begins")),
+        News::Dropped(factors, reason) => {
+            console.warning(&format!("`{}` is left out: {reason}", condition_words(factors)), None);
+        }
+        News::Failed(due, reason) => {
+            let words = condition_words(&due.key.factors);
+            console.warning(&format!("a run of `{words}` failed and is not judged: {reason}"), None);
+        }
+        News::Widths(block, narrow) => {
+            let words = if *narrow { "narrow enough" } else { "not narrow enough yet" };
+            console.note(&format!("after block {block} the intervals are {words}"));
+        }
+    }
+}

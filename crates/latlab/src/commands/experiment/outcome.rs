@@ -1,0 +1,33 @@
+//! How a run of an experiment ended.
+
+use crate::analysis::SummaryWishes;
+use crate::commands::verdict;
+use crate::error::Failure;
+use crate::experiment::RunOutcome;
+use crate::measure::Conducted;
+use crate::recording::Recording;
+use crate::recording::manifest::Ending;
+
+/// How a run ended that left a recording, and why if not by its own rule.
+pub(super) fn outcome(conducted: Conducted, signalled: bool) -> (RunOutcome, Option<String>, Option<Failure>) {
+    let mut recordings = conducted.recordings.into_iter();
+    let Some(finished) = recordings.next() else { return (RunOutcome::Refused, None, None) };
+    let name = finished.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let broken = conducted.failure.map(Failure::from).or(finished.failure.map(Failure::from));
+    if signalled && finished.manifest.ending == Ending::Interrupted {
+        return (RunOutcome::Interrupted, name, None);
+    }
+    if broken.is_some() || finished.manifest.ending != Ending::Completed {
+        let died = finished.manifest.reason.unwrap_or_else(|| "the run broke off".into());
+        return (RunOutcome::Failed, name, broken.or_else(|| Some(Failure::world(died))));
+    }
+    let summary = Recording::open(&finished.path).map_err(Failure::from).and_then(|recording| {
+        let wishes = SummaryWishes { intervals: false, ..SummaryWishes::of(&recording.manifest().spec) };
+        verdict::summary_of(&recording, &wishes)
+    });
+    match summary.and_then(|summary| verdict::of_a_run(&[summary])) {
+        Err(silent) => (RunOutcome::Failed, name, Some(silent)),
+        Ok(outcome) if outcome.exit_code() == 0 => (RunOutcome::Completed, name, None),
+        Ok(_) => (RunOutcome::Untrusted, name, None),
+    }
+}

@@ -1,0 +1,24 @@
+//! The runs of an experiment that count, read back from their recordings.
+
+use std::path::Path;
+
+use crate::analysis::{Summary, SummaryWishes};
+use crate::commands::verdict;
+use crate::error::Failure;
+use crate::experiment::{RunStanding, Standing};
+use crate::metric::Metric;
+use crate::plan::Judging;
+use crate::recording::Recording;
+
+/// Runs that are judged, in the order in which they were made, with the name of their recording.
+pub(super) fn judged(standing: &Standing) -> impl Iterator<Item = (&RunStanding, &str)> {
+    standing.runs.iter().filter(|run| run.is_judged()).filter_map(|run| Some((run, run.recording.as_deref()?)))
+}
+
+/// What the recording `name` says about `metric` at `quantiles`; no intervals, since a run is one observation here.
+pub(super) fn summary(directory: &Path, name: &str, metric: Metric, quantiles: &[f64]) -> Result<Summary, Failure> {
+    let recording = Recording::open(&directory.join("runs").join(name))?;
+    let judging =
+        Judging { quantiles: quantiles.to_vec(), window_ns: None, ..recording.manifest().spec.judging.clone() };
+    verdict::summary_of(&recording, &SummaryWishes { judging, intervals: false, metrics: vec![metric] })
+}

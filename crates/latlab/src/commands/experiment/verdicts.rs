@@ -1,0 +1,73 @@
+//! The comparison that an experiment ends with: what its file asks, of the runs that its journal counts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::companions::{about, run};
+use super::runs;
+use crate::analysis::comparison::{
+    Agenda, ComparisonWishes, Comparisons, ObservedRun, Quantity, RunGroups, compare, subject_named,
+};
+use crate::error::Failure;
+use crate::experiment::Standing;
+use crate::plan::{Contrast, Experiment, defaults};
+use crate::recording::Recording;
+use crate::report::Style;
+use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
+
+/// Compares the runs of the experiment in `directory` as its file asks; none where only one condition has any.
+pub(super) fn of(
+    directory: &Path,
+    standing: &Standing,
+    experiment: &Experiment,
+) -> Result<Option<Comparisons>, Failure> {
+    let conditions: BTreeSet<u32> = runs::judged(standing).map(|(run, _)| run.place.condition).collect();
+    if conditions.len() < 2 {
+        return Ok(None);
+    }
+    let mut agenda = Agenda::default();
+    for Contrast { metric, statistic, baseline, equivalence } in &experiment.contrasts {
+        // A ratio is of the whole run.
+        let metric = (!statistic.ends_with("_ratio")).then(|| metric.name());
+        let baseline = Some(baseline.clone()).filter(|baseline| !baseline.is_empty());
+        agenda.ask(Quantity::Of(subject_named(metric, statistic)?), baseline, *equivalence);
+    }
+    let subjects = agenda.subjects();
+    let observe = |name: &str| -> Result<ObservedRun, Failure> {
+        Ok(ObservedRun::of(&Recording::open(&directory.join("runs").join(name))?, &subjects)?)
+    };
+    let observed = runs::judged(standing).map(|(_, name)| observe(name)).collect::<Result<Vec<_>, _>>()?;
+    let groups = RunGroups::by_condition(observed)?;
+    Ok(Some(compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?))
+}
+
+/// The comparison as text.
+pub(super) fn text(comparisons: &Comparisons, style: Style) -> String {
+    comparison::text(&ComparisonView::of(comparisons, &[], ComparisonShowing { explain: false }), style)
+}
+
+/// The comparison as the document `latlab.compare/1`, with the experiment and its runs.
+pub(super) fn document(
+    comparisons: Option<&Comparisons>,
+    directory: &Path,
+    standing: &Standing,
+    experiment: &Experiment,
+) -> String {
+    let about = about(directory, standing, experiment);
+    let runs: Value = standing.runs.iter().map(run).collect();
+    match comparisons {
+        Some(comparisons) => {
+            let companions = Companions { experiment: Some(about), runs: Some(runs) };
+            comparison::json(comparisons, &[], companions)
+        }
+        None => {
+            let document = json!({
+                "schema": "latlab.compare/1", "baseline": null, "factor": null, "over": "blocks", "interleaved": true,
+                "groups": [], "comparisons": [], "experiment": about, "runs": runs, "caveats": [],
+            });
+            format!("{document:#}\n")
+        }
+    }
+}

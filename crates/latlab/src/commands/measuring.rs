@@ -1,0 +1,49 @@
+//! Measuring a plan, for whichever command: signals are noticed, and what cannot be put back is told.
+
+use super::healing;
+use super::interrupt::Interrupt;
+use crate::console::{Console, Progress};
+use crate::error::Failure;
+use crate::measure::{self, Conducted, MeasureError, Place};
+use crate::plan::Plan;
+use crate::session::PreSharedKey;
+
+/// Measures `plan` into `place`; none where it was interrupted before anything was measured. `tick` is called with the
+/// progress line now and then, which is gone before anything else is said.
+pub(super) fn measure(
+    plan: &Plan,
+    key: Option<&PreSharedKey>,
+    place: Place<'_>,
+    interrupt: &Interrupt,
+    console: &Console,
+    (progress, tick): (Progress, &mut dyn FnMut(&Progress)),
+) -> Result<Option<Conducted>, Failure> {
+    let mut heartbeat = || {
+        interrupt.notice();
+        tick(&progress);
+    };
+    let conducted = measure::conduct(plan, key, place, interrupt.stop(), &mut heartbeat);
+    drop(progress);
+    interrupt.notice();
+    healing::tell_what_is_left(console);
+    match (conducted, interrupt.outcome()) {
+        // Whoever stops waiting for a target that is silent knows that it was.
+        (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_)) => Ok(None),
+        (conducted, _) => Ok(Some(conducted?)),
+    }
+}
+
+/// Listens to signals while `plans` are measured. Whoever gives up at once leaves the host as it was all the same.
+pub(super) fn listen<'a>(
+    plans: impl IntoIterator<Item = &'a Plan>,
+    console: &Console,
+) -> std::io::Result<Interrupt> {
+    let mut runs = plans.into_iter().flat_map(|plan| &plan.runs);
+    match runs.any(|run| !run.settings.is_empty()) {
+        true => {
+            healing::tell_of_another_root(console);
+            Interrupt::listen_with(healing::restore_at_once)
+        }
+        false => Interrupt::listen(),
+    }
+}

@@ -1,0 +1,97 @@
+//! The same condition under two names, told plainly: how often a difference was found that is none, and the drift.
+
+use super::paint::{Style, wrap};
+use crate::stats::{Share, Slope};
+use crate::units::human::{percent, signed};
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SameView {
+    /// Runs that were judged.
+    pub runs: usize,
+    /// Blocks × statistics in which the exchange test found a difference.
+    pub found: Share,
+    /// Pairs of runs whose probes Student's t called different.
+    pub by_student: Share,
+    /// The same by Mann and Whitney.
+    pub by_ranks: Share,
+    /// Of each statistic, the drift of its logarithm per hour.
+    pub drift: Vec<(String, Option<Slope>)>,
+}
+
+const INDENT: usize = 34;
+
+/// As text.
+pub fn render(view: &SameView, style: Style) -> String {
+    let mut lines = vec![
+        style.strong(&format!(
+            "the same condition under two names, {} runs: every difference found is false",
+            view.runs
+        )),
+        share("exchange test, runs in blocks", &view.found, "of blocks and statistics"),
+        share("Student's t, probes of two runs", &view.by_student, "of pairs of runs"),
+        share("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
+    ];
+    for (name, slope) in &view.drift {
+        lines.push(format!("{:<INDENT$}{}", format!("drift of {name} per hour"), drift(slope.as_ref())));
+    }
+    lines.extend(wrap(lesson(view), style.width).iter().map(|line| style.quiet(line)));
+    lines.join("\n") + "\n"
+}
+
+fn share(label: &str, share: &Share, of: &str) -> String {
+    let Some(value) = share.value else { return format!("{label:<INDENT$}nothing to compare") };
+    let end = |end: Option<f64>| end.map(percent).unwrap_or_default();
+    let interval = share.interval.map(|interval| format!(" [{}, {}]", end(interval.low), end(interval.high)));
+    format!("{label:<INDENT$}{}{} {of}, {} of {}", percent(value), interval.unwrap_or_default(), share.hits, share.n)
+}
+
+fn drift(slope: Option<&Slope>) -> String {
+    let Some(slope) = slope else { return "not known: too few runs, or none answered".into() };
+    // A slope of logarithms is a factor per hour.
+    let change = |slope: f64| signed((slope.exp() - 1.0) * 100.0);
+    let end = |end: Option<f64>| end.map(change).unwrap_or_default();
+    format!("{} % [{}, {}]", change(slope.value), end(slope.interval.low), end(slope.interval.high))
+}
+
+fn lesson(view: &SameView) -> &'static str {
+    let expected = view.found.interval.and_then(|interval| interval.low).is_none_or(|low| low <= 0.05);
+    if expected {
+        "at 95 % confidence 5 % or fewer are expected to be found; probes of one run are no independent observations"
+    } else {
+        "more than 5 % were found: runs of this host depend on each other inside of a block; longer runs, a longer settling \
+         time, or what `latlab doctor` finds may mend it"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{Interval, ratio};
+
+    #[test]
+    fn shares_and_drift_are_told_with_their_intervals() {
+        let interval = Interval { low: Some(-0.01), high: Some(0.05), confidence: 0.95 };
+        let view = SameView {
+            runs: 24,
+            found: ratio(1, 30, 0.95),
+            by_student: ratio(9, 12, 0.95),
+            by_ranks: ratio(0, 0, 0.95),
+            drift: vec![("p50".into(), Some(Slope { value: 0.02, interval })), ("p99".into(), None)],
+        };
+        let text = render(&view, Style::PLAIN);
+        for line in [
+            "the same condition under two names, 24 runs: every difference found is false",
+            "of blocks and statistics, 1 of 30",
+            "of pairs of runs, 9 of 12",
+            "Mann-Whitney, probes of two runs  nothing to compare",
+            "drift of p50 per hour             +2.02 % [−0.995, +5.13]",
+            "drift of p99 per hour             not known: too few runs, or none answered",
+            "5 % or fewer are expected",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        let many = SameView { found: ratio(20, 30, 0.95), ..view };
+        assert!(render(&many, Style::PLAIN).contains("more than 5 % were found"));
+    }
+}

@@ -1,0 +1,341 @@
+//! `latlab run`: an experiment over the real binary, whatever happens to it on the way.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Lab, Running, contains, lacks, wait_until};
+
+/// Twelve runs of a fifth of a second.
+const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
+                     [factors]\nsize = [24, 64]\n[design]\nruns = 3\nblocks = 2\nsettle = \"0s\"\nseed = 7\n";
+
+fn place(file: &str) -> TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    fs::write(directory.path().join("x.toml"), file).expect("written");
+    directory
+}
+
+/// The experiments in the store of `directory`, oldest name first.
+fn experiments(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("latlab-runs")).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn only(directory: &Path) -> PathBuf {
+    let [one] = &experiments(directory)[..] else { panic!("{:?}", experiments(directory)) };
+    one.clone()
+}
+
+/// The whole lines of a journal; none where it is not there yet.
+fn journal(experiment: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(experiment.join("journal.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn events<'a>(journal: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a Value> {
+    journal.iter().filter(move |line| line["event"] == event)
+}
+
+/// Each run that began with how it ended, in order.
+fn runs(journal: &[Value]) -> Vec<(Value, Option<Value>)> {
+    let mut runs: Vec<(Value, Option<Value>)> = Vec::new();
+    for line in journal {
+        match line["event"].as_str() {
+            Some("run_began") => runs.push((line.clone(), None)),
+            Some("run_ended") => runs.last_mut().expect("it began").1 = Some(line.clone()),
+            _ => {}
+        }
+    }
+    runs
+}
+
+fn manifest(recording: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(recording.join("manifest.json")).expect("a manifest")).expect("JSON")
+}
+
+/// Every run is over exactly once, and each recording stands in the journal exactly once, with the place that it knows.
+fn check(experiment: &Path, expected: usize) {
+    let journal = journal(experiment);
+    let mut over = BTreeMap::<String, u32>::new();
+    let mut named = BTreeMap::<String, u32>::new();
+    for (began, ended) in runs(&journal) {
+        let ended = ended.unwrap_or_else(|| panic!("no end: {began}"));
+        if ["completed", "untrusted", "failed"].contains(&ended["outcome"].as_str().expect("a word")) {
+            let key = format!("{} {} {} {}", began["block"], began["factors"], began["repetition"], began["warmup"]);
+            *over.entry(key).or_default() += 1;
+        }
+        let Some(name) = ended["recording"].as_str() else { continue };
+        *named.entry(name.to_owned()).or_default() += 1;
+        let manifest = manifest(&experiment.join("runs").join(name));
+        for key in ["block", "position", "factors", "condition", "warmup"] {
+            assert_eq!(manifest["experiment"][key], began[key], "{name}");
+        }
+        if ended["outcome"] == "completed" {
+            assert_eq!(manifest["ending"], "completed", "{name}");
+        }
+    }
+    assert_eq!(over.len(), expected, "{over:?}");
+    assert!(over.values().chain(named.values()).all(|times| *times == 1), "{over:?} {named:?}");
+    let kept: Vec<_> = fs::read_dir(experiment.join("runs")).expect("runs").map(|run| run.expect("entry")).collect();
+    assert_eq!(kept.len(), named.len(), "{kept:?}");
+}
+
+fn begin(directory: &Path) -> Running {
+    Lab::at(directory).line("run x.toml").start()
+}
+
+/// Waits until so many runs have ended.
+fn until_ended(directory: &Path, count: usize) {
+    wait_until("a run ended", || {
+        experiments(directory).last().is_some_and(|path| events(&journal(path), "run_ended").count() >= count)
+    });
+}
+
+#[test]
+fn a_dry_run_tells_the_order_and_the_runs_keep_to_it() {
+    let directory = place(SMALL);
+    let told = Lab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
+    for words in
+        ["small · ping local", "1  size=24", "3 runs per condition; 2 blocks: 12 runs in all", "expected     about"]
+    {
+        assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    assert!(experiments(directory.path()).is_empty(), "a dry run leaves nothing behind");
+    let order = |block: &str| -> Vec<u64> {
+        let line = told.lines().find_map(|line| line.strip_prefix(block)).unwrap_or_else(|| panic!("{told}"));
+        line.split_whitespace().map(|number| number.parse().expect("a number")).collect()
+    };
+    let other = Lab::at(directory.path()).file("y.toml", SMALL.replace("seed = 7", "seed = 8"));
+    let other = other.line("run y.toml --dry-run").success().stdout;
+    assert_ne!(told, other, "another seed, another order");
+    Lab::at(directory.path()).line("run x.toml").stderr(contains("12 runs in all")).success();
+    let experiment = only(directory.path());
+    let taken: Vec<(u64, u64)> = runs(&journal(&experiment))
+        .iter()
+        .map(|(began, _)| (began["block"].as_u64().expect("block"), began["condition"].as_u64().expect("condition")))
+        .collect();
+    let expected: Vec<(u64, u64)> = [1, 2]
+        .into_iter()
+        .flat_map(|block| order(&format!("block {block}")).into_iter().map(move |c| (block, c)))
+        .collect();
+    assert_eq!(taken, expected);
+    check(&experiment, 12);
+    // Finished: its directory is only reported, its file begins another one.
+    let shown = experiment.display().to_string();
+    Lab::at(directory.path()).args(["run", &shown]).stderr(contains("is finished")).success();
+    assert_eq!(runs(&journal(&experiment)).len(), 12);
+    Lab::at(directory.path()).line("run x.toml --dry-run").stdout(lacks("of them done")).success();
+}
+
+#[test]
+fn killed_at_any_point_it_goes_on_without_losing_or_repeating_a_run() {
+    let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nwarmup-runs = 1"));
+    // From before the first line of the journal to the middle of a later run.
+    for delay_ms in [3, 40, 90, 160, 230, 310, 420, 510, 640, 770, 910, 1_100] {
+        let running = begin(directory.path());
+        thread::sleep(Duration::from_millis(delay_ms));
+        running.signal(Signal::KILL);
+        drop(running);
+    }
+    // A start that was killed before its first line left a directory that holds no experiment.
+    Lab::at(directory.path()).line("run x.toml").success();
+    let begun: Vec<PathBuf> =
+        experiments(directory.path()).into_iter().filter(|path| !journal(path).is_empty()).collect();
+    let [.., last] = &begun[..] else { panic!("nothing was begun") };
+    check(last, 16);
+    assert!(begun.iter().rev().skip(1).all(|earlier| events(&journal(earlier), "finished").count() == 1), "{begun:?}");
+}
+
+#[test]
+fn an_interrupt_closes_the_run_and_the_same_command_goes_on() {
+    let directory = place(&SMALL.replace("count = 100", "duration = \"400ms\""));
+    let running = begin(directory.path());
+    until_ended(directory.path(), 2);
+    running.signal(Signal::INT);
+    let told = running.ends(130).stderr;
+    assert!(told.contains("goes on"), "{told}");
+    let experiment = only(directory.path());
+    let before = runs(&journal(&experiment));
+    assert!(before.last().is_some_and(|(_, ended)| ended.is_some()), "the last run was closed");
+    assert!(events(&journal(&experiment), "finished").next().is_none());
+    Lab::at(directory.path())
+        .line("run x.toml")
+        .stderr(contains("going on with"))
+        .stderr(contains("of them done"))
+        .success();
+    assert_eq!(runs(&journal(&experiment))[..before.len()], before[..]);
+    check(&experiment, 12);
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let directory = place(&SMALL.replace("count = 100", "duration = \"2s\""));
+    let running = begin(directory.path());
+    until_ended(directory.path(), 1);
+    let pid = running.pid().as_raw_nonzero().to_string();
+    let told = Lab::at(directory.path()).line("run x.toml").failure(3).stderr;
+    assert!(told.contains("is being measured") && told.contains(&format!("by process {pid}")), "{told}");
+    let shown = only(directory.path()).display().to_string();
+    Lab::at(directory.path()).args(["run", &shown]).stderr(contains(format!("by process {pid}"))).failure(3);
+    running.signal(Signal::TERM);
+    running.ends(143);
+}
+
+#[test]
+fn a_changed_file_is_refused_and_may_be_forced() {
+    let directory = place(SMALL);
+    let running = begin(directory.path());
+    until_ended(directory.path(), 1);
+    running.signal(Signal::INT);
+    running.ends(130);
+    fs::write(directory.path().join("x.toml"), SMALL.replace("runs = 3", "runs = 4")).expect("written");
+    let told = Lab::at(directory.path()).line("run x.toml").failure(2).stderr;
+    for words in ["has changed since", "line 9 is `runs = 4`, it was `runs = 3`", "`--force`", "`--new`"] {
+        assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    Lab::at(directory.path()).line("run x.toml --force").stderr(contains("no longer one experiment")).success();
+    let experiment = only(directory.path());
+    check(&experiment, 16);
+    assert_eq!(fs::read_to_string(experiment.join("experiment.1.toml")).expect("kept"), SMALL);
+}
+
+#[test]
+fn each_block_needs_a_boot_of_its_own() {
+    let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
+    let boot = directory.path().join("host/proc/sys/kernel/random/boot_id");
+    fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
+    fs::write(&boot, "first\n").expect("written");
+    let run = || {
+        let lab = Lab::at(directory.path()).environment("LATLAB_HOST_ROOT", directory.path().join("host"));
+        lab.environment("LATLAB_STATE_DIR", directory.path().join("state"))
+    };
+    run().line("run x.toml").stderr(contains("block 1 is done: reboot, then run me again")).success();
+    run().line("run x.toml").stderr(contains("needs a reboot first")).failure(3);
+    let shown = only(directory.path()).display().to_string();
+    let unit = run().args(["run", &shown, "--print-unit"]).success().stdout;
+    assert!(unit.contains("Type=oneshot") && unit.contains(&format!(" run \"{shown}\"\n")), "{unit}");
+    fs::write(&boot, "second\n").expect("written");
+    run().line("run x.toml").success();
+    check(Path::new(&shown), 12);
+    let boots: Vec<_> = fs::read_dir(Path::new(&shown).join("runs"))
+        .expect("runs")
+        .map(|run| manifest(&run.expect("entry").path())["experiment"].clone())
+        .map(|place| (place["block"].clone(), place["boot_id"].clone()))
+        .collect();
+    assert!(boots.iter().all(|(block, boot)| (block == 1) == (boot == "first")), "{boots:?}");
+}
+
+#[test]
+fn a_clock_that_was_set_back_orders_nothing() {
+    let directory = place(SMALL);
+    let running = begin(directory.path());
+    until_ended(directory.path(), 2);
+    running.signal(Signal::INT);
+    running.ends(130);
+    // What was written before the clock was set back from the year 2099.
+    let before = only(directory.path());
+    let text = fs::read_to_string(before.join("journal.jsonl")).expect("a journal");
+    fs::write(before.join("journal.jsonl"), text.replace("\"at\":\"20", "\"at\":\"2099-01-01T00:00:00.000Z 20"))
+        .expect("written");
+    let later = before.with_file_name("20990101T000000Z-experiment-ffff");
+    fs::rename(&before, &later).expect("renamed");
+    Lab::at(directory.path()).line("run x.toml").stderr(contains("going on with")).success();
+    check(&later, 12);
+    assert_eq!(only(directory.path()), later);
+}
+
+/// Answers every datagram that arrives at it, for as long as the test lives.
+fn echo() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let port = socket.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        let mut bytes = [0; 2048];
+        while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            let _ = socket.send_to(&bytes[..length], from);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_failed_run_is_kept_marked_and_gone_past_if_asked() {
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent_port = silent.local_addr().expect("bound").port();
+    let file = format!(
+        "kind = \"ping\"\n[base]\nprotocol = \"echo\"\ncount = 20\nwarmup = \"0\"\ntimeout = \"10ms\"\n[factors]\n\
+         target = [\"127.0.0.1:{}\", \"127.0.0.1:{silent_port}\"]\n[design]\nruns = 2\norder = \"listed\"\nsettle = \"0s\"\n",
+        echo()
+    );
+    let directory = place(&file);
+    let told = Lab::at(directory.path()).line("run x.toml").failure(3).stderr;
+    assert!(told.contains("no probe was answered") && told.contains("`--keep-going`"), "{told}");
+    let experiment = only(directory.path());
+    assert_eq!(runs(&journal(&experiment)).len(), 2, "it stopped at the first failure");
+    Lab::at(directory.path()).line("run x.toml --keep-going").stderr(contains("failed and")).failure(4);
+    check(&experiment, 4);
+    let outcomes: Vec<_> =
+        runs(&journal(&experiment)).into_iter().map(|(_, ended)| ended.expect("ended")["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["completed", "failed", "completed", "failed"]);
+}
+
+#[test]
+fn what_could_not_begin_is_tried_again() {
+    let file = "kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 1\n";
+    let directory = place(file);
+    for _ in 0..2 {
+        Lab::at(directory.path()).line("run x.toml").failure(3);
+    }
+    let outcomes: Vec<_> = runs(&journal(&only(directory.path())))
+        .into_iter()
+        .map(|(_, ended)| ended.expect("ended")["outcome"].clone())
+        .collect();
+    assert_eq!(outcomes, ["refused", "refused"]);
+}
+
+#[test]
+fn a_rule_of_width_stops_when_it_is_reached_or_at_its_cap() {
+    for (width, runs_of_each) in [("±0.0001%", 14), ("±99%", 10)] {
+        let rule = format!("runs = \"until p50 {width}\"\nmax-runs = 14\nblocks = 2");
+        let directory = place(&SMALL.replace("runs = 3\nblocks = 2", &rule));
+        let told = Lab::at(directory.path()).line("run x.toml").success().stderr;
+        let experiment = only(directory.path());
+        check(&experiment, 2 * runs_of_each);
+        let narrow = events(&journal(&experiment), "narrow_enough").count();
+        assert_eq!(narrow, usize::from(runs_of_each == 10), "{told}");
+        assert!(told.contains("the intervals are"), "{told}");
+    }
+}
+
+#[test]
+fn bad_requests_say_where_and_leave_nothing_behind() {
+    let factors: Vec<String> = ["count", "duration", "interval", "timeout", "cpu", "dscp", "size"]
+        .map(|key| format!("{key} = [0,1,2,3,4,5,6,7,8,9]\n"))
+        .into();
+    for (text, words) in [
+        ("kind = \"ping\"\nnmae = \"x\"\n".to_owned(), ["line 2 of `x.toml`", "did you mean `name`?"]),
+        ("kind = \"ping\"\n[factors]\nload = []\n".into(), ["line 3 of `x.toml`", "has no value"]),
+        (format!("kind = \"ping\"\n[factors]\n{}", factors.concat()), ["10,000,000 conditions", "every combination"]),
+        ("kind = \"wakeup\"\n".into(), ["not in this version", "latlab wakeup"]),
+    ] {
+        let directory = place(&text);
+        let told = Lab::at(directory.path()).line("run x.toml").failure(2).stderr;
+        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        assert!(experiments(directory.path()).is_empty());
+    }
+    Lab::new().line("run pi-udp-laod").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
+    Lab::new().line("run x.toml lab").stderr(contains("`TARGET` cannot go with `x.toml`")).failure(2);
+    let lab = Lab::new();
+    fs::create_dir(lab.path("empty")).expect("a directory");
+    lab.line("run empty").stderr(contains("is no experiment")).failure(2);
+}
