@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use latlab::experiment::{OpenExperiment, RunOutcome};
 use latlab::probe::Fate;
 use latlab::recording::{ProbeColumn, Recording, RecordingError};
 use serde_json::{Value, json};
@@ -123,4 +124,48 @@ fn read_whole(path: &Path) -> Result<(), RecordingError> {
         batch?;
     }
     Ok(())
+}
+
+/// `testdata/experiments/old/`: a directory is an experiment that its process did not survive.
+#[test]
+fn experiments_of_earlier_versions_go_on() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/experiments/old");
+    let entries: Vec<_> = fs::read_dir(&folder).expect("test data").map(|entry| entry.expect("entry").path()).collect();
+    assert!(!entries.is_empty(), "nothing in {}", folder.display());
+    for experiment in entries.into_iter().filter(|path| path.is_dir()) {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let copy = directory.path().join("experiment");
+        copy_whole(&experiment, &copy);
+        let open = OpenExperiment::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", experiment.display()));
+        let standing = open.standing();
+        let runs: Vec<_> = standing
+            .runs
+            .iter()
+            .map(|run| {
+                json!({
+                    "block": run.key.block, "position": run.place.position, "factors": run.key.factors,
+                    "repetition": run.key.repetition, "warmup": run.key.warmup, "outcome": run.outcome,
+                    "recording": run.recording,
+                })
+            })
+            .collect();
+        assert!(standing.runs_that(RunOutcome::Died).next().is_some(), "one was cut off");
+        let facts = json!({
+            "id": standing.id, "source": standing.source, "done": standing.runs_done(), "runs": runs,
+            "file": open.text(),
+        });
+        let text = expected(&experiment, "json", &format!("{facts:#}\n"));
+        assert_eq!(facts, serde_json::from_str::<Value>(&text).expect("expected facts"), "{}", experiment.display());
+    }
+}
+
+fn copy_whole(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("entry");
+        match entry.is_dir() {
+            true => copy_whole(&entry, &to.join(name)),
+            false => drop(fs::copy(entry, to.join(name)).expect("copied")),
+        }
+    }
 }

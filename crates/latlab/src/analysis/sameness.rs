@@ -32,6 +32,8 @@ pub struct Sameness {
     pub by_ranks: Share,
     /// Drift of the logarithm of each statistic per hour.
     pub drift: Vec<Option<Slope>>,
+    /// From the first run to the last.
+    pub hours: f64,
 }
 
 /// What `runs` tell at `confidence`.
@@ -54,12 +56,15 @@ pub fn sameness(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> Sa
         let hits = pairs.iter().filter(|(one, other)| test(&one.singletons, &other.singletons, confidence)).count();
         ratio(hits as u64, pairs.len() as u64, confidence)
     };
+    let begins = || runs.iter().map(|run| run.hours);
+    let hours = begins().fold(f64::MIN, f64::max) - begins().fold(f64::MAX, f64::min);
     let points = |statistic| logs(runs, statistic).map(|(run, log)| (run.hours, log)).collect::<Vec<_>>();
     Sameness {
         found: ratio(found, asked, confidence),
         by_student: called(student_differs),
         by_ranks: called(ranks_differ),
         drift: (0..statistics).map(|statistic| slope(&points(statistic), confidence)).collect(),
+        hours: hours.max(0.0),
     }
 }
 

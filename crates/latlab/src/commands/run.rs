@@ -47,7 +47,11 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
 /// Opens what there is to go on with, or begins.
 fn take_on(asked: &Asked, job: &RunJob, console: &Console) -> Result<OpenExperiment, Failure> {
     let (Some(directory), false) = (&asked.directory, job.going_on.new) else {
-        let Some(origin) = asked.origin.clone() else { return Err(Failure::request("nothing says what to begin")) };
+        let Some(origin) = asked.origin.clone() else {
+            return Err(Failure::request(format!("`{}` cannot begin again", asked.file))
+                .because("a directory is one experiment")
+                .hint("`latlab run FILE --new` begins another one of its file"));
+        };
         return Ok(OpenExperiment::begin(&job.store, &asked.text, origin)?);
     };
     let mut open = OpenExperiment::open(directory)?;

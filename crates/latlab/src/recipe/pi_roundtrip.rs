@@ -18,7 +18,7 @@ pub(super) const RECIPE: Recipe = Recipe {
             ("COUNT_IN_BASE", "count = 5_000\n"),
             ("COUNT_IN_FACTORS", ""),
             ("WARMUP", "100ms"),
-            ("RUNS", "3"),
+            ("RUNS", "5"),
             ("BLOCKS", "1"),
             ("SETTLE", "0s"),
         ],

@@ -17,9 +17,13 @@ pub struct SameView {
     pub by_ranks: Share,
     /// Of each statistic, the drift of its logarithm per hour.
     pub drift: Vec<(String, Option<Slope>)>,
+    /// From the first run to the last: the drift of a few minutes says little about an hour.
+    pub hours: f64,
 }
 
 const INDENT: usize = 34;
+/// Below this the drift is told per minute.
+const SHORT_HOURS: f64 = 0.2;
 
 /// As text.
 pub fn render(view: &SameView, style: Style) -> String {
@@ -32,8 +36,9 @@ pub fn render(view: &SameView, style: Style) -> String {
         share("Student's t, probes of two runs", &view.by_student, "of pairs of runs"),
         share("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
     ];
+    let (unit, hours) = if view.hours < SHORT_HOURS { ("minute", 1.0 / 60.0) } else { ("hour", 1.0) };
     for (name, slope) in &view.drift {
-        lines.push(format!("{:<INDENT$}{}", format!("drift of {name} per hour"), drift(slope.as_ref())));
+        lines.push(format!("{:<INDENT$}{}", format!("drift of {name} per {unit}"), drift(slope.as_ref(), hours)));
     }
     lines.extend(wrap(lesson(view), style.width).iter().map(|line| style.quiet(line)));
     lines.join("\n") + "\n"
@@ -46,10 +51,10 @@ fn share(label: &str, share: &Share, of: &str) -> String {
     format!("{label:<INDENT$}{}{} {of}, {} of {}", percent(value), interval.unwrap_or_default(), share.hits, share.n)
 }
 
-fn drift(slope: Option<&Slope>) -> String {
+fn drift(slope: Option<&Slope>, hours: f64) -> String {
     let Some(slope) = slope else { return "not known: too few runs, or none answered".into() };
-    // A slope of logarithms is a factor per hour.
-    let change = |slope: f64| signed((slope.exp() - 1.0) * 100.0);
+    // A slope of logarithms is a factor for each hour.
+    let change = |slope: f64| signed((slope * hours).exp_m1() * 100.0);
     let end = |end: Option<f64>| end.map(change).unwrap_or_default();
     format!("{} % [{}, {}]", change(slope.value), end(slope.interval.low), end(slope.interval.high))
 }
@@ -78,6 +83,7 @@ mod tests {
             by_student: ratio(9, 12, 0.95),
             by_ranks: ratio(0, 0, 0.95),
             drift: vec![("p50".into(), Some(Slope { value: 0.02, interval })), ("p99".into(), None)],
+            hours: 2.0,
         };
         let text = render(&view, Style::PLAIN);
         for line in [
@@ -91,6 +97,8 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
+        let short = SameView { hours: 0.01, ..view.clone() };
+        assert!(render(&short, Style::PLAIN).contains("drift of p50 per minute           +0.033 % [−0.017, +0.083]"));
         let many = SameView { found: ratio(20, 30, 0.95), ..view };
         assert!(render(&many, Style::PLAIN).contains("more than 5 % were found"));
     }

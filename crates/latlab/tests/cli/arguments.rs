@@ -105,7 +105,7 @@ fn options_and_commands_that_are_none() {
         ("ping --poisson", "--interval", "-i 1ms --poisson"),
         ("ping -i 1ms --seed 7", "--seed", "--poisson --seed 7"),
         ("ping --max-backlog 1s", "--max-backlog", "-i 1ms"),
-        ("ping -4 -6", "-4", "leave one"),
+        ("ping -4 -6", "--ipv4", "leave one"),
         ("ping -q -v", "--quiet", "leave one"),
         ("ping --no-record --output x", "--output", "leave one"),
         ("ping --json --json", "--json", "once"),

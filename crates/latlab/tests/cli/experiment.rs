@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::documents;
 use crate::harness::{Lab, Running, contains, lacks, wait_until};
 
 /// Twelve runs of a fifth of a second.
@@ -338,4 +339,38 @@ fn bad_requests_say_where_and_leave_nothing_behind() {
     let lab = Lab::new();
     fs::create_dir(lab.path("empty")).expect("a directory");
     lab.line("run empty").stderr(contains("is no experiment")).failure(2);
+}
+
+#[test]
+fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
+    let directory = place(SMALL);
+    let document = Lab::at(directory.path()).line("run x.toml --json -q").success().json();
+    documents::check(&document, "compare/1");
+    assert_eq!(document["experiment"]["finished"], true);
+    assert_eq!(document["runs"].as_array().map(Vec::len), Some(12));
+    assert_eq!(document["groups"].as_array().map(Vec::len), Some(2), "{document:#}");
+    assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(2), "p50 and p99\n{document:#}");
+    assert_eq!(document["interleaved"], true);
+    // Reported again, it says the same.
+    let shown = only(directory.path()).display().to_string();
+    let again = Lab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
+    assert_eq!(document["comparisons"], again["comparisons"]);
+    let alone = place("kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[design]\nruns = 2\n");
+    let document = Lab::at(alone.path()).line("run x.toml --json -q").success().json();
+    documents::check(&document, "compare/1");
+    assert_eq!(document["comparisons"], serde_json::json!([]));
+}
+
+#[test]
+fn the_comparison_asks_what_the_file_asks() {
+    let file = format!(
+        "{SMALL}[[compare]]\nmetric = \"response_time\"\nstatistic = \"mean\"\nbaseline = {{ size = 64 }}\n\
+         [[compare]]\nstatistic = \"loss_ratio\"\n"
+    );
+    let directory = place(&file);
+    let document = Lab::at(directory.path()).line("run x.toml --json -q").success().json();
+    let [mean, loss] = &document["comparisons"].as_array().expect("rows")[..] else { panic!("{document:#}") };
+    assert_eq!((&mean["metric"], &mean["statistic"]), (&"response_time".into(), &"mean".into()));
+    assert_eq!((&loss["metric"], &loss["statistic"]), (&"loss_ratio".into(), &"ratio".into()));
+    assert_eq!((&mean["baseline"], &loss["baseline"]), (&"64".into(), &"24".into()));
 }

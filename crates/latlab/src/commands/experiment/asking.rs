@@ -32,7 +32,7 @@ impl Asked {
 /// Reads and settles what `job` names.
 pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
     let (file, text, origin, directory) = match &job.source {
-        RunSource::Recipe(asked) => of_recipe(asked, job),
+        RunSource::Recipe(asked) => of_recipe(asked, job)?,
         RunSource::Path(path) if path.is_dir() => {
             experiment::look_at(path)?;
             let file = path.join("experiment.toml").display().to_string();
@@ -59,13 +59,18 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
 
 type Found = (String, String, Option<Origin>, Option<PathBuf>);
 
-fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Found {
+fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<Found, Failure> {
     let AskedRecipe { recipe, target, scale } = asked;
     let source = recipe.source(target, *scale);
     let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
     let directory = unfinished(job, &source);
     let origin = Origin { source, recipe: Some(facts) };
-    (recipe.name.into(), recipe.file(target, *scale), Some(origin), directory)
+    // Another version may have another file: what was begun goes on as it was.
+    let text = match &directory {
+        Some(directory) => experiment::file_text(directory)?,
+        None => recipe.file(target, *scale),
+    };
+    Ok((recipe.name.into(), text, Some(origin), directory))
 }
 
 fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {

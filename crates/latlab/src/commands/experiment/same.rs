@@ -28,10 +28,10 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<SameV
     }
     let read = |(run, name): (&RunStanding, &str)| named(directory, run, name);
     let runs = runs::judged(standing).map(read).collect::<Result<Vec<_>, _>>()?;
-    let Sameness { found, by_student, by_ranks, drift } =
+    let Sameness { found, by_student, by_ranks, drift, hours } =
         sameness(&runs, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED));
     let drift = NAMES.iter().zip(drift).map(|(name, slope)| ((*name).to_owned(), slope)).collect();
-    Ok(Some(SameView { runs: runs.len(), found, by_student, by_ranks, drift }))
+    Ok(Some(SameView { runs: runs.len(), found, by_student, by_ranks, drift, hours }))
 }
 
 fn named(directory: &Path, run: &RunStanding, name: &str) -> Result<NamedRun, Failure> {

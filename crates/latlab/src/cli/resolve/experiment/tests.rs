@@ -91,84 +91,85 @@ fn rows_that_a_target_lacks_are_left_out_where_that_was_asked_for() {
     assert!(job.impossible[0].reason.contains("latlab serve"), "{:?}", job.impossible);
 }
 
-/// A file that is wrong in one place: its text, the line, and words of the cause and the hint.
+/// Files that are wrong in one place: the text, the line, and words of the cause and the hint.
+const WRONG: &[(&str, usize, &str, &str)] = &[
+    ("", 1, "no `kind`", "kind = \"ping\""),
+    ("kind = \"ping\"\nx", 2, "no TOML", "docs/experiments.md"),
+    ("kind='ping'\nkind='ping'", 2, "no TOML", "docs"),
+    ("kind='stream'", 1, "`stream` are not in this version", "latlab stream"),
+    ("kind='wakeup'", 1, "`wakeup` are not in this version", "latlab wakeup"),
+    ("kind='pign'", 1, "`pign` is no kind", "did you mean `ping`?"),
+    ("kind=3", 1, "no text", "kind"),
+    ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
+    ("kind='ping'\nname=''", 2, "no line of text", "words"),
+    ("kind='ping'\ntarget=5", 2, "`target` is no text", "factor"),
+    ("kind='ping'\nbase=5", 2, "`base` is no table", "[base]"),
+    ("kind='ping'\n\n[base]\ncuont=5", 4, "no key `cuont` in `[base]`", "did you mean `count`?"),
+    ("kind='ping'\n[base]\nstore='x'", 3, "`store` is not for a condition", "--store"),
+    ("kind='ping'\n[base]\nhelp=true", 3, "`help` is not for a condition", "leave it out"),
+    ("kind='ping'\n[base]\ntarget='x'", 3, "`target` is no option", "above all tables"),
+    ("kind='ping'\n[base]\nmlock='yes'", 3, "`mlock` takes no value", "`mlock = true`"),
+    ("kind='ping'\n[base]\ncount=[1,2]", 3, "`count` takes one value", "factor"),
+    ("kind='ping'\n[base]\ncount=true", 3, "`count` cannot be a boolean", "latlab ping --count"),
+    ("kind='ping'\n[base]\ncount=1979-05-27", 3, "cannot be a datetime", "string or a number"),
+    ("kind='ping'\n[base]\ntag=[]", 3, "`tag` cannot be an array", "string or a number"),
+    ("kind='ping'\n[base]\ncount=0", 3, "`--count` cannot be `0`: the least is 1", "1 or more"),
+    ("kind='ping'\n[base]\ncount=-5", 3, "`-5`", "50000"),
+    ("kind='ping'\n[base]\nwait='spinn'", 3, "`--wait` cannot be `spinn`", "did you mean `spin`"),
+    ("kind='ping'\n[base]\nsize=[32,64]", 3, "`size` makes several runs", "make it a factor"),
+    ("kind='ping'\n[base]\nsource-port='sweep'", 3, "`source-port` makes several runs", "factor"),
+    ("kind='ping'\n[factors]\nload='none'", 3, "no array", "`[base]`"),
+    ("kind='ping'\n[factors]\nload=[]", 3, "`load` has no value", "leave it out"),
+    ("kind='ping'\n[factors]\nload=['none','none']", 3, "the value `none` twice", "`runs`"),
+    (
+        "kind='ping'\n[factors]\nload=['none',\n'cup=8%']",
+        4,
+        "`load`: `--load` cannot be `cup=8%`",
+        "did you mean `cpu`",
+    ),
+    ("kind='ping'\n[base]\nsize=64\n[factors]\nsize=[24,32]", 5, "line 3 sets it for all", "leave one"),
+    ("kind='ping'\ntarget='lab'\n[factors]\ntarget=['lab','local']", 4, "line 2 sets it", "leave one"),
+    ("kind='ping'\n[base]\npoisson=true", 3, "`--poisson` needs `--interval`", "-i 1ms"),
+    ("kind='ping'\ntarget='192.0.2.9'", 2, "`192.0.2.9:9862` needs a key", "key"),
+    ("kind='ping'\n[design]\nrunz=3", 3, "no key `runz` in `[design]`", "did you mean `runs`?"),
+    ("kind='ping'\n[design]\nruns=0", 3, "`runs` cannot be `0`", "from 1"),
+    ("kind='ping'\n[design]\nruns=1.5", 3, "`runs` cannot be `1.5`", "from 1"),
+    ("kind='ping'\n[design]\nruns=true", 3, "`runs` is no number", "from 1"),
+    ("kind='ping'\n[design]\nruns='many'", 3, "`runs` cannot be `many`", "until p99 ±3%"),
+    ("kind='ping'\n[design]\nruns='until p99 ±3%'", 3, "needs `max-runs`", "max-runs = 60"),
+    ("kind='ping'\n[design]\nruns='until p99 3%'\nmax-runs=20", 3, "no `±`", "until"),
+    ("kind='ping'\n[design]\nruns='until p99 ±0%'\nmax-runs=20", 3, "±0%", "until"),
+    ("kind='ping'\n[design]\nruns='until loss_ratio ±3%'\nmax-runs=20", 3, "cannot be looked at", "until"),
+    ("kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=9", 4, "9 runs do not know", "10 or more"),
+    ("kind='ping'\n[design]\nmax-runs=9", 3, "`runs` is a number", "leave it out"),
+    ("kind='ping'\n[design]\nblocks=1001", 3, "`blocks` cannot be `1001`", "from 1 to 1000"),
+    ("kind='ping'\n[design]\norder='random'", 3, "`order` cannot be `random`", "known are randomized"),
+    ("kind='ping'\n[design]\nbetween-blocks='pause'", 3, "needs to know how long", "`pause 10m`"),
+    ("kind='ping'\n[design]\nbetween-blocks='pause 10'", 3, "unit is missing", "250us"),
+    ("kind='ping'\n[design]\nbetween-blocks='nap 10s'", 3, "cannot be `nap 10s`", "`reboot`"),
+    ("kind='ping'\n[design]\nsettle=5", 3, "no text", "quotes"),
+    ("kind='ping'\n[design]\nsettle='5'", 3, "unit is missing", "250us"),
+    ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 conditions", "fewer"),
+    ("kind='ping'\n[[compare]]\nmetric='pdv'", 2, "no `statistic`", "p99.9"),
+    ("kind='ping'\n[[compare]]\nstatistic='p101'", 3, "`p101` is no statistic", "quantile"),
+    ("kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'", 3, "`round_trip` is no metric", "known are"),
+    ("kind='ping'\n[[compare]]\nstatistic='p50'\nbaseline={load='none'}", 4, "`load` is no factor", "known"),
+    (
+        "kind='ping'\n[factors]\nload=['none']\n[[compare]]\nstatistic='p50'\nbaseline={load='nome'}",
+        6,
+        "no value `nome`",
+        "did you mean `none`?",
+    ),
+    ("kind='ping'\n[[compare]]\nstatistic='p50'\nequivalence='3us'", 4, "3us", "share"),
+    ("kind='ping'\n[compare]\nstatistic='p50'", 2, "no list of tables", "[[compare]]"),
+];
+
 #[test]
 fn what_is_wrong_is_refused_with_its_line() {
-    let cases = [
-        ("", 1, "no `kind`", "kind = \"ping\""),
-        ("kind = \"ping\"\nx", 2, "no TOML", "docs/experiments.md"),
-        ("kind='ping'\nkind='ping'", 2, "no TOML", "docs"),
-        ("kind='stream'", 1, "`stream` are not in this version", "latlab stream"),
-        ("kind='wakeup'", 1, "`wakeup` are not in this version", "latlab wakeup"),
-        ("kind='pign'", 1, "`pign` is no kind", "did you mean `ping`?"),
-        ("kind=3", 1, "no text", "kind"),
-        ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),
-        ("kind='ping'\nname=''", 2, "no line of text", "words"),
-        ("kind='ping'\ntarget=5", 2, "`target` is no text", "factor"),
-        ("kind='ping'\nbase=5", 2, "`base` is no table", "[base]"),
-        ("kind='ping'\n\n[base]\ncuont=5", 4, "no key `cuont` in `[base]`", "did you mean `count`?"),
-        ("kind='ping'\n[base]\nstore='x'", 3, "`store` is not for a condition", "--store"),
-        ("kind='ping'\n[base]\nhelp=true", 3, "`help` is not for a condition", "leave it out"),
-        ("kind='ping'\n[base]\ntarget='x'", 3, "`target` is no option", "above all tables"),
-        ("kind='ping'\n[base]\nmlock='yes'", 3, "`mlock` takes no value", "`mlock = true`"),
-        ("kind='ping'\n[base]\ncount=[1,2]", 3, "`count` takes one value", "factor"),
-        ("kind='ping'\n[base]\ncount=true", 3, "`count` cannot be a boolean", "latlab ping --count"),
-        ("kind='ping'\n[base]\ncount=1979-05-27", 3, "cannot be a datetime", "string or a number"),
-        ("kind='ping'\n[base]\ntag=[]", 3, "`tag` cannot be an array", "string or a number"),
-        ("kind='ping'\n[base]\ncount=0", 3, "`--count` cannot be `0`: the least is 1", "1 or more"),
-        ("kind='ping'\n[base]\ncount=-5", 3, "`-5`", "50000"),
-        ("kind='ping'\n[base]\nwait='spinn'", 3, "`--wait` cannot be `spinn`", "did you mean `spin`"),
-        ("kind='ping'\n[base]\nsize=[32,64]", 3, "`size` makes several runs", "make it a factor"),
-        ("kind='ping'\n[base]\nsource-port='sweep'", 3, "`source-port` makes several runs", "factor"),
-        ("kind='ping'\n[factors]\nload='none'", 3, "no array", "`[base]`"),
-        ("kind='ping'\n[factors]\nload=[]", 3, "`load` has no value", "leave it out"),
-        ("kind='ping'\n[factors]\nload=['none','none']", 3, "the value `none` twice", "`runs`"),
-        (
-            "kind='ping'\n[factors]\nload=['none',\n'cup=8%']",
-            4,
-            "`load`: `--load` cannot be `cup=8%`",
-            "did you mean `cpu`",
-        ),
-        ("kind='ping'\n[base]\nsize=64\n[factors]\nsize=[24,32]", 5, "line 3 sets it for all", "leave one"),
-        ("kind='ping'\ntarget='lab'\n[factors]\ntarget=['lab','local']", 4, "line 2 sets it", "leave one"),
-        ("kind='ping'\n[base]\npoisson=true", 3, "`--poisson` needs `--interval`", "-i 1ms"),
-        ("kind='ping'\ntarget='192.0.2.9'", 2, "`192.0.2.9:9862` needs a key", "key"),
-        ("kind='ping'\n[design]\nrunz=3", 3, "no key `runz` in `[design]`", "did you mean `runs`?"),
-        ("kind='ping'\n[design]\nruns=0", 3, "`runs` cannot be `0`", "from 1"),
-        ("kind='ping'\n[design]\nruns=1.5", 3, "`runs` cannot be `1.5`", "from 1"),
-        ("kind='ping'\n[design]\nruns=true", 3, "`runs` is no number", "from 1"),
-        ("kind='ping'\n[design]\nruns='many'", 3, "`runs` cannot be `many`", "until p99 ±3%"),
-        ("kind='ping'\n[design]\nruns='until p99 ±3%'", 3, "needs `max-runs`", "max-runs = 60"),
-        ("kind='ping'\n[design]\nruns='until p99 3%'\nmax-runs=20", 3, "no `±`", "until"),
-        ("kind='ping'\n[design]\nruns='until p99 ±0%'\nmax-runs=20", 3, "±0%", "until"),
-        ("kind='ping'\n[design]\nruns='until loss_ratio ±3%'\nmax-runs=20", 3, "cannot be looked at", "until"),
-        ("kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=9", 4, "9 runs do not know", "10 or more"),
-        ("kind='ping'\n[design]\nmax-runs=9", 3, "`runs` is a number", "leave it out"),
-        ("kind='ping'\n[design]\nblocks=1001", 3, "`blocks` cannot be `1001`", "from 1 to 1000"),
-        ("kind='ping'\n[design]\norder='random'", 3, "`order` cannot be `random`", "did you mean `randomized`?"),
-        ("kind='ping'\n[design]\nbetween-blocks='pause'", 3, "needs to know how long", "`pause 10m`"),
-        ("kind='ping'\n[design]\nbetween-blocks='pause 10'", 3, "unit is missing", "250us"),
-        ("kind='ping'\n[design]\nbetween-blocks='nap 10s'", 3, "cannot be `nap 10s`", "`reboot`"),
-        ("kind='ping'\n[design]\nsettle=5", 3, "no text", "quotes"),
-        ("kind='ping'\n[design]\nsettle='5'", 3, "unit is missing", "250us"),
-        ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 conditions", "fewer"),
-        ("kind='ping'\n[[compare]]\nmetric='pdv'", 2, "no `statistic`", "p99.9"),
-        ("kind='ping'\n[[compare]]\nstatistic='p101'", 3, "`p101` is no statistic", "quantile"),
-        ("kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'", 3, "`round_trip` is no metric", "known are"),
-        ("kind='ping'\n[[compare]]\nstatistic='p50'\nbaseline={load='none'}", 4, "`load` is no factor", "known"),
-        (
-            "kind='ping'\n[factors]\nload=['none']\n[[compare]]\nstatistic='p50'\nbaseline={load='nome'}",
-            6,
-            "no value `nome`",
-            "did you mean `none`?",
-        ),
-        ("kind='ping'\n[[compare]]\nstatistic='p50'\nequivalence='3us'", 4, "3us", "share"),
-        ("kind='ping'\n[compare]\nstatistic='p50'", 2, "no list of tables", "[[compare]]"),
-    ];
-    let wrong = cases.into_iter().filter_map(|(text, line, cause, hint)| {
+    let wrong = WRONG.iter().filter_map(|(text, line, cause, hint)| {
         let Err(error) = settle(text) else { return Some(format!("{text}\nis taken")) };
         let told = error.cause.contains(cause) && error.hint.as_deref().is_some_and(|told| told.contains(hint));
-        (!told || error.line != line || error.exit_code() != 2).then(|| format!("{text}\n{line} {error:?}"))
+        (!told || error.line != *line || error.exit_code() != 2).then(|| format!("{text}\n{line} {error:?}"))
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
@@ -182,4 +183,27 @@ fn ten_million_conditions_are_counted_and_not_made() {
     let error = settle(&format!("kind='ping'\n[factors]\n{}", lines.join("\n"))).expect_err("too many");
     assert!(error.cause.contains("10,000,000 conditions"), "{error:?}");
     assert_eq!(error.line, 3);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
+
+    /// Whatever is cut out of a file or put into it, it is settled or refused with a line that it has.
+    #[test]
+    fn no_file_is_too_broken_to_be_refused(
+        from in 0..FULL.len(),
+        length in 0..40_usize,
+        put in "[ -~\n±é]{0,12}|\\[\\[?[a-z]{1,8}\\]?\\]?\n|[a-z-]{1,9} = [0-9\\[\\]\"{}',.e+-]{0,9}\n",
+    ) {
+        let start = (0..=from).rev().find(|at| FULL.is_char_boundary(*at)).unwrap_or(0);
+        let end = (from + length..FULL.len()).find(|at| FULL.is_char_boundary(*at)).unwrap_or(FULL.len());
+        let text = format!("{}{put}{}", &FULL[..start], &FULL[end..]);
+        match settle(&text) {
+            Ok(job) => proptest::prop_assert!(!job.experiment.conditions.is_empty()),
+            Err(error) => {
+                let lines = text.matches('\n').count() + 1;
+                proptest::prop_assert!((1..=lines).contains(&error.line), "{error:?} of {lines} lines");
+            }
+        }
+    }
 }
