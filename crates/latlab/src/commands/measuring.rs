@@ -34,10 +34,7 @@ pub(super) fn measure(
 }
 
 /// Listens to signals while `plans` are measured. Whoever gives up at once leaves the host as it was all the same.
-pub(super) fn listen<'a>(
-    plans: impl IntoIterator<Item = &'a Plan>,
-    console: &Console,
-) -> std::io::Result<Interrupt> {
+pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) -> std::io::Result<Interrupt> {
     let mut runs = plans.into_iter().flat_map(|plan| &plan.runs);
     match runs.any(|run| !run.settings.is_empty()) {
         true => {
