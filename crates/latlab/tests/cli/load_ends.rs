@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::harness::{Lab, wait_until};
 use crate::lab::privileged;
 use crate::remote::{below, signal};
+use crate::skip::skip;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
@@ -23,13 +24,11 @@ fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
     // A second, and then a farewell of several: what happened at the far end is asked for word by word.
     let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
     let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
-    let began = Instant::now();
     let document = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).success().json();
     let loads = document["loads"].as_array().expect("a list");
     assert_eq!(loads.len(), 3, "{document:#}");
     for load in loads {
         let seconds = load["measured_ns"].as_f64().unwrap_or_else(|| panic!("{load:#}")) / 1e9;
-        eprintln!("{} at {}: {seconds} s of {:?}", load["load"], load["at"], began.elapsed());
         // From arming at the far end; each way of a word there and back is 0.3 s.
         assert!((0.8..2.5).contains(&seconds), "{load:#}");
     }
@@ -69,7 +68,7 @@ fn loads_have_no_right_of_way_however_latlab_was_started() {
         return;
     }
     if !Command::new("chrt").args(["-f", "10", "true"]).status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: {TEST}: no chrt(1), or it may not");
+        skip(TEST, "no chrt(1), or it may not");
         return;
     }
     let target = format!("cmd:chrt -f 10 {BINARY} agent --stdio");
