@@ -2,7 +2,7 @@
 
 use latlab::metric::Metric;
 use latlab::sample::{INFINITE, Sample};
-use latlab::stats::{Description, Interval, Wishes, describe, histogram, ratio, share};
+use latlab::stats::{Description, Interval, Wishes, describe, histogram, plain, ratio, share};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -397,5 +397,25 @@ impl Random {
             (value * SCALE).round() as i64
         };
         (0..n).map(|_| step()).collect()
+    }
+}
+
+#[test]
+fn plain_figures_are_those_of_the_description() {
+    let mut random = Random::new(9);
+    let makers: [fn(&mut Random) -> i64; 3] = [
+        |random| 48_000 + (random.uniform() * 40.0) as i64 * 25,
+        |random| if random.uniform() < 0.02 { INFINITE } else { (random.normal() * 1e4) as i64 },
+        |_| INFINITE,
+    ];
+    for (make, n) in makers.into_iter().flat_map(|make| [0, 1, 2, 500, 40_000].map(|n| (make, n))) {
+        let sample = sample((0..n).map(|_| make(&mut random)).collect());
+        let (whole, few) = (describe(&sample, &wishes(&QUANTILES, false)), plain(&sample, &QUANTILES, true));
+        assert_eq!((few.n, few.lost, few.min, few.max), (whole.n, whole.lost, whole.min, whole.max));
+        assert_eq!((few.mean, few.stddev), (whole.mean, whole.stddev));
+        for (few, whole) in few.quantiles.iter().zip(&whole.quantiles) {
+            assert_eq!(few.value.filter(|value| value.is_finite()), whole.value, "q {} of {n}", whole.q);
+            assert_eq!(few.value.is_some_and(f64::is_infinite), whole.lost, "q {} of {n}", whole.q);
+        }
     }
 }

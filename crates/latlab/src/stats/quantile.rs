@@ -5,7 +5,7 @@ use super::interval::Interval;
 use crate::sample::INFINITE;
 
 /// A quantile is supported by at least so many effective observations beyond it.
-const SUPPORT_MIN: f64 = 10.0;
+pub(super) const SUPPORT_MIN: f64 = 10.0;
 /// With fewer singletons beyond it a quantile lies in a thin tail: too few to resample, and too few to tell by
 /// themselves how they depend on each other.
 const THIN_TAIL: u64 = 50;

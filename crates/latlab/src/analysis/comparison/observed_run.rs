@@ -11,7 +11,8 @@ use crate::caveat::Severity;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
 use crate::recording::manifest::{Ending, Manifest};
-use crate::stats::{Description, Wishes, describe};
+use crate::sample::Sample;
+use crate::stats::{PlainFigures, PlainQuantile, plain};
 
 /// What a run says on one subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -207,11 +208,7 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
         gatherers.push(&mut tally);
     }
     feed(source, &mut gatherers)?;
-    let described: Vec<Description> = samples
-        .into_iter()
-        .zip(&metrics)
-        .map(|(sample, metric)| describe(&sample.sample(), &wishes(*metric, subjects)))
-        .collect();
+    let figures: Vec<PlainFigures> = samples.into_iter().map(|sample| described(&sample.sample(), subjects)).collect();
     let deadline = spec.judging.deadline_ns.map(|deadline_ns| Deadline {
         deadline_ns,
         missed: tally.missed,
@@ -221,25 +218,27 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
         Subject::Ratio(ratio) => share(*ratio, &tally.counts, deadline),
         Subject::Statistic(metric, statistic) => {
             let place = metrics.iter().position(|other| other == metric);
-            place.map_or(RunFigure::Nothing, |place| figure(*statistic, &described[place]))
+            place.map_or(RunFigure::Nothing, |place| figure(*statistic, &figures[place]))
         }
     };
-    let lost = described.first().map_or((0, 0), |first| (first.lost, first.n));
+    let lost = figures.first().map_or((0, 0), |first| (first.lost, first.n));
     Ok((subjects.iter().map(of).collect(), lost))
 }
 
-fn wishes(metric: Metric, subjects: &[Subject]) -> Wishes {
-    let quantile = |subject: &Subject| match subject {
-        Subject::Statistic(own, Statistic::Quantile(q)) if *own == metric => Some(*q),
-        _ => None,
+/// What of `sample` the subjects ask for.
+fn described(sample: &Sample, subjects: &[Subject]) -> PlainFigures {
+    let own = || {
+        subjects.iter().filter_map(|subject| match subject {
+            Subject::Statistic(metric, statistic) if *metric == sample.metric => Some(*statistic),
+            _ => None,
+        })
     };
-    let mut quantiles: Vec<f64> = subjects.iter().filter_map(quantile).collect();
-    quantiles.sort_by(f64::total_cmp);
-    quantiles.dedup();
-    Wishes { quantiles, confidence: 0.95, intervals: false, seed: 0 }
+    let quantile = |statistic| if let Statistic::Quantile(q) = statistic { Some(q) } else { None };
+    let quantiles: Vec<f64> = own().filter_map(quantile).collect();
+    plain(sample, &quantiles, own().any(|statistic| statistic == Statistic::Stddev))
 }
 
-fn figure(statistic: Statistic, described: &Description) -> RunFigure {
+fn figure(statistic: Statistic, described: &PlainFigures) -> RunFigure {
     let known =
         |value: Option<f64>| value.map_or(RunFigure::Nothing, |value| RunFigure::Finite { value, supported: true });
     match statistic {
@@ -247,13 +246,12 @@ fn figure(statistic: Statistic, described: &Description) -> RunFigure {
         Statistic::Max => known(described.max.map(|max| max as f64)),
         Statistic::Mean => known(described.mean),
         Statistic::Stddev => known(described.stddev),
-        Statistic::Quantile(q) => match described.quantiles.iter().find(|estimate| estimate.q == q) {
-            Some(estimate) if estimate.lost => RunFigure::Lost,
-            Some(estimate) => match estimate.value {
-                Some(value) => RunFigure::Finite { value, supported: estimate.supported },
-                None => RunFigure::Nothing,
-            },
-            None => RunFigure::Nothing,
+        Statistic::Quantile(q) => match described.quantiles.iter().find(|quantile| quantile.q == q) {
+            Some(PlainQuantile { value: Some(value), .. }) if value.is_infinite() => RunFigure::Lost,
+            Some(PlainQuantile { value: Some(value), supported, .. }) => {
+                RunFigure::Finite { value: *value, supported: *supported }
+            }
+            _ => RunFigure::Nothing,
         },
     }
 }
