@@ -263,9 +263,15 @@ fn differences(place: &str, expected: &Value, found: &Value, into: &mut Vec<Stri
 #[test]
 fn figures_of_kept_recordings_stay_what_they_were() {
     let mut wrong = Vec::new();
-    for name in
-        ["good/closed", "good/scheduled", "old/1.0-finished", "old/1.0-died", "old/1.1-finished", "old/1.1-died"]
-    {
+    for name in [
+        "good/closed",
+        "good/scheduled",
+        "old/1.0-finished",
+        "old/1.0-died",
+        "old/1.1-finished",
+        "old/1.1-died",
+        "old/1.2-finished",
+    ] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let copied = copy(&testdata(name), directory.path(), "recording");
         let ran = Lab::new().arg("summary").arg(&copied).args(["--json", "-q"]).start().ends_with(&[0, 4]);
