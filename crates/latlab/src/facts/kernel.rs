@@ -19,7 +19,7 @@ pub enum RealTimePause {
         period_us: i64,
     },
     /// Since then a deadline server runs the normal threads that wait ([LWN](https://lwn.net/Articles/934415/)).
-    FairServer {
+    FairShare {
         /// For so long at most …
         pause_us: i64,
         /// … in each.
@@ -32,7 +32,7 @@ pub enum RealTimePause {
 impl RealTimePause {
     /// `50 ms every second`.
     pub fn in_words(&self) -> String {
-        let (RealTimePause::Throttling { pause_us, period_us } | RealTimePause::FairServer { pause_us, period_us, .. }) =
+        let (RealTimePause::Throttling { pause_us, period_us } | RealTimePause::FairShare { pause_us, period_us, .. }) =
             *self;
         let every = if period_us == 1_000_000 { "second".to_owned() } else { format!("{period_us} µs") };
         format!("{} ms every {every}", pause_us as f64 / 1e3)
@@ -54,7 +54,7 @@ impl HostFacts {
             let told = settings.fair_share_runtime_ns.zip(settings.fair_share_period_ns);
             let (runtime_ns, period_ns) = told.unwrap_or((50_000_000, 1_000_000_000));
             let (pause_us, period_us) = (runtime_ns as i64 / 1_000, period_ns as i64 / 1_000);
-            let pause = RealTimePause::FairServer { pause_us, period_us, assumed: told.is_none() };
+            let pause = RealTimePause::FairShare { pause_us, period_us, assumed: told.is_none() };
             return (pause_us > 0).then_some(pause);
         }
         let runtime_us = self.rt_runtime_us.filter(|runtime| *runtime >= 0)?;

@@ -128,22 +128,26 @@ fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
 fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
     let limit = facts.real_time_pause().filter(|_| end.fifo.is_some() && end.wait == WaitMode::Spin)?;
     let (pause, host) = (limit.in_words(), host_at(side));
-    let (code, message, hint) = match limit {
-        RealTimePause::Throttling { .. } => (
+    let effect = "round trips above p95 may contain such a stop";
+    Some(match limit {
+        RealTimePause::Throttling { .. } => Caveat::new(
+            Severity::Warning,
             "rt-throttling",
             format!("the kernel of {host} stops a spinning FIFO thread for {pause}"),
+            effect,
             format!("`--set rt-runtime{}=-1`", place_of(side)),
         ),
-        RealTimePause::FairServer { assumed, .. } => (
+        RealTimePause::FairShare { assumed, .. } => Caveat::new(
+            Severity::Warning,
             "fair-server",
             format!(
                 "the fair server of {host} may stop a spinning FIFO thread for {pause}{}, whenever a normal thread waits",
                 if assumed { " by default" } else { "" }
             ),
+            effect,
             format!("on {host}: `echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime`"),
         ),
-    };
-    Some(Caveat::new(Severity::Warning, code, message, "round trips above p95 may contain such a stop", hint))
+    })
 }
 
 /// The host at that end, in the words of every caveat.

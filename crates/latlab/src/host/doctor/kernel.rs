@@ -37,7 +37,7 @@ fn throttling(seen: &Seen<'_>) -> Option<Finding> {
             };
             (severity, "rt-throttling", message, "sudo sysctl kernel.sched_rt_runtime_us=-1")
         }
-        RealTimePause::FairServer { assumed, .. } => {
+        RealTimePause::FairShare { assumed, .. } => {
             let whence = if assumed { " (the kernel's default: debugfs cannot be read)" } else { "" };
             let message = format!(
                 "the fair server may stop a spinning FIFO thread for {pause}{whence}, whenever a normal thread waits \
