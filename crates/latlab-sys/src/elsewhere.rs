@@ -224,3 +224,55 @@ pub mod child {
     /// Elsewhere only the end of a pipe ends them.
     pub fn end_with_parent(_: &mut std::process::Command) {}
 }
+
+/// The ways in which a thread can ask to be woken.
+pub mod sleep {
+    use super::{BorrowedFd, OwnedFd};
+    refuse! {
+        clock_nanosleep_until(i64) -> ();
+        clock_nanosleep_for(i64) -> ();
+        nanosleep(i64) -> ();
+        select_nothing(i64) -> ();
+        poll_nothing(i32) -> ();
+        epoll() -> OwnedFd;
+        epoll_nothing(BorrowedFd<'_>, i32) -> ();
+        timerfd() -> OwnedFd;
+        arm_timerfd(BorrowedFd<'_>, i64, bool) -> ();
+        read_timerfd(BorrowedFd<'_>) -> ();
+        futex_until(i64) -> ();
+        futex_for(i64) -> ();
+        allow_interrupts() -> ();
+        interrupt(i32) -> ();
+    }
+
+    /// A timer that signals a thread.
+    #[derive(Debug)]
+    pub struct SignalTimer(());
+
+    impl SignalTimer {
+        /// `Unsupported` here.
+        pub fn new() -> std::io::Result<SignalTimer> {
+            super::unsupported()
+        }
+
+        /// `Unsupported` here.
+        pub fn arm(&self, _: i64, _: bool) -> std::io::Result<()> {
+            super::unsupported()
+        }
+
+        /// `Unsupported` here.
+        pub fn wait(&self) -> std::io::Result<()> {
+            super::unsupported()
+        }
+    }
+
+    /// No thread has a number here.
+    pub const fn current_thread() -> i32 {
+        0
+    }
+
+    /// Nobody is nice here.
+    pub const fn niceness() -> i32 {
+        0
+    }
+}

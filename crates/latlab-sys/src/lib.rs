@@ -29,13 +29,15 @@ pub mod readiness;
 #[cfg(target_os = "linux")]
 pub mod scheduler;
 #[cfg(target_os = "linux")]
+pub mod sleep;
+#[cfg(target_os = "linux")]
 pub mod socket;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    address, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, socket,
+    address, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, sleep, socket,
 };
 
 /// The outcome of a call that answers 0 or −1 with `errno`.
