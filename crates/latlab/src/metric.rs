@@ -18,6 +18,8 @@ pub enum Metric {
     ResponseTime,
     /// Packet delay variation: round trip delay − the sample's minimum (RFC 5481, section 4.2).
     Pdv,
+    /// woke − due: how late a thread that asked to be woken runs again.
+    WakeupLatency,
     /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
     Ipdv,
 }
@@ -34,6 +36,9 @@ impl Metric {
         Metric::Ipdv,
     ];
 
+    /// The metrics of a recording of wake-ups.
+    pub const WAKEUP: [Metric; 1] = [Metric::WakeupLatency];
+
     /// Those that answer the usual question: how long, and was the schedule kept.
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
 
@@ -45,6 +50,7 @@ impl Metric {
             Metric::ReflectorDwell => "reflector_dwell",
             Metric::SendSlip => "send_slip",
             Metric::ResponseTime => "response_time",
+            Metric::WakeupLatency => "wakeup_latency",
             Metric::Pdv => "pdv",
             Metric::Ipdv => "ipdv",
         }
@@ -63,6 +69,7 @@ impl Metric {
             Metric::ReflectorDwell => "reflector dwell",
             Metric::SendSlip => "send slip",
             Metric::ResponseTime => "response time",
+            Metric::WakeupLatency => "wake-up latency",
             Metric::Pdv => "delay variation (pdv)",
             Metric::Ipdv => "inter-packet delay variation (ipdv)",
         }
@@ -71,7 +78,7 @@ impl Metric {
     /// The metric of that name; `_`, `-` and spaces are the same.
     pub fn from_name(name: &str) -> Option<Metric> {
         let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-        Metric::PING.into_iter().find(|metric| metric.name() == wanted)
+        Metric::PING.into_iter().chain(Metric::WAKEUP).find(|metric| metric.name() == wanted)
     }
 }
 
@@ -81,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_name_leads_back_to_its_metric() {
-        for metric in Metric::PING {
+        for metric in Metric::PING.into_iter().chain(Metric::WAKEUP) {
             assert_eq!(Metric::from_name(metric.name()), Some(metric));
             assert_eq!(Metric::from_name(&metric.name().replace('_', "-")), Some(metric));
         }

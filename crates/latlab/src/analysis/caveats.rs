@@ -32,7 +32,7 @@ pub(super) fn derive(
 ) -> Vec<Caveat> {
     let mut caveats = manifest.caveats.clone();
     caveats.extend(fates::derive(manifest, tally, refusals));
-    caveats.extend(fates::few_observations(metrics.get(&Metric::RoundTripDelay)));
+    caveats.extend(fates::few_observations(metrics.get(&manifest.kind.metric())));
     caveats.extend(clocks::derive(manifest));
     caveats.extend(ends::derive(manifest));
     let far_is_known = manifest.spec.target.has_agent() && !clocks::same_machine(manifest);

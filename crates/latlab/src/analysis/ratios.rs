@@ -3,6 +3,7 @@
 use super::summary::{Deadline, SummaryWishes};
 use super::tally::Counts;
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::plan::defaults;
 use crate::recording::manifest::Manifest;
 use crate::sample::{INFINITE, Sample};
@@ -50,6 +51,8 @@ impl Ratios {
 /// their order tells how much a probe is worth.
 pub(super) struct ShareIntervals {
     wished: bool,
+    /// The metric that the recording is about.
+    main: Metric,
     /// The deadline, and the metric that is held against it.
     deadline: Option<(Nanos, Metric)>,
     lost: Option<Share>,
@@ -59,10 +62,12 @@ pub(super) struct ShareIntervals {
 impl ShareIntervals {
     /// Those that `wishes` ask of the run of `manifest`.
     pub(super) fn wished(wishes: &SummaryWishes, manifest: &Manifest) -> ShareIntervals {
-        let scheduled = manifest.spec.ping().schedule.interval().is_some();
-        let judged = if scheduled { Metric::ResponseTime } else { Metric::RoundTripDelay };
+        let judged = match (manifest.kind, manifest.spec.schedule().interval()) {
+            (Kind::Ping, Some(_)) => Metric::ResponseTime,
+            (kind, _) => kind.metric(),
+        };
         let deadline = wishes.judging.deadline_ns.map(|deadline| (deadline, judged));
-        ShareIntervals { wished: wishes.intervals, deadline, lost: None, missed: None }
+        ShareIntervals { wished: wishes.intervals, main: manifest.kind.metric(), deadline, lost: None, missed: None }
     }
 
     /// Takes from `sample` what it can tell.
@@ -70,7 +75,7 @@ impl ShareIntervals {
         if !self.wished {
             return;
         }
-        if sample.metric == Metric::RoundTripDelay {
+        if sample.metric == self.main {
             self.lost = Some(share(sample, defaults::CONFIDENCE, |value| value == INFINITE));
         }
         if let Some((deadline, _)) = self.deadline.filter(|(_, judged)| *judged == sample.metric) {

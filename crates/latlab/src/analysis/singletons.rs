@@ -45,7 +45,7 @@ impl Singletons {
     fn gather_plain(&mut self, batch: &ProbeBatch) -> bool {
         let (later, earlier) = match self.metric {
             Metric::RoundTripDelay | Metric::Pdv => (&batch.received_ns, &batch.sent_ns),
-            Metric::ResponseTime => (&batch.received_ns, &batch.due_ns),
+            Metric::ResponseTime | Metric::WakeupLatency => (&batch.received_ns, &batch.due_ns),
             Metric::SendSlip => (&batch.sent_ns, &batch.due_ns),
             Metric::ReflectorDwell => (&batch.reflector_sent_ns, &batch.reflector_received_ns),
             Metric::RoundTripDelayLessDwell | Metric::Ipdv => return false,
@@ -70,7 +70,7 @@ impl Singletons {
             (Metric::RoundTripDelay | Metric::Pdv, Fate::Late | Fate::Lost) => Some(INFINITE),
             (Metric::RoundTripDelayLessDwell, Fate::Answered) => Some(round_trip()?.saturating_sub(dwell()?)),
             (Metric::RoundTripDelayLessDwell, Fate::Late | Fate::Lost) => Some(INFINITE),
-            (Metric::ResponseTime, Fate::Answered) => span(at(&batch.received_ns, row), due()),
+            (Metric::ResponseTime | Metric::WakeupLatency, Fate::Answered) => span(at(&batch.received_ns, row), due()),
             (Metric::ResponseTime, _) => due().map(|_| INFINITE),
             (Metric::SendSlip, fate) if fate.was_sent() => span(at(&batch.sent_ns, row), due()),
             (Metric::ReflectorDwell, Fate::Answered | Fate::Late) => dwell(),
@@ -95,7 +95,7 @@ impl Gatherer for Singletons {
             Metric::RoundTripDelayLessDwell => vec![SentNs, ReceivedNs, ReflectorReceivedNs, ReflectorSentNs],
             Metric::ReflectorDwell => vec![ReflectorReceivedNs, ReflectorSentNs],
             Metric::SendSlip => vec![DueNs, SentNs],
-            Metric::ResponseTime => vec![DueNs, ReceivedNs],
+            Metric::ResponseTime | Metric::WakeupLatency => vec![DueNs, ReceivedNs],
             Metric::Ipdv => vec![Seq, SentNs, ReceivedNs],
         }
     }

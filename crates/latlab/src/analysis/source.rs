@@ -2,10 +2,10 @@
 //! that a file of ten million rows is decoded as few times as its figures need.
 
 use crate::facts::HostSample;
-use crate::plan::Side;
+use crate::plan::{Kind, Side};
 use crate::probe::{Fate, Phase};
 use crate::recording::manifest::Manifest;
-use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, Words};
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, WakeupBatch, Words};
 
 /// Rows with their manifest.
 pub trait ProbeSource {
@@ -37,6 +37,9 @@ impl ProbeSource for Recording {
     }
 
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
+        if Recording::manifest(self).kind == Kind::Wakeup {
+            return self.wakeups()?.try_for_each(|batch| Ok(take(&as_probes(batch?))));
+        }
         for batch in self.probes(columns)? {
             take(&batch?);
         }
@@ -49,6 +52,25 @@ impl ProbeSource for Recording {
             take(side, &sample);
         }
         Ok(())
+    }
+}
+
+/// Wake-ups as judging sees them: asked for when they were due, answered when the thread ran. Every statistic, window
+/// and deadline of answers is then one of wake-ups.
+pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
+    let zeros = || IntColumn { values: vec![0; batch.rows], present: None };
+    ProbeBatch {
+        rows: batch.rows,
+        fate: Words::All(Fate::Answered),
+        duplicates: zeros(),
+        reordered: zeros(),
+        phase: batch.phase,
+        seq: batch.seq,
+        sent_ns: batch.due_ns.clone(),
+        due_ns: batch.due_ns,
+        received_ns: batch.woke_ns,
+        sent_cpu: batch.cpu,
+        ..ProbeBatch::default()
     }
 }
 

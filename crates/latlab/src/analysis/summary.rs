@@ -35,7 +35,7 @@ pub struct SummaryWishes {
 impl SummaryWishes {
     /// What the run itself asked for, every metric, with intervals.
     pub fn of(spec: &RunSpec) -> SummaryWishes {
-        SummaryWishes { judging: spec.judging.clone(), intervals: true, metrics: Metric::PING.to_vec() }
+        SummaryWishes { judging: spec.judging.clone(), intervals: true, metrics: spec.kind().metrics().to_vec() }
     }
 
     /// Adds what judging `condition` needs.
@@ -169,8 +169,8 @@ impl<E: std::error::Error + 'static> AnalysisError<E> {
 pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<Summary, AnalysisError<S::Error>> {
     let manifest = source.manifest();
     let describing = describing(manifest, wishes);
-    let mut tally = Tally::new(wishes.judging.deadline_ns, manifest.spec.ping().schedule.interval());
-    let mut round_trips = Singletons::of(Metric::RoundTripDelay, manifest.rows);
+    let mut tally = Tally::new(wishes.judging.deadline_ns, manifest.spec.schedule().interval());
+    let mut round_trips = Singletons::of(manifest.kind.metric(), manifest.rows);
     let mut windows = wishes.judging.window_ns.map(|length| Windows::of(length, &describing));
     let mut gatherers: Vec<&mut dyn Gatherer> = vec![&mut tally, &mut round_trips];
     gatherers.extend(windows.as_mut().map(|windows| windows as &mut dyn Gatherer));
@@ -186,7 +186,7 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     if wishes.metrics.contains(&Metric::Pdv) && round_trip.min.is_some() {
         metrics.insert(Metric::Pdv, less_minimum(&round_trip));
     }
-    metrics.insert(Metric::RoundTripDelay, round_trip);
+    metrics.insert(manifest.kind.metric(), round_trip);
     describe_others(source, wishes, &describing, &mut metrics, &mut intervals)?;
 
     let windows = match windows.map(Windows::finish) {
@@ -222,8 +222,9 @@ fn describe_others<S: ProbeSource>(
     metrics: &mut BTreeMap<Metric, Description>,
     intervals: &mut ShareIntervals,
 ) -> Result<(), S::Error> {
-    let scheduled = source.manifest().spec.ping().schedule.interval().is_some();
-    for metric in wishes.metrics.iter().copied() {
+    let scheduled = source.manifest().spec.schedule().interval().is_some();
+    let kind = source.manifest().kind;
+    for metric in wishes.metrics.iter().copied().filter(|metric| kind.metrics().contains(metric)) {
         let of_schedule = matches!(metric, Metric::ResponseTime | Metric::SendSlip);
         if metrics.contains_key(&metric) || metric == Metric::Pdv || (of_schedule && !scheduled) {
             continue;

@@ -180,7 +180,7 @@ mod tests {
 
     fn tally(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> Tally {
         let source = InMemory { batch, ..InMemory::of(Schedule::Closed, rows) };
-        let mut tally = Tally::new(deadline, source.manifest.spec.ping().schedule.interval());
+        let mut tally = Tally::new(deadline, source.manifest.spec.schedule().interval());
         feed(&source, &mut [&mut tally]).expect("rows in memory");
         tally
     }

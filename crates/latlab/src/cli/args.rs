@@ -16,6 +16,7 @@ mod setting;
 mod showing;
 mod small;
 mod summary;
+mod wakeup;
 
 use clap::{Parser, Subcommand};
 
@@ -34,6 +35,7 @@ pub use setting::SettingArgs;
 pub use showing::{JsonArgs, TalkArgs};
 pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
 pub use summary::SummaryArgs;
+pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs};
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
 #[derive(Clone, Debug, Parser)]
@@ -49,6 +51,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure round trips, keep every probe, print a summary
     Ping(Box<PingArgs>),
+    /// Measure how late a timer wakes this host's user code, and why
+    Wakeup(Box<WakeupArgs>),
     /// Answer authenticated sessions; changes nothing on this host
     Serve(ServeArgs),
     /// Write a fresh pre-shared key to a new file, mode 0600

@@ -43,13 +43,11 @@ fn in_full(error: &RecordingError) -> String {
 
 fn heading(manifest: &Manifest) -> String {
     let condition = &manifest.condition;
-    format!(
-        "{} {} · {} · {}",
-        manifest.kind.word(),
-        condition.target,
-        human::bytes(condition.size_bytes.into()),
-        condition.schedule
-    )
+    let what = match (condition.via, condition.size_bytes) {
+        (Some(via), _) => via.word().into(),
+        (None, size) => human::bytes(size.unwrap_or(0).into()),
+    };
+    format!("{} {} · {what} · {}", manifest.kind.word(), condition.target, condition.schedule)
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

@@ -39,6 +39,7 @@ mod summary;
 mod surroundings;
 mod title;
 mod verdict;
+mod wakeup;
 
 use std::ffi::OsString;
 
@@ -76,6 +77,12 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Ping(args) => {
             let job = resolve::ping(&args, &surroundings()?)?;
             ping::run(&job, &healed(console, job.talk))
+        }
+        Command::Wakeup(args) => {
+            let job = resolve::wakeup(&args, &surroundings()?)?;
+            let console = console.with_talk(job.talk);
+            healing::heal(&console);
+            wakeup::run(&job, &console)
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;

@@ -1,7 +1,5 @@
 //! `latlab ping`: measure, record, summarise, show.
 
-use std::time::Instant;
-
 use super::interrupt::Interrupt;
 use super::{Outcome, keys, measuring, stores, title, verdict};
 use crate::analysis::{Summary, SummaryWishes};
@@ -31,12 +29,16 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
         console.note("interrupted before anything was measured");
         return Ok(interrupt.outcome().unwrap_or(Outcome::Interrupted));
     };
-    let shown = show(&conducted, job, console);
+    let shown = show(&conducted, (&job.keeping, job.json), console);
     ending(conducted, shown, &interrupt)
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
-fn show(conducted: &Conducted, job: &PingJob, console: &Console) -> Result<Vec<Summary>, Failure> {
+pub(super) fn show(
+    conducted: &Conducted,
+    (keeping, json): (&Keeping, bool),
+    console: &Console,
+) -> Result<Vec<Summary>, Failure> {
     let every_metric = console.talk() > Talk::Usual;
     let mut summaries = Vec::new();
     let mut half = false;
@@ -44,20 +46,19 @@ fn show(conducted: &Conducted, job: &PingJob, console: &Console) -> Result<Vec<S
         let recording = Recording::open(&finished.path)?;
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
-        let wishes = SummaryWishes { metrics: verdict::metrics(job.json || every_metric), ..SummaryWishes::of(spec) };
+        let wishes = SummaryWishes { metrics: verdict::metrics(json || every_metric), ..SummaryWishes::of(spec) };
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    verdict::show(
-        &summaries,
-        Showing { half, every_metric, kept: job.keeping != Keeping::Nothing },
-        job.json,
-        console,
-    )?;
+    verdict::show(&summaries, Showing { half, every_metric, kept: *keeping != Keeping::Nothing }, json, console)?;
     Ok(summaries)
 }
 
 /// What broke comes first, then who interrupted, then what the summaries say.
-fn ending(conducted: Conducted, shown: Result<Vec<Summary>, Failure>, by: &Interrupt) -> Result<Outcome, Failure> {
+pub(super) fn ending(
+    conducted: Conducted,
+    shown: Result<Vec<Summary>, Failure>,
+    by: &Interrupt,
+) -> Result<Outcome, Failure> {
     if let Some(error) = conducted.failure {
         return Err(error.into());
     }

@@ -30,7 +30,7 @@ fn why(summaries: &[Summary]) -> (String, String) {
 fn why_unanswered(summaries: &[Summary], sent: u64) -> (String, String) {
     let errors = added(summaries, |summary| &summary.socket_errors);
     let strays = added(summaries, |summary| &summary.strays);
-    let is_echo = summaries.iter().any(|summary| summary.condition.protocol == "echo");
+    let is_echo = summaries.iter().any(|summary| summary.condition.protocol.as_deref() == Some("echo"));
     if let Some(refused) = errors.get("ECONNREFUSED") {
         let hint = match is_echo {
             true => "start the echo there, or name the port where it listens: `HOST:PORT`",

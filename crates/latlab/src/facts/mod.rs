@@ -19,6 +19,7 @@ mod reflector;
 mod rights;
 mod setting;
 mod stream;
+mod wakeup;
 
 pub use activity::{Activity, CpuTicks, Share, Ticks};
 pub use by_cpu::ByCpu;
@@ -39,3 +40,4 @@ pub use reflector::ReflectorReport;
 pub use rights::{Capability, Rights};
 pub use setting::{Restoration, SettingFacts};
 pub use stream::{StreamReport, WindowedRate};
+pub use wakeup::{LateWakeup, WakeupFacts};

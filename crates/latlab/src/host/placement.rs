@@ -10,6 +10,7 @@ use super::refusal::HostError;
 use super::root::HostRoot;
 use crate::facts::Rights;
 use crate::plan::EndSpec;
+use crate::units::Nanos;
 
 /// Gives the calling thread what `end` asks for: its CPU, locked memory (of the whole process), SCHED_FIFO.
 ///
@@ -37,6 +38,18 @@ pub fn place(end: &EndSpec) -> Result<(), HostError> {
 /// The kernel refuses, which it has no reason to.
 pub fn leave_real_time() -> io::Result<()> {
     latlab_sys::scheduler::leave_real_time()
+}
+
+/// The CPUs that the calling thread may use, ascending.
+pub fn allowed_cpus() -> Vec<u16> {
+    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).filter_map(|cpu| u16::try_from(cpu).ok()).collect()
+}
+
+/// The timer slack of the calling thread; none where the kernel does not tell.
+pub fn timer_slack() -> Option<Nanos> {
+    let slack = rustix::thread::current_timer_slack().ok()?;
+    i64::try_from(slack).ok().map(Nanos)
 }
 
 fn pin(cpu: u16) -> Result<(), HostError> {

@@ -200,15 +200,20 @@ fn measure_all(lanes: &mut [Lane], rounds: u32, beside: &Beside, stop: &AtomicBo
     Ok(())
 }
 
+/// How a run ended that broke off or not, and was told to stop or not.
+pub(super) const fn ending_of(broke_off: bool, stopped: bool) -> Ending {
+    match (broke_off, stopped) {
+        (true, _) => Ending::Failed,
+        (false, true) => Ending::Interrupted,
+        (false, false) => Ending::Completed,
+    }
+}
+
 /// Closes every lane, whatever happened to the others: one run's damage touches no other.
 fn close(lanes: Vec<Lane>, mut failure: Option<MeasureError>, death: Option<String>, stop: &AtomicBool) -> Conducted {
     let died = death.as_ref().map(|how| format!("the reflector process died: {how}"));
     let reason = failure.as_ref().map(ToString::to_string).or(died);
-    let ending = match (&reason, stop.load(Ordering::Relaxed)) {
-        (Some(_), _) => Ending::Failed,
-        (None, true) => Ending::Interrupted,
-        (None, false) => Ending::Completed,
-    };
+    let ending = ending_of(reason.is_some(), stop.load(Ordering::Relaxed));
     let outcome = LaneOutcome { ending, reason, reflector_died: death };
     let mut recordings = Vec::with_capacity(lanes.len());
     for lane in lanes {

@@ -26,7 +26,7 @@ pub enum CpuOf {
 
 impl CpuOf {
     #[inline]
-    fn now(self) -> Option<u16> {
+    pub(super) fn now(self) -> Option<u16> {
         match self {
             CpuOf::Pinned(cpu) => Some(cpu),
             CpuOf::Running => latlab_sys::scheduler::current_cpu(),

@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::stream::StreamError;
 use crate::agent::AgentError;
 use crate::host::HostError;
+use crate::plan::Via;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
 use crate::transport::refusal::TransportError;
@@ -58,6 +59,15 @@ pub enum MeasureError {
         #[source]
         source: io::Error,
     },
+    /// A thread that measures cannot sleep.
+    #[error("cannot sleep via `{}`", via.word())]
+    Sleep {
+        /// How it tried.
+        via: Via,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
     /// A pin, a priority, a namespace.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -90,7 +100,9 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(error) => error.cause(),
             MeasureError::Agent(error) => error.cause(),
-            MeasureError::Thread(source) | MeasureError::Socket { source, .. } => Some(explain(source)),
+            MeasureError::Thread(source) | MeasureError::Socket { source, .. } | MeasureError::Sleep { source, .. } => {
+                Some(explain(source))
+            }
             MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
             MeasureError::StreamSilent { span, .. } => {
                 Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
@@ -111,6 +123,7 @@ impl MeasureError {
             MeasureError::ReflectorProcess(error) => error.hint(),
             MeasureError::Agent(error) => error.hint(),
             MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
+            MeasureError::Sleep { .. } => Some("`--via clock_nanosleep` needs nothing but the clock".into()),
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
             MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
             MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),

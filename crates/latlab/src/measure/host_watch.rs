@@ -3,12 +3,19 @@
 
 use super::MeasureError;
 use super::far_host::FarReturn;
-use super::lane::Lane;
 use crate::facts::HostSample;
 use crate::host::HostRoot;
 use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
 use crate::plan::Side;
-use crate::recording::HostLog;
+use crate::recording::{HostLog, RecordingError};
+
+/// A run that keeps samples of the hosts.
+pub(crate) trait Sampled {
+    /// Where samples of the hosts go that are taken while it runs.
+    fn host_log(&mut self) -> Result<HostLog, RecordingError>;
+    /// Takes that log back; so many samples of the far host were given up.
+    fn keep_host_log(&mut self, log: &HostLog, given_up: u64);
+}
 
 /// The logs of all lanes, in their order: each recording stands for itself, so each gets every sample.
 struct EveryLog(Vec<HostLog>);
@@ -24,8 +31,8 @@ pub(crate) struct HostWatch(Sampler<EveryLog>);
 
 impl HostWatch {
     /// Begins to sample this host as `spec` says into the recordings of `lanes`.
-    pub(crate) fn begin(lanes: &mut [Lane], spec: SamplerSpec) -> Result<HostWatch, MeasureError> {
-        let logs: Result<Vec<HostLog>, _> = lanes.iter_mut().map(Lane::host_log).collect();
+    pub(crate) fn begin<L: Sampled>(lanes: &mut [L], spec: SamplerSpec) -> Result<HostWatch, MeasureError> {
+        let logs: Result<Vec<HostLog>, _> = lanes.iter_mut().map(L::host_log).collect();
         let sampler = Sampler::start(HostRoot::live(), spec, EveryLog(logs?));
         Ok(HostWatch(sampler.map_err(MeasureError::Thread)?))
     }
@@ -41,7 +48,7 @@ pub(crate) struct Watched(EveryLog);
 
 impl Watched {
     /// Adds what came home from the far host, and gives each lane its log back.
-    pub(crate) fn keep(self, lanes: &mut [Lane], far: &FarReturn) {
+    pub(crate) fn keep<L: Sampled>(self, lanes: &mut [L], far: &FarReturn) {
         let Watched(EveryLog(mut logs)) = self;
         for log in &mut logs {
             far.samples.iter().for_each(|sample| log.push(Side::Peer, sample));

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::host_watch::Sampled;
 use super::manifest::{closing_facts, opening_manifest};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
@@ -132,17 +133,6 @@ impl Lane {
         outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
     }
 
-    /// Where samples of the hosts go that are taken while the lanes run.
-    pub(crate) fn host_log(&mut self) -> Result<HostLog, RecordingError> {
-        self.writer.host_log()
-    }
-
-    /// Takes that log back; so many samples of the far host were given up.
-    pub(crate) fn keep_host_log(&mut self, log: &HostLog, given_up: u64) {
-        self.writer.keep_host_log(log);
-        self.writer.note_samples_given_up(given_up);
-    }
-
     /// Writes down what the far host told about itself, where an agent stands there.
     pub(crate) fn note_far_host(&mut self, peer: &Peer) {
         if let Some(far) = peer.far() {
@@ -180,6 +170,17 @@ impl Lane {
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;
         Ok(writer.finish(log, outcome.ending, outcome.reason)?)
+    }
+}
+
+impl Sampled for Lane {
+    fn host_log(&mut self) -> Result<HostLog, RecordingError> {
+        self.writer.host_log()
+    }
+
+    fn keep_host_log(&mut self, log: &HostLog, given_up: u64) {
+        self.writer.keep_host_log(log);
+        self.writer.note_samples_given_up(given_up);
     }
 }
 

@@ -40,6 +40,24 @@ pub(crate) fn opening_manifest(
     Ok(manifest)
 }
 
+/// The same for a run that has no path.
+pub(crate) fn opening_manifest_here(spec: &RunSpec) -> Result<Manifest, MeasureError> {
+    let start = clock::anchor();
+    let host = facts::read(&HostRoot::live(), Interface::Named("lo"));
+    let instrument = instrument(spec, &host);
+    let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
+    let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
+    manifest.here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
+    manifest.instrument = instrument;
+    Ok(manifest)
+}
+
+/// Adds what is known after its end.
+pub(crate) fn closing_facts_here(manifest: &mut Manifest) {
+    manifest.here.clock_end = Some(clock::anchor());
+    manifest.here.after = Some(facts::read(&HostRoot::live(), Interface::Named("lo")));
+}
+
 /// Conditions of the path, and the largest payload that crosses it in one piece.
 fn conditions(peer: &Peer, transport: &UdpTransport) -> BTreeMap<String, String> {
     let mut conditions = peer.conditions();

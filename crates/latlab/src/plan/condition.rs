@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunSpec, WaitMode};
+use super::{RunSpec, Via, WaitMode};
 use crate::units::Nanos;
 
 /// The settled factors of one run, flat, as the JSON document shows them.
@@ -12,18 +12,31 @@ use crate::units::Nanos;
 pub struct Condition {
     /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
     pub target: String,
-    /// `udp`.
-    pub transport: String,
+    /// `udp`; none where nothing is sent, as the next three.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
     /// `native` or `echo`.
-    pub protocol: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
     /// Transport payload.
-    pub size_bytes: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u32>,
+    /// How this end waits for datagrams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitMode>,
+    /// How threads ask to be woken; none where no wake-up is measured, as the next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
+    /// Whether they ask for an interval from now on, and not for the next slot of the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative: Option<bool>,
+    /// Their SCHED_FIFO priority; null: the system's scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fifo: Option<u8>,
     /// `closed`, `periodic` or `poisson`.
     pub schedule: String,
     /// The (mean) gap of a schedule.
     pub interval_ns: Option<Nanos>,
-    /// How this end waits.
-    pub wait: WaitMode,
     /// The source port, where one was asked for.
     pub source_port: Option<u16>,
     /// Loads asked for, in the words of the command line.
@@ -37,19 +50,22 @@ pub struct Condition {
 impl Condition {
     /// The condition that `spec` asks for.
     pub fn of(spec: &RunSpec) -> Condition {
-        let ping = spec.ping();
+        let (sending, wakeup) = (spec.sending(), spec.wakeup());
         Condition {
             target: spec.target.to_string(),
-            transport: "udp".into(),
-            protocol: match ping.protocol {
+            transport: sending.map(|_| "udp".into()),
+            protocol: sending.map(|ping| match ping.protocol {
                 super::Protocol::Native => "native".into(),
                 super::Protocol::Echo => "echo".into(),
-            },
-            size_bytes: ping.size_bytes,
-            schedule: ping.schedule.word().into(),
-            interval_ns: ping.schedule.interval(),
-            wait: spec.here.wait,
-            source_port: ping.path.source_port,
+            }),
+            size_bytes: sending.map(|ping| ping.size_bytes),
+            wait: sending.map(|_| spec.here.wait),
+            via: wakeup.map(|wakeup| wakeup.via),
+            relative: wakeup.map(|wakeup| wakeup.relative),
+            fifo: wakeup.and(spec.here.fifo),
+            schedule: spec.schedule().word().into(),
+            interval_ns: spec.schedule().interval(),
+            source_port: sending.and_then(|ping| ping.path.source_port),
             loads: spec.loads.iter().map(ToString::to_string).collect(),
             settings: super::setting::as_condition(&spec.settings),
             tags: spec.tags.clone(),

@@ -44,6 +44,13 @@ pub const BUSY_POLL_US: u32 = 50;
 pub const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 /// Slots of the event ring: 131,072 × 64 B = 8 MiB, a quarter second at 500,000 events a second.
 pub const RING_EVENTS: usize = 1 << 17;
+/// From one wake-up to the next: the usual tick of a control loop, and short enough for 1,000 of them in the default
+/// duration.
+pub const WAKEUP_INTERVAL: Nanos = Nanos::from_millis(10);
+/// A thread's ring holds the slots of so long a stall …
+pub const WAKEUP_RING: Nanos = Nanos::from_secs(4);
+/// … and no fewer than these: 256 KiB.
+pub const WAKEUP_RING_EVENTS_MIN: usize = 1 << 12;
 /// How often the writer thread empties the ring; `kill -9` loses at most this and one write.
 pub const DRAIN: Nanos = Nanos::from_millis(50);
 /// The shortest key: 128 bit.

@@ -10,6 +10,7 @@ mod setting;
 mod side;
 mod stream;
 mod target;
+mod wakeup;
 
 pub use condition::Condition;
 pub use experiment::{
@@ -23,6 +24,7 @@ pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;
 pub use stream::{Pace, PaceError, StreamSpec};
 pub use target::Target;
+pub use wakeup::{Via, WakeupCpus, WakeupSpec};
 
 use crate::units::Nanos;
 

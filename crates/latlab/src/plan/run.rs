@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, LoadKind, LoadSpec, PingSpec, SettingSpec, Target, defaults};
+use super::{Family, LoadKind, LoadSpec, PingSpec, SettingSpec, Target, WakeupSpec, defaults};
+use crate::metric::Metric;
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -15,6 +16,8 @@ use crate::units::Nanos;
 pub enum Kind {
     /// Round trips.
     Ping,
+    /// Wake-ups.
+    Wakeup,
 }
 
 impl Kind {
@@ -22,6 +25,23 @@ impl Kind {
     pub const fn word(self) -> &'static str {
         match self {
             Kind::Ping => "ping",
+            Kind::Wakeup => "wakeup",
+        }
+    }
+
+    /// The metric that its recordings are about.
+    pub const fn metric(self) -> Metric {
+        match self {
+            Kind::Ping => Metric::RoundTripDelay,
+            Kind::Wakeup => Metric::WakeupLatency,
+        }
+    }
+
+    /// Every metric that its recordings have.
+    pub const fn metrics(self) -> &'static [Metric] {
+        match self {
+            Kind::Ping => &Metric::PING,
+            Kind::Wakeup => &Metric::WAKEUP,
         }
     }
 }
@@ -32,6 +52,8 @@ impl Kind {
 pub enum Work {
     /// Round trips.
     Ping(PingSpec),
+    /// How late a timer wakes this host's user code.
+    Wakeup(WakeupSpec),
 }
 
 /// How an end waits for a datagram.
@@ -137,13 +159,18 @@ impl RunSpec {
 
     /// `ping` against `local`, with every other thing at its default.
     pub fn local(ping: PingSpec) -> RunSpec {
+        RunSpec { peer: Some(EndSpec::SYSTEM), ..RunSpec::here(Work::Ping(ping)) }
+    }
+
+    /// `work` on this host alone, with every other thing at its default.
+    pub fn here(work: Work) -> RunSpec {
         RunSpec {
             target: Target::Local,
-            work: Work::Ping(ping),
+            work,
             stop: StopWhen { count: None, duration_ns: Some(defaults::DURATION) },
             warmup: Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) },
             here: EndSpec::SYSTEM,
-            peer: Some(EndSpec::SYSTEM),
+            peer: None,
             loads: Vec::new(),
             settings: Vec::new(),
             authenticated: false,
@@ -161,19 +188,29 @@ impl RunSpec {
     pub const fn kind(&self) -> Kind {
         match self.work {
             Work::Ping(_) => Kind::Ping,
+            Work::Wakeup(_) => Kind::Wakeup,
+        }
+    }
+
+    /// When its probes leave, or its threads are to be woken.
+    pub const fn schedule(&self) -> Schedule {
+        match &self.work {
+            Work::Ping(ping) => ping.schedule,
+            Work::Wakeup(wakeup) => Schedule::Periodic { interval_ns: wakeup.interval_ns },
         }
     }
 
     /// The family of its path, where that is certain before a name is resolved.
     pub fn family(&self) -> Option<Family> {
-        let asked = self.ping().path.family;
+        let path = &self.sending()?.path;
+        let asked = path.family;
         match &self.target {
             Target::Local | Target::Lab => asked.or(Some(Family::Ipv4)),
             Target::Host { host, .. } if host.contains(':') => Some(Family::Ipv6),
             Target::Host { host, .. } => asked.or_else(|| host.parse::<Ipv4Addr>().is_ok().then_some(Family::Ipv4)),
             Target::Ssh { .. } | Target::Command { .. } => {
                 let of = |peer: IpAddr| if peer.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
-                asked.or_else(|| self.ping().path.peer_address.map(of))
+                asked.or_else(|| path.peer_address.map(of))
             }
         }
     }
@@ -181,7 +218,7 @@ impl RunSpec {
     /// How long it takes, warm-up included, if nothing is lost: its own limit, or a schedule's count of
     /// gaps; none for a closed loop that only a count limits.
     pub fn duration(&self) -> Option<Nanos> {
-        let interval = self.ping().schedule.interval();
+        let interval = self.schedule().interval();
         let counted = |count: Option<u64>| Some(interval?.saturating_mul(i64::try_from(count?).unwrap_or(i64::MAX)));
         let shorter = |span: Option<Nanos>, count| [span, counted(count)].into_iter().flatten().min();
         let warmup = shorter(self.warmup.duration_ns, self.warmup.count).unwrap_or_default();
@@ -192,8 +229,7 @@ impl RunSpec {
     /// awaited in vain and a backlog sent after the end. None where nobody knows: a closed loop or a Poisson
     /// schedule that only a count limits.
     pub fn longest(&self, rounds: u32) -> Option<Nanos> {
-        let ping = self.ping();
-        let bounded = |span: Option<Nanos>, count: Option<u64>| match (ping.schedule, count) {
+        let bounded = |span: Option<Nanos>, count: Option<u64>| match (self.schedule(), count) {
             (Schedule::Periodic { interval_ns }, Some(count)) => {
                 let gaps = interval_ns.saturating_mul(i64::try_from(count).unwrap_or(i64::MAX));
                 Some(span.map_or(gaps, |span| span.min(gaps)))
@@ -203,14 +239,32 @@ impl RunSpec {
         };
         let due =
             bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
+        let Some(ping) = self.sending() else { return Some(due) };
         let pieces = i64::from(rounds) + 1;
         Some(due + ping.timeout_ns.saturating_mul(pieces) + ping.max_backlog_ns.saturating_mul(pieces).min(due))
     }
 
-    /// The ping part. A match here, once, keeps later kinds from spreading over callers.
-    pub const fn ping(&self) -> &PingSpec {
+    /// What it sends; none where it sends nothing.
+    pub const fn sending(&self) -> Option<&PingSpec> {
         match &self.work {
-            Work::Ping(ping) => ping,
+            Work::Ping(ping) => Some(ping),
+            Work::Wakeup(_) => None,
+        }
+    }
+
+    /// The ping part, for the rooms that only a run that sends comes to.
+    ///
+    /// # Panics
+    /// Where it sends nothing: see [`RunSpec::sending`].
+    pub const fn ping(&self) -> &PingSpec {
+        self.sending().expect("only a run that sends comes here")
+    }
+
+    /// How its threads sleep; none where it is about something else.
+    pub const fn wakeup(&self) -> Option<&WakeupSpec> {
+        match &self.work {
+            Work::Ping(_) => None,
+            Work::Wakeup(wakeup) => Some(wakeup),
         }
     }
 }

@@ -95,7 +95,7 @@ impl Block {
                 }
             }
             Event::NotSent { seq, phase, due } => _ = self.begin(seq.0, Fate::NotSent, phase, Some(due), None),
-            Event::Arrived { .. } | Event::Gap { .. } | Event::TimedOut { .. } => (),
+            Event::Arrived { .. } | Event::Gap { .. } | Event::TimedOut { .. } | Event::Woke { .. } => (),
         }
     }
 

@@ -15,22 +15,27 @@ use super::manifest::{Ending, Manifest};
 use super::manifest_file;
 use super::parquet_rows::{PROBES, ProbesWriter};
 use super::spool::{SPOOL, Spool};
+use super::wakeup_rows::{self, SpooledWakeups, WAKEUPS};
 use crate::caveat::{Caveat, Severity};
-use crate::units::Stamp;
+use crate::plan::{Kind, RunSpec};
+use crate::units::{Nanos, Stamp};
 
 /// The file while it is written; a crash leaves it behind, and the next finisher replaces it.
 const UNFINISHED_PROBES: &str = "probes.parquet.unfinished";
+const UNFINISHED_WAKEUPS: &str = "wakeups.parquet.unfinished";
 const UNFINISHED_HOST: &str = "host.parquet.unfinished";
 
 /// How the spool of the run of `manifest` is to be joined.
 pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
-    let ping = manifest.spec.ping();
+    // A run that sends nothing awaits nothing, and its spool holds no probe.
+    let (timeout, size_bytes) =
+        manifest.spec.sending().map_or((Nanos::ZERO, 0), |ping| (ping.timeout_ns, ping.size_bytes));
     let horizon = match (manifest.run.listened_until_ns, manifest.ending) {
         (Some(until), _) => Horizon::At(Stamp::from_nanos(until)),
         (None, Ending::Measuring) => Horizon::LastEvent,
         (None, _) => Horizon::Enough,
     };
-    Rules { timeout: ping.timeout_ns, size_bytes: ping.size_bytes, horizon, bounds: Bounds::default() }
+    Rules { timeout, size_bytes, horizon, bounds: Bounds::default() }
 }
 
 /// Joins `spool` into rows, writes them, the host's samples and the manifest, and removes the spools. Each step leaves
@@ -46,8 +51,14 @@ pub(crate) fn conclude(
     rules: Rules,
     manifest: &mut Manifest,
 ) -> Result<(), RecordingError> {
-    let tally = write_rows(directory, spool, rules, &manifest.run_id)?;
-    let host_rows = host.map(|host| write_host_rows(directory, host, &manifest.run_id)).transpose()?;
+    let run_id = manifest.run_id.clone();
+    let wakeups = has_wakeups(&manifest.spec).then(|| write_wakeups(directory, spool, &run_id)).transpose()?;
+    let tally = match (manifest.kind, wakeups) {
+        (Kind::Wakeup, Some(wakeups)) => wakeups,
+        _ => write_rows(directory, spool, rules, &run_id)?,
+    };
+    manifest.wakeup_rows = wakeups.map(|wakeups| wakeups.rows);
+    let host_rows = host.map(|host| write_host_rows(directory, host, &run_id)).transpose()?;
     note(manifest, tally, rules.horizon);
     (manifest.rows, manifest.host_rows) = (Some(tally.rows), host_rows);
     let written = manifest_file::write(directory, manifest);
@@ -92,9 +103,27 @@ pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
     )
 }
 
+/// Whether a run of `spec` has wake-ups to keep.
+pub(crate) const fn has_wakeups(spec: &RunSpec) -> bool {
+    spec.wakeup().is_some()
+}
+
+/// The file that a recording of `kind` cannot be without.
+pub(crate) const fn rows_file(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ping => PROBES,
+        Kind::Wakeup => WAKEUPS,
+    }
+}
+
 /// What a full join would find, without writing anything.
-pub(crate) fn survey(spool: &Arc<Spool>, rules: Rules) -> Result<Tally, RecordingError> {
+pub(crate) fn survey(spool: &Arc<Spool>, kind: Kind, rules: Rules) -> Result<Tally, RecordingError> {
     let refused = || RecordingError::refused("read", spool.path());
+    if kind == Kind::Wakeup {
+        let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
+        while wakeups.next_batch().map_err(refused())?.is_some() {}
+        return Ok(wakeups.tally());
+    }
     let mut join = Join::new(Arc::clone(spool), rules).map_err(refused())?;
     while join.next_block().map_err(refused())?.is_some() {}
     Ok(join.tally())
@@ -117,6 +146,14 @@ pub(crate) fn note(manifest: &mut Manifest, tally: Tally, horizon: Horizon) {
 
 fn write_rows(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, RecordingError> {
     write_named(directory, (UNFINISHED_PROBES, PROBES), |path| write_rows_to(path, spool, rules, run_id))
+}
+
+fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<Tally, RecordingError> {
+    write_named(directory, (UNFINISHED_WAKEUPS, WAKEUPS), |path| {
+        let (file, tally) = wakeup_rows::write(buffered(path)?, run_id, spool)?;
+        close(file)?;
+        Ok(tally)
+    })
 }
 
 fn write_host_rows(directory: &Path, host: HostSpool, run_id: &str) -> Result<u64, RecordingError> {

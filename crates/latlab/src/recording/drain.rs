@@ -1,4 +1,4 @@
-//! The writer thread: empties the ring into the spool, far from the hot loop. It runs where its creator may run,
+//! The writer thread: empties the rings into the spool, far from the hot loop. It runs where its creator may run,
 //! who keeps off the CPUs that measure.
 
 use std::fs::File;
@@ -30,7 +30,7 @@ struct Tallies {
 }
 
 impl Progress {
-    /// Probes of the measuring phase that were due: sent, refused or given up.
+    /// Probes of the measuring phase that were due, be they sent, refused or given up; wake-ups of a run of wake-ups.
     pub fn measured(&self) -> u64 {
         self.0.measured.load(Ordering::Relaxed)
     }
@@ -57,6 +57,8 @@ impl Progress {
                 }
             }
             Event::Arrived { .. } => add(&self.0.arrived),
+            Event::Woke { phase, .. } if phase == Phase::Measure => add(&self.0.measured),
+            Event::Woke { .. } => (),
             Event::Gap { .. } | Event::TimedOut { .. } => (),
         }
     }
@@ -82,8 +84,8 @@ pub(crate) struct Drained {
 
 /// The writer thread's work.
 pub(crate) struct Drain {
-    /// The ring's end.
-    pub(crate) reader: RingReader,
+    /// The ends of the rings, one for each thread that measures.
+    pub(crate) readers: Vec<RingReader>,
     /// The spool, at its end.
     pub(crate) spool: File,
     /// Set when the run should end because it can no longer be recorded.
@@ -93,20 +95,23 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Drains until the log is gone and the ring empty.
+    /// Drains until every log is gone and every ring empty.
     pub(crate) fn run(mut self) -> Drained {
         let mut drained = Drained::default();
         let mut bytes = Vec::with_capacity(WRITE_EVENTS as usize * EVENT_BYTES);
         loop {
-            let over = self.reader.is_closed();
-            while self.step(&mut drained, &mut bytes) == WRITE_EVENTS {}
+            let over = self.readers.iter().all(RingReader::is_closed);
+            for ring in 0..self.readers.len() {
+                while self.step(ring, &mut drained, &mut bytes) == WRITE_EVENTS {}
+            }
             self.look_for_the_file(&mut drained);
             if over {
                 break;
             }
             thread::park_timeout(defaults::DRAIN.to_duration());
         }
-        if let Some(gap) = self.reader.pending_gap() {
+        let gaps: Vec<Event> = self.readers.iter().filter_map(RingReader::pending_gap).collect();
+        for gap in gaps {
             bytes.clear();
             append(gap.to_words(), &mut bytes);
             self.write(&bytes, &mut drained);
@@ -114,11 +119,11 @@ impl Drain {
         drained
     }
 
-    /// Moves at most one buffer of events; returns how many.
-    fn step(&mut self, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
+    /// Moves at most one buffer of events out of a ring; returns how many.
+    fn step(&mut self, ring: usize, drained: &mut Drained, bytes: &mut Vec<u8>) -> u64 {
         bytes.clear();
         let progress = &self.progress;
-        let events = self.reader.drain(WRITE_EVENTS, |words: [u64; EVENT_WORDS]| {
+        let events = self.readers[ring].drain(WRITE_EVENTS, |words: [u64; EVENT_WORDS]| {
             append(words, bytes);
             if let Some(event) = Event::from_words(words) {
                 progress.note(event);

@@ -3,6 +3,7 @@
 //! The loop never judges. It says what happened when; rows are joined from events after the run.
 //! Byte layout of the spool: docs/recording.md.
 
+use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
@@ -82,6 +83,21 @@ pub enum Event {
         /// How long it had waited.
         waited: Nanos,
     },
+    /// A thread that slept runs again.
+    Woke {
+        /// Its slot: each thread counts its own.
+        seq: Seq,
+        /// Whether it counts.
+        phase: Phase,
+        /// When it was due.
+        due: Stamp<SenderClock>,
+        /// Clock read just after the call.
+        woke: Stamp<SenderClock>,
+        /// The CPU that it slept for, else the one that it woke on.
+        cpu: Option<u16>,
+        /// How it slept.
+        via: Via,
+    },
 }
 
 /// "No stamp" in a word: an instant 292 years before the clock's origin, which none ever shows.
@@ -126,6 +142,9 @@ impl Event {
             Event::TimedOut { seq, waited } => {
                 [head(6, Phase::Measure, None, None), seq.0, waited.0 as u64, 0, 0, 0, 0, 0]
             }
+            Event::Woke { seq, phase, due, woke, cpu, via } => {
+                [head(7, phase, cpu, None), seq.0, word(Some(due)), word(Some(woke)), via as u64, 0, 0, 0]
+            }
         }
     }
 
@@ -137,7 +156,8 @@ impl Event {
             | Event::SendFailed { tried: at, .. }
             | Event::NotSent { due: at, .. }
             | Event::Arrived { received: at, .. }
-            | Event::Gap { since: at, .. } => Some(at),
+            | Event::Gap { since: at, .. }
+            | Event::Woke { woke: at, .. } => Some(at),
             Event::TimedOut { .. } => None,
         }
     }
@@ -164,6 +184,7 @@ impl Event {
             },
             5 => Event::Gap { since: stamp(a)?, events: b },
             6 => Event::TimedOut { seq, waited: Nanos(a as i64) },
+            7 => Event::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
             _ => return None,
         })
     }
@@ -214,6 +235,8 @@ mod tests {
             },
             Event::Gap { since: at, events: 12 },
             Event::TimedOut { seq: Seq(4), waited: Nanos(1_000_000_000) },
+            Event::Woke { seq: Seq(5), phase: Phase::Warmup, due: at, woke: at, cpu: Some(1), via: Via::Spin },
+            Event::Woke { seq: Seq(6), phase: Phase::Measure, due: at, woke: at, cpu: None, via: Via::ClockNanosleep },
         ];
         for event in events {
             assert_eq!(Event::from_words(event.to_words()), Some(event));

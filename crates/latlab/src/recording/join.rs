@@ -214,8 +214,8 @@ impl Map {
             self.tally.holes += 1;
             return;
         };
-        // A probe that was given up speaks of when it was due: not of how long the run listened.
-        if !matches!(event, Event::NotSent { .. }) {
+        // A probe that was given up speaks of when it was due, and a thread that woke did not listen.
+        if !matches!(event, Event::NotSent { .. } | Event::Woke { .. }) {
             self.tally.latest = self.tally.latest.max(event.at());
         }
         match event {
@@ -228,7 +228,7 @@ impl Map {
                 };
                 *spent += waited;
             }
-            Event::TimedOut { .. } => (),
+            Event::TimedOut { .. } | Event::Woke { .. } => (),
             Event::Sent { seq, phase, .. }
             | Event::SendFailed { seq, phase, .. }
             | Event::NotSent { seq, phase, .. } => {
@@ -267,6 +267,6 @@ impl Map {
 fn departure(event: Event) -> Option<u64> {
     match event {
         Event::Sent { seq, .. } | Event::SendFailed { seq, .. } | Event::NotSent { seq, .. } => Some(seq.0),
-        Event::Arrived { .. } | Event::Gap { .. } | Event::TimedOut { .. } => None,
+        Event::Arrived { .. } | Event::Gap { .. } | Event::TimedOut { .. } | Event::Woke { .. } => None,
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::caveat::Caveat;
 use crate::facts::{
     ClockAnchor, ClockRelation, ExperimentFacts, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts,
+    WakeupFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -22,7 +23,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 2 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 3 };
 }
 
 /// How a run ended.
@@ -99,6 +100,9 @@ pub struct RunFacts {
     /// Datagrams that the kernel threw away at the sender's own socket; null: unknown.
     #[serde(default)]
     pub socket_drops: Option<u64>,
+    /// How the threads slept; null where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakeup: Option<WakeupFacts>,
 }
 
 /// What made the recording.
@@ -156,6 +160,9 @@ pub struct Manifest {
     pub reason: Option<String>,
     /// Rows in the data file, once it is finished.
     pub rows: Option<u64>,
+    /// Rows in `wakeups.parquet`, once it is finished; null where there is none.
+    #[serde(default)]
+    pub wakeup_rows: Option<u64>,
     /// Rows in `host.parquet`, once it is finished; null where there is none.
     #[serde(default)]
     pub host_rows: Option<u64>,
@@ -184,6 +191,7 @@ impl Manifest {
             ending: Ending::Measuring,
             reason: None,
             rows: None,
+            wakeup_rows: None,
             host_rows: None,
         }
     }

@@ -25,6 +25,7 @@ pub mod reader;
 mod ring;
 mod spool;
 mod store;
+mod wakeup_rows;
 mod word_pages;
 mod writer;
 
@@ -34,7 +35,8 @@ pub use drain::Progress;
 pub use error::RecordingError;
 pub use host_spool::HostLog;
 pub use naming::{fresh_run_id, started_at};
-pub use reader::{HostSamples, ProbeBatches, Recording};
+pub use reader::{HostSamples, ProbeBatches, Recording, WakeupBatches};
 pub use ring::EventLog;
 pub use store::{Listing, ListingState, Store};
+pub use wakeup_rows::WakeupBatch;
 pub use writer::{Finished, RecordingWriter};

@@ -226,7 +226,7 @@ fn constant_int(statistics: &Statistics) -> Option<i64> {
     (min == max).then_some(min)
 }
 
-fn phase_of(word: &str) -> Option<Phase> {
+pub(crate) fn phase_of(word: &str) -> Option<Phase> {
     [Phase::Warmup, Phase::Measure].into_iter().find(|phase| phase.word() == word)
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use latlab_sys::errno::explain;
 
-use super::conclude::{conclude, host_spool_of, note, remove_spools, rules_of, survey};
+use super::conclude::{conclude, has_wakeups, host_spool_of, note, remove_spools, rows_file, rules_of, survey};
 use super::host_parquet::{HOST, HostFile};
 use super::host_rows::Gathered;
 use super::host_spool::{HOST_SPOOL, HostSpool};
@@ -19,14 +19,16 @@ use super::manifest_file;
 use super::parquet_batches::{ParquetBatches, ProbesFile};
 use super::parquet_rows::PROBES;
 use super::spool::{SPOOL, Spool};
+use super::wakeup_rows::{SpooledWakeups, WAKEUPS, WakeupsFile};
 
 use crate::facts::HostSample;
-use crate::plan::Side;
+use crate::plan::{Kind, Side};
 
 // what a reader of recordings needs to know, in one room
 pub use super::batch::{IntColumn, ProbeBatch, Words};
 pub use super::columns::ProbeColumn;
 pub use super::error::RecordingError;
+pub use super::wakeup_rows::WakeupBatch;
 
 /// How often and for how long to look again where another command is finishing the recording.
 const LOOKS: u32 = 100;
@@ -111,6 +113,24 @@ impl Recording {
         Ok(ProbeBatches(source))
     }
 
+    /// The wake-ups in the order in which they were due, in batches of at most 131,072; none where the run had none.
+    ///
+    /// # Errors
+    /// Where they cannot be opened; a batch that turns out to be damaged is an error of its own.
+    pub fn wakeups(&self) -> Result<WakeupBatches, RecordingError> {
+        Ok(WakeupBatches(match &self.rows {
+            _ if !has_wakeups(&self.manifest.spec) => Box::new(std::iter::empty()),
+            Rows::Parquet => Box::new(WakeupsFile::open(&self.path.join(WAKEUPS))?.batches()),
+            Rows::Spool(spool, _) => {
+                let path = spool.path().to_owned();
+                let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
+                Box::new(std::iter::from_fn(move || {
+                    wakeups.next_batch().map_err(RecordingError::refused("read", path.as_path())).transpose()
+                }))
+            }
+        }))
+    }
+
     /// The samples of the hosts, those of this one first, in the order in which they were taken; none where none
     /// were (format 1.0 had none).
     ///
@@ -131,6 +151,23 @@ impl Recording {
                 Err(error) => return Err(error),
             },
         }))
+    }
+}
+
+/// The wake-ups of a recording, batch by batch.
+pub struct WakeupBatches(Box<dyn Iterator<Item = Result<WakeupBatch, RecordingError>>>);
+
+impl Iterator for WakeupBatches {
+    type Item = Result<WakeupBatch, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl fmt::Debug for WakeupBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WakeupBatches").finish_non_exhaustive()
     }
 }
 
@@ -207,37 +244,51 @@ fn is_alive(pid: u32) -> bool {
 
 fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
     let manifest = manifest_file::read(&path)?;
-    let probes = path.join(PROBES);
-    if manifest.ending == Ending::Measuring && !probes.exists() {
+    if manifest.ending == Ending::Measuring && !path.join(rows_file(manifest.kind)).exists() {
         return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
     }
-    check_rows(&probes, manifest.rows)?;
+    check_rows(&path, manifest.kind, manifest.rows)?;
+    check_wakeup_rows(&path, manifest.wakeup_rows)?;
     check_host_rows(&path, manifest.host_rows)?;
     Ok(Recording { path, manifest, note: None, rows: Rows::Parquet })
 }
 
-fn check_rows(probes: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
-    let rows = ProbesFile::open(probes)?.rows();
+fn check_rows(directory: &Path, kind: Kind, expected: Option<u64>) -> Result<(), RecordingError> {
+    let path = directory.join(rows_file(kind));
+    let rows = match kind {
+        Kind::Ping => ProbesFile::open(&path)?.rows(),
+        Kind::Wakeup => WakeupsFile::open(&path)?.count(),
+    };
+    keeps_promise(path, rows, expected)
+}
+
+/// The rows of a data file are those that the manifest promises, where it promises any.
+fn keeps_promise(path: PathBuf, rows: u64, expected: Option<u64>) -> Result<(), RecordingError> {
     match expected {
         Some(expected) if expected != rows => {
-            Err(RecordingError::damaged(probes, format!("{rows} rows, and the manifest promises {expected}")))
+            Err(RecordingError::damaged(path, format!("{rows} rows, and the manifest promises {expected}")))
         }
         _ => Ok(()),
     }
 }
 
+fn check_wakeup_rows(directory: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
+    let Some(_) = expected else { return Ok(()) };
+    let path = directory.join(WAKEUPS);
+    let rows = WakeupsFile::open(&path)?.count();
+    keeps_promise(path, rows, expected)
+}
+
 fn check_host_rows(directory: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
-    let Some(expected) = expected else { return Ok(()) };
+    let Some(_) = expected else { return Ok(()) };
     let path = directory.join(HOST);
-    match HostFile::open(&path)?.count() {
-        rows if rows == expected => Ok(()),
-        rows => Err(RecordingError::damaged(path, format!("{rows} rows, and the manifest promises {expected}"))),
-    }
+    let rows = HostFile::open(&path)?.count();
+    keeps_promise(path, rows, expected)
 }
 
 fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> {
     let mut manifest = manifest_file::read(&path)?;
-    if manifest.rows.is_some() && check_rows(&path.join(PROBES), manifest.rows).is_ok() {
+    if manifest.rows.is_some() && check_rows(&path, manifest.kind, manifest.rows).is_ok() {
         // Its finisher died between the last two steps, or may not remove files; either way the rows are there.
         if spool.is_alone() {
             _ = remove_spools(&path);
@@ -258,9 +309,9 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
         return Ok(Recording { path, manifest, note: Some(note), rows: Rows::Parquet });
     }
     spool.share();
-    let tally = survey(&spool, rules)?;
+    let tally = survey(&spool, manifest.kind, rules)?;
     note(&mut manifest, tally, rules.horizon);
-    (manifest.rows, manifest.host_rows) = (Some(tally.rows), None);
+    (manifest.rows, manifest.wakeup_rows, manifest.host_rows) = (Some(tally.rows), None, None);
     let why = refusal.and_then(|refusal| match refusal {
         RecordingError::Refused { source, .. } => Some(explain(&source)),
         _ => None,
@@ -276,6 +327,7 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
 fn count(manifest: &Manifest) -> String {
     let rows = manifest.rows.unwrap_or(0);
     match manifest.run.undecided_probes {
+        _ if manifest.kind == Kind::Wakeup => format!("{rows} wake-ups"),
         0 => format!("{rows} probes"),
         1 => format!("{rows} probes, and 1 in flight without a row"),
         several => format!("{rows} probes, and {several} in flight without a row"),

@@ -5,6 +5,7 @@
 //! is safe Rust: what a racing reader could see in a slot is an old word, never undefined behaviour,
 //! and the two indices keep it from looking.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -144,6 +145,12 @@ fn nanos(since: Option<Stamp<SenderClock>>) -> i64 {
 impl Drop for EventLog {
     fn drop(&mut self) {
         self.ring.closed.store(true, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for EventLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLog").field("written", &self.head).finish_non_exhaustive()
     }
 }
 

@@ -74,15 +74,24 @@ impl RecordingWriter {
     /// # Errors
     /// Where the manifest cannot be written or the system gives no thread.
     pub fn start(&mut self, stop: Arc<AtomicBool>) -> Result<EventLog, RecordingError> {
+        let mut logs = self.start_logs(stop, &[defaults::RING_EVENTS])?;
+        Ok(logs.swap_remove(0))
+    }
+
+    /// The same with a ring of each of these capacities (powers of two), for as many threads that measure.
+    ///
+    /// # Errors
+    /// As [`RecordingWriter::start`].
+    pub fn start_logs(&mut self, stop: Arc<AtomicBool>, rings: &[usize]) -> Result<Vec<EventLog>, RecordingError> {
         let refused = |action| RecordingError::refused(action, &self.path);
         manifest_file::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
         manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
-        let (log, reader) = ring(defaults::RING_EVENTS);
+        let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
-        let drain = Drain { reader, spool, stop, progress: self.progress.clone() };
+        let drain = Drain { readers, spool, stop, progress: self.progress.clone() };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
-        Ok(log)
+        Ok(logs)
     }
 
     /// Begins to take host samples as well. Call once; give the log back with [`RecordingWriter::keep_host_log`].
@@ -136,9 +145,22 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// Where not even that could be had.
-    pub fn finish(mut self, log: EventLog, ending: Ending, reason: Option<String>) -> Result<Finished, RecordingError> {
-        let dropped = log.dropped();
-        let drained = self.stop_draining(Some(log));
+    pub fn finish(self, log: EventLog, ending: Ending, reason: Option<String>) -> Result<Finished, RecordingError> {
+        self.finish_logs(vec![log], ending, reason)
+    }
+
+    /// The same where several threads measured.
+    ///
+    /// # Errors
+    /// As [`RecordingWriter::finish`].
+    pub fn finish_logs(
+        mut self,
+        logs: Vec<EventLog>,
+        ending: Ending,
+        reason: Option<String>,
+    ) -> Result<Finished, RecordingError> {
+        let dropped = logs.iter().map(EventLog::dropped).sum::<u64>();
+        let drained = self.stop_draining(logs);
         let path = self.path.join(SPOOL);
         (self.manifest.ending, self.manifest.reason) = (ending, reason);
         let mut rules = rules_of(&self.manifest);
@@ -171,14 +193,14 @@ impl RecordingWriter {
     }
 
     /// Takes everything back: nothing was measured.
-    pub fn discard(mut self, log: Option<EventLog>) {
-        self.stop_draining(log);
+    pub fn discard(mut self, logs: impl IntoIterator<Item = EventLog>) {
+        self.stop_draining(logs);
         // What cannot be removed is an unfinished recording, which the next command opens as an empty one.
         _ = fs::remove_dir_all(&self.path);
     }
 
-    fn stop_draining(&mut self, log: Option<EventLog>) -> Drained {
-        drop(log);
+    fn stop_draining(&mut self, logs: impl IntoIterator<Item = EventLog>) -> Drained {
+        logs.into_iter().for_each(drop);
         let Some(drain) = self.drain.take() else { return Drained::default() };
         drain.thread().unpark();
         // The thread has no panic of its own; if it had one, its events so far are in the spool.
@@ -196,8 +218,9 @@ impl RecordingWriter {
         if !spool.path().exists() {
             return Err(refusal);
         }
-        note(&mut self.manifest, survey(spool, rules)?, rules.horizon);
-        (self.manifest.rows, self.manifest.host_rows) = (None, None);
+        let tally = survey(spool, self.manifest.kind, rules)?;
+        note(&mut self.manifest, tally, rules.horizon);
+        (self.manifest.rows, self.manifest.wakeup_rows, self.manifest.host_rows) = (None, None, None);
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
         // Where even this is refused, the recording stays at `measuring` and is recovered like after a crash.

@@ -1,7 +1,7 @@
 //! Statistics to cells: three significant digits, one unit per table, loss beside every figure.
 
 use super::view::{ColumnView, GroupView, RowView, Showing, TableView, names};
-use crate::analysis::Summary;
+use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::human::{ABSENT, TimeUnit, about, grouped, quantile, span};
@@ -94,13 +94,18 @@ fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
     TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
 }
 
-fn n_and_lost(described: &Description) -> String {
+/// Who sleeps is not lost.
+fn n_and_lost(kind: Kind, described: &Description) -> String {
+    if kind == Kind::Wakeup {
+        return format!("n {}", grouped(described.n));
+    }
     format!("n {} · lost {}", grouped(described.n), grouped(described.lost))
 }
 
 /// One run of a closed loop: its round trip in one row, and half of it in another if wished.
 pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
-    let Some(described) = summary.metrics.get(&Metric::RoundTripDelay) else { return Vec::new() };
+    let metric = summary.kind.metric();
+    let Some(described) = summary.metrics.get(&metric) else { return Vec::new() };
     let unit = unit_of(std::iter::once(described));
     let table = |title: &str, divisor: f64| {
         let columns = Scale { unit, divisor }.all(described).into_iter();
@@ -109,14 +114,14 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
         columns.push(ColumnView { heading: String::new(), cells: vec![unit.symbol().into(), String::new()] });
         TableView {
             title: title.into(),
-            note: n_and_lost(described),
+            note: n_and_lost(summary.kind, described),
             corner: String::new(),
             rows: [false, true].map(|quiet| RowView { label: String::new(), quiet }).into(),
             groups: vec![GroupView { heading: String::new(), columns }],
         }
     };
-    let mut tables = vec![table(Metric::RoundTripDelay.title(), 1.0)];
-    if showing.half {
+    let mut tables = vec![table(metric.title(), 1.0)];
+    if showing.half && metric == Metric::RoundTripDelay {
         tables.push(table(HALF, 2.0));
     }
     tables
@@ -162,12 +167,14 @@ fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupV
 /// of the response time.
 pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView {
     let described = |metric| summaries.iter().map(move |summary| summary.metrics.get(&metric));
-    let unit = unit_of(described(Metric::RoundTripDelay).flatten());
-    let round_trips: Vec<_> = described(Metric::RoundTripDelay).collect();
-    let counts = vec![
-        count_of(&round_trips, "n", |described| described.n),
-        count_of(&round_trips, "lost", |described| described.lost),
-    ];
+    let kind = summaries.first().map_or(Kind::Ping, |summary| summary.kind);
+    let main = kind.metric();
+    let unit = unit_of(described(main).flatten());
+    let round_trips: Vec<_> = described(main).collect();
+    let mut counts = vec![count_of(&round_trips, "n", |described| described.n)];
+    if kind == Kind::Ping {
+        counts.push(count_of(&round_trips, "lost", |described| described.lost));
+    }
     let mut groups = vec![GroupView { heading: String::new(), columns: counts }];
     let mut add = |title: &str, metric: Metric, divisor: f64| {
         let all: Vec<_> = described(metric).collect();
@@ -182,8 +189,8 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView
         }
         groups.push(GroupView { heading: format!("{title}, {}", unit.symbol()), columns });
     };
-    add(Metric::RoundTripDelay.title(), Metric::RoundTripDelay, 1.0);
-    if showing.half {
+    add(main.title(), main, 1.0);
+    if showing.half && main == Metric::RoundTripDelay {
         add(HALF, Metric::RoundTripDelay, 2.0);
     }
     if summaries.iter().any(|summary| summary.metrics.contains_key(&Metric::ResponseTime)) {
@@ -244,7 +251,7 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
     let labels = summary.windows.iter().map(|window| format!("{} {}", time.exactly(window.start_ns), time.symbol()));
     Some(TableView {
-        title: format!("{of_run}{} by window of {}, {}", Metric::RoundTripDelay.title(), span(length), unit.symbol()),
+        title: format!("{of_run}{} by window of {}, {}", summary.kind.metric().title(), span(length), unit.symbol()),
         note: String::new(),
         corner: "from".into(),
         rows: labels.map(|label| RowView { label, quiet: false }).collect(),

@@ -24,13 +24,14 @@ impl Headline<'_> {
         Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop }
     }
 
-    fn transport(&self) -> String {
+    fn transport(&self) -> Option<String> {
+        let transport = self.condition.transport.as_ref()?;
         let family = match self.family {
             Some(Family::Ipv6) => " ipv6",
             Some(Family::Ipv4) => " ipv4",
             None => "",
         };
-        format!("{}{family}", self.condition.transport)
+        Some(format!("{transport}{family}"))
     }
 
     fn schedule(&self) -> String {
@@ -41,8 +42,24 @@ impl Headline<'_> {
         }
     }
 
+    /// How threads ask to be woken, beyond the usual also from when on and with which priority.
+    fn via(&self) -> Option<String> {
+        let via = self.condition.via?.word();
+        let relative = if self.condition.relative == Some(true) { ", relative" } else { "" };
+        let fifo = self.condition.fifo.map(|priority| format!(", fifo {priority}")).unwrap_or_default();
+        Some(format!("{via}{relative}{fifo}"))
+    }
+
+    /// What its rows are.
+    const fn rows(&self) -> &'static str {
+        match self.kind {
+            Kind::Ping => "probes",
+            Kind::Wakeup => "wake-ups",
+        }
+    }
+
     fn planned(&self) -> Option<String> {
-        let count = self.stop.count.map(|count| format!("{} probes", grouped(count)));
+        let count = self.stop.count.map(|count| format!("{} {}", grouped(count), self.rows()));
         let duration = self.stop.duration_ns.map(span);
         count.into_iter().chain(duration).reduce(|count, duration| format!("{count} or {duration}"))
     }
@@ -54,11 +71,17 @@ type Part = fn(&Headline) -> Option<String>;
 /// What all runs have in common.
 pub fn heading(runs: &[Headline]) -> String {
     let Some(first) = runs.first() else { return String::new() };
-    let parts: [Part; 6] = [
-        |run| Some(format!("{} {}", run.kind.word(), run.condition.target)),
-        |run| Some(run.transport()),
-        |run| (run.condition.protocol != "native").then(|| run.condition.protocol.clone()),
-        |run| Some(bytes(run.condition.size_bytes.into())),
+    let parts: [Part; 7] = [
+        |run| {
+            Some(match run.kind {
+                Kind::Ping => format!("ping {}", run.condition.target),
+                Kind::Wakeup => "wakeup".into(),
+            })
+        },
+        |run| run.via(),
+        |run| run.transport(),
+        |run| run.condition.protocol.clone().filter(|protocol| protocol != "native"),
+        |run| run.condition.size_bytes.map(|size| bytes(size.into())),
         |run| Some(run.schedule()),
         |run| run.planned(),
     ];

@@ -6,7 +6,7 @@ use super::figures::{across, down, rows_of_runs, windows};
 use super::heading::{Headline, heading};
 use super::histogram;
 use super::remarks;
-use crate::analysis::Summary;
+use crate::analysis::{Kind, Summary};
 use crate::caveat::Severity;
 
 /// What is to be shown beyond the usual.
@@ -126,6 +126,7 @@ impl ReportView {
     pub fn of(summaries: &[Summary], showing: Showing) -> ReportView {
         let mut tables = match summaries {
             [] => Vec::new(),
+            [one] if one.kind == Kind::Wakeup => across(one, showing),
             [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
             [one] => across(one, showing),
             several => vec![rows_of_runs(several, showing)],
@@ -154,10 +155,15 @@ pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
     let differs =
         |part: fn(&Summary) -> Option<String>| summaries.windows(2).any(|pair| part(&pair[0]) != part(&pair[1]));
     let size: fn(&Summary) -> Option<String> =
-        |summary| Some(crate::units::human::bytes(summary.condition.size_bytes.into()));
+        |summary| summary.condition.size_bytes.map(|size| crate::units::human::bytes(size.into()));
     let port: fn(&Summary) -> Option<String> =
         |summary| summary.condition.source_port.map(|port| format!("port {port}"));
-    let parts: Vec<_> = [size, port].into_iter().filter(|part| differs(*part)).collect();
+    let via: fn(&Summary) -> Option<String> = |summary| summary.condition.via.map(|via| via.word().into());
+    let interval: fn(&Summary) -> Option<String> = |summary| {
+        let interval = summary.condition.via.and(summary.condition.interval_ns);
+        interval.map(crate::units::human::span)
+    };
+    let parts: Vec<_> = [size, port, via, interval].into_iter().filter(|part| differs(*part)).collect();
     let short = |summary: &Summary| parts.iter().filter_map(|part| part(summary)).collect::<Vec<_>>().join(" · ");
     let names: Vec<String> = summaries.iter().map(short).collect();
     let mut distinct = names.clone();

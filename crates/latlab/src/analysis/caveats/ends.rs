@@ -4,7 +4,7 @@ use super::limits::STEAL;
 use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Side, Target, WaitMode};
+use crate::plan::{EndSpec, Kind, Side, Target, Via, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -80,11 +80,17 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
+/// Whether threads that are to be woken never sleep.
+fn spins(manifest: &Manifest) -> bool {
+    manifest.spec.wakeup().is_some_and(|wakeup| wakeup.via == Via::Spin)
+}
+
 fn idle_states(manifest: &Manifest) -> Option<Caveat> {
-    if manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest, Side::Local) {
+    if spins(manifest) || manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest, Side::Local) {
         return None;
     }
     let message = match neighbour(manifest) {
+        _ if manifest.kind == Kind::Wakeup => "the CPU may enter idle states: part of each wake-up is leaving one",
         Some(peer) if share_a_cpu(manifest, peer) => return None,
         Some(_) => "both CPUs may enter idle states: part of each round trip is waking up, not sending",
         None => "this CPU may enter idle states: part of each round trip is waking up, not sending",
@@ -94,7 +100,10 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         "idle-states",
         message,
         "an idle host answers later than a busy one",
-        "`--wait spin`, or `--set cpu-dma-latency=0`",
+        match manifest.kind {
+            Kind::Ping => "`--wait spin`, or `--set cpu-dma-latency=0`",
+            Kind::Wakeup => "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
+        },
     ))
 }
 
@@ -180,7 +189,7 @@ pub(super) fn steal(name: &str, end: &EndFacts) -> Option<Caveat> {
 }
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
-    let ping = manifest.spec.ping();
+    let ping = manifest.spec.sending()?;
     if ping.path.dont_fragment || manifest.spec.target == Target::Local {
         return None;
     }

@@ -5,6 +5,7 @@ use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
 use crate::caveat::{Caveat, Severity};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::stats::Description;
+use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, quantile, span};
 
 /// The caveats of the counts.
@@ -107,7 +108,7 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
 fn undecided(manifest: &Manifest) -> Option<Caveat> {
     let probes = manifest.run.undecided_probes;
     (probes > 0).then(|| {
-        let timeout = span(manifest.spec.ping().timeout_ns);
+        let timeout = span(timeout_of(manifest));
         Caveat::new(
             Severity::Note,
             "undecided-probes",
@@ -116,6 +117,11 @@ fn undecided(manifest: &Manifest) -> Option<Caveat> {
             "none for an interrupted run; a shorter `--timeout` leaves fewer of them",
         )
     })
+}
+
+/// Of a run that sends nothing there is none.
+fn timeout_of(manifest: &Manifest) -> Nanos {
+    manifest.spec.sending().map_or(Nanos::ZERO, |ping| ping.timeout_ns)
 }
 
 /// A gap explains them, and has its own caveat.
@@ -158,7 +164,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         "{} ({}) were never sent: the sender was more than {} behind its schedule",
         of_probes(counts.not_sent, counts.due()),
         percent(share),
-        span(manifest.spec.ping().max_backlog_ns)
+        span(manifest.spec.sending().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
     );
     let effect = "the round trips are those of another schedule; response time counts them as infinite";
     let hint = "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`";
@@ -174,7 +180,7 @@ fn behind(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
     let counts = &tally.counts;
     let told_already = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
     let share = tally.behind as f64 / counts.sent.max(1) as f64;
-    let interval = manifest.spec.ping().schedule.interval()?;
+    let interval = manifest.spec.schedule().interval()?;
     (share >= BEHIND && !told_already).then(|| {
         Caveat::new(
             Severity::Fatal,
@@ -237,7 +243,7 @@ fn send_failed(manifest: &Manifest, counts: &Counts, refusals: &Refusals) -> Opt
             of_probes(counts.send_failed, counts.due()),
             errno(*number as i32)
         ),
-        match manifest.spec.ping().schedule.interval() {
+        match manifest.spec.schedule().interval() {
             Some(_) => "they are in no round trip; response time counts them as infinite",
             None => "they are in no round trip",
         },
@@ -272,7 +278,7 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
 
 fn late(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     (counts.late > 0).then(|| {
-        let timeout = span(manifest.spec.ping().timeout_ns);
+        let timeout = span(timeout_of(manifest));
         Caveat::new(
             Severity::Warning,
             "late",

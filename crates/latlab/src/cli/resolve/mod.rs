@@ -25,6 +25,7 @@ mod sources;
 mod summary;
 mod target;
 mod value;
+mod wakeup;
 
 use std::path::PathBuf;
 
@@ -38,12 +39,14 @@ pub use experiment::{ExperimentJob, FileError, Impossible, Rows, experiment};
 pub use hold::{HoldJob, hold};
 pub use keeping::{Keeping, store};
 pub use path::key_needed;
+use ping::rounds;
 pub use ping::{PingJob, ping};
 pub use request_error::RequestError;
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};
 pub use serve::{ServeSpec, serve};
 pub use sources::{Grouping, NamedGlob, Sources};
 pub use summary::{SummarySpec, summary};
+pub use wakeup::{WakeupJob, wakeup};
 
 use super::args::TalkArgs;
 

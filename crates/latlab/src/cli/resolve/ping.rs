@@ -77,7 +77,7 @@ fn run(base: &RunSpec, size_bytes: u32, source_port: Option<u16>) -> RunSpec {
 }
 
 /// One run goes in one piece; several take turns, but no slice is left without a probe.
-fn rounds(runs: &[RunSpec]) -> u32 {
+pub(super) fn rounds(runs: &[RunSpec]) -> u32 {
     match runs {
         [_] => 1,
         several => {

@@ -1,0 +1,73 @@
+use clap::Args;
+
+use super::{JsonArgs, JudgingArgs, KeepingArgs, LoadArgs, SettingArgs, StopArgs, TalkArgs};
+
+/// `latlab wakeup`.
+#[derive(Clone, Debug, Args)]
+pub struct WakeupArgs {
+    /// How long.
+    #[command(flatten)]
+    pub stop: StopArgs,
+    /// How threads sleep.
+    #[command(flatten)]
+    pub sleep: SleepArgs,
+    /// How they run.
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// What the host is loaded with.
+    #[command(flatten)]
+    pub loads: LoadArgs,
+    /// What is set on it meanwhile.
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// What the summary says.
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+    /// Where the recording goes.
+    #[command(flatten)]
+    pub keeping: KeepingArgs,
+    /// What is printed.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// How threads ask to be woken.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How threads sleep")]
+pub struct SleepArgs {
+    /// Wake every T, such as 1ms; several make interleaved runs [default: 10ms]
+    #[arg(short, long, value_name = "T[,…]", value_delimiter = ',', allow_hyphen_values = true)]
+    pub interval: Vec<String>,
+    /// Sleep by this call; several make interleaved runs [default: clock_nanosleep]
+    ///
+    /// clock_nanosleep, timerfd, futex, signal: until an instant.
+    /// nanosleep, select, poll, epoll: for a span, which these calls only know;
+    /// poll and epoll round it up to whole milliseconds.
+    /// spin: no sleep; shows what the clock and the loop cost.
+    #[arg(long, value_name = "WORD[,…]", value_delimiter = ',', verbatim_doc_comment)]
+    pub via: Vec<String>,
+    /// Ask for an interval from now on each time, not for the next slot of the schedule
+    #[arg(long)]
+    pub relative: bool,
+    /// Stop at the first wake-up later than T, such as 200us [default: never]
+    #[arg(long = "break", value_name = "T", allow_hyphen_values = true)]
+    pub break_after: Option<String>,
+}
+
+/// How the threads that sleep run.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How threads run")]
+pub struct ThreadArgs {
+    /// Pin to CPU N, or a thread to each of several: 0-3, or all [default: one thread, not pinned]
+    #[arg(long, value_name = "N|LIST|all", allow_hyphen_values = true)]
+    pub cpu: Option<String>,
+    /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
+    #[arg(long, value_name = "PRIO", allow_hyphen_values = true)]
+    pub fifo: Option<String>,
+    /// Lock all memory
+    #[arg(long)]
+    pub mlock: bool,
+}

@@ -1,0 +1,29 @@
+//! What is known about a run of wake-ups beside its rows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// How the kernel treated the threads that slept, and why the run stopped, if a late wake-up stopped it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeupFacts {
+    /// The timer slack that was in force, read back in a thread that slept.
+    pub timer_slack_ns: Option<Nanos>,
+    /// Its niceness, −20 to 19: select, poll and epoll stretch the time-outs of nice threads five times as much.
+    pub niceness: Option<i32>,
+    /// The wake-up that ended the run; null where none did.
+    pub broke: Option<LateWakeup>,
+}
+
+/// One wake-up that was later than allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateWakeup {
+    /// Its slot.
+    pub seq: u64,
+    /// The CPU, where it is known.
+    pub cpu: Option<u16>,
+    /// When it was due, ns of CLOCK_MONOTONIC as the next.
+    pub due_ns: i64,
+    /// When the thread ran.
+    pub woke_ns: i64,
+}

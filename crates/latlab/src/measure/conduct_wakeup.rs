@@ -1,0 +1,263 @@
+//! Conducts runs of wake-ups: no other end, no path; this host, its loads and its settings.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::conduct::ending_of;
+use super::far_host::FarReturn;
+use super::host_watch::{HostWatch, Sampled};
+use super::manifest::{closing_facts_here, opening_manifest_here};
+use super::sleepers::{Bed, Halt, sleep_through};
+use super::{Beside, Conducted, MeasureError, Place, Slice};
+use crate::facts::WakeupFacts;
+use crate::host::sampler::SamplerSpec;
+use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
+use crate::plan::{EndSpec, Plan, RunSpec, WakeupCpus, WakeupSpec, Work, defaults};
+use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
+
+/// How often the caller hears of progress, and the threads of the end.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// One run between its opening and its closing.
+struct WakeupLane {
+    spec: RunSpec,
+    writer: RecordingWriter,
+    beds: Vec<Bed>,
+    facts: Mutex<WakeupFacts>,
+}
+
+impl Sampled for WakeupLane {
+    fn host_log(&mut self) -> Result<HostLog, RecordingError> {
+        self.writer.host_log()
+    }
+
+    fn keep_host_log(&mut self, log: &HostLog, _: u64) {
+        self.writer.keep_host_log(log);
+    }
+}
+
+/// Measures `plan`, whose runs are all of wake-ups; otherwise as [`super::conduct`].
+pub fn conduct_wakeups(
+    plan: &Plan,
+    place: Place<'_>,
+    stop: &Arc<AtomicBool>,
+    heartbeat: &mut dyn FnMut(),
+) -> Result<Conducted, MeasureError> {
+    let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
+    latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
+    let runs = settled(&plan.runs);
+    rehearse(&runs)?;
+    let mut guard = HostGuard::none();
+    if !first.settings.is_empty() {
+        let ground = Ground::loopback();
+        guard = HostGuard::hold(&first.settings, &ground, HostRoot::of_knobs(), Journal::of_user().as_ref())
+            .map_err(HostError::from)?;
+        guard.reflector_started().map_err(HostError::from)?;
+    }
+    let beside = Beside::start(first, None, None, plan.longest(), stop, heartbeat)?;
+    let cpus: Vec<u16> = runs.iter().flat_map(|run| cpus_of(run).iter().copied()).collect();
+    let count = thread::available_parallelism().map_or(1, usize::from);
+    let sampling =
+        SamplerSpec { avoid_cpus: cpus.clone(), own_processes: beside.own_processes(), ..SamplerSpec::for_cpus(count) };
+    beside.settle(stop, heartbeat);
+    placement::keep_off(&cpus);
+    let mut lanes = open_lanes(&runs, &guard, place, stop)?;
+    let host_watch = match HostWatch::begin(&mut lanes, sampling) {
+        Ok(host_watch) => host_watch,
+        Err(error) => {
+            lanes.into_iter().for_each(WakeupLane::discard);
+            return Err(error);
+        }
+    };
+    let halt = Halt::default();
+    let failure = take_turns(&mut lanes, (plan.rounds, &beside), &halt, stop, heartbeat).err();
+    host_watch.end().keep(&mut lanes, &FarReturn::default());
+    let loads = beside.finish(None);
+    let settings = guard.restore();
+    for lane in &mut lanes {
+        let manifest = lane.writer.manifest_mut();
+        (manifest.loads, manifest.settings) = (loads.clone(), settings.clone());
+    }
+    Ok(close(lanes, failure, stop))
+}
+
+/// `--cpu all` as the CPUs that this process may use.
+fn settled(runs: &[RunSpec]) -> Vec<RunSpec> {
+    let settle = |run: &RunSpec| {
+        let mut run = run.clone();
+        if let Work::Wakeup(WakeupSpec { cpus: cpus @ WakeupCpus::All, .. }) = &mut run.work {
+            *cpus = WakeupCpus::These(placement::allowed_cpus());
+        }
+        run
+    };
+    runs.iter().map(settle).collect()
+}
+
+fn cpus_of(run: &RunSpec) -> &[u16] {
+    run.wakeup().map_or(&[], |wakeup| wakeup.cpus.known())
+}
+
+/// Takes every place for a moment: what cannot be had is refused before anything is set or recorded.
+fn rehearse(runs: &[RunSpec]) -> Result<(), MeasureError> {
+    let Some(first) = runs.first() else { return Ok(()) };
+    let mut places: Vec<Option<u16>> = cpus_of(first).iter().copied().map(Some).collect();
+    if places.is_empty() {
+        places.push(None);
+    }
+    let end = first.here;
+    for cpu in places {
+        let rehearsal = thread::Builder::new()
+            .name("rehearse".into())
+            .spawn(move || placement::place(&EndSpec { cpu, ..end }))
+            .map_err(MeasureError::Thread)?;
+        rehearsal.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    }
+    Ok(())
+}
+
+fn open_lanes(
+    runs: &[RunSpec],
+    guard: &HostGuard,
+    place: Place<'_>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<WakeupLane>, MeasureError> {
+    let mut lanes = Vec::with_capacity(runs.len());
+    for run in runs {
+        match WakeupLane::open(run, guard, place, stop) {
+            Ok(lane) => lanes.push(lane),
+            Err(error) => {
+                lanes.into_iter().for_each(WakeupLane::discard);
+                return Err(error);
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+impl WakeupLane {
+    fn open(
+        spec: &RunSpec,
+        guard: &HostGuard,
+        place: Place<'_>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<WakeupLane, MeasureError> {
+        let mut manifest = opening_manifest_here(spec)?;
+        manifest.settings = guard.facts();
+        let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
+        let beds = spec.wakeup().map_or(Ok(Vec::new()), |wakeup| beds(&mut writer, wakeup, spec.here, stop));
+        match beds {
+            Ok(beds) => Ok(WakeupLane { spec: spec.clone(), writer, beds, facts: Mutex::default() }),
+            Err(error) => {
+                writer.discard(None);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn discard(self) {
+        self.writer.discard(self.beds.into_iter().map(Bed::into_log));
+    }
+
+    fn run(&mut self, slice: &Slice, halt: &Halt) -> Result<(), MeasureError> {
+        match halt.is_set() {
+            true => Ok(()),
+            false => sleep_through(&mut self.beds, slice, halt, &self.facts),
+        }
+    }
+
+    fn close(self, failure: Option<&MeasureError>, stop: &AtomicBool) -> Result<Finished, MeasureError> {
+        let WakeupLane { mut writer, beds, facts, .. } = self;
+        let facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let manifest = writer.manifest_mut();
+        closing_facts_here(manifest);
+        manifest.run.wakeup = Some(facts);
+        let ending = ending_of(failure.is_some(), stop.load(Ordering::Relaxed));
+        let logs: Vec<EventLog> = beds.into_iter().map(Bed::into_log).collect();
+        Ok(writer.finish_logs(logs, ending, failure.map(ToString::to_string))?)
+    }
+}
+
+/// A bed with a log of its own for each CPU.
+fn beds(
+    writer: &mut RecordingWriter,
+    wakeup: &WakeupSpec,
+    end: EndSpec,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Bed>, RecordingError> {
+    let mut places: Vec<Option<u16>> = wakeup.cpus.known().iter().copied().map(Some).collect();
+    if places.is_empty() {
+        places.push(None);
+    }
+    let rings = vec![ring_events(wakeup); places.len()];
+    let logs = writer.start_logs(Arc::clone(stop), &rings)?;
+    Ok(places.into_iter().zip(logs).map(|(cpu, log)| Bed::new(wakeup, end, cpu, log)).collect())
+}
+
+/// Slots of a thread's ring: those due within [`defaults::WAKEUP_RING`], since that many are past when a thread comes
+/// back after so long a stall.
+fn ring_events(wakeup: &WakeupSpec) -> usize {
+    let slots = defaults::WAKEUP_RING.0 / wakeup.interval_ns.0.max(1);
+    (slots.max(0) as usize).clamp(defaults::WAKEUP_RING_EVENTS_MIN, defaults::RING_EVENTS).next_power_of_two()
+}
+
+fn take_turns(
+    lanes: &mut [WakeupLane],
+    (rounds, beside): (u32, &Beside),
+    halt: &Halt,
+    stop: &AtomicBool,
+    heartbeat: &mut dyn FnMut(),
+) -> Result<(), MeasureError> {
+    thread::scope(|scope| {
+        let caller = thread::current();
+        let slack = placement::timer_slack();
+        let measuring = thread::Builder::new()
+            .name("measure".into())
+            .spawn_scoped(scope, move || {
+                debug_assert_eq!(placement::timer_slack(), slack, "threads inherit the slack of who starts them");
+                let outcome = measure_all(lanes, rounds, beside, halt);
+                caller.unpark();
+                outcome
+            })
+            .map_err(MeasureError::Thread)?;
+        while !measuring.is_finished() {
+            heartbeat();
+            if stop.load(Ordering::Relaxed) {
+                halt.set();
+            }
+            halt.wake();
+            thread::park_timeout(HEARTBEAT);
+        }
+        measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn measure_all(lanes: &mut [WakeupLane], rounds: u32, beside: &Beside, halt: &Halt) -> Result<(), MeasureError> {
+    for lane in lanes.iter_mut() {
+        if let Some(slice) = Slice::warmup(&lane.spec.warmup) {
+            lane.run(&slice, halt)?;
+        }
+    }
+    beside.begin();
+    for round in 0..rounds {
+        for lane in lanes.iter_mut() {
+            let stop = lane.spec.stop;
+            lane.run(&Slice::measuring(&stop, round, rounds), halt)?;
+        }
+    }
+    Ok(())
+}
+
+fn close(lanes: Vec<WakeupLane>, mut failure: Option<MeasureError>, stop: &AtomicBool) -> Conducted {
+    let mut recordings = Vec::with_capacity(lanes.len());
+    let mut later = None;
+    for lane in lanes {
+        match lane.close(failure.as_ref(), stop) {
+            Ok(finished) => recordings.push(finished),
+            Err(error) => later = later.or(Some(error)),
+        }
+    }
+    failure = failure.or(later);
+    Conducted { recordings, failure }
+}

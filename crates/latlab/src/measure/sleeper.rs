@@ -1,0 +1,218 @@
+//! The ways of sleeping, as the loop sees them: until an instant, or for a span.
+
+use std::hint::spin_loop;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use latlab_sys::sleep::{self, SignalTimer};
+
+use crate::clock::{Clock, Monotonic};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// Somebody who can sleep. A signal may cut a sleep short: `Interrupted`.
+pub trait Sleeper {
+    /// Sleeps until `due`, or not at all where that is past.
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()>;
+    /// Sleeps for `span` from now on.
+    fn span(&mut self, span: Nanos) -> io::Result<()>;
+}
+
+/// What is left until `due`, asked as late as can be: calls that only know spans get this one.
+#[inline]
+fn rest(due: Stamp<SenderClock>) -> Nanos {
+    due - Monotonic.now()
+}
+
+/// `span` in whole units of `unit`, rounded up: a shorter one would wake too early.
+#[inline]
+fn rounded_up(span: Nanos, unit: Nanos) -> i64 {
+    (span.0.max(0) + unit.0 - 1) / unit.0
+}
+
+/// Milliseconds as poll and epoll take them.
+#[inline]
+fn millis(span: Nanos) -> i32 {
+    i32::try_from(rounded_up(span, Nanos::from_millis(1))).unwrap_or(i32::MAX)
+}
+
+/// clock_nanosleep(2).
+#[derive(Debug)]
+pub struct ClockNanosleep;
+
+impl Sleeper for ClockNanosleep {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        sleep::clock_nanosleep_until(due.as_nanos())
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        sleep::clock_nanosleep_for(span.0)
+    }
+}
+
+/// nanosleep(2).
+#[derive(Debug)]
+pub struct Nanosleep;
+
+impl Sleeper for Nanosleep {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.span(rest(due))
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        sleep::nanosleep(span.0)
+    }
+}
+
+/// select(2) on nothing.
+#[derive(Debug)]
+pub struct Select;
+
+impl Sleeper for Select {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.span(rest(due))
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        sleep::select_nothing(rounded_up(span, Nanos::from_micros(1)))
+    }
+}
+
+/// poll(2) on nothing.
+#[derive(Debug)]
+pub struct Poll;
+
+impl Sleeper for Poll {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.span(rest(due))
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        sleep::poll_nothing(millis(span))
+    }
+}
+
+/// epoll_wait(2) on nothing.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+impl Epoll {
+    /// One that watches nothing.
+    pub fn new() -> io::Result<Epoll> {
+        sleep::epoll().map(Epoll)
+    }
+}
+
+impl Sleeper for Epoll {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.span(rest(due))
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        sleep::epoll_nothing(self.0.as_fd(), millis(span))
+    }
+}
+
+/// A timerfd that is set and read.
+#[derive(Debug)]
+pub struct Timerfd(OwnedFd);
+
+impl Timerfd {
+    /// A fresh one.
+    pub fn new() -> io::Result<Timerfd> {
+        sleep::timerfd().map(Timerfd)
+    }
+    #[inline]
+    fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()> {
+        sleep::arm_timerfd(self.0.as_fd(), nanos, absolute)?;
+        sleep::read_timerfd(self.0.as_fd())
+    }
+}
+
+impl Sleeper for Timerfd {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.sleep(due.as_nanos(), true)
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        self.sleep(span.0, false)
+    }
+}
+
+/// A futex that nobody wakes.
+#[derive(Debug)]
+pub struct Futex;
+
+impl Sleeper for Futex {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        sleep::futex_until(due.as_nanos())
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        sleep::futex_for(span.0)
+    }
+}
+
+/// A POSIX timer of the calling thread whose signal is awaited.
+#[derive(Debug)]
+pub struct Signal(SignalTimer);
+
+impl Signal {
+    /// One for the calling thread, which alone may sleep by it.
+    pub fn new() -> io::Result<Signal> {
+        SignalTimer::new().map(Signal)
+    }
+    #[inline]
+    fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()> {
+        self.0.arm(nanos, absolute)?;
+        self.0.wait()
+    }
+}
+
+impl Sleeper for Signal {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.sleep(due.as_nanos(), true)
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        self.sleep(span.0, false)
+    }
+}
+
+/// No sleep: the clock is read until it is time. What it shows is the cost of the instrument.
+#[derive(Debug)]
+pub struct Spin;
+
+impl Sleeper for Spin {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        while Monotonic.now() < due {
+            spin_loop();
+        }
+        Ok(())
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        self.until(Monotonic.now() + span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_rounded_up_and_never_negative() {
+        for (ns, expected) in [(-5, 0), (0, 0), (1, 1), (1_000_000, 1), (1_000_001, 2), (i64::MAX / 2, i32::MAX)] {
+            assert_eq!(millis(Nanos(ns)), expected, "{ns}");
+        }
+        assert_eq!(rounded_up(Nanos(1_001), Nanos::from_micros(1)), 2);
+    }
+}

@@ -1,0 +1,170 @@
+//! The threads of a run of wake-ups: made for each slice, placed, and cut short when the run ends.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use latlab_sys::sleep::{current_thread, interrupt, niceness};
+
+use super::sleeper::{ClockNanosleep, Epoll, Futex, Nanosleep, Poll, Select, Signal, Spin, Timerfd};
+use super::wakeup::{self, SleepingThread};
+use super::{CpuOf, MeasureError, Slice};
+use crate::clock::{Clock, Monotonic};
+use crate::facts::{LateWakeup, WakeupFacts};
+use crate::host::placement;
+use crate::plan::{EndSpec, Via, WakeupSpec};
+use crate::recording::EventLog;
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// From the word to all threads to the origin of their schedule: each is placed and armed by then.
+const LEAD: Nanos = Nanos::from_millis(5);
+/// How often it is looked whether the threads have heard that the run is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What ends a run of wake-ups before its time, and who must hear of it.
+#[derive(Debug, Default)]
+pub(crate) struct Halt {
+    flag: AtomicBool,
+    asleep: Mutex<Vec<i32>>,
+}
+
+impl Halt {
+    /// Ends all sleep now.
+    pub(crate) fn set(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all sleep shall end.
+    pub(crate) fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Wakes whoever sleeps through the end of the run.
+    pub(crate) fn wake(&self) {
+        if self.is_set() {
+            let asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
+            // One that has just gone needs no waking.
+            asleep.iter().for_each(|thread| _ = interrupt(*thread));
+        }
+    }
+
+    /// The calling thread as one to be woken, as long as the answer lives.
+    fn enrol(&self) -> Enrolled<'_> {
+        let thread = current_thread();
+        self.asleep.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Enrolled { halt: self, thread }
+    }
+}
+
+struct Enrolled<'a> {
+    halt: &'a Halt,
+    thread: i32,
+}
+
+impl Drop for Enrolled<'_> {
+    fn drop(&mut self) {
+        let mut asleep = self.halt.asleep.lock().unwrap_or_else(PoisonError::into_inner);
+        asleep.retain(|thread| *thread != self.thread);
+    }
+}
+
+/// One thread of a run: its place, where its schedule stands, its log.
+#[derive(Debug)]
+pub(crate) struct Bed {
+    end: EndSpec,
+    via: Via,
+    thread: SleepingThread,
+    log: EventLog,
+}
+
+impl Bed {
+    /// A bed on `cpu`, or wherever the system likes.
+    pub(crate) fn new(spec: &WakeupSpec, end: EndSpec, cpu: Option<u16>, log: EventLog) -> Bed {
+        let of = cpu.map_or(CpuOf::Running, CpuOf::Pinned);
+        Bed { end: EndSpec { cpu, ..end }, via: spec.via, thread: SleepingThread::new(spec, of), log }
+    }
+
+    /// Its log, when all sleep is over.
+    pub(crate) fn into_log(self) -> EventLog {
+        self.log
+    }
+
+    fn sleep(&mut self, slice: &Slice, start: Stamp<SenderClock>, halt: &Halt) -> io::Result<Option<LateWakeup>> {
+        let Bed { via, thread, log, .. } = self;
+        let flag = &halt.flag;
+        match via {
+            Via::ClockNanosleep => wakeup::run((&mut ClockNanosleep, &Monotonic), thread, log, slice, start, flag),
+            Via::Nanosleep => wakeup::run((&mut Nanosleep, &Monotonic), thread, log, slice, start, flag),
+            Via::Select => wakeup::run((&mut Select, &Monotonic), thread, log, slice, start, flag),
+            Via::Poll => wakeup::run((&mut Poll, &Monotonic), thread, log, slice, start, flag),
+            Via::Epoll => wakeup::run((&mut Epoll::new()?, &Monotonic), thread, log, slice, start, flag),
+            Via::Timerfd => wakeup::run((&mut Timerfd::new()?, &Monotonic), thread, log, slice, start, flag),
+            Via::Futex => wakeup::run((&mut Futex, &Monotonic), thread, log, slice, start, flag),
+            Via::Signal => wakeup::run((&mut Signal::new()?, &Monotonic), thread, log, slice, start, flag),
+            Via::Spin => wakeup::run((&mut Spin, &Monotonic), thread, log, slice, start, flag),
+        }
+    }
+
+    /// Takes its place and sleeps through `slice`.
+    fn rest(
+        &mut self,
+        slice: &Slice,
+        start: Stamp<SenderClock>,
+        halt: &Halt,
+        facts: &Mutex<WakeupFacts>,
+    ) -> Result<(), MeasureError> {
+        placement::place(&self.end)?;
+        {
+            let mut facts = facts.lock().unwrap_or_else(PoisonError::into_inner);
+            facts.timer_slack_ns = placement::timer_slack();
+            facts.niceness = Some(niceness());
+        }
+        let slept = {
+            let _enrolled = halt.enrol();
+            self.sleep(slice, start, halt)
+        };
+        let via = self.via;
+        if let Some(late) = slept.map_err(|source| MeasureError::Sleep { via, source })? {
+            facts.lock().unwrap_or_else(PoisonError::into_inner).broke.get_or_insert(late);
+        }
+        Ok(())
+    }
+}
+
+/// Lets every bed of a run sleep through `slice` at the same time, each on a thread of its own.
+pub(crate) fn sleep_through(
+    beds: &mut [Bed],
+    slice: &Slice,
+    halt: &Halt,
+    facts: &Mutex<WakeupFacts>,
+) -> Result<(), MeasureError> {
+    let start = Monotonic.now() + LEAD;
+    thread::scope(|scope| {
+        let mut sleepers = Vec::with_capacity(beds.len());
+        for bed in beds {
+            let sleeper = thread::Builder::new().name("sleep".into()).spawn_scoped(scope, move || {
+                let slept = bed.rest(slice, start, halt, facts);
+                if slept.is_err() {
+                    halt.set();
+                }
+                slept
+            });
+            sleepers.push(sleeper.map_err(|error| {
+                halt.set();
+                MeasureError::Thread(error)
+            })?);
+        }
+        let mut outcome = Ok(());
+        for sleeper in sleepers {
+            while !sleeper.is_finished() && halt.is_set() {
+                halt.wake();
+                thread::sleep(LOOK);
+            }
+            let slept = sleeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            outcome = outcome.and(slept);
+        }
+        outcome
+    })
+}

@@ -1,0 +1,181 @@
+//! The loop of one thread that sleeps: sleep, clock, ring.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::sleeper::Sleeper;
+use super::{CpuOf, Slice};
+use crate::clock::Clock;
+use crate::facts::LateWakeup;
+use crate::plan::{Via, WakeupSpec};
+use crate::probe::{Phase, Seq};
+use crate::recording::EventLog;
+use crate::recording::event::Event;
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// One thread of a run of wake-ups, between slices. Nothing in here allocates.
+#[derive(Clone, Debug)]
+pub struct SleepingThread {
+    via: Via,
+    interval: Nanos,
+    relative: bool,
+    break_after: Nanos,
+    cpu: CpuOf,
+    next: Seq,
+}
+
+impl SleepingThread {
+    /// A thread of a run of `spec` on `cpu`, before its first slot.
+    pub fn new(spec: &WakeupSpec, cpu: CpuOf) -> SleepingThread {
+        let break_after = spec.break_ns.unwrap_or(Nanos::MAX);
+        let WakeupSpec { via, interval_ns: interval, relative, .. } = *spec;
+        SleepingThread { via, interval, relative, break_after, cpu, next: Seq(0) }
+    }
+}
+
+/// Sleeps through `slice`, whose slots are due `interval` after `start` and after each other. A slot that is past is
+/// slept for all the same: its wake-up is as late as a task of that period would be. Ends early at `halt`; the wake-up
+/// that came later than the thread may wake, and so ended the run.
+pub fn run<S: Sleeper, C: Clock>(
+    (sleeper, clock): (&mut S, &C),
+    thread: &mut SleepingThread,
+    log: &mut EventLog,
+    slice: &Slice,
+    start: Stamp<SenderClock>,
+    halt: &AtomicBool,
+) -> io::Result<Option<LateWakeup>> {
+    let SleepingThread { via, interval, relative, break_after, cpu, ref mut next } = *thread;
+    let end = slice.end(start);
+    let mut due = start;
+    for _ in 0..slice.count {
+        due = if relative { clock.now() + interval } else { due + interval };
+        if due > end {
+            break;
+        }
+        let mut slept = if relative { sleeper.span(interval) } else { sleeper.until(due) };
+        // A signal that was not for the end of the run costs nothing but the way back to sleep.
+        while slept.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            if halt.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            slept = sleeper.until(due);
+        }
+        slept?;
+        let woke = clock.now();
+        let (seq, phase, cpu) = (*next, slice.phase, cpu.now());
+        log.push(Event::Woke { seq, phase, due, woke, cpu, via });
+        next.0 += 1;
+        if woke - due > break_after && phase == Phase::Measure {
+            halt.store(true, Ordering::Relaxed);
+            let (due_ns, woke_ns) = (due.as_nanos(), woke.as_nanos());
+            return Ok(Some(LateWakeup { seq: seq.0, cpu, due_ns, woke_ns }));
+        }
+        if halt.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::plan::{Kind, RunSpec, WakeupCpus, Work};
+    use crate::recording::manifest::{Ending, Manifest};
+    use crate::recording::{RecordingWriter, Store};
+
+    /// A clock that only sleep moves, and a sleeper who oversleeps as told.
+    struct Bed {
+        now: Cell<i64>,
+        late: Vec<i64>,
+    }
+
+    impl Clock for &Bed {
+        fn now(&self) -> Stamp<SenderClock> {
+            Stamp::from_nanos(self.now.get())
+        }
+    }
+
+    struct Dreamer<'a>(&'a Bed, usize);
+
+    impl Sleeper for Dreamer<'_> {
+        fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+            let late = self.0.late.get(self.1).copied().unwrap_or(1);
+            self.1 += 1;
+            self.0.now.set(self.0.now.get().max(due.as_nanos()) + late);
+            Ok(())
+        }
+        fn span(&mut self, span: Nanos) -> io::Result<()> {
+            self.until(Stamp::from_nanos(self.0.now.get()) + span)
+        }
+    }
+
+    /// `(seq, due, lateness)` of each row, and what broke the run.
+    fn slept(spec: &WakeupSpec, late: &[i64], count: u64) -> (Vec<(i64, i64, i64)>, Option<LateWakeup>) {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let store = Store::open(directory.path()).expect("opens");
+        let run = RunSpec::here(Work::Wakeup(spec.clone()));
+        let manifest = Manifest::of(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
+        assert_eq!(manifest.kind, Kind::Wakeup);
+        let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
+        let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[64]).expect("started");
+        let bed = Bed { now: Cell::new(0), late: late.to_vec() };
+        let mut thread = SleepingThread::new(spec, CpuOf::Pinned(3));
+        let slice = Slice { phase: Phase::Measure, count, duration: Nanos(1_000) };
+        let halt = AtomicBool::new(false);
+        let ends = (&mut Dreamer(&bed, 0), &&bed);
+        let broke = run_in(ends, &mut thread, &mut logs[0], &slice, &halt);
+        let finished = writer.finish_logs(logs, Ending::Completed, None).expect("finished");
+        let recording = crate::recording::Recording::open(&finished.path).expect("opens");
+        let batches: Vec<_> = recording.wakeups().expect("rows").map(|batch| batch.expect("sound")).collect();
+        let rows = batches.iter().flat_map(|batch| {
+            (0..batch.rows).map(|row| {
+                let (due, woke) = (batch.due_ns.values[row], batch.woke_ns.values[row]);
+                assert_eq!((batch.cpu.get(row), batch.via.get(row)), (Some(3), spec.via));
+                (batch.seq.values[row], due, woke - due)
+            })
+        });
+        (rows.collect(), broke)
+    }
+
+    fn run_in(
+        ends: (&mut Dreamer<'_>, &&Bed),
+        thread: &mut SleepingThread,
+        log: &mut EventLog,
+        slice: &Slice,
+        halt: &AtomicBool,
+    ) -> Option<LateWakeup> {
+        run(ends, thread, log, slice, Stamp::from_nanos(0), halt).expect("no error")
+    }
+
+    const EVERY_100: WakeupSpec = WakeupSpec {
+        via: Via::Futex,
+        interval_ns: Nanos(100),
+        relative: false,
+        cpus: WakeupCpus::Anywhere,
+        break_ns: None,
+    };
+
+    #[test]
+    fn a_slot_that_is_past_is_kept_with_its_whole_lateness() {
+        let (rows, broke) = slept(&EVERY_100, &[1, 250, 1, 1, 1], u64::MAX);
+        let first = [(0, 100, 1), (1, 200, 250), (2, 300, 151), (3, 400, 52), (4, 500, 1)];
+        assert_eq!((&rows[..5], rows.len(), broke), (&first[..], 10, None));
+    }
+
+    #[test]
+    fn relative_sleeps_have_no_past_slots() {
+        let (rows, _) = slept(&WakeupSpec { relative: true, ..EVERY_100 }, &[1, 250, 1], 4);
+        assert_eq!(rows, [(0, 100, 1), (1, 201, 250), (2, 551, 1), (3, 652, 1)]);
+    }
+
+    #[test]
+    fn the_first_wakeup_that_is_too_late_ends_the_run_and_is_kept() {
+        let (rows, broke) = slept(&WakeupSpec { break_ns: Some(Nanos(30)), ..EVERY_100 }, &[1, 30, 31, 1], u64::MAX);
+        assert_eq!(rows, [(0, 100, 1), (1, 200, 30), (2, 300, 31)]);
+        assert_eq!(broke, Some(LateWakeup { seq: 2, cpu: Some(3), due_ns: 300, woke_ns: 331 }));
+    }
+}
