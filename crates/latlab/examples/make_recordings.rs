@@ -107,7 +107,7 @@ fn scheduled(run_id: &str) -> Manifest {
 
 fn with_schedule(run_id: &str, schedule: Schedule) -> Manifest {
     let mut manifest = runs::manifest(run_id);
-    let Work::Ping(ping) = &mut manifest.spec.work;
+    let Work::Ping(ping) = &mut manifest.spec.work else { panic!("a run of round trips") };
     ping.schedule = schedule;
     manifest.spec.stop = StopWhen { count: Some(PROBES - runs::WARMUP), duration_ns: None };
     manifest.condition = Condition::of(&manifest.spec);

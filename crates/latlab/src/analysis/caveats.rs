@@ -9,6 +9,7 @@ mod limits;
 mod loads;
 mod samples;
 mod settings;
+mod wakeups;
 
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
 pub use loads::unreached_loads;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 
 use super::host_course::HostCourse;
 use super::tally::{Refusals, Tally};
+use super::wakeups::Wakeups;
 use crate::caveat::Caveat;
 use crate::metric::Metric;
 use crate::plan::Side;
@@ -28,11 +30,12 @@ pub(super) fn derive(
     manifest: &Manifest,
     (tally, refusals): (&Tally, &Refusals),
     metrics: &BTreeMap<Metric, Description>,
-    hosts: &BTreeMap<Side, HostCourse>,
+    (hosts, wakeups): (&BTreeMap<Side, HostCourse>, Option<&Wakeups>),
 ) -> Vec<Caveat> {
     let mut caveats = manifest.caveats.clone();
     caveats.extend(fates::derive(manifest, tally, refusals));
     caveats.extend(fates::few_observations(metrics.get(&manifest.kind.metric())));
+    caveats.extend(wakeups.into_iter().flat_map(|wakeups| wakeups::derive(wakeups, tally.counts.answered)));
     caveats.extend(clocks::derive(manifest));
     caveats.extend(ends::derive(manifest));
     let far_is_known = manifest.spec.target.has_agent() && !clocks::same_machine(manifest);

@@ -72,6 +72,7 @@ fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
         seq: column(ProbeColumn::Seq, &|row| Some(row.seq.0 as i64)),
         due_ns: column(ProbeColumn::DueNs, &|row| row.due.map(Stamp::as_nanos)),
         sent_ns: column(ProbeColumn::SentNs, &|row| row.sent.map(Stamp::as_nanos)),
+        sent_cpu: column(ProbeColumn::SentCpu, &|row| row.sent_cpu.map(i64::from)),
         received_ns: column(ProbeColumn::ReceivedNs, &|row| row.received.map(Stamp::as_nanos)),
         reflector_received_ns: column(ProbeColumn::ReflectorReceivedNs, &|row| {
             row.reflector_received.map(Stamp::as_nanos)

@@ -15,6 +15,7 @@ mod source;
 mod subject;
 mod summary;
 mod tally;
+mod wakeups;
 mod window;
 
 pub use caveats::unreached_loads;
@@ -27,7 +28,8 @@ pub use source::ProbeSource;
 pub use subject::{Ratio, Statistic, Subject};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
+pub use wakeups::{Lateness, Wakeups};
 pub use window::Window;
 
 // a summary hands the condition of its run on to whoever shows it, and what it was to be
-pub use crate::plan::{Condition, Family, Kind, StopWhen};
+pub use crate::plan::{Condition, Family, Kind, StopWhen, Via};

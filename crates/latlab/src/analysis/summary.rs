@@ -12,6 +12,7 @@ use super::ratios::{Ratios, ShareIntervals};
 use super::singletons::{Singletons, sample};
 use super::source::{Gatherer, ProbeSource, feed};
 use super::tally::{Counts, Refusals, Tally};
+use super::wakeups::{WakeupCourse, Wakeups};
 use super::window::{MOST_WINDOWS, Window, Windows};
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{Instrument, LoadReport};
@@ -100,6 +101,8 @@ pub struct Summary {
     pub metrics: BTreeMap<Metric, Description>,
     /// The round trips, for drawing.
     pub histogram: Vec<Bucket>,
+    /// What wake-ups say beyond their latency; none of a run of something else.
+    pub wakeups: Option<Wakeups>,
     /// The deadline, if one was given.
     pub deadline: Option<Deadline>,
     /// How long a window is, if any were asked for.
@@ -172,7 +175,9 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     let mut tally = Tally::new(wishes.judging.deadline_ns, manifest.spec.schedule().interval());
     let mut round_trips = Singletons::of(manifest.kind.metric(), manifest.rows);
     let mut windows = wishes.judging.window_ns.map(|length| Windows::of(length, &describing));
+    let mut wakeups = manifest.spec.wakeup().map(|spec| (spec, WakeupCourse::of(spec)));
     let mut gatherers: Vec<&mut dyn Gatherer> = vec![&mut tally, &mut round_trips];
+    gatherers.extend(wakeups.as_mut().map(|(_, course)| course as &mut dyn Gatherer));
     gatherers.extend(windows.as_mut().map(|windows| windows as &mut dyn Gatherer));
     feed(source, &mut gatherers)?;
 
@@ -189,6 +194,8 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     metrics.insert(manifest.kind.metric(), round_trip);
     describe_others(source, wishes, &describing, &mut metrics, &mut intervals)?;
 
+    let described = metrics.get(&manifest.kind.metric());
+    let wakeups = wakeups.map(|(spec, course)| course.finish(manifest, spec, described, &describing));
     let windows = match windows.map(Windows::finish) {
         Some(None) => Err(too_many_windows(&tally, wishes)),
         windows => Ok(windows.flatten().unwrap_or_default()),
@@ -199,8 +206,8 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     }
     let mut hosts = BTreeMap::new();
     source.visit_hosts(&mut |side, sample| HostCourse::gather(&mut hosts, side, sample))?;
-    let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, &hosts);
-    Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, intervals, caveats }))
+    let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref()));
+    Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, wakeups, intervals, caveats }))
 }
 
 /// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.
@@ -265,6 +272,7 @@ struct Figures {
     metrics: BTreeMap<Metric, Description>,
     histogram: Vec<Bucket>,
     windows: Vec<Window>,
+    wakeups: Option<Wakeups>,
     intervals: ShareIntervals,
     caveats: Vec<Caveat>,
 }
@@ -295,6 +303,7 @@ fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, f
         ratios: Ratios::of(&tally.counts, deadline, &figures.intervals),
         metrics: figures.metrics,
         histogram: figures.histogram,
+        wakeups: figures.wakeups,
         deadline,
         window_ns: wishes.judging.window_ns,
         windows: figures.windows,

@@ -83,7 +83,7 @@ mod tests {
     fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
         let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
-        summary.condition.size_bytes = size_bytes;
+        summary.condition.size_bytes = Some(size_bytes);
         let caveat = |(severity, code, message): &(Severity, &str, &str)| {
             let [code, message] = [code, message].map(|text| text.to_string());
             let hint = format!("hint for {message}");

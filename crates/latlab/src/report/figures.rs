@@ -226,6 +226,23 @@ fn columns_of_runs(described: &[Option<&Description>], scale: &Scale) -> Vec<Col
     names.map(|name| ColumnView { cells: tables.iter().map(|all| cell(all, &name)).collect(), heading: name }).collect()
 }
 
+/// A row per CPU on which threads of `summary` slept, if there are several; `name` tells the run from others.
+pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
+    let by_cpu = summary.wakeups.as_ref().map(|wakeups| &wakeups.by_cpu).filter(|by_cpu| !by_cpu.is_empty())?;
+    let described: Vec<Option<&Description>> = by_cpu.iter().map(|(_, described)| Some(described)).collect();
+    let unit = unit_of(described.iter().flatten().copied());
+    let mut columns = vec![count_of(&described, "n", |described| described.n)];
+    columns.extend(columns_of_runs(&described, &Scale { unit, divisor: 1.0 }));
+    let of_run = if name.is_empty() { String::new() } else { format!("{name} · ") };
+    Some(TableView {
+        title: format!("{of_run}{} by CPU, {}", Metric::WakeupLatency.title(), unit.symbol()),
+        note: String::new(),
+        corner: "CPU".into(),
+        rows: by_cpu.iter().map(|(cpu, _)| RowView { label: cpu.to_string(), quiet: false }).collect(),
+        groups: vec![GroupView { heading: String::new(), columns }],
+    })
+}
+
 /// A row per window of `summary`, if it has any; `name` tells the run from others.
 pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let length = summary.window_ns.filter(|_| !summary.windows.is_empty())?;

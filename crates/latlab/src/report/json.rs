@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::view::Showing;
-use crate::analysis::{Condition, Deadline, Ratios, Summary};
+use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary, Wakeups};
 use crate::caveat::Caveat;
-use crate::facts::{Instrument, LoadReport};
+use crate::facts::{Instrument, LateWakeup, LoadReport};
 use crate::metric::Metric;
 use crate::recording::manifest::Ending;
 use crate::stats::{Description, Interval, QuantileEstimate};
@@ -64,6 +64,8 @@ struct SummaryDocument<'a> {
     deadline: Option<DeadlineDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     windows: Option<WindowsDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wakeups: Option<WakeupsDocument>,
     loads: &'a [LoadReport],
     instrument: &'a Instrument,
     caveats: &'a [Caveat],
@@ -96,7 +98,27 @@ struct WindowsDocument {
 #[derive(Serialize)]
 struct WindowDocument {
     start_ns: Nanos,
-    round_trip_delay: MetricDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_trip_delay: Option<MetricDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wakeup_latency: Option<MetricDocument>,
+}
+
+#[derive(Serialize)]
+struct WakeupsDocument {
+    cpus: Vec<WakeupCpuDocument>,
+    overrun_slots: u64,
+    timer_slack_ns: Option<Nanos>,
+    stretch: Option<f64>,
+    allowed_ns: Option<Nanos>,
+    rest_ns: Option<f64>,
+    broke: Option<LateWakeup>,
+}
+
+#[derive(Serialize)]
+struct WakeupCpuDocument {
+    cpu: u16,
+    wakeup_latency: MetricDocument,
 }
 
 #[derive(Serialize)]
@@ -173,6 +195,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
             due,
         }),
         windows: windows(summary),
+        wakeups: summary.wakeups.as_ref().map(wakeups),
         loads: &summary.loads,
         instrument: &summary.instrument,
         caveats: &summary.caveats,
@@ -192,11 +215,27 @@ fn ratios(ratios: &Ratios) -> RatiosDocument {
 }
 
 fn windows(summary: &Summary) -> Option<WindowsDocument> {
-    let row = |window: &crate::analysis::Window| WindowDocument {
-        start_ns: window.start_ns,
-        round_trip_delay: whole(&window.round_trip_delay),
+    let row = |window: &crate::analysis::Window| {
+        let of = |kind| (summary.kind == kind).then(|| whole(&window.round_trip_delay));
+        let (round_trip_delay, wakeup_latency) = (of(Kind::Ping), of(Kind::Wakeup));
+        WindowDocument { start_ns: window.start_ns, round_trip_delay, wakeup_latency }
     };
     summary.window_ns.map(|window_ns| WindowsDocument { window_ns, rows: summary.windows.iter().map(row).collect() })
+}
+
+fn wakeups(wakeups: &Wakeups) -> WakeupsDocument {
+    let of_cpu =
+        |(cpu, described): &(u16, Description)| WakeupCpuDocument { cpu: *cpu, wakeup_latency: whole(described) };
+    let lateness = &wakeups.lateness;
+    WakeupsDocument {
+        cpus: wakeups.by_cpu.iter().map(of_cpu).collect(),
+        overrun_slots: wakeups.overrun_slots,
+        timer_slack_ns: lateness.timer_slack_ns,
+        stretch: lateness.stretch,
+        allowed_ns: lateness.allowed_ns,
+        rest_ns: lateness.rest_ns,
+        broke: wakeups.broke,
+    }
 }
 
 fn whole(described: &Description) -> MetricDocument {

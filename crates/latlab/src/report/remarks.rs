@@ -2,9 +2,10 @@
 
 use super::loads;
 use super::view::RemarkView;
-use crate::analysis::Summary;
+use crate::analysis::{Summary, Via};
 use crate::facts::Instrument;
 use crate::stats::Interval;
+use crate::units::Nanos;
 use crate::units::human::{TimeUnit, grouped, percent, span};
 
 /// What a run has to say on something, if it has.
@@ -13,7 +14,8 @@ type Line = fn(&Summary) -> Option<String>;
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 5] = [
+    let lines: [(&str, Line); 6] = [
+        ("lateness", lateness),
         ("settings", settings),
         ("fates", fates),
         ("deadline", deadline),
@@ -29,6 +31,27 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let loads = if alike { loads::remarks(&first.loads) } else { Vec::new() };
     let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
     loads.into_iter().chain(common).chain([instrument]).collect()
+}
+
+/// What of the median is known, and what the rest can be.
+fn lateness(summary: &Summary) -> Option<String> {
+    let lateness = &summary.wakeups.as_ref()?.lateness;
+    let allowed = lateness.allowed_ns?;
+    let by = match (lateness.via, lateness.real_time, lateness.stretch) {
+        (Via::Spin, ..) => return Some("no sleep: what is left is the clock read and the loop".into()),
+        (_, true, _) => "SCHED_FIFO: no timer slack".to_owned(),
+        (via, _, Some(share)) if lateness.timer_slack_ns < Some(allowed) => {
+            format!("{} may stretch its time-out by {}: up to {}", via.word(), percent(share), span(allowed))
+        }
+        _ => format!("timer slack: up to {}", span(allowed)),
+    };
+    let grain = lateness.via.grain();
+    let rounding = if grain < Nanos::from_millis(1) { "" } else { " · rounding up to whole milliseconds: up to 1 ms" };
+    let rest = lateness.rest_ns.map(|rest| {
+        let unit = TimeUnit::suiting(rest.max(1.0));
+        format!(" · rest of the median: {} {} (interrupt, idle exit, scheduling)", unit.figure(rest), unit.symbol())
+    });
+    Some(format!("{by}{rounding}{}", rest.unwrap_or_default()))
 }
 
 /// What was set for the time of the run.
@@ -110,7 +133,11 @@ fn instrument(summaries: &[Summary]) -> String {
         Some(cost) => format!("bare loop on these pins p50 {cost}"),
         None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
     };
-    [clock, tag, bare].join(" · ")
+    match summaries.iter().all(|summary| summary.wakeups.is_some()) {
+        // The bare loop and the tag are of round trips.
+        true => clock,
+        false => [clock, tag, bare].join(" · "),
+    }
 }
 
 /// What something costs in each run, in ns.

@@ -158,7 +158,7 @@ fn on_a_schedule_response_time_stands_beside_the_round_trip() {
 #[test]
 fn several_runs_share_one_table() {
     let mut larger = sketched();
-    larger.condition.size_bytes = 1_024;
+    larger.condition.size_bytes = Some(1_024);
     larger.recording = "latlab-runs/20261121T021500Z-ping-0815".into();
     larger.caveats.clear();
     let text = shown(&[sketched(), larger.clone()], HALF);
@@ -177,7 +177,7 @@ fn several_runs_share_one_table() {
     let instrument = "instrument   clock 23.4–25.1 ns a read in steps of 1 ns · no tag · bare loop on\n             these pins p50 48.1 µs (not for all)\n";
     assert!(unlike.contains(instrument), "{unlike}");
 
-    larger.condition.size_bytes = 64;
+    larger.condition.size_bytes = Some(64);
     let alike = shown(&[sketched(), larger], USUAL);
     assert!(alike.contains("20261121T021500Z-ping-0815 "), "runs alike go by their directory: {alike}");
 }
@@ -185,7 +185,7 @@ fn several_runs_share_one_table() {
 #[test]
 fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
     let mut other = on_schedule(1_000);
-    other.condition.size_bytes = 1_024;
+    other.condition.size_bytes = Some(1_024);
     let text = shown(&[on_schedule(60), other], USUAL);
     let response = text.lines().skip_while(|line| !line.contains("response time, µs")).nth(1).expect("headings");
     assert!(response.split_whitespace().next() == Some("lost"), "{text}");
@@ -204,7 +204,7 @@ fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
     let run = |size_bytes: u32| {
         let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
         let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
-        summary.condition.size_bytes = size_bytes;
+        summary.condition.size_bytes = Some(size_bytes);
         summary
     };
     let text = shown(&[run(64), run(128)], USUAL);

@@ -2,7 +2,7 @@
 //! and both say the same.
 
 use super::caveats::caveats;
-use super::figures::{across, down, rows_of_runs, windows};
+use super::figures::{across, by_cpu, down, rows_of_runs, windows};
 use super::heading::{Headline, heading};
 use super::histogram;
 use super::remarks;
@@ -131,6 +131,7 @@ impl ReportView {
             [one] => across(one, showing),
             several => vec![rows_of_runs(several, showing)],
         };
+        tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
         tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
         ReportView {
             heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),

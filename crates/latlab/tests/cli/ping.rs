@@ -129,7 +129,7 @@ fn several_sizes_are_a_recording_each_and_one_table() {
     assert_eq!(sizes, [24, 64, 1024]);
     for path in &recorded {
         let (manifest, rows) = open(path);
-        let size = manifest.condition.size_bytes;
+        let size = manifest.condition.size_bytes.expect("a size");
         assert!(rows.len() == 22 && rows.iter().all(|row| row.size_bytes == size), "{size}");
     }
 

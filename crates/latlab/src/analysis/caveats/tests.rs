@@ -35,7 +35,7 @@ fn closed_loop() -> Vec<ProbeRecord> {
 }
 
 fn ping(manifest: &mut Manifest) -> &mut crate::plan::PingSpec {
-    let Work::Ping(ping) = &mut manifest.spec.work;
+    let Work::Ping(ping) = &mut manifest.spec.work else { panic!("a run of round trips") };
     ping
 }
 

@@ -42,6 +42,13 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Surroundings) -> Result<WakeupJ
         judging: judging::judging(&typed.judging)?,
         ..RunSpec::here(work(Via::ClockNanosleep, defaults::WAKEUP_INTERVAL))
     };
+    if let (Some(duration), Some(longest)) = (base.stop.duration_ns, intervals.iter().max())
+        && *longest > duration
+    {
+        let cause = format!("no slot of it lies within {}", human::typed_span(duration));
+        let hint = "a longer `--duration`, or `-n` alone, which lifts it";
+        return Err(value::unusable("--interval", human::typed_span(*longest), cause, hint));
+    }
     let count = intervals.len() * ways.len();
     if count > defaults::RUNS_MAX {
         return Err(RequestError::TooManyRuns { runs: count, limit: defaults::RUNS_MAX });
@@ -170,6 +177,7 @@ mod tests {
             ("-i 0ms", ""),
             ("-i 2h", ""),
             ("-i 10ms,,1s", ""),
+            ("-i 2s -d 1s", "-n"),
             ("--via sleep", "nanosleep"),
             ("--via select,select", "once"),
             ("--cpu some", ""),
