@@ -11,6 +11,8 @@ use latlab::recording::{RecordingWriter, Store};
 #[path = "alloc/armed.rs"]
 mod armed;
 mod runs;
+#[path = "alloc/sleeping.rs"]
+mod sleeping;
 #[path = "alloc/streaming.rs"]
 mod streaming;
 

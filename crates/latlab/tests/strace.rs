@@ -126,3 +126,45 @@ fn a_key_costs_no_system_call() {
     check("a keyed closed loop, blocking", 500, "--wait block --psk-file key", &[], (true, true));
     check("a keyed schedule, spinning", 500, "-i 2ms --wait spin --psk-file key", &[], (false, false));
 }
+
+/// Traces `latlab wakeup` for `slots` slots by `via` and returns what its sleeping thread called from the first sleep
+/// to the last.
+fn slept(slots: usize, via: &str, wait: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("trace");
+    let output = Command::new("strace")
+        .args(["-f", "-o"])
+        .arg(&file)
+        .arg(env!("CARGO_BIN_EXE_latlab"))
+        .args(["wakeup", "--warmup", "0", "-i", "2ms", "--no-record", "--via", via, "-n", &slots.to_string()])
+        .current_dir(folder.path())
+        .output()
+        .expect("strace starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = Trace::parse(&std::fs::read_to_string(&file).expect("a trace"));
+    let thread = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"sleep\""));
+    let armed = between(thread, |call| call.name == wait);
+    armed.iter().map(|call| call.name.clone()).collect()
+}
+
+#[test]
+fn a_thread_that_sleeps_only_sleeps() {
+    const TEST: &str = "a thread that sleeps";
+    if !can_trace(TEST) {
+        return;
+    }
+    for (via, wait, other) in [
+        ("clock_nanosleep", "clock_nanosleep", None),
+        ("epoll", "epoll_wait", None),
+        ("timerfd", "timerfd_settime", Some("read")),
+        ("signal", "timer_settime", Some("rt_sigtimedwait")),
+    ] {
+        let calls = slept(100, via, wait);
+        let strangers: Vec<_> = calls
+            .iter()
+            .filter(|call| *call != wait && Some(call.as_str()) != other && *call != "clock_gettime")
+            .collect();
+        assert!(strangers.is_empty(), "{via}: {strangers:?}");
+        assert_eq!(calls.iter().filter(|call| *call == wait).count(), 100, "{via}");
+    }
+}

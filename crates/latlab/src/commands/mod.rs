@@ -80,9 +80,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Wakeup(args) => {
             let job = resolve::wakeup(&args, &surroundings()?)?;
-            let console = console.with_talk(job.talk);
-            healing::heal(&console);
-            wakeup::run(&job, &console)
+            wakeup::run(&job, &healed(console, job.talk))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;

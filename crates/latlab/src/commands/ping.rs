@@ -1,5 +1,7 @@
 //! `latlab ping`: measure, record, summarise, show.
 
+use std::time::Instant;
+
 use super::interrupt::Interrupt;
 use super::{Outcome, keys, measuring, stores, title, verdict};
 use crate::analysis::{Summary, SummaryWishes};
@@ -7,38 +9,45 @@ use crate::cli::resolve::{Keeping, PingJob};
 use crate::console::{Console, Progress, Talk};
 use crate::error::{Failure, refused};
 use crate::measure::Conducted;
+use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
+use crate::session::PreSharedKey;
 
 /// Carries out `job`.
 pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&job.key)?;
     keys::refuse_strangers(&job.plan)?;
-    let keep = stores::open(&job.keeping)?;
-    let interrupt = measuring::listen([&job.plan], console).map_err(refused("listen to signals"))?;
-    let expected = job.plan.duration();
-    let progress = console.progress(&title::of(&job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
+    carry_out(&job.plan, key.as_ref(), (&job.keeping, job.json), console)
+}
+
+/// Measures `plan`, then shows what the recordings say.
+pub(super) fn carry_out(
+    plan: &Plan,
+    key: Option<&PreSharedKey>,
+    (keeping, json): (&Keeping, bool),
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let keep = stores::open(keeping)?;
+    let interrupt = measuring::listen([plan], console).map_err(refused("listen to signals"))?;
+    let expected = plan.duration();
+    let progress = console.progress(&title::of(plan), expected.map(|span| (span.0 / 1_000_000) as u64));
     let start = Instant::now();
     let mut tick = |progress: &Progress| {
         let gone = start.elapsed();
         progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
     };
-    let conducted =
-        measuring::measure(&job.plan, key.as_ref(), keep.place(), &interrupt, console, (progress, &mut tick));
+    let conducted = measuring::measure(plan, key, keep.place(), &interrupt, console, (progress, &mut tick));
     let Some(conducted) = conducted? else {
         console.note("interrupted before anything was measured");
         return Ok(interrupt.outcome().unwrap_or(Outcome::Interrupted));
     };
-    let shown = show(&conducted, (&job.keeping, job.json), console);
+    let shown = show(&conducted, (keeping, json), console);
     ending(conducted, shown, &interrupt)
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
-pub(super) fn show(
-    conducted: &Conducted,
-    (keeping, json): (&Keeping, bool),
-    console: &Console,
-) -> Result<Vec<Summary>, Failure> {
+fn show(conducted: &Conducted, (keeping, json): (&Keeping, bool), console: &Console) -> Result<Vec<Summary>, Failure> {
     let every_metric = console.talk() > Talk::Usual;
     let mut summaries = Vec::new();
     let mut half = false;
@@ -54,11 +63,7 @@ pub(super) fn show(
 }
 
 /// What broke comes first, then who interrupted, then what the summaries say.
-pub(super) fn ending(
-    conducted: Conducted,
-    shown: Result<Vec<Summary>, Failure>,
-    by: &Interrupt,
-) -> Result<Outcome, Failure> {
+fn ending(conducted: Conducted, shown: Result<Vec<Summary>, Failure>, by: &Interrupt) -> Result<Outcome, Failure> {
     if let Some(error) = conducted.failure {
         return Err(error.into());
     }

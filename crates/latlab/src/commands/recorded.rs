@@ -66,16 +66,18 @@ fn level(condition: &Condition, factor: &str) -> Result<String, Failure> {
     let or_none = |level: Option<String>| level.unwrap_or_else(|| "none".into());
     Ok(match factor {
         "target" => condition.target.clone(),
-        "transport" => condition.transport.clone(),
-        "protocol" => condition.protocol.clone(),
-        "size" => human::bytes(condition.size_bytes.into()),
+        "transport" => or_none(condition.transport.clone()),
+        "protocol" => or_none(condition.protocol.clone()),
+        "size" => or_none(condition.size_bytes.map(|size| human::bytes(size.into()))),
         "schedule" => condition.schedule.clone(),
         "interval" => or_none(condition.interval_ns.map(human::typed_span)),
         "wait" => match condition.wait {
-            WaitMode::Block => "block".into(),
-            WaitMode::Spin => "spin".into(),
-            WaitMode::BusyPoll => "busy-poll".into(),
+            None => or_none(None),
+            Some(WaitMode::Block) => "block".into(),
+            Some(WaitMode::Spin) => "spin".into(),
+            Some(WaitMode::BusyPoll) => "busy-poll".into(),
         },
+        "via" => or_none(condition.via.map(|via| via.word().into())),
         "source-port" => or_none(condition.source_port.map(|port| port.to_string())),
         "load" if condition.loads.is_empty() => "none".into(),
         "load" => condition.loads.join(" + "),
@@ -88,8 +90,8 @@ fn level(condition: &Condition, factor: &str) -> Result<String, Failure> {
 }
 
 fn unknown(factor: &str) -> Failure {
-    const FACTORS: [&str; 9] =
-        ["target", "transport", "protocol", "size", "schedule", "interval", "wait", "source-port", "load"];
+    const FACTORS: [&str; 10] =
+        ["target", "transport", "protocol", "size", "schedule", "interval", "wait", "via", "source-port", "load"];
     Failure::request(format!("there is no factor `{factor}`"))
         .because(format!("factors are {}, setting:KNOB and tag:KEY", FACTORS.join(", ")))
         .hint(human::suggestion(factor, &FACTORS))

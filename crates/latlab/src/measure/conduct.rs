@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::conduct_wakeup::conduct_wakeups;
 use super::far_host::FarReturn;
 use super::host_watch::{HostWatch, Watched};
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
 use super::{Beside, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{EndSpec, Plan, RunSpec, defaults};
+use crate::plan::{EndSpec, Kind, Plan, RunSpec, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
 use crate::session::PreSharedKey;
@@ -37,6 +38,9 @@ pub fn conduct(
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<Conducted, MeasureError> {
+    if plan.runs.first().is_some_and(|run| run.kind() == Kind::Wakeup) {
+        return conduct_wakeups(plan, place, stop, heartbeat);
+    }
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
     let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;

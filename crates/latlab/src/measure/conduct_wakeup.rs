@@ -39,7 +39,7 @@ impl Sampled for WakeupLane {
 }
 
 /// Measures `plan`, whose runs are all of wake-ups; otherwise as [`super::conduct`].
-pub fn conduct_wakeups(
+pub(super) fn conduct_wakeups(
     plan: &Plan,
     place: Place<'_>,
     stop: &Arc<AtomicBool>,

@@ -35,6 +35,7 @@ mod sshd;
 mod store;
 mod streams;
 mod summary;
+mod wakeup;
 #[path = "../watched/mod.rs"]
 mod watched;
 mod wounds;

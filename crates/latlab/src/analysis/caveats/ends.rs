@@ -4,7 +4,7 @@ use super::limits::STEAL;
 use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Kind, Side, Target, Via, WaitMode};
+use crate::plan::{EndSpec, Kind, Side, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -80,13 +80,8 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
     })
 }
 
-/// Whether threads that are to be woken never sleep.
-fn spins(manifest: &Manifest) -> bool {
-    manifest.spec.wakeup().is_some_and(|wakeup| wakeup.via == Via::Spin)
-}
-
 fn idle_states(manifest: &Manifest) -> Option<Caveat> {
-    if spins(manifest) || manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest, Side::Local) {
+    if manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest, Side::Local) {
         return None;
     }
     let message = match neighbour(manifest) {

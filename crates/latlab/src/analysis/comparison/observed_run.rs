@@ -160,12 +160,13 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
     let optional = |value: Option<String>| value.unwrap_or_else(|| "none".into());
     let mut levels = BTreeMap::from([
         ("target".to_owned(), condition.target.clone()),
-        ("transport".to_owned(), condition.transport.clone()),
-        ("protocol".to_owned(), condition.protocol.clone()),
-        ("size".to_owned(), condition.size_bytes.to_string()),
+        ("transport".to_owned(), optional(condition.transport.clone())),
+        ("protocol".to_owned(), optional(condition.protocol.clone())),
+        ("size".to_owned(), optional(condition.size_bytes.map(|size| size.to_string()))),
         ("schedule".to_owned(), condition.schedule.clone()),
         ("interval".to_owned(), optional(condition.interval_ns.map(crate::units::human::span))),
-        ("wait".to_owned(), wait_word(manifest)),
+        ("wait".to_owned(), optional(wait_word(manifest))),
+        ("via".to_owned(), optional(condition.via.map(|via| via.word().into()))),
         ("source-port".to_owned(), optional(condition.source_port.map(|port| port.to_string()))),
         ("load".to_owned(), words(&condition.loads)),
     ]);
@@ -176,14 +177,14 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
 }
 
 /// The word of the option `--wait`.
-fn wait_word(manifest: &Manifest) -> String {
+fn wait_word(manifest: &Manifest) -> Option<String> {
     use crate::plan::WaitMode;
-    match manifest.condition.wait {
+    let word = match manifest.condition.wait? {
         WaitMode::Block => "block",
         WaitMode::Spin => "spin",
         WaitMode::BusyPoll => "busy-poll",
-    }
-    .into()
+    };
+    Some(word.into())
 }
 
 /// Of how many probes how many were lost.

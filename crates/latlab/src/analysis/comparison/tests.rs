@@ -208,7 +208,7 @@ fn what_else_differs_is_said() {
     let mut sources: Vec<InMemory> = (0..8).map(|run| recording(50 + run, 0)).collect();
     for (place, source) in sources.iter_mut().enumerate() {
         source.manifest.condition.tags.insert("build".into(), if place % 2 == 0 { "old" } else { "new" }.into());
-        source.manifest.condition.size_bytes = if place % 2 == 0 { 64 } else { 1_024 };
+        source.manifest.condition.size_bytes = Some(if place % 2 == 0 { 64 } else { 1_024 });
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
     }
     let found = |sources: &[InMemory]| {

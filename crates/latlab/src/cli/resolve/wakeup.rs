@@ -4,7 +4,8 @@ use super::{
 use crate::cli::args::{EndArgs, SleepArgs, WakeupArgs};
 use crate::console::Talk;
 use crate::plan::{
-    LoadKind, LoadSpec, Plan, RunSpec, SettingSpec, Target, Via, WakeupCpus, WakeupSpec, Work, defaults,
+    EndSpec, LoadKind, LoadSpec, Plan, RunSpec, SettingSpec, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Work,
+    defaults,
 };
 use crate::units::Nanos;
 use crate::units::human;
@@ -54,11 +55,17 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Surroundings) -> Result<WakeupJ
         return Err(RequestError::TooManyRuns { runs: count, limit: defaults::RUNS_MAX });
     }
     let pairs = intervals.iter().flat_map(|interval| ways.iter().map(move |via| (*via, *interval)));
-    let runs: Vec<RunSpec> =
-        pairs.map(|(via, interval)| RunSpec { work: work(via, interval), ..base.clone() }).collect();
+    let runs: Vec<RunSpec> = pairs.map(|(via, interval)| run(&base, work(via, interval))).collect();
     let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
     let rounds = slices_with_a_slot(&runs).min(rounds(&runs));
     Ok(WakeupJob { plan: Plan { runs, rounds }, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+}
+
+/// A thread that never sleeps is to its CPU as one that spins for datagrams.
+fn run(base: &RunSpec, work: Work) -> RunSpec {
+    let spins = matches!(&work, Work::Wakeup(wakeup) if wakeup.via == Via::Spin);
+    let wait = if spins { WaitMode::Spin } else { base.here.wait };
+    RunSpec { work, here: EndSpec { wait, ..base.here }, ..base.clone() }
 }
 
 /// So many slices of a duration have a slot of the longest interval each.
@@ -132,7 +139,7 @@ fn settings(settings: Vec<SettingSpec>) -> Result<Vec<SettingSpec>, RequestError
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::{EndSpec, StopWhen};
+    use crate::plan::StopWhen;
 
     fn settle(line: &str) -> Result<WakeupJob, RequestError> {
         let typed = ["latlab", "wakeup"].into_iter().chain(line.split_whitespace()).map(Into::into);

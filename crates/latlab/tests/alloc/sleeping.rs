@@ -1,0 +1,56 @@
+//! A thread that sleeps allocates nothing, however it sleeps.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use latlab::clock::{Clock, Monotonic};
+use latlab::measure::sleeper::{ClockNanosleep, Epoll, Futex, Nanosleep, Poll, Select, Signal, Sleeper, Spin, Timerfd};
+use latlab::measure::wakeup::{self, SleepingThread};
+use latlab::measure::{CpuOf, Slice};
+use latlab::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
+use latlab::probe::Phase;
+use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::{RecordingWriter, Store};
+use latlab::units::Nanos;
+
+use crate::calls_of;
+
+/// Calls to the allocator in 200 slots of `sleeper`.
+fn calls(via: Via, relative: bool, sleeper: &mut impl Sleeper) -> u64 {
+    let spec =
+        WakeupSpec { via, interval_ns: Nanos::from_micros(50), relative, cpus: WakeupCpus::Anywhere, break_ns: None };
+    let store = Store::temporary().expect("store");
+    let run = RunSpec::here(Work::Wakeup(spec.clone()));
+    let manifest = Manifest::of(run, "00000000000a110c".into(), "2026-11-22T00:00:00Z".into());
+    let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
+    let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[256]).expect("started");
+    let mut thread = SleepingThread::new(&spec, CpuOf::Running);
+    let slice = Slice { phase: Phase::Measure, count: 200, duration: Nanos::from_secs(20) };
+    let never = AtomicBool::new(false);
+    let calls = calls_of(|| {
+        let start = Monotonic.now();
+        let slept = wakeup::run((sleeper, &Monotonic), &mut thread, &mut logs[0], &slice, start, &never);
+        slept.expect("it sleeps");
+    });
+    let finished = writer.finish_logs(logs, Ending::Completed, None).expect("finished");
+    assert_eq!(finished.manifest.rows, Some(200), "{via:?}");
+    calls
+}
+
+#[test]
+fn no_way_of_sleeping_allocates() {
+    for relative in [false, true] {
+        let found = [
+            calls(Via::ClockNanosleep, relative, &mut ClockNanosleep),
+            calls(Via::Nanosleep, relative, &mut Nanosleep),
+            calls(Via::Select, relative, &mut Select),
+            calls(Via::Poll, relative, &mut Poll),
+            calls(Via::Epoll, relative, &mut Epoll::new().expect("made")),
+            calls(Via::Timerfd, relative, &mut Timerfd::new().expect("made")),
+            calls(Via::Futex, relative, &mut Futex),
+            calls(Via::Signal, relative, &mut Signal::new().expect("made")),
+            calls(Via::Spin, relative, &mut Spin),
+        ];
+        assert_eq!(found, [0; 9]);
+    }
+}
