@@ -1,12 +1,15 @@
 //! What `latlab compare` asks of recordings, and of numbers.
 
+use super::experiment;
 use crate::analysis::Subject;
 use crate::analysis::comparison::{Agenda, Gate, Quantity, default_subjects, subject_named};
 use crate::cli::resolve::{Grouping, JudgeJob, RequestError};
 use crate::error::Failure;
 use crate::metric::Metric;
+use crate::plan::Contrast;
 
-/// What is asked of recordings: what was typed, what gates need, and the differences along the distribution.
+/// What is asked of recordings: what was typed or, of an experiment, what its file asks; what gates need, and the
+/// differences along the distribution.
 pub(super) fn of_recordings(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failure> {
     let metric = match job.metric.as_deref() {
         None => Metric::RoundTripDelay,
@@ -15,18 +18,28 @@ pub(super) fn of_recordings(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Fa
             Subject::Ratio(_) => Metric::RoundTripDelay,
         },
     };
+    let mut agenda = Agenda::default();
     let named = job.statistics.iter().map(|statistic| subject_named(job.metric.as_deref(), statistic));
     let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
-    if subjects.is_empty() {
-        subjects = default_subjects(metric);
+    match of_its_file(job)? {
+        Some(contrasts) => experiment::ask_as_its_file(&mut agenda, &contrasts, job.equivalence)?,
+        None if subjects.is_empty() => subjects = default_subjects(metric),
+        None => {}
     }
-    let mut agenda = Agenda::default();
     subjects.into_iter().for_each(|subject| agenda.ask(Quantity::Of(subject), None, job.equivalence));
     gates.iter().for_each(|gate| agenda.include(gate.quantity()));
     if job.shift {
         agenda.shift(metric);
     }
     Ok(agenda)
+}
+
+/// What the file of an experiment compares, where its directory is all that was typed.
+fn of_its_file(job: &JudgeJob) -> Result<Option<Vec<Contrast>>, Failure> {
+    match (job.sources.paths.as_slice(), &job.sources.grouping) {
+        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() => experiment::contrasts(path),
+        _ => Ok(None),
+    }
 }
 
 /// What can be asked of numbers: only the numbers.

@@ -7,6 +7,7 @@ use crate::cli::resolve::{self, AskedRecipe, ExperimentJob, Rows, RunJob, RunSou
 use crate::commands::surroundings::surroundings;
 use crate::error::{Failure, in_words};
 use crate::experiment::{self, Origin, RecipeFacts, Standing};
+use crate::plan::Contrast;
 use crate::recipe;
 
 /// An experiment that was asked for.
@@ -55,6 +56,18 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
         .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
     }
     Ok(Asked { file, text, job: job_of_file, origin, directory })
+}
+
+/// What the file of the experiment in `directory` compares; none where no experiment is there.
+pub(in crate::commands) fn contrasts(directory: &Path) -> Result<Option<Vec<Contrast>>, Failure> {
+    if !experiment::is_experiment(directory) {
+        return Ok(None);
+    }
+    let is_recipe = experiment::look_at(directory)?.recipe.is_some();
+    let rows = if is_recipe { Rows::Possible } else { Rows::All };
+    let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
+    let job = resolve::experiment(&file.display().to_string(), &text, rows, &surroundings()?)?;
+    Ok(Some(job.experiment.contrasts))
 }
 
 type Found = (String, String, Option<Origin>, Option<PathBuf>);

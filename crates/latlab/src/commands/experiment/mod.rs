@@ -19,6 +19,7 @@ mod verdicts;
 mod waiting;
 mod widths;
 
-pub(super) use asking::{Asked, ask};
+pub(super) use asking::{Asked, ask, contrasts};
 pub(super) use bench::Bench;
 pub(super) use boot::boot_id;
+pub(super) use verdicts::ask_as_its_file;

@@ -28,12 +28,7 @@ pub(super) fn of(
         return Ok(None);
     }
     let mut agenda = Agenda::default();
-    for Contrast { metric, statistic, baseline, equivalence } in &experiment.contrasts {
-        // A ratio is of the whole run.
-        let metric = (!statistic.ends_with("_ratio")).then(|| metric.name());
-        let baseline = Some(baseline.clone()).filter(|baseline| !baseline.is_empty());
-        agenda.ask(Quantity::Of(subject_named(metric, statistic)?), baseline, *equivalence);
-    }
+    ask_as_its_file(&mut agenda, &experiment.contrasts, None)?;
     let subjects = agenda.subjects();
     let observe = |name: &str| -> Result<ObservedRun, Failure> {
         Ok(ObservedRun::of(&Recording::open(&directory.join("runs").join(name))?, &subjects)?)
@@ -41,6 +36,22 @@ pub(super) fn of(
     let observed = runs::judged(standing).map(|(_, name)| observe(name)).collect::<Result<Vec<_>, _>>()?;
     let groups = RunGroups::by_condition(observed)?;
     Ok(Some(compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?))
+}
+
+/// Adds what an experiment's file compares to `agenda`. A margin that somebody typed stands in for one that the file
+/// does not state.
+pub(in crate::commands) fn ask_as_its_file(
+    agenda: &mut Agenda,
+    contrasts: &[Contrast],
+    margin: Option<f64>,
+) -> Result<(), Failure> {
+    for Contrast { metric, statistic, baseline, equivalence } in contrasts {
+        // A ratio is of the whole run.
+        let metric = (!statistic.ends_with("_ratio")).then(|| metric.name());
+        let baseline = Some(baseline.clone()).filter(|baseline| !baseline.is_empty());
+        agenda.ask(Quantity::Of(subject_named(metric, statistic)?), baseline, equivalence.or(margin));
+    }
+    Ok(())
 }
 
 /// The comparison as text.
