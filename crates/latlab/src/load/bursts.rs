@@ -133,7 +133,6 @@ mod tests {
     use crate::units::Nanos;
     use latlab_sys::clock::thread_cpu_ns;
     use std::fs;
-    use std::io::Write;
 
     const PERIOD: Nanos = Nanos::from_millis(10);
     const HELD: Nanos = Nanos::from_secs(2);
@@ -164,33 +163,22 @@ mod tests {
         worker.join().expect("no panic")
     }
 
-    /// Past the test harness's capture.
-    fn say(line: &str) {
-        writeln!(io::stderr(), "{line}").expect("stderr is open");
-    }
-
+    /// Whether it is reached is judged where the thread had the CPU, by the kernel's account of its waiting; that it is
+    /// not exceeded, always.
     #[test]
-    fn the_loop_takes_the_share_that_was_asked_for() {
+    fn the_loop_takes_the_share_that_was_asked_for_and_no_more() {
         let cpu = *usable_cpus().expect("the kernel tells").last().expect("this one");
         for share in [0.2, 0.5] {
             // What was waited for is made up, but for what is owed at the end; a point for the account's own grain.
             let room = (MOST_OWED + PERIOD).0 as f64 / HELD.0 as f64 + 0.01;
-            let judged = (1..=ATTEMPTS).find(|attempt| {
+            for _ in 0..ATTEMPTS {
                 let (found, waited) = hold(share, cpu);
-                // However busy the CPU is: more than that is never right.
                 assert!(found <= share + room, "{share}: {found}");
-                let reached = found >= share - room;
-                if !reached {
-                    // No more is owed than is made up: then there is no excuse.
-                    assert!(waited.is_none_or(|waited| waited > MOST_OWED.0), "{share}: {found}, waited {waited:?} ns");
-                    say(&format!(
-                        "attempt {attempt}: CPU {cpu} was not free ({found} of {share}, waited {waited:?} ns)"
-                    ));
+                if found >= share - room {
+                    break;
                 }
-                reached
-            });
-            if judged.is_none() {
-                say(&format!("skipped whether {share} is reached: CPU {cpu} was never free; it was not exceeded"));
+                // No more is owed than is made up: then there is no excuse.
+                assert!(waited.is_none_or(|waited| waited > MOST_OWED.0), "{share}: {found}, waited {waited:?} ns");
             }
         }
     }
