@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! A new format version leaves `finished` and `died` in `old/` and never touches those of earlier versions;
+//! A new format version leaves `finished`, `wakeup` and `died` in `old/` and never touches those of earlier versions;
 //! `closed` and `scheduled` are for `good/`.
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use latlab::facts::{CpuReadings, HostReadings, HostSample};
-use latlab::plan::{Condition, Side, StopWhen, Work};
+use latlab::facts::{CpuReadings, HostReadings, HostSample, WakeupFacts};
+use latlab::plan::{Condition, RunSpec, Side, StopWhen, Via, WakeupCpus, WakeupSpec, Work};
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::Event;
 use latlab::recording::manifest::{Ending, Manifest};
@@ -31,6 +31,7 @@ fn main() {
     make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
+    make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
     make(
         target,
         "died",
@@ -94,6 +95,38 @@ fn sample(seq: u64) -> HostSample {
             ..HostReadings::default()
         },
         cpus: vec![(0, cpu(40)), (1, cpu(20))],
+    }
+}
+
+/// Two threads, each on its CPU.
+fn wakeup(run_id: &str) -> Manifest {
+    let spec = WakeupSpec {
+        via: Via::Select,
+        interval_ns: Nanos::from_millis(1),
+        relative: false,
+        cpus: WakeupCpus::These(vec![0, 1]),
+        break_ns: None,
+    };
+    let mut manifest = runs::manifest(run_id);
+    manifest.spec = RunSpec::here(Work::Wakeup(spec));
+    (manifest.kind, manifest.condition) = (manifest.spec.kind(), Condition::of(&manifest.spec));
+    let timer_slack_ns = Some(Nanos::from_micros(50));
+    manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(0), broke: None });
+    manifest
+}
+
+/// Slots 60 µs late, every hundredth so late that the next two are past; the threads' events in stretches.
+fn fill_wakeup(log: &mut EventLog) {
+    for stretch in 0..10 {
+        for cpu in [0, 1] {
+            for seq in stretch * 50..stretch * 50 + 50 {
+                let phase = if seq < 20 { Phase::Warmup } else { Phase::Measure };
+                let due = Stamp::from_nanos(1_000_000_000 + seq as i64 * 1_000_000);
+                let late = if seq % 100 == 99 { 2_500_000 } else { 60_000 + i64::from(cpu) * 100 };
+                let via = Via::Select;
+                log.push(Event::Woke { seq: Seq(seq), phase, due, woke: due + Nanos(late), cpu: Some(cpu), via });
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latlab::experiment::{OpenExperiment, RunOutcome};
+use latlab::plan::Kind;
 use latlab::probe::Fate;
 use latlab::recording::{ProbeColumn, Recording, RecordingError};
 use serde_json::{Value, json};
@@ -47,8 +48,8 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
 
 /// What a recording says, in a form that any later version can give.
 fn facts(recording: &Recording) -> Value {
-    let rows = runs::rows(recording);
     let manifest = recording.manifest();
+    let rows = if manifest.kind == Kind::Ping { runs::rows(recording) } else { Vec::new() };
     let fates: serde_json::Map<_, _> = Fate::ALL
         .map(|fate| (fate.word().to_owned(), json!(rows.iter().filter(|row| row.fate == fate).count())))
         .into_iter()
@@ -69,6 +70,14 @@ fn facts(recording: &Recording) -> Value {
         "sum_of_received_ns": nanos(&mut rows.iter().filter_map(|row| row.received).map(|at| at.as_nanos())),
         "sum_of_reflector_sent_ns": nanos(&mut rows.iter().filter_map(|row| row.reflector_sent).map(|at| at.as_nanos())),
     });
+    // Since format 1.3.
+    if manifest.kind == Kind::Wakeup {
+        let wakeups = wakeups(recording);
+        facts["wakeup_rows"] = json!(manifest.wakeup_rows);
+        facts["sum_of_due_ns"] = json!(nanos(&mut wakeups.iter().map(|row| row.0)));
+        facts["sum_of_woke_ns"] = json!(nanos(&mut wakeups.iter().map(|row| row.1)));
+        facts["timer_slack_ns"] = json!(manifest.run.wakeup.as_ref().and_then(|facts| facts.timer_slack_ns));
+    }
     // Format 1.0 had none.
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {
@@ -82,18 +91,36 @@ fn facts(recording: &Recording) -> Value {
     facts
 }
 
+/// Due and woke of every row, in the order of the file.
+fn wakeups(recording: &Recording) -> Vec<(i64, i64)> {
+    let batches = recording.wakeups().expect("open").map(|batch| batch.expect("reads"));
+    batches.flat_map(|batch| batch.due_ns.values.into_iter().zip(batch.woke_ns.values)).collect()
+}
+
 fn check(folder: &str) {
     for recording in testdata(folder) {
         let (_directory, copy) = copied(&recording);
         let opened = Recording::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", recording.display()));
+        if opened.manifest().kind == Kind::Wakeup {
+            let rows = wakeups(&opened);
+            assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
+            assert!(rows.is_sorted_by_key(|row| row.0), "{}", recording.display());
+            say_the_same(&opened, &recording);
+            continue;
+        }
         let rows = runs::rows(&opened);
         assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
         assert!(rows.windows(2).all(|pair| pair[0].seq < pair[1].seq), "{}", recording.display());
-        let actual = facts(&opened);
-        let text = expected(&recording, "json", &format!("{actual:#}\n"));
-        let expected: Value = serde_json::from_str(&text).expect("expected facts");
-        assert_eq!(actual, expected, "{}", recording.display());
+        say_the_same(&opened, &recording);
     }
+}
+
+/// What `opened` says is what stands beside `recording`.
+fn say_the_same(opened: &Recording, recording: &Path) {
+    let actual = facts(opened);
+    let text = expected(recording, "json", &format!("{actual:#}\n"));
+    let expected: Value = serde_json::from_str(&text).expect("expected facts");
+    assert_eq!(actual, expected, "{}", recording.display());
 }
 
 #[test]

@@ -38,7 +38,10 @@ impl ProbeSource for Recording {
 
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
         if Recording::manifest(self).kind == Kind::Wakeup {
-            return self.wakeups()?.try_for_each(|batch| Ok(take(&as_probes(batch?))));
+            for batch in self.wakeups()? {
+                take(&as_probes(batch?));
+            }
+            return Ok(());
         }
         for batch in self.probes(columns)? {
             take(&batch?);

@@ -20,12 +20,19 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Of each command.
-pub const COMMANDS: [(&str, [Example; 2]); 13] = [
+pub const COMMANDS: [(&str, [Example; 2]); 14] = [
     (
         "ping",
         [
             example("latlab ping --cpu 0 --peer-cpu 1", "this host alone, both ends pinned"),
             example("latlab ping ssh:pi3 -i 1ms -s 32,1024", "another host over ssh: a schedule, two sizes in turn"),
+        ],
+    ),
+    (
+        "wakeup",
+        [
+            example("latlab wakeup --cpu all -i 1ms", "a thread on each CPU, woken every millisecond"),
+            example("latlab wakeup -i 1s -d 30s --via select,clock_nanosleep", "two ways of sleeping, in turn"),
         ],
     ),
     (
@@ -149,6 +156,7 @@ mod tests {
         for example in COMMANDS.iter().flat_map(|(_, examples)| examples).chain(&OVERVIEW) {
             let typed = cli::parse(words(example.line)).unwrap_or_else(|error| panic!("{}: {error}", example.line));
             let settled = match typed.command {
+                Command::Wakeup(args) => resolve::wakeup(&args, &resolve::Surroundings::default()).map(drop),
                 Command::Ping(args) => resolve::ping(&args, &resolve::Surroundings::default()).map(drop),
                 Command::Serve(args) => resolve::serve(&args).map(drop),
                 Command::Summary(args) => resolve::summary(&args).map(drop),

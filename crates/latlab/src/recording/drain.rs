@@ -57,7 +57,7 @@ impl Progress {
                 }
             }
             Event::Arrived { .. } => add(&self.0.arrived),
-            Event::Woke { phase, .. } if phase == Phase::Measure => add(&self.0.measured),
+            Event::Woke { phase: Phase::Measure, .. } => add(&self.0.measured),
             Event::Woke { .. } => (),
             Event::Gap { .. } | Event::TimedOut { .. } => (),
         }

@@ -373,4 +373,11 @@ fn the_comparison_asks_what_the_file_asks() {
     assert_eq!((&mean["metric"], &mean["statistic"]), (&"response_time".into(), &"mean".into()));
     assert_eq!((&loss["metric"], &loss["statistic"]), (&"loss_ratio".into(), &"ratio".into()));
     assert_eq!((&mean["baseline"], &loss["baseline"]), (&"64".into(), &"24".into()));
+    // and so does whoever compares its directory later
+    let shown = only(directory.path()).display().to_string();
+    let later = Lab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
+    assert_eq!(later["comparisons"], document["comparisons"]);
+    let typed = ["compare", &shown, "--statistic", "p90", "--json", "-q"];
+    let typed = Lab::at(directory.path()).args(typed).success().json();
+    assert_eq!(typed["comparisons"][0]["statistic"], "p90");
 }
