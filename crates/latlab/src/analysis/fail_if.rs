@@ -8,7 +8,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::subject::{FORM_HINT, Ratio, Statistic, Subject, subject};
+use super::subject::{FORM_HINT, Ratio, Statistic, Subject, about, subject};
 use super::summary::Summary;
 use crate::caveat::{Caveat, Severity};
 use crate::metric::Metric;
@@ -156,7 +156,7 @@ impl FailIf {
     pub fn judge(&self, summary: &Summary) -> Result<Judgement, FailIfError> {
         let (observed, warning) = match self.subject {
             Subject::Ratio(ratio) => (self.ratio(ratio, summary)?, None),
-            Subject::Statistic(metric, statistic) => self.statistic(about(metric, summary), statistic, summary)?,
+            Subject::Statistic(metric, statistic) => self.statistic(about(metric, summary.kind), statistic, summary)?,
         };
         let held = match observed {
             Observed::Finite(value) => self.operator.compares(value, self.value),
@@ -257,12 +257,6 @@ impl Operator {
             Operator::Below => left < right,
         }
     }
-}
-
-/// A condition that names no metric is about the one that the recording is about; read before any recording is, it
-/// says round trip.
-fn about(metric: Metric, summary: &Summary) -> Metric {
-    if metric == Metric::RoundTripDelay { summary.kind.metric() } else { metric }
 }
 
 #[cfg(test)]

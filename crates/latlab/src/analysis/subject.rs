@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::units::human::{self, ParseError};
 
 /// The form of a condition, for hints.
@@ -116,6 +117,12 @@ impl Subject {
             },
         }
     }
+}
+
+/// A subject that names no metric is about the one that the recording is about; read before any recording is, it says
+/// round trip.
+pub(super) fn about(metric: Metric, kind: Kind) -> Metric {
+    if metric == Metric::RoundTripDelay { kind.metric() } else { metric }
 }
 
 /// The subject in the words before the comparison, or what is wrong with them and what would be right.

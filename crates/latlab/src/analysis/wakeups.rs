@@ -54,9 +54,9 @@ impl Lateness {
         let real_time = manifest.spec.here.fifo.is_some();
         let nice = facts.niceness.is_some_and(|niceness| niceness > 0);
         let stretch = (wakeup.via.is_stretched() && !real_time).then_some(if nice { 0.005 } else { 0.001 });
-        let allowed_ns = match (wakeup.via, real_time) {
-            (Via::Spin, _) | (_, true) => Some(Nanos::ZERO),
-            _ => facts.timer_slack_ns.map(|slack| {
+        let allowed_ns = match wakeup.via.has_slack() && !real_time {
+            false => Some(Nanos::ZERO),
+            true => facts.timer_slack_ns.map(|slack| {
                 let stretched = stretch.map_or(0.0, |share| wakeup.interval_ns.0 as f64 * share);
                 slack.max(Nanos(stretched as i64).min(STRETCH_MAX))
             }),
@@ -161,6 +161,8 @@ mod tests {
             (Via::Poll, Nanos::from_secs(3_600), slack, 0, None, 100_000_000),
             (Via::Select, second, slack, 0, Some(80), 0),
             (Via::Spin, second, slack, 0, None, 0),
+            (Via::Timerfd, second, slack, 0, None, 0),
+            (Via::Futex, second, slack, 0, None, 50_000),
         ] {
             let spec = spec(via, interval, &[]);
             let found = Lateness::of(&manifest_of(&spec, slack, niceness, fifo), &spec, None);

@@ -67,6 +67,12 @@ impl Via {
         matches!(self, Via::Select | Via::Poll | Via::Epoll)
     }
 
+    /// Whether the kernel lets its timer be late by the thread's slack: those of timerfd_settime(2) and timer_settime(2)
+    /// are set without any.
+    pub const fn has_slack(self) -> bool {
+        !matches!(self, Via::Timerfd | Via::Signal | Via::Spin)
+    }
+
     /// The grain of its time-out: a span is rounded up to the next multiple.
     pub const fn grain(self) -> Nanos {
         match self {

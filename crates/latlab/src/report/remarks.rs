@@ -40,6 +40,7 @@ fn lateness(summary: &Summary) -> Option<String> {
     let by = match (lateness.via, lateness.real_time, lateness.stretch) {
         (Via::Spin, ..) => return Some("no sleep: what is left is the clock read and the loop".into()),
         (_, true, _) => "SCHED_FIFO: no timer slack".to_owned(),
+        (via, ..) if !via.has_slack() => format!("{}: no timer slack", via.word()),
         (via, _, Some(share)) if lateness.timer_slack_ns < Some(allowed) => {
             format!("{} may stretch its time-out by {}: up to {}", via.word(), percent(share), span(allowed))
         }
