@@ -89,7 +89,7 @@ fn every_cpu_has_a_thread_and_a_row_in_the_summary() {
 }
 
 #[test]
-fn eight_threads_of_one_cpu_each_lose_no_slot() {
+fn a_thread_on_each_cpu_loses_no_slot_and_tells_the_past_ones() {
     // As many threads as there are CPUs, at most eight, every millisecond.
     let last = cpus().min(8) - 1;
     let ran = Lab::new().line(&format!("wakeup -i 1ms -d 2s --warmup 0 --cpu 0-{last} --json")).success();

@@ -115,7 +115,7 @@ fn loads(loads: Vec<LoadSpec>) -> Result<Vec<LoadSpec>, RequestError> {
             "--load",
             load.to_string(),
             "wake-ups are measured on this host alone: there is no path to load",
-            "`latlab load HOST --load net=…` beside it, or `latlab ping --with-wakeup 1ms`",
+            "`latlab load HOST --load net=…` beside it",
         )),
         None => Ok(loads),
     }
