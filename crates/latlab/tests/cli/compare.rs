@@ -168,7 +168,8 @@ fn an_experiment_says_itself_what_belongs_together() {
             }
         });
     }
-    fs::write(lab.path("e/experiment.toml"), "name = \"e\"\n").expect("written");
+    fs::write(lab.path("e/experiment.toml"), "kind = \"ping\"\n[factors]\nload = [\"none\", \"cpu=80%\"]\n")
+        .expect("written");
     let ran = lab.line("compare e --json").stderr(empty()).success();
     let document = document(&ran);
     assert_eq!((&document["factor"], &document["interleaved"]), (&json!("load"), &json!(true)));

@@ -63,10 +63,9 @@ pub(in crate::commands) fn contrasts(directory: &Path) -> Result<Option<Vec<Cont
     if !experiment::is_experiment(directory) {
         return Ok(None);
     }
-    let is_recipe = experiment::look_at(directory)?.recipe.is_some();
-    let rows = if is_recipe { Rows::Possible } else { Rows::All };
     let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
-    let job = resolve::experiment(&file.display().to_string(), &text, rows, &surroundings()?)?;
+    // What was measured elsewhere need not be possible here.
+    let job = resolve::experiment(&file.display().to_string(), &text, Rows::Possible, &surroundings()?)?;
     Ok(Some(job.experiment.contrasts))
 }
 

@@ -117,10 +117,18 @@ fn documents_are_what_the_schema_promises() {
         assert_eq!(value["comparisons"][0]["verdict"], "lower");
         assert_eq!(value["shifts"].as_array().map_or(0, Vec::len), if shift { 22 } else { 0 });
     }
-    let experiment = Companions { experiment: Some("e".into()), runs: Some(serde_json::json!([{ "run": 1 }])) };
+    let about = serde_json::json!({
+        "id": "00000000000000ee", "name": "e", "directory": "e", "recipe": null, "finished": true, "blocks": 1,
+        "changed": 0, "dropped": [],
+    });
+    let run = serde_json::json!({
+        "block": 1, "position": 1, "condition": 1, "factors": {}, "repetition": 1, "warmup": false,
+        "outcome": "completed", "recording": "r", "reason": null,
+    });
+    let experiment = Companions { experiment: Some(about), runs: Some(serde_json::json!([run])) };
     let document = json(&comparisons(&agenda(false)), &[], experiment);
     schemas::check("compare", &document);
-    assert!(document.contains("\"experiment\": \"e\""));
+    assert!(document.contains("\"recording\": \"r\""));
 }
 
 #[test]
