@@ -4,7 +4,7 @@ use super::limits::STEAL;
 use super::settings::keeps_awake;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Side, Target, WaitMode};
+use crate::plan::{EndSpec, Kind, Side, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -85,6 +85,7 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         return None;
     }
     let message = match neighbour(manifest) {
+        _ if manifest.kind == Kind::Wakeup => "the CPU may enter idle states: part of each wake-up is leaving one",
         Some(peer) if share_a_cpu(manifest, peer) => return None,
         Some(_) => "both CPUs may enter idle states: part of each round trip is waking up, not sending",
         None => "this CPU may enter idle states: part of each round trip is waking up, not sending",
@@ -94,7 +95,10 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         "idle-states",
         message,
         "an idle host answers later than a busy one",
-        "`--wait spin`, or `--set cpu-dma-latency=0`",
+        match manifest.kind {
+            Kind::Ping => "`--wait spin`, or `--set cpu-dma-latency=0`",
+            Kind::Wakeup => "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
+        },
     ))
 }
 
@@ -126,30 +130,27 @@ fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
 
 /// What the doctor says beforehand of a FIFO thread that never sleeps.
 fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
-    const EFFECT: &str = "round trips above p95 may contain such a stop";
     let limit = facts.real_time_pause().filter(|_| end.fifo.is_some() && end.wait == WaitMode::Spin)?;
     let (pause, host) = (limit.in_words(), host_at(side));
+    let effect = "round trips above p95 may contain such a stop";
     Some(match limit {
         RealTimePause::Throttling { .. } => Caveat::new(
             Severity::Warning,
             "rt-throttling",
             format!("the kernel of {host} stops a spinning FIFO thread for {pause}"),
-            EFFECT,
+            effect,
             format!("`--set rt-runtime{}=-1`", place_of(side)),
         ),
-        RealTimePause::FairShare { assumed, .. } => {
-            let whence = if assumed { " by default" } else { "" };
-            Caveat::new(
-                Severity::Warning,
-                "fair-server",
-                format!(
-                    "the fair server of {host} may stop a spinning FIFO thread for {pause}{whence}, whenever a normal \
-                     thread waits"
-                ),
-                EFFECT,
-                format!("on {host}: `echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime`"),
-            )
-        }
+        RealTimePause::FairShare { assumed, .. } => Caveat::new(
+            Severity::Warning,
+            "fair-server",
+            format!(
+                "the fair server of {host} may stop a spinning FIFO thread for {pause}{}, whenever a normal thread waits",
+                if assumed { " by default" } else { "" }
+            ),
+            effect,
+            format!("on {host}: `echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime`"),
+        ),
     })
 }
 
@@ -183,7 +184,7 @@ pub(super) fn steal(name: &str, end: &EndFacts) -> Option<Caveat> {
 }
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
-    let ping = manifest.spec.ping();
+    let ping = manifest.spec.sending()?;
     if ping.path.dont_fragment || manifest.spec.target == Target::Local {
         return None;
     }

@@ -203,7 +203,7 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
     }
     let mut samples: Vec<Singletons> =
         metrics.iter().map(|metric| Singletons::of(*metric, source.manifest().rows)).collect();
-    let mut tally = Tally::new(spec.judging.deadline_ns, spec.ping().schedule.interval());
+    let mut tally = Tally::new(spec.judging.deadline_ns, spec.schedule().interval());
     let mut gatherers: Vec<&mut dyn Gatherer> = samples.iter_mut().map(|each| each as &mut dyn Gatherer).collect();
     if subjects.iter().any(|subject| matches!(subject, Subject::Ratio(_))) {
         gatherers.push(&mut tally);

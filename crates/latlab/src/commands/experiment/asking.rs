@@ -7,7 +7,6 @@ use crate::cli::resolve::{self, AskedRecipe, ExperimentJob, Rows, RunJob, RunSou
 use crate::commands::surroundings::surroundings;
 use crate::error::{Failure, in_words};
 use crate::experiment::{self, Origin, RecipeFacts, Standing};
-use crate::plan::Contrast;
 use crate::recipe;
 
 /// An experiment that was asked for.
@@ -56,17 +55,6 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
         .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
     }
     Ok(Asked { file, text, job: job_of_file, origin, directory })
-}
-
-/// What the file of the experiment in `directory` compares; none where no experiment is there.
-pub(in crate::commands) fn contrasts(directory: &Path) -> Result<Option<Vec<Contrast>>, Failure> {
-    if !experiment::is_experiment(directory) {
-        return Ok(None);
-    }
-    let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
-    // What was measured elsewhere need not be possible here.
-    let job = resolve::experiment(&file.display().to_string(), &text, Rows::Possible, &surroundings()?)?;
-    Ok(Some(job.experiment.contrasts))
 }
 
 type Found = (String, String, Option<Origin>, Option<PathBuf>);

@@ -33,7 +33,7 @@ pub(super) fn one_run(plan: &Plan) -> (f64, f64, bool) {
     let (guess, settling) = (defaults::ROUND_TRIP_GUESS.0 as f64, plan.runs.iter().any(|run| !run.loads.is_empty()));
     let mut total = (defaults::RUN_OVERHEAD.0 as f64, 0.0, false);
     for run in &plan.runs {
-        let gap = run.ping().schedule.interval().map(|interval| interval.0 as f64);
+        let gap = run.schedule().interval().map(|interval| interval.0 as f64);
         let trip = gap.unwrap_or(guess);
         let counted = |count: Option<u64>| count.map_or(f64::INFINITY, |count| count as f64 * trip);
         let timed = |span: Option<Nanos>| span.map_or(f64::INFINITY, |span| span.0 as f64);

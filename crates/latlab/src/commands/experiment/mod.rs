@@ -5,6 +5,7 @@ mod bench;
 pub(super) mod beside;
 mod boot;
 mod companions;
+mod contrasts;
 mod cost;
 pub(super) mod ending;
 mod left;
@@ -19,7 +20,7 @@ mod verdicts;
 mod waiting;
 mod widths;
 
-pub(super) use asking::{Asked, ask, contrasts};
+pub(super) use asking::{Asked, ask};
 pub(super) use bench::Bench;
 pub(super) use boot::boot_id;
-pub(super) use verdicts::ask_as_its_file;
+pub(super) use contrasts::{ask_as_its_file, contrasts};

@@ -6,13 +6,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::companions::{about, run};
+use super::contrasts::ask_as_its_file;
 use super::runs;
-use crate::analysis::comparison::{
-    Agenda, ComparisonWishes, Comparisons, ObservedRun, Quantity, RunGroups, compare, subject_named,
-};
+use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, ObservedRun, RunGroups, compare};
 use crate::error::Failure;
 use crate::experiment::Standing;
-use crate::plan::{Contrast, Experiment, defaults};
+use crate::plan::{Experiment, defaults};
 use crate::recording::Recording;
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
@@ -36,22 +35,6 @@ pub(super) fn of(
     let observed = runs::judged(standing).map(|(_, name)| observe(name)).collect::<Result<Vec<_>, _>>()?;
     let groups = RunGroups::by_condition(observed)?;
     Ok(Some(compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?))
-}
-
-/// Adds what an experiment's file compares to `agenda`. A margin that somebody typed stands in for one that the file
-/// does not state.
-pub(in crate::commands) fn ask_as_its_file(
-    agenda: &mut Agenda,
-    contrasts: &[Contrast],
-    margin: Option<f64>,
-) -> Result<(), Failure> {
-    for Contrast { metric, statistic, baseline, equivalence } in contrasts {
-        // A ratio is of the whole run.
-        let metric = (!statistic.ends_with("_ratio")).then(|| metric.name());
-        let baseline = Some(baseline.clone()).filter(|baseline| !baseline.is_empty());
-        agenda.ask(Quantity::Of(subject_named(metric, statistic)?), baseline, equivalence.or(margin));
-    }
-    Ok(())
 }
 
 /// The comparison as text.
