@@ -11,6 +11,7 @@ mod samples;
 mod settings;
 mod wakeups;
 
+pub use ends::real_time_pause;
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
 pub use loads::unreached_loads;
 

@@ -18,7 +18,7 @@ mod tally;
 mod wakeups;
 mod window;
 
-pub use caveats::unreached_loads;
+pub use caveats::{real_time_pause, unreached_loads};
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use ministat::MinistatTest;
 pub use ratios::Ratios;

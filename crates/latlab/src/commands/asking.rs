@@ -10,8 +10,8 @@ use crate::plan::Contrast;
 
 /// What is asked of recordings: what was typed or, of an experiment, what its file asks; what gates need, and the
 /// differences along the distribution.
-pub(super) fn of_recordings(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failure> {
-    let metric = match job.metric.as_deref() {
+pub(super) fn of_recordings(job: &JudgeJob, asked: Option<&str>, gates: &[Gate]) -> Result<Agenda, Failure> {
+    let metric = match asked {
         None => Metric::RoundTripDelay,
         Some(name) => match subject_named(Some(name), "mean")? {
             Subject::Statistic(metric, _) => metric,
@@ -19,7 +19,7 @@ pub(super) fn of_recordings(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Fa
         },
     };
     let mut agenda = Agenda::default();
-    let named = job.statistics.iter().map(|statistic| subject_named(job.metric.as_deref(), statistic));
+    let named = job.statistics.iter().map(|statistic| subject_named(asked, statistic));
     let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
     match of_its_file(job)? {
         Some(contrasts) => experiment::ask_as_its_file(&mut agenda, &contrasts, job.equivalence)?,

@@ -13,12 +13,13 @@ use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonV
 /// Compares as `job` says.
 pub(super) fn run(job: &JudgeJob, console: &Console) -> Result<Outcome, Failure> {
     let paths = groups::of(&job.sources)?;
-    let gates = job.gates.iter().map(|text| Gate::parse(text, job.metric.as_deref())).collect::<Result<Vec<_>, _>>()?;
+    let metric = job.metric.as_deref().or_else(|| observing::usual_metric(&paths));
+    let gates = job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<Vec<_>, _>>()?;
     let (agenda, runs) = if observing::are_numbers(&paths)? {
         let agenda = asking::of_numbers(job, &gates)?;
         (agenda, observing::numbers(&paths, &job.sources)?)
     } else {
-        let agenda = asking::of_recordings(job, &gates)?;
+        let agenda = asking::of_recordings(job, metric, &gates)?;
         let runs = observing::recorded(&paths, &job.sources, &agenda.subjects(), console)?;
         (agenda, runs)
     };

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::groups::{self, PathGroup, is_text};
-use super::stored_runs::runs_in;
+use super::stored_runs::{kind_in, runs_in};
 use crate::analysis::Subject;
 use crate::analysis::comparison::{ObservedRun, RunGroups};
 use crate::cli::resolve::{Grouping, Sources};
 use crate::console::Console;
 use crate::error::Failure;
+use crate::plan::Kind;
 
 /// Whether the numbers of `groups` stand in files: all of them do, or none.
 pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
@@ -22,6 +23,12 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
             .because(format!("`{}` is a directory, and other paths are files", path.display()))
             .hint("compare files with files, or recordings with recordings")),
     }
+}
+
+/// The metric that is meant where none is named, if it is not the round trip.
+pub(super) fn usual_metric(groups: &[PathGroup]) -> Option<&'static str> {
+    let first = groups.first()?.paths.first().filter(|path| !is_text(path))?;
+    kind_in(first).filter(|kind| *kind == Kind::Wakeup).map(|kind| kind.metric().name())
 }
 
 /// Each line an observation.

@@ -146,6 +146,7 @@ fn a_run_that_is_killed_leaves_its_wakeups() {
 fn what_cannot_be_measured_is_refused_before_anything_is_recorded() {
     for (line, code, word) in [
         ("-i 0", 2, "longer than 0"),
+        ("--half", 2, "halve"),
         ("--via sleepy", 2, "clock_nanosleep"),
         ("--cpu 999", 3, "CPUs online"),
         ("-i 5s -d 1s", 2, "no slot"),
@@ -230,4 +231,15 @@ fn fifo_without_the_right_is_refused_with_what_grants_it() {
         return;
     }
     Lab::new().line("wakeup --fifo 10 -n 1").stderr(contains("hint")).failure(3);
+}
+
+#[test]
+fn wake_ups_are_compared_by_their_own_metric() {
+    let lab = Lab::new();
+    let directory = lab.path("");
+    for via in ["clock_nanosleep", "poll", "clock_nanosleep", "poll"] {
+        Lab::at(&directory).line(&format!("wakeup -i 1ms -n 20 --warmup 0 -q --via {via}")).success();
+    }
+    let compared = Lab::at(&directory).line("compare --by via latlab-runs --json -q").success().json();
+    assert_eq!(compared["comparisons"][0]["metric"], "wakeup_latency");
 }

@@ -128,11 +128,11 @@ fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
     })
 }
 
-/// What the doctor says beforehand of a FIFO thread that never sleeps.
-fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
+/// What the doctor says beforehand of a FIFO thread that never sleeps; also for who warns before such a run.
+pub fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
     let limit = facts.real_time_pause().filter(|_| end.fifo.is_some() && end.wait == WaitMode::Spin)?;
     let (pause, host) = (limit.in_words(), host_at(side));
-    let effect = "round trips above p95 may contain such a stop";
+    let effect = "quantiles above p95 may contain such a stop";
     Some(match limit {
         RealTimePause::Throttling { .. } => Caveat::new(
             Severity::Warning,

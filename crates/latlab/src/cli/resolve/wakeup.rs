@@ -25,6 +25,14 @@ pub struct WakeupJob {
 
 /// Settles `typed`.
 pub fn wakeup(typed: &WakeupArgs, surroundings: &Surroundings) -> Result<WakeupJob, RequestError> {
+    if typed.judging.half {
+        return Err(RequestError::OutOfPlace {
+            option: "--half",
+            with: "wakeup".into(),
+            cause: "a wake-up is no round trip: there is nothing to halve",
+            hint: "leave it out",
+        });
+    }
     let end = EndArgs { fifo: typed.threads.fifo.clone(), mlock: typed.threads.mlock, ..EndArgs::default() };
     let cpus = cpus(typed.threads.cpu.as_deref())?;
     let (intervals, ways) = (intervals(&typed.sleep)?, ways(&typed.sleep)?);
