@@ -344,20 +344,21 @@ fn what_cannot_be_compared_is_refused() {
     }
 }
 
-/// Three runs each of two builds, and the mean round trip of each as `summary` says it, lowest first.
+/// Three runs each of two builds, and the mean round trip of each as `summary` says it, lowest first. A store each:
+/// names of the same second sort by chance, and the order of the recordings is that of the groups.
 fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
     let means = ["a", "b"].map(|build| {
         let mean = |_| {
             let lab = Lab::at(home)
-                .line("ping -n 20 --warmup 0 --json -q --store runs")
-                .args(["--tag", &format!("build={build}")]);
+                .line("ping -n 20 --warmup 0 --json -q --store")
+                .args([build, "--tag", &format!("build={build}")]);
             lab.success().json()["metrics"]["round_trip_delay"]["mean"].as_f64().expect("a mean")
         };
         let mut means: Vec<f64> = (0..3).map(mean).collect();
         means.sort_by(f64::total_cmp);
         means
     });
-    (recordings_in(&home.join("runs")), means)
+    (["a", "b"].iter().flat_map(|store| recordings_in(&home.join(store))).collect(), means)
 }
 
 #[test]
