@@ -93,6 +93,18 @@ pub const STREAM_WINDOW: Nanos = Nanos::from_millis(100);
 pub const STREAM_POLL_AGAIN: Nanos = Nanos::from_millis(25);
 /// A stream that nobody counts for so long is ended: the circuit breaker of RFC 8085, section 3.1.10.
 pub const STREAM_SILENCE_MAX: Nanos = Nanos::from_secs(5);
+/// Packets of a stream that leave between two looks at clock and schedule: with fewer, looking costs more than 1 % of
+/// sending; with more, a burst at 1,472 bytes is longer than 64 KiB, which is what a merged buffer holds.
+pub const STREAM_BATCH: u16 = 64;
+/// The most that can be asked for: UIO_MAXIOV, what one sendmmsg(2) takes.
+pub const STREAM_BATCH_MAX: u16 = 1_024;
+/// Packets that one buffer is cut into at most: UDP_MAX_SEGMENTS of Linux before 6.9 (128 since then).
+pub const GSO_SEGMENTS_MAX: u16 = 64;
+/// Buffer of a stream's sockets, each way: 44 bursts of 64 packets at 1,472 bytes, or 5,000 small datagrams with the
+/// kernel's bookkeeping.
+pub const STREAM_BUFFER_BYTES: u32 = 4 << 20;
+/// A measured stream that nobody counts for so long is ended, so that its command ends within 2 s.
+pub const STREAM_PATIENCE: Nanos = Nanos::from_millis(1_500);
 /// The search for the rate without loss takes so long at most.
 pub const RATE_SEARCH: Nanos = Nanos::from_secs(10);
 /// Sessions a reflector holds at a time: eight senders with 16 source ports and two sizes each …

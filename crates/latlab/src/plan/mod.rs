@@ -6,6 +6,7 @@ mod experiment;
 mod load;
 mod ping;
 mod run;
+mod send_mode;
 mod setting;
 mod side;
 mod stream;
@@ -20,6 +21,7 @@ pub use experiment::{
 pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
+pub use send_mode::{SendMode, Sending};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;
 pub use stream::{Pace, PaceError, StreamSpec};
