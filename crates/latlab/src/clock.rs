@@ -20,6 +20,12 @@ impl Clock for Monotonic {
     }
 }
 
+/// CPU time that the calling thread has used: a system call, and nothing for a hot loop.
+pub fn thread_cpu_time() -> Nanos {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Nanos(spent.tv_sec * 1_000_000_000 + spent.tv_nsec)
+}
+
 /// Reads the four clocks together; the narrowest of a few attempts, since an interrupt may fall between.
 pub fn anchor() -> ClockAnchor {
     (0..5).map(|_| anchor_once()).min_by_key(|anchor| anchor.width_ns).expect("five attempts")

@@ -20,6 +20,10 @@ pub enum Metric {
     Pdv,
     /// woke − due: how late a thread that asked to be woken runs again.
     WakeupLatency,
+    /// What a stream's sender handed to the kernel, in payload bits a second, interval by interval.
+    OfferedRate,
+    /// What arrived of it, interval by interval of the receiver.
+    DeliveredRate,
     /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
     Ipdv,
 }
@@ -39,6 +43,9 @@ impl Metric {
     /// The metrics of a recording of wake-ups.
     pub const WAKEUP: [Metric; 1] = [Metric::WakeupLatency];
 
+    /// The metrics of a recording of a stream.
+    pub const STREAM: [Metric; 2] = [Metric::OfferedRate, Metric::DeliveredRate];
+
     /// Those that answer the usual question: how long, and was the schedule kept.
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
 
@@ -51,6 +58,8 @@ impl Metric {
             Metric::SendSlip => "send_slip",
             Metric::ResponseTime => "response_time",
             Metric::WakeupLatency => "wakeup_latency",
+            Metric::OfferedRate => "offered_rate",
+            Metric::DeliveredRate => "delivered_rate",
             Metric::Pdv => "pdv",
             Metric::Ipdv => "ipdv",
         }
@@ -59,6 +68,16 @@ impl Metric {
     /// Whether its singletons lie on both sides of 0: differences of delays, or of the two ends' clocks.
     pub const fn is_signed(self) -> bool {
         matches!(self, Metric::Ipdv | Metric::RoundTripDelayLessDwell)
+    }
+
+    /// Whether its singletons are bits a second; else they are nanoseconds.
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Metric::OfferedRate | Metric::DeliveredRate)
+    }
+
+    /// The unit of its singletons, in JSON.
+    pub const fn unit(self) -> &'static str {
+        if self.is_rate() { "bit/s" } else { "ns" }
     }
 
     /// The name in text for people.
@@ -70,6 +89,8 @@ impl Metric {
             Metric::SendSlip => "send slip",
             Metric::ResponseTime => "response time",
             Metric::WakeupLatency => "wake-up latency",
+            Metric::OfferedRate => "offered rate",
+            Metric::DeliveredRate => "delivered rate",
             Metric::Pdv => "delay variation (pdv)",
             Metric::Ipdv => "inter-packet delay variation (ipdv)",
         }
@@ -78,7 +99,7 @@ impl Metric {
     /// The metric of that name; `_`, `-` and spaces are the same.
     pub fn from_name(name: &str) -> Option<Metric> {
         let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-        Metric::PING.into_iter().chain(Metric::WAKEUP).find(|metric| metric.name() == wanted)
+        Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).find(|metric| metric.name() == wanted)
     }
 }
 
@@ -88,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_name_leads_back_to_its_metric() {
-        for metric in Metric::PING.into_iter().chain(Metric::WAKEUP) {
+        for metric in Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM) {
             assert_eq!(Metric::from_name(metric.name()), Some(metric));
             assert_eq!(Metric::from_name(&metric.name().replace('_', "-")), Some(metric));
         }

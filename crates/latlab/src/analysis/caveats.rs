@@ -9,6 +9,7 @@ mod limits;
 mod loads;
 mod samples;
 mod settings;
+mod streams;
 mod wakeups;
 
 pub use ends::real_time_pause;
@@ -18,6 +19,7 @@ pub use loads::unreached_loads;
 use std::collections::BTreeMap;
 
 use super::host_course::HostCourse;
+use super::streams::StreamFigures;
 use super::tally::{Refusals, Tally};
 use super::wakeups::Wakeups;
 use crate::caveat::Caveat;
@@ -33,17 +35,35 @@ pub(super) fn derive(
     metrics: &BTreeMap<Metric, Description>,
     (hosts, wakeups): (&BTreeMap<Side, HostCourse>, Option<&Wakeups>),
 ) -> Vec<Caveat> {
-    let mut caveats = manifest.caveats.clone();
-    caveats.extend(fates::derive(manifest, tally, refusals));
+    let mut caveats = fates::derive(manifest, tally, refusals);
     caveats.extend(fates::few_observations(metrics.get(&manifest.kind.metric())));
     caveats.extend(wakeups.into_iter().flat_map(|wakeups| wakeups::derive(wakeups, tally.counts.answered)));
+    caveats.extend(drops::derive(manifest, &tally.counts));
+    worst_first(manifest, hosts, caveats)
+}
+
+/// The same of a run of a stream.
+pub(super) fn derive_of_stream(
+    manifest: &Manifest,
+    stream: &StreamFigures,
+    metrics: &BTreeMap<Metric, Description>,
+    hosts: &BTreeMap<Side, HostCourse>,
+) -> Vec<Caveat> {
+    let mut caveats = fates::of_the_recording(manifest);
+    caveats.extend(streams::derive(manifest, stream, metrics.get(&Metric::DeliveredRate)));
+    worst_first(manifest, hosts, caveats)
+}
+
+/// `of_rows`, what the run raised itself, and what its conditions say, whatever was measured.
+fn worst_first(manifest: &Manifest, hosts: &BTreeMap<Side, HostCourse>, of_rows: Vec<Caveat>) -> Vec<Caveat> {
+    let mut caveats = manifest.caveats.clone();
+    caveats.extend(of_rows);
     caveats.extend(clocks::derive(manifest));
     caveats.extend(ends::derive(manifest));
     let far_is_known = manifest.spec.target.has_agent() && !clocks::same_machine(manifest);
     if far_is_known {
         caveats.extend(ends::of_far_host(manifest));
     }
-    caveats.extend(drops::derive(manifest, &tally.counts));
     caveats.extend(samples::derive(manifest, hosts));
     // Samples tell it better than the facts before and after, from which it is derived where there are none.
     if !hosts.contains_key(&Side::Local) {

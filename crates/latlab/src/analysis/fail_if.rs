@@ -8,6 +8,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::operator::{OPERATORS, Operator};
 use super::subject::{FORM_HINT, Ratio, Statistic, Subject, about, subject};
 use super::summary::Summary;
 use crate::caveat::{Caveat, Severity};
@@ -22,18 +23,6 @@ pub struct FailIf {
     operator: Operator,
     /// Nanoseconds, or a share.
     value: f64,
-}
-
-/// Longer ones first: `>=` begins with `>`.
-const OPERATORS: [(&str, Operator); 4] =
-    [(">=", Operator::AtLeast), ("<=", Operator::AtMost), (">", Operator::Above), ("<", Operator::Below)];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    AtLeast,
-    AtMost,
-    Above,
-    Below,
 }
 
 /// Why a condition cannot be judged.
@@ -132,8 +121,18 @@ impl FailIf {
             .ok_or_else(|| malformed("it has no comparison".into(), FORM_HINT.into()))?;
         let words: Vec<&str> = left.split_whitespace().collect();
         let subject = subject(&words).map_err(|(cause, hint)| malformed(cause, hint))?;
+        let subject = subject.compared_with(words.len() > 1, value.trim());
         let value = subject.value(value.trim()).map_err(|source| FailIfError::Value { text: text.into(), source })?;
         Ok(FailIf { text: text.trim().into(), subject, operator, value })
+    }
+
+    /// Asks for `[METRIC] STATISTIC` and compares it with nothing: what is observed is the answer.
+    pub fn asking(text: &str) -> Result<FailIf, FailIfError> {
+        let (text, words) = (text.trim().to_owned(), text.split_whitespace().collect::<Vec<_>>());
+        match subject(&words) {
+            Ok(subject) => Ok(FailIf { text, subject, operator: Operator::AtLeast, value: 0.0 }),
+            Err((cause, hint)) => Err(FailIfError::Form { text, cause, hint }),
+        }
     }
 
     /// The metric that must be described to judge this.
@@ -174,6 +173,7 @@ impl FailIf {
     fn shown(&self, observed: Observed) -> String {
         match (observed, self.subject) {
             (Observed::Finite(value), Subject::Ratio(_)) => human::percent(value),
+            (Observed::Finite(value), Subject::Statistic(metric, _)) if metric.is_rate() => human::bit_rate(value),
             (Observed::Finite(value), Subject::Statistic(..)) => {
                 let unit = TimeUnit::suiting(value);
                 format!("{} {}", unit.figure(value), unit.symbol())
@@ -245,17 +245,6 @@ impl FailIf {
 impl fmt::Display for FailIf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-impl Operator {
-    fn compares(self, left: f64, right: f64) -> bool {
-        match self {
-            Operator::AtLeast => left >= right,
-            Operator::AtMost => left <= right,
-            Operator::Above => left > right,
-            Operator::Below => left < right,
-        }
     }
 }
 

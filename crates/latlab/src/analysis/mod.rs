@@ -8,10 +8,13 @@ mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
 mod ministat;
+mod operator;
 mod ratios;
 mod sameness;
 mod singletons;
 mod source;
+mod stream_summary;
+mod streams;
 mod subject;
 mod summary;
 mod tally;
@@ -25,6 +28,7 @@ pub use ratios::Ratios;
 pub use sameness::{NamedRun, Sameness, sameness};
 pub use singletons::sample;
 pub use source::ProbeSource;
+pub use streams::{CpuCost, StreamFigures, StreamRates, StreamTotals};
 pub use subject::{Ratio, Statistic, Subject};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
@@ -33,3 +37,6 @@ pub use window::Window;
 
 // a summary hands the condition of its run on to whoever shows it, and what it was to be
 pub use crate::plan::{Condition, Family, Kind, StopWhen, Via};
+
+/// How long an interval of a stream is.
+pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

@@ -70,6 +70,11 @@ impl ShareIntervals {
         ShareIntervals { wished: wishes.intervals, main: manifest.kind.metric(), deadline, lost: None, missed: None }
     }
 
+    /// None: nobody knows in which order packets were lost.
+    pub(super) fn none() -> ShareIntervals {
+        ShareIntervals { wished: false, main: Metric::DeliveredRate, deadline: None, lost: None, missed: None }
+    }
+
     /// Takes from `sample` what it can tell.
     pub(super) fn gather(&mut self, sample: &Sample) {
         if !self.wished {

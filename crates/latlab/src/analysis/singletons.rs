@@ -48,7 +48,9 @@ impl Singletons {
             Metric::ResponseTime | Metric::WakeupLatency => (&batch.received_ns, &batch.due_ns),
             Metric::SendSlip => (&batch.sent_ns, &batch.due_ns),
             Metric::ReflectorDwell => (&batch.reflector_sent_ns, &batch.reflector_received_ns),
-            Metric::RoundTripDelayLessDwell | Metric::Ipdv => return false,
+            Metric::RoundTripDelayLessDwell | Metric::Ipdv | Metric::OfferedRate | Metric::DeliveredRate => {
+                return false;
+            }
         };
         match (plain(batch), full(batch, later), full(batch, earlier)) {
             (true, Some(later), Some(earlier)) => {
@@ -97,6 +99,8 @@ impl Gatherer for Singletons {
             Metric::SendSlip => vec![DueNs, SentNs],
             Metric::ResponseTime | Metric::WakeupLatency => vec![DueNs, ReceivedNs],
             Metric::Ipdv => vec![Seq, SentNs, ReceivedNs],
+            // No probe has one: analysis/streams.rs.
+            Metric::OfferedRate | Metric::DeliveredRate => Vec::new(),
         }
     }
 

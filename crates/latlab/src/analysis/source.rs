@@ -1,7 +1,7 @@
 //! Where rows come from: a recording on disk, or rows in memory. One pass may feed several gatherers, so
 //! that a file of ten million rows is decoded as few times as its figures need.
 
-use crate::facts::HostSample;
+use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 use crate::probe::{Fate, Phase};
 use crate::recording::manifest::Manifest;
@@ -21,6 +21,11 @@ pub trait ProbeSource {
     /// Shows every row in order of seq, in batches that hold at least `columns`.
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
 
+    /// Shows every interval of a stream, those of one flow and end in the order of time; there are none of other runs.
+    fn visit_intervals(&self, _take: &mut dyn FnMut(&StreamInterval)) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Shows every host sample, those of one host in the order in which they were taken.
     fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
 }
@@ -37,14 +42,26 @@ impl ProbeSource for Recording {
     }
 
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
-        if Recording::manifest(self).kind == Kind::Wakeup {
-            for batch in self.wakeups()? {
-                take(&as_probes(batch?));
+        match Recording::manifest(self).kind {
+            Kind::Ping => {
+                for batch in self.probes(columns)? {
+                    take(&batch?);
+                }
             }
-            return Ok(());
+            Kind::Wakeup => {
+                for batch in self.wakeups()? {
+                    take(&as_probes(batch?));
+                }
+            }
+            // It sends no probes.
+            Kind::Stream => {}
         }
-        for batch in self.probes(columns)? {
-            take(&batch?);
+        Ok(())
+    }
+
+    fn visit_intervals(&self, take: &mut dyn FnMut(&StreamInterval)) -> Result<(), RecordingError> {
+        for batch in self.intervals()? {
+            batch?.iter().for_each(&mut *take);
         }
         Ok(())
     }

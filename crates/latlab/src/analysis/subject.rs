@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::metric::Metric;
 use crate::plan::Kind;
-use crate::units::human::{self, ParseError};
+use crate::units::human::{self, NetworkRate, ParseError};
 
 /// The form of a condition, for hints.
 pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 > 200us` or `loss_ratio > 0.1%`";
@@ -106,11 +106,27 @@ impl Subject {
         }
     }
 
-    /// What is compared with it: a share, or a time in ns, which may be negative where the metric may.
+    /// The same where a rate is what it is compared with and no metric is named: then it is about the delivered rate, as
+    /// a time is about the round trip.
+    pub(super) fn compared_with(self, named: bool, value: &str) -> Subject {
+        match self {
+            Subject::Statistic(_, statistic) if !named && human::parse_network_rate(value).is_ok() => {
+                Subject::Statistic(Metric::DeliveredRate, statistic)
+            }
+            subject => subject,
+        }
+    }
+
+    /// What is compared with it: a share, a rate in bits a second, or a time in ns, which may be negative where the metric
+    /// may.
     pub(super) fn value(&self, text: &str) -> Result<f64, ParseError> {
         let magnitude = |text: &str| human::parse_duration(text).map(|nanos| nanos.0 as f64);
         match self {
             Subject::Ratio(_) => human::parse_percent(text),
+            Subject::Statistic(metric, _) if metric.is_rate() => match human::parse_network_rate(text)? {
+                NetworkRate::Bits(bps) => Ok(bps as f64),
+                NetworkRate::Packets(_) => Err(human::bits_wanted(text)),
+            },
             Subject::Statistic(metric, _) => match text.strip_prefix(['-', '−']).filter(|_| metric.is_signed()) {
                 Some(text) => magnitude(text).map(|ns| -ns),
                 None => magnitude(text),
@@ -120,9 +136,9 @@ impl Subject {
 }
 
 /// A subject that names no metric is about the one that the recording is about; read before any recording is, it says
-/// round trip.
+/// round trip. A stream has no times: what is asked of one in a unit of time stays what it is, and is not there.
 pub(super) fn about(metric: Metric, kind: Kind) -> Metric {
-    if metric == Metric::RoundTripDelay { kind.metric() } else { metric }
+    if metric == Metric::RoundTripDelay && !kind.metric().is_rate() { kind.metric() } else { metric }
 }
 
 /// The subject in the words before the comparison, or what is wrong with them and what would be right.
@@ -143,7 +159,7 @@ pub(super) fn subject(words: &[&str]) -> Result<Subject, (String, String)> {
     let metric = match metric {
         None => Metric::RoundTripDelay,
         Some(name) => Metric::from_name(name).ok_or_else(|| {
-            let known = Metric::PING.map(Metric::name);
+            let known: Vec<_> = Metric::PING.into_iter().chain(Metric::STREAM).map(Metric::name).collect();
             (format!("there is no metric `{name}`"), suggestion(meant_by(name), &known))
         })?,
     };

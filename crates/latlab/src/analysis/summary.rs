@@ -11,6 +11,8 @@ use super::host_course::HostCourse;
 use super::ratios::{Ratios, ShareIntervals};
 use super::singletons::{Singletons, sample};
 use super::source::{Gatherer, ProbeSource, feed};
+use super::stream_summary::summarise_stream;
+use super::streams::StreamFigures;
 use super::tally::{Counts, Refusals, Tally};
 use super::wakeups::{WakeupCourse, Wakeups};
 use super::window::{MOST_WINDOWS, Window, Windows};
@@ -103,6 +105,8 @@ pub struct Summary {
     pub histogram: Vec<Bucket>,
     /// What wake-ups say beyond their latency; none of a run of something else.
     pub wakeups: Option<Wakeups>,
+    /// What a stream came to; none of a run of something else.
+    pub stream: Option<StreamFigures>,
     /// The deadline, if one was given.
     pub deadline: Option<Deadline>,
     /// How long a window is, if any were asked for.
@@ -171,6 +175,9 @@ impl<E: std::error::Error + 'static> AnalysisError<E> {
 /// Summarises a recording.
 pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<Summary, AnalysisError<S::Error>> {
     let manifest = source.manifest();
+    if manifest.kind == Kind::Stream {
+        return Ok(summarise_stream(source, wishes)?);
+    }
     let describing = describing(manifest, wishes);
     let mut tally = Tally::new(wishes.judging.deadline_ns, manifest.spec.schedule().interval());
     let mut round_trips = Singletons::of(manifest.kind.metric(), manifest.rows);
@@ -207,11 +214,12 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     let mut hosts = BTreeMap::new();
     source.visit_hosts(&mut |side, sample| HostCourse::gather(&mut hosts, side, sample))?;
     let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref()));
-    Ok(assemble(source, &tally, wishes, Figures { metrics, histogram, windows, wakeups, intervals, caveats }))
+    let figures = Figures { metrics, histogram, windows, wakeups, stream: None, intervals, caveats };
+    Ok(assemble(source, &tally, wishes, figures))
 }
 
 /// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.
-fn describing(manifest: &Manifest, wishes: &SummaryWishes) -> Wishes {
+pub(super) fn describing(manifest: &Manifest, wishes: &SummaryWishes) -> Wishes {
     Wishes {
         quantiles: wishes.judging.quantiles.clone(),
         confidence: defaults::CONFIDENCE,
@@ -268,16 +276,18 @@ fn too_many_windows<E: std::error::Error>(tally: &Tally, wishes: &SummaryWishes)
     AnalysisError::TooManyWindows { duration: tally.duration(), window }
 }
 
-struct Figures {
-    metrics: BTreeMap<Metric, Description>,
-    histogram: Vec<Bucket>,
-    windows: Vec<Window>,
-    wakeups: Option<Wakeups>,
-    intervals: ShareIntervals,
-    caveats: Vec<Caveat>,
+/// What makes a summary beside its counts.
+pub(super) struct Figures {
+    pub(super) metrics: BTreeMap<Metric, Description>,
+    pub(super) histogram: Vec<Bucket>,
+    pub(super) windows: Vec<Window>,
+    pub(super) wakeups: Option<Wakeups>,
+    pub(super) stream: Option<StreamFigures>,
+    pub(super) intervals: ShareIntervals,
+    pub(super) caveats: Vec<Caveat>,
 }
 
-fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, figures: Figures) -> Summary {
+pub(super) fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, figures: Figures) -> Summary {
     let manifest = source.manifest();
     let deadline = wishes.judging.deadline_ns.map(|deadline_ns| Deadline {
         deadline_ns,
@@ -304,6 +314,7 @@ fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, f
         metrics: figures.metrics,
         histogram: figures.histogram,
         wakeups: figures.wakeups,
+        stream: figures.stream,
         deadline,
         window_ns: wishes.judging.window_ns,
         windows: figures.windows,

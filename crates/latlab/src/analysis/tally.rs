@@ -80,6 +80,11 @@ impl Tally {
         Tally { deadline, behind_from, ..Tally::default() }
     }
 
+    /// That of a run without probes: `counts`, in the time that it took.
+    pub(super) fn of_counts(counts: Counts, took: Nanos) -> Tally {
+        Tally { counts, first_ns: Some(0), last_ns: Some(took.0), ..Tally::default() }
+    }
+
     /// From the first measured probe (due, or sent in a closed loop) to the last answer or send.
     pub(super) fn duration(&self) -> Nanos {
         match (self.first_ns, self.last_ns) {

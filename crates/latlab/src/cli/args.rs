@@ -15,6 +15,7 @@ mod serve;
 mod setting;
 mod showing;
 mod small;
+mod stream;
 mod summary;
 mod wakeup;
 
@@ -34,6 +35,7 @@ pub use serve::{CapArgs, ServeArgs};
 pub use setting::SettingArgs;
 pub use showing::{JsonArgs, TalkArgs};
 pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
+pub use stream::{LastingArgs, PacketArgs, StreamArgs};
 pub use summary::SummaryArgs;
 pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs};
 
@@ -51,6 +53,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure round trips, keep every probe, print a summary
     Ping(Box<PingArgs>),
+    /// Measure one-way rates: offered, delivered, lost
+    Stream(Box<StreamArgs>),
     /// Measure how late a timer wakes this host's user code, and why
     Wakeup(Box<WakeupArgs>),
     /// Answer authenticated sessions; changes nothing on this host

@@ -20,12 +20,19 @@ pub const OVERVIEW: [Example; 2] = [
 ];
 
 /// Of each command.
-pub const COMMANDS: [(&str, [Example; 2]); 14] = [
+pub const COMMANDS: [(&str, [Example; 2]); 15] = [
     (
         "ping",
         [
             example("latlab ping --cpu 0 --peer-cpu 1", "this host alone, both ends pinned"),
             example("latlab ping ssh:pi3 -i 1ms -s 32,1024", "another host over ssh: a schedule, two sizes in turn"),
+        ],
+    ),
+    (
+        "stream",
+        [
+            example("latlab stream --cpu 0 --peer-cpu 1", "as fast as sends go over loopback, both ends pinned"),
+            example("latlab stream ssh:pi3 --rate 90Mbit/s -s 1472", "a stated rate to another host"),
         ],
     ),
     (
@@ -157,6 +164,7 @@ mod tests {
             let typed = cli::parse(words(example.line)).unwrap_or_else(|error| panic!("{}: {error}", example.line));
             let settled = match typed.command {
                 Command::Wakeup(args) => resolve::wakeup(&args, &resolve::Surroundings::default()).map(drop),
+                Command::Stream(args) => resolve::stream(&args, &resolve::Surroundings::default()).map(drop),
                 Command::Ping(args) => resolve::ping(&args, &resolve::Surroundings::default()).map(drop),
                 Command::Serve(args) => resolve::serve(&args).map(drop),
                 Command::Summary(args) => resolve::summary(&args).map(drop),

@@ -19,9 +19,9 @@ pub(super) fn find(source: &KeySource) -> Result<Option<PreSharedKey>, Failure> 
 /// A name that leads to another host needs a key as its address would.
 pub(super) fn refuse_strangers(plan: &Plan) -> Result<(), Failure> {
     let Some(run) = plan.runs.first().filter(|run| !run.authenticated) else { return Ok(()) };
-    let (ping, Target::Host { host, port }) = (run.ping(), &run.target) else { return Ok(()) };
-    if ping.protocol == Protocol::Native {
-        key_needed(&run.target, resolve(host, *port, ping.path.family)?.ip())?;
+    let Target::Host { host, port } = &run.target else { return Ok(()) };
+    if run.sending().is_none_or(|ping| ping.protocol == Protocol::Native) {
+        key_needed(&run.target, resolve(host, *port, run.way().family)?.ip())?;
     }
     Ok(())
 }

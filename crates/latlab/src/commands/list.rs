@@ -47,7 +47,8 @@ fn heading(manifest: &Manifest) -> String {
         (Some(via), _) => via.word().into(),
         (None, size) => human::bytes(size.unwrap_or(0).into()),
     };
-    format!("{} {} · {what} · {}", manifest.kind.word(), condition.target, condition.schedule)
+    let when = condition.rate.as_ref().unwrap_or(&condition.schedule);
+    format!("{} {} · {what} · {when}", manifest.kind.word(), condition.target)
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

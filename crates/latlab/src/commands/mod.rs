@@ -13,6 +13,7 @@ mod healing;
 mod interrupt;
 mod keygen;
 mod keys;
+mod levels;
 mod list;
 mod listening;
 mod load;
@@ -34,6 +35,7 @@ mod serve;
 mod silence;
 mod stored_runs;
 mod stores;
+mod stream;
 mod stressor;
 mod summary;
 mod surroundings;
@@ -81,6 +83,10 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::Wakeup(args) => {
             let job = resolve::wakeup(&args, &surroundings()?)?;
             wakeup::run(&job, &healed(console, job.talk))
+        }
+        Command::Stream(args) => {
+            let job = resolve::stream(&args, &surroundings()?)?;
+            stream::run(&job, &healed(console, job.talk))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;

@@ -28,7 +28,7 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
 /// The metric that is meant where none is named, if it is not the round trip.
 pub(super) fn usual_metric(groups: &[PathGroup]) -> Option<&'static str> {
     let first = groups.first()?.paths.first().filter(|path| !is_text(path))?;
-    kind_in(first).filter(|kind| *kind == Kind::Wakeup).map(|kind| kind.metric().name())
+    kind_in(first).filter(|kind| *kind != Kind::Ping).map(|kind| kind.metric().name())
 }
 
 /// Each line an observation.

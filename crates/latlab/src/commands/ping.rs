@@ -1,5 +1,6 @@
 //! `latlab ping`: measure, record, summarise, show.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::interrupt::Interrupt;
@@ -8,7 +9,7 @@ use crate::analysis::{Summary, SummaryWishes};
 use crate::cli::resolve::{Keeping, PingJob};
 use crate::console::{Console, Progress, Talk};
 use crate::error::{Failure, refused};
-use crate::measure::Conducted;
+use crate::measure::{Conducted, LiveRates, Place};
 use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
@@ -25,8 +26,19 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
 pub(super) fn carry_out(
     plan: &Plan,
     key: Option<&PreSharedKey>,
+    showing: (&Keeping, bool),
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    carry_out_watched(plan, key, showing, console, (&Arc::default(), &String::new))
+}
+
+/// The same, with the rates of streams for whoever watches and what shall stand beside the progress bar.
+pub(super) fn carry_out_watched(
+    plan: &Plan,
+    key: Option<&PreSharedKey>,
     (keeping, json): (&Keeping, bool),
     console: &Console,
+    (live, beside): (&Arc<LiveRates>, &dyn Fn() -> String),
 ) -> Result<Outcome, Failure> {
     let keep = stores::open(keeping)?;
     let interrupt = measuring::listen([plan], console).map_err(refused("listen to signals"))?;
@@ -35,9 +47,10 @@ pub(super) fn carry_out(
     let start = Instant::now();
     let mut tick = |progress: &Progress| {
         let gone = start.elapsed();
-        progress.show(gone.as_millis() as u64, &format!("{:.1} s", gone.as_secs_f64()));
+        progress.show(gone.as_millis() as u64, &format!("{:.1} s{}", gone.as_secs_f64(), beside()));
     };
-    let conducted = measuring::measure(plan, key, keep.place(), &interrupt, console, (progress, &mut tick));
+    let place = Place { live: Some(live), ..keep.place() };
+    let conducted = measuring::measure(plan, key, place, &interrupt, console, (progress, &mut tick));
     let Some(conducted) = conducted? else {
         console.note("interrupted before anything was measured");
         return Ok(interrupt.outcome().unwrap_or(Outcome::Interrupted));

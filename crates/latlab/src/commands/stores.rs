@@ -17,7 +17,7 @@ pub(super) struct Keep {
 impl Keep {
     /// Where a measurement shall record.
     pub(super) fn place(&self) -> Place<'_> {
-        Place { store: &self.store, directory: self.directory.as_deref(), experiment: None }
+        Place { store: &self.store, directory: self.directory.as_deref(), experiment: None, live: None }
     }
 }
 

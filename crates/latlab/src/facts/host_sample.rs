@@ -1,7 +1,7 @@
 //! What a host was doing at one moment of a run: counters since its boot, and a few states.
 //!
 //! Counters are kept as the kernel counts them, never as differences: a lost sample then costs resolution and no
-//! sum. What cannot be had is null. Columns and units: docs/recording.md, section 4.
+//! sum. What cannot be had is null. Columns and units: docs/recording.md, section 5.
 
 use serde::{Deserialize, Serialize};
 

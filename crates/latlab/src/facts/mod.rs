@@ -19,6 +19,8 @@ mod reflector;
 mod rights;
 mod setting;
 mod stream;
+mod stream_interval;
+mod stream_run;
 mod wakeup;
 
 pub use activity::{Activity, CpuTicks, Share, Ticks};
@@ -40,4 +42,6 @@ pub use reflector::ReflectorReport;
 pub use rights::{Capability, Rights};
 pub use setting::{Restoration, SettingFacts};
 pub use stream::{StreamReport, WindowedRate};
+pub use stream_interval::{Seen, StreamEnd, StreamInterval};
+pub use stream_run::StreamFacts;
 pub use wakeup::{LateWakeup, WakeupFacts};

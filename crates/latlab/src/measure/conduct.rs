@@ -9,6 +9,8 @@ use super::conduct_wakeup::conduct_wakeups;
 use super::far_host::FarReturn;
 use super::host_watch::{HostWatch, Watched};
 use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
+use super::run_lane::RunLane;
+use super::stream_lane::StreamLane;
 use super::{Beside, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
@@ -38,23 +40,37 @@ pub fn conduct(
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<Conducted, MeasureError> {
-    if plan.runs.first().is_some_and(|run| run.kind() == Kind::Wakeup) {
-        return conduct_wakeups(plan, place, stop, heartbeat);
+    match plan.runs.first().map(RunSpec::kind) {
+        Some(Kind::Ping) => conduct_lanes::<Lane>(plan, key, place, stop, heartbeat),
+        Some(Kind::Stream) => conduct_lanes::<StreamLane>(plan, key, place, stop, heartbeat),
+        Some(Kind::Wakeup) => conduct_wakeups(plan, place, stop, heartbeat),
+        None => Ok(Conducted { recordings: Vec::new(), failure: None }),
     }
+}
+
+/// The same for runs that have a path.
+fn conduct_lanes<L: RunLane>(
+    plan: &Plan,
+    key: Option<&PreSharedKey>,
+    place: Place<'_>,
+    stop: &Arc<AtomicBool>,
+    heartbeat: &mut dyn FnMut(),
+) -> Result<Conducted, MeasureError> {
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
     rehearse(first.here)?;
-    let mut peer = Peer::reach(first, key, plan.runs.len() as u16, stop)?;
+    let sessions = plan.runs.iter().map(RunSpec::sessions).sum();
+    let mut peer = Peer::reach(first, key, sessions, stop)?;
     let whole = plan.longest();
     let beside = Beside::start(first, Some(&mut peer), key, whole, stop, heartbeat).map_err(|error| peer.why(error))?;
     let sampling = sampling(first, &peer, &beside);
     beside.settle(stop, heartbeat);
     placement::keep_off(&measuring_cpus(first));
-    let mut lanes = open_lanes(plan, &mut peer, key, place, stop)?;
+    let mut lanes: Vec<L> = open_lanes(plan, &mut peer, key, place, stop)?;
     let begun = peer.arm(whole).and_then(|()| HostWatch::begin(&mut lanes, sampling));
     let host_watch = match begun {
         Ok(host_watch) => host_watch,
         Err(error) => {
-            lanes.into_iter().for_each(Lane::discard);
+            lanes.into_iter().for_each(L::discard);
             return Err(error);
         }
     };
@@ -88,23 +104,23 @@ pub fn conduct(
 }
 
 /// Opens a lane for each run of `plan`; where one cannot be opened, none is.
-fn open_lanes(
+fn open_lanes<L: RunLane>(
     plan: &Plan,
     peer: &mut Peer,
     key: Option<&PreSharedKey>,
     place: Place<'_>,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Lane>, MeasureError> {
+) -> Result<Vec<L>, MeasureError> {
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
     let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
     let lasting = Lasting { whole, turns };
     let mut lanes = Vec::with_capacity(plan.runs.len());
     for spec in &plan.runs {
-        match Lane::open(spec, peer, key, place, lasting, stop) {
+        match L::open(spec, peer, key, place, lasting, stop) {
             Ok(lane) => lanes.push(lane),
             Err(error) => {
-                lanes.into_iter().for_each(Lane::discard);
+                lanes.into_iter().for_each(L::discard);
                 return Err(peer.why(error));
             }
         }
@@ -113,7 +129,7 @@ fn open_lanes(
 }
 
 /// Gives each lane its samples, with what an agent tells of the far host now that the run is over; why it could not.
-fn look_back(peer: &mut Peer, watched: Watched, lanes: &mut [Lane]) -> Option<MeasureError> {
+fn look_back<L: RunLane>(peer: &mut Peer, watched: Watched, lanes: &mut [L]) -> Option<MeasureError> {
     let (far, lost) = match peer.look_back() {
         Ok(far) => (far, None),
         Err(lost) => (FarReturn::default(), Some(lost)),
@@ -162,8 +178,8 @@ fn rehearse(end: EndSpec) -> Result<(), MeasureError> {
 
 /// Runs the lanes on a thread of their own, so that pins and priorities end with it and progress is
 /// never drawn by the thread that measures.
-fn take_turns(
-    lanes: &mut [Lane],
+fn take_turns<L: RunLane>(
+    lanes: &mut [L],
     (rounds, beside): (u32, &Beside),
     end: EndSpec,
     stop: &AtomicBool,
@@ -191,7 +207,12 @@ fn take_turns(
     })
 }
 
-fn measure_all(lanes: &mut [Lane], rounds: u32, beside: &Beside, stop: &AtomicBool) -> Result<(), MeasureError> {
+fn measure_all<L: RunLane>(
+    lanes: &mut [L],
+    rounds: u32,
+    beside: &Beside,
+    stop: &AtomicBool,
+) -> Result<(), MeasureError> {
     for lane in lanes.iter_mut() {
         lane.warm_up(stop)?;
     }
@@ -214,7 +235,12 @@ pub(super) const fn ending_of(broke_off: bool, stopped: bool) -> Ending {
 }
 
 /// Closes every lane, whatever happened to the others: one run's damage touches no other.
-fn close(lanes: Vec<Lane>, mut failure: Option<MeasureError>, death: Option<String>, stop: &AtomicBool) -> Conducted {
+fn close<L: RunLane>(
+    lanes: Vec<L>,
+    mut failure: Option<MeasureError>,
+    death: Option<String>,
+    stop: &AtomicBool,
+) -> Conducted {
     let died = death.as_ref().map(|how| format!("the reflector process died: {how}"));
     let reason = failure.as_ref().map(ToString::to_string).or(died);
     let ending = ending_of(reason.is_some(), stop.load(Ordering::Relaxed));

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::host_watch::Sampled;
+use super::live::LiveRates;
 use super::manifest::{closing_facts, opening_manifest};
+use super::run_lane::RunLane;
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::{ExperimentFacts, LoadReport, ReflectorReport, SettingFacts};
+use crate::facts::{ExperimentFacts, ReflectorReport};
 use crate::plan::{Protocol, RunSpec};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
@@ -26,6 +28,8 @@ pub struct Place<'a> {
     pub directory: Option<&'a Path>,
     /// The place of these runs in an experiment; none where they are none of one.
     pub experiment: Option<&'a ExperimentFacts>,
+    /// Who watches the rates of a stream while it runs.
+    pub live: Option<&'a Arc<LiveRates>>,
 }
 
 /// How long a session must last.
@@ -69,9 +73,25 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Opens path, session and recording, in this order: a target that does not answer leaves no
-    /// recording behind, and a store that refuses stops the run before a probe was sent.
-    pub(crate) fn open(
+    fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let cpu = self.spec.here.cpu.map_or(CpuOf::Running, CpuOf::Pinned);
+        let Lane { spec, transport, talk, course, log, .. } = self;
+        let ping = spec.ping();
+        let outcome = match talk {
+            Talk::Native(session) => {
+                ping::run(&mut Ends::new(transport, &Monotonic, &mut **session, log, cpu), course, slice, ping, stop)
+            }
+            Talk::Echo(echo) => {
+                ping::run(&mut Ends::new(transport, &Monotonic, &mut **echo, log, cpu), course, slice, ping, stop)
+            }
+        };
+        self.listened_until = Some(Monotonic.now());
+        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
+    }
+}
+
+impl RunLane for Lane {
+    fn open(
         spec: &RunSpec,
         peer: &Peer,
         key: Option<&PreSharedKey>,
@@ -96,16 +116,14 @@ impl Lane {
         Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, socket_errors, listened_until: None })
     }
 
-    /// Measures the warm-up.
-    pub(crate) fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
+    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
         match Slice::warmup(&self.spec.warmup) {
             Some(slice) => self.run(&slice, stop),
             None => Ok(()),
         }
     }
 
-    /// Measures slice `round` of `rounds`.
-    pub(crate) fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+    fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
         let before = self.transport.socket_errors();
         let outcome = self.run(&Slice::measuring(&self.spec.stop, round, rounds), stop);
         for (kind, count) in self.transport.socket_errors() {
@@ -117,59 +135,27 @@ impl Lane {
         outcome
     }
 
-    fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let cpu = self.spec.here.cpu.map_or(CpuOf::Running, CpuOf::Pinned);
-        let Lane { spec, transport, talk, course, log, .. } = self;
-        let ping = spec.ping();
-        let outcome = match talk {
-            Talk::Native(session) => {
-                ping::run(&mut Ends::new(transport, &Monotonic, &mut **session, log, cpu), course, slice, ping, stop)
-            }
-            Talk::Echo(echo) => {
-                ping::run(&mut Ends::new(transport, &Monotonic, &mut **echo, log, cpu), course, slice, ping, stop)
-            }
-        };
-        self.listened_until = Some(Monotonic.now());
-        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
-    }
-
-    /// Writes down what the far host told about itself, where an agent stands there.
-    pub(crate) fn note_far_host(&mut self, peer: &Peer) {
-        if let Some(far) = peer.far() {
-            let manifest = self.writer.manifest_mut();
-            (manifest.peer, manifest.clock_relation) = (far.facts().clone(), far.relation());
-        }
-    }
-
-    /// Takes everything back: nothing was measured. The session is ended too, since it holds a place in the
-    /// reflector that the next try may need.
-    pub(crate) fn discard(self) {
+    fn discard(self) {
         let Lane { mut transport, talk, writer, log, .. } = self;
         talk.close(&mut transport);
         writer.discard(Some(log));
     }
 
-    /// Writes down what the loads beside the run reached.
-    pub(crate) fn note_loads(&mut self, loads: &[LoadReport]) {
-        self.writer.manifest_mut().loads = loads.to_vec();
-    }
-
-    /// Writes down how the settings of the run were put back.
-    pub(crate) fn note_settings(&mut self, settings: &[SettingFacts]) {
-        self.writer.manifest_mut().settings = settings.to_vec();
-    }
-
-    /// Ends the session, asks the reflector for its counters, and finishes the recording.
-    pub(crate) fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
+    fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
         let Lane { mut transport, talk, mut writer, log, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
-        closing_facts(writer.manifest_mut(), &transport, report, strays, socket_errors);
+        let ends = (transport.local_address(), transport.peer_address());
+        closing_facts(writer.manifest_mut(), ends, report, strays, socket_errors);
         let run = &mut writer.manifest_mut().run;
         run.socket_drops = transport.socket_drops();
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;
         Ok(writer.finish(log, outcome.ending, outcome.reason)?)
+    }
+
+    fn manifest_mut(&mut self) -> &mut Manifest {
+        self.writer.manifest_mut()
     }
 }
 

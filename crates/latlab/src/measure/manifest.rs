@@ -1,6 +1,7 @@
 //! What is known about a run before its first probe and after its last, gathered for the manifest.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use super::far_host::FarHost;
 use super::{MeasureError, Peer};
@@ -23,7 +24,8 @@ pub(crate) fn opening_manifest(
     transport: &UdpTransport,
 ) -> Result<Manifest, MeasureError> {
     let start = clock::anchor();
-    let host = facts::read(&HostRoot::live(), path_interface(spec, transport));
+    let ends = (transport.local_address(), transport.peer_address());
+    let host = facts::read(&HostRoot::live(), path_interface(spec, ends));
     let instrument = instrument(spec, &host);
     let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
@@ -67,17 +69,17 @@ fn conditions(peer: &Peer, transport: &UdpTransport) -> BTreeMap<String, String>
     conditions
 }
 
-/// Adds what is known after the last probe.
+/// Adds what is known after the last probe on the path between `ends`, this one first.
 pub(crate) fn closing_facts(
     manifest: &mut Manifest,
-    transport: &UdpTransport,
+    ends: (SocketAddr, SocketAddr),
     report: Option<ReflectorReport>,
     strays: BTreeMap<String, u64>,
     socket_errors: BTreeMap<String, u64>,
 ) {
     // The clocks first: reading facts may take a while, and a step of the clock in it is not the run's.
     manifest.here.clock_end = Some(clock::anchor());
-    manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, transport)));
+    manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, ends)));
     // What an agent told stands there already.
     manifest.peer = peer_facts(&manifest.spec.target, &manifest.here, Some(&manifest.peer));
     manifest.run.reflector = report;
@@ -86,10 +88,10 @@ pub(crate) fn closing_facts(
 }
 
 /// The interface through which probes leave.
-fn path_interface<'a>(spec: &'a RunSpec, transport: &UdpTransport) -> Interface<'a> {
-    match &spec.ping().path.bind_interface {
+fn path_interface(spec: &RunSpec, (local, peer): (SocketAddr, SocketAddr)) -> Interface<'_> {
+    match &spec.way().bind_interface {
         Some(name) => Interface::Named(name),
-        None => Interface::Towards { local: Some(transport.local_address().ip()), peer: transport.peer_address().ip() },
+        None => Interface::Towards { local: Some(local.ip()), peer: peer.ip() },
     }
 }
 
@@ -132,7 +134,7 @@ fn place_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
         p50_ns: 0.0,
         p99_ns: 0.0,
         n: 0,
-        size_bytes: spec.ping().size_bytes,
+        size_bytes: spec.sending()?.size_bytes,
         wait: wait_word(spec.here.wait).into(),
         cpu: spec.here.cpu,
         peer_cpu: peer.cpu,

@@ -53,7 +53,7 @@ impl Peer {
             Target::Local => Peer::on_loopback(spec, order),
             Target::Lab => Peer::in_lab(spec, order),
             Target::Host { host, port } => {
-                let path = &spec.ping().path;
+                let path = spec.way();
                 let address = resolve(host, *port, path.family)?;
                 let guard = hold(spec, || Ok(Ground::towards(address.ip(), path.bind_interface.as_deref())))?;
                 Ok(Peer { guard, ..Peer::at(address) })
@@ -72,7 +72,7 @@ impl Peer {
         if !spec.target.has_agent() {
             return Peer::reach(spec, key, 1, stop);
         }
-        let path = &spec.ping().path;
+        let path = spec.way();
         let agent = Agent::start(&spec.target, path, &[], stop)?;
         let sends = spec.loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
         // The loads of CPUs and memory take no way.
@@ -81,7 +81,7 @@ impl Peer {
     }
 
     fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
-        let loopback: IpAddr = match spec.ping().path.family {
+        let loopback: IpAddr = match spec.way().family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
             _ => Ipv4Addr::LOCALHOST.into(),
         };
@@ -98,7 +98,7 @@ impl Peer {
         sessions: u16,
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
-        let path = &spec.ping().path;
+        let path = spec.way();
         let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
         let bind = far_address(&agent, path)?;
         let (mut guard, mut far_settings) = (HostGuard::none(), FarSettings::default());
@@ -135,7 +135,7 @@ impl Peer {
 
     fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
         let mut lab = Lab::set_up()?;
-        let address = match spec.ping().path.family {
+        let address = match spec.way().family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
         };
@@ -173,7 +173,7 @@ impl Peer {
                 self.sink.insert(ReflectorProcess::start(&order)?).address()
             }
         };
-        Ok(Some(LoadedPath { peer, path: &spec.ping().path, key, lasting }))
+        Ok(Some(LoadedPath { peer, path: spec.way(), key, lasting }))
     }
 
     /// Has the agent start its loads of `spec`. Network loads go to a reflector of ours that only counts them, on this
@@ -190,7 +190,7 @@ impl Peer {
         let path = if streams == 0 {
             None
         } else {
-            let (ours, key) = (&spec.ping().path, PreSharedKey::fresh()?);
+            let (ours, key) = (spec.way(), PreSharedKey::fresh()?);
             let order = ReflectorOrder::new(our_address(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
             let sink = self.sink.insert(ReflectorProcess::start(&order)?).address();
             let (dscp, dont_fragment) = (ours.dscp, ours.dont_fragment);

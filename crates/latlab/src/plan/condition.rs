@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunSpec, Via, WaitMode};
+use super::{Direction, Pace, RunSpec, SendMode, StreamRunSpec, Via, WaitMode};
 use crate::units::Nanos;
 
 /// The settled factors of one run, flat, as the JSON document shows them.
@@ -33,7 +33,28 @@ pub struct Condition {
     /// Their SCHED_FIFO priority; null: the system's scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fifo: Option<u8>,
-    /// `closed`, `periodic` or `poisson`.
+    /// The rate of a stream as typed; none of a run that is none, as the next six.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// By which call its packets leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SendMode>,
+    /// Packets in one call at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u16>,
+    /// Its flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u16>,
+    /// Whether its packets have UDP checksums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<bool>,
+    /// Whether its sender's sockets are connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<bool>,
+    /// Which way its packets go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// `closed`, `periodic` or `poisson`; of a stream `paced` or `max`.
     pub schedule: String,
     /// The (mean) gap of a schedule.
     pub interval_ns: Option<Nanos>,
@@ -50,22 +71,33 @@ pub struct Condition {
 impl Condition {
     /// The condition that `spec` asks for.
     pub fn of(spec: &RunSpec) -> Condition {
-        let (sending, wakeup) = (spec.sending(), spec.wakeup());
+        let (sending, wakeup, stream) = (spec.sending(), spec.wakeup(), spec.stream());
         Condition {
             target: spec.target.to_string(),
-            transport: sending.map(|_| "udp".into()),
+            transport: spec.path().map(|_| "udp".into()),
             protocol: sending.map(|ping| match ping.protocol {
                 super::Protocol::Native => "native".into(),
                 super::Protocol::Echo => "echo".into(),
             }),
-            size_bytes: sending.map(|ping| ping.size_bytes),
-            wait: sending.map(|_| spec.here.wait),
+            size_bytes: sending.map(|ping| ping.size_bytes).or_else(|| stream?.size.known()),
+            wait: spec.path().map(|_| spec.here.wait),
             via: wakeup.map(|wakeup| wakeup.via),
             relative: wakeup.map(|wakeup| wakeup.relative),
             fifo: wakeup.and(spec.here.fifo),
-            schedule: spec.schedule().word().into(),
+            rate: stream.map(StreamRunSpec::rate_words),
+            mode: stream.map(|stream| stream.sending.mode),
+            batch: stream.map(|stream| stream.sending.batch),
+            flows: stream.map(|stream| stream.flows),
+            checksum: stream.map(|stream| stream.sending.checksum),
+            connect: stream.map(|stream| stream.sending.connect),
+            direction: stream.map(|stream| stream.direction),
+            schedule: match stream {
+                Some(stream) if stream.pace == Pace::Max => "max".into(),
+                Some(_) => "paced".into(),
+                None => spec.schedule().word().into(),
+            },
             interval_ns: spec.schedule().interval(),
-            source_port: sending.and_then(|ping| ping.path.source_port),
+            source_port: spec.path().and_then(|path| path.source_port),
             loads: spec.loads.iter().map(ToString::to_string).collect(),
             settings: super::setting::as_condition(&spec.settings),
             tags: spec.tags.clone(),

@@ -76,6 +76,18 @@ pub const BARE_COUNT: u64 = 50_000;
 /// Payload of a stream's packet where the path carries it: fits in 1,500 bytes of MTU with IPv6, UDP and the 52 bytes
 /// that common tunnels add.
 pub const STREAM_SIZE_BYTES: u32 = 1_400;
+/// Payload of a packet of `latlab stream` over IPv4: with 20 bytes of IP and 8 of UDP an Ethernet packet of 1,500 …
+pub const STREAM_PACKET_IPV4_BYTES: u32 = 1_472;
+/// … and over IPv6, whose header has 40.
+pub const STREAM_PACKET_IPV6_BYTES: u32 = 1_452;
+/// One flow is what a program with one socket gets.
+pub const STREAM_FLOWS: u16 = 1;
+/// Each flow is a session and a thread: more of them than this measure the scheduler.
+pub const STREAM_FLOWS_MAX: u16 = 64;
+/// What a slice of a stream may take beyond its time, to hear what arrived: a second before it and one after it.
+pub const STREAM_SETTLES: Nanos = Nanos::from_secs(2);
+/// Events of a flow's ring: twenty a second, for three minutes of a writer that is kept from its work. 256 KiB.
+pub const STREAM_RING_EVENTS: usize = 1 << 12;
 /// The least payload of a stream's packet that a slow rate is spread over, unless one was asked for.
 pub const STREAM_SIZE_SLOW_BYTES: u32 = 64;
 /// The slowest stream: one packet in each window of 100 ms, since a window without one says nothing.

@@ -10,6 +10,7 @@ mod send_mode;
 mod setting;
 mod side;
 mod stream;
+mod stream_run;
 mod target;
 mod wakeup;
 
@@ -25,6 +26,7 @@ pub use send_mode::{SendMode, Sending};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;
 pub use stream::{Pace, PaceError, StreamSpec};
+pub use stream_run::{Direction, PacketSize, StreamRunSpec};
 pub use target::Target;
 pub use wakeup::{Via, WakeupCpus, WakeupSpec};
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, LoadKind, LoadSpec, PingSpec, SettingSpec, Target, WakeupSpec, defaults};
+use super::{Family, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupSpec, defaults};
 use crate::metric::Metric;
 use crate::schedule::Schedule;
 use crate::units::Nanos;
@@ -18,6 +18,8 @@ pub enum Kind {
     Ping,
     /// Wake-ups.
     Wakeup,
+    /// Rates of a stream.
+    Stream,
 }
 
 impl Kind {
@@ -26,6 +28,7 @@ impl Kind {
         match self {
             Kind::Ping => "ping",
             Kind::Wakeup => "wakeup",
+            Kind::Stream => "stream",
         }
     }
 
@@ -34,6 +37,7 @@ impl Kind {
         match self {
             Kind::Ping => Metric::RoundTripDelay,
             Kind::Wakeup => Metric::WakeupLatency,
+            Kind::Stream => Metric::DeliveredRate,
         }
     }
 
@@ -42,6 +46,7 @@ impl Kind {
         match self {
             Kind::Ping => &Metric::PING,
             Kind::Wakeup => &Metric::WAKEUP,
+            Kind::Stream => &Metric::STREAM,
         }
     }
 }
@@ -54,6 +59,8 @@ pub enum Work {
     Ping(PingSpec),
     /// How late a timer wakes this host's user code.
     Wakeup(WakeupSpec),
+    /// One-way rates: offered, delivered, lost.
+    Stream(StreamRunSpec),
 }
 
 /// How an end waits for a datagram.
@@ -184,11 +191,17 @@ impl RunSpec {
         }
     }
 
+    /// How many sessions it opens at its reflector.
+    pub fn sessions(&self) -> u16 {
+        self.stream().map_or(1, |stream| stream.flows)
+    }
+
     /// The kind of recording this run makes.
     pub const fn kind(&self) -> Kind {
         match self.work {
             Work::Ping(_) => Kind::Ping,
             Work::Wakeup(_) => Kind::Wakeup,
+            Work::Stream(_) => Kind::Stream,
         }
     }
 
@@ -197,12 +210,14 @@ impl RunSpec {
         match &self.work {
             Work::Ping(ping) => ping.schedule,
             Work::Wakeup(wakeup) => Schedule::Periodic { interval_ns: wakeup.interval_ns },
+            // The pace of a stream is a rate, not a schedule of probes.
+            Work::Stream(_) => Schedule::Closed,
         }
     }
 
     /// The family of its path, where that is certain before a name is resolved.
     pub fn family(&self) -> Option<Family> {
-        let path = &self.sending()?.path;
+        let path = self.path()?;
         let asked = path.family;
         match &self.target {
             Target::Local | Target::Lab => asked.or(Some(Family::Ipv4)),
@@ -239,31 +254,59 @@ impl RunSpec {
         };
         let due =
             bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
+        if self.stream().is_some() {
+            return Some(due + defaults::STREAM_SETTLES.saturating_mul(i64::from(rounds) + 1));
+        }
         let Some(ping) = self.sending() else { return Some(due) };
         let pieces = i64::from(rounds) + 1;
         Some(due + ping.timeout_ns.saturating_mul(pieces) + ping.max_backlog_ns.saturating_mul(pieces).min(due))
     }
 
-    /// What it sends; none where it sends nothing.
+    /// The probes that it sends; none where it sends none.
     pub const fn sending(&self) -> Option<&PingSpec> {
         match &self.work {
             Work::Ping(ping) => Some(ping),
+            Work::Wakeup(_) | Work::Stream(_) => None,
+        }
+    }
+
+    /// The ping part, for the rooms that only a run of probes comes to.
+    ///
+    /// # Panics
+    /// Where it sends none: see [`RunSpec::sending`].
+    pub const fn ping(&self) -> &PingSpec {
+        self.sending().expect("only a run of probes comes here")
+    }
+
+    /// How what it sends leaves this host; none where it sends nothing.
+    pub const fn path(&self) -> Option<&PathSpec> {
+        match &self.work {
+            Work::Ping(ping) => Some(&ping.path),
+            Work::Stream(stream) => Some(&stream.path),
             Work::Wakeup(_) => None,
         }
     }
 
-    /// The ping part, for the rooms that only a run that sends comes to.
+    /// That way, for the rooms that only a run with a path comes to.
     ///
     /// # Panics
-    /// Where it sends nothing: see [`RunSpec::sending`].
-    pub const fn ping(&self) -> &PingSpec {
-        self.sending().expect("only a run that sends comes here")
+    /// Where it has none: see [`RunSpec::path`].
+    pub const fn way(&self) -> &PathSpec {
+        self.path().expect("only a run with a path comes here")
+    }
+
+    /// Its stream; none where it is about something else.
+    pub const fn stream(&self) -> Option<&StreamRunSpec> {
+        match &self.work {
+            Work::Stream(stream) => Some(stream),
+            Work::Ping(_) | Work::Wakeup(_) => None,
+        }
     }
 
     /// How its threads sleep; none where it is about something else.
     pub const fn wakeup(&self) -> Option<&WakeupSpec> {
         match &self.work {
-            Work::Ping(_) => None,
+            Work::Ping(_) | Work::Stream(_) => None,
             Work::Wakeup(wakeup) => Some(wakeup),
         }
     }

@@ -95,7 +95,11 @@ impl Block {
                 }
             }
             Event::NotSent { seq, phase, due } => _ = self.begin(seq.0, Fate::NotSent, phase, Some(due), None),
-            Event::Arrived { .. } | Event::Gap { .. } | Event::TimedOut { .. } | Event::Woke { .. } => (),
+            Event::Arrived { .. }
+            | Event::Gap { .. }
+            | Event::TimedOut { .. }
+            | Event::Woke { .. }
+            | Event::Interval(_) => (),
         }
     }
 

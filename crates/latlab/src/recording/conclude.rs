@@ -10,6 +10,7 @@ use parquet::errors::ParquetError;
 use super::error::RecordingError;
 use super::host_parquet::{self, HOST};
 use super::host_spool::{HOST_SPOOL, HostSpool};
+use super::interval_rows::{self, INTERVALS, SpooledIntervals};
 use super::join::{Bounds, Horizon, Join, Rules, Tally};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
@@ -23,13 +24,16 @@ use crate::units::{Nanos, Stamp};
 /// The file while it is written; a crash leaves it behind, and the next finisher replaces it.
 const UNFINISHED_PROBES: &str = "probes.parquet.unfinished";
 const UNFINISHED_WAKEUPS: &str = "wakeups.parquet.unfinished";
+const UNFINISHED_INTERVALS: &str = "intervals.parquet.unfinished";
 const UNFINISHED_HOST: &str = "host.parquet.unfinished";
 
 /// How the spool of the run of `manifest` is to be joined.
 pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
-    // A run that sends nothing awaits nothing, and its spool holds no probe.
-    let (timeout, size_bytes) =
-        manifest.spec.sending().map_or((Nanos::ZERO, 0), |ping| (ping.timeout_ns, ping.size_bytes));
+    // A run that sends no probes awaits nothing, and its spool holds none.
+    let (timeout, size_bytes) = match (manifest.spec.sending(), manifest.spec.stream()) {
+        (Some(ping), _) => (ping.timeout_ns, ping.size_bytes),
+        (None, stream) => (Nanos::ZERO, stream.and_then(|stream| stream.size.known()).unwrap_or(0)),
+    };
     let horizon = match (manifest.run.listened_until_ns, manifest.ending) {
         (Some(until), _) => Horizon::At(Stamp::from_nanos(until)),
         (None, Ending::Measuring) => Horizon::LastEvent,
@@ -55,9 +59,11 @@ pub(crate) fn conclude(
     let wakeups = has_wakeups(&manifest.spec).then(|| write_wakeups(directory, spool, &run_id)).transpose()?;
     let tally = match (manifest.kind, wakeups) {
         (Kind::Wakeup, Some(wakeups)) => wakeups,
+        (Kind::Stream, _) => write_intervals(directory, spool, rules, &run_id)?,
         _ => write_rows(directory, spool, rules, &run_id)?,
     };
     manifest.wakeup_rows = wakeups.map(|wakeups| wakeups.rows);
+    manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(tally.rows);
     let host_rows = host.map(|host| write_host_rows(directory, host, &run_id)).transpose()?;
     note(manifest, tally, rules.horizon);
     (manifest.rows, manifest.host_rows) = (Some(tally.rows), host_rows);
@@ -113,6 +119,7 @@ pub(crate) const fn rows_file(kind: Kind) -> &'static str {
     match kind {
         Kind::Ping => PROBES,
         Kind::Wakeup => WAKEUPS,
+        Kind::Stream => INTERVALS,
     }
 }
 
@@ -123,6 +130,11 @@ pub(crate) fn survey(spool: &Arc<Spool>, kind: Kind, rules: Rules) -> Result<Tal
         let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
         while wakeups.next_batch().map_err(refused())?.is_some() {}
         return Ok(wakeups.tally());
+    }
+    if kind == Kind::Stream {
+        let mut intervals = SpooledIntervals::new(Arc::clone(spool));
+        while intervals.next_batch().map_err(refused())?.is_some() {}
+        return Ok(intervals.tally());
     }
     let mut join = Join::new(Arc::clone(spool), rules).map_err(refused())?;
     while join.next_block().map_err(refused())?.is_some() {}
@@ -151,6 +163,14 @@ fn write_rows(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) 
 fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<Tally, RecordingError> {
     write_named(directory, (UNFINISHED_WAKEUPS, WAKEUPS), |path| {
         let (file, tally) = wakeup_rows::write(buffered(path)?, run_id, spool)?;
+        close(file)?;
+        Ok(tally)
+    })
+}
+
+fn write_intervals(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, RecordingError> {
+    write_named(directory, (UNFINISHED_INTERVALS, INTERVALS), |path| {
+        let (file, tally) = interval_rows::write(buffered(path)?, run_id, spool, rules.size_bytes)?;
         close(file)?;
         Ok(tally)
     })

@@ -58,7 +58,7 @@ impl Progress {
             }
             Event::Arrived { .. } => add(&self.0.arrived),
             Event::Woke { phase: Phase::Measure, .. } => add(&self.0.measured),
-            Event::Woke { .. } => (),
+            Event::Woke { .. } | Event::Interval(_) => (),
             Event::Gap { .. } | Event::TimedOut { .. } => (),
         }
     }

@@ -3,6 +3,8 @@
 //! The loop never judges. It says what happened when; rows are joined from events after the run.
 //! Byte layout of the spool: docs/recording.md.
 
+use super::interval_words;
+use crate::facts::{StreamEnd, StreamInterval};
 use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
@@ -98,6 +100,8 @@ pub enum Event {
         /// How it slept.
         via: Via,
     },
+    /// An end of a stream tells what it saw in an interval.
+    Interval(StreamInterval),
 }
 
 /// "No stamp" in a word: an instant 292 years before the clock's origin, which none ever shows.
@@ -145,10 +149,12 @@ impl Event {
             Event::Woke { seq, phase, due, woke, cpu, via } => {
                 [head(7, phase, cpu, None), seq.0, word(Some(due)), word(Some(woke)), via as u64, 0, 0, 0]
             }
+            Event::Interval(interval) => interval_words::to_words(interval),
         }
     }
 
-    /// The instant on the sender's clock that the event speaks of; none for a time-out, which is a span.
+    /// The instant on the sender's clock that the event speaks of; none for a time-out, which is a span, and for what a
+    /// receiver tells.
     #[inline]
     pub fn at(self) -> Option<Stamp<SenderClock>> {
         match self {
@@ -158,7 +164,11 @@ impl Event {
             | Event::Arrived { received: at, .. }
             | Event::Gap { since: at, .. }
             | Event::Woke { woke: at, .. } => Some(at),
-            Event::TimedOut { .. } => None,
+            // The receiver's is on another clock.
+            Event::Interval(interval) if interval.end() == StreamEnd::Sender => {
+                Some(Stamp::from_nanos(interval.end_ns))
+            }
+            Event::Interval(_) | Event::TimedOut { .. } => None,
         }
     }
 
@@ -185,7 +195,7 @@ impl Event {
             5 => Event::Gap { since: stamp(a)?, events: b },
             6 => Event::TimedOut { seq, waited: Nanos(a as i64) },
             7 => Event::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
-            _ => return None,
+            _ => return interval_words::from_words(words).map(Event::Interval),
         })
     }
 }

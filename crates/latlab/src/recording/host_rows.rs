@@ -1,5 +1,5 @@
 //! The rows of `host.parquet`: one for the host and one for each CPU of every sample. The one place that knows their
-//! columns, and their bytes in `host.spool`. Both: docs/recording.md, sections 4 and 6.
+//! columns, and their bytes in `host.spool`. Both: docs/recording.md, sections 5 and 7.
 
 use super::columns::{ColumnShape, ColumnType};
 use crate::facts::{CpuReadings, HostReadings, HostSample};

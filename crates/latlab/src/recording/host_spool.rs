@@ -1,4 +1,4 @@
-//! `host.spool`: host samples as they are taken, appended while the run goes on. Bytes: docs/recording.md, section 6.
+//! `host.spool`: host samples as they are taken, appended while the run goes on. Bytes: docs/recording.md, section 7.
 //!
 //! Its lock is that of `events.spool`, beside which it stands.
 

@@ -215,7 +215,7 @@ impl Map {
             return;
         };
         // A probe that was given up speaks of when it was due, and a thread that woke did not listen.
-        if !matches!(event, Event::NotSent { .. } | Event::Woke { .. }) {
+        if !matches!(event, Event::NotSent { .. } | Event::Woke { .. } | Event::Interval(_)) {
             self.tally.latest = self.tally.latest.max(event.at());
         }
         match event {
@@ -228,7 +228,7 @@ impl Map {
                 };
                 *spent += waited;
             }
-            Event::TimedOut { .. } | Event::Woke { .. } => (),
+            Event::TimedOut { .. } | Event::Woke { .. } | Event::Interval(_) => (),
             Event::Sent { seq, phase, .. }
             | Event::SendFailed { seq, phase, .. }
             | Event::NotSent { seq, phase, .. } => {
@@ -267,6 +267,10 @@ impl Map {
 fn departure(event: Event) -> Option<u64> {
     match event {
         Event::Sent { seq, .. } | Event::SendFailed { seq, .. } | Event::NotSent { seq, .. } => Some(seq.0),
-        Event::Arrived { .. } | Event::Gap { .. } | Event::TimedOut { .. } | Event::Woke { .. } => None,
+        Event::Arrived { .. }
+        | Event::Gap { .. }
+        | Event::TimedOut { .. }
+        | Event::Woke { .. }
+        | Event::Interval(_) => None,
     }
 }

@@ -124,7 +124,7 @@ fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
                 rows.insert(seq, ProbeRecord { sent: Some(tried), error: Some(errno), ..row });
             }
             Event::NotSent { seq, phase, due } => _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent)),
-            Event::Woke { .. } => (),
+            Event::Woke { .. } | Event::Interval(_) => (),
             Event::Gap { events, .. } => tally.gap_events += events,
             Event::TimedOut { seq, waited } => {
                 let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);

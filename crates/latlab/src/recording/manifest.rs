@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::caveat::Caveat;
 use crate::facts::{
     ClockAnchor, ClockRelation, ExperimentFacts, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts,
-    WakeupFacts,
+    StreamFacts, WakeupFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -23,7 +23,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 3 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 4 };
 }
 
 /// How a run ended.
@@ -103,6 +103,9 @@ pub struct RunFacts {
     /// How the threads slept; null where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup: Option<WakeupFacts>,
+    /// How the ends of a stream were set up; null where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamFacts>,
 }
 
 /// What made the recording.
@@ -163,6 +166,9 @@ pub struct Manifest {
     /// Rows in `wakeups.parquet`, once it is finished; null where there is none.
     #[serde(default)]
     pub wakeup_rows: Option<u64>,
+    /// Rows in `intervals.parquet`, once it is finished; null where there is none.
+    #[serde(default)]
+    pub interval_rows: Option<u64>,
     /// Rows in `host.parquet`, once it is finished; null where there is none.
     #[serde(default)]
     pub host_rows: Option<u64>,
@@ -192,6 +198,7 @@ impl Manifest {
             reason: None,
             rows: None,
             wakeup_rows: None,
+            interval_rows: None,
             host_rows: None,
         }
     }

@@ -13,6 +13,8 @@ pub mod event;
 mod host_parquet;
 mod host_rows;
 mod host_spool;
+mod interval_rows;
+mod interval_words;
 mod join;
 #[cfg(test)]
 mod join_against_naive;
@@ -35,7 +37,7 @@ pub use drain::Progress;
 pub use error::RecordingError;
 pub use host_spool::HostLog;
 pub use naming::{fresh_run_id, started_at};
-pub use reader::{HostSamples, ProbeBatches, Recording, WakeupBatches};
+pub use reader::{HostSamples, IntervalBatches, ProbeBatches, Recording, WakeupBatches};
 pub use ring::EventLog;
 pub use store::{Listing, ListingState, Store};
 pub use wakeup_rows::WakeupBatch;

@@ -13,6 +13,7 @@ use super::conclude::{conclude, has_wakeups, host_spool_of, note, remove_spools,
 use super::host_parquet::{HOST, HostFile};
 use super::host_rows::Gathered;
 use super::host_spool::{HOST_SPOOL, HostSpool};
+use super::interval_rows::{INTERVALS, IntervalsFile, SpooledIntervals};
 use super::join::{Join, Rules};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
@@ -21,7 +22,7 @@ use super::parquet_rows::PROBES;
 use super::spool::{SPOOL, Spool};
 use super::wakeup_rows::{SpooledWakeups, WAKEUPS, WakeupsFile};
 
-use crate::facts::HostSample;
+use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 
 // what a reader of recordings needs to know, in one room
@@ -131,6 +132,25 @@ impl Recording {
         }))
     }
 
+    /// The intervals of a stream, in batches; none where the run had none. Those of one flow and end stand in the order of
+    /// time.
+    ///
+    /// # Errors
+    /// Where they cannot be opened; a batch that turns out to be damaged is an error of its own.
+    pub fn intervals(&self) -> Result<IntervalBatches, RecordingError> {
+        Ok(IntervalBatches(match &self.rows {
+            _ if self.manifest.kind != Kind::Stream => Box::new(std::iter::empty()),
+            Rows::Parquet => Box::new(IntervalsFile::open(&self.path.join(INTERVALS))?.batches()),
+            Rows::Spool(spool, _) => {
+                let path = spool.path().to_owned();
+                let mut intervals = SpooledIntervals::new(Arc::clone(spool));
+                Box::new(std::iter::from_fn(move || {
+                    intervals.next_batch().map_err(RecordingError::refused("read", path.as_path())).transpose()
+                }))
+            }
+        }))
+    }
+
     /// The samples of the hosts, those of this one first, in the order in which they were taken; none where none
     /// were (format 1.0 had none).
     ///
@@ -168,6 +188,23 @@ impl Iterator for WakeupBatches {
 impl fmt::Debug for WakeupBatches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WakeupBatches").finish_non_exhaustive()
+    }
+}
+
+/// The intervals of a stream, batch by batch.
+pub struct IntervalBatches(Box<dyn Iterator<Item = Result<Vec<StreamInterval>, RecordingError>>>);
+
+impl Iterator for IntervalBatches {
+    type Item = Result<Vec<StreamInterval>, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl fmt::Debug for IntervalBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntervalBatches").finish_non_exhaustive()
     }
 }
 
@@ -258,6 +295,7 @@ fn check_rows(directory: &Path, kind: Kind, expected: Option<u64>) -> Result<(),
     let rows = match kind {
         Kind::Ping => ProbesFile::open(&path)?.rows(),
         Kind::Wakeup => WakeupsFile::open(&path)?.count(),
+        Kind::Stream => IntervalsFile::open(&path)?.count(),
     };
     keeps_promise(path, rows, expected)
 }
@@ -311,7 +349,8 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
     spool.share();
     let tally = survey(&spool, manifest.kind, rules)?;
     note(&mut manifest, tally, rules.horizon);
-    (manifest.rows, manifest.wakeup_rows, manifest.host_rows) = (Some(tally.rows), None, None);
+    (manifest.rows, manifest.wakeup_rows) = (Some(tally.rows), None);
+    (manifest.interval_rows, manifest.host_rows) = (None, None);
     let why = refusal.and_then(|refusal| match refusal {
         RecordingError::Refused { source, .. } => Some(explain(&source)),
         _ => None,
@@ -328,6 +367,7 @@ fn count(manifest: &Manifest) -> String {
     let rows = manifest.rows.unwrap_or(0);
     match manifest.run.undecided_probes {
         _ if manifest.kind == Kind::Wakeup => format!("{rows} wake-ups"),
+        _ if manifest.kind == Kind::Stream => format!("{rows} intervals"),
         0 => format!("{rows} probes"),
         1 => format!("{rows} probes, and 1 in flight without a row"),
         several => format!("{rows} probes, and {several} in flight without a row"),

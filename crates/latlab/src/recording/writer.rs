@@ -220,7 +220,8 @@ impl RecordingWriter {
         }
         let tally = survey(spool, self.manifest.kind, rules)?;
         note(&mut self.manifest, tally, rules.horizon);
-        (self.manifest.rows, self.manifest.wakeup_rows, self.manifest.host_rows) = (None, None, None);
+        (self.manifest.rows, self.manifest.wakeup_rows) = (None, None);
+        (self.manifest.interval_rows, self.manifest.host_rows) = (None, None);
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
         // Where even this is refused, the recording stays at `measuring` and is recovered like after a crash.

@@ -96,7 +96,7 @@ fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
 
 /// Who sleeps is not lost.
 fn n_and_lost(kind: Kind, described: &Description) -> String {
-    if kind == Kind::Wakeup {
+    if kind != Kind::Ping {
         return format!("n {}", grouped(described.n));
     }
     format!("n {} · lost {}", grouped(described.n), grouped(described.lost))

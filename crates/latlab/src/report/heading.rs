@@ -35,6 +35,9 @@ impl Headline<'_> {
     }
 
     fn schedule(&self) -> String {
+        if let Some(rate) = &self.condition.rate {
+            return if rate == "max" { "as fast as sends go".into() } else { rate.clone() };
+        }
         match (self.condition.schedule.as_str(), self.condition.interval_ns) {
             (_, None) => "closed loop".into(),
             ("poisson", Some(mean)) => format!("poisson, {} on average", span(mean)),
@@ -50,11 +53,22 @@ impl Headline<'_> {
         Some(format!("{via}{relative}{fifo}"))
     }
 
+    /// How a stream's packets leave, where that is not the usual way.
+    fn sending(&self) -> Option<String> {
+        let condition = self.condition;
+        let mode = condition.mode?.word().to_owned();
+        let flows = condition.flows.filter(|flows| *flows > 1).map(|flows| format!("{flows} flows"));
+        let checksum = condition.checksum.filter(|on| !on).map(|_| "no checksum".to_owned());
+        let down = condition.direction.filter(|way| way.word() == "down").map(|_| "down".to_owned());
+        Some([Some(mode), flows, checksum, down].into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+
     /// What its rows are.
     const fn rows(&self) -> &'static str {
         match self.kind {
             Kind::Ping => "probes",
             Kind::Wakeup => "wake-ups",
+            Kind::Stream => "packets",
         }
     }
 
@@ -71,11 +85,12 @@ type Part = fn(&Headline) -> Option<String>;
 /// What all runs have in common.
 pub fn heading(runs: &[Headline]) -> String {
     let Some(first) = runs.first() else { return String::new() };
-    let parts: [Part; 7] = [
+    let parts: [Part; 8] = [
         |run| {
             Some(match run.kind {
                 Kind::Ping => format!("ping {}", run.condition.target),
                 Kind::Wakeup => "wakeup".into(),
+                Kind::Stream => format!("stream {}", run.condition.target),
             })
         },
         |run| run.via(),
@@ -83,6 +98,7 @@ pub fn heading(runs: &[Headline]) -> String {
         |run| run.condition.protocol.clone().filter(|protocol| protocol != "native"),
         |run| run.condition.size_bytes.map(|size| bytes(size.into())),
         |run| Some(run.schedule()),
+        |run| run.sending(),
         |run| run.planned(),
     ];
     let common = parts.into_iter().filter_map(|part| {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary, Wakeups};
 use crate::caveat::Caveat;
@@ -66,6 +67,10 @@ struct SummaryDocument<'a> {
     windows: Option<WindowsDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wakeups: Option<WakeupsDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rates: Option<RatesDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<StreamDocument>,
     loads: &'a [LoadReport],
     instrument: &'a Instrument,
     caveats: &'a [Caveat],
@@ -187,7 +192,11 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         timed_out_ns: summary.timed_out_ns,
         refused_pause_ns: summary.refused_pause_ns,
         ratios: ratios(&summary.ratios),
-        metrics: summary.metrics.iter().map(|(metric, described)| (metric.name(), whole(described))).collect(),
+        metrics: summary
+            .metrics
+            .iter()
+            .map(|(metric, described)| (metric.name(), of_metric(*metric, described)))
+            .collect(),
         half: round_trip.filter(|_| showing.half).map(halved),
         deadline: summary.deadline.map(|Deadline { deadline_ns, missed, due }| DeadlineDocument {
             deadline_ns,
@@ -196,6 +205,8 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         }),
         windows: windows(summary),
         wakeups: summary.wakeups.as_ref().map(wakeups),
+        rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
+        stream: summary.stream.as_ref().map(StreamDocument::of),
         loads: &summary.loads,
         instrument: &summary.instrument,
         caveats: &summary.caveats,
@@ -236,6 +247,10 @@ fn wakeups(wakeups: &Wakeups) -> WakeupsDocument {
         rest_ns: lateness.rest_ns,
         broke: wakeups.broke,
     }
+}
+
+fn of_metric(of: Metric, described: &Description) -> MetricDocument {
+    MetricDocument { unit: of.unit(), ..whole(described) }
 }
 
 fn whole(described: &Description) -> MetricDocument {

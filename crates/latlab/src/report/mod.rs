@@ -19,6 +19,7 @@ mod remarks;
 pub mod same;
 #[cfg(test)]
 mod schemas;
+mod streams;
 mod table;
 pub mod text;
 pub mod view;

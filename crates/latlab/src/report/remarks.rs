@@ -14,7 +14,9 @@ type Line = fn(&Summary) -> Option<String>;
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 6] = [
+    let lines: [(&str, Line); 8] = [
+        ("packets", super::streams::packets),
+        ("sending", super::streams::sending),
         ("lateness", lateness),
         ("settings", settings),
         ("fates", fates),
@@ -63,6 +65,9 @@ fn settings(summary: &Summary) -> Option<String> {
 
 /// Counts, where any of them is out of the ordinary.
 fn fates(summary: &Summary) -> Option<String> {
+    if summary.stream.is_some() {
+        return None;
+    }
     let counts = &summary.counts;
     let odd = [
         ("late", counts.late),
@@ -134,10 +139,13 @@ fn instrument(summaries: &[Summary]) -> String {
         Some(cost) => format!("bare loop on these pins p50 {cost}"),
         None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
     };
-    match summaries.iter().all(|summary| summary.wakeups.is_some()) {
-        // The bare loop and the tag are of round trips.
-        true => clock,
-        false => [clock, tag, bare].join(" · "),
+    // The bare loop is of round trips, and what sleeps sends no tag.
+    if summaries.iter().all(|summary| summary.wakeups.is_some()) {
+        clock
+    } else if summaries.iter().all(|summary| summary.stream.is_some()) {
+        [clock, tag].join(" · ")
+    } else {
+        [clock, tag, bare].join(" · ")
     }
 }
 

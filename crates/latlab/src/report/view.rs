@@ -5,7 +5,7 @@ use super::caveats::caveats;
 use super::figures::{across, by_cpu, down, rows_of_runs, windows};
 use super::heading::{Headline, heading};
 use super::histogram;
-use super::remarks;
+use super::{remarks, streams};
 use crate::analysis::{Kind, Summary};
 use crate::caveat::Severity;
 
@@ -126,6 +126,7 @@ impl ReportView {
     pub fn of(summaries: &[Summary], showing: Showing) -> ReportView {
         let mut tables = match summaries {
             [] => Vec::new(),
+            several if several.iter().all(|one| one.stream.is_some()) => streams::tables(several),
             [one] if one.kind == Kind::Wakeup => across(one, showing),
             [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
             [one] => across(one, showing),
@@ -164,7 +165,9 @@ pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
         let interval = summary.condition.via.and(summary.condition.interval_ns);
         interval.map(crate::units::human::span)
     };
-    let parts: Vec<_> = [size, port, via, interval].into_iter().filter(|part| differs(*part)).collect();
+    let rate: fn(&Summary) -> Option<String> = |summary| summary.condition.rate.clone();
+    let mode: fn(&Summary) -> Option<String> = |summary| summary.condition.mode.map(|mode| mode.word().into());
+    let parts: Vec<_> = [size, port, via, interval, rate, mode].into_iter().filter(|part| differs(*part)).collect();
     let short = |summary: &Summary| parts.iter().filter_map(|part| part(summary)).collect::<Vec<_>>().join(" · ");
     let names: Vec<String> = summaries.iter().map(short).collect();
     let mut distinct = names.clone();

@@ -14,7 +14,7 @@ mod show;
 mod suggest;
 mod typed;
 
-pub use bit_rate::{NetworkRate, bit_rate, parse_network_rate, typed_bit_rate, typed_packet_rate};
+pub use bit_rate::{NetworkRate, bit_rate, bits_wanted, parse_network_rate, typed_bit_rate, typed_packet_rate};
 pub use cpus::{parse_cpus, typed_cpus};
 pub use general::general;
 pub use load::load_figure;

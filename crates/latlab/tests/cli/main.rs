@@ -33,6 +33,7 @@ mod setting;
 mod skip;
 mod sshd;
 mod store;
+mod stream;
 mod streams;
 mod summary;
 mod wakeup;

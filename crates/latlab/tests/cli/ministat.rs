@@ -349,9 +349,11 @@ fn what_cannot_be_compared_is_refused() {
 fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
     let means = ["a", "b"].map(|build| {
         let mean = |_| {
-            let lab = Lab::at(home)
-                .line("ping -n 20 --warmup 0 --json -q --store")
-                .args([build, "--tag", &format!("build={build}")]);
+            let lab = Lab::at(home).line("ping -n 20 --warmup 0 --json -q --store").args([
+                build,
+                "--tag",
+                &format!("build={build}"),
+            ]);
             lab.success().json()["metrics"]["round_trip_delay"]["mean"].as_f64().expect("a mean")
         };
         let mut means: Vec<f64> = (0..3).map(mean).collect();

@@ -74,14 +74,19 @@ fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
             Severity::Warning,
             "spin-on-one-cpu",
             "both ends share one CPU and at least one of them spins",
-            "round trips contain the scheduler's time slices: whole milliseconds",
+            match manifest.kind {
+                Kind::Stream => "each end waits out the other's time slices: whole milliseconds of them",
+                _ => "round trips contain the scheduler's time slices: whole milliseconds",
+            },
             "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
         )
     })
 }
 
 fn idle_states(manifest: &Manifest) -> Option<Caveat> {
-    if manifest.spec.here.wait != WaitMode::Block || keeps_awake(manifest, Side::Local) {
+    // A stream waits for nobody.
+    let waits = manifest.spec.here.wait == WaitMode::Block && manifest.kind != Kind::Stream;
+    if !waits || keeps_awake(manifest, Side::Local) {
         return None;
     }
     let message = match neighbour(manifest) {
@@ -96,14 +101,15 @@ fn idle_states(manifest: &Manifest) -> Option<Caveat> {
         message,
         "an idle host answers later than a busy one",
         match manifest.kind {
-            Kind::Ping => "`--wait spin`, or `--set cpu-dma-latency=0`",
+            Kind::Ping | Kind::Stream => "`--wait spin`, or `--set cpu-dma-latency=0`",
             Kind::Wakeup => "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
         },
     ))
 }
 
 fn idle_states_there(manifest: &Manifest, end: &EndSpec) -> Option<Caveat> {
-    (end.wait == WaitMode::Block && !keeps_awake(manifest, Side::Peer)).then(|| {
+    let waits = end.wait == WaitMode::Block && manifest.kind != Kind::Stream;
+    (waits && !keeps_awake(manifest, Side::Peer)).then(|| {
         Caveat::new(
             Severity::Note,
             "idle-states",
@@ -184,25 +190,27 @@ pub(super) fn steal(name: &str, end: &EndFacts) -> Option<Caveat> {
 }
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
-    let ping = manifest.spec.sending()?;
-    if ping.path.dont_fragment || manifest.spec.target == Target::Local {
+    let path = manifest.spec.path()?;
+    let of_stream = || manifest.spec.stream()?.size.known();
+    let size_bytes = manifest.spec.sending().map(|ping| ping.size_bytes).or_else(of_stream)?;
+    if path.dont_fragment || manifest.spec.target == Target::Local {
         return None;
     }
     let known = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
     let version_6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
     let headers = if version_6 { 48 } else { 28 };
     let room: u32 = known.unwrap_or(USUAL_MTU - headers);
-    (ping.size_bytes > room).then(|| {
+    (size_bytes > room).then(|| {
         let surely = if known.is_some() { "are" } else { "are probably" };
         Caveat::new(
             Severity::Warning,
             "fragmentation",
             format!(
                 "datagrams of {} {surely} cut into fragments: {} fit into one packet",
-                bytes(ping.size_bytes.into()),
+                bytes(size_bytes.into()),
                 bytes(room.into())
             ),
-            "one lost fragment loses the probe, and putting it together takes time",
+            "one lost fragment loses the datagram, and putting it together takes time",
             format!("`--size {room}`, or `--df` to forbid fragments"),
         )
     })

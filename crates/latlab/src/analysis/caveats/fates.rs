@@ -34,6 +34,11 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
     .collect()
 }
 
+/// What became of the recording itself, whatever its rows are.
+pub(super) fn of_the_recording(manifest: &Manifest) -> Vec<Caveat> {
+    [ended(manifest), gap(manifest), unreadable(manifest)].into_iter().flatten().collect()
+}
+
 /// `412 of 60,000 probes`
 fn of_probes(some: u64, all: u64) -> String {
     format!("{} of {} probes", grouped(some), grouped(all))

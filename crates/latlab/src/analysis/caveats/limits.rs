@@ -22,6 +22,9 @@ pub(super) const BEHIND: f64 = 0.5;
 /// From this share of probes on that our own socket threw away, the losses are the instrument's: the same reason.
 pub(super) const OWN_DROPS: f64 = 0.01;
 
+/// A stream that sent less than this share of the rate asked for did not reach it: docs/stream.md promises half a per cent.
+pub(super) const RATE_REACHED: f64 = 0.995;
+
 /// A hypervisor that took this share of one CPU: a thousandth is what p99.9 shows.
 pub(super) const STEAL: f64 = 0.001;
 

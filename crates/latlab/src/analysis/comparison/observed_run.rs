@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::analysis::singletons::Singletons;
 use crate::analysis::source::{Gatherer, ProbeSource, feed};
+use crate::analysis::streams::StreamCourse;
 use crate::analysis::subject::{Ratio, Statistic, Subject};
 use crate::analysis::summary::Deadline;
 use crate::analysis::tally::{Counts, Tally};
 use crate::caveat::Severity;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::recording::manifest::{Ending, Manifest};
 use crate::sample::Sample;
 use crate::stats::{PlainFigures, PlainQuantile, plain};
@@ -167,6 +169,13 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
         ("interval".to_owned(), optional(condition.interval_ns.map(crate::units::human::span))),
         ("wait".to_owned(), optional(wait_word(manifest))),
         ("via".to_owned(), optional(condition.via.map(|via| via.word().into()))),
+        ("rate".to_owned(), optional(condition.rate.clone())),
+        ("mode".to_owned(), optional(condition.mode.map(|mode| mode.word().into()))),
+        ("batch".to_owned(), optional(condition.batch.map(|batch| batch.to_string()))),
+        ("flows".to_owned(), optional(condition.flows.map(|flows| flows.to_string()))),
+        ("checksum".to_owned(), optional(condition.checksum.map(on_or_off))),
+        ("connect".to_owned(), optional(condition.connect.map(on_or_off))),
+        ("direction".to_owned(), optional(condition.direction.map(|direction| direction.word().into()))),
         ("source-port".to_owned(), optional(condition.source_port.map(|port| port.to_string()))),
         ("load".to_owned(), words(&condition.loads)),
     ]);
@@ -174,6 +183,10 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
     levels.extend(condition.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone())));
     levels.extend(manifest.experiment.iter().flat_map(|experiment| experiment.factors.clone()));
     levels
+}
+
+fn on_or_off(on: bool) -> String {
+    if on { "on" } else { "off" }.into()
 }
 
 /// The word of the option `--wait`.
@@ -192,6 +205,9 @@ type Losses = (u64, u64);
 
 /// One pass over the rows, whatever is asked of them.
 fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
+    if source.manifest().kind == Kind::Stream {
+        return figures_of_stream(source, subjects);
+    }
     let spec = &source.manifest().spec;
     let mut metrics: Vec<Metric> = Vec::new();
     for subject in subjects {
@@ -224,6 +240,20 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
     };
     let lost = figures.first().map_or((0, 0), |first| (first.lost, first.n));
     Ok((subjects.iter().map(of).collect(), lost))
+}
+
+/// The same of a stream: its intervals are read once.
+fn figures_of_stream<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
+    let course = StreamCourse::of(source)?;
+    let counts = course.counts();
+    let of = |subject: &Subject| match subject {
+        Subject::Ratio(ratio) => share(*ratio, &counts, None),
+        Subject::Statistic(metric, statistic) if metric.is_rate() => {
+            figure(*statistic, &described(&course.sample(*metric, source.manifest()), subjects))
+        }
+        Subject::Statistic(..) => RunFigure::Nothing,
+    };
+    Ok((subjects.iter().map(of).collect(), (counts.lost, counts.sent)))
 }
 
 /// What of `sample` the subjects ask for.

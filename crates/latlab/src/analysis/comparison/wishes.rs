@@ -39,7 +39,7 @@ impl Quantity {
     pub const fn metric_title(&self) -> &'static str {
         match self {
             Quantity::Of(Subject::Statistic(metric, _)) => metric.title(),
-            Quantity::Of(Subject::Ratio(_)) => "shares of probes",
+            Quantity::Of(Subject::Ratio(_)) => "shares",
             Quantity::Value => "values",
         }
     }
@@ -55,7 +55,7 @@ impl Quantity {
     /// The unit of its figures in documents; none for numbers that somebody else measured.
     pub const fn unit(&self) -> Option<&'static str> {
         match self {
-            Quantity::Of(Subject::Statistic(..)) => Some("ns"),
+            Quantity::Of(Subject::Statistic(metric, _)) => Some(metric.unit()),
             Quantity::Of(Subject::Ratio(_)) => Some("ratio"),
             Quantity::Value => None,
         }
@@ -68,7 +68,12 @@ impl Quantity {
 
     /// Whether it is a time in ns.
     pub const fn is_time(&self) -> bool {
-        matches!(self, Quantity::Of(Subject::Statistic(..)))
+        matches!(self, Quantity::Of(Subject::Statistic(metric, _)) if !metric.is_rate())
+    }
+
+    /// Whether it is a rate in bits a second.
+    pub const fn is_rate(&self) -> bool {
+        matches!(self, Quantity::Of(Subject::Statistic(metric, _)) if metric.is_rate())
     }
 
     /// Where in a sample it lies, if it is a quantile.

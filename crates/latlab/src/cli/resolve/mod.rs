@@ -22,6 +22,7 @@ mod schedule;
 mod serve;
 mod setting;
 mod sources;
+mod stream;
 mod summary;
 mod target;
 mod value;
@@ -45,6 +46,7 @@ pub use request_error::RequestError;
 pub use run::{AskedRecipe, RunJob, RunSource, recipes, run};
 pub use serve::{ServeSpec, serve};
 pub use sources::{Grouping, NamedGlob, Sources};
+pub use stream::{StreamJob, stream};
 pub use summary::{SummarySpec, summary};
 pub use wakeup::{WakeupJob, wakeup};
 

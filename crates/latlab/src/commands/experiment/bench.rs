@@ -49,7 +49,7 @@ impl<'a> Bench<'a> {
         keys::refuse_strangers(plan)?;
         let store = Store::open(&open.runs())?;
         let facts = due.key.facts(due.place, &open.standing().id, boot_id);
-        let place = Place { store: &store, directory: None, experiment: Some(&facts) };
+        let place = Place { store: &store, directory: None, experiment: Some(&facts), live: None };
         let (start, done) = (Instant::now(), open.standing().runs_done());
         let progress = self.console.progress(&self.job.experiment.name, Some(self.left.steps()));
         let words = condition_words(&due.key.factors);

@@ -104,7 +104,7 @@ impl ChangeView {
             Some(value) => words::figure(row.quantity, value, typical),
             None => ABSENT.into(),
         };
-        let label = match with_metric && row.quantity.is_time() {
+        let label = match with_metric && (row.quantity.is_time() || row.quantity.is_rate()) {
             true => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
             false => row.quantity.label(),
         };
@@ -122,7 +122,8 @@ impl ChangeView {
 }
 
 fn several_metrics(rows: &[Comparison]) -> bool {
-    let mut times = rows.iter().filter(|row| row.quantity.is_time()).map(|row| row.quantity.metric_name());
+    let of_metric = |row: &&Comparison| row.quantity.is_time() || row.quantity.is_rate();
+    let mut times = rows.iter().filter(of_metric).map(|row| row.quantity.metric_name());
     let first = times.next();
     times.any(|name| Some(name) != first)
 }

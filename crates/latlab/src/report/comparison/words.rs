@@ -12,6 +12,9 @@ pub(super) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
         let unit = TimeUnit::suiting(typical);
         return format!("{} {}", unit.figure(value), unit.symbol());
     }
+    if quantity.is_rate() {
+        return human::bit_rate(value);
+    }
     human::significant(value)
 }
 

@@ -35,6 +35,11 @@ pub fn parse_network_rate(text: &str) -> Result<NetworkRate, ParseError> {
     }
 }
 
+/// That `text` is a rate of packets where bits are compared.
+pub fn bits_wanted(text: &str) -> ParseError {
+    ParseError::new("rate", text, "it counts packets, and bits are compared", "such as `10Mbit/s` or `1.5Gbit/s`")
+}
+
 /// A rate with its unit, three significant digits: `98.3 Mbit/s`.
 pub fn bit_rate(bps: f64) -> String {
     let fitting = BITS.iter().rev().find(|(_, scale)| bps.abs() >= 0.9995 * *scale as f64);

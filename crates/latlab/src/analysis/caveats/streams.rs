@@ -1,0 +1,230 @@
+//! What a stream's counts say: a rate out of reach, packets lost at the receiver's own socket or on the way, bursts.
+
+use super::limits::RATE_REACHED;
+use crate::analysis::streams::{StreamFigures, StreamTotals};
+use crate::caveat::{Caveat, Severity};
+use crate::plan::defaults;
+use crate::recording::manifest::Manifest;
+use crate::stats::Description;
+use crate::units::human::{bit_rate, bytes, grouped, percent, quantile};
+
+/// The caveats of a stream.
+pub(super) fn derive(manifest: &Manifest, stream: &StreamFigures, delivered: Option<&Description>) -> Vec<Caveat> {
+    [
+        nothing(&stream.total),
+        beyond_reach(stream),
+        slow_receiver(stream),
+        lost(stream),
+        undecided(&stream.total),
+        refused(&stream.total),
+        reordered(&stream.total),
+        duplicates(&stream.total),
+        small_buffers(stream),
+        unchecked(manifest),
+        delivered.and_then(few_intervals),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// `412 of 60,000 packets (0.687 %)`
+fn of_packets(some: u64, all: u64) -> String {
+    format!("{} of {} packets ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
+}
+
+fn nothing(total: &StreamTotals) -> Option<Caveat> {
+    let effect = "there are no rates to show";
+    if total.sent == 0 {
+        let hint = "a longer `--duration`, or a shorter `--warmup`";
+        return Some(Caveat::new(Severity::Warning, "no-packet-sent", "no packet was sent", effect, hint));
+    }
+    (total.delivered == 0 && total.decided > 0).then(|| {
+        let message = format!("none of {} packets arrived", grouped(total.decided));
+        let hint = "check the path, or offer less with `--rate`";
+        Caveat::new(Severity::Warning, "none-delivered", message, effect, hint)
+    })
+}
+
+fn beyond_reach(stream: &StreamFigures) -> Option<Caveat> {
+    let (asked, reached) = stream.asked_pps.zip(stream.rates.offered_pps)?;
+    let share = reached / asked;
+    (share < RATE_REACHED).then(|| {
+        let rate = |pps: f64| bit_rate(pps * f64::from(stream.size_bytes) * 8.0);
+        let skipped = match stream.total.skipped {
+            0 => String::new(),
+            skipped => format!("; {} packets were given up, being more than 100 ms late", grouped(skipped)),
+        };
+        Caveat::new(
+            Severity::Warning,
+            "rate-unreached",
+            format!(
+                "{} of payload was asked for and {} ({}) was sent{skipped}",
+                rate(asked),
+                rate(reached),
+                percent(share)
+            ),
+            "every figure is about the rate that was reached",
+            "`--mode sendmmsg` or `gso`, more `--flows`, a larger `--size`, or `--wait spin`",
+        )
+    })
+}
+
+/// Whoever reaches the receiver's host is not lost on the way. Its socket may hear others, and hears questions too: of
+/// what it dropped no more were packets of this run than are missing.
+fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
+    let drops = stream.socket_drops.filter(|drops| *drops > 0)?;
+    let total = &stream.total;
+    if total.lost() == 0 {
+        return None;
+    }
+    let dropped = match stream.drops_are_merged {
+        true => format!("at least {} merged buffers, each of one or more packets", grouped(drops)),
+        false => of_packets(drops.min(total.lost()), total.decided),
+    };
+    Some(Caveat::new(
+        Severity::Warning,
+        "slow-receiver",
+        format!("the receiver's own socket threw away {dropped}"),
+        "they reached the receiver's host: what is lost there is that end's limit and not the network's",
+        "a CPU of its own for it (`--peer-cpu`, `serve --cpu`), a larger buffer there (`sysctl net.core.rmem_max`), or a lower `--rate`",
+    ))
+}
+
+fn lost(stream: &StreamFigures) -> Option<Caveat> {
+    let total = &stream.total;
+    let (lost, all) = (total.lost(), total.decided);
+    let share = lost as f64 / all.max(1) as f64;
+    let severity = if share >= 0.01 { Severity::Warning } else { Severity::Note };
+    let tell = |message: String, hint: &str| {
+        Some(Caveat::new(severity, "lost", message, "the delivered rate is without them", hint))
+    };
+    let look = "look for drops on the way: `ip -s link`, `nstat -az UdpRcvbufErrors`, `tc -s qdisc`";
+    match stream.socket_drops {
+        _ if lost == 0 => None,
+        None => tell(
+            format!(
+                "{} were lost; the receiver does not tell how many of them at its own socket",
+                of_packets(lost, all)
+            ),
+            look,
+        ),
+        Some(drops) if stream.drops_are_merged && drops > 0 => tell(
+            format!("{} were lost, at the receiver's socket or on the way", of_packets(lost, all)),
+            "`--mode send` is not merged on the way, so that each drop is a packet",
+        ),
+        Some(drops) if drops >= lost => None,
+        Some(drops) => tell(
+            format!("{} were lost on the way, and not at the receiver's socket", of_packets(lost - drops, all)),
+            look,
+        ),
+    }
+}
+
+fn undecided(total: &StreamTotals) -> Option<Caveat> {
+    let undecided = total.sent.saturating_sub(total.decided);
+    (undecided > 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "undecided-packets",
+            format!("{} were sent after the receiver was last heard", of_packets(undecided, total.sent)),
+            "nobody knows whether they arrived: they are neither delivered nor lost",
+            "see whether the target still runs",
+        )
+    })
+}
+
+fn refused(total: &StreamTotals) -> Option<Caveat> {
+    (total.refused > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "send-refused",
+            format!("the kernel had no room for a packet {} times", grouped(total.refused)),
+            "such a packet is offered again: a queue of this host sets the rate",
+            "a lower `--rate` leaves room; `tc -s qdisc` and `ip -s link` show the queue",
+        )
+    })
+}
+
+fn reordered(total: &StreamTotals) -> Option<Caveat> {
+    (total.reordered > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "reordered",
+            format!("{} came after one that was sent later", of_packets(total.reordered, total.delivered)),
+            "the path is not one queue",
+            "several queues or CPUs on the way reorder: pin them, or look for multipath",
+        )
+    })
+}
+
+fn duplicates(total: &StreamTotals) -> Option<Caveat> {
+    (total.duplicates > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "duplicates",
+            format!("{} packets came more than once", grouped(total.duplicates)),
+            "each counts once",
+            "look for a bridge loop or a mirroring port on the path",
+        )
+    })
+}
+
+/// The kernel doubles what is asked for, for its own bookkeeping (socket(7), SO_RCVBUF).
+fn small_buffers(stream: &StreamFigures) -> Option<Caveat> {
+    let asked = defaults::STREAM_BUFFER_BYTES.saturating_mul(2);
+    let small = |granted: Option<u32>| granted.filter(|granted| *granted < asked);
+    let (send, receive) = (small(stream.buffers.0), small(stream.buffers.1));
+    let of = |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} {}", bytes(granted.into())));
+    let granted: Vec<String> = of("for sending", send).into_iter().chain(of("for receiving", receive)).collect();
+    (!granted.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "small-buffers",
+            format!(
+                "the kernel granted buffers of {}, where {} were asked for",
+                granted.join(" and "),
+                bytes(asked.into())
+            ),
+            "a shorter stop of either end loses packets",
+            "run as root, or `--set socket-buffer=4MiB`",
+        )
+    })
+}
+
+fn unchecked(manifest: &Manifest) -> Option<Caveat> {
+    let stream = manifest.spec.stream().filter(|stream| !stream.sending.checksum)?;
+    Some(Caveat::new(
+        Severity::Note,
+        "no-checksum",
+        "packets carry no UDP checksum",
+        "a packet that is damaged on the way is delivered and counted all the same",
+        format!(
+            "`--checksum on` is the default{}",
+            if stream.path.dont_fragment { "" } else { "; see docs/stream.md" }
+        ),
+    ))
+}
+
+/// Quantiles that were asked for and rest on fewer than ten effective intervals beyond them.
+fn few_intervals(delivered: &Description) -> Option<Caveat> {
+    let weak: Vec<String> = delivered
+        .quantiles
+        .iter()
+        .filter(|estimate| !estimate.supported)
+        .map(|estimate| quantile(estimate.q))
+        .collect();
+    (delivered.n > 0 && !weak.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "few-observations",
+            format!(
+                "fewer than 10 effective intervals, of {} in all, lie beyond {} of the delivered rate",
+                grouped(delivered.n),
+                weak.join(", ")
+            ),
+            "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+            "a longer `--duration`: each 100 ms are one interval",
+        )
+    })
+}

@@ -1,0 +1,133 @@
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::{EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LoadArgs, PeerArgs, SettingArgs, TalkArgs, WayArgs};
+use crate::plan::{Direction, SendMode};
+
+/// `latlab stream`.
+#[derive(Clone, Debug, Args)]
+pub struct StreamArgs {
+    /// `local`, `lab`, HOST[:PORT], ssh:HOST or cmd:COMMAND [default: local, port 9862]
+    ///
+    /// As of `latlab ping`, which tells more.
+    #[arg(value_name = "TARGET", verbatim_doc_comment)]
+    pub target: Option<String>,
+    /// How long.
+    #[command(flatten)]
+    pub lasting: LastingArgs,
+    /// What is sent.
+    #[command(flatten)]
+    pub packets: PacketArgs,
+    /// This end, and the other where it is ours.
+    #[command(flatten)]
+    pub ends: EndArgs,
+    /// The other end.
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    /// What it is loaded with.
+    #[command(flatten)]
+    pub loads: LoadArgs,
+    /// The way there.
+    #[command(flatten)]
+    pub way: WayArgs,
+    /// Send the first flow from UDP port N, the next from N + 1, … [default: the system's choice]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Which way")]
+    pub source_port: Option<String>,
+    /// What is set on the hosts meanwhile.
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// What the summary says.
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+    /// Where the recording goes.
+    #[command(flatten)]
+    pub keeping: KeepingArgs,
+    /// What is printed.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub talk: TalkArgs,
+}
+
+/// How long a stream lasts.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How long")]
+pub struct LastingArgs {
+    /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
+    ///
+    /// Several sizes take that long each.
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true)]
+    pub duration: Option<String>,
+    /// Send for a time T before intervals count [default: 1s]
+    ///
+    /// The warm-up stays in the recording and out of every figure. 0 leaves it out.
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
+    pub warmup: Option<String>,
+}
+
+/// What is sent.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is sent")]
+pub struct PacketArgs {
+    /// Offer this rate, all flows together: max, 1Gbit/s, 500kpps [default: max]
+    ///
+    /// Bits are payload bits; 1Gbit/s:wire counts those on an Ethernet wire.
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub rate: Option<String>,
+    /// Payload of a packet, 24 to 65507 bytes; several make interleaved runs [default: one packet's]
+    ///
+    /// One packet's: 1472 over IPv4, 1452 over IPv6, or what the path carries in one packet, if less.
+    #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true)]
+    pub size: Vec<String>,
+    /// Send N flows, each from a port and a thread of its own, 1 to 64 [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub flows: Option<String>,
+    /// Hand packets over by send, sendmmsg or gso [default: send]
+    ///
+    /// send: one call for each packet.
+    /// sendmmsg: one call for a batch of them.
+    /// gso: one call for a buffer that the kernel cuts (UDP_SEGMENT).
+    #[arg(
+        long, value_name = "WORD", value_parser = mode_words(), verbatim_doc_comment,
+        hide_possible_values = true
+    )]
+    pub mode: Option<SendMode>,
+    /// Send up to N packets in one burst, 1 to 1024 [default: 64]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub batch: Option<String>,
+    /// UDP checksums on or off [default: on]
+    ///
+    /// off: SO_NO_CHECK, on IPv6 UDP_NO_CHECK6_TX and, at the receiver,
+    /// UDP_NO_CHECK6_RX. See docs/stream.md for what that means.
+    #[arg(
+        long, value_name = "on|off", value_parser = on_or_off(), verbatim_doc_comment, hide_possible_values = true,
+        hide_short_help = true
+    )]
+    pub checksum: Option<bool>,
+    /// Connect the sender's sockets, instead of naming the address with each packet
+    #[arg(long, hide_short_help = true)]
+    pub connect: bool,
+    /// Send up, from here to TARGET, or down [default: up]
+    #[arg(
+        long, value_name = "up|down", value_parser = direction_words(), hide_possible_values = true,
+        hide_short_help = true
+    )]
+    pub direction: Option<Direction>,
+}
+
+fn mode_words() -> impl TypedValueParser<Value = SendMode> {
+    let of = |word: String| SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send);
+    PossibleValuesParser::new(SendMode::ALL.map(SendMode::word)).map(of)
+}
+
+fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+}
+
+fn direction_words() -> impl TypedValueParser<Value = Direction> {
+    PossibleValuesParser::new(["up", "down"]).map(|word| match word.as_str() {
+        "down" => Direction::Down,
+        _ => Direction::Up,
+    })
+}

@@ -1,0 +1,279 @@
+use super::{
+    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, rounds, schedule, setting,
+    talk, target, value,
+};
+use crate::cli::args::{JudgingArgs, LastingArgs, PacketArgs, StopArgs, StreamArgs};
+use crate::console::Talk;
+use crate::plan::{
+    Direction, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending, StreamRunSpec,
+    Warmup, Work, defaults,
+};
+use crate::units::human::{self, NetworkRate};
+
+/// `latlab stream`, settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamJob {
+    /// The runs: one for each size.
+    pub plan: Plan,
+    /// Where the key comes from.
+    pub key: KeySource,
+    /// Where the recordings go.
+    pub keeping: Keeping,
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// How much to say on stderr.
+    pub talk: Talk,
+}
+
+/// Settles `typed`.
+pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJob, RequestError> {
+    nothing_of_answers(&typed.judging)?;
+    let target = target::target(typed.target.as_deref(), Protocol::Native)?;
+    let way = path::path(&typed.way, &target)?;
+    path::address_needed(&way, &target)?;
+    let key = path::key(&typed.way.key, &target, Protocol::Native)?;
+    let here = ends::here(&typed.ends)?;
+    let flows = flows(&typed.packets)?;
+    let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
+    let (pace, wire) = rate(typed.packets.rate.as_deref())?;
+    let base = StreamRunSpec {
+        path,
+        pace,
+        wire,
+        flows,
+        sending: sending(&typed.packets)?,
+        direction: direction(&typed.packets)?,
+        ..StreamRunSpec::at(pace)
+    };
+    let run = RunSpec {
+        stop: schedule::stop(&StopArgs { duration: typed.lasting.duration.clone(), ..StopArgs::default() })?,
+        warmup: warmup(&typed.lasting)?,
+        here,
+        peer: ends::peer_of(&target, &typed.peer, here)?,
+        loads: load::loads(&typed.loads, &target)?,
+        settings: setting::settings(&typed.settings.set, &target)?,
+        authenticated: key != KeySource::None,
+        tags: keeping::tags(&typed.keeping.tag)?,
+        judging: judging::judging(&typed.judging)?,
+        target,
+        ..RunSpec::here(Work::Stream(base.clone()))
+    };
+    let of_size = |size| StreamRunSpec { size, ..base.clone() };
+    let streams: Vec<StreamRunSpec> = sizes(&typed.packets)?.into_iter().map(of_size).collect();
+    streams.iter().try_for_each(can_be_offered)?;
+    let runs: Vec<RunSpec> =
+        streams.into_iter().map(|stream| RunSpec { work: Work::Stream(stream), ..run.clone() }).collect();
+    let sessions = runs.iter().map(|run| usize::from(run.sessions())).sum();
+    let limit = usize::from(defaults::SERVE_SESSIONS_MAX);
+    if runs.len() > defaults::RUNS_MAX || sessions > limit {
+        return Err(RequestError::TooManyRuns { runs: sessions, limit: limit.min(defaults::RUNS_MAX) });
+    }
+    let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
+    let rounds = rounds(&runs);
+    Ok(StreamJob { plan: Plan { runs, rounds }, key, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+}
+
+/// Packets of a stream are counted, not answered.
+fn nothing_of_answers(typed: &JudgingArgs) -> Result<(), RequestError> {
+    let asked =
+        [("--window", typed.window.is_some()), ("--deadline", typed.deadline.is_some()), ("--half", typed.half)];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => Err(RequestError::OutOfPlace {
+            option,
+            with: "stream".into(),
+            cause: "it is about answers, and the packets of a stream are counted, not answered",
+            hint: "leave it out; each 100 ms is an interval of the recording",
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A time: how many packets leave in it is what is to be found out.
+fn warmup(typed: &LastingArgs) -> Result<Warmup, RequestError> {
+    let Some(typed) = typed.warmup.as_deref() else {
+        return Ok(Warmup { count: None, duration_ns: Some(defaults::WARMUP) });
+    };
+    let read = schedule::warmup(&StopArgs { warmup: Some(typed.into()), ..StopArgs::default() })?;
+    match read.count {
+        Some(_) => Err(value::unusable("--warmup", typed, "a stream is limited by time", "such as `1s`, or `0`")),
+        None => Ok(read),
+    }
+}
+
+/// `max`, `1Gbit/s`, `500kpps`, and whether bits are those on a wire.
+fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
+    let Some(typed) = typed.filter(|typed| *typed != "max") else { return Ok((Pace::Max, false)) };
+    let refuse = |cause: &str, hint: &str| Err(value::unusable("--rate", typed, cause, hint));
+    if typed.ends_with('%') {
+        return refuse("a share needs a rate to be a share of", "such as `1Gbit/s`, `500kpps` or `max`");
+    }
+    let (number, wire) = typed.strip_suffix(":wire").map_or((typed, false), |number| (number, true));
+    match human::parse_network_rate(number).map_err(|source| value::unreadable("--rate", source))? {
+        NetworkRate::Bits(bps) => Ok((Pace::Rate { bps }, wire)),
+        NetworkRate::Packets(_) if wire => {
+            refuse("a packet is a packet, on the wire as before it", "leave out `:wire`")
+        }
+        NetworkRate::Packets(pps) => Ok((Pace::Packets { pps }, false)),
+    }
+}
+
+fn can_be_offered(stream: &StreamRunSpec) -> Result<(), RequestError> {
+    let refuse = |cause: &str, hint: String| Err(value::unusable("--rate", stream.rate_words(), cause, hint));
+    match stream.check() {
+        Ok(()) => Ok(()),
+        Err(PaceError::TooSlow(least)) => {
+            refuse("each interval of 100 ms is to have a packet", format!("the least is `{least}`"))
+        }
+        Err(PaceError::TooFast(most)) => refuse("it is more than any path carries", format!("the most is `{most}`")),
+    }
+}
+
+fn sizes(typed: &PacketArgs) -> Result<Vec<PacketSize>, RequestError> {
+    match typed.size.as_slice() {
+        [] => Ok(vec![PacketSize::OnePacket]),
+        sizes => sizes.iter().map(|size| value::size("--size", size).map(PacketSize::Bytes)).collect(),
+    }
+}
+
+fn flows(typed: &PacketArgs) -> Result<u16, RequestError> {
+    let most = u64::from(defaults::STREAM_FLOWS_MAX);
+    let flows = typed.flows.as_deref().map(|flows| value::whole("--flows", flows, 1..=most)).transpose()?;
+    Ok(flows.map_or(defaults::STREAM_FLOWS, |flows| flows as u16))
+}
+
+fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestError> {
+    let Some(typed) = typed else { return Ok(None) };
+    let port = value::port("--source-port", typed)?;
+    match port.checked_add(flows - 1) {
+        Some(_) => Ok(Some(port)),
+        None => {
+            let cause = format!("{flows} flows need as many ports from there on");
+            Err(value::unusable("--source-port", typed, cause, format!("up to {}", u16::MAX - (flows - 1))))
+        }
+    }
+}
+
+fn sending(typed: &PacketArgs) -> Result<Sending, RequestError> {
+    let most = u64::from(defaults::STREAM_BATCH_MAX);
+    let batch = typed.batch.as_deref().map(|batch| value::whole("--batch", batch, 1..=most)).transpose()?;
+    let sending = Sending {
+        mode: typed.mode.unwrap_or(SendMode::Send),
+        batch: batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16),
+        checksum: typed.checksum.unwrap_or(true),
+        connect: typed.connect,
+    };
+    match sending {
+        Sending { mode: SendMode::Gso, checksum: false, .. } => Err(RequestError::OutOfPlace {
+            option: "--mode gso",
+            with: "--checksum off".into(),
+            cause: "the kernel must compute the checksum of every packet that it cuts (EINVAL)",
+            hint: "leave out `--checksum off`, or use `--mode sendmmsg`",
+        }),
+        Sending { mode: SendMode::Send, checksum: true, .. } => Ok(sending),
+        Sending { mode, checksum, .. } => Err(RequestError::Later {
+            what: if checksum { format!("--mode {}", mode.word()) } else { "--checksum off".into() },
+            instead: "`--mode send` with checksums, the default, is what this version measures",
+        }),
+    }
+}
+
+fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
+    match typed.direction {
+        Some(Direction::Down) => Err(RequestError::Later {
+            what: "--direction down".into(),
+            instead: "run `latlab stream` on the other host, with this one as its target",
+        }),
+        _ => Ok(Direction::Up),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::plan::{EndSpec, StopWhen, Target, WaitMode};
+    use crate::units::Nanos;
+
+    fn settle(line: &str) -> Result<StreamJob, RequestError> {
+        let typed = ["latlab", "stream"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Stream(args) => stream(&args, &Surroundings::default()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn only(line: &str) -> RunSpec {
+        settle(line).expect(line).plan.runs.remove(0)
+    }
+
+    #[test]
+    fn nothing_typed_is_ten_seconds_of_one_flow_as_fast_as_sends_go() {
+        let job = settle("").expect("defaults hold together");
+        let run = &job.plan.runs[0];
+        assert_eq!((job.plan.runs.len(), job.plan.rounds, &run.target), (1, 1, &Target::Local));
+        assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(Nanos::from_secs(10)) });
+        assert_eq!(run.warmup, Warmup { count: None, duration_ns: Some(Nanos::from_secs(1)) });
+        assert_eq!((run.here, run.peer), (EndSpec::SYSTEM, Some(EndSpec::SYSTEM)));
+        assert_eq!(run.stream(), Some(&StreamRunSpec::at(Pace::Max)));
+        let sending = Sending { mode: SendMode::Send, batch: 64, checksum: true, connect: false };
+        assert_eq!(run.stream().map(|stream| stream.sending), Some(sending));
+    }
+
+    #[test]
+    fn rates_have_units() {
+        let rate = |line: &str| only(line).stream().map(|stream| (stream.pace, stream.wire));
+        for (line, expected) in [
+            ("--rate max", (Pace::Max, false)),
+            ("--rate 1Gbit/s", (Pace::Rate { bps: 1_000_000_000 }, false)),
+            ("--rate 1Gbit/s:wire", (Pace::Rate { bps: 1_000_000_000 }, true)),
+            ("--rate 500kpps", (Pace::Packets { pps: 500_000 }, false)),
+        ] {
+            assert_eq!(rate(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn sizes_take_turns_and_ends_are_set() {
+        let job = settle("lab -s 64,1472 --flows 3 --wait spin --cpu 0 --peer-cpu 1 --connect").expect("well typed");
+        assert_eq!((job.plan.runs.len(), job.plan.rounds, &job.key), (2, defaults::ROUNDS, &KeySource::Fresh));
+        let run = &job.plan.runs[1];
+        assert_eq!(run.stream().map(|stream| (stream.size, stream.flows)), Some((PacketSize::Bytes(1_472), 3)));
+        assert_eq!((run.sessions(), run.here.wait, run.here.cpu), (3, WaitMode::Spin, Some(0)));
+        assert_eq!(run.peer.and_then(|peer| peer.cpu), Some(1));
+        assert!(run.stream().is_some_and(|stream| stream.sending.connect));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_could() {
+        for (line, value, hint) in [
+            ("--rate 1G", "`1G`", "Mbit/s"),
+            ("--rate 90%", "`90%`", "max"),
+            ("--rate fast", "`fast`", "Mbit/s"),
+            ("--rate 5kpps:wire", "`5kpps:wire`", ":wire"),
+            ("--rate 1kbit/s", "`1kbit/s`", "5120bit/s"),
+            ("--rate 1kbit/s -s 64", "`1kbit/s`", "5120bit/s"),
+            ("--rate 100Tbit/s", "`100Tbit/s`", "10Tbit/s"),
+            ("--rate 9pps", "`9pps`", "10pps"),
+            ("--size 23", "`23`", "24"),
+            ("--size 70000", "`70000`", "65507"),
+            ("--flows 0", "`0`", "64"),
+            ("--flows 65", "`65`", "64"),
+            ("--batch 0", "`0`", "1024"),
+            ("--batch 1025", "`1025`", "1024"),
+            ("--mode gso --checksum off", "`--mode gso`", "sendmmsg"),
+            ("--direction down", "--direction down", "other host"),
+            ("--warmup 500", "`500`", "1s"),
+            ("--window 1s", "`--window`", "leave it out"),
+            ("--half", "`--half`", "leave it out"),
+            ("--source-port 65535 --flows 2", "`65535`", "65534"),
+            ("192.0.2.9", "`192.0.2.9:9862`", "keygen"),
+            ("127.0.0.1 --peer-cpu 1", "`127.0.0.1:9862`", "serve --cpu"),
+            ("cmd:latlab", "`cmd:`", "--peer-addr"),
+        ] {
+            let error = settle(line).expect_err(line);
+            assert!(error.to_string().contains(value), "{line}: {error}");
+            assert!(error.hint().is_some_and(|found| found.contains(hint)), "{line}: {:?}", error.hint());
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}

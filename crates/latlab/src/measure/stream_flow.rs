@@ -1,0 +1,197 @@
+//! One flow of a stream run: a session and a socket of its own, measured by a thread of its own, slice by slice.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::live::LiveRates;
+use super::stream::{Stream, StreamError};
+use super::stream_meter::{Point, StreamMeter};
+use super::token_schedule::TokenSchedule;
+use crate::clock::{Clock, thread_cpu_time};
+use crate::facts::{Seen, StreamInterval};
+use crate::plan::defaults;
+use crate::probe::Phase;
+use crate::recording::EventLog;
+use crate::recording::event::Event;
+use crate::transport::Transport;
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// A sleep ends when it shall, not up to the usual 50 µs later: packets would clump.
+const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
+/// After so long without a tally the receiver is asked while nothing is sent: 1.5 s in all.
+const SILENCE: Nanos = Nanos::from_millis(500);
+
+/// One flow, open.
+pub(super) struct Flow<T, C> {
+    number: u16,
+    stream: Stream<T, C>,
+    log: EventLog,
+    /// Whether the last slice ended with a count of all that was sent.
+    settled: bool,
+}
+
+/// What all flows do in one slice.
+#[derive(Clone, Copy)]
+pub(super) struct FlowSlice<'a> {
+    /// Whether it counts.
+    pub(super) phase: Phase,
+    /// How long packets are sent.
+    pub(super) span: Nanos,
+    /// Packets a second of each flow; none: as fast as sends go.
+    pub(super) packets_per_second: Option<f64>,
+    /// UDP payload of each packet.
+    pub(super) size_bytes: u32,
+    /// Timers are as exact as the kernel can, unless the run set their slack itself.
+    pub(super) exact_timers: bool,
+    /// Who watches.
+    pub(super) live: Option<&'a LiveRates>,
+}
+
+/// Where the sender stood when its interval began.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Stamp<SenderClock>,
+    sent: u64,
+    refused: u64,
+    skipped: u64,
+    cpu: Nanos,
+}
+
+impl<T: Transport, C: Clock> Flow<T, C> {
+    /// Flow `number`, which tells `log` what it sees.
+    pub(super) fn new(number: u16, stream: Stream<T, C>, log: EventLog) -> Flow<T, C> {
+        Flow { number, stream, log, settled: true }
+    }
+
+    /// Whether all that it sent was counted in the end.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Ends the session, unless its reflector has fallen silent: it forgets sessions by itself, and nobody waits for it.
+    pub(super) fn close(self) -> (Option<T>, EventLog) {
+        (self.settled.then(|| self.stream.close()), self.log)
+    }
+
+    /// Sends for a slice, or until `stop`, and writes down each interval of both ends. The receiver is asked before the
+    /// first packet and after the last one, so that both ends have counted the same packets.
+    ///
+    /// # Errors
+    /// The socket broke, or nobody says any more what arrives.
+    pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
+        if slice.exact_timers {
+            // Where it cannot be had the stream is a little less even, and no less true.
+            let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
+        }
+        let mut meter = StreamMeter::new(self.stream.now());
+        let mut counted = self.stream.settle(&mut meter)?;
+        let begin = self.stream.now();
+        let end = begin + slice.span;
+        let mut schedule = token_schedule(begin, slice.packets_per_second);
+        let mut mark = self.mark(begin, &schedule);
+        let ended = loop {
+            let until = (mark.at + defaults::STREAM_WINDOW).min(end);
+            let ran = self.stream.run(&mut schedule, &mut meter, until, stop);
+            self.tell_offered(slice, &mut mark, &schedule);
+            self.tell_counted(slice, &mut counted, meter.last());
+            if ran.is_err() || mark.at >= end || stop.load(Ordering::Relaxed) {
+                break ran;
+            }
+            if let Err(error) = self.see_that_somebody_counts(&mut meter) {
+                break Err(error);
+            }
+        };
+        let last = ended.and_then(|()| self.stream.settle(&mut meter));
+        self.settled = last.is_ok();
+        self.tell_counted(slice, &mut counted, meter.last());
+        match last {
+            Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
+            // Whoever ends a run early has to live with what is still under way; so does who finds its target gone.
+            _ => Ok(()),
+        }
+    }
+
+    /// A receiver that drowns loses the questions as well as the packets: where nothing was heard for long, it is asked
+    /// while nothing is sent.
+    fn see_that_somebody_counts(&mut self, meter: &mut StreamMeter) -> Result<(), StreamError> {
+        let silence = meter.silent_for(self.stream.now());
+        if silence < SILENCE {
+            return Ok(());
+        }
+        match self.stream.settle(meter) {
+            Err(StreamError::Silent { span }) => Err(StreamError::Silent { span: silence + span }),
+            asked => asked.map(drop),
+        }
+    }
+
+    fn mark(&self, at: Stamp<SenderClock>, schedule: &TokenSchedule) -> Mark {
+        let (sent, refused) = self.stream.sent_and_refused();
+        Mark { at, sent, refused, skipped: schedule.skipped(), cpu: thread_cpu_time() }
+    }
+
+    /// Writes down what was sent since `mark`, which moves on.
+    fn tell_offered(&mut self, slice: &FlowSlice<'_>, mark: &mut Mark, schedule: &TokenSchedule) {
+        let now = self.mark(self.stream.now(), schedule);
+        let since = std::mem::replace(mark, now);
+        self.tell(
+            slice,
+            StreamInterval {
+                flow: self.number,
+                phase: slice.phase,
+                start_ns: since.at.as_nanos(),
+                end_ns: now.at.as_nanos(),
+                cpu: Some(now.cpu - since.cpu),
+                seen: Seen::Offered {
+                    packets: now.sent - since.sent,
+                    refused: now.refused - since.refused,
+                    skipped: now.skipped - since.skipped,
+                },
+            },
+        );
+    }
+
+    /// Writes down what was counted since `since`, which moves on, where something new is known.
+    fn tell_counted(&mut self, slice: &FlowSlice<'_>, since: &mut Point, last: Option<&Point>) {
+        let Some(now) = last.copied().filter(|last| last.tally.number > since.tally.number) else { return };
+        let from = std::mem::replace(since, now);
+        let gone = |what: fn(&Point) -> u64| what(&now).saturating_sub(what(&from));
+        let narrow = |what| u32::try_from(gone(what)).unwrap_or(u32::MAX);
+        // The socket and the thread behind it are common to all flows.
+        let first = self.number == 0;
+        let drops = from.tally.socket_drops.zip(now.tally.socket_drops).filter(|_| first);
+        self.tell(
+            slice,
+            StreamInterval {
+                flow: self.number,
+                phase: slice.phase,
+                start_ns: from.tally.at.as_nanos(),
+                end_ns: now.tally.at.as_nanos(),
+                cpu: None,
+                seen: Seen::Counted {
+                    polled: gone(|point| point.sent.packets),
+                    delivered: gone(|point| point.tally.packets),
+                    reordered: narrow(|point| point.tally.reordered),
+                    duplicates: narrow(|point| point.tally.seen_before),
+                    outside_window: narrow(|point| point.tally.left_window),
+                    // Counted modulo 2^32.
+                    socket_drops: drops.map(|(from, now)| (now as u32).wrapping_sub(from as u32)),
+                },
+            },
+        );
+    }
+
+    fn tell(&mut self, slice: &FlowSlice<'_>, interval: StreamInterval) {
+        if let Some(live) = slice.live {
+            live.add(&interval, slice.size_bytes);
+        }
+        self.log.push(Event::Interval(interval));
+    }
+}
+
+/// Thousandths of a packet are fine enough: at 1 packet a second the last digit is 1 s in 1,000.
+fn token_schedule(begin: Stamp<SenderClock>, packets_per_second: Option<f64>) -> TokenSchedule {
+    match packets_per_second {
+        Some(pps) => TokenSchedule::new(begin, 1_000, (pps * 1_000.0).round().max(1.0) as u64),
+        None => TokenSchedule::at_will(begin),
+    }
+}

@@ -1,0 +1,219 @@
+//! A run of a stream between its opening and its closing: a thread for each flow while a slice is measured.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::host_watch::Sampled;
+use super::lane::{LaneOutcome, Lasting};
+use super::live::LiveRates;
+use super::manifest::{closing_facts, opening_manifest};
+use super::run_lane::RunLane;
+use super::stream::{Stream, StreamError};
+use super::stream_flow::{Flow, FlowSlice};
+use super::{MeasureError, Peer, Place, Slice};
+use crate::clock::Monotonic;
+use crate::facts::StreamFacts;
+use crate::plan::{Family, PacketSize, RunSpec, Setting, WaitMode, Work, defaults};
+use crate::probe::Phase;
+use crate::recording::manifest::{Manifest, RunFacts};
+use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
+use crate::schedule::Schedule;
+use crate::session::{self, PreSharedKey, SessionWishes, UpStream, random_bytes};
+use crate::transport::udp::{UdpTransport, Waiting};
+use crate::units::Nanos;
+
+type UdpStream = Stream<UdpTransport, Monotonic>;
+
+/// A run of a stream, open.
+pub(crate) struct StreamLane {
+    spec: RunSpec,
+    flows: Vec<Flow<UdpTransport, Monotonic>>,
+    writer: RecordingWriter,
+    live: Option<Arc<LiveRates>>,
+    /// The path of the first flow, from here to the peer.
+    ends: (SocketAddr, SocketAddr),
+    settled: bool,
+}
+
+impl StreamLane {
+    /// Measures all flows at once, for a slice.
+    fn run(&mut self, phase: Phase, span: Nanos, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let Some(stream) = self.spec.stream() else { return Ok(()) };
+        let size_bytes = stream.size.known().unwrap_or(0);
+        let slice = FlowSlice {
+            phase,
+            span,
+            packets_per_second: stream.packets_per_second_of_a_flow(size_bytes, self.ends.1.is_ipv6()),
+            size_bytes,
+            exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
+            live: self.live.as_deref(),
+        };
+        // One flow's end is the end of all: what the others would measure alone is another run.
+        let end = |ran: Result<(), StreamError>| ran.inspect_err(|_| stop.store(true, Ordering::Relaxed));
+        let ended: Vec<_> = thread::scope(|scope| {
+            let begun = self.flows.iter_mut().map(|flow| {
+                let measuring = move || end(flow.run(&slice, stop));
+                thread::Builder::new().name("flow".into()).spawn_scoped(scope, measuring)
+            });
+            let begun: Vec<_> = begun.collect();
+            begun.into_iter().map(|begun| begun.map(thread::ScopedJoinHandle::join)).collect()
+        });
+        self.settled &= self.flows.iter().all(Flow::is_settled);
+        ended.into_iter().try_for_each(|ended| {
+            let ran = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            ran.map_err(|error| MeasureError::of_stream(error, self.ends.1))
+        })
+    }
+}
+
+impl RunLane for StreamLane {
+    fn open(
+        spec: &RunSpec,
+        peer: &Peer,
+        key: Option<&PreSharedKey>,
+        place: Place<'_>,
+        lasting: Lasting,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<StreamLane, MeasureError> {
+        let opening = Opening { peer: peer.address(), key, lasting, stop };
+        let first = opening.path(spec)?;
+        let (spec, facts) = settle(spec, &first)?;
+        let manifest = opening_manifest(&spec, peer, &first)?;
+        let ends = (first.local_address(), first.peer_address());
+        let streams = opening.streams(&spec, first)?;
+        let manifest = Manifest { run: RunFacts { stream: Some(facts), ..manifest.run }, ..manifest };
+        match begin_recording(manifest, place, streams.len(), stop) {
+            Ok((writer, logs)) => {
+                let flows = (0..).zip(streams).zip(logs).map(|((number, stream), log)| Flow::new(number, stream, log));
+                let (flows, live) = (flows.collect(), place.live.cloned());
+                Ok(StreamLane { spec, flows, writer, live, ends, settled: true })
+            }
+            Err(error) => {
+                streams.into_iter().for_each(|stream| _ = stream.close());
+                Err(error.into())
+            }
+        }
+    }
+
+    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
+        match self.spec.warmup.duration_ns {
+            Some(span) => self.run(Phase::Warmup, span, stop),
+            None => Ok(()),
+        }
+    }
+
+    fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let slice = Slice::measuring(&self.spec.stop, round, rounds);
+        self.run(slice.phase, slice.duration, stop)
+    }
+
+    fn discard(self) {
+        let logs = self.flows.into_iter().map(|flow| flow.close().1);
+        self.writer.discard(logs.collect::<Vec<_>>());
+    }
+
+    fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
+        let StreamLane { flows, mut writer, ends, settled, .. } = self;
+        let (transports, logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(Flow::close).unzip();
+        let mut errors = BTreeMap::new();
+        for (kind, count) in transports.iter().flatten().flat_map(UdpTransport::socket_errors) {
+            *errors.entry(kind).or_default() += count;
+        }
+        closing_facts(writer.manifest_mut(), ends, None, BTreeMap::new(), errors);
+        let run = &mut writer.manifest_mut().run;
+        run.reflector_died = outcome.reflector_died;
+        if let Some(facts) = &mut run.stream {
+            facts.settled = settled;
+        }
+        Ok(writer.finish_logs(logs, outcome.ending, outcome.reason)?)
+    }
+
+    fn manifest_mut(&mut self) -> &mut Manifest {
+        self.writer.manifest_mut()
+    }
+}
+
+impl Sampled for StreamLane {
+    fn host_log(&mut self) -> Result<HostLog, RecordingError> {
+        self.writer.host_log()
+    }
+
+    fn keep_host_log(&mut self, log: &HostLog, given_up: u64) {
+        self.writer.keep_host_log(log);
+        self.writer.note_samples_given_up(given_up);
+    }
+}
+
+/// What opening a flow needs beside the run's specification.
+struct Opening<'a> {
+    peer: SocketAddr,
+    key: Option<&'a PreSharedKey>,
+    lasting: Lasting,
+    stop: &'a AtomicBool,
+}
+
+impl Opening<'_> {
+    fn path(&self, spec: &RunSpec) -> Result<UdpTransport, MeasureError> {
+        let waiting = match spec.here.wait {
+            WaitMode::Spin => Waiting::Spin,
+            wait => Waiting::Until { busy_poll: wait == WaitMode::BusyPoll },
+        };
+        Ok(UdpTransport::open(spec.way(), self.peer, waiting)?)
+    }
+
+    /// A session for each flow, the first over the path that is open already; where one cannot be had, none is.
+    fn streams(&self, spec: &RunSpec, first: UdpTransport) -> Result<Vec<UdpStream>, MeasureError> {
+        let mut streams = vec![self.stream(spec, first)?];
+        for _ in 1..spec.sessions() {
+            match self.path(spec).and_then(|path| self.stream(spec, path)) {
+                Ok(stream) => streams.push(stream),
+                Err(error) => {
+                    streams.into_iter().for_each(|stream| _ = stream.close());
+                    return Err(error);
+                }
+            }
+        }
+        Ok(streams)
+    }
+
+    fn stream(&self, spec: &RunSpec, mut path: UdpTransport) -> Result<UdpStream, MeasureError> {
+        let size_bytes = spec.stream().and_then(|stream| stream.size.known()).unwrap_or(defaults::SIZE_MIN_BYTES);
+        let (peer, second) = (self.peer.to_string(), Nanos::from_secs(1));
+        let mut wishes =
+            SessionWishes::new(peer, random_bytes()?, size_bytes, Schedule::Closed, self.lasting.whole, second);
+        if let Some(turns) = self.lasting.turns {
+            wishes.terms.idle = wishes.terms.idle.max(turns);
+        }
+        let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
+        // The transport counts what ICMP said about earlier datagrams; here it is the reason.
+        let opened = opened.map_err(|error| error.told_by(path.socket_errors().into_keys().next()))?;
+        Ok(Stream::new(path, Monotonic, UpStream::new(opened)))
+    }
+}
+
+/// `spec` with what only the open path tells: how large its packets are.
+fn settle(spec: &RunSpec, path: &UdpTransport) -> Result<(RunSpec, StreamFacts), MeasureError> {
+    let mut spec = spec.clone();
+    let unfragmented_bytes = path.unfragmented_bytes();
+    let family = if path.peer_address().is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
+    if let Work::Stream(stream) = &mut spec.work {
+        stream.size = PacketSize::Bytes(stream.size.settled(family, unfragmented_bytes));
+    }
+    let facts = StreamFacts { unfragmented_bytes, ..StreamFacts::default() };
+    Ok((spec, facts))
+}
+
+fn begin_recording(
+    mut manifest: Manifest,
+    place: Place<'_>,
+    flows: usize,
+    stop: &Arc<AtomicBool>,
+) -> Result<(RecordingWriter, Vec<EventLog>), RecordingError> {
+    manifest.experiment = place.experiment.cloned();
+    let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
+    let logs = writer.start_logs(Arc::clone(stop), &vec![defaults::STREAM_RING_EVENTS; flows])?;
+    Ok((writer, logs))
+}

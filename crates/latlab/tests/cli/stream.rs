@@ -1,0 +1,273 @@
+//! `latlab stream`: both ends count, what they count is kept interval by interval, and what is lost is said where.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use latlab::facts::{Seen, StreamEnd, StreamInterval};
+use latlab::probe::Phase;
+use latlab::recording::Recording;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::documents::check;
+use crate::harness::{Lab, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::lab::privileged;
+use crate::processes::children;
+use crate::remote::signal;
+use crate::serve::serve;
+use crate::store::{manifest, only_recording, recordings};
+
+/// Slow enough that no host loses any of it, fast enough that each interval has its packets.
+const EASY: &str = "--rate 2kpps -d 1s --warmup 300ms";
+
+fn rows(recording: &Path) -> Vec<StreamInterval> {
+    let recording = Recording::open(recording).expect("opens");
+    recording.intervals().expect("opens").flat_map(|batch| batch.expect("reads")).collect()
+}
+
+/// `(offered, polled, delivered)` of the measured rows.
+fn totals(rows: &[StreamInterval]) -> (u64, u64, u64) {
+    let measured = rows.iter().filter(|row| row.phase == Phase::Measure);
+    measured.fold((0, 0, 0), |(sent, decided, arrived), row| match row.seen {
+        Seen::Offered { packets, .. } => (sent + packets, decided, arrived),
+        Seen::Counted { polled, delivered, .. } => (sent, decided + polled, arrived + delivered),
+    })
+}
+
+fn figure(json: &Value, of: &[&str]) -> u64 {
+    let found = of.iter().fold(json, |value, key| &value[key]);
+    found.as_u64().unwrap_or_else(|| panic!("{of:?} in {json:#}"))
+}
+
+fn has_caveat(json: &Value, code: &str) -> bool {
+    json["caveats"].as_array().expect("a list").iter().any(|caveat| caveat["code"] == code)
+}
+
+#[test]
+fn both_ends_count_the_same_packets_over_both_families() {
+    for (family, size) in [("-4", 1_472), ("-6", 1_452)] {
+        let ran = Lab::new().line(&format!("stream {EASY} {family} --json")).stderr(warnings_at_most()).success();
+        let json = ran.json();
+        check(&json, "summary/1");
+        assert_eq!((&json["kind"], figure(&json, &["condition", "size_bytes"])), (&"stream".into(), size));
+        let rows = rows(&only_recording(ran.directory()));
+        let (sent, decided, delivered) = totals(&rows);
+        assert!(sent > 0 && sent == decided, "{sent} sent, {decided} counted against");
+        assert_eq!((figure(&json, &["sent"]), figure(&json, &["answered"])), (sent, delivered));
+        assert_eq!(figure(&json, &["lost"]), sent - delivered);
+        let flow = &json["stream"]["flows"][0];
+        // A sender that was kept from its CPU gives up what is too late, and says so.
+        let due = sent + figure(flow, &["skipped"]);
+        assert!((1_960..=2_040).contains(&due), "{due} packets of 2,000 were due");
+        let rates = &json["rates"];
+        let bits = rates["offered_pps"].as_f64().expect("a rate") * size as f64 * 8.0;
+        assert!((bits / rates["offered_bps"].as_f64().expect("a rate") - 1.0).abs() < 1e-9, "{rates}");
+    }
+}
+
+#[test]
+fn intervals_of_each_end_follow_each_other_through_warmup_and_measuring() {
+    let ran = Lab::new().line(&format!("stream {EASY} -s 200")).success();
+    let recording = only_recording(ran.directory());
+    let rows = rows(&recording);
+    let kept = manifest(&recording);
+    assert_eq!((&kept["kind"], kept["interval_rows"].as_u64()), (&"stream".into(), Some(rows.len() as u64)));
+    assert_eq!((&kept["rows"], &kept["run"]["stream"]["settled"]), (&kept["interval_rows"], &true.into()));
+    for end in StreamEnd::ALL {
+        for (phase, spans) in [(Phase::Warmup, 3), (Phase::Measure, 10)] {
+            let of: Vec<_> = rows.iter().filter(|row| row.end() == end && row.phase == phase).collect();
+            assert!(of.len() >= spans / 2 && of.len() <= 2 * spans + 2, "{end:?} {phase:?}: {}", of.len());
+            assert!(of.windows(2).all(|pair| pair[0].end_ns == pair[1].start_ns), "{end:?} {phase:?}");
+        }
+    }
+}
+
+#[test]
+fn flows_have_sessions_of_their_own_and_totals_of_their_own() {
+    let ran = Lab::new().line(&format!("stream {EASY} --flows 3 -s 64,700 --json")).success();
+    let json = ran.json();
+    check(&json, "summaries/1");
+    let summaries = json["summaries"].as_array().expect("two sizes");
+    assert_eq!(summaries.len(), 2);
+    for summary in summaries {
+        let flows = summary["stream"]["flows"].as_array().expect("a list");
+        assert_eq!(flows.len(), 3);
+        let sum: u64 = flows.iter().map(|flow| figure(flow, &["delivered"])).sum();
+        assert_eq!(sum, figure(summary, &["answered"]));
+        assert!(flows.iter().all(|flow| figure(flow, &["sent"]) > 100), "{flows:?}");
+    }
+}
+
+#[test]
+fn a_rate_beyond_reach_is_told_with_what_was_reached() {
+    let ran = Lab::new().line("stream --rate 5Tbit/s -d 500ms --warmup 0 --json").success();
+    let json = ran.json();
+    assert!(has_caveat(&json, "rate-unreached"), "{json:#}");
+    assert!(json["rates"]["offered_bps"].as_f64() < Some(5e12) && figure(&json, &["answered"]) > 0);
+}
+
+#[test]
+fn other_targets_are_streamed_to_as_well() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_reflector, address) = serve(home.path(), "");
+    let ran = Lab::at(home.path()).args(["stream", &address]).line(EASY).args(["--json"]).success();
+    assert!(figure(&ran.json(), &["answered"]) > 0);
+    let agent = format!("cmd:{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
+    let ran = Lab::new().args(["stream", &agent, "--peer-addr", "127.0.0.1"]).line(EASY).args(["--json"]).success();
+    check(&ran.json(), "summary/1");
+    let kept = manifest(&only_recording(ran.directory()));
+    assert!(kept["peer"]["before"].is_object() && kept["clock_relation"].is_object(), "an agent tells of its host");
+}
+
+#[test]
+fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
+    if !privileged("stream lab") {
+        return;
+    }
+    for family in ["-4", "-6"] {
+        let line = format!("stream lab {EASY} {family} --load cpu=5% --set offload=gso:off --tag side={family} --json");
+        let json = Lab::new().line(&line).success().json();
+        check(&json, "summary/1");
+        assert!(figure(&json, &["answered"]) > 0 && json["loads"].as_array().is_some_and(|loads| loads.len() == 1));
+        assert_eq!(json["condition"]["tags"]["side"], family);
+    }
+}
+
+#[test]
+fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), "");
+    let running = Lab::at(home.path())
+        .args(["stream", &address, "--rate", "100kpps", "-s", "64", "-d", "2s", "--warmup", "0", "--json"])
+        .start();
+    wait_until("packets were counted", || !recordings(home.path()).is_empty());
+    thread::sleep(Duration::from_millis(300));
+    reflector.signal(Signal::STOP);
+    // Longer than any buffer that was granted lasts, shorter than what ends a stream.
+    thread::sleep(Duration::from_millis(500));
+    reflector.signal(Signal::CONT);
+    let json = running.ends(0).json();
+    check(&json, "summary/1");
+    assert!(figure(&json, &["lost"]) > 0, "{json:#}");
+    assert!(figure(&json, &["stream", "socket_drops"]) > 0 && has_caveat(&json, "slow-receiver"), "{json:#}");
+}
+
+#[test]
+fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), "");
+    let running = Lab::at(home.path())
+        .args(["stream", &address, "--rate", "1kpps", "-d", "60s", "--warmup", "0"])
+        .stderr(contains("does not say any more what arrives"))
+        .start();
+    let counted = || {
+        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 10)
+    };
+    wait_until("intervals were spooled", counted);
+    reflector.signal(Signal::STOP);
+    let silent = Instant::now();
+    running.ends(3);
+    // The promise is 2 s.
+    assert!(silent.elapsed() < Duration::from_secs(6), "{:?}", silent.elapsed());
+    reflector.signal(Signal::CONT);
+    let recording = only_recording(home.path());
+    assert_eq!((&manifest(&recording)["ending"], totals(&rows(&recording)).2 > 0), (&"failed".into(), true));
+}
+
+#[test]
+fn a_reflector_that_dies_ends_the_stream_too() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(home.path()).line("stream --rate 1kpps -d 60s --warmup 0").start();
+    wait_until("the run began", || !recordings(home.path()).is_empty());
+    let reflector = children(running.pid().as_raw_nonzero().get());
+    signal(reflector[0], Signal::KILL);
+    let killed = Instant::now();
+    running.ends_with(&[3, 4]);
+    assert!(killed.elapsed() < Duration::from_secs(6), "{:?}", killed.elapsed());
+}
+
+#[test]
+fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
+    for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let running = Lab::at(home.path()).line("stream --rate 1kpps --warmup 0 -d 50s").start();
+        wait_until("intervals were spooled", || {
+            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 12)
+        });
+        running.signal(by);
+        match code {
+            Some(code) => _ = running.ends(code),
+            None => _ = running.dies_of(by),
+        }
+        let recording = only_recording(home.path());
+        let path = recording.strip_prefix(home.path()).expect("it lies there").to_owned();
+        let said = Lab::at(home.path()).args(["summary", "--json"]).arg(path).success().json();
+        check(&said, "summary/1");
+        assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
+        assert!(figure(&said, &["answered"]) > 100, "{said:#}");
+    }
+}
+
+#[test]
+fn recordings_of_streams_are_listed_judged_and_compared() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (build, rate) in [("a", "1kpps"), ("b", "2kpps")] {
+        for _ in 0..3 {
+            let line = format!("stream --rate {rate} -d 500ms --warmup 0 --tag build={build} -q");
+            Lab::at(home.path()).line(&line).success();
+        }
+    }
+    Lab::at(home.path()).line("list").stdout(contains("stream local · 1472 B · 1kpps")).success();
+    let first = recordings(home.path())[0].strip_prefix(home.path()).expect("it lies there").to_owned();
+    let judged = |condition: &str| Lab::at(home.path()).arg("summary").arg(&first).args(["--fail-if", condition]);
+    judged("delivered_rate p50 < 1kbit/s").success();
+    judged("p50 < 100Gbit/s").stderr(contains("p50 of delivered rate is")).failure(1);
+    judged("loss_ratio > 50%").success();
+    judged("p50 > 1ms").stderr(contains("has no `round_trip_delay`")).failure(2);
+    let compare = ["compare", "--by", "tag:build", "latlab-runs", "--json"];
+    let json = Lab::at(home.path()).args(compare).success().json();
+    check(&json, "compare/1");
+    let rates = json["comparisons"].as_array().expect("a list").iter().find(|row| row["metric"] == "delivered_rate");
+    let change = rates.expect("the rate is compared")["relative"]["value"].as_f64().expect("a factor");
+    assert!((0.8..1.2).contains(&change), "twice the rate is 100 % more: {change}");
+    Lab::at(home.path()).args(["compare", "--by", "tag:build", "latlab-runs"]).stdout(contains("bit/s")).success();
+}
+
+#[test]
+fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
+    for (line, code, word) in [
+        ("--mode gso --checksum off", 2, "sendmmsg"),
+        ("--rate 1G", 2, "Mbit/s"),
+        ("--rate 10bit/s", 2, "the least is"),
+        ("--size 9", 2, "24"),
+        ("--flows 99", 2, "64"),
+        ("--deadline 1ms", 2, "leave it out"),
+        ("--direction down", 2, "other host"),
+        ("192.0.2.9", 2, "keygen"),
+        ("--cpu 1023", 3, "cpu"),
+    ] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let lab = Lab::at(home.path()).line("stream -d 1s").line(line).stdout(empty()).stderr(contains("hint: "));
+        lab.stderr(contains(word)).failure(code);
+        assert!(recordings(home.path()).is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn the_text_says_what_was_offered_and_what_arrived() {
+    let lab = Lab::new().line(&format!("stream {EASY}"));
+    let lab = ["offered", "delivered", "a packet", "over intervals of 100 ms"]
+        .iter()
+        .fold(lab, |lab, word| lab.stdout(contains(*word)));
+    lab.stdout(lacks("round trip")).stderr(empty()).success();
+}
+
+#[test]
+fn no_target_no_stream() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    Lab::at(home.path()).line("stream 127.0.0.1:9 -d 1s").stderr(contains("no answer from")).failure(3);
+    assert!(recordings(home.path()).is_empty());
+}
