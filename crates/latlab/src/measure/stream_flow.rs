@@ -101,6 +101,8 @@ impl<T: Transport, C: Clock> Flow<T, C> {
                 break Err(error);
             }
         };
+        // A meter of its own: its first question leaves at once, behind the last packet.
+        let mut meter = StreamMeter::new(self.stream.now());
         let last = ended.and_then(|()| self.stream.settle(&mut meter));
         self.settled = last.is_ok();
         self.tell_counted(slice, &mut counted, meter.last());

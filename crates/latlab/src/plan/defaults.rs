@@ -24,6 +24,8 @@ pub const SIZE_MAX_BYTES: u32 = 65_507;
 pub const PORT: u16 = 9862;
 /// The quantiles of every summary.
 pub const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
+/// Those of a stream's rates: what is looked for lies below the median, and a minute has 600 intervals.
+pub const STREAM_QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 /// Confidence of every interval that nobody chose otherwise.
 pub const CONFIDENCE: f64 = 0.95;
 /// The store, unless `--store` or `LATLAB_STORE` says otherwise.

@@ -51,7 +51,7 @@ pub fn render_text(store: &str, listings: &[ListingView], style: Style) -> Strin
         cells: listings.iter().map(cell).collect(),
     };
     let columns = vec![
-        column("probes", &|listing| listing.rows.map_or_else(|| ABSENT.into(), grouped)),
+        column("rows", &|listing| listing.rows.map_or_else(|| ABSENT.into(), grouped)),
         column("state", &|listing| listing.state.clone()),
         column("what", &|listing| listing.heading.clone().unwrap_or_else(|| ABSENT.into())),
     ];

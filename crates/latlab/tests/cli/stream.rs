@@ -220,7 +220,7 @@ fn recordings_of_streams_are_listed_judged_and_compared() {
             Lab::at(home.path()).line(&line).success();
         }
     }
-    Lab::at(home.path()).line("list").stdout(contains("stream local · 1472 B · 1kpps")).success();
+    Lab::at(home.path()).line("list").stdout(contains("stream local · 1,472 B · 1kpps")).success();
     let first = recordings(home.path())[0].strip_prefix(home.path()).expect("it lies there").to_owned();
     let judged = |condition: &str| Lab::at(home.path()).arg("summary").arg(&first).args(["--fail-if", condition]);
     judged("delivered_rate p50 < 1kbit/s").success();
@@ -247,7 +247,7 @@ fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
         ("--deadline 1ms", 2, "leave it out"),
         ("--direction down", 2, "other host"),
         ("192.0.2.9", 2, "keygen"),
-        ("--cpu 1023", 3, "cpu"),
+        ("--cpu 1023", 3, "CPU `1023`"),
     ] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let lab = Lab::at(home.path()).line("stream -d 1s").line(line).stdout(empty()).stderr(contains("hint: "));

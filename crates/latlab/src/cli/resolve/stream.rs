@@ -5,8 +5,8 @@ use super::{
 use crate::cli::args::{JudgingArgs, LastingArgs, PacketArgs, StopArgs, StreamArgs};
 use crate::console::Talk;
 use crate::plan::{
-    Direction, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending, StreamRunSpec,
-    Warmup, Work, defaults,
+    Direction, Judging, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending,
+    StreamRunSpec, Warmup, Work, defaults,
 };
 use crate::units::human::{self, NetworkRate};
 
@@ -54,7 +54,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
         tags: keeping::tags(&typed.keeping.tag)?,
-        judging: judging::judging(&typed.judging)?,
+        judging: judging(&typed.judging)?,
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
     };
@@ -85,6 +85,14 @@ fn nothing_of_answers(typed: &JudgingArgs) -> Result<(), RequestError> {
             hint: "leave it out; each 100 ms is an interval of the recording",
         }),
         None => Ok(()),
+    }
+}
+
+fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
+    let judging = judging::judging(typed)?;
+    match typed.quantiles.as_slice() {
+        [] => Ok(Judging { quantiles: defaults::STREAM_QUANTILES.to_vec(), ..judging }),
+        _ => Ok(judging),
     }
 }
 
