@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! A new format version leaves `finished`, `wakeup` and `died` in `old/` and never touches those of earlier versions;
+//! A new format version leaves `finished`, `wakeup`, `stream` and `died` in `old/` and never touches those of earlier versions;
 //! `closed` and `scheduled` are for `good/`.
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use latlab::facts::{CpuReadings, HostReadings, HostSample, WakeupFacts};
-use latlab::plan::{Condition, RunSpec, Side, StopWhen, Via, WakeupCpus, WakeupSpec, Work};
+use latlab::facts::{CpuReadings, HostReadings, HostSample, Seen, StreamFacts, StreamInterval, WakeupFacts};
+use latlab::plan::{
+    Condition, Pace, PacketSize, RunSpec, Side, StopWhen, StreamRunSpec, Via, WakeupCpus, WakeupSpec, Work,
+};
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::Event;
 use latlab::recording::manifest::{Ending, Manifest};
@@ -31,29 +33,28 @@ fn main() {
     make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
+    make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
-    make(
-        target,
-        "died",
-        runs::manifest("0000000000000dea"),
-        |log| runs::fill(log, 0..300),
-        |writer, log| {
-            // What stands on disk now is what a killed process leaves behind.
-            let wanted = 64 + (log.written() * 64);
-            while fs::metadata(writer.path().join("events.spool")).expect("spool").len() < wanted {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            let copy = target.join("copy");
-            fs::create_dir(&copy).expect("directory");
-            for file in ["manifest.json", "events.spool", "host.spool"] {
-                fs::copy(writer.path().join(file), copy.join(file)).expect("copied");
-            }
-            let spool = fs::OpenOptions::new().write(true).open(copy.join("events.spool")).expect("spool");
-            spool.set_len(wanted - 20).expect("the last event torn");
-            writer.discard(Some(log));
-            fs::rename(copy, target.join("died")).expect("renamed");
-        },
-    );
+    let die = |name: &'static str| move |writer, log| leave_behind(target, name, writer, log);
+    make(target, "died", runs::manifest("0000000000000dea"), |log| runs::fill(log, 0..300), die("died"));
+    make(target, "stream-died", stream("00000000057e4dea"), fill_stream, die("stream-died"));
+}
+
+/// What stands on disk now is what a killed process leaves behind.
+fn leave_behind(target: &Path, name: &str, writer: RecordingWriter, log: EventLog) {
+    let wanted = 64 + (log.written() * 64);
+    while fs::metadata(writer.path().join("events.spool")).expect("spool").len() < wanted {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let copy = target.join("copy");
+    fs::create_dir(&copy).expect("directory");
+    for file in ["manifest.json", "events.spool", "host.spool"] {
+        fs::copy(writer.path().join(file), copy.join(file)).expect("copied");
+    }
+    let spool = fs::OpenOptions::new().write(true).open(copy.join("events.spool")).expect("spool");
+    spool.set_len(wanted - 20).expect("the last event torn");
+    writer.discard(Some(log));
+    fs::rename(copy, target.join(name)).expect("renamed");
 }
 
 fn make(
@@ -95,6 +96,50 @@ fn sample(seq: u64) -> HostSample {
             ..HostReadings::default()
         },
         cpus: vec![(0, cpu(40)), (1, cpu(20))],
+    }
+}
+
+/// Two flows of packets of 1,472 bytes.
+fn stream(run_id: &str) -> Manifest {
+    let size = PacketSize::Bytes(1_472);
+    let pace = Pace::Packets { pps: 20_000 };
+    let mut manifest = runs::manifest(run_id);
+    manifest.spec = RunSpec::here(Work::Stream(StreamRunSpec { size, flows: 2, ..StreamRunSpec::at(pace) }));
+    (manifest.kind, manifest.condition) = (manifest.spec.kind(), Condition::of(&manifest.spec));
+    manifest.run.stream = Some(StreamFacts {
+        unfragmented_bytes: Some(65_507),
+        send_buffer_bytes: Some(8 << 20),
+        receive_buffer_bytes: Some(8 << 20),
+        burst_packets: 64,
+        drops_are_merged: false,
+        settled: true,
+    });
+    manifest
+}
+
+/// Twelve intervals of each flow and end, the first two of the warm-up; of each thousand packets some are lost, and most of
+/// those at the receiver's socket.
+fn fill_stream(log: &mut EventLog) {
+    for (interval, flow) in (0..12).flat_map(|interval| [0u16, 1].map(|flow| (interval, flow))) {
+        let phase = if interval < 2 { Phase::Warmup } else { Phase::Measure };
+        let at = |origin: i64| origin + interval * 100_000_000;
+        let (start, end) = (at(1_000_000_000), at(1_100_000_000));
+        let told = |start_ns, end_ns, cpu: Option<i64>, seen| {
+            let cpu = cpu.map(Nanos);
+            Event::Interval(StreamInterval { flow, phase, start_ns, end_ns, cpu, seen })
+        };
+        let sent = Seen::Offered { packets: 1_000, refused: interval as u64 % 3, skipped: 0 };
+        log.push(told(start, end, Some(3_000_000), sent));
+        let first = flow == 0;
+        let counted = Seen::Counted {
+            polled: 1_000,
+            delivered: 990 - interval as u64,
+            reordered: 1,
+            duplicates: u32::from(first),
+            outside_window: 0,
+            socket_drops: first.then_some(14),
+        };
+        log.push(told(start - 777_000_000, end - 777_000_000, first.then_some(5_000_000), counted));
     }
 }
 

@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latlab::experiment::{OpenExperiment, RunOutcome};
+use latlab::facts::{Seen, StreamInterval};
 use latlab::plan::Kind;
-use latlab::probe::Fate;
+use latlab::probe::{Fate, Phase};
 use latlab::recording::{ProbeColumn, Recording, RecordingError};
 use serde_json::{Value, json};
 
@@ -78,6 +79,23 @@ fn facts(recording: &Recording) -> Value {
         facts["sum_of_woke_ns"] = json!(nanos(&mut wakeups.iter().map(|row| row.1)));
         facts["timer_slack_ns"] = json!(manifest.run.wakeup.as_ref().and_then(|facts| facts.timer_slack_ns));
     }
+    // Since format 1.4.
+    if manifest.kind == Kind::Stream {
+        let rows = intervals(recording);
+        let sum = |of: fn(&Seen) -> u64| rows.iter().map(|row| of(&row.seen)).sum::<u64>();
+        facts["interval_rows"] = json!(manifest.interval_rows);
+        facts["sum_of_interval_end_ns"] = json!(nanos(&mut rows.iter().map(|row| row.end_ns)));
+        facts["sum_of_cpu_ns"] = json!(nanos(&mut rows.iter().filter_map(|row| row.cpu).map(|cpu| cpu.0)));
+        facts["measured_intervals"] = json!(rows.iter().filter(|row| row.phase == Phase::Measure).count());
+        facts["offered"] = json!(sum(|seen| if let Seen::Offered { packets, .. } = seen { *packets } else { 0 }));
+        facts["refused"] = json!(sum(|seen| if let Seen::Offered { refused, .. } = seen { *refused } else { 0 }));
+        facts["polled"] = json!(sum(|seen| if let Seen::Counted { polled, .. } = seen { *polled } else { 0 }));
+        facts["delivered"] = json!(sum(|seen| if let Seen::Counted { delivered, .. } = seen { *delivered } else { 0 }));
+        facts["socket_drops"] = json!(sum(|seen| match seen {
+            Seen::Counted { socket_drops: Some(drops), .. } => u64::from(*drops),
+            _ => 0,
+        }));
+    }
     // Format 1.0 had none.
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {
@@ -89,6 +107,10 @@ fn facts(recording: &Recording) -> Value {
         facts["sum_of_start_ns"] = json!(nanos(&mut samples.iter().map(|sample| sample.start_ns)));
     }
     facts
+}
+
+fn intervals(recording: &Recording) -> Vec<StreamInterval> {
+    recording.intervals().expect("open").flat_map(|batch| batch.expect("reads")).collect()
 }
 
 /// Due and woke of every row, in the order of the file.
@@ -105,6 +127,11 @@ fn check(folder: &str) {
             let rows = wakeups(&opened);
             assert_eq!(opened.manifest().rows, Some(rows.len() as u64), "{}", recording.display());
             assert!(rows.is_sorted_by_key(|row| row.0), "{}", recording.display());
+            say_the_same(&opened, &recording);
+            continue;
+        }
+        if opened.manifest().kind == Kind::Stream {
+            assert_eq!(opened.manifest().rows, Some(intervals(&opened).len() as u64), "{}", recording.display());
             say_the_same(&opened, &recording);
             continue;
         }
