@@ -6,7 +6,7 @@ use crate::error::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
 const LATER: [&str; 9] =
-    ["--live", "--stamps", "--offload", "stream", "wakeup", "explain", "report", "import", "export"];
+    ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
 
 /// `error` as a failure: what was typed, why it is refused, and what would be right.
 ///
@@ -154,7 +154,7 @@ mod tests {
         for (line, message, hint) in [
             ("latlab", "no command was given", "latlab ping"),
             ("latlab pign", "there is no command `pign`", "did you mean `ping`?"),
-            ("latlab stream", "the command `stream` is not in this version", "latlab --help"),
+            ("latlab explain", "the command `explain` is not in this version", "latlab --help"),
             ("latlab ping --cuont 5", "there is no option `--cuont`", "did you mean `--count`?"),
             ("latlab ping --live", "the option `--live` is not in this version", "latlab ping --help"),
             ("latlab ping -x", "there is no option `-x`", "latlab ping --help"),
