@@ -183,7 +183,7 @@ fn message(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
 ///
 /// # Safety
 /// A receive call must have filled `message`, and its control buffer must still be alive.
-unsafe fn local_address(message: &libc::msghdr) -> Option<IpAddr> {
+pub(crate) unsafe fn local_address(message: &libc::msghdr) -> Option<IpAddr> {
     // SAFETY: the caller says that the header describes a live control buffer.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {
@@ -238,7 +238,7 @@ unsafe fn put_local_address(message: &libc::msghdr, local: IpAddr) -> usize {
 ///
 /// # Safety
 /// As [`put_local_address`], and `content` must fit into the buffer.
-unsafe fn put<T: Copy>(message: &libc::msghdr, level: c_int, kind: c_int, content: T) -> usize {
+pub(crate) unsafe fn put<T: Copy>(message: &libc::msghdr, level: c_int, kind: c_int, content: T) -> usize {
     let bytes = size_of::<T>() as u32;
     // SAFETY: the buffer is alive, aligned and large enough by the caller's promise, so the first header
     // exists and the content fits behind it; the two length macros only compute.

@@ -76,6 +76,10 @@ pub mod socket {
         set_send_timeout(BorrowedFd<'_>, i64) -> ();
         set_busy_poll(BorrowedFd<'_>, u32) -> ();
         set_receive_buffer(BorrowedFd<'_>, u32) -> u32;
+        set_send_buffer(BorrowedFd<'_>, u32) -> u32;
+        set_checksums(BorrowedFd<'_>, Family, bool) -> ();
+        take_unchecked(BorrowedFd<'_>, bool) -> ();
+        set_merging(BorrowedFd<'_>, bool) -> ();
         set_dscp(BorrowedFd<'_>, Family, u8) -> ();
         forbid_fragments(BorrowedFd<'_>, Family) -> ();
         path_mtu_bytes(BorrowedFd<'_>, Family) -> u32;
@@ -115,6 +119,68 @@ pub mod datagram {
         receive_envelope(BorrowedFd<'_>, &mut [u8], &mut Envelope) -> usize;
         receive_envelope_now(BorrowedFd<'_>, &mut [u8], &mut Envelope) -> usize;
         send_envelope(BorrowedFd<'_>, &[u8], &Envelope) -> usize;
+    }
+}
+
+/// Many datagrams with one system call.
+pub mod batch {
+    use super::{BorrowedFd, IpAddr, address::Address, unsupported};
+
+    /// Sends many datagrams with one call.
+    #[derive(Debug)]
+    pub struct SendBatch;
+
+    impl SendBatch {
+        /// No room.
+        pub const fn new(_: usize, _: Option<Address>) -> SendBatch {
+            SendBatch
+        }
+
+        /// `Unsupported` here.
+        pub fn send(&mut self, _: BorrowedFd<'_>, _: &[u8], _: usize, _: usize) -> std::io::Result<usize> {
+            unsupported()
+        }
+    }
+
+    refuse! { send_segmented(BorrowedFd<'_>, &[u8], u16, Option<&Address>) -> usize; }
+
+    /// Receives many datagrams with one call.
+    #[derive(Debug)]
+    pub struct ReceiveBatch;
+
+    /// A datagram that came.
+    #[derive(Debug)]
+    pub struct Arrived<'a> {
+        /// Its bytes.
+        pub bytes: &'a mut [u8],
+        /// Who sent it.
+        pub peer: &'a Address,
+        /// Our address.
+        pub local: Option<IpAddr>,
+        /// How long each of the merged ones is.
+        pub segment: Option<usize>,
+    }
+
+    impl ReceiveBatch {
+        /// No room.
+        pub const fn new(_: usize, _: usize) -> ReceiveBatch {
+            ReceiveBatch
+        }
+
+        /// `Unsupported` here.
+        pub fn receive(&mut self, _: BorrowedFd<'_>, _: usize) -> std::io::Result<usize> {
+            unsupported()
+        }
+
+        /// `Unsupported` here.
+        pub fn receive_now(&mut self, _: BorrowedFd<'_>, _: usize) -> std::io::Result<usize> {
+            unsupported()
+        }
+
+        /// Nothing.
+        pub const fn arrived(&mut self, _: usize) -> Option<Arrived<'_>> {
+            None
+        }
     }
 }
 

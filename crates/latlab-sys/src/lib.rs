@@ -11,6 +11,8 @@ pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod address;
 #[cfg(target_os = "linux")]
+pub mod batch;
+#[cfg(target_os = "linux")]
 pub mod child;
 #[cfg(target_os = "linux")]
 pub mod cpu_time;
@@ -37,7 +39,7 @@ pub mod socket;
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    address, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, sleep, socket,
+    address, batch, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, sleep, socket,
 };
 
 /// The outcome of a call that answers 0 or −1 with `errno`.

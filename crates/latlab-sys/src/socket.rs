@@ -109,6 +109,38 @@ pub fn set_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32>
     get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(|given| given.max(0) as u32)
 }
 
+/// Asks for a send buffer and answers what the kernel gave, as [`set_receive_buffer`] does: SO_SNDBUFFORCE where we
+/// may, else SO_SNDBUF within `net.core.wmem_max` ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)).
+pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<u32> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    if set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes).is_err() {
+        set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes)?;
+    }
+    get(socket, libc::SOL_SOCKET, libc::SO_SNDBUF).map(|given| given.max(0) as u32)
+}
+
+/// Whether datagrams leave with a UDP checksum: SO_NO_CHECK
+/// ([socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)); over IPv6, where a receiver drops them unless it
+/// has asked for such, UDP_NO_CHECK6_TX (linux/udp.h, RFC 6935).
+pub fn set_checksums(socket: BorrowedFd<'_>, family: Family, on: bool) -> io::Result<()> {
+    let off = c_int::from(!on);
+    match family {
+        Family::Ipv4 => set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, &off),
+        Family::Ipv6 => set(socket, libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, &off),
+    }
+}
+
+/// Whether an IPv6 socket takes datagrams without a UDP checksum (UDP_NO_CHECK6_RX, linux/udp.h, RFC 6936).
+pub fn take_unchecked(socket: BorrowedFd<'_>, taken: bool) -> io::Result<()> {
+    set(socket, libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_RX, &c_int::from(taken))
+}
+
+/// Whether datagrams of one sender and one length may arrive merged into one buffer (UDP_GRO,
+/// [udp(7)](https://man7.org/linux/man-pages/man7/udp.7.html), Linux 5.0).
+pub fn set_merging(socket: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, &c_int::from(on))
+}
+
 /// Marks every datagram with a differentiated services code point, 0 to 63 (IP_TOS,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_TCLASS, RFC 3542, section 6.5).
 pub fn set_dscp(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::Result<()> {
@@ -198,6 +230,14 @@ mod tests {
         forbid_fragments(socket, Family::Ipv4).expect("path MTU discovery");
         tell_local_address(socket, Family::Ipv4).expect("packet info");
         assert!(set_receive_buffer(socket, 65_536).expect("a buffer") >= 65_536);
+        assert!(set_send_buffer(socket, 65_536).expect("a buffer") >= 65_536);
+        set_merging(socket, true).expect("merging");
+        for family in [Family::Ipv4, Family::Ipv6] {
+            let socket = udp(family).expect("a socket");
+            set_checksums(socket.as_fd(), family, false).expect("no checksums");
+            set_checksums(socket.as_fd(), family, true).expect("checksums");
+            take_unchecked(socket.as_fd(), true).expect("a wish");
+        }
         assert_eq!(drops(socket).expect("a count"), 0);
         bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");
         let local = local_address(socket).expect("an address");
