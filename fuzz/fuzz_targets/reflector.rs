@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use arbitrary::Arbitrary;
-use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector};
+use latlab::session::{Judgement, PreSharedKey, ReceiverState, ReflectorLimits, SessionReflector};
 use latlab::units::Stamp;
 use libfuzzer_sys::fuzz_target;
 
@@ -29,7 +29,8 @@ fuzz_target!(|script: (bool, Vec<Heard>)| {
         let mut datagram = heard.datagram;
         let length = datagram.len();
         let from = SocketAddr::from(heard.from);
-        reflector.note_socket_drops(heard.socket_drops.map(u64::from));
+        let socket_drops = heard.socket_drops.map(u64::from);
+        reflector.note_receiver(ReceiverState { socket_drops, ..ReceiverState::default() });
         let bytes = match reflector.judge(&mut datagram, from, Stamp::from_nanos(now_ns)) {
             Judgement::Drop(_) | Judgement::Counted => continue,
             Judgement::Reply(bytes) => bytes,

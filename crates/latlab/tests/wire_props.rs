@@ -37,11 +37,13 @@ fn datagrams() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
-    (24..=u32::MAX, 0..=i64::MAX, 0..=i64::MAX, 0..=i64::MAX).prop_map(|(size_bytes, interval, duration, idle)| Terms {
+    let spans = (0..=i64::MAX, 0..=i64::MAX, 0..=i64::MAX);
+    (24..=u32::MAX, spans, any::<bool>(), any::<bool>()).prop_map(|(size_bytes, spans, batched, unchecked)| Terms {
         size_bytes,
-        interval: Nanos(interval),
-        duration: Nanos(duration),
-        idle: Nanos(idle),
+        interval: Nanos(spans.0),
+        duration: Nanos(spans.1),
+        idle: Nanos(spans.2),
+        stream: StreamTerms { batched, unchecked },
     })
 }
 
@@ -121,10 +123,10 @@ proptest! {
     #[test]
     fn what_is_said_of_streams_survives(
         nonce: [u8; 16], session: u16, number: u64, stamp: i64, counts: [u64; 8], socket_drops: Option<u64>,
-        secret in vec(any::<u8>(), 16..40),
+        wants_cpu: bool, drops_merged: bool, cpu_ns: Option<i64>, secret in vec(any::<u8>(), 16..40),
     ) {
         let codes = SetupKey::derive(&secret).codes();
-        let poll = Poll { session, nonce, number };
+        let poll = Poll { session, nonce, number, wants_cpu };
         let mut bytes = [0; POLL_BYTES];
         poll.write(&codes, &mut bytes);
         prop_assert_eq!(Poll::parse(&bytes), Ok(poll));
@@ -133,7 +135,8 @@ proptest! {
         let [packets, counted_bytes, spanned, reordered, seen_before, left_window, forged, wrong_size] = counts;
         let tally = Tally {
             session, nonce, number, at: Stamp::from_nanos(stamp), packets, bytes: counted_bytes, spanned, reordered,
-            seen_before, left_window, forged, wrong_size, socket_drops,
+            seen_before, left_window, forged, wrong_size, socket_drops, drops_merged,
+            cpu: cpu_ns.map(Nanos),
         };
         let mut bytes = [0; TALLY_BYTES];
         tally.write(&codes, &mut bytes);
@@ -164,8 +167,8 @@ proptest! {
         let mut packets = Vec::new();
         let (mut seen, mut newest, mut reordered, mut twice) = (std::collections::HashSet::new(), 0, 0, 0);
         for (kind, back) in script {
-            packets.push(stream.packet().to_vec());
-            stream.taken();
+            packets.push(stream.packets(1).bytes().to_vec());
+            stream.taken(1);
             let last = packets.len() as u64 - 1;
             // Lost, in order, or an old one (again).
             let arrived = match kind { 0 => continue, 1 => last, _ => last.saturating_sub(back) };
@@ -238,8 +241,8 @@ proptest! {
                 0 => probe,
                 6 => stream.poll().1.to_vec(),
                 7 => {
-                    stream.taken();
-                    stream.packet().to_vec()
+                    stream.taken(1);
+                    stream.packets(1).bytes().to_vec()
                 }
                 1 => hello_datagram(&[port as u8; 16]).to_vec(),
                 2 => genuine[usize::from(at) % genuine.len()].clone(),

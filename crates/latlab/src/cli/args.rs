@@ -1,6 +1,7 @@
 //! What was typed, and nothing of what it means: values are text until [`super::resolve`] reads them.
 #![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
+mod bare_stream;
 mod compare;
 mod doctor;
 mod ends;
@@ -21,6 +22,7 @@ mod wakeup;
 
 use clap::{Parser, Subcommand};
 
+pub use bare_stream::BareStreamArgs;
 pub use compare::{CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
 pub use doctor::{BareArgs, DoctorArgs};
 pub use ends::{EndArgs, PeerArgs};
@@ -93,4 +95,7 @@ pub enum Command {
     /// Run the bare loop: the floor that a measurement stands on
     #[command(hide = true)]
     Bare(BareArgs),
+    /// Run the bare stream: what a measured stream is compared with
+    #[command(hide = true)]
+    BareStream(BareStreamArgs),
 }

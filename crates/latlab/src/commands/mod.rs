@@ -3,6 +3,7 @@
 mod agent;
 mod asking;
 mod bare;
+mod bare_stream;
 mod compare;
 mod comparing;
 mod completions;
@@ -107,6 +108,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
             compare::run(&job, &healed(console, job.talk()))
         }
         Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
+        Command::BareStream(args) => bare_stream::run(&resolve::bare_stream(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
             list::run(&store, args.json.json, &healed(console, Talk::Usual))

@@ -1,14 +1,13 @@
 //! What a reflector process answers with: sessions, or the bare loop.
 
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 
 use super::Outcome;
 use super::serve::reflect;
 use crate::error::{Failure, refused};
-use crate::measure::bare;
-use crate::session::{Requests, SessionReflector};
+use crate::measure::{bare, bare_stream};
+use crate::session::{ReflectorNews, Requests, SessionReflector};
 use crate::transport::reflector::UdpReflector;
 
 /// What answers.
@@ -17,17 +16,21 @@ pub(super) enum Post {
     Sessions(UdpReflector, Box<SessionReflector>),
     /// Everything, unseen.
     Bare(OwnedFd, bare::Wait),
+    /// Nothing: it adds up what comes, so many buffers a call.
+    BareStream(OwnedFd, bare::Wait, u16),
 }
 
 impl Post {
-    /// Where it answers.
-    pub(super) fn address(&self) -> Result<SocketAddr, Failure> {
-        match self {
-            Post::Sessions(socket, _) => Ok(socket.local_address()),
-            Post::Bare(socket, _) => {
-                latlab_sys::socket::local_address(socket.as_fd()).map_err(refused("ask for the address"))
+    /// Where it answers, and with what buffer.
+    pub(super) fn ready(&self) -> Result<ReflectorNews, Failure> {
+        let (address, receive_buffer_bytes) = match self {
+            Post::Sessions(socket, _) => (socket.local_address(), Some(socket.receive_buffer_bytes())),
+            Post::Bare(socket, _) | Post::BareStream(socket, ..) => {
+                let address = latlab_sys::socket::local_address(socket.as_fd());
+                (address.map_err(refused("ask for the address"))?, None)
             }
-        }
+        };
+        Ok(ReflectorNews::Ready { address, receive_buffer_bytes })
     }
 
     /// Answers until `stop`, on a thread that is pinned to `pin`.
@@ -38,6 +41,9 @@ impl Post {
                 reflect(&mut socket, &mut sessions, pin, Requests { stop, counters: &never }, |_| {})?;
             }
             Post::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
+            Post::BareStream(socket, wait, wanted) => {
+                bare_stream::count(&socket, wait, usize::from(wanted), stop).map_err(refused("receive"))?;
+            }
         }
         Ok(Outcome::Done)
     }

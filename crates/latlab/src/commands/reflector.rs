@@ -10,7 +10,7 @@ use super::{Outcome, order};
 use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::placement;
-use crate::measure::bare;
+use crate::measure::{bare, bare_stream};
 use crate::session::{PreSharedKey, ReflectorLimits, ReflectorNews, ReflectorOrder, SessionReflector, random_bytes};
 use crate::transport::reflector::UdpReflector;
 
@@ -20,7 +20,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     match prepare(&order, &stop) {
         Ok(post) => {
-            console.data(&ReflectorNews::Ready { address: post.address()? }.line())?;
+            console.data(&post.ready()?.line())?;
             post.answer(order.end.cpu, &stop)
         }
         Err(failure) => {
@@ -37,6 +37,10 @@ fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failu
     let post = if order.bare {
         let wait = order.end.wait.into();
         Post::Bare(bare::bind(order.bind, wait).map_err(refused("open the bare reflector"))?, wait)
+    } else if let Some(wanted) = order.bare_stream {
+        let wait = order.end.wait.into();
+        let socket = bare_stream::bind(order.bind, wait).map_err(refused("open the bare receiver"))?;
+        Post::BareStream(socket, wait, wanted)
     } else {
         let key =
             order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;

@@ -39,7 +39,7 @@ impl From<WaitMode> for Wait {
     }
 }
 
-fn open(address: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
+pub(super) fn open(address: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
     let opened = socket::udp(Family::of(&address))?;
     let fd = opened.as_fd();
     socket::set_receive_timeout(fd, defaults::NAP.0)?;
@@ -129,7 +129,7 @@ pub fn reflect(reflector: &OwnedFd, wait: Wait, stop: &AtomicBool) -> io::Result
     }
 }
 
-fn came(received: io::Result<usize>) -> io::Result<Option<usize>> {
+pub(super) fn came(received: io::Result<usize>) -> io::Result<Option<usize>> {
     match received {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),

@@ -12,6 +12,7 @@ use crate::host::HostError;
 use crate::plan::Via;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
+use crate::transport::burst::BurstRefusal;
 use crate::transport::refusal::TransportError;
 use crate::units::Nanos;
 
@@ -47,6 +48,9 @@ pub enum MeasureError {
         /// The reflector.
         peer: String,
     },
+    /// Packets cannot leave in the way that was asked for.
+    #[error(transparent)]
+    Burst(#[from] BurstRefusal),
     /// The measuring thread could not be started or died.
     #[error("cannot run the measuring thread")]
     Thread(#[source] io::Error),
@@ -91,6 +95,7 @@ impl MeasureError {
         let peer = peer.to_string();
         match error {
             StreamError::Socket(source) => MeasureError::Socket { peer, source },
+            StreamError::Refused(refusal) => MeasureError::Burst(refusal),
             StreamError::Silent { span } => MeasureError::StreamSilent { peer, span },
         }
     }
@@ -108,6 +113,7 @@ impl MeasureError {
                 Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
             }
             MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
+            MeasureError::Burst(refusal) => refusal.cause(),
             MeasureError::Host(error) => error.cause(),
             MeasureError::Loads(error) => error.cause(),
             MeasureError::Transport(error) => error.cause(),
@@ -128,6 +134,7 @@ impl MeasureError {
             MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
             MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
             MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
+            MeasureError::Burst(refusal) => refusal.hint(),
             MeasureError::Host(error) => error.hint(),
             MeasureError::Loads(error) => error.hint(),
             MeasureError::Transport(error) => error.hint(),
@@ -142,6 +149,7 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(error) => error.exit_code(),
             MeasureError::Agent(error) => error.exit_code(),
+            MeasureError::Burst(refusal) => refusal.exit_code(),
             MeasureError::Host(error) => error.exit_code(),
             MeasureError::Loads(error) => error.exit_code(),
             MeasureError::Transport(error) => error.exit_code(),

@@ -1,6 +1,7 @@
 //! Measuring: the hot loops and what stands around them.
 
 pub mod bare;
+pub mod bare_stream;
 mod beside;
 mod calibrate;
 mod conduct;

@@ -14,7 +14,7 @@ use crate::facts::StreamReport;
 use crate::plan::{Pace, PathSpec, StreamSpec, defaults};
 use crate::schedule::Schedule;
 use crate::session::{self, NetLoadOrder, PreSharedKey, SessionError, SessionWishes, UpStream, random_bytes};
-use crate::transport::Transport;
+use crate::transport::burst::BurstTransport;
 use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -118,7 +118,7 @@ impl Load<UdpTransport, Monotonic> {
     }
 }
 
-impl<T: Transport, C: Clock> Load<T, C> {
+impl<T: BurstTransport, C: Clock> Load<T, C> {
     /// Sees that somebody counts, and settles the pace; none where it was told to end meanwhile.
     fn prepare(&mut self, stop: &AtomicBool) -> Result<Option<PacketsPerSecond>, MeasureError> {
         let mut meter = StreamMeter::new(self.stream.now());

@@ -219,6 +219,11 @@ impl Peer {
         self.address
     }
 
+    /// The receive buffer of its socket in bytes, where this end started it.
+    pub fn receive_buffer_bytes(&self) -> Option<u32> {
+        self.process.as_ref().and_then(ReflectorProcess::receive_buffer_bytes)
+    }
+
     /// The processes on this host that were made for it: what they use of the CPUs is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
         self.process.iter().chain(&self.sink).map(ReflectorProcess::pid).collect()

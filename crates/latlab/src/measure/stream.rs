@@ -11,12 +11,14 @@ use super::token_schedule::{Due, TokenSchedule};
 use crate::clock::Clock;
 use crate::plan::defaults;
 use crate::session::UpStream;
-use crate::transport::Transport;
+use crate::transport::burst::{BurstRefusal, BurstTransport};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// The shortest sleep. A stream that is due more often sends a few packets each time: a sleep and a wake-up cost some
 /// microseconds themselves, and the probe's CPU may be the one that pays them.
 const QUANTUM: Nanos = Nanos::from_micros(50);
+/// Where it waits for nothing, the loop looks this often for a TALLY: a receive call that finds nothing takes 0.2 µs.
+const LOOK_EVERY: Nanos = Nanos::from_micros(250);
 /// How long a stream waits for the tally of all that it has sent.
 const SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
 /// The longest datagram that is meant for us; of a longer one only the beginning is read, and it is none.
@@ -27,6 +29,8 @@ const BUFFER_BYTES: usize = 256;
 pub enum StreamError {
     /// The socket broke.
     Socket(io::Error),
+    /// Packets cannot leave in the way that was asked for.
+    Refused(BurstRefusal),
     /// Nobody says what arrived.
     Silent {
         /// For so long.
@@ -42,28 +46,55 @@ pub struct Stream<T, C> {
     up: UpStream,
     buffer: Box<[u8]>,
     refused: u64,
+    next_look: Stamp<SenderClock>,
+    /// It ends when nobody has counted for so long …
+    silence_max: Nanos,
+    /// … and holds its packets back when that lasts so long: a POLL shall get through to a receiver that is swamped.
+    holds_after: Nanos,
 }
 
-impl<T: Transport, C: Clock> Stream<T, C> {
-    /// Arms `up`.
+impl<T: BurstTransport, C: Clock> Stream<T, C> {
+    /// Arms `up` as a load.
     pub fn new(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
-        Stream { transport, clock, up, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), refused: 0 }
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        let (silence_max, next_look) = (defaults::STREAM_SILENCE_MAX, clock.now());
+        Stream { transport, clock, up, buffer, refused: 0, next_look, silence_max, holds_after: silence_max }
+    }
+
+    /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner when nobody
+    /// counts.
+    ///
+    /// # Errors
+    /// The socket does not leave out checksums.
+    pub fn measured(transport: T, clock: C, up: UpStream) -> Result<Stream<T, C>, StreamError> {
+        let silence_max = defaults::STREAM_PATIENCE;
+        let mut stream = Stream::new(transport, clock, up);
+        (stream.silence_max, stream.holds_after) = (silence_max, Nanos(silence_max.0 / 2));
+        stream.transport.protect(false).map_err(StreamError::Socket)?;
+        Ok(stream)
     }
 
     /// Now.
+    #[inline]
     pub fn now(&self) -> Stamp<SenderClock> {
         self.clock.now()
     }
 
-    /// Packets that the kernel took, and packets that it refused for want of room.
+    /// Packets that the kernel took, and how often it refused one for want of room.
     pub fn sent_and_refused(&self) -> (u64, u64) {
         (self.up.sent(), self.refused)
     }
 
-    /// Sends on `schedule` and follows what arrives with `meter`, until `until` or `stop`.
+    /// What carries it.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Sends on `schedule` and follows what arrives with `meter`, until `until` or `stop`. It can be called again and
+    /// again with the same two: nothing is waited for in between.
     ///
     /// # Errors
-    /// The socket broke, or nobody counted for 5 s.
+    /// The socket broke or refuses this way of sending, or nobody counted for too long.
     pub fn run(
         &mut self,
         schedule: &mut TokenSchedule,
@@ -78,13 +109,19 @@ impl<T: Transport, C: Clock> Stream<T, C> {
             }
             let poll_in = self.poll(meter, now)?;
             let patience = match schedule.due(now) {
-                Due::In(span) => span.max(QUANTUM),
+                Due::In(span) if schedule.sleeps() => span.max(QUANTUM),
+                Due::In(_) => Nanos::ZERO,
+                Due::Now { .. } if meter.silent_for(now) >= self.holds_after => QUANTUM,
                 Due::Now { packets, behind } => {
                     let all_left = self.burst(schedule, packets)?;
-                    if behind || !all_left { QUANTUM } else { Nanos::ZERO }
+                    if (behind && schedule.sleeps()) || !all_left { QUANTUM } else { Nanos::ZERO }
                 }
             };
-            self.hear(meter, patience.min(poll_in).min(until - now))?;
+            let patience = patience.min(poll_in).min(until - now);
+            if patience > Nanos::ZERO || now >= self.next_look {
+                self.next_look = now + LOOK_EVERY;
+                self.hear(meter, patience)?;
+            }
         }
         Ok(())
     }
@@ -109,9 +146,11 @@ impl<T: Transport, C: Clock> Stream<T, C> {
         }
     }
 
-    /// Ends the session; the transport comes back.
+    /// Ends the session; the transport comes back, and protects what it sends.
     pub fn close(self) -> T {
         let Stream { mut transport, clock, up, .. } = self;
+        // Where a checksum cannot be had back the CLOSE goes without it, as everything before.
+        let _ = transport.protect(true);
         // What it would say is known from the last tally.
         let _ = up.close(&mut transport, &clock);
         transport
@@ -120,20 +159,31 @@ impl<T: Transport, C: Clock> Stream<T, C> {
     /// Sends up to `packets` packets; whether the kernel had room for all of them.
     #[inline]
     fn burst(&mut self, schedule: &mut TokenSchedule, packets: u64) -> Result<bool, StreamError> {
-        for _ in 0..packets {
-            match self.transport.send(self.up.packet()) {
-                Ok(()) => {
-                    self.up.taken();
-                    schedule.take();
+        let mut left = packets;
+        while left > 0 {
+            match self.transport.burst(self.up.packets(left)) {
+                Ok(taken) => {
+                    let taken = taken as u64;
+                    self.up.taken(taken);
+                    schedule.take(taken);
+                    left = left.saturating_sub(taken.max(1));
                 }
                 Err(error) if lacks_room(&error) => {
                     self.refused += 1;
                     return Ok(false);
                 }
-                Err(error) => return Err(StreamError::Socket(error)),
+                Err(error) => return Err(self.refusal(error)),
             }
         }
         Ok(true)
+    }
+
+    #[cold]
+    fn refusal(&self, error: io::Error) -> StreamError {
+        match BurstRefusal::of(&error, self.up.sending(), self.up.size_bytes()) {
+            Some(refusal) => StreamError::Refused(refusal),
+            None => StreamError::Socket(error),
+        }
     }
 
     /// Sends a POLL where one is due, and says how long until the next.
@@ -141,7 +191,7 @@ impl<T: Transport, C: Clock> Stream<T, C> {
     fn poll(&mut self, meter: &mut StreamMeter, now: Stamp<SenderClock>) -> Result<Nanos, StreamError> {
         if meter.poll_in(now) <= Nanos::ZERO {
             let span = meter.silent_for(now);
-            if span >= defaults::STREAM_SILENCE_MAX {
+            if span >= self.silence_max {
                 return Err(StreamError::Silent { span });
             }
             let sent = Sent { at: now, packets: self.up.sent() };

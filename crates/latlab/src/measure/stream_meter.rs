@@ -183,6 +183,8 @@ mod tests {
             forged: 0,
             wrong_size: 0,
             socket_drops: None,
+            drops_merged: false,
+            cpu: None,
         }
     }
 

@@ -11,6 +11,10 @@ const BURST_PACKETS: u64 = 4_096;
 /// … and gives up what lies further back than this: a window of the rates that are told.
 const BACKLOG: Nanos = Nanos::from_millis(100);
 
+/// A stream whose bursts are limited sleeps only where one lasts longer than this: a sleep ends some 50 µs late, and what
+/// is due by then is to be no more than a burst.
+const SLEEP_MIN: Nanos = Nanos::from_micros(150);
+
 /// What is to be done at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
@@ -31,6 +35,8 @@ pub struct TokenSchedule {
     start: Stamp<SenderClock>,
     /// Tokens a packet takes, and tokens a second; none: always due.
     rate: Option<(u64, u64)>,
+    /// Packets of one burst at most; none: as a load, whose bursts are a matter of time.
+    burst_max: Option<u64>,
     taken: u64,
     skipped: u64,
 }
@@ -40,24 +46,36 @@ impl TokenSchedule {
     /// thousandths of a packet.
     pub fn new(start: Stamp<SenderClock>, tokens_per_packet: u64, tokens_per_second: u64) -> TokenSchedule {
         let rate = Some((tokens_per_packet.max(1), tokens_per_second.max(1)));
-        TokenSchedule { start, rate, taken: 0, skipped: 0 }
+        TokenSchedule { start, rate, burst_max: None, taken: 0, skipped: 0 }
     }
 
     /// A packet is always due.
     pub fn at_will(start: Stamp<SenderClock>) -> TokenSchedule {
-        TokenSchedule { start, rate: None, taken: 0, skipped: 0 }
+        TokenSchedule { start, rate: None, burst_max: None, taken: 0, skipped: 0 }
+    }
+
+    /// The same in bursts of `packets` at most. What is due beyond that follows after a look at the clock.
+    #[must_use]
+    pub fn in_bursts_of(self, packets: u16) -> TokenSchedule {
+        TokenSchedule { burst_max: Some(u64::from(packets.max(1))), ..self }
+    }
+
+    /// Whether there is time to sleep until packets are due; where not, the clock is to be watched.
+    #[inline]
+    pub fn sleeps(&self) -> bool {
+        self.burst_max.is_none_or(|most| self.within(SLEEP_MIN) < most)
     }
 
     /// What is due at `now`.
     pub fn due(&mut self, now: Stamp<SenderClock>) -> Due {
         if self.rate.is_none() {
-            return Due::Now { packets: BURST_AT_WILL, behind: false };
+            return Due::Now { packets: self.burst_max.unwrap_or(BURST_AT_WILL), behind: false };
         }
         let due = self.within(now - self.start) + 1;
         if due <= self.taken {
             return Due::In(self.due_at(self.taken) - now);
         }
-        let burst = self.within(BURST).clamp(1, BURST_PACKETS);
+        let burst = self.burst_max.unwrap_or_else(|| self.within(BURST).clamp(1, BURST_PACKETS));
         if due - self.taken > self.within(BACKLOG).max(burst) {
             let skipped = due - self.taken - burst;
             self.taken += skipped;
@@ -67,10 +85,10 @@ impl TokenSchedule {
         Due::Now { packets: waiting.min(burst), behind: waiting > burst }
     }
 
-    /// One of the due packets has left.
+    /// So many of the due packets have left.
     #[inline]
-    pub fn take(&mut self) {
-        self.taken += 1;
+    pub fn take(&mut self, packets: u64) {
+        self.taken += packets;
     }
 
     /// Packets given up.
@@ -113,7 +131,7 @@ mod tests {
                     now += span.0;
                 }
                 Due::Now { packets, behind } => {
-                    (0..packets).for_each(|_| schedule.take());
+                    schedule.take(packets);
                     sent += packets;
                     largest = largest.max(packets);
                     now += if behind { 50_000 } else { 0 };
@@ -149,7 +167,7 @@ mod tests {
         for now in [1, 1_000_000, 5_000_000_000] {
             let Due::Now { packets, .. } = schedule.due(at(now)) else { panic!("always behind") };
             assert!(packets <= BURST_PACKETS, "{packets} at {now} ns");
-            (0..packets).for_each(|_| schedule.take());
+            schedule.take(packets);
         }
         assert!(schedule.skipped() > 1_000_000);
     }

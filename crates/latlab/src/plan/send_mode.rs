@@ -67,6 +67,12 @@ impl Sending {
     pub fn packets_per_call(&self, size_bytes: u32) -> u16 {
         self.mode.packets_per_call(size_bytes, self.batch)
     }
+
+    /// How many packets of `size_bytes` leave in one burst: as many full calls as a batch has.
+    pub fn burst_packets(&self, size_bytes: u32) -> u16 {
+        let per_call = self.packets_per_call(size_bytes);
+        (self.batch / per_call).max(1) * per_call
+    }
 }
 
 #[cfg(test)]
@@ -90,5 +96,13 @@ mod tests {
         for (mode, size_bytes, batch, expected) in rows {
             assert_eq!(mode.packets_per_call(size_bytes, batch), expected, "{mode:?} {size_bytes} × {batch}");
         }
+    }
+
+    #[test]
+    fn a_burst_is_of_full_calls() {
+        let burst = |mode, size_bytes, batch| Sending { mode, batch, ..Sending::PLAIN }.burst_packets(size_bytes);
+        assert_eq!([64, 1_472, 8_192, 32_768].map(|size| burst(SendMode::Gso, size, 64)), [64, 44, 63, 64]);
+        assert_eq!([SendMode::Send, SendMode::Sendmmsg].map(|mode| burst(mode, 1_472, 16)), [16, 16]);
+        assert_eq!(burst(SendMode::Gso, 1_472, 0), 1);
     }
 }

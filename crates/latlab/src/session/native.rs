@@ -247,12 +247,13 @@ impl Dialogue for NativeSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Reflection, SetupKey};
+    use crate::wire::{Reflection, SetupKey, StreamTerms};
 
     const OFFSET_NS: i64 = 7_000_000_000_000_000;
 
     fn session(size_bytes: u32) -> NativeSession {
-        let terms = Terms { size_bytes, interval: Nanos::ZERO, duration: Nanos::ZERO, idle: Nanos::ZERO };
+        let (stream, zero) = (StreamTerms::NONE, Nanos::ZERO);
+        let terms = Terms { size_bytes, interval: zero, duration: zero, idle: zero, stream };
         let accept = Accept {
             session: 7,
             nonce: [1; 16],

@@ -11,11 +11,12 @@ use super::cookies::CookieJar;
 use super::counters::{DropReason, ReflectorCounters};
 use super::key::PreSharedKey;
 use super::limits::ReflectorLimits;
-use super::table::{NewSession, SessionTable, SlotState};
+use super::slot::{NewSession, ReceiverState, Slot, SlotState};
+use super::table::SessionTable;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Poll, Reflection, Refuse, RefuseReason, SetupKey,
-    Terms,
+    StreamTerms, Terms,
 };
 
 /// What to do with a datagram.
@@ -65,6 +66,8 @@ pub struct SessionReflector {
     seed: [u8; 32],
     nonces_made: u64,
     counters: ReflectorCounters,
+    receiver: ReceiverState,
+    abilities: StreamTerms,
 }
 
 impl fmt::Debug for SessionReflector {
@@ -95,6 +98,8 @@ impl SessionReflector {
             seed,
             nonces_made: 0,
             counters: ReflectorCounters::default(),
+            receiver: ReceiverState::default(),
+            abilities: StreamTerms::NONE,
         }
     }
 
@@ -148,17 +153,27 @@ impl SessionReflector {
         &self.counters
     }
 
-    /// Told what the socket has dropped for want of room since it was made, modulo 2^32; none where that is unknown.
-    /// Whoever owns the socket says so before the judgement of a message that a report may answer
-    /// ([`SessionReflector::reports_drops`]), and before the counters are read.
-    pub fn note_socket_drops(&mut self, drops: Option<u64>) {
-        self.counters.socket_drops = drops;
+    /// Told what its socket can do for streams, before the first datagram: nothing else is granted.
+    pub fn grants(&mut self, abilities: StreamTerms) {
+        self.abilities = abilities;
     }
 
-    /// Whether `datagram` may begin or end a count of what the socket dropped. Neither a probe nor what is dropped as
-    /// noise does: they cost no system call more.
+    /// What the open sessions need of the socket at `now`.
+    pub fn needs(&mut self, now: Stamp<ReflectorClock>) -> StreamTerms {
+        self.table.needs(now)
+    }
+
+    /// Told how its socket and its thread stand. Whoever owns them says so before the judgement of a message that tells
+    /// it on ([`SessionReflector::tells_receiver`]), and before the counters are read.
+    pub fn note_receiver(&mut self, receiver: ReceiverState) {
+        self.counters.socket_drops = receiver.socket_drops;
+        self.receiver = receiver;
+    }
+
+    /// Whether `datagram` may begin or end a count of what the socket dropped, or of CPU time. Neither a probe nor what is
+    /// dropped as noise does: they cost no system call more.
     #[inline]
-    pub fn reports_drops(datagram: &[u8]) -> bool {
+    pub fn tells_receiver(datagram: &[u8]) -> bool {
         matches!(MessageType::of(datagram), Ok(MessageType::Open | MessageType::Close | MessageType::Poll))
     }
 
@@ -263,12 +278,15 @@ impl SessionReflector {
         }
         let reflector_nonce = self.next_nonce();
         let duration = if open.terms.duration == Nanos::ZERO { limits.duration } else { open.terms.duration };
-        let terms = Terms { duration, idle: limits.idle, ..open.terms };
-        let socket_drops = self.counters.socket_drops;
-        let new = NewSession { address: from, nonce: open.nonce, reflector_nonce, terms, socket_drops };
+        let (asked, able) = (open.terms.stream, self.abilities);
+        let stream =
+            StreamTerms { batched: asked.batched && able.batched, unchecked: asked.unchecked && able.unchecked };
+        let terms = Terms { duration, idle: limits.idle, stream, ..open.terms };
+        let (nonce, at, receiver) = (open.nonce, received, self.receiver);
+        let new = NewSession { address: from, nonce, reflector_nonce, terms, at, receiver };
         let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));
         let full = (RefuseReason::Sessions, u64::from(limits.sessions));
-        let slot = self.table.insert(new, received, keys).ok_or(full)?;
+        let slot = self.table.insert(new, keys).ok_or(full)?;
         self.counters.opened += 1;
         Ok(accept_of(slot, received))
     }
@@ -303,7 +321,7 @@ impl SessionReflector {
         if !codes.verify(datagram) {
             return Err(DropReason::Code);
         }
-        self.counters.closed += u64::from(slot.close(self.counters.socket_drops));
+        self.counters.closed += u64::from(slot.close(self.receiver.socket_drops));
         let report = slot.counts;
         match close.wants_socket_drops {
             true => reply_over(datagram, |reply| report.write(&codes, reply)),
@@ -327,8 +345,7 @@ impl SessionReflector {
         if !codes.verify(datagram) {
             return Err(DropReason::Code);
         }
-        let drops = self.counters.socket_drops;
-        let tally = slot.tally(poll.number, received, drops).ok_or(DropReason::SeenBefore)?;
+        let tally = slot.tally(&poll, received, self.receiver).ok_or(DropReason::SeenBefore)?;
         self.counters.tallies += 1;
         reply_over(datagram, |reply| tally.write(&codes, reply))
     }
@@ -343,7 +360,7 @@ impl SessionReflector {
     }
 }
 
-fn accept_of(slot: &super::table::Slot, received: Stamp<ReflectorClock>) -> Accept {
+fn accept_of(slot: &Slot, received: Stamp<ReflectorClock>) -> Accept {
     Accept {
         session: slot.session,
         nonce: slot.nonce,

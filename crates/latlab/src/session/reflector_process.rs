@@ -36,6 +36,9 @@ pub struct ReflectorOrder {
     pub sessions: u16,
     /// Return every datagram unseen, for the bare loop, instead of answering sessions.
     pub bare: bool,
+    /// Add up every datagram, so many buffers with one call, for the bare stream.
+    #[serde(default)]
+    pub bare_stream: Option<u16>,
     /// The process that gives the order: the child ends with it.
     pub parent: u32,
 }
@@ -49,6 +52,7 @@ impl ReflectorOrder {
             key: key.map(PreSharedKey::line),
             sessions,
             bare: false,
+            bare_stream: None,
             parent: std::process::id(),
         }
     }
@@ -56,6 +60,11 @@ impl ReflectorOrder {
     /// Be the far end of a bare loop on loopback.
     pub(crate) fn bare(end: EndSpec) -> ReflectorOrder {
         ReflectorOrder { bare: true, ..ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None, 0) }
+    }
+
+    /// Be the far end of a bare stream on the loopback `address`.
+    pub(crate) fn bare_stream(address: IpAddr, end: EndSpec, buffers_per_call: u16) -> ReflectorOrder {
+        ReflectorOrder { bare_stream: Some(buffers_per_call), ..ReflectorOrder::new(address, end, None, 0) }
     }
 }
 
@@ -67,6 +76,9 @@ pub enum ReflectorNews {
     Ready {
         /// The address, with the port that it got.
         address: SocketAddr,
+        /// The receive buffer that its kernel gave; none where it did not ask.
+        #[serde(default)]
+        receive_buffer_bytes: Option<u32>,
     },
     /// It cannot.
     Refused {
@@ -91,6 +103,7 @@ impl ReflectorNews {
 pub(crate) struct ReflectorProcess {
     process: OwnProcess,
     address: SocketAddr,
+    receive_buffer_bytes: Option<u32>,
 }
 
 impl ReflectorProcess {
@@ -98,7 +111,9 @@ impl ReflectorProcess {
     pub(crate) fn start(order: &ReflectorOrder) -> Result<ReflectorProcess, ReflectorProcessError> {
         let (process, answer) = Self::spawn(order).map_err(ReflectorProcessError::Start)?;
         match serde_json::from_str(&answer) {
-            Ok(ReflectorNews::Ready { address }) => Ok(ReflectorProcess { process, address }),
+            Ok(ReflectorNews::Ready { address, receive_buffer_bytes }) => {
+                Ok(ReflectorProcess { process, address, receive_buffer_bytes })
+            }
             Ok(ReflectorNews::Refused { message, cause, hint }) => {
                 Err(ReflectorProcessError::Refused { message, cause, hint })
             }
@@ -123,6 +138,11 @@ impl ReflectorProcess {
     /// Where it answers.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The receive buffer that its kernel gave, bookkeeping included, where that is known.
+    pub(crate) fn receive_buffer_bytes(&self) -> Option<u32> {
+        self.receive_buffer_bytes
     }
 
     /// How it ended, if it has: by itself it never does.

@@ -1,84 +1,24 @@
 //! The reflector's loop over a socket: receive, read the clock, judge, read the clock, reply.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counters::ReflectorCounters;
 use super::key::PreSharedKey;
 use super::reflector::{Judgement, SessionReflector};
+use super::reflector_socket::ReflectorSocket;
+use super::slot::ReceiverState;
 use crate::clock::Clock;
-use crate::transport::reflector::UdpReflector;
-use crate::units::{ReflectorClock, Stamp};
+use crate::transport::batch_receiver::BatchRoom;
+use crate::units::{Nanos, ReflectorClock, Stamp};
 
 /// One more byte than the largest UDP payload: nothing is ever cut off unseen.
 const BUFFER_BYTES: usize = 65_508;
 /// After so many failures of the receive call in a row the socket is taken for broken.
 const RECEIVE_FAILURES_MAX: u32 = 100;
-
-/// The socket of a reflector, as far as its loop needs one.
-pub trait ReflectorSocket {
-    /// Takes one datagram into `buffer`: its length, and where it came from. None where nothing came for
-    /// about 100 ms (a spinning socket: at once), or a signal did.
-    ///
-    /// # Errors
-    /// The kernel's; the loop counts them and gives up after a hundred in a row.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>>;
-
-    /// Sends `datagram` to where its request came from.
-    ///
-    /// # Errors
-    /// The kernel's; the loop counts them.
-    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
-
-    /// Told that `peer` has a session and that nobody else can get one while it lasts.
-    fn hear_only(&mut self, peer: SocketAddr) {
-        _ = peer;
-    }
-
-    /// Datagrams that the kernel dropped for want of room since the socket was made, modulo 2^32; none where it does
-    /// not tell. Asked for when a session begins and ends, and ten times a second while there is a stream.
-    fn dropped(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// A standard socket; its read time-out, which the caller sets, is how often the loop looks up.
-impl ReflectorSocket for UdpSocket {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-        match self.recv_from(buffer) {
-            Ok(received) => Ok(Some(received)),
-            Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        self.send_to(datagram, to).map(|_| ())
-    }
-}
-
-/// latlab's own socket.
-impl ReflectorSocket for UdpReflector {
-    #[inline]
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
-        UdpReflector::receive(self, buffer)
-    }
-
-    #[inline]
-    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        UdpReflector::reply(self, datagram, to)
-    }
-
-    fn hear_only(&mut self, peer: SocketAddr) {
-        UdpReflector::hear_only(self, peer);
-    }
-
-    fn dropped(&self) -> Option<u64> {
-        self.socket_drops()
-    }
-}
+/// So often it is seen whether there is still a stream that needs batches.
+const ADAPT_EVERY: Nanos = Nanos::from_secs(1);
 
 /// What others ask of the loop while it runs; looked at before every datagram.
 #[derive(Clone, Copy, Debug)]
@@ -102,21 +42,32 @@ pub fn serve(
     cpu: impl Fn() -> Option<u16>,
     mut show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let mut failures = 0;
+    reflector.grants(socket.abilities());
+    let mut desk = Desk { socket, reflector, clock, cpu };
+    // Both are pages that nobody has touched until something comes.
+    let (mut buffer, mut room) = (vec![0; BUFFER_BYTES], BatchRoom::new());
+    let (mut failures, mut adapt_at) = (0, now(clock));
     while !requests.stop.load(Ordering::Relaxed) {
         if requests.counters.load(Ordering::Relaxed) && requests.counters.swap(false, Ordering::Relaxed) {
-            reflector.note_socket_drops(socket.dropped());
-            show(reflector.counters(now(clock)));
+            desk.note_receiver();
+            show(desk.reflector.counters(now(clock)));
         }
-        match socket.receive(&mut buffer) {
-            Ok(None) => failures = 0,
-            Ok(Some((bytes, from))) => {
-                failures = 0;
-                reflect(socket, reflector, clock, &cpu, &mut buffer[..bytes], from);
-            }
+        let taken = match desk.socket.batches() {
+            false => desk.take_one(&mut buffer),
+            true => desk
+                .take_many(&mut room)
+                .inspect(|at| {
+                    if *at >= adapt_at {
+                        desk.adapt(*at);
+                        adapt_at = *at + ADAPT_EVERY;
+                    }
+                })
+                .map(drop),
+        };
+        match taken {
+            Ok(()) => failures = 0,
             Err(source) => {
-                reflector.count_failed_receive();
+                desk.reflector.count_failed_receive();
                 failures += 1;
                 if failures >= RECEIVE_FAILURES_MAX {
                     return Err(ServeError::Broken { source });
@@ -124,44 +75,88 @@ pub fn serve(
             }
         }
     }
-    reflector.note_socket_drops(socket.dropped());
+    desk.note_receiver();
     Ok(())
 }
 
-#[inline]
-fn reflect(
-    socket: &mut impl ReflectorSocket,
-    reflector: &mut SessionReflector,
-    clock: &impl Clock,
-    cpu: &impl Fn() -> Option<u16>,
-    datagram: &mut [u8],
-    from: SocketAddr,
-) {
-    let received = now(clock);
-    if SessionReflector::reports_drops(datagram) {
-        reflector.note_socket_drops(socket.dropped());
-    }
-    let bytes = match reflector.judge(datagram, from, received) {
-        Judgement::Drop(_) | Judgement::Counted => return,
-        Judgement::Reply(bytes) => return converse(socket, reflector, &datagram[..bytes], from),
-        Judgement::Reflect(pending) => {
-            let cpu = cpu();
-            pending.seal(now(clock), cpu, datagram)
-        }
-    };
-    if socket.reply(&datagram[..bytes], from).is_err() {
-        reflector.count_failed_reply();
-    }
+/// What the loop has at hand.
+struct Desk<'a, S, C, F> {
+    socket: &'a mut S,
+    reflector: &'a mut SessionReflector,
+    clock: &'a C,
+    cpu: F,
 }
 
-/// Says what belongs around the probes; a reflector for one sender has found it once its session is open.
-#[cold]
-fn converse(socket: &mut impl ReflectorSocket, reflector: &mut SessionReflector, reply: &[u8], to: SocketAddr) {
-    if socket.reply(reply, to).is_err() {
-        reflector.count_failed_reply();
+impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
+    /// One datagram, if one comes.
+    #[inline]
+    fn take_one(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        if let Some((bytes, from)) = self.socket.receive(buffer)? {
+            let received = now(self.clock);
+            self.reflect(&mut buffer[..bytes], from, received);
+        }
+        Ok(())
     }
-    if let Some(peer) = reflector.only_peer() {
-        socket.hear_only(peer);
+
+    /// All datagrams that one call brings, and when that was.
+    #[inline]
+    fn take_many(&mut self, room: &mut BatchRoom) -> io::Result<Stamp<ReflectorClock>> {
+        let came = self.socket.receive_many(room)?;
+        let received = now(self.clock);
+        for index in 0..came {
+            let Some(together) = room.together(index) else { continue };
+            self.socket.turn_to(together.local, together.merged);
+            for datagram in together.bytes.chunks_mut(together.each_bytes) {
+                self.reflect(datagram, together.from, received);
+            }
+        }
+        Ok(received)
+    }
+
+    #[inline]
+    fn reflect(&mut self, datagram: &mut [u8], from: SocketAddr, received: Stamp<ReflectorClock>) {
+        if SessionReflector::tells_receiver(datagram) {
+            self.note_receiver();
+        }
+        let bytes = match self.reflector.judge(datagram, from, received) {
+            Judgement::Drop(_) | Judgement::Counted => return,
+            Judgement::Reply(bytes) => return self.converse(&datagram[..bytes], from, received),
+            Judgement::Reflect(pending) => {
+                let cpu = (self.cpu)();
+                pending.seal(now(self.clock), cpu, datagram)
+            }
+        };
+        if self.socket.reply(&datagram[..bytes], from).is_err() {
+            self.reflector.count_failed_reply();
+        }
+    }
+
+    /// Says what belongs around the probes; a reflector for one sender has found it once its session is open, and a socket
+    /// is as the sessions need it.
+    #[cold]
+    fn converse(&mut self, reply: &[u8], to: SocketAddr, received: Stamp<ReflectorClock>) {
+        // Before the other end knows that it may send: what comes after an ACCEPT is taken as that says.
+        self.adapt(received);
+        if self.socket.reply(reply, to).is_err() {
+            self.reflector.count_failed_reply();
+        }
+        if let Some(peer) = self.reflector.only_peer() {
+            self.socket.hear_only(peer);
+        }
+    }
+
+    fn adapt(&mut self, at: Stamp<ReflectorClock>) {
+        let needs = self.reflector.needs(at);
+        self.socket.adapt(needs);
+    }
+
+    #[cold]
+    fn note_receiver(&mut self) {
+        self.reflector.note_receiver(ReceiverState {
+            socket_drops: self.socket.dropped(),
+            drops_merged: self.socket.has_merged(),
+            thread_cpu: Some(Nanos(latlab_sys::clock::thread_cpu_ns())),
+        });
     }
 }
 

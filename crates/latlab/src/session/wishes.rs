@@ -2,7 +2,7 @@
 
 use crate::schedule::Schedule;
 use crate::units::Nanos;
-use crate::wire::{Nonce, Terms};
+use crate::wire::{Nonce, StreamTerms, Terms};
 
 /// A session to be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,15 @@ impl SessionWishes {
             duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionWishes::MARGIN),
             // A closed loop waits for its time-out.
             idle: timeout.max(longest_gap),
+            stream: StreamTerms::NONE,
         };
         SessionWishes { peer: peer.into(), nonce, terms }
+    }
+
+    /// The same for a measured stream. What the peer does not know it does not grant.
+    #[must_use]
+    pub fn streaming(mut self, stream: StreamTerms) -> SessionWishes {
+        self.terms.stream = stream;
+        self
     }
 }

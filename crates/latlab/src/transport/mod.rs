@@ -1,10 +1,13 @@
 //! How datagrams travel. One file per way; the seam has two verbs (docs/design/0003-transport-seam.md).
 
+pub mod batch_receiver;
+pub mod burst;
 pub mod reflector;
 pub mod refusal;
 pub mod resolve;
 pub mod sim;
 pub mod udp;
+pub mod udp_stream;
 mod waiting;
 
 use std::io;

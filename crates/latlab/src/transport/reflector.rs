@@ -8,9 +8,11 @@ use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
 use latlab_sys::socket;
 
+use super::batch_receiver::BatchRoom;
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, settle_buffers};
 use crate::plan::{WaitMode, defaults};
+use crate::wire::StreamTerms;
 
 /// A UDP socket bound to one local address, or to all of them.
 ///
@@ -25,6 +27,9 @@ pub struct UdpReflector {
     spins: bool,
     settles: bool,
     hears: Hears,
+    adapted: StreamTerms,
+    merged: bool,
+    receive_buffer_bytes: u32,
 }
 
 /// From whom datagrams come.
@@ -58,11 +63,20 @@ impl UdpReflector {
         let nap = defaults::NAP.0;
         socket::set_receive_timeout(fd, nap).map_err(setting("the receive time-out", nap))?;
         socket::set_send_timeout(fd, nap).map_err(setting("the send time-out", nap))?;
-        settle_buffers(fd, wait == WaitMode::BusyPoll)?;
+        let receive_buffer_bytes = settle_buffers(fd, wait == WaitMode::BusyPoll)?;
         socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Bind { local, source })?;
         let hears = if wildcard { Hears::Everywhere(Envelope::empty()) } else { Hears::Anybody };
-        Ok(UdpReflector { socket: owned, local, spins: wait == WaitMode::Spin, settles: false, hears })
+        Ok(UdpReflector {
+            socket: owned,
+            local,
+            spins: wait == WaitMode::Spin,
+            settles: false,
+            hears,
+            adapted: StreamTerms::NONE,
+            merged: false,
+            receive_buffer_bytes,
+        })
     }
 
     /// Binds to every address of both families, or of IPv4 alone where the host has no IPv6.
@@ -99,6 +113,64 @@ impl UdpReflector {
     /// Datagrams that the kernel threw away at this socket, modulo 2^32, where it says.
     pub fn socket_drops(&self) -> Option<u64> {
         socket::drops(self.socket.as_fd()).ok().map(u64::from)
+    }
+
+    /// The receive buffer that the kernel gave, in bytes, its own bookkeeping included.
+    pub const fn receive_buffer_bytes(&self) -> u32 {
+        self.receive_buffer_bytes
+    }
+
+    /// What it can do for streams.
+    pub const fn abilities(&self) -> StreamTerms {
+        StreamTerms { batched: true, unchecked: true }
+    }
+
+    /// Told what the open sessions need: as soon as one of them is a stream, datagrams are received many at a time and may
+    /// come merged; when none is any more, one by one.
+    pub fn adapt(&mut self, needs: StreamTerms) {
+        if needs == self.adapted {
+            return;
+        }
+        let fd = self.socket.as_fd();
+        // A kernel before 5.0 merges nothing: batches are then a little dearer, and no less right.
+        let _ = socket::set_merging(fd, needs.batched);
+        if self.local.is_ipv6() {
+            // Where that is refused the packets are dropped, and show as lost.
+            let _ = socket::take_unchecked(fd, needs.unchecked);
+        }
+        self.adapted = needs;
+    }
+
+    /// Whether datagrams are to be received many at a time.
+    #[inline]
+    pub const fn batches(&self) -> bool {
+        self.adapted.batched
+    }
+
+    /// Whether merged buffers came: then the kernel counts drops in those.
+    pub const fn has_merged(&self) -> bool {
+        self.merged
+    }
+
+    /// Takes what is there into `room`, and says how many buffers came; otherwise as [`UdpReflector::receive`].
+    ///
+    /// # Errors
+    /// The socket broke.
+    #[inline]
+    pub fn receive_many(&mut self, room: &mut BatchRoom) -> io::Result<usize> {
+        match room.fill(self.socket.as_fd(), self.spins) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interruption(&error) => Ok(0),
+            received => received,
+        }
+    }
+
+    /// Told that what is judged next was sent to `local` and came `merged`: from there the answer leaves.
+    #[inline]
+    pub fn turn_to(&mut self, local: Option<IpAddr>, merged: bool) {
+        self.merged |= merged;
+        if let Hears::Everywhere(envelope) = &mut self.hears {
+            envelope.local = local;
+        }
     }
 
     /// Takes one datagram: its length and its sender, an IPv4 one in IPv4's own form.
@@ -176,7 +248,7 @@ impl AsFd for UdpReflector {
 }
 
 /// An IPv4 sender on an IPv6 socket is `::ffff:a.b.c.d` (RFC 4291, section 2.5.5.2); to everybody above it is IPv4.
-fn plain(peer: SocketAddr) -> SocketAddr {
+pub(super) fn plain(peer: SocketAddr) -> SocketAddr {
     match peer.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::from((ip, peer.port())),
         IpAddr::V6(_) => peer,

@@ -13,6 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::Transport;
+use super::burst::BurstTransport;
 use crate::clock::Clock;
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -182,6 +183,8 @@ impl Transport for SimTransport<'_> {
         Ok(Some(datagram.len()))
     }
 }
+
+impl BurstTransport for SimTransport<'_> {}
 
 #[cfg(test)]
 mod tests {

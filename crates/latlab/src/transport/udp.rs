@@ -9,6 +9,7 @@ use latlab_sys::{address, datagram, readiness, socket};
 use rustix::io::Errno;
 
 use super::Transport;
+use super::burst::BurstTransport;
 use super::refusal::TransportError;
 use super::waiting::Step;
 pub use super::waiting::Waiting;
@@ -35,20 +36,29 @@ impl UdpTransport {
     /// # Errors
     /// Each step the kernel refuses: address, port, interface, a setting, no route.
     pub fn open(path: &PathSpec, peer: SocketAddr, waiting: Waiting) -> Result<UdpTransport, TransportError> {
-        let family = family_of(&peer);
-        let raw_family = address::Family::of(&peer);
-        if let Some(local) = path.bind_address.filter(|local| local.is_ipv4() != peer.is_ipv4()) {
-            return Err(TransportError::FamilyMismatch { local, peer });
-        }
-        let owned = socket::udp(raw_family).map_err(|source| TransportError::Socket { family, source })?;
-        let fd = owned.as_fd();
-        settle(fd, path, raw_family, waiting)?;
+        let owned = prepared(path, peer, waiting)?;
         if let Some(local) = wanted_local(path, peer) {
-            socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
+            socket::bind(owned.as_fd(), local).map_err(|source| TransportError::Bind { local, source })?;
         }
-        socket::connect(fd, peer).map_err(|source| TransportError::Connect { peer, source })?;
-        let local = socket::local_address(fd).map_err(|source| TransportError::Connect { peer, source })?;
-        Ok(UdpTransport { socket: owned, waiting, local, peer, errors: [(0, 0); ERROR_KINDS] })
+        socket::connect(owned.as_fd(), peer).map_err(|source| TransportError::Connect { peer, source })?;
+        UdpTransport::over(owned, peer, waiting)
+    }
+
+    /// Opens a path from `local` to `peer` on a socket that is not connected.
+    pub(super) fn bound(
+        path: &PathSpec,
+        local: SocketAddr,
+        peer: SocketAddr,
+        waiting: Waiting,
+    ) -> Result<UdpTransport, TransportError> {
+        let owned = prepared(path, peer, waiting)?;
+        socket::bind(owned.as_fd(), local).map_err(|source| TransportError::Bind { local, source })?;
+        UdpTransport::over(owned, peer, waiting)
+    }
+
+    fn over(socket: OwnedFd, peer: SocketAddr, waiting: Waiting) -> Result<UdpTransport, TransportError> {
+        let local = socket::local_address(socket.as_fd()).map_err(|source| TransportError::Connect { peer, source })?;
+        Ok(UdpTransport { socket, waiting, local, peer, errors: [(0, 0); ERROR_KINDS] })
     }
 
     /// The address and port measured from.
@@ -91,18 +101,49 @@ impl UdpTransport {
         self.errors[place] = (errno, self.errors[place].1 + 1);
     }
 
+    /// Makes `call` again that failed with `first`, where that says nothing of what was to be sent.
     #[cold]
-    fn send_again(&mut self, datagram: &[u8], first: io::Error) -> io::Result<()> {
+    pub(super) fn send_again<T>(
+        &mut self,
+        first: io::Error,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
         if !(is_interruption(&first) || may_be_about_earlier(&first)) {
             return Err(first);
         }
         // The kernel hands over a pending error once and forgets it. Where the second attempt goes through,
         // the first error was about an earlier datagram; where it does not, it is about this one.
-        datagram::send(self.socket.as_fd(), datagram)?;
+        let taken = call(self.socket.as_fd())?;
         if !is_interruption(&first) {
             self.note(&first);
         }
-        Ok(())
+        Ok(taken)
+    }
+
+    /// Receives by `take`, which is told whether it may sleep.
+    #[inline]
+    pub(super) fn receive_by(
+        &mut self,
+        buffer: &mut [u8],
+        patience: Nanos,
+        take: impl FnOnce(BorrowedFd<'_>, &mut [u8], bool) -> io::Result<usize>,
+    ) -> io::Result<Option<usize>> {
+        let fd = self.socket.as_fd();
+        let received = match self.waiting.step(patience) {
+            Step::Sleep => take(fd, buffer, true),
+            Step::Look => take(fd, buffer, false),
+            Step::Poll(span) => match readiness::readable_within(fd, span.0) {
+                Ok(false) => return Ok(None),
+                Ok(true) => take(fd, buffer, false),
+                Err(error) => Err(error),
+            },
+        };
+        match received {
+            Ok(bytes) => Ok(Some(bytes)),
+            // What a spinning thread sees nearly always, so it does not leave the straight path.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => self.nothing(error),
+        }
     }
 
     #[cold]
@@ -123,35 +164,38 @@ impl Transport for UdpTransport {
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
         match datagram::send(self.socket.as_fd(), datagram) {
             Ok(_) => Ok(()),
-            Err(error) => self.send_again(datagram, error),
+            Err(error) => self.send_again(error, |fd| datagram::send(fd, datagram)).map(drop),
         }
     }
 
     #[inline]
     fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
-        let fd = self.socket.as_fd();
-        let received = match self.waiting.step(patience) {
-            Step::Sleep => datagram::receive(fd, buffer),
-            Step::Look => datagram::receive_now(fd, buffer),
-            Step::Poll(span) => match readiness::readable_within(fd, span.0) {
-                Ok(false) => return Ok(None),
-                Ok(true) => datagram::receive_now(fd, buffer),
-                Err(error) => Err(error),
-            },
-        };
-        match received {
-            Ok(bytes) => Ok(Some(bytes)),
-            // What a spinning thread sees nearly always, so it does not leave the straight path.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => self.nothing(error),
-        }
+        self.receive_by(buffer, patience, |fd, buffer, sleeps| match sleeps {
+            true => datagram::receive(fd, buffer),
+            false => datagram::receive_now(fd, buffer),
+        })
     }
 }
+
+/// As a network load sends: one by one.
+impl BurstTransport for UdpTransport {}
 
 impl AsFd for UdpTransport {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// A socket for the path to `peer`, without addresses yet.
+fn prepared(path: &PathSpec, peer: SocketAddr, waiting: Waiting) -> Result<OwnedFd, TransportError> {
+    let family = family_of(&peer);
+    let raw_family = address::Family::of(&peer);
+    if let Some(local) = path.bind_address.filter(|local| local.is_ipv4() != peer.is_ipv4()) {
+        return Err(TransportError::FamilyMismatch { local, peer });
+    }
+    let owned = socket::udp(raw_family).map_err(|source| TransportError::Socket { family, source })?;
+    settle(owned.as_fd(), path, raw_family, waiting)?;
+    Ok(owned)
 }
 
 /// Everything a socket promises besides its two addresses.
@@ -175,18 +219,17 @@ fn settle(
         socket::set_receive_timeout(fd, nap.0).map_err(setting("the receive time-out", nap.0))?;
     }
     socket::set_send_timeout(fd, defaults::NAP.0).map_err(setting("the send time-out", defaults::NAP.0))?;
-    settle_buffers(fd, waiting.busy_polls())
+    settle_buffers(fd, waiting.busy_polls()).map(drop)
 }
 
-/// What both ends ask of their sockets alike.
-pub(super) fn settle_buffers(fd: BorrowedFd<'_>, busy_polls: bool) -> Result<(), TransportError> {
+/// What both ends ask of their sockets alike; the receive buffer that the kernel gave, in bytes.
+pub(super) fn settle_buffers(fd: BorrowedFd<'_>, busy_polls: bool) -> Result<u32, TransportError> {
     if busy_polls {
         let span = defaults::BUSY_POLL_US;
         socket::set_busy_poll(fd, span).map_err(setting("busy polling", format!("{span}us")))?;
     }
     let bytes = defaults::RECEIVE_BUFFER_BYTES;
-    socket::set_receive_buffer(fd, bytes).map_err(setting("the receive buffer", bytes))?;
-    Ok(())
+    socket::set_receive_buffer(fd, bytes).map_err(setting("the receive buffer", bytes))
 }
 
 pub(super) fn setting(option: &'static str, value: impl ToString) -> impl FnOnce(io::Error) -> TransportError {

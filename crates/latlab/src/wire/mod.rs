@@ -17,7 +17,7 @@ pub use counter::{extend_receive_counter, extend_sent_counter, extend_stamp};
 pub use header::{Header, MAC_BYTES, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
 pub use hello::{COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, hello_datagram};
 pub use keys::{Codes, SessionKeys, SetupKey};
-pub use open::{ACCEPT_BYTES, Accept, OPEN_BYTES, Open, REFUSE_BYTES, Refuse, RefuseReason, Terms};
+pub use open::{ACCEPT_BYTES, Accept, OPEN_BYTES, Open, REFUSE_BYTES, Refuse, RefuseReason, StreamTerms, Terms};
 pub use probe::{
     AnswerFacts, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer,
 };

@@ -34,6 +34,34 @@ pub struct Terms {
     pub duration: Nanos,
     /// The session ends when no probe came for so long. Granted is always the reflector's limit.
     pub idle: Nanos,
+    /// What a stream asks besides; none of it for probes and network loads.
+    pub stream: StreamTerms,
+}
+
+/// What a session is to be besides counted. Granted is what the reflector honours; one that knows nothing of it: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamTerms {
+    /// Its packets may be received many at a time, and merged.
+    pub batched: bool,
+    /// Its packets may come without a UDP checksum.
+    pub unchecked: bool,
+}
+
+impl StreamTerms {
+    /// Probes, and loads beside them.
+    pub const NONE: StreamTerms = StreamTerms { batched: false, unchecked: false };
+
+    const BATCHED: u8 = 1;
+    const UNCHECKED: u8 = 2;
+
+    /// Flags that nobody knows are not read: whoever sets them is newer, and sees that they are not granted.
+    const fn parse(flags: u8) -> StreamTerms {
+        StreamTerms { batched: flags & Self::BATCHED != 0, unchecked: flags & Self::UNCHECKED != 0 }
+    }
+
+    fn flags(self) -> u8 {
+        u8::from(self.batched) * Self::BATCHED + u8::from(self.unchecked) * Self::UNCHECKED
+    }
 }
 
 impl Terms {
@@ -45,6 +73,7 @@ impl Terms {
             interval: Nanos(i64::from_be_bytes(take(from, at + 8))),
             duration: Nanos(i64::from_be_bytes(take(from, at + 16))),
             idle: Nanos(i64::from_be_bytes(take(from, at + 24))),
+            stream: StreamTerms::parse(take::<1>(from, at + 4)[0]),
         };
         let spans = [terms.interval, terms.duration, terms.idle];
         let possible = terms.size_bytes >= PROBE_MIN_BYTES as u32 && spans.iter().all(|span| span.0 >= 0);
@@ -53,13 +82,15 @@ impl Terms {
 
     fn write(&self, to: &mut [u8], at: usize) {
         put(to, at, self.size_bytes.to_be_bytes());
+        put(to, at + 4, [self.stream.flags()]);
         put(to, at + 8, self.interval.0.to_be_bytes());
         put(to, at + 16, self.duration.0.to_be_bytes());
         put(to, at + 24, self.idle.0.to_be_bytes());
     }
 }
 
-/// OPEN: 8 header, 16 sender's nonce, 16 token, 4 size, 4 zero, 8 interval, 8 duration, 8 idle, 24 zero, 32 code.
+/// OPEN: 8 header, 16 sender's nonce, 16 token, 4 size, 1 flags, 3 zero, 8 interval, 8 duration, 8 idle, 24 zero,
+/// 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
     /// The nonce of the HELLO.
@@ -92,7 +123,7 @@ impl Open {
     }
 }
 
-/// ACCEPT: 8 header, 16 sender's nonce, 16 reflector's nonce, 8 stamp, 4 size, 4 zero, 8 interval, 8 duration,
+/// ACCEPT: 8 header, 16 sender's nonce, 16 reflector's nonce, 8 stamp, 4 size, 1 flags, 3 zero, 8 interval, 8 duration,
 /// 8 idle, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
@@ -213,7 +244,13 @@ const _: () = assert!(LIMIT_AT + 8 + MAC_BYTES == REFUSE_BYTES);
 mod tests {
     use super::*;
 
-    const TERMS: Terms = Terms { size_bytes: 64, interval: Nanos(5), duration: Nanos(6), idle: Nanos(7) };
+    const TERMS: Terms = Terms {
+        size_bytes: 64,
+        interval: Nanos(5),
+        duration: Nanos(6),
+        idle: Nanos(7),
+        stream: StreamTerms { batched: true, unchecked: false },
+    };
 
     #[test]
     fn each_survives_its_bytes() {
@@ -236,6 +273,18 @@ mod tests {
             let mut bytes = [0xee; REFUSE_BYTES];
             refuse.write(&codes, &mut bytes);
             assert_eq!(Refuse::parse(&bytes), Ok(refuse));
+        }
+    }
+
+    #[test]
+    fn flags_stand_behind_the_size_and_those_of_tomorrow_are_not_read() {
+        for (batched, unchecked, flags) in [(false, false, 0), (true, false, 1), (false, true, 2), (true, true, 3)] {
+            let terms = Terms { stream: StreamTerms { batched, unchecked }, ..TERMS };
+            let mut bytes = [0xee; OPEN_BYTES];
+            Open { nonce: [1; 16], token: [2; 16], terms }.write(&Codes::None, &mut bytes);
+            assert_eq!((bytes[43], bytes[44], &bytes[45..48]), (64, flags, &[0; 3][..]));
+            bytes[44] |= 0xf8;
+            assert_eq!(Open::parse(&bytes).map(|open| open.terms), Ok(terms));
         }
     }
 

@@ -2,7 +2,7 @@
 //! ([`super::ProbeHeader`]).
 
 use super::{Codes, Header, MAC_BYTES, Malformed, MessageType, Nonce, SETUP_HEADER_BYTES, put, take};
-use crate::units::{ReflectorClock, Stamp};
+use crate::units::{Nanos, ReflectorClock, Stamp};
 
 /// A POLL; as long as the reply to it.
 pub const POLL_BYTES: usize = 160;
@@ -16,8 +16,13 @@ const COUNTS_AT: usize = 40;
 const COUNTS: usize = 9;
 const FLAGS_AT: usize = COUNTS_AT + 8 * COUNTS;
 const FLAG_SOCKET_DROPS: u8 = 1;
+const FLAG_CPU: u8 = 2;
+const FLAG_MERGED: u8 = 4;
+const CPU_AT: usize = FLAGS_AT + 8;
+const WISH_AT: usize = NUMBER_AT + 8;
+const WISH_CPU: u8 = 1;
 
-/// POLL: 8 header, 16 sender's nonce, 8 number, 96 zero, 32 code.
+/// POLL: 8 header, 16 sender's nonce, 8 number, 1 wishes, 95 zero, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// Which session.
@@ -26,6 +31,8 @@ pub struct Poll {
     pub nonce: Nonce,
     /// Higher than that of any POLL that was answered.
     pub number: u64,
+    /// The sender reads a TALLY that tells the reflector's CPU time.
+    pub wants_cpu: bool,
 }
 
 impl Poll {
@@ -36,7 +43,9 @@ impl Poll {
     pub fn parse(datagram: &[u8]) -> Result<Poll, Malformed> {
         let header = Header::expect(datagram, MessageType::Poll, POLL_BYTES)?;
         let number = u64::from_be_bytes(take(datagram, NUMBER_AT));
-        Ok(Poll { session: header.session, nonce: take(datagram, NONCE_AT), number })
+        let [wishes] = take(datagram, WISH_AT);
+        let wants_cpu = wishes & WISH_CPU != 0;
+        Ok(Poll { session: header.session, nonce: take(datagram, NONCE_AT), number, wants_cpu })
     }
 
     /// Writes the POLL and seals it.
@@ -45,11 +54,12 @@ impl Poll {
         Header::new(MessageType::Poll, self.session).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, NUMBER_AT, self.number.to_be_bytes());
+        put(to, WISH_AT, [if self.wants_cpu { WISH_CPU } else { 0 }]);
         codes.seal(to);
     }
 }
 
-/// TALLY: 8 header, 16 sender's nonce, 8 number, 8 stamp, nine counts of 8, 1 flags, 15 zero, 32 code.
+/// TALLY: 8 header, 16 sender's nonce, 8 number, 8 stamp, nine counts of 8, 1 flags, 7 zero, 8 CPU time, 32 code.
 ///
 /// All counts are since the session was opened, but for `socket_drops`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +91,11 @@ pub struct Tally {
     /// Datagrams that the reflector's socket dropped since it was made, whosever they were, modulo 2^32; none where
     /// unknown.
     pub socket_drops: Option<u64>,
+    /// Its socket counts merged buffers, each of several datagrams: at least so many were dropped.
+    pub drops_merged: bool,
+    /// CPU time that the reflector's thread has used since the session was opened, for whomever; none where it was not
+    /// asked for, or is unknown.
+    pub cpu: Option<Nanos>,
 }
 
 impl Tally {
@@ -106,6 +121,8 @@ impl Tally {
             forged: count(6),
             wrong_size: count(7),
             socket_drops: (flags & FLAG_SOCKET_DROPS != 0).then_some(count(8)),
+            drops_merged: flags & FLAG_MERGED != 0,
+            cpu: (flags & FLAG_CPU != 0).then(|| Nanos(i64::from_be_bytes(take(datagram, CPU_AT)))),
         })
     }
 
@@ -130,19 +147,25 @@ impl Tally {
         for (index, count) in counts.into_iter().enumerate() {
             put(to, COUNTS_AT + 8 * index, count.to_be_bytes());
         }
-        put(to, FLAGS_AT, [if self.socket_drops.is_some() { FLAG_SOCKET_DROPS } else { 0 }]);
+        let flags = [
+            (self.socket_drops.is_some(), FLAG_SOCKET_DROPS),
+            (self.drops_merged, FLAG_MERGED),
+            (self.cpu.is_some(), FLAG_CPU),
+        ];
+        put(to, FLAGS_AT, [flags.into_iter().filter(|(set, _)| *set).fold(0, |flags, (_, flag)| flags | flag)]);
+        put(to, CPU_AT, self.cpu.map_or(0, |cpu| cpu.0).to_be_bytes());
         codes.seal(to);
     }
 }
 
 const _: () = assert!(TALLY_BYTES <= POLL_BYTES && FLAGS_AT + 16 + MAC_BYTES == TALLY_BYTES);
-const _: () = assert!(NUMBER_AT + 8 + MAC_BYTES <= POLL_BYTES);
+const _: () = assert!(WISH_AT + 1 + MAC_BYTES <= POLL_BYTES && CPU_AT + 8 + MAC_BYTES == TALLY_BYTES);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tally(socket_drops: Option<u64>) -> Tally {
+    fn tally(socket_drops: Option<u64>, drops_merged: bool, cpu: Option<Nanos>) -> Tally {
         Tally {
             session: 9,
             nonce: [4; 16],
@@ -157,26 +180,49 @@ mod tests {
             forged: 7,
             wrong_size: u64::MAX,
             socket_drops,
+            drops_merged,
+            cpu,
         }
     }
 
     #[test]
     fn each_survives_its_bytes() {
         let codes = super::super::SetupKey::derive(&[1; 16]).codes();
-        let poll = Poll { session: 9, nonce: [4; 16], number: u64::MAX };
-        let mut bytes = [0xee; POLL_BYTES];
-        poll.write(&codes, &mut bytes);
-        assert_eq!(Poll::parse(&bytes), Ok(poll));
-        assert!(codes.verify(&bytes));
-        assert_eq!(Tally::parse(&bytes), Err(Malformed::Type));
-        assert_eq!(Poll::parse(&bytes[..159]), Err(Malformed::Length));
-
-        for drops in [None, Some(0), Some(8)] {
-            let mut bytes = [0xee; TALLY_BYTES];
-            tally(drops).write(&codes, &mut bytes);
-            assert_eq!(Tally::parse(&bytes), Ok(tally(drops)));
+        for wants_cpu in [false, true] {
+            let poll = Poll { session: 9, nonce: [4; 16], number: u64::MAX, wants_cpu };
+            let mut bytes = [0xee; POLL_BYTES];
+            poll.write(&codes, &mut bytes);
+            assert_eq!(Poll::parse(&bytes), Ok(poll));
             assert!(codes.verify(&bytes));
-            assert_eq!(bytes[113..128], [0; 15], "nothing of what stood there before is sent");
+            assert_eq!(Tally::parse(&bytes), Err(Malformed::Type));
+            assert_eq!(Poll::parse(&bytes[..159]), Err(Malformed::Length));
+        }
+        for (drops, merged, cpu) in
+            [(None, false, None), (Some(0), true, Some(Nanos(0))), (Some(8), false, Some(Nanos(i64::MAX)))]
+        {
+            let mut bytes = [0xee; TALLY_BYTES];
+            tally(drops, merged, cpu).write(&codes, &mut bytes);
+            assert_eq!(Tally::parse(&bytes), Ok(tally(drops, merged, cpu)));
+            assert!(codes.verify(&bytes));
+            assert_eq!(bytes[113..120], [0; 7], "nothing of what stood there before is sent");
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_protocol() {
+        let mut bytes = [0xee; POLL_BYTES];
+        Poll { session: 0x0102, nonce: [4; 16], number: 5, wants_cpu: true }.write(&Codes::None, &mut bytes);
+        assert_eq!(bytes[..8], [0x15, 1, 1, 2, b'l', b'l', b't', b'b']);
+        assert_eq!((bytes[31], bytes[32], &bytes[33..]), (5, 1, &[0; 127][..]));
+
+        let mut bytes = [0xee; TALLY_BYTES];
+        tally(Some(8), true, Some(Nanos(0x0102_0304))).write(&Codes::None, &mut bytes);
+        assert_eq!(bytes[..4], [0x16, 1, 0, 9]);
+        assert_eq!((bytes[111], bytes[112]), (8, 0x07));
+        assert_eq!(bytes[113..128], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+        for (tally, flags) in [(tally(None, false, None), 0), (tally(Some(8), false, None), 1)] {
+            tally.write(&Codes::None, &mut bytes);
+            assert_eq!((bytes[112], &bytes[120..128]), (flags, &[0; 8][..]), "as the first senders read it");
         }
     }
 }

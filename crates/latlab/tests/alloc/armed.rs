@@ -1,7 +1,7 @@
 //! The armed loop and the reflector's loop over real sockets: every schedule, way of waiting and fate of a probe.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
@@ -17,9 +17,11 @@ use latlab::session::{
     Dialogue, EchoDialogue, PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionReflector, SessionWishes,
     open, serve,
 };
+use latlab::transport::batch_receiver::BatchRoom;
 use latlab::transport::reflector::UdpReflector;
 use latlab::transport::udp::{UdpTransport, Waiting};
 use latlab::units::Nanos;
+use latlab::wire::StreamTerms;
 
 use crate::{calls_of, calls_so_far, runs};
 
@@ -69,6 +71,32 @@ impl ReflectorSocket for Lossy {
 
     fn dropped(&self) -> Option<u64> {
         self.socket.dropped()
+    }
+
+    fn abilities(&self) -> StreamTerms {
+        self.socket.abilities()
+    }
+
+    fn adapt(&mut self, needs: StreamTerms) {
+        self.socket.adapt(needs);
+    }
+
+    fn batches(&self) -> bool {
+        self.socket.batches()
+    }
+
+    fn has_merged(&self) -> bool {
+        self.socket.has_merged()
+    }
+
+    /// What comes many at a time is not lost here.
+    fn receive_many(&mut self, room: &mut BatchRoom) -> io::Result<usize> {
+        self.calls = calls_so_far();
+        self.socket.receive_many(room)
+    }
+
+    fn turn_to(&mut self, local: Option<IpAddr>, merged: bool) {
+        self.socket.turn_to(local, merged);
     }
 }
 

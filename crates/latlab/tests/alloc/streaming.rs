@@ -4,48 +4,86 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
 use latlab::measure::stream::Stream;
-use latlab::measure::stream_meter::StreamMeter;
+use latlab::measure::stream_meter::{Point, StreamMeter};
 use latlab::measure::token_schedule::TokenSchedule;
-use latlab::plan::{PathSpec, WaitMode};
+use latlab::plan::{PathSpec, SendMode, Sending, WaitMode};
 use latlab::schedule::Schedule;
-use latlab::session::{PreSharedKey, SessionWishes, UpStream, open};
+use latlab::session::{NativeSession, PreSharedKey, SessionWishes, UpStream, open};
+use latlab::transport::burst::BurstTransport;
 use latlab::transport::reflector::UdpReflector;
 use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::transport::udp_stream::UdpStream;
 use latlab::units::Nanos;
+use latlab::wire::StreamTerms;
 
-use crate::armed::reflect;
+use crate::armed::{Reflected, reflect};
 use crate::calls_of;
 
-#[test]
-fn a_stream_and_its_counting_allocate_nothing() {
+const WAITING: Waiting = Waiting::Until { busy_poll: false };
+
+/// Calls to the allocator; the last that was heard; packets sent.
+type Sent = (u64, Option<Point>, u64);
+
+/// Streams in a session as in `stream` over `transport` to a reflector on `socket`: paced, then as fast as it goes.
+fn streamed<T: BurstTransport>(
+    transport: impl FnOnce(std::net::SocketAddr) -> T,
+    stream: StreamTerms,
+    arm: impl FnOnce(T, NativeSession) -> Stream<T, Monotonic>,
+) -> (Sent, Reflected) {
     let key = PreSharedKey::fresh().expect("chance");
     let socket = UdpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block).expect("a port");
-    let waiting = Waiting::Until { busy_poll: false };
-    let mut transport = UdpTransport::open(&PathSpec::SYSTEM, socket.local_address(), waiting).expect("a path");
+    let mut transport = transport(socket.local_address());
     let (stop, never) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let reflecting = reflect(scope, socket, Some(&key), &stop);
         let second = Nanos::from_secs(1);
-        let wishes = SessionWishes::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second);
+        let wishes = SessionWishes::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).streaming(stream);
         let opened = open(&mut transport, &Monotonic, Some(&key), &wishes, &never);
         let ran = opened.map(|session| {
-            let mut stream = Stream::new(transport, Monotonic, UpStream::new(session));
+            assert_eq!(session.terms().stream, stream, "granted");
+            let mut stream = arm(transport, session);
             let begin = Monotonic.now();
             let mut meter = StreamMeter::new(begin);
-            let mut paced = TokenSchedule::new(begin, 1, 2_000);
+            let mut paced = TokenSchedule::new(begin, 1, 2_000).in_bursts_of(64);
             let calls = calls_of(|| {
                 stream.run(&mut paced, &mut meter, begin + Nanos::from_millis(350), &never).expect("it runs");
-                let mut at_will = TokenSchedule::at_will(Monotonic.now());
+                let mut at_will = TokenSchedule::at_will(Monotonic.now()).in_bursts_of(64);
                 let end = Monotonic.now() + Nanos::from_millis(20);
                 stream.run(&mut at_will, &mut meter, end, &never).expect("it runs");
             });
             (calls, meter.last().copied(), stream.sent_and_refused().0)
         });
         stop.store(true, Ordering::Relaxed);
-        let (reflector_calls, answered) = reflecting.join().expect("no panic");
-        let (sender_calls, last, sent) = ran.expect("a session");
-        assert_eq!((sender_calls, reflector_calls), (0, 0));
-        assert!(answered == 0 && sent > 600, "{sent} sent");
-        assert!(last.is_some_and(|point| point.tally.packets > 100), "{last:?}");
-    });
+        let reflected = reflecting.join().expect("no panic");
+        (ran.expect("a session"), reflected)
+    })
+}
+
+#[test]
+fn a_load_and_its_counting_allocate_nothing() {
+    let open = |peer| UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
+    let arm = |transport, session| Stream::new(transport, Monotonic, UpStream::new(session));
+    let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, StreamTerms::NONE, arm);
+    assert_eq!((sender_calls, reflector_calls), (0, 0));
+    assert!(answered == 0 && sent > 600, "{sent} sent");
+    assert!(last.is_some_and(|point| point.tally.packets > 100), "{last:?}");
+}
+
+#[test]
+fn a_measured_stream_allocates_nothing_in_any_mode() {
+    for mode in SendMode::ALL {
+        for connect in [true, false] {
+            let sending = Sending { mode, connect, ..Sending::PLAIN };
+            let open = |peer| UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
+            let arm = |transport, session| {
+                Stream::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
+            };
+            let batched = StreamTerms { batched: true, unchecked: false };
+            let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, batched, arm);
+            assert_eq!((sender_calls, reflector_calls), (0, 0), "{sending:?}");
+            assert!(answered == 0 && sent > 600, "{sending:?}: {sent} sent");
+            let tally = last.expect("a TALLY").tally;
+            assert!(tally.packets > 100 && tally.cpu.is_some_and(|cpu| cpu > Nanos::ZERO), "{sending:?}: {tally:?}");
+        }
+    }
 }

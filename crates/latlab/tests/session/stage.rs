@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
 use latlab::schedule::Schedule;
-use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector, SessionWishes};
+use latlab::session::{Judgement, PreSharedKey, ReceiverState, ReflectorLimits, SessionReflector, SessionWishes};
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
@@ -80,7 +80,11 @@ impl Stage {
     pub(crate) fn ask_from(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = datagram.to_vec();
         let received = self.clock.reflector();
-        self.reflector.note_socket_drops(self.socket_drops);
+        self.reflector.note_receiver(ReceiverState {
+            socket_drops: self.socket_drops,
+            drops_merged: false,
+            thread_cpu: Some(Nanos(self.clock.0.get() / 2)),
+        });
         let bytes = match self.reflector.judge(&mut buffer, from, received) {
             Judgement::Drop(_) | Judgement::Counted => return None,
             Judgement::Reply(bytes) => bytes,

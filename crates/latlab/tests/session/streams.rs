@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use latlab::probe::Seq;
 use latlab::session::{Dialogue, DropReason, ReflectorLimits, UpStream, open};
 use latlab::units::Nanos;
-use latlab::wire::{Codes, MessageType, POLL_BYTES, Poll, TALLY_BYTES, Tally};
+use latlab::wire::{Codes, MessageType, POLL_BYTES, Poll, StreamTerms, TALLY_BYTES, Tally};
 
 use super::stage::{NEVER, SOCKET_DROPS, Stage, key, wishes};
 
@@ -18,8 +18,8 @@ fn streaming(keyed: bool) -> (Stage, UpStream) {
 }
 
 fn next(stream: &mut UpStream) -> Vec<u8> {
-    let packet = stream.packet().to_vec();
-    stream.taken();
+    let packet = stream.packets(1).bytes().to_vec();
+    stream.taken(1);
     packet
 }
 
@@ -56,6 +56,38 @@ fn data_is_counted_and_never_answered() {
         let clock = stage.clock.clone();
         let report = stream.close(&mut stage, &clock).expect("a report");
         assert_eq!((report.answered, report.replayed), (0, 0));
+    }
+}
+
+#[test]
+fn who_asks_for_cpu_time_is_told_it_from_the_opening_on() {
+    let (mut stage, mut stream) = streaming(true);
+    stage.clock.advance(Nanos::from_millis(100));
+    let asked = stream.poll().1.to_vec();
+    let reply = stage.ask(&asked).expect("a TALLY");
+    // The thread of the stage works half of the time.
+    assert_eq!(stream.hear(&reply).and_then(|tally| tally.cpu), Some(Nanos::from_millis(50)));
+
+    let (mut stage, mut stream) = streaming(false);
+    let asked = Poll::parse(stream.poll().1).expect("a POLL");
+    let mut older = [0; POLL_BYTES];
+    Poll { wants_cpu: false, ..asked }.write(&Codes::None, &mut older);
+    let reply = stage.ask(&older).expect("a TALLY");
+    assert_eq!(stream.hear(&reply).map(|tally| tally.cpu), Some(None), "an older sender is told what it knows");
+}
+
+#[test]
+fn what_the_socket_cannot_is_not_granted() {
+    for (abilities, granted) in [(StreamTerms::NONE, false), (StreamTerms { batched: true, unchecked: true }, true)] {
+        let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
+        stage.reflector.grants(abilities);
+        let clock = stage.clock.clone();
+        let asked = wishes(1).streaming(StreamTerms { batched: true, unchecked: false });
+        let session = open(&mut stage, &clock, None, &asked, &NEVER).expect("a session");
+        assert_eq!(session.terms().stream, StreamTerms { batched: granted, unchecked: false });
+        assert_eq!(stage.reflector.needs(clock.reflector()), session.terms().stream);
+        session.close(&mut stage, &clock).expect("a report");
+        assert_eq!(stage.reflector.needs(clock.reflector()), StreamTerms::NONE);
     }
 }
 
@@ -108,7 +140,7 @@ fn a_poll_is_answered_once_and_only_to_its_session() {
     assert_eq!(dropped(&mut stage, DropReason::SeenBefore), 2);
 
     let mut forged = [0; POLL_BYTES];
-    Poll { session: 0, nonce: [1; 16], number: 99 }.write(&key(2).setup_key().codes(), &mut forged);
+    Poll { session: 0, nonce: [1; 16], number: 99, wants_cpu: false }.write(&key(2).setup_key().codes(), &mut forged);
     forged[2..4].copy_from_slice(&second[2..4]);
     assert_eq!(stage.ask(&forged), None, "R1");
     assert_eq!(dropped(&mut stage, DropReason::Code), 1);

@@ -5,6 +5,7 @@
 
 mod agent;
 mod bare;
+mod bare_stream;
 mod compare;
 mod doctor;
 mod ends;
@@ -34,6 +35,7 @@ use crate::console::Talk;
 
 pub use agent::agent;
 pub use bare::{BareSpec, bare};
+pub use bare_stream::{BareStreamSpec, bare_stream};
 pub use compare::{CompareJob, Confidence, JudgeJob, MinistatJob, compare};
 pub use doctor::{DoctorSpec, doctor};
 pub use experiment::{ExperimentJob, FileError, Impossible, Rows, experiment};

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::*;
-use crate::session::{Judgement, ReflectorLimits, SessionReflector};
+use crate::session::{Judgement, ReceiverState, ReflectorLimits, SessionReflector};
 use crate::transport::sim::{FarEnd, Fault, Network, SimClock, SimTransport};
 use crate::wire::MessageType;
 
@@ -11,7 +11,7 @@ use crate::wire::MessageType;
 /// to end at `until`.
 fn narrow(capacity: f64, until: Nanos, words: &Words) -> FarEnd<'_> {
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
-    reflector.note_socket_drops(Some(3));
+    reflector.note_receiver(ReceiverState { socket_drops: Some(3), ..ReceiverState::default() });
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
     let cost = Nanos((1e9 / capacity) as i64);
     let mut free_at = Stamp::<SenderClock>::from_nanos(0);

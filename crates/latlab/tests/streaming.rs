@@ -1,0 +1,280 @@
+//! Measured streams over real sockets: every way of sending, counted by a reflector that takes many at a time.
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use latlab::clock::{Clock, Monotonic};
+use latlab::measure::stream::{Stream, StreamError};
+use latlab::measure::stream_meter::{Point, StreamMeter};
+use latlab::measure::token_schedule::TokenSchedule;
+use latlab::plan::{PathSpec, SendMode, Sending, WaitMode};
+use latlab::probe::Seq;
+use latlab::schedule::Schedule;
+use latlab::session::{
+    Dialogue, Judgement, NativeSession, PreSharedKey, ReflectorLimits, Requests, SessionReflector, SessionWishes,
+    UpStream, open, random_bytes, serve,
+};
+use latlab::transport::Transport;
+use latlab::transport::burst::{BurstRefusal, BurstTransport, Packets};
+use latlab::transport::reflector::UdpReflector;
+use latlab::transport::sim::{Network, SimTransport};
+use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::transport::udp_stream::UdpStream;
+use latlab::units::{Nanos, Stamp};
+use latlab::wire::StreamTerms;
+
+const WAITING: Waiting = Waiting::Until { busy_poll: false };
+const SECOND: Nanos = Nanos::from_secs(1);
+const BATCHED: StreamTerms = StreamTerms { batched: true, unchecked: false };
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A reflector on the address `loopback` as long as `story` lasts.
+fn served<T>(loopback: &str, wait: WaitMode, key: &PreSharedKey, story: impl FnOnce(SocketAddr) -> T) -> T {
+    let loopback: SocketAddr = loopback.parse().expect("an address");
+    let mut socket = UdpReflector::bind(loopback, wait).expect("a port");
+    let address = SocketAddr::new(
+        if loopback.ip().is_unspecified() { [127, 0, 0, 1].into() } else { loopback.ip() },
+        socket.local_address().port(),
+    );
+    let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, Some(key), random_bytes().expect("chance"));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let requests = Requests { stop: &stop, counters: &NEVER };
+        let serving = scope.spawn({
+            let (socket, reflector) = (&mut socket, &mut reflector);
+            move || serve(socket, reflector, &Monotonic, requests, || None, |_| {})
+        });
+        let ending = Ending(&stop);
+        let told = story(address);
+        drop(ending);
+        serving.join().expect("no panic").expect("the socket works");
+        told
+    })
+}
+
+/// Ends the reflector also where a story panics.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
+    let nonce = random_bytes().expect("chance");
+    let wishes = SessionWishes::new("loopback", nonce, size, Schedule::Closed, None, SECOND).streaming(stream);
+    open(transport, &Monotonic, Some(key), &wishes, &NEVER).expect("a session")
+}
+
+fn stream(
+    peer: SocketAddr,
+    key: &PreSharedKey,
+    size: u32,
+    sending: Sending,
+    terms: StreamTerms,
+) -> Stream<UdpStream, Monotonic> {
+    let mut transport = UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
+    let session = session(&mut transport, key, size, terms);
+    assert_eq!(session.terms().stream, terms, "granted");
+    Stream::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
+}
+
+/// Streams `pps` for 200 ms and says what both ends have counted.
+fn streamed(stream: &mut Stream<UdpStream, Monotonic>, pps: u64, burst: u16) -> Point {
+    let begin = Monotonic.now();
+    let mut schedule = TokenSchedule::new(begin, 1, pps).in_bursts_of(burst);
+    let mut meter = StreamMeter::new(begin);
+    stream.run(&mut schedule, &mut meter, begin + Nanos::from_millis(200), &NEVER).expect("it runs");
+    stream.settle(&mut StreamMeter::new(Monotonic.now())).expect("a last TALLY")
+}
+
+#[test]
+fn every_way_of_sending_is_counted_to_the_packet() {
+    let key = PreSharedKey::fresh().expect("chance");
+    for (loopback, wait) in
+        [("127.0.0.1:0", WaitMode::Block), ("[::1]:0", WaitMode::Spin), ("0.0.0.0:0", WaitMode::Block)]
+    {
+        served(loopback, wait, &key, |peer| {
+            for mode in SendMode::ALL {
+                for size in [24, 1_400] {
+                    let sending = Sending { mode, connect: size == 24, ..Sending::PLAIN };
+                    let mut stream = stream(peer, &key, size, sending, BATCHED);
+                    let point = streamed(&mut stream, 20_000, sending.burst_packets(size));
+                    let tally = point.tally;
+                    let what = format!("{loopback} {sending:?} {size} B: {point:?}");
+                    assert!(point.sent.packets >= 2_000, "{what}");
+                    assert_eq!(tally.packets, point.sent.packets, "{what}");
+                    assert_eq!(tally.bytes, u64::from(size) * tally.packets, "{what}");
+                    assert_eq!((tally.spanned, tally.reordered, tally.seen_before), (tally.packets, 0, 0), "{what}");
+                    assert_eq!((tally.forged, tally.wrong_size, tally.socket_drops), (0, 0, Some(0)), "{what}");
+                    assert!(tally.cpu.is_some_and(|cpu| cpu > Nanos::ZERO && cpu < SECOND + SECOND), "{what}");
+                    stream.close();
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn drops_are_said_to_be_of_merged_buffers_once_such_have_come() {
+    let key = PreSharedKey::fresh().expect("chance");
+    served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
+        let merged = |mode, terms| {
+            let sending = Sending { mode, ..Sending::PLAIN };
+            let mut stream = stream(peer, &key, 1_000, sending, terms);
+            let merged = streamed(&mut stream, 100_000, sending.burst_packets(1_000)).tally.drops_merged;
+            stream.close();
+            merged
+        };
+        assert!(!merged(SendMode::Sendmmsg, BATCHED), "nothing merges those on loopback");
+        assert!(!merged(SendMode::Gso, StreamTerms::NONE), "nobody asked for it");
+        assert!(merged(SendMode::Gso, BATCHED));
+    });
+}
+
+#[test]
+fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
+    let key = PreSharedKey::fresh().expect("chance");
+    for (loopback, always_taken) in [("127.0.0.1:0", true), ("[::1]:0", false)] {
+        served(loopback, WaitMode::Block, &key, |peer| {
+            for (terms, taken) in [
+                (StreamTerms { batched: true, unchecked: true }, true),
+                (StreamTerms { batched: false, unchecked: true }, true),
+                (StreamTerms::NONE, always_taken),
+            ] {
+                let sending = Sending { mode: SendMode::Sendmmsg, checksum: false, ..Sending::PLAIN };
+                let mut stream = stream(peer, &key, 100, sending, terms);
+                let begin = Monotonic.now();
+                let mut schedule = TokenSchedule::new(begin, 1, 5_000).in_bursts_of(64);
+                let mut meter = StreamMeter::new(begin);
+                let ran = stream.run(&mut schedule, &mut meter, begin + Nanos::from_millis(200), &NEVER);
+                assert!(ran.is_ok() && stream.sent_and_refused().0 >= 500);
+                let told = stream.settle(&mut StreamMeter::new(Monotonic.now()));
+                match taken {
+                    true => assert_eq!(told.map(|point| point.tally.packets).ok(), Some(stream.sent_and_refused().0)),
+                    // Not even the POLL arrives.
+                    false => assert!(matches!(told, Err(StreamError::Silent { .. })), "{told:?}"),
+                }
+                stream.close();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_probe_beside_a_stream_is_answered_alone() {
+    let key = PreSharedKey::fresh().expect("chance");
+    served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
+        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
+        let mut probing = session(&mut transport, &key, 64, StreamTerms::NONE);
+        let mut answered = |seq: u64| {
+            transport.send(probing.compose(Seq(seq))).expect("sent");
+            let mut buffer = [0; 256];
+            let heard = (0..100).find_map(|_| {
+                let bytes = transport.receive(&mut buffer, Nanos::from_millis(50)).expect("a socket of our own")?;
+                probing.understand(&buffer[..bytes], Monotonic.now())
+            });
+            let answer = heard.expect("an answer");
+            assert_eq!(answer.seq, Seq(seq));
+            assert!(answer.reflector_sent >= answer.reflector_received);
+        };
+        answered(0);
+        let sending = Sending { mode: SendMode::Gso, ..Sending::PLAIN };
+        let mut stream = stream(peer, &key, 1_000, sending, BATCHED);
+        for seq in 1..4 {
+            streamed(&mut stream, 50_000, 64);
+            answered(seq);
+        }
+        stream.close();
+        answered(4);
+    });
+}
+
+/// Refuses every burst with EIO, as Linux before 6.11 does where the device computes no checksums.
+struct NoOffload;
+
+impl Transport for NoOffload {
+    fn send(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, _: &mut [u8], _: Nanos) -> io::Result<Option<usize>> {
+        Ok(None)
+    }
+}
+
+impl BurstTransport for NoOffload {
+    fn burst(&mut self, _: Packets<'_>) -> io::Result<usize> {
+        Err(rustix::io::Errno::IO.into())
+    }
+}
+
+#[test]
+fn a_device_without_checksum_offload_is_named() {
+    let key = PreSharedKey::fresh().expect("chance");
+    served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
+        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
+        let session = session(&mut transport, &key, 1_000, BATCHED);
+        let gso = Sending { mode: SendMode::Gso, ..Sending::PLAIN };
+        let armed = Stream::measured(NoOffload, Monotonic, UpStream::sent_by(session, gso));
+        let mut stream = armed.expect("armed");
+        let begin = Monotonic.now();
+        let (mut schedule, mut meter) = (TokenSchedule::at_will(begin), StreamMeter::new(begin));
+        let ran = stream.run(&mut schedule, &mut meter, begin + SECOND, &NEVER);
+        let Err(StreamError::Refused(refusal)) = ran else { panic!("{ran:?}") };
+        assert_eq!((refusal, refusal.exit_code()), (BurstRefusal::NoChecksumOffload, 3));
+    });
+}
+
+#[test]
+fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
+    let network = Network {
+        delay: Nanos::from_micros(100),
+        jitter: Nanos::ZERO,
+        loss: 0.0,
+        duplication: 0.0,
+        clock_read: Nanos(20),
+        send_cost: Nanos(1_000),
+        seed: 1,
+        faults: Vec::new(),
+    };
+    let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, None, [1; 32]);
+    let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
+    // The far end is gone after 300 ms; what reaches its host is still seen.
+    let (gone, last) = (Nanos::from_millis(300), Rc::new(Cell::new(0)));
+    let seen = Rc::clone(&last);
+    let mut transport = SimTransport::new(
+        network,
+        Stamp::from_nanos(0),
+        Box::new(move |datagram, at| {
+            if datagram.first() == Some(&0x13) {
+                seen.set(at.as_nanos());
+            }
+            if at.as_nanos() > gone.0 {
+                return None;
+            }
+            let mut reply = datagram.to_vec();
+            let Judgement::Reply(bytes) = reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos())) else {
+                return None;
+            };
+            reply.truncate(bytes);
+            Some(reply)
+        }),
+    );
+    let clock = transport.clock();
+    let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
+    let session = open(&mut transport, &clock, None, &wishes, &NEVER).expect("a session");
+    let mut stream = Stream::measured(transport, clock, UpStream::new(session)).expect("armed");
+    let begin = stream.now();
+    let mut schedule = TokenSchedule::new(begin, 1, 20_000).in_bursts_of(64);
+    let mut meter = StreamMeter::new(begin);
+    let ran = stream.run(&mut schedule, &mut meter, begin + Nanos::from_secs(60), &NEVER);
+    assert!(matches!(ran, Err(StreamError::Silent { .. })), "{ran:?}");
+    let (ended, held) = (stream.now().as_nanos(), last.get());
+    assert!((1_600_000_000..2_000_000_000).contains(&ended), "{ended} ns");
+    assert!((900_000_000..1_200_000_000).contains(&held), "the last DATA left at {held} ns");
+}
