@@ -38,6 +38,7 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench loop_cost -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench load -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench stream -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench ministat -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench compare -- {{ ARGUMENTS }}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the benches compare with: sockperf, stress-ng, ministat, and DuckDB in a virtual environment below target/.
+# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, and DuckDB in a virtual environment below target/.
 # A bench whose peer is missing fails; this is where peers come from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 venv="${CARGO_TARGET_DIR:-target}/readers"
 missing=()
 command -v sockperf >/dev/null || missing+=(sockperf)
+command -v iperf3 >/dev/null || missing+=(iperf3)
 command -v stress-ng >/dev/null || missing+=(stress-ng)
 command -v ministat >/dev/null || missing+=(ministat)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
@@ -19,5 +20,6 @@ fi
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement scripts/readers.txt
 sockperf --version | head -n 1
+iperf3 --version | head -n 1
 stress-ng --version
 "$venv/bin/python" -c 'import duckdb, pyarrow; print("duckdb", duckdb.__version__, "pyarrow", pyarrow.__version__)'

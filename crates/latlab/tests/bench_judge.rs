@@ -4,6 +4,8 @@
 mod options;
 #[path = "../benches/judge/paired.rs"]
 mod paired;
+#[path = "../benches/judge/rates.rs"]
+mod rates;
 #[path = "../benches/judge/readings.rs"]
 mod readings;
 
@@ -139,5 +141,36 @@ fn options_are_read() {
     assert!(parse(&["--quick"]).expect("quick").rounds < ROUNDS_MIN);
     for wrong in [&["--rounds"][..], &["--rounds", "x"], &["--cpus", "1"], &["--fast"]] {
         assert!(parse(wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_target_from_below_is_judged_by_the_lower_end() {
+    let cases = [
+        (spread(15, 0.98, 1.02), 0.97, true, Verdict::Met),
+        (spread(15, 0.90, 0.94), 0.97, true, Verdict::NotMet),
+        (spread(15, 0.94, 1.02), 0.97, true, Verdict::Undecided),
+        (spread(15, 0.98, 1.02), 0.97, false, Verdict::Undecided),
+        (spread(14, 0.98, 1.02), 0.97, true, Verdict::Undecided),
+    ];
+    for (paired, target, quiet, verdict) in cases {
+        assert_eq!(paired.at_least(target, quiet), verdict, "{paired:?}");
+    }
+}
+
+#[test]
+fn delivered_rates_are_read_from_what_each_prints() {
+    assert_eq!(rates::latlab(r#"{"rates": {"delivered_bps": 4.4e9, "offered_bps": 5e9}}"#), Ok(4.4e9));
+    assert_eq!(rates::bare(r#"{"sent_packets": 1, "delivered_bps": 1000.0}"#), Ok(1000.0));
+    let told = r#"{"end": {"sum_received": {"bits_per_second": 3e9}, "sum": {"bits_per_second": 4e9}}}"#;
+    assert_eq!(rates::iperf3(told), Ok(3e9));
+    let older = r#"{"end": {"sum": {"bits_per_second": 4e9, "lost_percent": 25.0}}}"#;
+    assert_eq!(rates::iperf3(older), Ok(3e9));
+    let netperf =
+        "212992    1472   1.00      387000      0    4557.31\n212992           1.00      386000           4545.53\n\n";
+    assert_eq!(rates::netperf(netperf), Ok(4_545.53e6));
+    for nothing in [r#"{"rates": {"delivered_bps": 0}}"#, r#"{"rates": {"delivered_bps": null}}"#, "{}", ""] {
+        assert!(rates::latlab(nothing).is_err() && rates::iperf3(nothing).is_err(), "{nothing}");
+        assert!(rates::bare(nothing).is_err() && rates::netperf(nothing).is_err(), "{nothing}");
     }
 }

@@ -70,6 +70,16 @@ impl Paired {
         }
     }
 
+    /// Whether `ratio ≥ target` holds, by the same rule.
+    pub(crate) fn at_least(&self, target: f64, quiet: bool) -> Verdict {
+        match () {
+            () if !quiet || self.rounds < ROUNDS_MIN => Verdict::Undecided,
+            () if self.low >= target => Verdict::Met,
+            () if self.high < target => Verdict::NotMet,
+            () => Verdict::Undecided,
+        }
+    }
+
     /// Whether a program compared with itself comes out as itself: within `1 ± tolerance`.
     pub(crate) fn is_quiet(&self, tolerance: f64) -> bool {
         // The band's ends belong to it; a billionth keeps the rounding of 1 ± tolerance from deciding.

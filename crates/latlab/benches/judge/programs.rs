@@ -36,6 +36,12 @@ pub(crate) fn output_or(command: &mut Command, tolerated: &[i32]) -> Result<Stri
     }
 }
 
+/// Whether `program` lies on the search path.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// A process that ends with this value.
 pub(crate) struct Beside(Child);
 

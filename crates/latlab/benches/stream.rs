@@ -1,0 +1,230 @@
+//! `latlab stream` beside the bare stream, the bare stream again, iperf3 and (where there is one) netperf: paired rounds
+//! on the same pins, delivered rates at the receiver.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+// Each bench uses its part of what they share.
+#[allow(dead_code)]
+mod judge;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde_json::{Value, json};
+
+use judge::account;
+use judge::options::Options;
+use judge::paired::Paired;
+use judge::programs::{self, Beside};
+use judge::rates;
+
+const MODES: [&str; 3] = ["send", "sendmmsg", "gso"];
+const SIZES: [u32; 4] = [64, 1472, 8192, 32_768];
+/// Rounds added at a time while the bare stream does not agree with itself.
+const ROUNDS_STEP: usize = 10;
+const BARE_TARGET: f64 = 0.97;
+const PEER_TARGET: f64 = 1.00;
+/// Segmentation offload beside plain sends, at what fits an Ethernet frame.
+const GSO_TARGET: f64 = 15.0;
+const GSO_SIZE: u32 = 1472;
+/// Where the peers listen, for nobody else to be met there by chance.
+const IPERF3_PORT: &str = "21511";
+const NETPERF_PORT: &str = "21512";
+
+/// One row's settings.
+struct Row<'a> {
+    mode: &'static str,
+    size: u32,
+    ipv6: bool,
+    cpus: (u16, u16),
+    seconds: u32,
+    store: &'a str,
+}
+
+impl Row<'_> {
+    fn loopback(&self) -> &'static str {
+        if self.ipv6 { "::1" } else { "127.0.0.1" }
+    }
+
+    fn title(&self) -> String {
+        format!("{}, {} B, {}", self.mode, self.size, if self.ipv6 { "IPv6" } else { "IPv4" })
+    }
+
+    /// Who races: plain sends are what the peers know, and what segmentation offload is to beat.
+    fn contenders(&self) -> Vec<Contender> {
+        let mut racing = vec![Contender::Latlab, Contender::Bare, Contender::BareAgain];
+        if self.mode == "send" || (self.mode == "gso" && self.size == GSO_SIZE) {
+            racing.push(Contender::Iperf3);
+        }
+        if self.mode == "send" && programs::is_installed("netperf") {
+            racing.push(Contender::Netperf);
+        }
+        racing
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Contender {
+    Latlab,
+    Bare,
+    BareAgain,
+    Iperf3,
+    Netperf,
+}
+
+/// Delivered bits a second.
+type Rounds = BTreeMap<Contender, Vec<f64>>;
+
+fn main() {
+    judge::begin(run);
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    println!("order of the contenders from seed {seed}");
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
+    let store = store.path().to_string_lossy();
+    let (mut table, mut raw) = (Vec::new(), Vec::new());
+    let sizes = if options.quick { &SIZES[1..2] } else { &SIZES[..] };
+    for mode in MODES {
+        for (size, ipv6) in sizes.iter().flat_map(|size| [(*size, false), (*size, true)]) {
+            let row = Row { mode, size, ipv6, cpus: options.cpus, seconds: 1, store: &store };
+            if options.wants(&row.title()) {
+                let rounds = measure(&row, options, &mut rng)?;
+                table.extend(judged(&row, &rounds));
+                raw.push(json!({ "row": row.title(), "delivered_bps": raw_rounds(&rounds) }));
+            }
+        }
+    }
+    let head =
+        ["mode", "against", "delivered", "target", "median ratio", "95 % interval", "bare / bare", "rounds", "verdict"];
+    account::write("stream", &head, &table, Value::from(raw), options.quick)
+}
+
+/// Rounds until the bare stream agrees with itself, or there were enough.
+fn measure(row: &Row, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
+    let mut rounds = Rounds::new();
+    let mut wanted = options.rounds;
+    for done in 0.. {
+        if done == wanted {
+            if wanted >= options.rounds_max || ratio(&rounds, Contender::BareAgain, Contender::Bare).is_quiet(0.01) {
+                break;
+            }
+            wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
+        }
+        for contender in shuffled(row.contenders(), rng) {
+            rounds.entry(contender).or_default().push(race(contender, row)?);
+        }
+        eprint!("\r{}: round {} of {wanted}   ", row.title(), done + 1);
+    }
+    eprintln!();
+    Ok(rounds)
+}
+
+fn shuffled(mut order: Vec<Contender>, rng: &mut Pcg64Mcg) -> Vec<Contender> {
+    for last in (1..order.len()).rev() {
+        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+fn race(contender: Contender, row: &Row) -> Result<f64, String> {
+    match contender {
+        Contender::Latlab => rates::latlab(&programs::output(&mut latlab_stream(row))?),
+        Contender::Bare | Contender::BareAgain => rates::bare(&programs::output(&mut bare_stream(row))?),
+        Contender::Iperf3 => race_iperf3(row),
+        Contender::Netperf => race_netperf(row),
+    }
+}
+
+fn ends(command: &mut Command, row: &Row) {
+    command.args(["--mode", row.mode, "--connect", "-s", &row.size.to_string(), "-d", &format!("{}s", row.seconds)]);
+    command.args(["--cpu", &row.cpus.0.to_string(), "--peer-cpu", &row.cpus.1.to_string()]);
+    if row.ipv6 {
+        command.arg("-6");
+    }
+}
+
+fn latlab_stream(row: &Row) -> Command {
+    let mut command = programs::latlab();
+    ends(command.args(["stream", "local"]), row);
+    command.args(["--rate", "max", "--warmup", "100ms", "--json", "-q", "--store", row.store]);
+    command
+}
+
+fn bare_stream(row: &Row) -> Command {
+    let mut command = programs::latlab();
+    ends(command.arg("bare-stream"), row);
+    command
+}
+
+fn race_iperf3(row: &Row) -> Result<f64, String> {
+    let pinned = |cpu: u16| {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", &cpu.to_string(), "iperf3", "-p", IPERF3_PORT]);
+        command
+    };
+    let _receiver = Beside::start(pinned(row.cpus.1).args(["-s", "-1", "-B", row.loopback()]))?;
+    sleep(Duration::from_millis(200));
+    let mut sender = pinned(row.cpus.0);
+    sender.args(["-c", row.loopback(), "-u", "-b", "0", "-J"]);
+    sender.args(["-l", &row.size.to_string(), "-t", &row.seconds.to_string()]);
+    rates::iperf3(&programs::output(&mut sender)?)
+}
+
+fn race_netperf(row: &Row) -> Result<f64, String> {
+    let pinned = |cpu: u16, program: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", &cpu.to_string(), program, "-p", NETPERF_PORT]);
+        command
+    };
+    let _receiver = Beside::start(pinned(row.cpus.1, "netserver").args(["-D", "-L", row.loopback()]))?;
+    sleep(Duration::from_millis(200));
+    let mut sender = pinned(row.cpus.0, "netperf");
+    sender.args(["-H", row.loopback(), "-P", "0", "-t", "UDP_STREAM", "-l", &row.seconds.to_string(), "--"]);
+    sender.args(["-m", &row.size.to_string(), "-R", "1"]);
+    rates::netperf(&programs::output(&mut sender)?)
+}
+
+fn ratio(rounds: &Rounds, one: Contender, other: Contender) -> Paired {
+    Paired::of(&rounds[&one], &rounds[&other])
+}
+
+/// The lines of a row: beside the bare stream, and beside each peer.
+fn judged(row: &Row, rounds: &Rounds) -> Vec<Vec<String>> {
+    let mut sorted = rounds[&Contender::Latlab].clone();
+    sorted.sort_by(f64::total_cmp);
+    let delivered = judge::paired::median(&sorted) / 1e9;
+    let itself = ratio(rounds, Contender::BareAgain, Contender::Bare);
+    let against = [
+        ("bare stream", Contender::Bare, BARE_TARGET),
+        ("iperf3 -u -b 0", Contender::Iperf3, if row.mode == "gso" { GSO_TARGET } else { PEER_TARGET }),
+        ("netperf UDP_STREAM", Contender::Netperf, PEER_TARGET),
+    ];
+    let raced = against.into_iter().filter(|(_, contender, _)| rounds.contains_key(contender));
+    raced
+        .map(|(title, contender, target)| {
+            let ours = ratio(rounds, Contender::Latlab, contender);
+            vec![
+                row.title(),
+                title.into(),
+                format!("{delivered:.2} Gbit/s"),
+                format!("≥ {target:.2}"),
+                format!("{:.3}", ours.median),
+                ours.interval(),
+                format!("{:.3}", itself.median),
+                ours.rounds.to_string(),
+                ours.at_least(target, itself.is_quiet(0.01)).word().into(),
+            ]
+        })
+        .collect()
+}
+
+fn raw_rounds(rounds: &Rounds) -> Value {
+    let named = rounds.iter().map(|(contender, rates)| (format!("{contender:?}").to_lowercase(), json!(rates)));
+    Value::Object(named.collect())
+}
