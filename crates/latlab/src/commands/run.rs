@@ -1,7 +1,7 @@
 //! `latlab run`: conduct an experiment from where it stands, and show what it says.
 
 use super::experiment::{Asked, Bench, ask, boot_id, ending, plan, reporting, unit};
-use super::{Outcome, measuring};
+use super::{Outcome, measuring, wakeup};
 use crate::cli::resolve::{RunJob, RunSource};
 use crate::console::Console;
 use crate::error::{Failure, refused};
@@ -28,8 +28,9 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let mut open = take_on(&asked, job, console)?;
     let detail = plan::view(&asked, Some(open.standing()), plan::Detail::Outline);
     console.tell(&render(&detail, Style { colour: console.talk_screen().colour, ..style }));
-    let plans = asked.job.experiment.conditions.iter().map(|condition| &condition.plan);
-    let interrupt = measuring::listen(plans, console).map_err(refused("listen to signals"))?;
+    let plans = || asked.job.experiment.conditions.iter().map(|condition| &condition.plan);
+    wakeup::warn(plans(), console);
+    let interrupt = measuring::listen(plans(), console).map_err(refused("listen to signals"))?;
     let manners = Manners {
         boot_id: boot_id(&asked)?,
         keep_going: job.going_on.keep_going,

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Counts, Summary};
+use crate::analysis::{Counts, Kind, Summary};
 use crate::error::Failure;
 use crate::units::human::grouped;
 
 /// The failure of a command whose runs have no answer between them.
 pub(super) fn failure(summaries: &[Summary]) -> Failure {
+    if summaries.iter().all(|summary| summary.kind == Kind::Wakeup) {
+        return Failure::world("no wake-up was measured")
+            .because("the run ended before its first slot that counts")
+            .hint("measure for longer, or with a shorter `--interval` or `--warmup`");
+    }
     let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
     let (cause, hint) = why(summaries);
     Failure::world(format!("no probe was answered by `{target}`")).because(cause).hint(hint)

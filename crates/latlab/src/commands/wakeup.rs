@@ -13,15 +13,21 @@ use crate::plan::{Plan, RunSpec, Setting, Side, WaitMode};
 
 /// Carries out `job`.
 pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
-    if let Some(warning) = throttling(&job.plan) {
+    warn([&job.plan], console);
+    ping::carry_out(&job.plan, None, (&job.keeping, job.json), console)
+}
+
+/// Says what of `plans` could make this host hard to reach.
+pub(super) fn warn<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) {
+    if let Some(warning) = plans.into_iter().find_map(throttling) {
         console.caveat(&warning);
     }
-    ping::carry_out(&job.plan, None, (&job.keeping, job.json), console)
 }
 
 /// Told before the start, since a host whose FIFO threads never sleep may hardly be reached meanwhile.
 fn throttling(plan: &Plan) -> Option<Caveat> {
-    let run = plan.runs.iter().find(|run: &&RunSpec| run.here.wait == WaitMode::Spin && run.here.fifo.is_some())?;
+    let spins = |run: &&RunSpec| run.wakeup().is_some() && run.here.wait == WaitMode::Spin && run.here.fifo.is_some();
+    let run = plan.runs.iter().find(spins)?;
     let facts = facts::read(&HostRoot::live(), Interface::Named("lo"));
     // The setting lifts the throttling of older kernels; what newer ones do instead it leaves as it is.
     let lifted = matches!(facts.real_time_pause(), Some(RealTimePause::Throttling { .. }))

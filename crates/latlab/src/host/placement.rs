@@ -77,6 +77,33 @@ fn lock_memory() -> Result<(), HostError> {
     })
 }
 
+/// How the calling thread stood before a run: put back when this is dropped, so that the next run of the same process
+/// finds what the first one found.
+#[derive(Debug)]
+pub struct Footing {
+    cpus: Option<CpuSet>,
+    locks: bool,
+}
+
+impl Footing {
+    /// As it is now, before a run that locks memory or not.
+    pub fn before(locks: bool) -> Footing {
+        Footing { cpus: sched_getaffinity(None).ok(), locks }
+    }
+}
+
+impl Drop for Footing {
+    fn drop(&mut self) {
+        // Best effort, as [`keep_off`]: a thread that stays where it is measures nothing wrong but a wider `all`.
+        if let Some(cpus) = &self.cpus {
+            let _ = sched_setaffinity(None, cpus);
+        }
+        if self.locks {
+            let _ = rustix::mm::munlockall();
+        }
+    }
+}
+
 /// Keeps the calling thread, and those it starts from now on, off the measuring CPUs; where nothing else is left to
 /// it, off as many as can be, the first before the others: what disturbs the reflector delays an answer, what
 /// disturbs the sender delays its schedule as well. Best effort: a writer on a measuring CPU disturbs, but does not
@@ -133,6 +160,17 @@ mod tests {
             keep_off(&std::iter::once(cpu).chain(others).collect::<Vec<u16>>());
             let now = sched_getaffinity(None).expect("the kernel tells");
             assert_eq!((now.is_set(cpu.into()), now.count() > 0), (cpus.len() == 1, true));
+        });
+    }
+
+    #[test]
+    fn after_a_run_a_thread_stands_where_it_stood() {
+        in_a_thread(|| {
+            let before = sched_getaffinity(None).expect("the kernel tells");
+            let footing = Footing::before(false);
+            keep_off(&[allowed_cpus()[0]]);
+            drop(footing);
+            assert_eq!(sched_getaffinity(None).expect("the kernel tells"), before);
         });
     }
 

@@ -40,6 +40,7 @@ pub fn conduct(
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<Conducted, MeasureError> {
+    let _footing = placement::Footing::before(plan.runs.iter().any(|run| run.here.mlock));
     match plan.runs.first().map(RunSpec::kind) {
         Some(Kind::Ping) => conduct_lanes::<Lane>(plan, key, place, stop, heartbeat),
         Some(Kind::Stream) => conduct_lanes::<StreamLane>(plan, key, place, stop, heartbeat),

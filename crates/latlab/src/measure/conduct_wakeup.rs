@@ -145,6 +145,7 @@ impl WakeupLane {
     ) -> Result<WakeupLane, MeasureError> {
         let mut manifest = opening_manifest_here(spec)?;
         manifest.settings = guard.facts();
+        manifest.experiment = place.experiment.cloned();
         let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
         let beds = spec.wakeup().map_or(Ok(Vec::new()), |wakeup| beds(&mut writer, wakeup, spec.here, stop));
         match beds {

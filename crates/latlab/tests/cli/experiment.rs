@@ -329,7 +329,7 @@ fn bad_requests_say_where_and_leave_nothing_behind() {
         ("kind = \"ping\"\nnmae = \"x\"\n".to_owned(), ["line 2 of `x.toml`", "did you mean `name`?"]),
         ("kind = \"ping\"\n[factors]\nload = []\n".into(), ["line 3 of `x.toml`", "has no value"]),
         (format!("kind = \"ping\"\n[factors]\n{}", factors.concat()), ["10,000,000 conditions", "every combination"]),
-        ("kind = \"wakeup\"\n".into(), ["not in this version", "latlab wakeup"]),
+        ("kind = \"wakeup\"\ntarget = \"lab\"\n".into(), ["line 2 of `x.toml`", "a `wakeup` has no target"]),
     ] {
         let directory = place(&text);
         let told = Lab::at(directory.path()).line("run x.toml").failure(2).stderr;

@@ -37,6 +37,7 @@ mod stream;
 mod streams;
 mod summary;
 mod wakeup;
+mod wakeup_experiment;
 #[path = "../watched/mod.rs"]
 mod watched;
 mod wounds;

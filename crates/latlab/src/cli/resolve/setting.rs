@@ -5,6 +5,8 @@ use crate::plan::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side, Target
 use crate::units::human::{nearest, parse_duration, parse_size, suggestion};
 
 const OPTION: &str = "--set";
+/// The value that leaves a knob alone: the level of a factor whose other levels set it.
+const AS_FOUND: &str = "as-found";
 const FORM: &str = "`KNOB=VALUE`, such as `governor=performance` or `mtu:eth1@local=9000`";
 /// The words of `ethtool -K` for groups of features; other features go by their own names.
 const FEATURE_GROUPS: [&str; 7] = ["tx-checksum", "rx-checksum", "sg", "tso", "gso", "gro", "lro"];
@@ -27,7 +29,7 @@ pub(super) fn settings(typed: &[String], target: &Target) -> Result<Vec<SettingS
     let one_host = matches!(target, Target::Local | Target::Lab);
     let mut specs: Vec<SettingSpec> = Vec::with_capacity(typed.len());
     for text in typed {
-        let spec = setting(text)?;
+        let Some(spec) = setting(text)? else { continue };
         if matches!(target, Target::Host { .. }) && spec.ends(false).is_peer() {
             let cause = format!("latlab has no agent on `{target}`, and `latlab serve` changes nothing on its host");
             return Err(value::unusable(OPTION, text, cause, "set it there by hand; `@local` sets it on this host"));
@@ -48,7 +50,8 @@ fn meet(one: &SettingSpec, other: &SettingSpec, one_host: bool) -> bool {
     one.setting.knob() == other.setting.knob() && one.interface == other.interface && same_end
 }
 
-fn setting(typed: &str) -> Result<SettingSpec, RequestError> {
+/// None where the knob shall stay as it is.
+fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
     let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
     let (place, wanted) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`".into(), FORM.into()))?;
     let (place, side) = match place.split_once('@') {
@@ -66,6 +69,9 @@ fn setting(typed: &str) -> Result<SettingSpec, RequestError> {
     if let Some((wanted, end)) = wanted.rsplit_once('@').filter(|(_, end)| Side::from_word(end).is_some()) {
         return Err(refuse("the end stands before the `=`".into(), format!("`{knob}@{end}={wanted}`")));
     }
+    if wanted == AS_FOUND {
+        return Ok(None);
+    }
     let setting = read(knob, wanted).map_err(|Refusal { cause, hint }| refuse(cause, hint))?;
     if let Some(name) = interface {
         if !setting.is_of_an_interface() {
@@ -75,7 +81,7 @@ fn setting(typed: &str) -> Result<SettingSpec, RequestError> {
             return Err(refuse(format!("no interface can be named `{name}`"), FORM.into()));
         }
     }
-    Ok(SettingSpec { setting, interface: interface.map(str::to_owned), side })
+    Ok(Some(SettingSpec { setting, interface: interface.map(str::to_owned), side }))
 }
 
 /// Why a value is not understood, and what would be.

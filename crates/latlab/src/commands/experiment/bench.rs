@@ -1,11 +1,11 @@
-//! Each run of an experiment as `latlab ping` would make it, under one progress line for all.
+//! Each run of an experiment as its command would make it, under one progress line for all.
 
 use std::time::Instant;
 
 use super::left::Left;
-use super::outcome::outcome;
-use super::widths::Widths;
+use super::outcome::{in_one_line, outcome};
 use super::{news, waiting};
+use super::widths::Widths;
 use crate::cli::resolve::ExperimentJob;
 use crate::commands::interrupt::Interrupt;
 use crate::commands::{keys, measuring};
@@ -73,7 +73,7 @@ impl Hands for Bench<'_> {
         };
         self.interrupt.rearm();
         self.left.learn(due.condition, start.elapsed());
-        let reason = failure.as_ref().map(ToString::to_string);
+        let reason = failure.as_ref().map(in_one_line);
         self.failure = self.failure.take().or(failure);
         Taken { outcome, recording, reason }
     }

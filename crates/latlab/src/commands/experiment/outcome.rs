@@ -31,3 +31,9 @@ pub(super) fn outcome(conducted: Conducted, signalled: bool) -> (RunOutcome, Opt
         Ok(_) => (RunOutcome::Untrusted, name, None),
     }
 }
+
+/// What failed and why, for the journal.
+pub(super) fn in_one_line(failure: &Failure) -> String {
+    let because = failure.cause.as_ref().map(|cause| format!(": {}", cause.replace('\n', "; ")));
+    format!("{}{}", failure.message, because.unwrap_or_default())
+}

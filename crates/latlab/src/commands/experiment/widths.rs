@@ -22,7 +22,7 @@ impl Widths {
     /// Whether the 95 % interval of every difference to the first condition is as narrow as the rule demands.
     pub(super) fn are_narrow(&mut self, experiment: &Experiment, open: &OpenExperiment) -> Result<bool, Failure> {
         let RunsRule::Until { statistic, half_width, .. } = &experiment.design.runs else { return Ok(false) };
-        let metric = experiment.contrasts.first().map_or(Metric::RoundTripDelay, |contrast| contrast.metric);
+        let metric = experiment.contrasts.first().map_or(experiment.kind.metric(), |contrast| contrast.metric);
         let blocks = open.standing().blocks.len();
         let mut groups: Vec<GroupBlocks> = vec![vec![Vec::new(); blocks]; experiment.conditions.len()];
         for (run, name) in runs::judged(open.standing()) {

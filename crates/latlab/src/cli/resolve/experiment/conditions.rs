@@ -2,13 +2,13 @@
 
 use clap::error::ErrorKind;
 
+use super::kind;
 use super::options::{Factor, Setting};
 use super::page::{FileError, Page};
 use super::{KeySource, Rows, Surroundings};
-use crate::cli::args::Command;
-use crate::cli::{self, refusal, resolve};
+use crate::cli::{self, refusal};
 use crate::error::Failure;
-use crate::plan::{ExperimentCondition, Factors};
+use crate::plan::{ExperimentCondition, Factors, Kind, Plan};
 
 /// A condition that cannot be asked of its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,7 @@ pub struct Impossible {
 /// What the file says about its conditions.
 pub(super) struct Lines<'a> {
     pub(super) page: Page<'a>,
+    pub(super) kind: Kind,
     pub(super) target: Option<&'a Setting>,
     pub(super) base: &'a [Setting],
     pub(super) factors: &'a [Factor],
@@ -42,9 +43,9 @@ impl<'a> Lines<'a> {
         for chosen in self.combinations() {
             let factors: Factors = chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect();
             match self.condition(&chosen, surroundings) {
-                Ok(job) if job.plan.runs.len() == 1 => {
-                    settled.conditions.push(ExperimentCondition { factors, plan: job.plan });
-                    settled.keys.push(job.key);
+                Ok((plan, key)) if plan.runs.len() == 1 => {
+                    settled.conditions.push(ExperimentCondition { factors, plan });
+                    settled.keys.push(key);
                 }
                 Ok(_) => return Err(self.several_runs(&chosen)),
                 Err(failure) if rows == Rows::Possible => {
@@ -68,19 +69,20 @@ impl<'a> Lines<'a> {
         self.target.into_iter().chain(self.base).chain(chosen.iter().copied())
     }
 
-    fn condition(&self, chosen: &[&Setting], surroundings: &Surroundings) -> Result<resolve::PingJob, Failure> {
+    fn condition(&self, chosen: &[&Setting], surroundings: &Surroundings) -> Result<(Plan, KeySource), Failure> {
         let (targets, options): (Vec<&Setting>, Vec<&Setting>) =
             self.settings(chosen).partition(|setting| setting.key == super::TARGET);
         let words = |setting: &Setting| setting.words.clone();
-        let command = ["latlab", "ping"].into_iter().map(str::to_owned);
+        let command = ["latlab", self.kind.word()].into_iter().map(str::to_owned);
         let options = options.into_iter().flat_map(words);
-        let typed = command.chain(options).chain(["--".into()]).chain(targets.into_iter().flat_map(words));
+        let mut targets = targets.into_iter().flat_map(words).peekable();
+        let border = targets.peek().map(|_| "--".to_owned());
+        let typed = command.chain(options).chain(border).chain(targets);
         let cli = cli::parse(typed.map(Into::into)).map_err(|told| match told.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::request("a condition is no question"),
             _ => refusal::of(&told),
         })?;
-        let Command::Ping(args) = cli.command else { return Err(Failure::request("a condition is a `ping`")) };
-        Ok(resolve::ping(&args, surroundings)?)
+        kind::settle(&cli.command, surroundings)
     }
 
     /// The failure with the line of the option that it names first, else of the last factor or the target.
@@ -101,9 +103,12 @@ impl<'a> Lines<'a> {
     }
 
     fn several_runs(&self, chosen: &[&Setting]) -> FileError {
-        let several = |setting: &&Setting| ["size", "source-port"].contains(&setting.key.as_str());
+        let keys = kind::multiplying(self.kind);
+        let several = |setting: &&Setting| {
+            keys.contains(&setting.key.as_str()) && (setting.text.contains(',') || setting.text == "sweep")
+        };
         let guilty = self.settings(chosen).find(several);
-        let key = guilty.map_or("size", |setting| setting.key.as_str());
+        let key = guilty.map_or(keys[0], |setting| setting.key.as_str());
         let cause = format!("`{key}` makes several runs, and a condition is one");
         let hint = format!("make it a factor: `{key} = […]` in `[factors]`, one value for each condition");
         self.page.refuse(guilty.map_or(0, |setting| setting.at), cause, hint)

@@ -1,22 +1,17 @@
-//! `[design]` and `[[compare]]`, settled.
+//! `[design]`, settled.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::options::Factor;
 use super::page::{FileError, Page, entries, scalar};
-use crate::analysis::comparison::subject_named;
-use crate::metric::Metric;
-use crate::plan::{BetweenBlocks, Contrast, Design, Factors, RunOrder, RunsRule, defaults};
+use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, ParseError, suggestion};
 
 const DESIGN_KEYS: [&str; 8] =
     ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
-const CONTRAST_KEYS: [&str; 4] = ["metric", "statistic", "baseline", "equivalence"];
-const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `p99.9`, or a ratio such as `loss_ratio`";
 
 /// What `[design]` says and does not say.
 pub(super) fn design(page: Page<'_>, table: Option<&DeTable<'_>>) -> Result<Design, FileError> {
@@ -102,22 +97,22 @@ impl<'a> DesignReader<'a> {
 }
 
 /// One key of a table with its value.
-struct Field<'a, 't, 'i> {
-    page: Page<'a>,
-    key: &'t str,
-    value: &'t Spanned<DeValue<'i>>,
+pub(super) struct Field<'a, 't, 'i> {
+    pub(super) page: Page<'a>,
+    pub(super) key: &'t str,
+    pub(super) value: &'t Spanned<DeValue<'i>>,
 }
 
 impl<'t> Field<'_, 't, '_> {
-    fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> FileError {
+    pub(super) fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> FileError {
         self.page.refuse(self.value.span().start, cause, hint)
     }
 
-    fn unreadable(&self, error: ParseError) -> FileError {
+    pub(super) fn unreadable(&self, error: ParseError) -> FileError {
         self.refuse(format!("{error} for `{}`: {}", self.key, error.cause), error.hint.clone())
     }
 
-    fn text(&self) -> Result<&'t str, FileError> {
+    pub(super) fn text(&self) -> Result<&'t str, FileError> {
         let kind = self.value.get_ref().type_str();
         let refusal = || self.refuse(format!("`{}` is no text but of the type {kind}", self.key), "put it in quotes");
         self.value.get_ref().as_str().ok_or_else(refusal)
@@ -199,107 +194,4 @@ impl<'t> Field<'_, 't, '_> {
 fn is_quantile(statistic: &str) -> bool {
     let percent = statistic.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
     percent.is_some_and(|percent| percent > 0.0 && percent < 100.0)
-}
-
-/// What `[[compare]]` asks for; without it the usual two rows.
-pub(super) fn contrasts(
-    page: Page<'_>,
-    rows: Option<&Spanned<DeValue<'_>>>,
-    factors: &[Factor],
-) -> Result<Vec<Contrast>, FileError> {
-    let Some(value) = rows else {
-        let usual = |statistic: &str| Contrast {
-            metric: Metric::RoundTripDelay,
-            statistic: statistic.into(),
-            baseline: Factors::new(),
-            equivalence: None,
-        };
-        return Ok(vec![usual("p50"), usual("p99")]);
-    };
-    let tables = value.get_ref().as_array().map(|rows| rows.iter().map(|row| row.get_ref().as_table().zip(Some(row))));
-    let tables: Option<Vec<_>> = tables.and_then(|mut tables| {
-        tables.try_fold(Vec::new(), |mut all, row| {
-            all.push(row?);
-            Some(all)
-        })
-    });
-    let tables = tables.ok_or_else(|| {
-        page.refuse(value.span().start, "`compare` is no list of tables", "write `[[compare]]` above it")
-    })?;
-    tables.into_iter().map(|(table, row)| contrast(page, table, row.span().start, factors)).collect()
-}
-
-fn contrast(page: Page<'_>, table: &DeTable<'_>, at: usize, factors: &[Factor]) -> Result<Contrast, FileError> {
-    let mut contrast = Contrast {
-        metric: Metric::RoundTripDelay,
-        statistic: String::new(),
-        baseline: Factors::new(),
-        equivalence: None,
-    };
-    for (key, span, value) in entries(table) {
-        let field = Field { page, key, value };
-        match key {
-            "metric" => contrast.metric = metric(&field)?,
-            "statistic" => contrast.statistic = statistic(&field)?,
-            "baseline" => contrast.baseline = baseline(&field, factors)?,
-            "equivalence" => {
-                let text = field.text()?;
-                contrast.equivalence = Some(human::parse_percent(text).map_err(|error| field.unreadable(error))?);
-            }
-            _ => return Err(page.unknown(key, span.start, "compare", &CONTRAST_KEYS)),
-        }
-    }
-    if contrast.statistic.is_empty() {
-        return Err(page.refuse(at, "this comparison has no `statistic`", STATISTIC_HINT));
-    }
-    Ok(contrast)
-}
-
-fn metric(field: &Field<'_, '_, '_>) -> Result<Metric, FileError> {
-    let text = field.text()?;
-    let refusal = || {
-        let known = Metric::PING.map(Metric::name);
-        field.refuse(format!("`{text}` is no metric of a ping"), suggestion(text, &known))
-    };
-    Metric::from_name(text).ok_or_else(refusal)
-}
-
-fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
-    let text = field.text()?.trim();
-    match subject_named(None, text) {
-        Ok(_) if text.split_whitespace().count() == 1 => Ok(text.into()),
-        Ok(_) => Err(field.refuse(format!("`{text}` is no statistic of a run"), STATISTIC_HINT)),
-        Err(error) => Err(field.refuse(format!("`{text}` is no statistic of a run: {}", error.cause), error.hint)),
-    }
-}
-
-/// `{ load = "none" }`: factors of this file, with values of this file.
-fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, FileError> {
-    let Some(table) = field.value.get_ref().as_table() else {
-        return Err(field.refuse("`baseline` is no table of factors", "such as `baseline = { load = \"none\" }`"));
-    };
-    let mut baseline = Factors::new();
-    for (key, span, value) in entries(table) {
-        let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
-        let Some(factor) = factors.iter().find(|factor| factor.key == key) else {
-            return Err(field.page.refuse(span.start, format!("`{key}` is no factor"), suggestion(key, &known)));
-        };
-        let typed = match value.get_ref() {
-            DeValue::Boolean(on) => Some(on.to_string()),
-            DeValue::Array(values) => {
-                let texts: Option<Vec<_>> = values.iter().map(|value| scalar(value.get_ref())).collect();
-                texts.map(|texts| texts.join(","))
-            }
-            value => scalar(value),
-        };
-        let values: Vec<&str> = factor.values.iter().map(|value| value.text.as_str()).collect();
-        let typed = typed.unwrap_or_default();
-        if !values.contains(&typed.as_str()) {
-            let at = value.span().start;
-            let cause = format!("the factor `{key}` has no value `{typed}`");
-            return Err(field.page.refuse(at, cause, suggestion(&typed, &values)));
-        }
-        baseline.insert(key.into(), typed);
-    }
-    Ok(baseline)
 }

@@ -2,7 +2,9 @@
 //! settling as if it had been typed (decision 0012). Format: docs/experiments.md.
 
 mod conditions;
+mod contrasts;
 mod design;
+mod kind;
 mod options;
 mod page;
 
@@ -14,14 +16,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::{KeySource, Surroundings};
 use crate::plan::{Design, Experiment, Kind, defaults};
-use crate::units::human::{grouped, suggestion};
+use crate::units::human::grouped;
 use conditions::Lines;
 use options::{KnownOptions, Setting, TARGET};
 use page::{Page, entries};
 
 const KEYS: [&str; 7] = ["name", "kind", TARGET, "base", "factors", "design", "compare"];
-/// Kinds that later versions measure.
-const LATER_KINDS: [&str; 2] = ["stream", "wakeup"];
 
 /// An experiment, and what the plan of a run does not hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +52,8 @@ pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surrounding
             return Err(page.unknown(key, span.start, "", &KEYS));
         }
     }
-    kind(page, table.get("kind"))?;
-    let options = KnownOptions::of("ping");
+    let kind = kind::kind(page, table.get("kind"))?;
+    let options = KnownOptions::of(kind);
     let base = match tables(page, &table, "base")? {
         Some(table) => options.base(page, table)?,
         None => Vec::new(),
@@ -62,7 +62,7 @@ pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surrounding
         Some(table) => options.factors(page, table)?,
         None => Vec::new(),
     };
-    let target = table.get(TARGET).map(|value| target(page, value)).transpose()?;
+    let target = table.get(TARGET).map(|value| target(page, kind, value)).transpose()?;
     for factor in &factors {
         let same = |setting: &&Setting| setting.key == factor.key;
         if let Some(twice) = base.iter().chain(&target).find(same) {
@@ -71,30 +71,14 @@ pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surrounding
         }
     }
     let design = design::design(page, tables(page, &table, "design")?)?;
-    let contrasts = design::contrasts(page, table.get("compare"), &factors)?;
+    let contrasts = contrasts::contrasts(page, kind, table.get("compare"), &factors)?;
     let conditions: usize = factors.iter().map(|factor| factor.values.len()).product();
     refuse_too_many_runs(page, &table, &design, conditions)?;
-    let lines = Lines { page, target: target.as_ref(), base: &base, factors: &factors };
+    let lines = Lines { page, kind, target: target.as_ref(), base: &base, factors: &factors };
     let settled = lines.settle(rows, surroundings)?;
     let name = name(page, table.get("name"))?.unwrap_or_else(|| stem(file));
-    let experiment = Experiment { name, kind: Kind::Ping, conditions: settled.conditions, design, contrasts };
+    let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
     Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })
-}
-
-fn kind(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<(), FileError> {
-    let Some(value) = value else {
-        return Err(page.refuse(0, "the experiment has no `kind`", "write `kind = \"ping\"` above all tables"));
-    };
-    let at = value.span().start;
-    match value.get_ref().as_str() {
-        Some("ping") => Ok(()),
-        Some(later) if LATER_KINDS.contains(&later) => {
-            let cause = format!("experiments of kind `{later}` are not in this version");
-            Err(page.refuse(at, cause, format!("they arrive with the command `latlab {later}`; `ping` is there")))
-        }
-        Some(other) => Err(page.refuse(at, format!("`{other}` is no kind"), suggestion(other, &["ping"]))),
-        None => Err(page.refuse(at, "`kind` is no text", "write `kind = \"ping\"`")),
-    }
 }
 
 fn name(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Option<String>, FileError> {
@@ -107,8 +91,15 @@ fn name(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Option<S
     }
 }
 
-fn target(page: Page<'_>, value: &Spanned<DeValue<'_>>) -> Result<Setting, FileError> {
+fn target(page: Page<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<Setting, FileError> {
     let at = value.span().start;
+    if !kind::has_target(kind) {
+        return Err(page.refuse(
+            at,
+            format!("a `{}` has no target: it is about this host", kind.word()),
+            "leave it out",
+        ));
+    }
     let text = value.get_ref().as_str().ok_or_else(|| {
         page.refuse(at, "`target` is no text", "such as `\"local\"`; several targets are a factor: `[factors]`")
     })?;

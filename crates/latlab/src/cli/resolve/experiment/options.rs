@@ -6,8 +6,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::kind;
 use super::page::{FileError, Page, entries, scalar};
-use crate::plan::defaults;
+use crate::plan::{Kind, defaults};
 
 /// The positional argument, which may be a factor all the same.
 pub(super) const TARGET: &str = "target";
@@ -23,7 +24,7 @@ struct OptionForm {
 
 /// The long options of a command.
 pub(super) struct KnownOptions {
-    command: &'static str,
+    kind: Kind,
     options: BTreeMap<String, OptionForm>,
 }
 
@@ -49,35 +50,41 @@ pub(super) struct Factor {
 }
 
 impl KnownOptions {
-    /// Those of `latlab COMMAND`.
-    pub(super) fn of(command: &'static str) -> KnownOptions {
+    /// Those of the command that measures `kind`.
+    pub(super) fn of(kind: Kind) -> KnownOptions {
         let definition = crate::cli::definition();
-        let arguments = definition.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
+        let arguments = definition.find_subcommand(kind.word()).into_iter().flat_map(clap::Command::get_arguments);
         let form = |argument: &clap::Arg| {
             let action = argument.get_action();
             let repeats = matches!(action, clap::ArgAction::Append);
             Some((argument.get_long()?.to_owned(), OptionForm { is_flag: !action.takes_values(), repeats }))
         };
         let options = arguments.filter_map(form).filter(|(name, _)| !NOT_OF_A_CONDITION.contains(&name.as_str()));
-        KnownOptions { command, options: options.collect() }
+        KnownOptions { kind, options: options.collect() }
     }
 
     fn form(&self, page: Page<'_>, key: &str, at: usize, section: &str) -> Result<OptionForm, FileError> {
-        if key == TARGET && section == "factors" {
+        if key == TARGET && section == "factors" && kind::has_target(self.kind) {
             return Ok(OptionForm { is_flag: false, repeats: false });
         }
         if let Some(form) = self.options.get(key) {
             return Ok(*form);
         }
         let cause = match key {
-            TARGET => return Err(page.refuse(at, "`target` is no option", "write `target = …` above all tables")),
+            TARGET if kind::has_target(self.kind) => {
+                return Err(page.refuse(at, "`target` is no option", "write `target = …` above all tables"));
+            }
             key if NOT_OF_A_CONDITION.contains(&key) => format!("`{key}` is not for a condition to say"),
             _ => {
-                let known: Vec<&str> = self.options.keys().map(String::as_str).chain([TARGET]).collect();
+                let known: Vec<&str> = self.options.keys().map(String::as_str).chain(self.target()).collect();
                 return Err(page.unknown(key, at, section, &known));
             }
         };
         Err(page.refuse(at, cause, format!("leave it out, or give it to `latlab run`: `--{key}`")))
+    }
+
+    fn target(&self) -> Option<&'static str> {
+        kind::has_target(self.kind).then_some(TARGET)
     }
 
     /// The settings that all conditions have in common.
@@ -154,7 +161,7 @@ impl KnownOptions {
 
     fn wrong_type(&self, page: Page<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> FileError {
         let cause = format!("`{key}` cannot be {}", with_article(value.get_ref().type_str()));
-        let hint = format!("what would be typed behind `latlab {} --{key}`, as a string or a number", self.command);
+        let hint = format!("what would be typed behind `latlab {} --{key}`, as a string or a number", self.kind.word());
         page.refuse(value.span().start, cause, hint)
     }
 }

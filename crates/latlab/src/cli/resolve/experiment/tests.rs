@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{BetweenBlocks, RunOrder, RunsRule, Target};
+use crate::plan::{BetweenBlocks, RunOrder, RunsRule, Target, Via, WakeupCpus};
 use crate::units::Nanos;
 
 const FULL: &str = r#"
@@ -75,6 +75,23 @@ fn options_are_typed_as_strings_numbers_and_switches() {
 }
 
 #[test]
+fn every_option_of_wakeup_is_one_of_its_experiments() {
+    let text = "kind='wakeup'\n[base]\ncount=100\nrelative=true\ncpu='all'\nbreak='1s'\nmlock=false\n[factors]\n\
+                via=['select','clock_nanosleep']\ninterval=['10ms','1s']\nload=['none','heaters=2']\n\
+                set=['governor=as-found',['governor=performance','timer-slack=1ns']]\n";
+    let job = settle(text).expect("well typed");
+    let Experiment { kind, conditions, contrasts, .. } = job.experiment;
+    assert_eq!((kind, conditions.len()), (Kind::Wakeup, 16));
+    assert!(contrasts.iter().all(|contrast| contrast.metric == Kind::Wakeup.metric()), "{contrasts:?}");
+    let (first, last) = (&conditions[0].plan.runs[0], &conditions[15].plan.runs[0]);
+    let slept = first.wakeup().expect("wake-ups");
+    assert_eq!((slept.via, slept.interval_ns, slept.relative), (Via::Select, Nanos::from_millis(10), true));
+    assert_eq!((slept.cpus.clone(), slept.break_ns), (WakeupCpus::All, Some(Nanos::from_secs(1))));
+    assert_eq!((first.settings.len(), first.loads.len(), last.settings.len(), last.loads.len()), (0, 0, 2, 1));
+    assert_eq!(last.wakeup().map(|slept| slept.via), Some(Via::ClockNanosleep));
+}
+
+#[test]
 fn a_rule_of_width_has_a_cap() {
     let text = "kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=60\n";
     let rule = settle(text).expect("well typed").experiment.design.runs;
@@ -97,7 +114,30 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind = \"ping\"\nx", 2, "no TOML", "docs/experiments.md"),
     ("kind='ping'\nkind='ping'", 2, "no TOML", "docs"),
     ("kind='stream'", 1, "`stream` are not in this version", "latlab stream"),
-    ("kind='wakeup'", 1, "`wakeup` are not in this version", "latlab wakeup"),
+    ("kind='wakeup'\ntarget='local'", 2, "a `wakeup` has no target", "leave it out"),
+    ("kind='wakeup'\n[factors]\ntarget=['local']", 3, "no key `target` in `[factors]`", "known are"),
+    ("kind='wakeup'\n[base]\nsize=64", 3, "no key `size` in `[base]`", ""),
+    (
+        "kind='wakeup'\n[base]\ninterval='1ms'\nvia=['select','futex']",
+        4,
+        "`via` makes several runs",
+        "make it a factor",
+    ),
+    ("kind='wakeup'\n[base]\ninterval='1ms,2ms'", 3, "`interval` makes several runs", "make it a factor"),
+    (
+        "kind='wakeup'\n[factors]\nvia=['select','selct']",
+        3,
+        "`via`: `--via` cannot be `selct`",
+        "did you mean `select`?",
+    ),
+    ("kind='wakeup'\n[factors]\nload=['net=1Mbit/s']", 3, "`load`", "latlab load"),
+    (
+        "kind='wakeup'\n[[compare]]\nmetric='pdv'\nstatistic='p50'",
+        3,
+        "`pdv` is no metric of a wakeup",
+        "wakeup_latency",
+    ),
+    ("kind='ping'\n[[compare]]\nmetric='wakeup_latency'\nstatistic='p50'", 3, "no metric of a ping", "known are"),
     ("kind='pign'", 1, "`pign` is no kind", "did you mean `ping`?"),
     ("kind=3", 1, "no text", "kind"),
     ("kind='ping'\nnmae='x'", 2, "no key `nmae` outside of any table", "did you mean `name`?"),

@@ -39,6 +39,14 @@ fn every_knob_is_understood_and_shown_as_it_can_be_typed() {
 }
 
 #[test]
+fn a_knob_that_stays_as_found_is_not_set() {
+    for typed in ["governor=as-found", "timer-slack=as-found", "mtu:eth1@local=as-found"] {
+        assert_eq!(settle(&[typed], &Target::Lab), Ok(Vec::new()), "{typed}");
+    }
+    assert!(settle(&["governr=as-found"], &host()).is_err());
+}
+
+#[test]
 fn the_same_knob_at_the_same_end_is_refused() {
     for (typed, target, refused) in [
         (["governor=performance", "governor=powersave"], &host(), true),

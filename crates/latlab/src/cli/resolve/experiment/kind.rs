@@ -1,0 +1,66 @@
+//! What an experiment's runs may measure: for each kind its command, and what that command settles to.
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::page::{FileError, Page};
+use super::{KeySource, Surroundings};
+use crate::cli::args::Command;
+use crate::cli::resolve;
+use crate::error::Failure;
+use crate::plan::{Kind, Plan};
+use crate::units::human::suggestion;
+
+/// The kinds, each called by the word of its command.
+const KINDS: [Kind; 2] = [Kind::Ping, Kind::Wakeup];
+/// Kinds that later versions measure.
+const LATER_KINDS: [&str; 1] = ["stream"];
+
+/// The kind that the file names.
+pub(super) fn kind(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Kind, FileError> {
+    let Some(value) = value else {
+        return Err(page.refuse(0, "the experiment has no `kind`", "write `kind = \"ping\"` above all tables"));
+    };
+    let at = value.span().start;
+    let Some(word) = value.get_ref().as_str() else {
+        return Err(page.refuse(at, "`kind` is no text", "write `kind = \"ping\"`"));
+    };
+    if let Some(kind) = KINDS.into_iter().find(|kind| kind.word() == word) {
+        return Ok(kind);
+    }
+    let known = KINDS.map(Kind::word);
+    if LATER_KINDS.contains(&word) {
+        let cause = format!("experiments of kind `{word}` are not in this version");
+        let hint = format!("they arrive with the command `latlab {word}`; there are {}", known.join(" and "));
+        return Err(page.refuse(at, cause, hint));
+    }
+    Err(page.refuse(at, format!("`{word}` is no kind"), suggestion(word, &known)))
+}
+
+/// Whether its command measures towards something.
+pub(super) const fn has_target(kind: Kind) -> bool {
+    match kind {
+        Kind::Ping => true,
+        Kind::Wakeup => false,
+    }
+}
+
+/// The options of its command that several values make several runs of.
+pub(super) const fn multiplying(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Ping => &["size", "source-port"],
+        Kind::Wakeup => &["interval", "via"],
+    }
+}
+
+/// What a command line that was parsed settles to: its runs, and where their key comes from.
+pub(super) fn settle(command: &Command, surroundings: &Surroundings) -> Result<(Plan, KeySource), Failure> {
+    match command {
+        Command::Ping(args) => {
+            let job = resolve::ping(args, surroundings)?;
+            Ok((job.plan, job.key))
+        }
+        Command::Wakeup(args) => Ok((resolve::wakeup(args, surroundings)?.plan, KeySource::None)),
+        _ => Err(Failure::request("a condition is a command that measures")),
+    }
+}
