@@ -11,6 +11,7 @@ mod samples;
 mod settings;
 mod streams;
 mod wakeups;
+mod words;
 
 pub use ends::real_time_pause;
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
@@ -67,10 +68,10 @@ fn worst_first(manifest: &Manifest, hosts: &BTreeMap<Side, HostCourse>, of_rows:
     caveats.extend(samples::derive(manifest, hosts));
     // Samples tell it better than the facts before and after, from which it is derived where there are none.
     if !hosts.contains_key(&Side::Local) {
-        caveats.extend(ends::steal("this host", &manifest.here));
+        caveats.extend(ends::steal(manifest.kind, "this host", &manifest.here));
     }
     if far_is_known && !hosts.contains_key(&Side::Peer) {
-        caveats.extend(ends::steal("the reflector's host", &manifest.peer));
+        caveats.extend(ends::steal(manifest.kind, "the reflector's host", &manifest.peer));
     }
     caveats.extend(settings::derive(manifest));
     caveats.extend(unreached_loads(&manifest.loads));

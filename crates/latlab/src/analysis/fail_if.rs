@@ -9,10 +9,11 @@ use std::fmt;
 use thiserror::Error;
 
 use super::operator::{OPERATORS, Operator};
-use super::subject::{FORM_HINT, Ratio, Statistic, Subject, about, subject};
+use super::subject::{FORM_HINT, Ratio, Statistic, Subject, subject};
 use super::summary::Summary;
 use crate::caveat::{Caveat, Severity};
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::units::human::{self, ParseError, TimeUnit};
 
 /// A condition under which `summary` ends with exit code 1.
@@ -153,9 +154,10 @@ impl FailIf {
 
     /// Judges `summary`, which was made with this condition included in its wishes.
     pub fn judge(&self, summary: &Summary) -> Result<Judgement, FailIfError> {
-        let (observed, warning) = match self.subject {
+        let subject = self.subject.in_runs_of(summary.kind);
+        let (observed, warning) = match subject {
             Subject::Ratio(ratio) => (self.ratio(ratio, summary)?, None),
-            Subject::Statistic(metric, statistic) => self.statistic(about(metric, summary.kind), statistic, summary)?,
+            Subject::Statistic(metric, statistic) => self.statistic(metric, statistic, summary)?,
         };
         let held = match observed {
             Observed::Finite(value) => self.operator.compares(value, self.value),
@@ -165,7 +167,7 @@ impl FailIf {
         let verb = if held { "holds" } else { "does not hold" };
         let message = match observed {
             Observed::Nothing => format!("there is nothing to judge `{}` by, so that it holds", self.text),
-            observed => format!("{} is {}: `{}` {verb}", self.subject, self.shown(observed), self.text),
+            observed => format!("{subject} is {}: `{}` {verb}", self.shown(observed), self.text),
         };
         Ok(Judgement { held, observed, message, warning })
     }
@@ -216,7 +218,8 @@ impl FailIf {
             Statistic::Stddev => described.stddev,
             Statistic::Quantile(q) => {
                 let estimate = described.quantiles.iter().find(|estimate| estimate.q == q);
-                let warning = estimate.filter(|estimate| !estimate.supported).and_then(|_| self.unsupported());
+                let warning =
+                    estimate.filter(|estimate| !estimate.supported).and_then(|_| self.unsupported(summary.kind));
                 if estimate.is_some_and(|estimate| estimate.lost) {
                     return Ok((Observed::Infinite, warning));
                 }
@@ -227,13 +230,14 @@ impl FailIf {
         Ok((value.map_or(Observed::Nothing, Observed::Finite), None))
     }
 
-    fn unsupported(&self) -> Option<Caveat> {
+    fn unsupported(&self, kind: Kind) -> Option<Caveat> {
+        let rows = kind.rows();
         Some(Caveat::new(
             Severity::Warning,
             "unsupported-gate",
             format!("`{}` was judged by a quantile with fewer than 10 effective observations beyond it", self.text),
-            "one probe more or less may turn the outcome",
-            "measure more probes, or gate on a lower quantile",
+            format!("one {} more or less may turn the outcome", rows.trim_end_matches('s')),
+            format!("measure more {rows}, or gate on a lower quantile"),
         ))
     }
 

@@ -106,6 +106,18 @@ impl Subject {
         }
     }
 
+    /// The same in runs of `kind`: what names no metric is about the one that they are about; read before any recording
+    /// is, it says round trip. A stream has no times: what is asked of one in a unit of time stays what it is, and is not
+    /// there.
+    pub(super) fn in_runs_of(self, kind: Kind) -> Subject {
+        match self {
+            Subject::Statistic(Metric::RoundTripDelay, statistic) if !kind.metric().is_rate() => {
+                Subject::Statistic(kind.metric(), statistic)
+            }
+            subject => subject,
+        }
+    }
+
     /// The same where a rate is what it is compared with and no metric is named: then it is about the delivered rate, as
     /// a time is about the round trip.
     pub(super) fn compared_with(self, named: bool, value: &str) -> Subject {
@@ -133,12 +145,6 @@ impl Subject {
             },
         }
     }
-}
-
-/// A subject that names no metric is about the one that the recording is about; read before any recording is, it says
-/// round trip. A stream has no times: what is asked of one in a unit of time stays what it is, and is not there.
-pub(super) fn about(metric: Metric, kind: Kind) -> Metric {
-    if metric == Metric::RoundTripDelay && !kind.metric().is_rate() { kind.metric() } else { metric }
 }
 
 /// The subject in the words before the comparison, or what is wrong with them and what would be right.

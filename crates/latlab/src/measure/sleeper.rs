@@ -117,6 +117,23 @@ impl Sleeper for Epoll {
     }
 }
 
+/// A timer of its own that is set and then waited for: for an instant, or for a span from now on.
+pub trait OneShot {
+    /// Sets it for `nanos`, and waits.
+    fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()>;
+}
+
+impl<T: OneShot> Sleeper for T {
+    #[inline]
+    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
+        self.sleep(due.as_nanos(), true)
+    }
+    #[inline]
+    fn span(&mut self, span: Nanos) -> io::Result<()> {
+        self.sleep(span.0, false)
+    }
+}
+
 /// A timerfd that is set and read.
 #[derive(Debug)]
 pub struct Timerfd(OwnedFd);
@@ -126,6 +143,9 @@ impl Timerfd {
     pub fn new() -> io::Result<Timerfd> {
         sleep::timerfd().map(Timerfd)
     }
+}
+
+impl OneShot for Timerfd {
     #[inline]
     fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()> {
         sleep::arm_timerfd(self.0.as_fd(), nanos, absolute)?;
@@ -133,14 +153,22 @@ impl Timerfd {
     }
 }
 
-impl Sleeper for Timerfd {
-    #[inline]
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
-        self.sleep(due.as_nanos(), true)
+/// A POSIX timer of the calling thread whose signal is awaited.
+#[derive(Debug)]
+pub struct Signal(SignalTimer);
+
+impl Signal {
+    /// One for the calling thread, which alone may sleep by it.
+    pub fn new() -> io::Result<Signal> {
+        SignalTimer::new().map(Signal)
     }
+}
+
+impl OneShot for Signal {
     #[inline]
-    fn span(&mut self, span: Nanos) -> io::Result<()> {
-        self.sleep(span.0, false)
+    fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()> {
+        self.0.arm(nanos, absolute)?;
+        self.0.wait()
     }
 }
 
@@ -156,33 +184,6 @@ impl Sleeper for Futex {
     #[inline]
     fn span(&mut self, span: Nanos) -> io::Result<()> {
         sleep::futex_for(span.0)
-    }
-}
-
-/// A POSIX timer of the calling thread whose signal is awaited.
-#[derive(Debug)]
-pub struct Signal(SignalTimer);
-
-impl Signal {
-    /// One for the calling thread, which alone may sleep by it.
-    pub fn new() -> io::Result<Signal> {
-        SignalTimer::new().map(Signal)
-    }
-    #[inline]
-    fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()> {
-        self.0.arm(nanos, absolute)?;
-        self.0.wait()
-    }
-}
-
-impl Sleeper for Signal {
-    #[inline]
-    fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
-        self.sleep(due.as_nanos(), true)
-    }
-    #[inline]
-    fn span(&mut self, span: Nanos) -> io::Result<()> {
-        self.sleep(span.0, false)
     }
 }
 

@@ -32,6 +32,15 @@ impl Kind {
         }
     }
 
+    /// What its rows are, for people.
+    pub const fn rows(self) -> &'static str {
+        match self {
+            Kind::Ping => "probes",
+            Kind::Wakeup => "wake-ups",
+            Kind::Stream => "packets",
+        }
+    }
+
     /// The metric that its recordings are about.
     pub const fn metric(self) -> Metric {
         match self {

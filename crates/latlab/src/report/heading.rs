@@ -63,17 +63,8 @@ impl Headline<'_> {
         Some([Some(mode), flows, checksum, down].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 
-    /// What its rows are.
-    const fn rows(&self) -> &'static str {
-        match self.kind {
-            Kind::Ping => "probes",
-            Kind::Wakeup => "wake-ups",
-            Kind::Stream => "packets",
-        }
-    }
-
     fn planned(&self) -> Option<String> {
-        let count = self.stop.count.map(|count| format!("{} {}", grouped(count), self.rows()));
+        let count = self.stop.count.map(|count| format!("{} {}", grouped(count), self.kind.rows()));
         let duration = self.stop.duration_ns.map(span);
         count.into_iter().chain(duration).reduce(|count, duration| format!("{count} or {duration}"))
     }

@@ -1,8 +1,10 @@
 //! What the clocks say: steps, suspends, and clocks too slow or too coarse for what they measured.
 
 use super::limits::STEP;
+use super::words;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::ClockAnchor;
+use crate::plan::Kind;
 use crate::recording::manifest::{EndFacts, Manifest};
 use crate::units::human::span;
 use crate::units::{Nanos, human};
@@ -13,7 +15,7 @@ const SLOW_READ_NS: f64 = 150.0;
 /// The caveats of the clocks of both ends.
 pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
     let ends = [("this host", &manifest.here), ("the reflector's host", &manifest.peer)];
-    let mut caveats: Vec<Caveat> = ends.into_iter().flat_map(|(host, end)| of_end(host, end)).collect();
+    let mut caveats: Vec<Caveat> = ends.into_iter().flat_map(|(host, end)| of_end(manifest.kind, host, end)).collect();
     // on one machine both ends tell the same step
     caveats.dedup_by(|later, earlier| same_machine(manifest) && later.code == earlier.code);
     caveats.extend(slow_clock(manifest));
@@ -27,7 +29,7 @@ pub(super) fn same_machine(manifest: &Manifest) -> bool {
     boot(&manifest.here).is_some() && boot(&manifest.here) == boot(&manifest.peer)
 }
 
-fn of_end(host: &str, end: &EndFacts) -> Vec<Caveat> {
+fn of_end(kind: Kind, host: &str, end: &EndFacts) -> Vec<Caveat> {
     let Some((start, finish)) = end.clock_start.zip(end.clock_end) else { return Vec::new() };
     let parted = |clock: fn(&ClockAnchor) -> i64| {
         (clock(&finish) - clock(&start)).saturating_sub(finish.monotonic_ns - start.monotonic_ns)
@@ -41,7 +43,7 @@ fn of_end(host: &str, end: &EndFacts) -> Vec<Caveat> {
             Severity::Fatal,
             "suspended",
             format!("{host} was suspended for {} during the run", span(Nanos(slept))),
-            "probes waited while the clock stood still",
+            words::suspended(kind),
             "inhibit sleep while measuring: `systemd-inhibit latlab …`",
         ));
     }
@@ -65,7 +67,7 @@ fn slow_clock(manifest: &Manifest) -> Option<Caveat> {
         Severity::Warning,
         "slow-clock",
         format!("one clock read costs {} ns (clocksource {source})", human::significant(cost)),
-        "each round trip contains one such read",
+        words::clock_read(manifest.kind),
         "see /sys/devices/system/clocksource/clocksource0/available_clocksource for a faster one",
     ))
 }

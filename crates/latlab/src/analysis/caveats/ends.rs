@@ -2,6 +2,7 @@
 
 use super::limits::STEAL;
 use super::settings::keeps_awake;
+use super::words::stolen;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
 use crate::plan::{EndSpec, Kind, Side, Target, WaitMode};
@@ -171,7 +172,7 @@ pub(super) fn place_of(side: Side) -> &'static str {
 }
 
 /// What the hypervisor took, from the facts before and after the run.
-pub(super) fn steal(name: &str, end: &EndFacts) -> Option<Caveat> {
+pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
     let before = end.before.as_ref()?.steal_ticks?;
     let after = end.after.as_ref()?.steal_ticks?;
     let clocks = end.clock_start.zip(end.clock_end);
@@ -183,7 +184,7 @@ pub(super) fn steal(name: &str, end: &EndFacts) -> Option<Caveat> {
             Severity::Warning,
             "steal",
             format!("the hypervisor took {} of one CPU's time from {name} during the run", percent(share)),
-            "high quantiles may be the hypervisor's, not the network's",
+            stolen(kind),
             "measure on a host without neighbours, or on dedicated CPUs",
         )
     })

@@ -1,8 +1,10 @@
 //! What the counts say: losses, slips, holes, and samples too small for what was asked of them.
 
 use super::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, SCHEDULE_LOST};
+use super::words::{cut_off, torn};
 use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
 use crate::caveat::{Caveat, Severity};
+use crate::plan::Kind;
 use crate::recording::manifest::{Ending, Manifest};
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -13,7 +15,7 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
     let counts = &tally.counts;
     [
         ended(manifest),
-        nothing(counts),
+        nothing(manifest.kind, counts),
         gap(manifest),
         undecided(manifest),
         orphans(manifest),
@@ -66,17 +68,17 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
         }
         Ending::Recovered => {
             let message = why("the run died; the recording was finished from its spool");
-            let effect = "up to the last second is missing; probes in flight at the end are in no count";
-            Some(Caveat::new(Severity::Warning, "recovered", message, effect, again))
+            Some(Caveat::new(Severity::Warning, "recovered", message, cut_off(manifest.kind), again))
         }
     }
 }
 
-fn nothing(counts: &Counts) -> Option<Caveat> {
+fn nothing(kind: Kind, counts: &Counts) -> Option<Caveat> {
     let effect = "there are no statistics to show";
     if counts.due() == 0 {
         let hint = "a longer `--duration`, or a shorter `--warmup`";
-        Some(Caveat::new(Severity::Warning, "no-probe-measured", "no probe was measured", effect, hint))
+        let message = format!("no {} was measured", kind.rows().trim_end_matches('s'));
+        Some(Caveat::new(Severity::Warning, "no-probe-measured", message, effect, hint))
     } else if counts.answered == 0 {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
         let hint = match counts.sent {
@@ -104,7 +106,7 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
             Severity::Warning,
             "recording-gap",
             format!("{} events were thrown away: {why}", grouped(events)),
-            "probes are missing, or answered ones are counted as lost",
+            torn(manifest.kind),
             hint,
         )
     })
@@ -154,7 +156,7 @@ fn unreadable(manifest: &Manifest) -> Option<Caveat> {
             Severity::Warning,
             "unreadable-events",
             format!("places of the spool that held no event: {}", grouped(events)),
-            "probes are missing, or answered ones are counted as lost",
+            torn(manifest.kind),
             "expected after a power cut; else check the disk under `--store`, and measure again",
         )
     })

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks;
 use super::ends::{host_at, place_of};
 use super::limits::{
     FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, STEAL_IN_A_SECOND,
     TICKS_OF_A_CPU,
 };
+use super::{clocks, words};
 use crate::analysis::host_course::HostCourse;
 use crate::caveat::{Caveat, Severity};
-use crate::plan::{Side, Target};
+use crate::plan::{Kind, Side, Target};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{percent, significant};
 
@@ -25,7 +25,8 @@ pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostCourse>) 
         }
         let measuring = measuring_cpus(manifest, (*side, twice), course);
         let also_own_ns = courses.get(&Side::Peer).filter(|_| twice).and_then(HostCourse::own_ns).unwrap_or(0);
-        let host = Host { side: *side, name: host_at(*side), measuring, course, also_own_ns };
+        let (kind, name) = (manifest.kind, host_at(*side));
+        let host = Host { kind, side: *side, name, measuring, course, also_own_ns };
         let foreign = host.foreign_load().filter(|_| knows_its_own(manifest, *side));
         [host.throttled(), host.steal(), foreign, host.frequency_drift()]
     };
@@ -34,6 +35,9 @@ pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostCourse>) 
 
 /// The CPUs of that host on which ends of this run are pinned; none where one of them may run anywhere.
 fn measuring_cpus(manifest: &Manifest, (side, twice): (Side, bool), course: &HostCourse) -> Option<Vec<u16>> {
+    if let Some(wakeup) = manifest.spec.wakeup() {
+        return Some(wakeup.cpus.known().to_vec()).filter(|cpus| !cpus.is_empty());
+    }
     let here = &manifest.spec.here;
     let peer = manifest.spec.peer.as_ref();
     let both_here = twice || manifest.spec.target.is_this_host();
@@ -62,6 +66,7 @@ fn knows_its_own(manifest: &Manifest, side: Side) -> bool {
 }
 
 struct Host<'a> {
+    kind: Kind,
     side: Side,
     name: &'static str,
     /// The CPUs that measured; none: any of them.
@@ -123,7 +128,7 @@ impl Host<'_> {
                     percent(share),
                     self.name
                 ),
-                "high quantiles may be the hypervisor's, not the network's",
+                words::stolen(self.kind),
                 "measure on a host without neighbours, or on dedicated CPUs",
             )
         })
@@ -154,12 +159,13 @@ impl Host<'_> {
             Some(_) => "the measuring CPUs".to_owned(),
             None => "all CPUs".to_owned(),
         };
+        let (effect, hint) = words::foreign(self.kind);
         Some(Caveat::new(
             severity,
             "foreign-load",
             format!("other processes on {} used {} of {what}", self.name, percent(share)),
-            "probes waited for them now and then; high quantiles show that more than the network",
-            "stop what else runs, or pin the ends to CPUs of their own with `--cpu` and `--peer-cpu`",
+            effect,
+            hint,
         ))
     }
 
@@ -182,7 +188,7 @@ impl Host<'_> {
                     megahertz(rates.0),
                     megahertz(rates.1)
                 ),
-                "the computing part of each round trip changed as much; runs cannot be compared that finely",
+                words::drifted(self.kind),
                 format!(
                     "`--set governor{}=performance` for the time of the measurement, and a longer `--warmup`",
                     place_of(self.side)
