@@ -18,6 +18,7 @@ mod streams;
 mod subject;
 mod summary;
 mod tally;
+mod via_growth;
 mod wakeups;
 mod window;
 
@@ -32,6 +33,7 @@ pub use streams::{CpuCost, StreamFigures, StreamRates, StreamTotals};
 pub use subject::{Ratio, Statistic, Subject};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
+pub use via_growth::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
 pub use wakeups::{Lateness, Wakeups};
 pub use window::Window;
 

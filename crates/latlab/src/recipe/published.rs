@@ -31,6 +31,8 @@ pub enum Column {
     Min,
     /// Mean.
     Mean,
+    /// Sample standard deviation.
+    Stddev,
     /// Largest.
     Max,
     /// This quantile.
@@ -44,7 +46,7 @@ pub struct PublishedRow {
     pub label: &'static str,
     /// The condition of the recipe that does it again.
     pub factors: &'static [(&'static str, &'static str)],
-    /// What was published, column by column.
+    /// What was published, column by column; empty where the publication has no such row.
     pub published: &'static [Option<f64>],
     /// What the publication's raw data say; empty where they are not published.
     pub recomputed: &'static [Option<f64>],
@@ -65,7 +67,7 @@ impl Column {
     pub const fn quantile(self) -> Option<f64> {
         match self {
             Column::Quantile(q) => Some(q),
-            Column::Min | Column::Mean | Column::Max => None,
+            Column::Min | Column::Mean | Column::Stddev | Column::Max => None,
         }
     }
 
@@ -74,6 +76,7 @@ impl Column {
         match self {
             Column::Min => "min".into(),
             Column::Mean => "mean".into(),
+            Column::Stddev => "stdev".into(),
             Column::Max => "max".into(),
             Column::Quantile(q) => crate::units::human::quantile(q),
         }

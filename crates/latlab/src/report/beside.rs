@@ -12,6 +12,8 @@ pub struct BesideView {
     pub unit: String,
     /// Digits after the point.
     pub decimals: usize,
+    /// What its figures are of: `probes`, `wake-ups`.
+    pub singletons: &'static str,
     /// Headings of the columns.
     pub columns: Vec<String>,
     /// One for each of its rows.
@@ -23,7 +25,7 @@ pub struct BesideView {
 pub struct BesideRow {
     /// In the publication's words.
     pub label: String,
-    /// As published.
+    /// As published; empty where it is not.
     pub published: Vec<Option<f64>>,
     /// As its raw data say; empty where they are not published.
     pub recomputed: Vec<Option<f64>>,
@@ -68,7 +70,9 @@ pub fn render(view: &BesideView, style: Style) -> String {
         text.push(style.strong(&row.label));
         let mut cells = figures(row, view.decimals).into_iter();
         let mut push = |label: &str| text.extend(cells.next().map(|cells| line(label, &cells)));
-        push("  published");
+        if !row.published.is_empty() {
+            push("  published");
+        }
         if !row.recomputed.is_empty() {
             push("  raw data");
         }
@@ -79,7 +83,7 @@ pub fn render(view: &BesideView, style: Style) -> String {
                 push("  here");
                 let probes = grouped(*probes);
                 let runs = if *runs == 1 { "1 run".into() } else { format!("median of {runs} runs") };
-                text.push(style.quiet(&format!("  {:<12}  {runs}, {probes} probes each", "")));
+                text.push(style.quiet(&format!("  {:<12}  {runs}, {probes} {} each", "", view.singletons)));
             }
         }
     }
@@ -96,7 +100,8 @@ fn figures(row: &BesideRow, decimals: usize) -> Vec<Vec<String>> {
     let cells = |figures: &Vec<Option<f64>>| {
         figures.iter().map(|figure| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"))).collect()
     };
-    [Some(&row.published), recomputed, measured].into_iter().flatten().map(cells).collect()
+    let published = Some(&row.published).filter(|figures| !figures.is_empty());
+    [published, recomputed, measured].into_iter().flatten().map(cells).collect()
 }
 
 #[cfg(test)]
@@ -116,6 +121,7 @@ mod tests {
             heading: "round trip less dwell / 2".into(),
             unit: "ms".into(),
             decimals: 3,
+            singletons: "probes",
             columns: vec!["mean".into(), "p99".into(), "max".into()],
             rows: vec![row("no load", here), row("CPU load", Measured::Nothing("no CPU to spare".into()))],
         };

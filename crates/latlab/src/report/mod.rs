@@ -22,6 +22,7 @@ mod schemas;
 mod streams;
 mod table;
 pub mod text;
+pub mod via_growth;
 pub mod view;
 
 pub use heading::{Headline, heading};

@@ -25,6 +25,12 @@ fn they_are_listed_and_shown_as_files_that_run() {
             Lab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("ping lab")).success();
         }
     }
+    for scale in ["", " --quick", " --full"] {
+        let file = Lab::new().line(&format!("recipes show wakeup-governor{scale}")).success().stdout;
+        assert!(file.contains("1042.4") && !file.contains("target ="), "{file}");
+        Lab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("wakeup")).success();
+    }
+    Lab::new().line("run wakeup-governor lab").stderr(contains("leave it out")).failure(2);
     Lab::new().line("recipes show pi-udp").stderr(contains("known are pi-udp-load")).failure(2);
 }
 
@@ -53,6 +59,57 @@ fn the_same_under_two_names_tells_false_positives_and_drift() {
     {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
+}
+
+#[test]
+fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wake_later() {
+    let told = quick("wakeup-governor");
+    for words in [
+        "wake-up latency through select, µs",
+        "stdev",
+        "1 s, idle, performance",
+        "1042.4",
+        "1 s, idle, governor as found",
+        "median of 5 runs",
+        "why longer sleeps wake later",
+        "select later by",
+    ] {
+        assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    // What it comes to is for the host to say; that the call is what it is about is not.
+    assert!(told.contains("The call explains") || told.contains("the call may explain"), "{told}");
+}
+
+#[test]
+fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_measured() {
+    // A host of files whose one policy offers another governor than the publication's.
+    let host = tempfile::tempdir().expect("a temporary directory");
+    let policy = host.path().join("sys/devices/system/cpu/cpufreq/policy0");
+    std::fs::create_dir_all(&policy).expect("a directory");
+    for (file, text) in
+        [("scaling_governor", "powersave\n"), ("scaling_available_governors", "performance powersave\n")]
+    {
+        std::fs::write(policy.join(file), text).expect("written");
+    }
+    let shown = Lab::new().line("recipes show wakeup-governor").success().stdout;
+    let short = shown.replace("count = 100", "count = 2").replace("\"100ms\", \"1s\"", "\"11ms\"");
+    let short =
+        short.replace("heaters=30", "heaters=1").replace("runs = 4", "runs = 1").replace("blocks = 2", "blocks = 1");
+    // A file is no recipe: here the first refusal ends it, unless it may go on.
+    let lab = Lab::new().file("x.toml", short).environment("LATLAB_HOST_ROOT", host.path());
+    let lab = lab.environment("LATLAB_STATE_DIR", host.path().join("state"));
+    let ran = lab.deadline(QUICK).line("run x.toml --keep-going --json").start().ends_with(&[4]);
+    let runs = ran.json()["runs"].as_array().expect("runs").clone();
+    let of = |governor: &str, outcome: &str| {
+        let is = |run: &&serde_json::Value| run["factors"]["set"] == governor && run["outcome"] == outcome;
+        runs.iter().filter(is).count()
+    };
+    assert_eq!(of("governor=ondemand", "failed"), 8, "{runs:#?}");
+    assert_eq!(of("governor=as-found", "failed") + of("governor=performance", "failed"), 0, "{runs:#?}");
+    let reason = runs.iter().find_map(|run| run["reason"].as_str()).expect("a reason");
+    assert!(reason.contains("`policy0` offers `performance powersave`"), "{reason}");
+    let left = std::fs::read_to_string(policy.join("scaling_governor")).expect("still there");
+    assert_eq!(left.trim(), "powersave");
 }
 
 #[test]

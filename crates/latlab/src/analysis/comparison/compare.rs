@@ -30,17 +30,26 @@ pub struct Comparisons {
 
 /// Answers what stands on `agenda` about `groups`, whose runs hold a figure for each of its quantities.
 ///
+/// A question whose baseline, or all of whose candidates, could not be measured is passed over.
+///
 /// # Errors
-/// Where the baseline of a question is no group.
+/// Where that leaves nothing to answer.
 pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) -> Result<Comparisons, GroupingError> {
     let quantities = agenda.quantities();
     let mut rows = Vec::new();
+    let mut unanswerable = None;
     for question in agenda.questions() {
         let pairs = match &question.baseline {
             None => groups.against_first(),
-            Some(baseline) => groups.against(baseline)?,
+            Some(baseline) => groups.against(baseline).unwrap_or_else(|error| {
+                unanswerable.get_or_insert(error);
+                Vec::new()
+            }),
         };
         rows.extend(pairs.into_iter().map(|pair| Row::of(&groups, quantities, question, pair, wishes)));
+    }
+    if let (Some(error), true) = (unanswerable, rows.is_empty()) {
+        return Err(error);
     }
     // rows of one pair stand together, in the order in which they were asked for
     rows.sort_by_key(|row: &Row| (row.comparison.candidate, row.comparison.baseline));

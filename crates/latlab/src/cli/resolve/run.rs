@@ -46,7 +46,7 @@ pub fn run(typed: &RunArgs, surroundings: &Surroundings) -> Result<RunJob, Reque
     let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
     let found = typed.what.to_str().and_then(recipe::find);
     let source = match found {
-        Some(recipe) => RunSource::Recipe(asked(recipe, target, scale(typed.amount.quick, typed.amount.full))),
+        Some(recipe) => RunSource::Recipe(asked(recipe, target, scale(typed.amount.quick, typed.amount.full))?),
         None => {
             only_of_a_recipe(typed, target)?;
             RunSource::Path(typed.what.clone())
@@ -68,11 +68,20 @@ pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError>
         let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
         value::unusable("latlab recipes show", name, "there is no such recipe", hint)
     })?;
-    Ok(Some(asked(recipe, typed.target.as_ref(), scale(typed.quick, typed.full))))
+    asked(recipe, typed.target.as_ref(), scale(typed.quick, typed.full)).map(Some)
 }
 
-fn asked(recipe: &'static Recipe, target: Option<&String>, scale: Scale) -> AskedRecipe {
-    AskedRecipe { recipe, target: target.map_or_else(|| "local".into(), Clone::clone), scale }
+fn asked(recipe: &'static Recipe, target: Option<&String>, scale: Scale) -> Result<AskedRecipe, RequestError> {
+    let target = target.map_or_else(|| "local".into(), Clone::clone);
+    match recipe.has_target() || target == "local" {
+        true => Ok(AskedRecipe { recipe, target, scale }),
+        false => Err(RequestError::OutOfPlace {
+            option: "TARGET",
+            with: recipe.name.into(),
+            cause: "this recipe measures the host that it is typed on",
+            hint: "leave it out, or type it on the other host",
+        }),
+    }
 }
 
 const fn scale(quick: bool, full: bool) -> Scale {
@@ -138,6 +147,7 @@ mod tests {
             ("x.toml lab", "TARGET", "recipes"),
             ("x.toml --quick", "--quick", "recipes"),
             ("x.toml --full", "--full", "recipes"),
+            ("wakeup-governor lab", "TARGET", "leave it out"),
             ("pi-udp-laod --quick", "pi-udp-laod", "did you mean `pi-udp-load`?"),
         ] {
             let error = settle(line).expect_err(line);

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use super::left::Left;
+use super::news::Listener;
 use super::outcome::{in_one_line, outcome};
-use super::{news, waiting};
+use super::waiting;
 use super::widths::Widths;
 use crate::cli::resolve::ExperimentJob;
 use crate::commands::interrupt::Interrupt;
@@ -25,11 +26,13 @@ pub(in crate::commands) struct Bench<'a> {
     widths: Widths,
     left: Left,
     failure: Option<Failure>,
+    listener: Listener,
 }
 
 impl<'a> Bench<'a> {
     pub(in crate::commands) fn new(job: &'a ExperimentJob, interrupt: &'a Interrupt, console: &'a Console) -> Self {
-        Bench { job, interrupt, console, widths: Widths::default(), left: Left::of(&job.experiment), failure: None }
+        let (widths, left, listener) = (Widths::default(), Left::of(&job.experiment), Listener::default());
+        Bench { job, interrupt, console, widths, left, failure: None, listener }
     }
 
     /// The first failure of a run.
@@ -88,6 +91,6 @@ impl Hands for Bench<'_> {
     }
 
     fn hear(&mut self, news: News<'_>, _standing: &Standing) {
-        news::tell(&news, self.console);
+        self.listener.hear(&news, self.console);
     }
 }

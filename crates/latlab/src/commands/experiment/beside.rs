@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Asked, runs};
 use crate::error::Failure;
 use crate::experiment::Standing;
-use crate::plan::Factors;
+use crate::plan::{Factors, Kind};
 use crate::recipe::{self, Column, Published, PublishedRow};
 use crate::report::beside::{BesideRow, BesideView, Measured};
 use crate::stats::Description;
@@ -22,6 +22,7 @@ pub(in crate::commands) fn published(published: &Published) -> BesideView {
         heading: published.heading.into(),
         unit: published.unit.into(),
         decimals: published.decimals,
+        singletons: if published.metric == Kind::Wakeup.metric() { Kind::Wakeup.rows() } else { Kind::Ping.rows() },
         columns: published.columns.iter().map(|column| column.heading()).collect(),
         rows: published.rows.iter().map(row).collect(),
     }
@@ -69,6 +70,7 @@ fn figure(column: Column, description: &Description) -> Option<f64> {
         Column::Min => description.min.map(|min| min as f64),
         Column::Max => description.max.map(|max| max as f64),
         Column::Mean => description.mean,
+        Column::Stddev => description.stddev,
         Column::Quantile(q) => description.quantiles.iter().find(|own| own.q == q).and_then(|own| own.value),
     }
 }

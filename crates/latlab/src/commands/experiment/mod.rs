@@ -17,6 +17,7 @@ mod runs;
 mod same;
 pub(super) mod unit;
 mod verdicts;
+mod via_growth;
 mod waiting;
 mod widths;
 

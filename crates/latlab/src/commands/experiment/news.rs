@@ -1,10 +1,29 @@
 //! What happens on the way, told to whoever watches.
 
+use std::collections::BTreeSet;
+
 use crate::console::Console;
 use crate::experiment::News;
 use crate::plan::condition_words;
 
-pub(super) fn tell(news: &News<'_>, console: &Console) {
+/// Who hears of it: a reason that is told once is told.
+#[derive(Debug, Default)]
+pub(super) struct Listener {
+    reasons: BTreeSet<String>,
+}
+
+impl Listener {
+    pub(super) fn hear(&mut self, news: &News<'_>, console: &Console) {
+        match news {
+            News::Dropped(factors, reason) if !self.reasons.insert((*reason).to_owned()) => {
+                console.detail(&format!("`{}` is left out as well: {reason}", condition_words(factors)));
+            }
+            news => tell(news, console),
+        }
+    }
+}
+
+fn tell(news: &News<'_>, console: &Console) {
     match news {
         News::Block(block) => console.detail(&format!("block {block} begins")),
         News::Dropped(factors, reason) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Asked, beside, same, verdicts};
+use super::{Asked, beside, same, verdicts, via_growth};
 use crate::commands::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
@@ -34,6 +34,9 @@ pub(in crate::commands) fn report(
         }
         if let Some(view) = same::view(directory, &standing)? {
             console.data(&(crate::report::same::render(&view, style) + "\n"))?;
+        }
+        if let Some(view) = via_growth::view(directory, &standing)? {
+            console.data(&(crate::report::via_growth::render(&view, style) + "\n"))?;
         }
         match &comparisons {
             Some(comparisons) => console.data(&verdicts::text(comparisons, style))?,

@@ -1,0 +1,127 @@
+//! Why longer sleeps wake later: how much of that growth is the call that sleeps.
+
+use super::comparison::{Comparison, Effect};
+use crate::units::Nanos;
+
+/// One interval: the same sleep through a call that is exact and through one that stretches its time-out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SleepRow {
+    /// The interval.
+    pub interval: Nanos,
+    /// The typical mean latency of the exact call, ns.
+    pub exact_ns: f64,
+    /// The same of the other one, ns.
+    pub stretched_ns: f64,
+    /// By how much that is later, ns.
+    pub later: Effect,
+}
+
+/// How much of a growth the way of sleeping explains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Explained {
+    /// The growth of the difference between the two calls over that of the stretched one.
+    pub share: f64,
+    /// Where it may lie, from the ends of the two intervals of the difference: at 95 % each, 90 % together.
+    pub low: Option<f64>,
+    /// The other end.
+    pub high: Option<f64>,
+}
+
+/// What the data say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrowthAnswer {
+    /// Half of the growth or more is the call's.
+    IsTheCall,
+    /// Less than half of it is.
+    IsSomethingElse,
+    /// There is none.
+    NoGrowth,
+    /// The intervals are too wide to tell.
+    Undecided,
+}
+
+/// Latency over the interval, by two ways of sleeping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViaGrowth {
+    /// At least two, the shortest interval first.
+    pub rows: Vec<SleepRow>,
+    /// From the shortest to the longest; none where the stretched call does not grow.
+    pub explained: Option<Explained>,
+    /// What follows.
+    pub answer: GrowthAnswer,
+}
+
+impl SleepRow {
+    /// Of a comparison of means, the exact call being the baseline; none where it has no figure.
+    pub fn of(interval: Nanos, compared: &Comparison) -> Option<SleepRow> {
+        let (exact_ns, stretched_ns) = compared.centres?;
+        Some(SleepRow { interval, exact_ns, stretched_ns, later: compared.difference? })
+    }
+}
+
+impl ViaGrowth {
+    /// What `rows` tell together; none where there are fewer than two.
+    pub fn of(mut rows: Vec<SleepRow>) -> Option<ViaGrowth> {
+        rows.sort_by_key(|row| row.interval);
+        let [first, .., last] = rows.as_slice() else { return None };
+        let grown = last.stretched_ns - first.stretched_ns;
+        let explained = (grown > 0.0).then(|| {
+            let ends = |later: Option<f64>, earlier: Option<f64>| Some((later? - earlier?) / grown);
+            let (from, to) = (first.later.interval, last.later.interval);
+            Explained {
+                share: (last.later.value - first.later.value) / grown,
+                low: ends(to.low, from.high),
+                high: ends(to.high, from.low),
+            }
+        });
+        let answer = match explained {
+            None => GrowthAnswer::NoGrowth,
+            Some(Explained { low: Some(low), .. }) if low >= 0.5 => GrowthAnswer::IsTheCall,
+            Some(Explained { high: Some(high), .. }) if high < 0.5 => GrowthAnswer::IsSomethingElse,
+            Some(_) => GrowthAnswer::Undecided,
+        };
+        Some(ViaGrowth { rows, explained, answer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Interval;
+
+    /// The exact call takes `exact` µs, the other one `later` µs more, give or take `about`.
+    fn row(interval_ms: i64, exact: f64, later: f64, about: Option<f64>) -> SleepRow {
+        let end = |sign: f64| about.map(|about| (later + sign * about) * 1e3);
+        let interval = Interval { low: end(-1.0), high: end(1.0), confidence: 0.95 };
+        SleepRow {
+            interval: Nanos::from_millis(interval_ms),
+            exact_ns: exact * 1e3,
+            stretched_ns: (exact + later) * 1e3,
+            later: Effect { value: later * 1e3, interval },
+        }
+    }
+
+    #[test]
+    fn the_answer_follows_from_the_intervals() {
+        let answer = |rows: [SleepRow; 2]| ViaGrowth::of(rows.to_vec()).expect("two rows").answer;
+        for (exact, later, about, expected) in [
+            (90.0, 950.0, Some(20.0), GrowthAnswer::IsTheCall),
+            (90.0, 950.0, Some(700.0), GrowthAnswer::Undecided),
+            (90.0, 950.0, None, GrowthAnswer::Undecided),
+            // As deep sleep would have it: both calls grow alike.
+            (900.0, 5.0, Some(20.0), GrowthAnswer::IsSomethingElse),
+            (40.0, 2.0, Some(1.0), GrowthAnswer::NoGrowth),
+        ] {
+            let rows = [row(1_000, exact, later, about), row(10, 60.0, 2.0, Some(3.0))];
+            assert_eq!(answer(rows), expected, "{exact} {later} {about:?}");
+        }
+        assert_eq!(ViaGrowth::of(vec![row(10, 60.0, 2.0, None)]), None);
+    }
+
+    #[test]
+    fn the_share_is_of_the_whole_growth() {
+        let growth = ViaGrowth::of(vec![row(10, 60.0, 0.0, Some(1.0)), row(1_000, 160.0, 900.0, Some(9.0))]);
+        let explained = growth.expect("two rows").explained.expect("it grew");
+        assert_eq!((explained.share, explained.low, explained.high), (0.9, Some(0.89), Some(0.91)));
+    }
+}

@@ -1,0 +1,50 @@
+//! `latlab run wakeup-governor`: whether the call that sleeps explains why longer sleeps wake later.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::runs;
+use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, Quantity, RunGroups, compare, subject_named};
+use crate::analysis::{SleepRow, ViaGrowth};
+use crate::error::Failure;
+use crate::experiment::{RunStanding, Standing};
+use crate::metric::Metric;
+use crate::plan::{Factors, defaults};
+use crate::recording::Recording;
+use crate::report::via_growth::ViaGrowthView;
+use crate::units::Nanos;
+use crate::units::human::parse_duration;
+
+/// The call that stretches nothing.
+const EXACT: &str = "clock_nanosleep";
+
+/// What the experiment tells; none where it is another, or too little of it was measured.
+pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<ViaGrowthView>, Failure> {
+    if standing.recipe.as_ref().is_none_or(|recipe| recipe.name != "wakeup-governor") {
+        return Ok(None);
+    }
+    let mut agenda = Agenda::default();
+    let mean = Quantity::Of(subject_named(Some(Metric::WakeupLatency.name()), "mean")?);
+    agenda.ask(mean, Some(Factors::from([("via".into(), EXACT.into())])), None);
+    let mut by_interval: BTreeMap<Nanos, Vec<ObservedRun>> = BTreeMap::new();
+    let mut slack = None;
+    for (run, name) in runs::judged(standing).filter(|(run, _)| is_idle(run)) {
+        let Some(Ok(interval)) = run.key.factors.get("interval").map(|text| parse_duration(text)) else { continue };
+        let recording = Recording::open(&directory.join("runs").join(name))?;
+        slack = slack.or(recording.manifest().run.wakeup.as_ref().and_then(|facts| facts.timer_slack_ns));
+        by_interval.entry(interval).or_default().push(ObservedRun::of(&recording, &agenda.subjects())?);
+    }
+    let row = |(interval, runs): (Nanos, Vec<ObservedRun>)| {
+        // An interval that only one call has runs of has nothing to tell.
+        let groups = RunGroups::by("via", runs).ok()?;
+        let compared = compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE)).ok()?;
+        SleepRow::of(interval, compared.rows.first()?)
+    };
+    let rows = by_interval.into_iter().filter_map(row).collect();
+    Ok(ViaGrowth::of(rows).map(|growth| ViaGrowthView { growth, slack }))
+}
+
+/// Heaters wake the CPU that the publication's growing rows leave idle.
+fn is_idle(run: &RunStanding) -> bool {
+    run.key.factors.get("load").is_none_or(|load| load == "none")
+}
