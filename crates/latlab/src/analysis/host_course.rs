@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::meanwhile::RatesSeen;
 use crate::facts::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostSample};
 use crate::plan::Side;
 use crate::units::Nanos;
@@ -25,6 +26,8 @@ pub(super) struct HostCourse {
     firmware_now: i64,
     /// Clock rates of each CPU.
     rates: BTreeMap<u16, Vec<Rate>>,
+    /// The lowest and the highest of them.
+    extreme_rates: BTreeMap<u16, (i64, i64)>,
 }
 
 /// Clock rates over a stretch of the run.
@@ -51,6 +54,8 @@ impl HostCourse {
         for (cpu, readings) in &sample.cpus {
             if let Some(khz) = readings.frequency_khz {
                 add_rate(self.rates.entry(*cpu).or_default(), khz);
+                let (low, high) = self.extreme_rates.entry(*cpu).or_insert((khz, khz));
+                (*low, *high) = (khz.min(*low), khz.max(*high));
             }
         }
         self.look_at_steal(sample);
@@ -115,6 +120,14 @@ impl HostCourse {
             (flags & FIRMWARE_SINCE_BOOT) >> 16
         };
         self.firmware_now | (since_boot(&self.last) & !since_boot(&self.first))
+    }
+
+    /// The clock rates of `cpu` over the whole run; none where it told none.
+    pub(super) fn rates_seen(&self, cpu: u16) -> Option<RatesSeen> {
+        let (rates, (min_khz, max_khz)) = (self.rates.get(&cpu)?, *self.extreme_rates.get(&cpu)?);
+        let readings: u64 = rates.iter().map(|rate| rate.readings).sum();
+        let sum: f64 = rates.iter().map(|rate| rate.sum_khz).sum();
+        Some(RatesSeen { min_khz, mean_khz: sum / readings as f64, max_khz })
     }
 
     /// The mean clock rates of `cpu` in the first and in the second half of the run, kHz; none where either half has

@@ -7,6 +7,7 @@ mod fail_if;
 mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
+mod meanwhile;
 mod ministat;
 mod operator;
 mod ratios;
@@ -24,6 +25,7 @@ mod window;
 
 pub use caveats::{real_time_pause, unreached_loads};
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
+pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};
 pub use ministat::MinistatTest;
 pub use ratios::Ratios;
 pub use sameness::{NamedRun, Sameness, sameness};

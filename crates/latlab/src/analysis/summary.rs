@@ -19,7 +19,7 @@ use super::window::{MOST_WINDOWS, Window, Windows};
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
-use crate::plan::{Condition, Judging, Kind, RunSpec, StopWhen, defaults};
+use crate::plan::{Condition, Judging, Kind, RunSpec, Side, StopWhen, defaults};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::stats::{Bucket, Description, Wishes, describe, histogram};
 use crate::units::{Nanos, human};
@@ -201,8 +201,6 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     metrics.insert(manifest.kind.metric(), round_trip);
     describe_others(source, wishes, &describing, &mut metrics, &mut intervals)?;
 
-    let described = metrics.get(&manifest.kind.metric());
-    let wakeups = wakeups.map(|(spec, course)| course.finish(manifest, spec, described, &describing));
     let windows = match windows.map(Windows::finish) {
         Some(None) => Err(too_many_windows(&tally, wishes)),
         windows => Ok(windows.flatten().unwrap_or_default()),
@@ -213,6 +211,11 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     }
     let mut hosts = BTreeMap::new();
     source.visit_hosts(&mut |side, sample| HostCourse::gather(&mut hosts, side, sample))?;
+    let described = metrics.get(&manifest.kind.metric());
+    let finish = |(spec, course): (_, WakeupCourse)| {
+        course.finish((manifest, spec), hosts.get(&Side::Local), described, &describing)
+    };
+    let wakeups = wakeups.map(finish);
     let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref()));
     let figures = Figures { metrics, histogram, windows, wakeups, stream: None, intervals, caveats };
     Ok(assemble(source, &tally, wishes, figures))

@@ -1,7 +1,9 @@
 //! What a run of wake-ups says beyond its latency: each CPU, slots that were past, and why the median is what it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::host_course::HostCourse;
+use super::meanwhile::{self, CpuMeanwhile};
 use super::source::{Gatherer, at};
 use crate::facts::LateWakeup;
 use crate::metric::Metric;
@@ -26,6 +28,8 @@ pub struct Wakeups {
     pub overrun_slots: u64,
     /// What of the lateness is known.
     pub lateness: Lateness,
+    /// What the CPUs did on which threads slept, ascending.
+    pub meanwhile: Vec<CpuMeanwhile>,
     /// The wake-up that ended the run.
     pub broke: Option<LateWakeup>,
 }
@@ -71,6 +75,8 @@ impl Lateness {
 pub(super) struct WakeupCourse {
     /// Whether each CPU has a thread of its own.
     each_cpu: bool,
+    /// Those on which threads woke, measured.
+    cpus: BTreeSet<u16>,
     by_cpu: BTreeMap<u16, Vec<i64>>,
     /// When each thread last woke.
     woke_ns: BTreeMap<Option<u16>, i64>,
@@ -81,14 +87,15 @@ impl WakeupCourse {
     /// None yet, of a run of `spec`.
     pub(super) fn of(spec: &WakeupSpec) -> WakeupCourse {
         let each_cpu = matches!(&spec.cpus, WakeupCpus::These(cpus) if cpus.len() > 1);
-        WakeupCourse { each_cpu, by_cpu: BTreeMap::new(), woke_ns: BTreeMap::new(), overrun_slots: 0 }
+        let (cpus, by_cpu, woke_ns) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+        WakeupCourse { each_cpu, cpus, by_cpu, woke_ns, overrun_slots: 0 }
     }
 
-    /// All that can be said.
+    /// All that can be said, with what the samples of this host tell.
     pub(super) fn finish(
         self,
-        manifest: &Manifest,
-        spec: &WakeupSpec,
+        (manifest, spec): (&Manifest, &WakeupSpec),
+        course: Option<&HostCourse>,
         described: Option<&Description>,
         describing: &Wishes,
     ) -> Wakeups {
@@ -98,6 +105,7 @@ impl WakeupCourse {
             by_cpu: self.by_cpu.into_iter().map(describe).collect(),
             overrun_slots: self.overrun_slots,
             lateness: Lateness::of(manifest, spec, described),
+            meanwhile: meanwhile::of(&self.cpus, manifest, course),
             broke: manifest.run.wakeup.as_ref().and_then(|facts| facts.broke),
         }
     }
@@ -111,11 +119,13 @@ impl Gatherer for WakeupCourse {
     fn gather(&mut self, batch: &ProbeBatch) {
         for row in 0..batch.rows {
             let (Some(due), Some(woke)) = (at(&batch.due_ns, row), at(&batch.received_ns, row)) else { continue };
-            let cpu = at(&batch.sent_cpu, row).and_then(|cpu| u16::try_from(cpu).ok()).filter(|_| self.each_cpu);
+            let woke_on = at(&batch.sent_cpu, row).and_then(|cpu| u16::try_from(cpu).ok());
+            let cpu = woke_on.filter(|_| self.each_cpu);
             let before = self.woke_ns.insert(cpu, woke);
             if batch.phase.get(row) == Phase::Warmup {
                 continue;
             }
+            self.cpus.extend(woke_on);
             self.overrun_slots += u64::from(before.is_some_and(|before| before > due));
             if let Some(cpu) = cpu {
                 self.by_cpu.entry(cpu).or_default().push(woke.saturating_sub(due));

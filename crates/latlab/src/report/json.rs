@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::meanwhile_document::MeanwhileDocument;
 use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary, Wakeups};
@@ -66,7 +67,7 @@ struct SummaryDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     windows: Option<WindowsDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    wakeups: Option<WakeupsDocument>,
+    wakeups: Option<WakeupsDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<RatesDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,13 +111,14 @@ struct WindowDocument {
 }
 
 #[derive(Serialize)]
-struct WakeupsDocument {
+struct WakeupsDocument<'a> {
     cpus: Vec<WakeupCpuDocument>,
     overrun_slots: u64,
     timer_slack_ns: Option<Nanos>,
     stretch: Option<f64>,
     allowed_ns: Option<Nanos>,
     rest_ns: Option<f64>,
+    meanwhile: Vec<MeanwhileDocument<'a>>,
     broke: Option<LateWakeup>,
 }
 
@@ -234,7 +236,7 @@ fn windows(summary: &Summary) -> Option<WindowsDocument> {
     summary.window_ns.map(|window_ns| WindowsDocument { window_ns, rows: summary.windows.iter().map(row).collect() })
 }
 
-fn wakeups(wakeups: &Wakeups) -> WakeupsDocument {
+fn wakeups(wakeups: &Wakeups) -> WakeupsDocument<'_> {
     let of_cpu =
         |(cpu, described): &(u16, Description)| WakeupCpuDocument { cpu: *cpu, wakeup_latency: whole(described) };
     let lateness = &wakeups.lateness;
@@ -245,6 +247,7 @@ fn wakeups(wakeups: &Wakeups) -> WakeupsDocument {
         stretch: lateness.stretch,
         allowed_ns: lateness.allowed_ns,
         rest_ns: lateness.rest_ns,
+        meanwhile: wakeups.meanwhile.iter().map(MeanwhileDocument::of).collect(),
         broke: wakeups.broke,
     }
 }

@@ -12,6 +12,8 @@ mod histogram;
 pub mod json;
 pub mod list;
 pub mod loads;
+mod meanwhile;
+mod meanwhile_document;
 pub mod ministat;
 mod paint;
 pub mod recipes;

@@ -1,6 +1,7 @@
 //! The labelled lines: what became of the probes, by what instrument, at what price.
 
 use super::loads;
+use super::meanwhile;
 use super::view::RemarkView;
 use crate::analysis::{Summary, Via};
 use crate::facts::Instrument;
@@ -14,10 +15,11 @@ type Line = fn(&Summary) -> Option<String>;
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 8] = [
+    let lines: [(&str, Line); 9] = [
         ("packets", super::streams::packets),
         ("sending", super::streams::sending),
         ("lateness", lateness),
+        ("meanwhile", meanwhile::line),
         ("settings", settings),
         ("fates", fates),
         ("deadline", deadline),
