@@ -4,6 +4,7 @@
 mod caveats;
 pub mod comparison;
 mod fail_if;
+mod gains;
 mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
@@ -25,6 +26,7 @@ mod window;
 
 pub use caveats::{real_time_pause, unreached_loads};
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
+pub use gains::{Gain, GainVerdict, RemedyGains, gains};
 pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};
 pub use ministat::MinistatTest;
 pub use ratios::Ratios;

@@ -30,6 +30,7 @@ mod post;
 mod recipes;
 mod recorded;
 mod reflector;
+mod remedies;
 mod roff;
 mod run;
 mod serve;

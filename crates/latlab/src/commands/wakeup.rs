@@ -1,6 +1,6 @@
 //! `latlab wakeup`: let threads sleep, record when they wake, summarise, show.
 
-use super::{Outcome, ping};
+use super::{Outcome, ping, remedies};
 use crate::analysis::real_time_pause;
 use crate::caveat::Caveat;
 use crate::cli::resolve::WakeupJob;
@@ -13,6 +13,9 @@ use crate::plan::{Plan, RunSpec, Setting, Side, WaitMode};
 
 /// Carries out `job`.
 pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
+    if job.try_remedies {
+        return remedies::run(job, console);
+    }
     warn([&job.plan], console);
     ping::carry_out(&job.plan, None, (&job.keeping, job.json), console)
 }

@@ -49,13 +49,7 @@ pub(super) fn conduct_wakeups(
     latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
     let runs = settled(&plan.runs);
     rehearse(&runs)?;
-    let mut guard = HostGuard::none();
-    if !first.settings.is_empty() {
-        let ground = Ground::loopback();
-        guard = HostGuard::hold(&first.settings, &ground, HostRoot::of_knobs(), Journal::of_user().as_ref())
-            .map_err(HostError::from)?;
-        guard.reflector_started().map_err(HostError::from)?;
-    }
+    let mut guard = hold(first)?;
     let beside = Beside::start(first, None, None, plan.longest(), stop, heartbeat)?;
     let cpus: Vec<u16> = runs.iter().flat_map(|run| cpus_of(run).iter().copied()).collect();
     let count = thread::available_parallelism().map_or(1, usize::from);
@@ -81,6 +75,29 @@ pub(super) fn conduct_wakeups(
         (manifest.loads, manifest.settings) = (loads.clone(), settings.clone());
     }
     Ok(close(lanes, failure, stop))
+}
+
+/// Whether this host grants what `run` asks for: takes every place and turns every knob, for a moment.
+///
+/// # Errors
+/// What cannot be had.
+pub fn rehearse_wakeups(run: &RunSpec) -> Result<(), MeasureError> {
+    let _footing = placement::Footing::before(run.here.mlock);
+    rehearse(&settled(std::slice::from_ref(run)))?;
+    hold(run)?.restore();
+    Ok(())
+}
+
+/// What `run` sets on this host.
+fn hold(run: &RunSpec) -> Result<HostGuard, MeasureError> {
+    if run.settings.is_empty() {
+        return Ok(HostGuard::none());
+    }
+    let (ground, root) = (Ground::loopback(), HostRoot::of_knobs());
+    let mut guard =
+        HostGuard::hold(&run.settings, &ground, root, Journal::of_user().as_ref()).map_err(HostError::from)?;
+    guard.reflector_started().map_err(HostError::from)?;
+    Ok(guard)
 }
 
 /// `--cpu all` as the CPUs that this process may use.

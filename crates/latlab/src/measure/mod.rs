@@ -33,6 +33,7 @@ pub mod wakeup;
 pub(crate) use beside::Beside;
 pub use calibrate::calibrate;
 pub use conduct::{Conducted, conduct};
+pub use conduct_wakeup::rehearse_wakeups;
 pub use ends::{CpuOf, Ends};
 pub use error::MeasureError;
 pub use lane::Place;

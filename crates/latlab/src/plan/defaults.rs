@@ -221,6 +221,12 @@ pub const PAUSE_MAX: Nanos = Nanos::from_secs(7 * 24 * 3600);
 pub const EXPERIMENT_SEED: u64 = 1;
 /// A round trip, where nobody has measured one yet: a guess for the expected duration of a closed loop that is counted.
 pub const ROUND_TRIP_GUESS: Nanos = Nanos::from_micros(100);
+/// Runs of each remedy and of the condition as asked, in each block …
+pub const REMEDY_RUNS: u32 = 3;
+/// … and blocks: 8,000 exchanges, so that p values reach 0.00025, with which ten comparisons can be decided at once.
+pub const REMEDY_BLOCKS: u32 = 3;
+/// The warm-up of each of these short runs, unless another was typed: the first wake-ups of a thread are slow.
+pub const REMEDY_WARMUP: Nanos = Nanos::from_millis(100);
 /// What a run takes beside its probes: starting a reflector, reading host facts, writing Parquet.
 pub const RUN_OVERHEAD: Nanos = Nanos::from_millis(400);
 /// What a recording takes beside its rows, mostly host facts and host samples, in bytes …

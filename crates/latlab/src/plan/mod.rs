@@ -5,6 +5,7 @@ pub mod defaults;
 mod experiment;
 mod load;
 mod ping;
+mod remedy;
 mod run;
 mod send_mode;
 mod setting;
@@ -21,6 +22,7 @@ pub use experiment::{
 };
 pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
+pub use remedy::Remedy;
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
 pub use send_mode::{SendMode, Sending};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};

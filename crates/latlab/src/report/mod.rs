@@ -18,6 +18,7 @@ pub mod ministat;
 mod paint;
 pub mod recipes;
 mod remarks;
+pub mod remedies;
 pub mod same;
 #[cfg(test)]
 mod schemas;

@@ -38,6 +38,7 @@ mod streams;
 mod summary;
 mod wakeup;
 mod wakeup_experiment;
+mod wakeup_remedies;
 #[path = "../watched/mod.rs"]
 mod watched;
 mod wounds;

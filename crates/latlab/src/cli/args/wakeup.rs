@@ -55,6 +55,13 @@ pub struct SleepArgs {
     /// Stop at the first wake-up later than T, such as 200us [default: never]
     #[arg(long = "break", value_name = "T", allow_hyphen_values = true)]
     pub break_after: Option<String>,
+    /// Try what may let the threads wake earlier, in turns with what was asked, and compare
+    ///
+    /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance, cpu-dma-latency=0,
+    /// as far as this host allows, each by itself and all together. `-d` and `-n` are for
+    /// each of them, cut into 9 runs in 3 blocks; what is set is put back after each run.
+    #[arg(long, verbatim_doc_comment)]
+    pub try_remedies: bool,
 }
 
 /// How the threads that sleep run.

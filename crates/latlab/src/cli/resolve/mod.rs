@@ -17,6 +17,7 @@ mod load;
 mod net_load;
 mod path;
 mod ping;
+mod remedies;
 mod request_error;
 mod run;
 mod schedule;

@@ -1,5 +1,5 @@
 use super::{
-    Keeping, RequestError, Surroundings, ends, judging, keeping, load, rounds, schedule, setting, talk, value,
+    Keeping, RequestError, Surroundings, ends, judging, keeping, load, remedies, rounds, schedule, setting, talk, value,
 };
 use crate::cli::args::{EndArgs, SleepArgs, WakeupArgs};
 use crate::console::Talk;
@@ -15,6 +15,8 @@ use crate::units::human;
 pub struct WakeupJob {
     /// The runs: every way of sleeping with every interval.
     pub plan: Plan,
+    /// Try what may let the threads wake earlier: the plan is then one short run, of which many are made.
+    pub try_remedies: bool,
     /// Where the recordings go.
     pub keeping: Keeping,
     /// One JSON document instead of text.
@@ -64,9 +66,13 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Surroundings) -> Result<WakeupJ
     }
     let pairs = intervals.iter().flat_map(|interval| ways.iter().map(move |via| (*via, *interval)));
     let runs: Vec<RunSpec> = pairs.map(|(via, interval)| run(&base, work(via, interval))).collect();
-    let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
+    let try_remedies = typed.sleep.try_remedies;
+    let runs = if try_remedies { vec![remedies::short(runs, typed)?] } else { runs };
+    let recordings = if try_remedies { remedies::RUNS as usize } else { runs.len() };
+    let keeping = keeping::keeping(&typed.keeping, recordings, surroundings);
     let rounds = slices_with_a_slot(&runs).min(rounds(&runs));
-    Ok(WakeupJob { plan: Plan { runs, rounds }, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+    let (json, talk) = (typed.json.json, talk(&typed.talk));
+    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, keeping, json, talk })
 }
 
 /// A thread that never sleeps is to its CPU as one that spins for datagrams.
@@ -203,6 +209,11 @@ mod tests {
             ("--load net=10Mbit/s", "latlab load"),
             ("--set mtu=1500", "governor"),
             ("--set timer-slack@peer=1ns", "governor"),
+            ("--try-remedies --via spin", "leave"),
+            ("--try-remedies --via select,poll", "one"),
+            ("--try-remedies -i 1ms,2ms", "one"),
+            ("--try-remedies --break 1ms", "leave"),
+            ("--try-remedies -i 1s -d 8s", "9s"),
         ] {
             let error = settle(line).expect_err(line);
             assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{line}: {:?}", error.hint());

@@ -13,7 +13,8 @@ use crate::plan::{Kind, defaults};
 /// The positional argument, which may be a factor all the same.
 pub(super) const TARGET: &str = "target";
 /// Where recordings go and what is printed is the experiment's to say.
-const NOT_OF_A_CONDITION: [&str; 7] = ["output", "store", "no-record", "json", "quiet", "verbose", "help"];
+const NOT_OF_A_CONDITION: [&str; 8] =
+    ["output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies"];
 
 /// A long option of a command.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,11 @@ impl KnownOptions {
                 return Err(page.unknown(key, at, section, &known));
             }
         };
-        Err(page.refuse(at, cause, format!("leave it out, or give it to `latlab run`: `--{key}`")))
+        let hint = match key {
+            "try-remedies" => "leave it out: `via`, `set` and `fifo` are factors".into(),
+            key => format!("leave it out, or give it to `latlab run`: `--{key}`"),
+        };
+        Err(page.refuse(at, cause, hint))
     }
 
     fn target(&self) -> Option<&'static str> {

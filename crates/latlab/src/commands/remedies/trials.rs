@@ -1,0 +1,66 @@
+//! What is tried: what was asked, and this with each remedy that this host allows.
+
+use crate::error::Failure;
+use crate::measure::{MeasureError, rehearse_wakeups};
+use crate::plan::{Plan, Remedy, RunSpec};
+
+/// The name of what was asked.
+const AS_ASKED: &str = "as asked";
+/// The name of all remedies at once.
+const TOGETHER: &str = "all of these";
+
+/// One condition.
+pub(super) struct Trial {
+    /// What it is called.
+    pub(super) words: String,
+    /// Its one run.
+    pub(super) plan: Plan,
+}
+
+/// All of them.
+pub(super) struct Trials {
+    /// What was asked comes first.
+    pub(super) tried: Vec<Trial>,
+    /// Remedies that are not, with the reason.
+    pub(super) impossible: Vec<(String, String)>,
+}
+
+impl Trials {
+    /// Those of `asked`, each had for a moment.
+    pub(super) fn of(asked: &Plan) -> Result<Trials, Failure> {
+        let run = &asked.runs[0];
+        rehearse_wakeups(run)?;
+        let mut trials = Trials { tried: vec![trial(AS_ASKED, run.clone())], impossible: Vec::new() };
+        let mut together = run.clone();
+        for remedy in Remedy::ALL {
+            match remedy.applied(run).and_then(|with| rehearse_wakeups(&with).map(|()| with).map_err(reason)) {
+                Ok(with) => {
+                    trials.tried.push(trial(remedy.words(), with));
+                    // One may make another one pointless: SCHED_FIFO has no slack that could be taken away.
+                    together = remedy.applied(&together).unwrap_or(together);
+                }
+                Err(reason) => trials.impossible.push((remedy.words().into(), reason)),
+            }
+        }
+        match trials.tried.len() {
+            1 => {
+                let reasons = trials.impossible.iter().map(|(words, reason)| format!("{words}: {reason}"));
+                return Err(Failure::world("no remedy can be tried here")
+                    .because(reasons.collect::<Vec<_>>().join("\n"))
+                    .hint("`latlab doctor` says what this host lacks"));
+            }
+            2 => {}
+            _ => trials.tried.push(trial(TOGETHER, together)),
+        }
+        Ok(trials)
+    }
+}
+
+fn trial(words: &str, run: RunSpec) -> Trial {
+    Trial { words: words.into(), plan: Plan { runs: vec![run], rounds: 1 } }
+}
+
+fn reason(error: MeasureError) -> String {
+    let Failure { message, cause, .. } = Failure::from(error);
+    cause.unwrap_or(message)
+}

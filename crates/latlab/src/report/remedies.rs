@@ -1,0 +1,242 @@
+//! What remedies gain, as a table and as the document `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
+
+use serde::Serialize;
+
+use super::caveats::numbered;
+use super::json::pretty;
+use super::paint::{Style, width, wrap};
+use super::text::caveat_lines;
+use crate::analysis::{Condition, Gain, GainVerdict, RemedyGains};
+use crate::caveat::Caveat;
+use crate::units::human::{ABSENT, TimeUnit};
+
+/// What was tried, and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemediesView<'a> {
+    /// What was asked, in one line.
+    pub heading: String,
+    /// The same for programs.
+    pub condition: &'a Condition,
+    /// Runs of each condition, the fewest, and the blocks that they were interleaved in.
+    pub runs: (usize, u32),
+    /// What was possible, with its gains.
+    pub gains: Vec<RemedyGains>,
+    /// What was not, with the reason.
+    pub impossible: Vec<(String, String)>,
+    /// What to know before believing it.
+    pub caveats: &'a [Caveat],
+    /// The recordings, as asked and with remedies, in the order in which they were made.
+    pub recordings: Vec<String>,
+}
+
+/// As text.
+pub fn text(view: &RemediesView<'_>, style: Style) -> String {
+    let (runs, blocks) = view.runs;
+    let heading = format!("{} · {runs} runs each in {blocks} blocks, interleaved, 95 % intervals", view.heading);
+    let mut lines = wrap(&heading, style.width);
+    lines.push(String::new());
+    if !view.gains.is_empty() {
+        lines.extend(table(&view.gains, style));
+    }
+    if !view.impossible.is_empty() {
+        lines.push(String::new());
+        lines.push(style.strong("not tried"));
+        let widest = view.impossible.iter().map(|(words, _)| width(words)).max().unwrap_or_default();
+        for (words, reason) in &view.impossible {
+            let room = style.width.saturating_sub(widest + 4).max(20);
+            for (number, line) in wrap(reason, room).iter().enumerate() {
+                let words = if number == 0 { words } else { "" };
+                lines.push(format!("  {words}{}  {line}", " ".repeat(widest - width(words))));
+            }
+        }
+    }
+    lines.push(String::new());
+    lines.extend(wrap(footnote(view), style.width).iter().map(|line| style.quiet(line)));
+    lines.extend(numbered(view.caveats).iter().flat_map(|caveat| caveat_lines(caveat, style)));
+    lines.join("\n") + "\n"
+}
+
+fn footnote(view: &RemediesView<'_>) -> &'static str {
+    let decided = |gain: &Gain| gain.verdict != GainVerdict::Undecided;
+    match view.gains.iter().flat_map(|one| &one.gains).all(decided) {
+        true => "verdicts: exchange of runs inside of blocks, Holm over the table",
+        false => "verdicts: exchange of runs inside of blocks, Holm over the table; undecided: a longer `-d` may tell",
+    }
+}
+
+fn table(gains: &[RemedyGains], style: Style) -> Vec<String> {
+    let head = ["", "as asked", "with it", "gain", ""].map(str::to_owned);
+    let rows: Vec<Vec<[String; 5]>> = gains.iter().map(|one| one.gains.iter().map(cells).collect()).collect();
+    let widest = |column: usize| {
+        let all = rows.iter().flatten().chain([&head]);
+        all.map(|row| width(&row[column])).max().unwrap_or_default()
+    };
+    let widths: [usize; 5] = std::array::from_fn(widest);
+    let line = |row: &[String; 5]| {
+        let cell = |column: usize| {
+            let gap = " ".repeat(widths[column] - width(&row[column]));
+            // Labels and verdicts begin, figures end at one place.
+            if matches!(column, 0 | 4) { format!("  {}{gap}", row[column]) } else { format!("  {gap}{}", row[column]) }
+        };
+        (0..5).map(cell).collect::<String>().trim_end().to_owned()
+    };
+    let mut lines = vec![style.quiet(&line(&head))];
+    for (one, rows) in gains.iter().zip(&rows) {
+        lines.push(style.strong(&one.remedy));
+        lines.extend(rows.iter().map(line));
+    }
+    lines
+}
+
+fn cells(gain: &Gain) -> [String; 5] {
+    // One unit for a row, so that it can be read across.
+    let unit = TimeUnit::suiting(gain.asked_ns.unwrap_or_default().max(gain.with_ns.unwrap_or_default()));
+    let figure = |ns: Option<f64>| ns.map_or_else(|| ABSENT.into(), |ns| unit.figure(ns));
+    let time =
+        |ns: Option<f64>| ns.map_or_else(|| ABSENT.into(), |ns| format!("{} {}", unit.figure(ns), unit.symbol()));
+    let interval = format!("[{}, {}]", figure(gain.low_ns), figure(gain.high_ns));
+    [
+        gain.statistic.clone(),
+        time(gain.asked_ns),
+        time(gain.with_ns),
+        format!("{} {interval}", time(gain.gain_ns)),
+        gain.verdict.word().into(),
+    ]
+}
+
+#[derive(Serialize)]
+struct RemediesDocument<'a> {
+    schema: &'static str,
+    condition: &'a Condition,
+    runs: usize,
+    blocks: u32,
+    confidence: f64,
+    remedies: Vec<RemedyDocument<'a>>,
+    recordings: &'a [String],
+    caveats: &'a [Caveat],
+}
+
+#[derive(Serialize)]
+struct RemedyDocument<'a> {
+    remedy: &'a str,
+    tried: bool,
+    reason: Option<&'a str>,
+    gains: Vec<GainDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct GainDocument<'a> {
+    metric: &'static str,
+    statistic: &'a str,
+    unit: &'static str,
+    as_asked: Option<f64>,
+    with_remedy: Option<f64>,
+    gain: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    verdict: &'static str,
+    adjusted_p_value: Option<f64>,
+    runs_needed: Option<u32>,
+}
+
+/// As the document, whose intervals are of `confidence`.
+pub fn json(view: &RemediesView<'_>, confidence: f64) -> String {
+    let tried = view.gains.iter().map(|one| RemedyDocument {
+        remedy: &one.remedy,
+        tried: true,
+        reason: None,
+        gains: one.gains.iter().map(GainDocument::of).collect(),
+    });
+    let impossible = view.impossible.iter().map(|(remedy, reason)| RemedyDocument {
+        remedy,
+        tried: false,
+        reason: Some(reason),
+        gains: Vec::new(),
+    });
+    pretty(&RemediesDocument {
+        schema: "latlab.remedies/1",
+        condition: view.condition,
+        runs: view.runs.0,
+        blocks: view.runs.1,
+        confidence,
+        remedies: tried.chain(impossible).collect(),
+        recordings: &view.recordings,
+        caveats: view.caveats,
+    })
+}
+
+impl<'a> GainDocument<'a> {
+    fn of(gain: &'a Gain) -> GainDocument<'a> {
+        GainDocument {
+            metric: "wakeup_latency",
+            statistic: &gain.statistic,
+            unit: "ns",
+            as_asked: gain.asked_ns,
+            with_remedy: gain.with_ns,
+            gain: gain.gain_ns,
+            low: gain.low_ns,
+            high: gain.high_ns,
+            verdict: gain.verdict.word(),
+            adjusted_p_value: gain.adjusted_p_value,
+            runs_needed: gain.runs_needed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::report::schemas::check;
+    use crate::units::Nanos;
+
+    fn gain(statistic: &str, with_us: f64, verdict: GainVerdict) -> Gain {
+        let gained = 76e3 - with_us * 1e3;
+        Gain {
+            statistic: statistic.into(),
+            asked_ns: Some(76e3),
+            with_ns: Some(with_us * 1e3),
+            gain_ns: Some(gained),
+            low_ns: Some(gained - 900.0),
+            high_ns: None,
+            verdict,
+            adjusted_p_value: Some(0.001),
+            runs_needed: (verdict == GainVerdict::Undecided).then_some(12),
+        }
+    }
+
+    #[test]
+    fn a_block_for_each_remedy_and_what_was_not_tried() {
+        let interval_ns = Nanos::from_millis(1);
+        let slept =
+            WakeupSpec { via: Via::Select, interval_ns, relative: false, cpus: WakeupCpus::Anywhere, break_ns: None };
+        let condition = Condition::of(&RunSpec::here(Work::Wakeup(slept)));
+        let of = |remedy: &str, with_us, verdict| RemedyGains {
+            remedy: remedy.into(),
+            gains: vec![gain("p50", with_us, verdict), gain("p99", 1.0, GainVerdict::Helps)],
+        };
+        let view = RemediesView {
+            heading: "wakeup · select · every 1 ms".into(),
+            condition: &condition,
+            runs: (9, 3),
+            gains: vec![of("--fifo 80", 26.0, GainVerdict::Helps), of("--set x", 77.0, GainVerdict::Undecided)],
+            impossible: vec![("--set governor=performance".into(), "the kernel does not set frequencies here".into())],
+            caveats: &[],
+            recordings: vec!["r".into()],
+        };
+        let text = text(&view, Style::PLAIN);
+        for words in [
+            "9 runs each in 3 blocks",
+            "--fifo 80\n",
+            "76.0 µs  26.0 µs",
+            "50.0 µs [49.1, –]  helps",
+            "[−1.90, –]  undecided",
+            "not tried\n  --set governor=performance  the kernel does not set frequencies here",
+            "undecided: a\nlonger `-d` may tell",
+        ] {
+            assert!(text.contains(words), "{words} is not in\n{text}");
+        }
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        check("remedies", &json(&view, 0.95));
+    }
+}

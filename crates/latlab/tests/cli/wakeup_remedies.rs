@@ -1,0 +1,107 @@
+//! `latlab wakeup --try-remedies`: each remedy in turns with what was asked, what this host lacks with the reason.
+
+use std::collections::BTreeMap;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::documents;
+use crate::harness::{Lab, contains, wait_until};
+use crate::store::{manifest, recordings};
+
+/// A host of files with one policy of clock rates.
+fn host() -> tempfile::TempDir {
+    let host = tempfile::tempdir().expect("a temporary directory");
+    let policy = host.path().join("sys/devices/system/cpu/cpufreq/policy0");
+    std::fs::create_dir_all(&policy).expect("a directory");
+    for (file, text) in [("scaling_governor", "ondemand\n"), ("scaling_available_governors", "ondemand performance\n")]
+    {
+        std::fs::write(policy.join(file), text).expect("written");
+    }
+    host
+}
+
+fn on(lab: Lab, host: &tempfile::TempDir) -> Lab {
+    lab.environment("LATLAB_HOST_ROOT", host.path()).environment("LATLAB_STATE_DIR", host.path().join("state"))
+}
+
+#[test]
+fn what_is_possible_is_tried_in_turns_and_put_back() {
+    let host = host();
+    let lab = on(Lab::new(), &host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
+    let ran = lab.start().ends_with(&[0, 4]);
+    let document = ran.json();
+    documents::check(&document, "remedies/1");
+    let remedies = document["remedies"].as_array().expect("a list");
+    let of = |words: &str| remedies.iter().find(|one| one["remedy"] == words).unwrap_or_else(|| panic!("{document:#}"));
+    for tried in ["--via clock_nanosleep", "--set timer-slack=1ns", "--set governor=performance", "all of these"] {
+        assert_eq!(
+            (&of(tried)["tried"], of(tried)["gains"].as_array().map(Vec::len)),
+            (&true.into(), Some(2)),
+            "{tried}"
+        );
+    }
+    // A host of files has no such device.
+    let absent = of("--set cpu-dma-latency=0");
+    assert!(absent["tried"] == false && absent["reason"].as_str().is_some_and(|why| !why.is_empty()), "{absent}");
+    let mut runs = BTreeMap::<String, usize>::new();
+    for recording in recordings(ran.directory()) {
+        let manifest = manifest(&recording);
+        let remedy = manifest["experiment"]["factors"]["remedy"].as_str().expect("a word").to_owned();
+        let settings = manifest["condition"]["settings"].as_object().expect("settings");
+        assert_eq!(
+            settings.contains_key("governor"),
+            ["--set governor=performance", "all of these"].contains(&&*remedy)
+        );
+        assert_eq!(manifest["wakeup_rows"], 3, "27 wake-ups in 9 runs");
+        *runs.entry(remedy).or_default() += 1;
+    }
+    let tried = remedies.iter().filter(|one| one["tried"] == true).count();
+    assert_eq!((runs.len(), runs.values().sum::<usize>()), (tried + 1, 9 * (tried + 1)), "{runs:?}");
+    assert_eq!(document["recordings"].as_array().map(Vec::len), Some(9 * (tried + 1)));
+    let left = std::fs::read_to_string(host.path().join("sys/devices/system/cpu/cpufreq/policy0/scaling_governor"));
+    assert_eq!(left.expect("still there").trim(), "ondemand");
+    // The recordings know their place: they can be compared again.
+    let again = Lab::at(ran.directory()).line("compare --by remedy latlab-runs --json -q").success().json();
+    assert_eq!(again["comparisons"][0]["metric"], "wakeup_latency");
+}
+
+#[test]
+fn a_table_says_what_was_gained_and_what_was_not_tried() {
+    let ran = Lab::new().line("wakeup -i 1ms -n 90 --warmup 0 --via timerfd --try-remedies --no-record");
+    let ran = ran.stderr(contains("9 runs of each, in turns")).start().ends_with(&[0, 4]);
+    for words in
+        ["as asked", "with it", "--via clock_nanosleep\n  p50", "not tried", "timerfd has no timer slack", "Holm"]
+    {
+        assert!(ran.stdout.contains(words), "{words} is not in\n{}", ran.stdout);
+    }
+    assert!(recordings(ran.directory()).is_empty());
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(home.path()).line("wakeup -i 1ms -d 5m --try-remedies").start();
+    wait_until("the first run began", || !recordings(home.path()).is_empty());
+    running.signal(Signal::INT);
+    running.ends(130);
+    let ending = |path: &std::path::PathBuf| manifest(path)["ending"].clone();
+    assert_eq!(recordings(home.path()).iter().map(ending).collect::<Vec<_>>(), [Value::from("interrupted")]);
+}
+
+#[test]
+fn what_cannot_be_tried_is_refused() {
+    for (options, words) in [
+        ("--via spin", "does not sleep"),
+        ("--via select,poll", "each condition"),
+        ("-i 1s -d 2s", "9 runs"),
+        ("--break 1ms", "cannot be compared"),
+    ] {
+        let lab = Lab::new().line(&format!("wakeup --try-remedies {options}"));
+        let ran = lab.stderr(contains(words)).failure(2);
+        assert!(recordings(ran.directory()).is_empty(), "{options}");
+    }
+    // A condition of an experiment is one run.
+    let file = "kind = \"wakeup\"\n[base]\ntry-remedies = true\n";
+    Lab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);
+}
