@@ -56,7 +56,7 @@ struct LongRun {
 
 impl LongRun {
     fn of(series: &[f64]) -> LongRun {
-        let covariances = Autocovariances::of(series);
+        let mut covariances = Autocovariances::of(series);
         let k = series.len() as f64;
         let width = covariances.window_width();
         let window: f64 = 1.0 + 2.0 * (1..=width).map(|lag| flat_top(lag, width)).sum::<f64>();
@@ -86,15 +86,15 @@ impl Block {
         if series.len() < VALUES_MIN {
             return Block::SINGLE;
         }
-        let covariances = Autocovariances::of(series);
-        if covariances.at[0] <= 0.0 {
+        let mut covariances = Autocovariances::of(series);
+        if covariances.at(0) <= 0.0 {
             return Block::SINGLE;
         }
         // One lag further than for the variance, as the method's published code has it: blocks that are a little
         // too long cost less than blocks that are too short.
-        let width = (covariances.window_width() + 2).min(covariances.at.len() - 1);
-        let weighted = |lag: usize| flat_top(lag, width) * lag as f64 * covariances.at[lag];
-        let slope = 2.0 * (1..=width).map(weighted).sum::<f64>();
+        let width = (covariances.window_width() + 2).min(covariances.longest);
+        let mut weighted = |lag: usize| flat_top(lag, width) * lag as f64 * covariances.at(lag);
+        let slope = 2.0 * (1..=width).map(&mut weighted).sum::<f64>();
         let long_run = covariances.windowed_sum(width);
         let n = series.len() as f64;
         let longest = (3.0 * n.sqrt()).ceil().min(n / 3.0);
@@ -112,9 +112,13 @@ impl Block {
     }
 }
 
-/// Autocovariances of a series from lag 0 up to the longest that the rule for the window may look at.
+/// Autocovariances of a series from lag 0 up to the longest that the rule for the window may look at. Each is computed
+/// when it is first looked at: where no lag stands out, and so in most series, that is six of a hundred.
 struct Autocovariances {
-    at: Vec<f64>,
+    centred: Vec<f64>,
+    /// From lag 0 on, as far as they were looked at.
+    known: Vec<f64>,
+    longest: usize,
     length: f64,
     patience: usize,
     kurtosis: f64,
@@ -127,19 +131,29 @@ impl Autocovariances {
         let centred: Vec<f64> = series.iter().map(|value| value - mean).collect();
         let patience = length.log10().sqrt().ceil().max(5.0) as usize;
         let longest = (length.sqrt().ceil() as usize + patience).min(series.len() - 1);
-        let at: Vec<f64> = (0..=longest).map(|lag| inner_product(&centred, &centred[lag..]) / length).collect();
         let fourth = centred.iter().map(|value| value.powi(4)).sum::<f64>() / length;
-        let kurtosis = if at[0] > 0.0 { fourth / (at[0] * at[0]) } else { 3.0 };
-        Autocovariances { at, length, patience, kurtosis }
+        let mut of = Autocovariances { centred, known: Vec::new(), longest, length, patience, kurtosis: 3.0 };
+        let own = of.at(0);
+        if own > 0.0 {
+            of.kurtosis = fourth / (own * own);
+        }
+        of
+    }
+
+    fn at(&mut self, lag: usize) -> f64 {
+        while self.known.len() <= lag {
+            self.known.push(inner_product(&self.centred, &self.centred[self.known.len()..]) / self.length);
+        }
+        self.known[lag]
     }
 
     /// Twice the lag after which several autocorrelations in a row are within the noise (Politis 2003).
-    fn window_width(&self) -> usize {
-        let noise = 2.0 * (self.length.log10() / self.length).sqrt() * self.at[0];
+    fn window_width(&mut self) -> usize {
+        let noise = 2.0 * (self.length.log10() / self.length).sqrt() * self.at(0);
         let mut quiet = 0;
         let mut last_loud = 0;
-        for (lag, covariance) in self.at.iter().enumerate().skip(1) {
-            if covariance.abs() > noise {
+        for lag in 1..=self.longest {
+            if self.at(lag).abs() > noise {
                 (quiet, last_loud) = (0, lag);
             } else {
                 quiet += 1;
@@ -148,11 +162,11 @@ impl Autocovariances {
                 }
             }
         }
-        (2 * last_loud).min(self.at.len() - 1)
+        (2 * last_loud).min(self.longest)
     }
 
-    fn windowed_sum(&self, width: usize) -> f64 {
-        self.at[0] + 2.0 * (1..=width).map(|lag| flat_top(lag, width) * self.at[lag]).sum::<f64>()
+    fn windowed_sum(&mut self, width: usize) -> f64 {
+        self.at(0) + 2.0 * (1..=width).map(|lag| flat_top(lag, width) * self.at(lag)).sum::<f64>()
     }
 }
 

@@ -32,11 +32,11 @@ pub struct Description {
     pub max: Option<i64>,
     /// Mean.
     pub mean: Option<f64>,
-    /// Sample standard deviation (n − 1); none below two.
+    /// Sample standard deviation (n − 1); none below two, and where it was not asked for.
     pub stddev: Option<f64>,
-    /// Independent observations that the finite ones are worth for the mean.
+    /// Independent observations that the finite ones are worth for the mean, where that was asked for.
     pub effective_n: Option<f64>,
-    /// Interval of the mean.
+    /// Interval of the mean, where one was asked for and exists.
     pub mean_interval: Option<Interval>,
     /// As wished, in that order.
     pub quantiles: Vec<QuantileEstimate>,

@@ -176,16 +176,20 @@ struct Move {
     pairs: u32,
 }
 
-/// The runs of a block, those of its smaller group first.
+/// The runs of a block, those of its smaller group first. Columns, because drawing goes over them thousands of times.
 struct Hat {
-    /// Value, less the block's mean; whether it belongs to the smaller group.
-    runs: Vec<(f64, bool)>,
+    /// Each run's value, less the block's mean.
+    values: Vec<f64>,
+    /// 1 where the run at that place belongs to the smaller group, else 0.
+    own: Vec<u32>,
     /// Size of the smaller group.
     few: usize,
     /// Sum of the smaller group's values.
-    own: f64,
+    own_sum: f64,
     /// 1 where the smaller group is the candidate, −1 where it is the baseline.
     sign: f64,
+    /// For each place of the smaller group the one that it last changed with.
+    picks: Vec<usize>,
 }
 
 impl Hat {
@@ -195,15 +199,15 @@ impl Hat {
             false => (&block.baseline, &block.candidate, -1.0),
         };
         let centre = (few.iter().sum::<f64>() + many.iter().sum::<f64>()) / (few.len() + many.len()) as f64;
-        let named = |own: bool| move |value: &f64| (value - centre, own);
-        let runs: Vec<_> = few.iter().map(named(true)).chain(many.iter().map(named(false))).collect();
-        let own = runs[..few.len()].iter().map(|(value, _)| value).sum();
-        Hat { runs, few: few.len(), own, sign }
+        let values: Vec<f64> = few.iter().chain(many).map(|value| value - centre).collect();
+        let own = (0..values.len()).map(|place| u32::from(place < few.len())).collect();
+        let own_sum = values[..few.len()].iter().sum();
+        Hat { values, own, few: few.len(), own_sum, sign, picks: vec![0; few.len()] }
     }
 
     /// The exchange after which the smaller group holds runs of this sum, `kept` of them its own.
     fn step(&self, sum: f64, kept: u32) -> Move {
-        Move { gain: self.sign * (self.own - sum), pairs: self.few as u32 - kept }
+        Move { gain: self.sign * (self.own_sum - sum), pairs: self.few as u32 - kept }
     }
 
     /// Every way to fill the smaller group.
@@ -219,25 +223,25 @@ impl Hat {
             moves.push(self.step(sum, kept));
             return;
         }
-        for next in from..=self.runs.len() - left {
-            let (value, own) = self.runs[next];
-            self.choose(next + 1, left - 1, (sum + value, kept + u32::from(own)), moves);
+        for next in from..=self.values.len() - left {
+            self.choose(next + 1, left - 1, (sum + self.values[next], kept + self.own[next]), moves);
         }
     }
 
-    /// A random way: the first places of a shuffle that stops there.
+    /// A random way: the first places of a shuffle that stops there. Drawing, changing places and summing go one after
+    /// the other: none has to wait for another's store.
     fn draw(&mut self, random: &mut impl Rng) -> Move {
-        let (mut sum, mut kept) = (0.0, 0);
-        for place in 0..self.few {
-            let rest = (self.runs.len() - place) as u64;
+        for (place, pick) in self.picks.iter_mut().enumerate() {
+            let rest = (self.values.len() - place) as u64;
             // 2^32 is so far above the runs of a block that none is favoured
-            let other = place + ((u64::from(random.next_u32()) * rest) >> 32) as usize;
-            self.runs.swap(place, other);
-            let (value, own) = self.runs[place];
-            sum += value;
-            kept += u32::from(own);
+            *pick = place + ((u64::from(random.next_u32()) * rest) >> 32) as usize;
         }
-        self.step(sum, kept)
+        for (place, pick) in self.picks.iter().enumerate() {
+            self.values.swap(place, *pick);
+            self.own.swap(place, *pick);
+        }
+        let sum = self.values[..self.few].iter().fold(0.0, |sum, value| sum + value);
+        self.step(sum, self.own[..self.few].iter().sum())
     }
 }
 

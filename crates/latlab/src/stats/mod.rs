@@ -36,7 +36,7 @@ pub use holm::holm;
 pub use interval::Interval;
 pub use needed::{Aim, POWER, RUNS_MAX, runs_needed};
 pub use outline::Outline;
-pub use plain::{PlainFigures, PlainQuantile, plain};
+pub use plain::plain;
 pub use pooled::{ranks_differ, student_differs};
 pub use share::{Share, ratio, share};
 pub use slope::{Slope, slope};

@@ -133,6 +133,32 @@ impl Drawer {
     }
 }
 
+/// The values at `ranks` (from 0), in that order, found by selection; [`INFINITE`] beyond `values`, whose order is lost.
+/// For few ranks and up to hundred thousand values that takes less than half the time of an [`Order`].
+pub(super) fn select(values: &mut [i64], ranks: &[u64]) -> Vec<i64> {
+    let mut places: Vec<usize> = (0..ranks.len()).filter(|place| ranks[*place] < values.len() as u64).collect();
+    places.sort_unstable_by_key(|place| ranks[*place]);
+    let wanted: Vec<(usize, usize)> = places.into_iter().map(|place| (place, ranks[place] as usize)).collect();
+    let mut found = vec![INFINITE; ranks.len()];
+    halve(values, 0, &wanted, &mut found);
+    found
+}
+
+/// Selects the middle one of the `wanted` places and ranks, and the others on either side of it. Of all values the first
+/// of these has rank `first`.
+fn halve(values: &mut [i64], first: usize, wanted: &[(usize, usize)], found: &mut [i64]) {
+    let Some(&(place, rank)) = wanted.get(wanted.len() / 2) else { return };
+    let (below, value, above) = values.select_nth_unstable(rank - first);
+    found[place] = *value;
+    let (left, right) = (&wanted[..wanted.len() / 2], &wanted[wanted.len() / 2 + 1..]);
+    let is_own = |(_, other): &&(usize, usize)| *other == rank;
+    left.iter().chain(right).filter(is_own).for_each(|(place, _)| found[*place] = *value);
+    let lower = left.partition_point(|(_, other)| *other < rank);
+    let higher = right.partition_point(|(_, other)| *other <= rank);
+    halve(below, first, &left[..lower], found);
+    halve(above, rank + 1, &right[higher..], found);
+}
+
 /// Near the lower end of the sample's body: around it buckets are narrowest, and an outlier does not move it. Nearly
 /// all singletons lie above it, which the processor learns to predict.
 fn anchor_of(singletons: &[i64]) -> i64 {
@@ -200,6 +226,8 @@ mod tests {
             let ranks = [39_999, 0, 7, 7, 20_000, 20_001, 35_000, 35_551, 35_554, 35_555, 35_556];
             let expected: Vec<i64> = ranks.iter().map(|rank| sorted[*rank as usize]).collect();
             assert_eq!(order.at(&ranks), expected, "scale {scale}");
+            assert_eq!(select(&mut values.clone(), &ranks), expected, "scale {scale}");
+            assert_eq!(select(&mut values.clone(), &[40_000, 39_999, u64::MAX]), [INFINITE; 3], "scale {scale}");
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::batches::Batches;
 use super::dependence::Dependence;
+use super::description::{Description, QuantileEstimate};
 use super::moments::{Extent, Spread};
-use super::order::Order;
+use super::order::{Order, select};
 use super::quantile::{Position, SUPPORT_MIN, is_supported};
 use crate::sample::{INFINITE, Sample};
 
@@ -11,60 +12,45 @@ use crate::sample::{INFINITE, Sample};
 /// dependence: a hundred consecutive ones would have to be worth one.
 const AMPLE: f64 = 100.0;
 
-/// Point values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlainFigures {
-    /// Singletons, finite or not.
-    pub n: u64,
-    /// Of them infinite.
-    pub lost: u64,
-    /// Over the finite ones, as are the next three; none where there is none.
-    pub min: Option<i64>,
-    /// Largest finite.
-    pub max: Option<i64>,
-    /// Mean.
-    pub mean: Option<f64>,
-    /// Sample standard deviation, where it was asked for; none below two.
-    pub stddev: Option<f64>,
-    /// As asked for, in that order.
-    pub quantiles: Vec<PlainQuantile>,
-}
+/// Up to so many singletons a copy of them and a selection are quicker than counting them in buckets.
+const SELECTED_MAX: u64 = 1 << 18;
 
-/// One quantile.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlainQuantile {
-    /// Which, in (0, 1).
-    pub q: f64,
-    /// None in an empty sample; infinite among the lost.
-    pub value: Option<f64>,
-    /// At least 10 effective observations lie beyond it.
-    pub supported: bool,
-}
-
-/// The figures of `sample`, with the standard deviation if it is asked for: that costs as much as all else but quantiles.
-pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> PlainFigures {
+/// The point values of `sample`, with the standard deviation if it is asked for: that costs as much as all else but
+/// quantiles. Neither intervals nor bounds, and not what the sample is worth.
+pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Description {
     let extent = Extent::of(&sample.singletons);
     let spread = extent.filter(|_| with_stddev).map(|extent| Spread::of(&sample.singletons, &extent));
-    PlainFigures {
+    Description {
         n: sample.n(),
         lost: sample.n() - extent.map_or(0, |extent| extent.count),
         min: extent.map(|extent| extent.min),
         max: extent.map(|extent| extent.max),
         mean: extent.map(|extent| extent.mean()),
         stddev: spread.and_then(|spread| spread.stddev),
+        effective_n: None,
+        mean_interval: None,
         quantiles: if quantiles.is_empty() { Vec::new() } else { points(sample, quantiles) },
     }
 }
 
-fn points(sample: &Sample, quantiles: &[f64]) -> Vec<PlainQuantile> {
+fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {
     let n = sample.n();
     let positions: Vec<Position> = quantiles.iter().map(|q| Position::of(*q, n)).collect();
     let ranks: Vec<u64> = positions.iter().flat_map(|at| [at.rank, at.rank + 1]).collect();
-    let values = Order::new(&sample.singletons).at(&ranks);
-    let point = |((q, position), values): ((&f64, &Position), &[i64])| PlainQuantile {
-        q: *q,
-        value: (n > 0).then(|| position.between(values[0], values[1])),
-        supported: n > 0 && has_support(sample, *q, values[0]),
+    let values = match n {
+        ..=SELECTED_MAX => select(&mut sample.singletons.clone(), &ranks),
+        _ => Order::new(&sample.singletons).at(&ranks),
+    };
+    let point = |((q, position), values): ((&f64, &Position), &[i64])| {
+        let value = (n > 0).then(|| position.between(values[0], values[1]));
+        QuantileEstimate {
+            q: *q,
+            value: value.filter(|value| value.is_finite()),
+            lost: value.is_some_and(f64::is_infinite),
+            interval: None,
+            supported: n > 0 && has_support(sample, *q, values[0]),
+            lower_bound: None,
+        }
     };
     quantiles.iter().zip(&positions).zip(values.chunks_exact(2)).map(point).collect()
 }

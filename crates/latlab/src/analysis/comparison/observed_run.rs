@@ -14,7 +14,7 @@ use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::recording::manifest::{Ending, Manifest};
 use crate::sample::Sample;
-use crate::stats::{PlainFigures, PlainQuantile, plain};
+use crate::stats::{Description, plain};
 
 /// What a run says on one subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +69,8 @@ pub struct Place {
 pub struct ObservedRun {
     /// Its directory, or the line of a file.
     pub name: String,
+    /// What was measured; none of a number that somebody else measured.
+    pub kind: Option<Kind>,
     /// Where it stands.
     pub place: Place,
     /// What it can be grouped by: factor → level. Those of its experiment are as typed.
@@ -92,6 +94,7 @@ impl ObservedRun {
     pub fn bare(name: String, value: f64) -> ObservedRun {
         ObservedRun {
             name,
+            kind: None,
             place: Place::default(),
             levels: BTreeMap::new(),
             factors: None,
@@ -117,6 +120,7 @@ impl ObservedRun {
         let experiment = manifest.experiment.as_ref();
         Ok(ObservedRun {
             name: source.place(),
+            kind: Some(manifest.kind),
             place: place(manifest),
             levels: levels(manifest),
             factors: experiment.map(|experiment| experiment.factors.clone()),
@@ -225,7 +229,7 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
         gatherers.push(&mut tally);
     }
     feed(source, &mut gatherers)?;
-    let figures: Vec<PlainFigures> = samples.into_iter().map(|sample| described(&sample.sample(), subjects)).collect();
+    let figures: Vec<Description> = samples.into_iter().map(|sample| described(&sample.sample(), subjects)).collect();
     let deadline = spec.judging.deadline_ns.map(|deadline_ns| Deadline {
         deadline_ns,
         missed: tally.missed,
@@ -257,7 +261,7 @@ fn figures_of_stream<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result
 }
 
 /// What of `sample` the subjects ask for.
-fn described(sample: &Sample, subjects: &[Subject]) -> PlainFigures {
+fn described(sample: &Sample, subjects: &[Subject]) -> Description {
     let own = || {
         subjects.iter().filter_map(|subject| match subject {
             Subject::Statistic(metric, statistic) if *metric == sample.metric => Some(*statistic),
@@ -269,7 +273,7 @@ fn described(sample: &Sample, subjects: &[Subject]) -> PlainFigures {
     plain(sample, &quantiles, own().any(|statistic| statistic == Statistic::Stddev))
 }
 
-fn figure(statistic: Statistic, described: &PlainFigures) -> RunFigure {
+fn figure(statistic: Statistic, described: &Description) -> RunFigure {
     let known =
         |value: Option<f64>| value.map_or(RunFigure::Nothing, |value| RunFigure::Finite { value, supported: true });
     match statistic {
@@ -278,11 +282,12 @@ fn figure(statistic: Statistic, described: &PlainFigures) -> RunFigure {
         Statistic::Mean => known(described.mean),
         Statistic::Stddev => known(described.stddev),
         Statistic::Quantile(q) => match described.quantiles.iter().find(|quantile| quantile.q == q) {
-            Some(PlainQuantile { value: Some(value), .. }) if value.is_infinite() => RunFigure::Lost,
-            Some(PlainQuantile { value: Some(value), supported, .. }) => {
-                RunFigure::Finite { value: *value, supported: *supported }
-            }
-            _ => RunFigure::Nothing,
+            Some(quantile) if quantile.lost => RunFigure::Lost,
+            Some(quantile) => match quantile.value {
+                Some(value) => RunFigure::Finite { value, supported: quantile.supported },
+                None => RunFigure::Nothing,
+            },
+            None => RunFigure::Nothing,
         },
     }
 }
