@@ -36,6 +36,7 @@ bench-setup:
 bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench round_trip -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench loop_cost -- {{ ARGUMENTS }}
+    cargo bench --package latlab --bench wakeup -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench load -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench endurance -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench stream -- {{ ARGUMENTS }}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, and DuckDB in a virtual environment below target/.
+# Installs what the benches compare with: sockperf, iperf3, stress-ng, ministat, cyclictest (rt-tests), and DuckDB in a virtual
+# environment below target/.
 # A bench whose peer is missing fails; this is where peers come from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +11,7 @@ command -v sockperf >/dev/null || missing+=(sockperf)
 command -v iperf3 >/dev/null || missing+=(iperf3)
 command -v stress-ng >/dev/null || missing+=(stress-ng)
 command -v ministat >/dev/null || missing+=(ministat)
+command -v cyclictest >/dev/null || missing+=(rt-tests)
 python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
 if [ ${#missing[@]} -gt 0 ]; then
     [ "$(id -u)" = 0 ] || { echo "error: missing: ${missing[*]}; as root: apt-get install ${missing[*]}" >&2; exit 1; }
@@ -22,4 +24,5 @@ fi
 sockperf --version | head -n 1
 iperf3 --version | head -n 1
 stress-ng --version
+cyclictest --help | head -n 1 || true
 "$venv/bin/python" -c 'import duckdb, pyarrow; print("duckdb", duckdb.__version__, "pyarrow", pyarrow.__version__)'

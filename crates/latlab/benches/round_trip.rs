@@ -5,19 +5,17 @@
 #[allow(dead_code)]
 mod judge;
 
-use std::collections::BTreeMap;
 use std::process::Command;
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
 
 use judge::account;
 use judge::options::Options;
-use judge::paired::Paired;
 use judge::programs::{self, Beside};
+use judge::race::{self, Figure, P50_TOLERANCE, P99_TOLERANCE, Rounds, p50, p99};
 use judge::readings::{self, Reading};
 
 const SIZES: [u32; 4] = [24, 64, 1024, 8192];
@@ -39,8 +37,6 @@ const MANNERS: [Manner; 3] = [
     Manner { title: "blocking, across cores", wait: "block", same_core: false, p50_target: 1.03, count: 12_000 },
     Manner { title: "spinning, across cores", wait: "spin", same_core: false, p50_target: 1.05, count: 100_000 },
 ];
-/// Rounds added at a time while the bare loop does not agree with itself.
-const ROUNDS_STEP: usize = 10;
 const P99_TARGET: f64 = 1.10;
 const PEER_TARGET: f64 = 1.00;
 
@@ -64,23 +60,19 @@ enum Contender {
 
 const CONTENDERS: [Contender; 4] = [Contender::Latlab, Contender::Bare, Contender::BareAgain, Contender::Sockperf];
 
-type Rounds = BTreeMap<Contender, Vec<Reading>>;
-
 fn main() {
     judge::begin(run);
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    println!("order of the contenders from seed {seed}");
-    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut rng = race::chance();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     for manner in &MANNERS {
         let sizes = if options.quick { &SIZES[1..2] } else { &SIZES[..] };
         for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", manner.title))) {
             let rounds = measure(manner, *size, options, &mut rng)?;
             table.extend(judged(manner, *size, &rounds));
-            raw.push(json!({ "manner": manner.title, "size_bytes": size, "rounds": raw_rounds(&rounds) }));
+            raw.push(json!({ "manner": manner.title, "size_bytes": size, "rounds": rounds.raw() }));
         }
     }
     let head =
@@ -89,41 +81,18 @@ fn run(options: &Options) -> Result<(), String> {
 }
 
 /// Rounds until the bare loop agrees with itself, or there were enough.
-fn measure(manner: &Manner, size: u32, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds, String> {
+fn measure(manner: &Manner, size: u32, options: &Options, rng: &mut Pcg64Mcg) -> Result<Rounds<Contender>, String> {
     let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     let (cpu, peer_cpu) = if manner.same_core { (options.cpus.0, options.cpus.0) } else { options.cpus };
     let count = if options.quick { 2_000 } else { manner.count };
     let store = store.path().to_string_lossy();
     let row = Row { manner, size, cpu, peer_cpu, count, store: &store };
-    let mut rounds = Rounds::new();
-    let mut wanted = options.rounds;
-    for done in 0.. {
-        if done == wanted {
-            let given_up = wanted >= options.rounds_max;
-            if given_up || (self_ratio(&rounds, p50).is_quiet(0.01) && self_ratio(&rounds, p99).is_quiet(0.03)) {
-                break;
-            }
-            wanted = (wanted + ROUNDS_STEP).min(options.rounds_max);
-        }
-        for contender in shuffled(rng) {
-            let reading = race(contender, &row)?;
-            rounds.entry(contender).or_default().push(reading);
-        }
-        eprint!("\r{}, {size} B: round {} of {wanted}   ", manner.title, done + 1);
-    }
-    eprintln!();
-    Ok(rounds)
+    let bare = [Contender::Bare, Contender::BareAgain];
+    let title = format!("{}, {size} B", manner.title);
+    Rounds::run(&title, (&CONTENDERS, bare), options, rng, |contender| race_once(contender, &row))
 }
 
-fn shuffled(rng: &mut Pcg64Mcg) -> [Contender; 4] {
-    let mut order = CONTENDERS;
-    for last in (1..order.len()).rev() {
-        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
-    }
-    order
-}
-
-fn race(contender: Contender, row: &Row) -> Result<Reading, String> {
+fn race_once(contender: Contender, row: &Row) -> Result<Reading, String> {
     match contender {
         Contender::Latlab => readings::latlab(&programs::output(&mut latlab_ping(row))?),
         Contender::Bare | Contender::BareAgain => readings::bare(&programs::output(&mut latlab_bare(row))?),
@@ -166,35 +135,18 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
     readings::sockperf(&programs::output(&mut sender)?)
 }
 
-fn p50(reading: &Reading) -> f64 {
-    reading.p50_ns
-}
-
-fn p99(reading: &Reading) -> f64 {
-    reading.p99_ns
-}
-
-fn ratio(rounds: &Rounds, one: Contender, other: Contender, figure: fn(&Reading) -> f64) -> Paired {
-    let of = |contender| rounds[&contender].iter().map(figure).collect::<Vec<f64>>();
-    Paired::of(&of(one), &of(other))
-}
-
-fn self_ratio(rounds: &Rounds, figure: fn(&Reading) -> f64) -> Paired {
-    ratio(rounds, Contender::BareAgain, Contender::Bare, figure)
-}
-
 /// The three lines of a row: both quantiles beside the bare loop, the median beside sockperf.
-fn judged(manner: &Manner, size: u32, rounds: &Rounds) -> Vec<Vec<String>> {
-    type Line = (&'static str, f64, Contender, fn(&Reading) -> f64, f64);
+fn judged(manner: &Manner, size: u32, rounds: &Rounds<Contender>) -> Vec<Vec<String>> {
+    type Line = (&'static str, f64, Contender, Figure, f64);
     let lines: [Line; 3] = [
-        ("p50 / bare loop", manner.p50_target, Contender::Bare, p50, 0.01),
-        ("p99 / bare loop", P99_TARGET, Contender::Bare, p99, 0.03),
-        ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, 0.01),
+        ("p50 / bare loop", manner.p50_target, Contender::Bare, p50, P50_TOLERANCE),
+        ("p99 / bare loop", P99_TARGET, Contender::Bare, p99, P99_TOLERANCE),
+        ("p50 / sockperf", PEER_TARGET, Contender::Sockperf, p50, P50_TOLERANCE),
     ];
     lines
         .into_iter()
         .map(|(title, target, peer, figure, tolerance)| {
-            let (ours, itself) = (ratio(rounds, Contender::Latlab, peer, figure), self_ratio(rounds, figure));
+            let (ours, itself) = (rounds.ratio(Contender::Latlab, peer, figure), rounds.itself(figure));
             vec![
                 manner.title.into(),
                 format!("{size} B"),
@@ -208,16 +160,4 @@ fn judged(manner: &Manner, size: u32, rounds: &Rounds) -> Vec<Vec<String>> {
             ]
         })
         .collect()
-}
-
-fn raw_rounds(rounds: &Rounds) -> Value {
-    let of = |readings: &Vec<Reading>| {
-        json!({
-            "p50_ns": readings.iter().map(p50).collect::<Vec<_>>(),
-            "p99_ns": readings.iter().map(p99).collect::<Vec<_>>(),
-        })
-    };
-    Value::Object(
-        rounds.iter().map(|(contender, readings)| (format!("{contender:?}").to_lowercase(), of(readings))).collect(),
-    )
 }

@@ -174,3 +174,27 @@ fn delivered_rates_are_read_from_what_each_prints() {
         assert!(rates::bare(nothing).is_err() && rates::netperf(nothing).is_err(), "{nothing}");
     }
 }
+
+#[test]
+fn cyclictest_is_read_in_nanoseconds_with_latlabs_quantiles() {
+    let text = |overflows: u64| {
+        format!(
+            "# /dev/cpu_dma_latency set to 0us\n# Histogram\n000000 000000\n018107 000002\n020000 000001\n\
+             030000 000001\n# Total: 000000004\n# Histogram Overflows: {overflows:05}\n# Thread 0:\n"
+        )
+    };
+    // 18107, 18107, 20000, 30000: numpy's median and 99th percentile.
+    let read = readings::cyclictest(&text(0)).expect("a histogram");
+    assert_eq!((read.p50_ns, read.p99_ns), (19_053.5, 29_700.0));
+    let beyond = readings::cyclictest(&text(4)).expect_err("the 99th percentile is among the overflows");
+    assert!(beyond.contains("beyond"), "{beyond}");
+    assert!(readings::cyclictest("error: no right").is_err());
+}
+
+#[test]
+fn wake_ups_are_read_from_their_own_metric() {
+    let text = r#"{"sent": 5, "answered": 5, "metrics": {"wakeup_latency": {"quantiles": [
+        {"q": 0.5, "value": 1000.0}, {"q": 0.99, "value": 2000.5}]}}}"#;
+    assert_eq!(readings::latlab_wakeup(text), Ok(Reading { p50_ns: 1_000.0, p99_ns: 2_000.5 }));
+    assert!(readings::latlab(text).is_err());
+}

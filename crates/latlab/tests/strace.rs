@@ -127,16 +127,15 @@ fn a_key_costs_no_system_call() {
     check("a keyed schedule, spinning", 500, "-i 2ms --wait spin --psk-file key", &[], (false, false));
 }
 
-/// Traces `latlab wakeup` for `slots` slots by `via` and returns what its sleeping thread called from the first sleep
-/// to the last.
-fn slept(slots: usize, via: &str, wait: &str) -> Vec<String> {
+/// Traces `latlab` with `arguments` and returns what its sleeping thread called from the first `wait` to the last.
+fn slept(arguments: &str, wait: &str) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("trace");
     let output = Command::new("strace")
         .args(["-f", "-o"])
         .arg(&file)
         .arg(env!("CARGO_BIN_EXE_latlab"))
-        .args(["wakeup", "--warmup", "0", "-i", "2ms", "--no-record", "--via", via, "-n", &slots.to_string()])
+        .args(arguments.split_whitespace())
         .current_dir(folder.path())
         .output()
         .expect("strace starts");
@@ -159,12 +158,25 @@ fn a_thread_that_sleeps_only_sleeps() {
         ("timerfd", "timerfd_settime", Some("read")),
         ("signal", "timer_settime", Some("rt_sigtimedwait")),
     ] {
-        let calls = slept(100, via, wait);
+        let calls = slept(&format!("wakeup --warmup 0 -i 2ms -n 100 --no-record --via {via}"), wait);
         let strangers: Vec<_> = calls
             .iter()
             .filter(|call| *call != wait && Some(call.as_str()) != other && *call != "clock_gettime")
             .collect();
         assert!(strangers.is_empty(), "{via}: {strangers:?}");
         assert_eq!(calls.iter().filter(|call| *call == wait).count(), 100, "{via}");
+    }
+}
+
+#[test]
+fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
+    const TEST: &str = "the bare loop of wake-ups";
+    if !can_trace(TEST) {
+        return;
+    }
+    for options in ["", "--set timer-slack=1ns", "--cpu 0 --mlock"] {
+        let ours = slept(&format!("wakeup --warmup 0 -i 2ms -n 100 --no-record {options}"), "clock_nanosleep");
+        let bare = slept(&format!("bare-wakeup -i 2ms -n 100 {options}"), "clock_nanosleep");
+        assert_eq!(ours, bare, "{options}");
     }
 }

@@ -27,16 +27,59 @@ pub(crate) fn quantile(document: &Value, metric: &str, q: f64) -> Result<f64, St
 
 /// A `latlab.summary/1` document, as long as nothing was lost in it.
 pub(crate) fn latlab(text: &str) -> Result<Reading, String> {
+    of_metric(text, "round_trip_delay")
+}
+
+/// The same of `latlab wakeup`.
+pub(crate) fn latlab_wakeup(text: &str) -> Result<Reading, String> {
+    of_metric(text, "wakeup_latency")
+}
+
+fn of_metric(text: &str, metric: &str) -> Result<Reading, String> {
     let document = parse(text)?;
     let (sent, answered) = (number(&document, "/sent")?, number(&document, "/answered")?);
     if sent != answered || sent == 0.0 {
         return Err(format!("answered {answered} of {sent}: a round with losses measures time-outs"));
     }
-    let of = |q| quantile(&document, "round_trip_delay", q);
+    let of = |q| quantile(&document, metric, q);
     Ok(Reading { p50_ns: of(0.5)?, p99_ns: of(0.99)? })
 }
 
-/// What `latlab bare` prints.
+/// What `cyclictest -N -q -h NS` prints for its one thread: a line for each nanosecond, `latency count`. Quantiles as
+/// latlab's: linear between order statistics.
+pub(crate) fn cyclictest(text: &str) -> Result<Reading, String> {
+    let overflows = text.lines().find_map(|line| line.strip_prefix("# Histogram Overflows:"));
+    let overflows = overflows.and_then(|count| count.trim().parse::<u64>().ok());
+    let buckets = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let (latency, count) = line.split_once(char::is_whitespace)?;
+        Some((latency.parse::<u64>().ok()?, count.trim().parse::<u64>().ok()?))
+    });
+    let buckets: Vec<(u64, u64)> = buckets.filter(|(_, count)| *count > 0).collect();
+    let n = buckets.iter().map(|(_, count)| count).sum::<u64>() + overflows.unwrap_or(0);
+    if overflows.is_none() || buckets.is_empty() {
+        return Err(format!(
+            "no histogram of cyclictest's:
+{}",
+            text.chars().take(500).collect::<String>()
+        ));
+    }
+    let value = |rank: u64| {
+        let mut seen = 0;
+        let found = buckets.iter().find(|(_, count)| {
+            seen += count;
+            seen > rank
+        });
+        found.map(|(latency, _)| *latency as f64).ok_or("the quantile lies beyond cyclictest's histogram".to_owned())
+    };
+    let quantile = |q: f64| {
+        let place = q * (n - 1) as f64;
+        let (low, high) = (value(place.floor() as u64)?, value(place.ceil() as u64)?);
+        Ok::<f64, String>(low + (high - low) * place.fract())
+    };
+    Ok(Reading { p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)? })
+}
+
+/// What `latlab bare` and `latlab bare-wakeup` print.
 pub(crate) fn bare(text: &str) -> Result<Reading, String> {
     let document = parse(text)?;
     Ok(Reading { p50_ns: number(&document, "/p50_ns")?, p99_ns: number(&document, "/p99_ns")? })

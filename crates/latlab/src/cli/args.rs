@@ -2,6 +2,7 @@
 #![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
 mod bare_stream;
+mod bare_wakeup;
 mod compare;
 mod doctor;
 mod ends;
@@ -23,6 +24,7 @@ mod wakeup;
 use clap::{Parser, Subcommand};
 
 pub use bare_stream::BareStreamArgs;
+pub use bare_wakeup::BareWakeupArgs;
 pub use compare::{CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
 pub use doctor::{BareArgs, DoctorArgs};
 pub use ends::{EndArgs, PeerArgs};
@@ -98,4 +100,7 @@ pub enum Command {
     /// Run the bare stream: what a measured stream is compared with
     #[command(hide = true)]
     BareStream(BareStreamArgs),
+    /// Run the bare loop of wake-ups
+    #[command(hide = true)]
+    BareWakeup(BareWakeupArgs),
 }

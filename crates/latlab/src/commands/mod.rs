@@ -4,6 +4,7 @@ mod agent;
 mod asking;
 mod bare;
 mod bare_stream;
+mod bare_wakeup;
 mod compare;
 mod comparing;
 mod completions;
@@ -110,6 +111,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         }
         Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
         Command::BareStream(args) => bare_stream::run(&resolve::bare_stream(&args)?, &console),
+        Command::BareWakeup(args) => bare_wakeup::run(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
             list::run(&store, args.json.json, &healed(console, Talk::Usual))

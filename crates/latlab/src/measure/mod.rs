@@ -2,6 +2,7 @@
 
 pub mod bare;
 pub mod bare_stream;
+mod bare_wakeup;
 mod beside;
 mod calibrate;
 mod conduct;
@@ -30,6 +31,7 @@ pub mod stream_meter;
 pub mod token_schedule;
 pub mod wakeup;
 
+pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};
 pub(crate) use beside::Beside;
 pub use calibrate::calibrate;
 pub use conduct::{Conducted, conduct};

@@ -6,6 +6,7 @@
 mod agent;
 mod bare;
 mod bare_stream;
+mod bare_wakeup;
 mod compare;
 mod doctor;
 mod ends;
@@ -37,6 +38,7 @@ use crate::console::Talk;
 pub use agent::agent;
 pub use bare::{BareSpec, bare};
 pub use bare_stream::{BareStreamSpec, bare_stream};
+pub use bare_wakeup::bare_wakeup;
 pub use compare::{CompareJob, Confidence, JudgeJob, MinistatJob, compare};
 pub use doctor::{DoctorSpec, doctor};
 pub use experiment::{ExperimentJob, FileError, Impossible, Rows, experiment};
