@@ -122,6 +122,12 @@ fn a_schedule_that_spins_only_sends_and_receives() {
 }
 
 #[test]
+fn wake_ups_beside_it_cost_the_sender_no_system_call() {
+    check("a closed loop beside wake-ups", 500, "--wait block --with-wakeup 2ms", &[], (true, true));
+    check("a schedule beside wake-ups", 500, "-i 2ms --wait block --with-wakeup 2ms", &["ppoll"], (false, true));
+}
+
+#[test]
 fn a_key_costs_no_system_call() {
     check("a keyed closed loop, blocking", 500, "--wait block --psk-file key", &[], (true, true));
     check("a keyed schedule, spinning", 500, "-i 2ms --wait spin --psk-file key", &[], (false, false));

@@ -4,10 +4,10 @@ use std::convert::Infallible;
 
 use super::source::ProbeSource;
 use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument};
-use crate::plan::{EndSpec, PingSpec, RunSpec, Side};
+use crate::plan::{EndSpec, PingSpec, RunSpec, Side, Via};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Ending, Manifest};
-use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, Words};
 use crate::schedule::Schedule;
 use crate::units::{Nanos, Stamp};
 
@@ -22,6 +22,8 @@ pub(crate) struct InMemory {
     pub(crate) rows: Vec<ProbeRecord>,
     /// Rows in a batch: small ones meet the border between two.
     pub(crate) batch: usize,
+    /// Wake-ups: CPU, when it was due, when it woke, all measured.
+    pub(crate) wakeups: Vec<(Option<u16>, i64, i64)>,
     /// Samples of the hosts.
     pub(crate) hosts: Vec<(Side, HostSample)>,
 }
@@ -29,7 +31,7 @@ pub(crate) struct InMemory {
 impl InMemory {
     /// Rows under a plausible manifest.
     pub(crate) fn of(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
-        InMemory { manifest: manifest(schedule), rows, batch: 3, hosts: Vec::new() }
+        InMemory { manifest: manifest(schedule), rows, batch: 3, wakeups: Vec::new(), hosts: Vec::new() }
     }
 }
 
@@ -47,6 +49,21 @@ impl ProbeSource for InMemory {
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Infallible> {
         for rows in self.rows.chunks(self.batch) {
             take(&batch(rows, columns));
+        }
+        Ok(())
+    }
+
+    fn visit_wakeups(&self, take: &mut dyn FnMut(&WakeupBatch)) -> Result<(), Infallible> {
+        for rows in self.wakeups.chunks(self.batch) {
+            take(&WakeupBatch {
+                rows: rows.len(),
+                seq: rows.iter().map(|_| Some(0)).collect(),
+                phase: Words::All(Phase::Measure),
+                due_ns: rows.iter().map(|row| Some(row.1)).collect(),
+                woke_ns: rows.iter().map(|row| Some(row.2)).collect(),
+                cpu: rows.iter().map(|row| row.0.map(i64::from)).collect(),
+                via: Words::All(Via::ClockNanosleep),
+            });
         }
         Ok(())
     }
@@ -72,6 +89,7 @@ fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
         seq: column(ProbeColumn::Seq, &|row| Some(row.seq.0 as i64)),
         due_ns: column(ProbeColumn::DueNs, &|row| row.due.map(Stamp::as_nanos)),
         sent_ns: column(ProbeColumn::SentNs, &|row| row.sent.map(Stamp::as_nanos)),
+        received_cpu: column(ProbeColumn::ReceivedCpu, &|row| row.received_cpu.map(i64::from)),
         sent_cpu: column(ProbeColumn::SentCpu, &|row| row.sent_cpu.map(i64::from)),
         received_ns: column(ProbeColumn::ReceivedNs, &|row| row.received.map(Stamp::as_nanos)),
         reflector_received_ns: column(ProbeColumn::ReflectorReceivedNs, &|row| {

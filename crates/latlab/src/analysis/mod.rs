@@ -2,12 +2,14 @@
 //! can be computed again from the recording. Definitions: docs/metrics.md.
 
 mod caveats;
+mod coincidence;
 pub mod comparison;
 mod fail_if;
 mod gains;
 mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
+mod late_stretches;
 mod meanwhile;
 mod ministat;
 mod operator;
@@ -25,6 +27,7 @@ mod wakeups;
 mod window;
 
 pub use caveats::{real_time_pause, unreached_loads};
+pub use coincidence::{Coincidence, Threshold};
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use gains::{Gain, GainVerdict, RemedyGains, gains};
 pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};

@@ -26,6 +26,9 @@ pub trait ProbeSource {
         Ok(())
     }
 
+    /// Shows every wake-up, in the order in which they were due; none where the run had none.
+    fn visit_wakeups(&self, take: &mut dyn FnMut(&WakeupBatch)) -> Result<(), Self::Error>;
+
     /// Shows every host sample, those of one host in the order in which they were taken.
     fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
 }
@@ -62,6 +65,13 @@ impl ProbeSource for Recording {
     fn visit_intervals(&self, take: &mut dyn FnMut(&StreamInterval)) -> Result<(), RecordingError> {
         for batch in self.intervals()? {
             batch?.iter().for_each(&mut *take);
+        }
+        Ok(())
+    }
+
+    fn visit_wakeups(&self, take: &mut dyn FnMut(&WakeupBatch)) -> Result<(), RecordingError> {
+        for batch in self.wakeups()? {
+            take(&batch?);
         }
         Ok(())
     }

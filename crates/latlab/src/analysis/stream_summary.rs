@@ -30,6 +30,7 @@ pub(super) fn summarise_stream<S: ProbeSource>(source: &S, wishes: &SummaryWishe
         histogram: Vec::new(),
         windows: Vec::new(),
         wakeups: None,
+        coincidence: None,
         stream: Some(stream),
         intervals: ShareIntervals::none(),
         caveats,

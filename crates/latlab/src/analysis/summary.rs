@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::caveats;
+use super::coincidence::{Coincidence, coincidence};
 use super::fail_if::FailIf;
 use super::host_course::HostCourse;
 use super::ratios::{Ratios, ShareIntervals};
@@ -107,6 +108,8 @@ pub struct Summary {
     pub wakeups: Option<Wakeups>,
     /// What a stream came to; none of a run of something else.
     pub stream: Option<StreamFigures>,
+    /// Slow probes beside late wake-ups; none without wake-ups beside the probes.
+    pub coincidence: Option<Coincidence>,
     /// The deadline, if one was given.
     pub deadline: Option<Deadline>,
     /// How long a window is, if any were asked for.
@@ -200,6 +203,7 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     }
     metrics.insert(manifest.kind.metric(), round_trip);
     describe_others(source, wishes, &describing, &mut metrics, &mut intervals)?;
+    let coincidence = coincidence(source, wishes.judging.deadline_ns, &describing)?;
 
     let windows = match windows.map(Windows::finish) {
         Some(None) => Err(too_many_windows(&tally, wishes)),
@@ -217,7 +221,7 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
     };
     let wakeups = wakeups.map(finish);
     let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref()));
-    let figures = Figures { metrics, histogram, windows, wakeups, stream: None, intervals, caveats };
+    let figures = Figures { metrics, histogram, windows, wakeups, coincidence, stream: None, intervals, caveats };
     Ok(assemble(source, &tally, wishes, figures))
 }
 
@@ -285,6 +289,7 @@ pub(super) struct Figures {
     pub(super) histogram: Vec<Bucket>,
     pub(super) windows: Vec<Window>,
     pub(super) wakeups: Option<Wakeups>,
+    pub(super) coincidence: Option<Coincidence>,
     pub(super) stream: Option<StreamFigures>,
     pub(super) intervals: ShareIntervals,
     pub(super) caveats: Vec<Caveat>,
@@ -318,6 +323,7 @@ pub(super) fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &Summa
         histogram: figures.histogram,
         wakeups: figures.wakeups,
         stream: figures.stream,
+        coincidence: figures.coincidence,
         deadline,
         window_ns: wishes.judging.window_ns,
         windows: figures.windows,

@@ -14,7 +14,7 @@ use super::stream_lane::StreamLane;
 use super::{Beside, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{EndSpec, Kind, Plan, RunSpec, defaults};
+use crate::plan::{EndSpec, Kind, PingSpec, Plan, RunSpec, WakeupBeside, WakeupCpus, Work, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
 use crate::session::PreSharedKey;
@@ -57,7 +57,11 @@ fn conduct_lanes<L: RunLane>(
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<Conducted, MeasureError> {
+    let plan = &settled(plan);
     let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
+    if first.beside().is_some() {
+        latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
+    }
     rehearse(first.here)?;
     let sessions = plan.runs.iter().map(RunSpec::sessions).sum();
     let mut peer = Peer::reach(first, key, sessions, stop)?;
@@ -102,6 +106,22 @@ fn conduct_lanes<L: RunLane>(
     let parted = peer.dismiss();
     conducted.failure = conducted.failure.or(parted.err());
     Ok(conducted)
+}
+
+/// Wake-ups beside an unpinned sender are on every CPU that it may use: those of this process, without a reflector's.
+fn settled(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    for run in &mut plan.runs {
+        let kept_off = measuring_cpus(run);
+        if let Work::Ping(PingSpec { with_wakeup: Some(WakeupBeside { cpus: cpus @ WakeupCpus::All, .. }), .. }) =
+            &mut run.work
+        {
+            let (kept_off, left): (Vec<u16>, Vec<u16>) =
+                placement::allowed_cpus().into_iter().partition(|cpu| kept_off.contains(cpu));
+            *cpus = WakeupCpus::These(if left.is_empty() { kept_off } else { left });
+        }
+    }
+    plan
 }
 
 /// Opens a lane for each run of `plan`; where one cannot be opened, none is.

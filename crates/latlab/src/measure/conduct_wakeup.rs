@@ -215,7 +215,7 @@ fn beds(
 
 /// Slots of a thread's ring: those due within [`defaults::WAKEUP_RING`], since that many are past when a thread comes
 /// back after so long a stall.
-fn ring_events(wakeup: &WakeupSpec) -> usize {
+pub(super) fn ring_events(wakeup: &WakeupSpec) -> usize {
     let slots = defaults::WAKEUP_RING.0 / wakeup.interval_ns.0.max(1);
     (slots.max(0) as usize).clamp(defaults::WAKEUP_RING_EVENTS_MIN, defaults::RING_EVENTS).next_power_of_two()
 }

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::conduct_wakeup::ring_events;
 use super::host_watch::Sampled;
 use super::live::LiveRates;
 use super::manifest::{closing_facts, opening_manifest};
 use super::run_lane::RunLane;
+use super::sleepers::{Bed, sleep_beside};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
 use crate::clock::{Clock, Monotonic};
-use crate::facts::{ExperimentFacts, ReflectorReport};
-use crate::plan::{Protocol, RunSpec};
+use crate::facts::{ExperimentFacts, ReflectorReport, WakeupFacts};
+use crate::plan::{Protocol, RunSpec, WakeupBeside, defaults};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
 use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
@@ -65,6 +67,10 @@ pub(crate) struct Lane {
     course: Course,
     writer: RecordingWriter,
     log: EventLog,
+    /// Where threads sleep beside the sender; empty: none does.
+    beds: Vec<Bed>,
+    /// What they saw of the kernel.
+    wakeup: Mutex<WakeupFacts>,
     /// What the socket reported about earlier datagrams while probes were measured: setting up, warming up and closing
     /// are not what the summary is about.
     socket_errors: BTreeMap<String, u64>,
@@ -75,16 +81,16 @@ pub(crate) struct Lane {
 impl Lane {
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
         let cpu = self.spec.here.cpu.map_or(CpuOf::Running, CpuOf::Pinned);
-        let Lane { spec, transport, talk, course, log, .. } = self;
+        let Lane { spec, transport, talk, course, log, beds, wakeup, .. } = self;
         let ping = spec.ping();
-        let outcome = match talk {
+        let outcome = sleep_beside(beds, slice.phase, wakeup, || match talk {
             Talk::Native(session) => {
                 ping::run(&mut Ends::new(transport, &Monotonic, &mut **session, log, cpu), course, slice, ping, stop)
             }
             Talk::Echo(echo) => {
                 ping::run(&mut Ends::new(transport, &Monotonic, &mut **echo, log, cpu), course, slice, ping, stop)
             }
-        };
+        })?;
         self.listened_until = Some(Monotonic.now());
         outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
     }
@@ -104,16 +110,25 @@ impl RunLane for Lane {
         let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
         let talk = Talk::open(spec, &mut transport, key, lasting, stop)?;
         let manifest = opening_manifest(spec, peer, &transport);
-        let (writer, log) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
+        let (writer, log, beds) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
             Err(error) => {
                 talk.close(&mut transport);
                 return Err(error);
             }
         };
-        let course = Course::new(ping);
-        let socket_errors = BTreeMap::new();
-        Ok(Lane { spec: spec.clone(), transport, talk, course, writer, log, socket_errors, listened_until: None })
+        Ok(Lane {
+            spec: spec.clone(),
+            transport,
+            talk,
+            course: Course::new(ping),
+            writer,
+            log,
+            beds,
+            wakeup: Mutex::default(),
+            socket_errors: BTreeMap::new(),
+            listened_until: None,
+        })
     }
 
     fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
@@ -136,13 +151,13 @@ impl RunLane for Lane {
     }
 
     fn discard(self) {
-        let Lane { mut transport, talk, writer, log, .. } = self;
+        let Lane { mut transport, talk, writer, log, beds, .. } = self;
         talk.close(&mut transport);
-        writer.discard(Some(log));
+        writer.discard(logs(log, beds));
     }
 
     fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
-        let Lane { mut transport, talk, mut writer, log, socket_errors, listened_until, .. } = self;
+        let Lane { mut transport, talk, mut writer, log, beds, wakeup, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
         let ends = (transport.local_address(), transport.peer_address());
@@ -151,7 +166,8 @@ impl RunLane for Lane {
         run.socket_drops = transport.socket_drops();
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;
-        Ok(writer.finish(log, outcome.ending, outcome.reason)?)
+        run.wakeup = (!beds.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Ok(writer.finish_logs(logs(log, beds), outcome.ending, outcome.reason)?)
     }
 
     fn manifest_mut(&mut self) -> &mut Manifest {
@@ -213,11 +229,24 @@ fn begin_recording(
     mut manifest: Manifest,
     place: Place<'_>,
     stop: &Arc<AtomicBool>,
-) -> Result<(RecordingWriter, EventLog), MeasureError> {
+) -> Result<(RecordingWriter, EventLog, Vec<Bed>), MeasureError> {
     manifest.experiment = place.experiment.cloned();
+    let end = manifest.spec.here;
+    let beside = manifest.spec.beside().map(WakeupBeside::spec);
     let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
-    let log = writer.start(Arc::clone(stop))?;
-    Ok((writer, log))
+    let places = beside.as_ref().map_or(&[][..], |wakeup| wakeup.cpus.known());
+    let mut rings = vec![defaults::RING_EVENTS];
+    rings.extend(beside.iter().flat_map(|wakeup| places.iter().map(|_| ring_events(wakeup))));
+    let mut logs = writer.start_logs(Arc::clone(stop), &rings)?.into_iter();
+    let log = logs.next().expect("the first ring is the sender's");
+    let beds = beside.iter().flat_map(|wakeup| places.iter().map(move |cpu| (wakeup, *cpu)));
+    let beds = beds.zip(logs).map(|((wakeup, cpu), log)| Bed::new(wakeup, end, Some(cpu), log)).collect();
+    Ok((writer, log, beds))
+}
+
+/// Those of the sender and of the threads beside it.
+fn logs(log: EventLog, beds: Vec<Bed>) -> Vec<EventLog> {
+    std::iter::once(log).chain(beds.into_iter().map(Bed::into_log)).collect()
 }
 
 /// The CPUs that measure on this host, the sender's first.

@@ -15,6 +15,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::{LateWakeup, WakeupFacts};
 use crate::host::placement;
 use crate::plan::{EndSpec, Via, WakeupSpec};
+use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -141,8 +142,48 @@ pub(crate) fn sleep_through(
     facts: &Mutex<WakeupFacts>,
 ) -> Result<(), MeasureError> {
     let start = Monotonic.now() + LEAD;
+    thread::scope(|scope| Asleep::all(scope, beds, (slice, start), halt, facts).join(halt))
+}
+
+/// Does `work` while every bed sleeps: the threads are in place before it begins and go when it is done.
+pub(crate) fn sleep_beside<T>(
+    beds: &mut [Bed],
+    phase: Phase,
+    facts: &Mutex<WakeupFacts>,
+    work: impl FnOnce() -> T,
+) -> Result<T, MeasureError> {
+    if beds.is_empty() {
+        return Ok(work());
+    }
+    let slice = Slice { phase, count: u64::MAX, duration: Nanos::MAX };
+    let halt = Halt::default();
+    let start = Monotonic.now() + LEAD;
     thread::scope(|scope| {
-        let mut sleepers = Vec::with_capacity(beds.len());
+        let asleep = Asleep::all(scope, beds, (&slice, start), &halt, facts);
+        thread::sleep((start - Monotonic.now()).max(Nanos::ZERO).to_duration());
+        let done = work();
+        halt.set();
+        asleep.join(&halt).map(|()| done)
+    })
+}
+
+/// The threads of a slice.
+struct Asleep<'scope> {
+    sleepers: Vec<thread::ScopedJoinHandle<'scope, Result<(), MeasureError>>>,
+    /// Why one could not be started.
+    refused: Option<io::Error>,
+}
+
+impl<'scope> Asleep<'scope> {
+    /// A thread for each of `beds`, until the first that cannot be started.
+    fn all<'env>(
+        scope: &'scope thread::Scope<'scope, 'env>,
+        beds: &'scope mut [Bed],
+        (slice, start): (&'scope Slice, Stamp<SenderClock>),
+        halt: &'scope Halt,
+        facts: &'scope Mutex<WakeupFacts>,
+    ) -> Asleep<'scope> {
+        let mut asleep = Asleep { sleepers: Vec::with_capacity(beds.len()), refused: None };
         for bed in beds {
             let sleeper = thread::Builder::new().name("sleep".into()).spawn_scoped(scope, move || {
                 let slept = bed.rest(slice, start, halt, facts);
@@ -151,13 +192,22 @@ pub(crate) fn sleep_through(
                 }
                 slept
             });
-            sleepers.push(sleeper.map_err(|error| {
-                halt.set();
-                MeasureError::Thread(error)
-            })?);
+            match sleeper {
+                Ok(sleeper) => asleep.sleepers.push(sleeper),
+                Err(error) => {
+                    halt.set();
+                    asleep.refused = Some(error);
+                    break;
+                }
+            }
         }
-        let mut outcome = Ok(());
-        for sleeper in sleepers {
+        asleep
+    }
+
+    /// Waits for the end of all sleep, which `halt` may hasten.
+    fn join(self, halt: &Halt) -> Result<(), MeasureError> {
+        let mut outcome = self.refused.map_or(Ok(()), |error| Err(MeasureError::Thread(error)));
+        for sleeper in self.sleepers {
             while !sleeper.is_finished() && halt.is_set() {
                 halt.wake();
                 thread::sleep(LOOK);
@@ -166,5 +216,5 @@ pub(crate) fn sleep_through(
             outcome = outcome.and(slept);
         }
         outcome
-    })
+    }
 }

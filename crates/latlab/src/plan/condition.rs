@@ -58,6 +58,9 @@ pub struct Condition {
     pub schedule: String,
     /// The (mean) gap of a schedule.
     pub interval_ns: Option<Nanos>,
+    /// From one wake-up beside the probes to the next; none where none is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_wakeup_ns: Option<Nanos>,
     /// The source port, where one was asked for.
     pub source_port: Option<u16>,
     /// Loads asked for, in the words of the command line.
@@ -97,6 +100,7 @@ impl Condition {
                 None => spec.schedule().word().into(),
             },
             interval_ns: spec.schedule().interval(),
+            with_wakeup_ns: spec.beside().map(|beside| beside.interval_ns),
             source_port: spec.path().and_then(|path| path.source_port),
             loads: spec.loads.iter().map(ToString::to_string).collect(),
             settings: super::setting::as_condition(&spec.settings),

@@ -30,7 +30,7 @@ pub use side::Side;
 pub use stream::{Pace, PaceError, StreamSpec};
 pub use stream_run::{Direction, PacketSize, StreamRunSpec};
 pub use target::Target;
-pub use wakeup::{Via, WakeupCpus, WakeupSpec};
+pub use wakeup::{Via, WakeupBeside, WakeupCpus, WakeupSpec};
 
 use crate::units::Nanos;
 

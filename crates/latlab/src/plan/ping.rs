@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::defaults;
+use super::{WakeupBeside, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
@@ -87,6 +87,9 @@ pub struct PingSpec {
     pub timeout_ns: Nanos,
     /// How far behind its schedule a sender may fall before due probes become `not_sent`.
     pub max_backlog_ns: Nanos,
+    /// Threads that sleep beside the sender; none: none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_wakeup: Option<WakeupBeside>,
 }
 
 impl PingSpec {
@@ -100,6 +103,7 @@ impl PingSpec {
             schedule,
             timeout_ns: defaults::TIMEOUT,
             max_backlog_ns: defaults::MAX_BACKLOG,
+            with_wakeup: None,
         }
     }
 }

@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupSpec, defaults};
+use super::{
+    Family, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupBeside, WakeupSpec, defaults,
+};
 use crate::metric::Metric;
 use crate::schedule::Schedule;
 use crate::units::Nanos;
@@ -319,6 +321,14 @@ impl RunSpec {
             Work::Wakeup(wakeup) => Some(wakeup),
         }
     }
+
+    /// The wake-ups beside its probes, if any.
+    pub const fn beside(&self) -> Option<&WakeupBeside> {
+        match &self.work {
+            Work::Ping(ping) => ping.with_wakeup.as_ref(),
+            Work::Wakeup(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -347,6 +357,7 @@ mod tests {
                 schedule,
                 timeout_ns: Nanos::from_secs(5),
                 max_backlog_ns: Nanos::from_secs(3),
+                with_wakeup: None,
             }),
             stop: StopWhen { count, duration_ns: duration },
             warmup: Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) },

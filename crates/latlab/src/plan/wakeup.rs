@@ -120,6 +120,30 @@ pub struct WakeupSpec {
     pub break_ns: Option<Nanos>,
 }
 
+/// Wake-ups measured beside the probes of a run, on the CPUs of its sender (docs/design/0015-with-wakeup.md).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeupBeside {
+    /// From one due time to the next.
+    pub interval_ns: Nanos,
+    /// A wake-up later than this is late; none: later than the 99th percentile of all.
+    pub late_ns: Option<Nanos>,
+    /// Where: the sender's CPU, else all; settled before the run.
+    pub cpus: WakeupCpus,
+}
+
+impl WakeupBeside {
+    /// How its threads sleep.
+    pub fn spec(&self) -> WakeupSpec {
+        WakeupSpec {
+            via: Via::ClockNanosleep,
+            interval_ns: self.interval_ns,
+            relative: false,
+            cpus: self.cpus.clone(),
+            break_ns: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -111,7 +111,7 @@ pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
 
 /// Whether a run of `spec` has wake-ups to keep.
 pub(crate) const fn has_wakeups(spec: &RunSpec) -> bool {
-    spec.wakeup().is_some()
+    spec.wakeup().is_some() || spec.beside().is_some()
 }
 
 /// The file that a recording of `kind` cannot be without.

@@ -76,7 +76,7 @@ type Part = fn(&Headline) -> Option<String>;
 /// What all runs have in common.
 pub fn heading(runs: &[Headline]) -> String {
     let Some(first) = runs.first() else { return String::new() };
-    let parts: [Part; 8] = [
+    let parts: [Part; 9] = [
         |run| {
             Some(match run.kind {
                 Kind::Ping => format!("ping {}", run.condition.target),
@@ -90,6 +90,7 @@ pub fn heading(runs: &[Headline]) -> String {
         |run| run.condition.size_bytes.map(|size| bytes(size.into())),
         |run| Some(run.schedule()),
         |run| run.sending(),
+        |run| Some(format!("wake-ups every {}", span(run.condition.with_wakeup_ns?))),
         |run| run.planned(),
     ];
     let common = parts.into_iter().filter_map(|part| {

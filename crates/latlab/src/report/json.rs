@@ -1,6 +1,8 @@
 //! The documents `latlab.summary/1` and `latlab.summaries/1`. Schemas: docs/schemas. Numbers are finite or
 //! null; a key never changes its meaning, and new ones are added to the schema.
 
+mod coincidence;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -15,6 +17,7 @@ use crate::metric::Metric;
 use crate::recording::manifest::Ending;
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
+use coincidence::CoincidenceDocument;
 
 /// One document: the summary itself for one run, a list for several. Ends in a newline.
 pub fn render(summaries: &[Summary], showing: Showing) -> String {
@@ -72,6 +75,8 @@ struct SummaryDocument<'a> {
     rates: Option<RatesDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<StreamDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coincidence: Option<CoincidenceDocument<'a>>,
     loads: &'a [LoadReport],
     instrument: &'a Instrument,
     caveats: &'a [Caveat],
@@ -209,6 +214,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         wakeups: summary.wakeups.as_ref().map(wakeups),
         rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
         stream: summary.stream.as_ref().map(StreamDocument::of),
+        coincidence: summary.coincidence.as_ref().map(CoincidenceDocument::of),
         loads: &summary.loads,
         instrument: &summary.instrument,
         caveats: &summary.caveats,

@@ -3,6 +3,7 @@
 
 pub mod beside;
 mod caveats;
+mod coincidence;
 pub mod comparison;
 pub mod doctor;
 pub mod experiment;

@@ -1,8 +1,7 @@
 //! The labelled lines: what became of the probes, by what instrument, at what price.
 
-use super::loads;
-use super::meanwhile;
-use super::view::RemarkView;
+use super::view::{RemarkView, names};
+use super::{coincidence, loads, meanwhile};
 use crate::analysis::{Summary, Via};
 use crate::facts::Instrument;
 use crate::stats::Interval;
@@ -31,10 +30,12 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
         let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
         same.then(|| RemarkView { label: label.into(), text })
     });
+    let coincidences =
+        summaries.iter().zip(names(summaries)).flat_map(|(summary, name)| coincidence::remarks(summary, &name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { loads::remarks(&first.loads) } else { Vec::new() };
     let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
-    loads.into_iter().chain(common).chain([instrument]).collect()
+    loads.into_iter().chain(common).chain(coincidences).chain([instrument]).collect()
 }
 
 /// What of the median is known, and what the rest can be.
@@ -101,7 +102,7 @@ fn deadline(summary: &Summary) -> Option<String> {
 }
 
 /// `1.67 % (95 %: 1.27–2.19 %)`
-fn sure(share: f64, interval: Option<Interval>) -> String {
+pub(super) fn sure(share: f64, interval: Option<Interval>) -> String {
     let ends = interval.and_then(|interval| Some((interval.low?, interval.high?, interval.confidence)));
     let around = ends.map(|(low, high, confidence)| {
         let low = percent(low);

@@ -41,4 +41,5 @@ mod wakeup_experiment;
 mod wakeup_remedies;
 #[path = "../watched/mod.rs"]
 mod watched;
+mod with_wakeup;
 mod wounds;

@@ -16,9 +16,9 @@ use crate::skip::skip;
 use crate::store::{only_recording, recordings};
 
 /// `(seq, phase, due, woke, cpu)` of every row.
-type Row = (u64, Phase, i64, i64, Option<i64>);
+pub(crate) type Row = (u64, Phase, i64, i64, Option<i64>);
 
-fn rows(recording: &Recording) -> Vec<Row> {
+pub(crate) fn rows(recording: &Recording) -> Vec<Row> {
     let batches = recording.wakeups().expect("opens").map(|batch| batch.expect("reads"));
     let row = |batch: &WakeupBatch, row: usize| {
         let (due, woke) = (batch.due_ns.values[row], batch.woke_ns.values[row]);
@@ -157,7 +157,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is_recorded() {
 }
 
 /// A thread under SCHED_FIFO that keeps CPU `cpu` for `span`, and when it had it, in ns of CLOCK_MONOTONIC.
-fn hog(cpu: usize, span: Duration) -> Option<(i64, i64)> {
+pub(crate) fn hog(cpu: usize, span: Duration) -> Option<(i64, i64)> {
     let hogging = thread::spawn(move || {
         let mut only = rustix::thread::CpuSet::new();
         only.set(cpu);

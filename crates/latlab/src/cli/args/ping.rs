@@ -37,6 +37,19 @@ pub struct PingArgs {
     /// What it is loaded with.
     #[command(flatten)]
     pub loads: LoadArgs,
+    /// Measure wake-ups beside the probes, every T on the sender's CPU [default: none]
+    ///
+    /// Says whether slow probes coincide with late wake-ups of this host: its scheduler, or
+    /// the network. T:late=T2 counts wake-ups later than T2 as late [default: their p99].
+    #[arg(
+        long,
+        value_name = "T[:late=T2]",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        verbatim_doc_comment,
+        help_heading = "What runs beside it"
+    )]
+    pub with_wakeup: Option<String>,
     /// The way there.
     #[command(flatten)]
     pub path: PathArgs,

@@ -7,6 +7,7 @@ mod agent;
 mod bare;
 mod bare_stream;
 mod bare_wakeup;
+mod beside;
 mod compare;
 mod doctor;
 mod ends;

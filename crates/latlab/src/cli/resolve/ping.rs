@@ -1,6 +1,6 @@
 use super::{
-    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, schedule, setting, talk,
-    target, value,
+    Keeping, KeySource, RequestError, Surroundings, beside, ends, judging, keeping, load, path, schedule, setting,
+    talk, target, value,
 };
 use crate::cli::args::{PingArgs, ProbeArgs};
 use crate::console::Talk;
@@ -42,6 +42,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, Re
             schedule: schedule::schedule(&typed.schedule, surroundings)?,
             timeout_ns: schedule::timeout(&typed.schedule)?,
             max_backlog_ns: schedule::max_backlog(&typed.schedule)?,
+            with_wakeup: typed.with_wakeup.as_deref().map(|typed| beside::beside(typed, here)).transpose()?,
         }),
         stop: schedule::stop(&typed.stop)?,
         warmup: schedule::warmup(&typed.stop)?,

@@ -1,0 +1,277 @@
+//! Whether slow probes were on their way while a thread of this host woke late: the scheduler's share of the tail.
+//! Definitions: docs/design/0015-with-wakeup.md.
+
+use super::late_stretches::LateStretches;
+use super::source::{Gatherer, ProbeSource, at, feed, measured, word};
+use crate::metric::Metric;
+use crate::plan::{WakeupBeside, WakeupCpus, defaults};
+use crate::probe::{Fate, Phase};
+use crate::recording::reader::{ProbeBatch, ProbeColumn};
+use crate::sample::Sample;
+use crate::stats::{Description, Share, Wishes, describe, plain, share};
+use crate::units::Nanos;
+
+/// Beyond this quantile wake-ups are late and probes are slow, unless a threshold was given.
+const TAIL: f64 = 0.99;
+
+/// From how much on something is late or slow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// In ns; none where there was nothing to take a quantile of.
+    pub beyond_ns: Option<f64>,
+    /// Whether it was asked for; else it is the 99th percentile.
+    pub stated: bool,
+}
+
+impl Threshold {
+    /// `stated`, or the quantile of `values`.
+    fn of(stated: Option<Nanos>, values: &Sample) -> Threshold {
+        let quantile = || plain(values, &[TAIL], false).quantiles.first().and_then(|quantile| quantile.value);
+        Threshold { beyond_ns: stated.map(|span| span.0 as f64).or_else(quantile), stated: stated.is_some() }
+    }
+
+    fn is_beyond(&self, value: i64) -> bool {
+        self.beyond_ns.is_some_and(|beyond| value as f64 > beyond)
+    }
+}
+
+/// Slow probes beside late wake-ups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coincidence {
+    /// How often threads woke.
+    pub interval_ns: Nanos,
+    /// On which CPUs.
+    pub cpus: Vec<u16>,
+    /// How late they did.
+    pub wakeup_latency: Description,
+    /// From when on a wake-up was late.
+    pub late_beyond: Threshold,
+    /// How many were.
+    pub late: u64,
+    /// From when on a probe was slow: its round trip, or with a deadline its wait for the answer.
+    pub slow_beyond: Threshold,
+    /// Of the slow probes (n) those that coincided (hits).
+    pub slow: Share,
+    /// What share of them would have by chance; none without slow probes.
+    pub chance: Option<f64>,
+}
+
+/// What the wake-ups of `source` say of its slow probes; none where it has no wake-ups beside probes.
+pub(super) fn coincidence<S: ProbeSource>(
+    source: &S,
+    deadline: Option<Nanos>,
+    describing: &Wishes,
+) -> Result<Option<Coincidence>, S::Error> {
+    let Some(beside) = source.manifest().spec.beside() else { return Ok(None) };
+    let (wakeup_latency, late_beyond) = latencies(source, beside, describing)?;
+    let stretches = late_stretches(source, beside, late_beyond)?;
+    let mut waits = Waits { by_deadline: deadline.is_some(), each: Vec::new() };
+    if deadline.is_none() {
+        feed(source, &mut [&mut waits])?;
+    }
+    let slow_beyond = Threshold::of(deadline, &Sample::new(Metric::RoundTripDelay, waits.each));
+    let mut slow = SlowProbes {
+        beyond: slow_beyond,
+        by_deadline: deadline.is_some(),
+        stretches: &stretches,
+        met: vec![],
+        chance: 0.0,
+    };
+    feed(source, &mut [&mut slow])?;
+    let SlowProbes { met, chance, .. } = slow;
+    let n = met.len();
+    Ok(Some(Coincidence {
+        interval_ns: beside.interval_ns,
+        cpus: match &beside.cpus {
+            WakeupCpus::These(cpus) => cpus.clone(),
+            WakeupCpus::Anywhere | WakeupCpus::All => Vec::new(),
+        },
+        wakeup_latency,
+        late_beyond,
+        late: stretches.late(),
+        slow_beyond,
+        // 1 where it met one: slow probes come in bursts, and the interval knows their order.
+        slow: share(&Sample::new(Metric::RoundTripDelay, met), defaults::CONFIDENCE, |met| met == 1),
+        chance: (n > 0).then(|| chance / n as f64),
+    }))
+}
+
+fn latencies<S: ProbeSource>(
+    source: &S,
+    beside: &WakeupBeside,
+    describing: &Wishes,
+) -> Result<(Description, Threshold), S::Error> {
+    let mut each = Vec::new();
+    source.visit_wakeups(&mut |batch| {
+        let counts = |row: &usize| word(&batch.phase, *row) == Phase::Measure;
+        let latency = |row: usize| batch.woke_ns.values[row].saturating_sub(batch.due_ns.values[row]);
+        each.extend((0..batch.rows).filter(counts).map(latency));
+    })?;
+    let sample = Sample::new(Metric::WakeupLatency, each);
+    Ok((describe(&sample, describing), Threshold::of(beside.late_ns, &sample)))
+}
+
+fn late_stretches<S: ProbeSource>(
+    source: &S,
+    beside: &WakeupBeside,
+    beyond: Threshold,
+) -> Result<LateStretches, S::Error> {
+    let mut stretches = LateStretches::every(beside.interval_ns);
+    source.visit_wakeups(&mut |batch| {
+        for row in (0..batch.rows).filter(|row| word(&batch.phase, *row) == Phase::Measure) {
+            let (due, woke) = (batch.due_ns.values[row], batch.woke_ns.values[row]);
+            let cpu = batch.cpu.get(row).and_then(|cpu| u16::try_from(cpu).ok());
+            stretches.take(cpu, due, woke, beyond.is_beyond(woke.saturating_sub(due)));
+        }
+    })?;
+    stretches.settle();
+    Ok(stretches)
+}
+
+/// When a probe that was answered set out and when its answer came, as far as its slowness goes.
+fn stretch(batch: &ProbeBatch, row: usize, fate: Fate, by_deadline: bool) -> Option<(i64, i64)> {
+    if !matches!(fate, Fate::Answered | Fate::Late) {
+        return None;
+    }
+    let sent = at(&batch.sent_ns, row);
+    // A deadline runs from the due time on, in a closed loop from sending.
+    let from = if by_deadline { at(&batch.due_ns, row).or(sent) } else { sent };
+    from.zip(at(&batch.received_ns, row))
+}
+
+/// How long each answer took, for their quantile.
+struct Waits {
+    by_deadline: bool,
+    each: Vec<i64>,
+}
+
+impl Gatherer for Waits {
+    fn columns(&self) -> Vec<ProbeColumn> {
+        vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs]
+    }
+
+    fn gather(&mut self, batch: &ProbeBatch) {
+        measured(batch, |row, fate| {
+            let wait = stretch(batch, row, fate, self.by_deadline).map(|(from, to)| to.saturating_sub(from));
+            self.each.extend(wait);
+        });
+    }
+}
+
+/// The slow probes, held against the late stretches.
+struct SlowProbes<'a> {
+    beyond: Threshold,
+    by_deadline: bool,
+    stretches: &'a LateStretches,
+    /// Of each slow probe, in order: 1 where it met a late stretch, else 0.
+    met: Vec<i64>,
+    /// The sum of their chances.
+    chance: f64,
+}
+
+impl Gatherer for SlowProbes<'_> {
+    fn columns(&self) -> Vec<ProbeColumn> {
+        vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs, ProbeColumn::ReceivedCpu]
+    }
+
+    fn gather(&mut self, batch: &ProbeBatch) {
+        measured(batch, |row, fate| {
+            let Some((from, to)) = stretch(batch, row, fate, self.by_deadline) else { return };
+            let wait = to.saturating_sub(from);
+            if self.beyond.is_beyond(wait) {
+                let cpu = at(&batch.received_cpu, row).and_then(|cpu| u16::try_from(cpu).ok());
+                self.met.push(i64::from(self.stretches.meet(cpu, from, to)));
+                self.chance += self.stretches.chance(cpu, wait);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::analysis::{SummaryWishes, summarise};
+    use crate::plan::Work;
+    use crate::probe::ProbeRecord;
+
+    const MS: i64 = 1_000_000;
+
+    fn on_cpu(mut row: ProbeRecord, cpu: u16) -> ProbeRecord {
+        row.received_cpu = Some(cpu);
+        row
+    }
+
+    /// 200 probes, 2 ms apart, of 50 µs each; the 20th to the 24th take 900 µs. Slots every millisecond on CPU 0 and 1,
+    /// 60 µs late each, but on CPU 0 those of 39 to 48 ms, which all wake at 49 ms.
+    fn source(schedule: crate::schedule::Schedule, cpu: u16) -> InMemory {
+        let probe = |seq: u64| {
+            let slow = (20..25).contains(&seq);
+            let (start, wait) = (seq as i64 * 2_000, if slow { 900 } else { 50 });
+            let row = if schedule == CLOSED { closed(seq, start, wait) } else { scheduled(seq, start, 5, wait) };
+            on_cpu(row, cpu)
+        };
+        let slot = |cpu: u16, slot: i64| {
+            let hogged = cpu == 0 && (39..49).contains(&slot);
+            let due = slot * MS;
+            (Some(cpu), due, if hogged { 49 * MS } else { due + 60_000 })
+        };
+        let mut source = InMemory::of(schedule, (0..200).map(probe).collect());
+        source.wakeups = (0..400).flat_map(|at| [slot(0, at), slot(1, at)]).collect();
+        source
+    }
+
+    fn found(mut source: InMemory, late_ns: Option<Nanos>, deadline: Option<Nanos>) -> Coincidence {
+        let cpus = WakeupCpus::These(vec![0, 1]);
+        let Work::Ping(ping) = &mut source.manifest.spec.work else { panic!("a ping") };
+        ping.with_wakeup = Some(WakeupBeside { interval_ns: Nanos::from_millis(1), late_ns, cpus });
+        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        wishes.judging.deadline_ns = deadline;
+        summarise(&source, &wishes).expect("rows in memory").coincidence.expect("wake-ups beside")
+    }
+
+    #[test]
+    fn slow_probes_on_the_hogged_cpu_coincide_and_those_on_another_do_not() {
+        for batch in [1, 7, 1_000] {
+            let late = Some(Nanos::from_micros(200));
+            let slow = Some(Nanos::from_micros(100));
+            let here = found(InMemory { batch, ..source(CLOSED, 0) }, late, slow);
+            assert_eq!((here.slow.n, here.slow.hits, here.late), (5, 5, 10), "{here:?}");
+            // Ten of 399 ms were hogged; a probe of 0.9 ms meets them also where it begins just before.
+            assert!((here.chance.expect("slow probes") - 10.9 / 399.06).abs() < 1e-9, "{here:?}");
+            let elsewhere = found(InMemory { batch, ..source(CLOSED, 1) }, late, slow);
+            assert_eq!((elsewhere.slow.n, elsewhere.slow.hits, elsewhere.chance), (5, 0, Some(0.0)));
+        }
+    }
+
+    #[test]
+    fn thresholds_are_the_99th_percentiles_unless_stated() {
+        let own = found(source(CLOSED, 0), None, None);
+        // 790 of 800 wake-ups are 60 µs late, the others by 1 to 10 ms; of 200 round trips 5 take 900 µs.
+        assert!(!own.late_beyond.stated && own.late_beyond.beyond_ns > Some(1e6), "{own:?}");
+        assert_eq!((own.slow_beyond.stated, own.slow_beyond.beyond_ns), (false, Some(900_000.0)));
+        // None is beyond what the slowest took.
+        assert_eq!((own.slow.n, own.chance), (0, None));
+        let deadline = found(source(EVERY_MS, 0), Some(Nanos::from_micros(200)), Some(Nanos::from_micros(54)));
+        // 5 µs of slip and 50 µs of round trip miss a deadline of 54 µs.
+        assert_eq!((deadline.slow_beyond.stated, deadline.slow.n, deadline.slow.hits), (true, 200, 5));
+    }
+
+    #[test]
+    fn lost_probes_are_not_slow_and_late_ones_are() {
+        let mut source = source(CLOSED, 0);
+        source.rows[20] = but(source.rows[20].clone(), Fate::Lost);
+        source.rows[21] = but(source.rows[21].clone(), Fate::Late);
+        let found = found(source, Some(Nanos::from_micros(200)), Some(Nanos::from_micros(100)));
+        assert_eq!((found.slow.n, found.slow.hits), (4, 4));
+    }
+
+    #[test]
+    fn a_run_without_answers_or_wake_ups_has_nothing_to_say() {
+        let mut nothing = source(CLOSED, 0);
+        (nothing.rows, nothing.wakeups) = (Vec::new(), Vec::new());
+        let found = found(nothing, None, None);
+        assert_eq!((found.late, found.slow.n, found.slow.value, found.chance), (0, 0, None, None));
+        assert_eq!((found.late_beyond.beyond_ns, found.slow_beyond.beyond_ns), (None, None));
+    }
+}

@@ -1,0 +1,67 @@
+use super::{RequestError, value};
+use crate::plan::{EndSpec, WaitMode, WakeupBeside, WakeupCpus, defaults};
+use crate::units::Nanos;
+
+const OPTION: &str = "--with-wakeup";
+const HINT: &str = "`--with-wakeup 1ms`, or `--with-wakeup 1ms:late=200us`";
+
+/// Wake-ups beside a sender that runs as `here` says.
+pub(super) fn beside(typed: &str, here: EndSpec) -> Result<WakeupBeside, RequestError> {
+    if here.wait == WaitMode::Spin {
+        let cause = "a sender that spins leaves its CPU to nobody: a thread there could only wake in its place";
+        return Err(value::unusable(OPTION, typed, cause, "`--wait block` or `--wait busy-poll`"));
+    }
+    let (interval, late) = match typed.split_once(':') {
+        None => (typed, None),
+        Some((interval, rest)) => (interval, Some(late(typed, rest)?)),
+    };
+    let interval_ns = value::span(OPTION, interval, defaults::INTERVAL_MAX)?;
+    // Unpinned, the sender may run on any CPU.
+    let cpus = here.cpu.map_or(WakeupCpus::All, |cpu| WakeupCpus::These(vec![cpu]));
+    Ok(WakeupBeside { interval_ns, late_ns: late, cpus })
+}
+
+fn late(typed: &str, rest: &str) -> Result<Nanos, RequestError> {
+    let late = rest.strip_prefix("late=");
+    let late =
+        late.ok_or_else(|| value::unusable(OPTION, typed, "after the interval only `late=T2` is known", HINT))?;
+    value::span(OPTION, late, defaults::INTERVAL_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settle(typed: &str) -> Result<WakeupBeside, RequestError> {
+        beside(typed, EndSpec { cpu: Some(3), ..EndSpec::SYSTEM })
+    }
+
+    #[test]
+    fn wake_ups_are_where_the_sender_is() {
+        let expected =
+            WakeupBeside { interval_ns: Nanos::from_millis(1), late_ns: None, cpus: WakeupCpus::These(vec![3]) };
+        assert_eq!(settle("1ms"), Ok(expected.clone()));
+        let late = WakeupBeside { late_ns: Some(Nanos::from_micros(200)), ..expected.clone() };
+        assert_eq!(settle("1ms:late=200us"), Ok(late));
+        assert_eq!(beside("1ms", EndSpec::SYSTEM), Ok(WakeupBeside { cpus: WakeupCpus::All, ..expected }));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_value() {
+        for (typed, words) in [
+            ("0ms", "longer than 0"),
+            ("1", "unit"),
+            ("2h", "up to"),
+            ("1ms:200us", "late=200us"),
+            ("1ms:late=", ""),
+            ("1ms:late=0us", "longer than 0"),
+            ("", ""),
+        ] {
+            let error = settle(typed).expect_err(typed);
+            assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{typed}: {error:?}");
+        }
+        let spinning = EndSpec { wait: WaitMode::Spin, ..EndSpec::SYSTEM };
+        let error = beside("1ms", spinning).expect_err("a spinning sender");
+        assert!(error.to_string().contains("`1ms`") && error.hint().is_some_and(|hint| hint.contains("block")));
+    }
+}

@@ -1,0 +1,117 @@
+//! What wake-ups beside the probes say of the slow ones, in words.
+
+use super::remarks::sure;
+use super::view::RemarkView;
+use crate::analysis::{Coincidence, Summary, Threshold};
+use crate::stats::Description;
+use crate::units::Nanos;
+use crate::units::human::{grouped, percent, span};
+
+/// The lines of a run that had wake-ups beside its probes; `name` tells it from others, where there are any.
+pub(super) fn remarks(summary: &Summary, name: &str) -> Vec<RemarkView> {
+    let Some(found) = &summary.coincidence else { return Vec::new() };
+    let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let line = |label: &str, text: String| RemarkView { label: label.into(), text: format!("{of}{text}") };
+    vec![line("wake-ups", wakeups(found)), line("coincidence", coincidence(found))]
+}
+
+fn wakeups(found: &Coincidence) -> String {
+    let cpus: Vec<String> = found.cpus.iter().map(ToString::to_string).collect();
+    let on = match cpus.as_slice() {
+        [] => String::new(),
+        [one] => format!(" on CPU {one}, the sender's"),
+        several => format!(" on CPUs {}, where the sender may run", several.join(", ")),
+    };
+    let Description { n, max, quantiles, .. } = &found.wakeup_latency;
+    let figures = quantiles.iter().filter(|quantile| [0.5, 0.99].contains(&quantile.q)).filter_map(|quantile| {
+        let value = Nanos(quantile.value?.round() as i64);
+        Some(format!("p{} {}", quantile.q * 100.0, span(value)))
+    });
+    let figures = figures.chain(max.map(|max| format!("max {}", span(Nanos(max)))));
+    let figures: String = figures.map(|figure| format!(" · {figure}")).collect();
+    format!("every {}{on} · n {}{figures}", span(found.interval_ns), grouped(*n))
+}
+
+fn coincidence(found: &Coincidence) -> String {
+    let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), beyond(found.late_beyond, "stated"))
+    else {
+        return "nothing to judge: no probe was answered, or no thread woke".into();
+    };
+    let (Some(share), Some(chance)) = (found.slow.value, found.chance) else {
+        return format!("no probe took longer than {slow}");
+    };
+    format!(
+        "of {} probes slower than {slow} {} were on their way while a wake-up was later than {late}: {}; by chance {}",
+        grouped(found.slow.n),
+        grouped(found.slow.hits),
+        sure(share, found.slow.interval),
+        percent(chance)
+    )
+}
+
+/// `121 µs (p99)`
+fn beyond(threshold: Threshold, stated: &str) -> Option<String> {
+    let why = if threshold.stated { stated } else { "p99" };
+    Some(format!("{} ({why})", span(Nanos(threshold.beyond_ns?.round() as i64))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, closed};
+    use crate::analysis::{SummaryWishes, summarise};
+    use crate::plan::{WakeupBeside, WakeupCpus, Work};
+    use crate::report::schemas::check;
+    use crate::report::view::Showing;
+
+    /// 1,000 probes of 50 µs, 20 of them of 2 ms while CPU 3 was kept busy, on which slots are due every millisecond.
+    fn summary(cpus: Vec<u16>, late_ns: Option<Nanos>) -> Summary {
+        let slow = |seq: u64| (500..520).contains(&seq);
+        let row = |seq: u64| closed(seq, seq as i64 * 2_000, if slow(seq) { 1_500 + seq as i64 } else { 50 });
+        let mut source = InMemory::of(CLOSED, (0..1_000).map(row).collect());
+        let slot = |slot: i64| {
+            let due = slot * 1_000_000;
+            let woke = if (1_000..1_041).contains(&slot) { 1_041_000_000 } else { due + 70_000 };
+            (Some(3), due, woke)
+        };
+        source.wakeups = (0..2_000).map(slot).collect();
+        let Work::Ping(ping) = &mut source.manifest.spec.work else { panic!("a ping") };
+        ping.with_wakeup =
+            Some(WakeupBeside { interval_ns: Nanos::from_millis(1), late_ns, cpus: WakeupCpus::These(cpus) });
+        summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory")
+    }
+
+    #[test]
+    fn words_and_document_say_what_was_found() {
+        let found = summary(vec![3], Some(Nanos::from_micros(200)));
+        let words: Vec<String> = remarks(&found, "").into_iter().map(|remark| remark.text).collect();
+        assert!(words[0].starts_with("every 1 ms on CPU 3, the sender's · n 2,000 · p50 70 µs"), "{words:?}");
+        assert!(words[1].starts_with("of 10 probes slower than 2.01 ms (p99) 10 were on their way"), "{words:?}");
+        assert!(words[1].contains("later than 200 µs (stated): 100 %"), "{words:?}");
+        assert!(words[1].contains("by chance 2."), "{words:?}");
+        let showing = Showing { half: false, every_metric: false, kept: true };
+        let text = crate::report::json::render(std::slice::from_ref(&found), showing);
+        check("summary", &text);
+        let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let told = &document["coincidence"];
+        assert_eq!((&told["slow"], &told["coincident"], &told["late"]), (&10.into(), &10.into(), &41.into()));
+        assert_eq!((&told["slow_beyond"], &told["late_beyond"]), (&"p99".into(), &"stated".into()));
+    }
+
+    #[test]
+    fn several_cpus_and_several_runs_are_named() {
+        let found = summary(vec![0, 3], None);
+        let words = remarks(&found, "64 B");
+        assert!(words[0].text.starts_with("64 B: every 1 ms on CPUs 0, 3, where the sender may run"), "{words:?}");
+        assert!(words[1].text.contains("(p99): "), "{words:?}");
+    }
+
+    #[test]
+    fn nothing_slow_is_said_so() {
+        let mut found = summary(vec![3], None).coincidence.expect("wake-ups");
+        (found.slow.value, found.chance) = (None, None);
+        assert!(coincidence(&found).starts_with("no probe took longer than 2.01 ms"));
+        found.slow_beyond.beyond_ns = None;
+        assert!(coincidence(&found).starts_with("nothing to judge"));
+    }
+}

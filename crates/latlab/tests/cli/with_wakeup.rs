@@ -1,0 +1,136 @@
+//! `latlab ping --with-wakeup`: threads sleep beside the sender, and slow probes are held against late wake-ups.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use latlab::plan::WakeupCpus;
+use latlab::probe::Phase;
+use latlab::recording::Recording;
+use rustix::process::Signal;
+
+use crate::harness::{Lab, Running, contains, wait_until};
+use crate::skip::skip;
+use crate::store::{only_recording, open, recordings};
+use crate::wakeup::{Row, hog, rows};
+
+fn spooled(home: &Path, events: u64) {
+    wait_until("events were spooled", || {
+        let spools = recordings(home).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * events)
+    });
+}
+
+fn begun(home: &Path, line: &str) -> Running {
+    let running = Lab::at(home).line(line).start();
+    spooled(home, 300);
+    running
+}
+
+#[test]
+fn one_recording_has_both_and_says_the_same_when_it_is_read_again() {
+    let ran = Lab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").success();
+    let json = ran.json();
+    let told = &json["coincidence"];
+    assert_eq!((&json["condition"]["with_wakeup_ns"], &told["interval_ns"]), (&1_000_000.into(), &1_000_000.into()));
+    assert_eq!((&told["cpus"], &told["late_beyond"]), (&serde_json::json!([0]), &"p99".into()));
+    let path = only_recording(ran.directory());
+    let (manifest, probes) = open(&path);
+    let wakeups = rows(&Recording::open(&path).expect("opens"));
+    assert_eq!((manifest.rows, manifest.wakeup_rows), (Some(220), Some(wakeups.len() as u64)));
+    assert!(manifest.run.wakeup.is_some_and(|facts| facts.timer_slack_ns.is_some()));
+    assert_eq!(probes.len(), 220);
+    assert!(wakeups.iter().all(|row| row.4 == Some(0) && row.3 >= row.2), "{wakeups:?}");
+    // 200 probes 2 ms apart last 398 ms; every slot in between has its row.
+    let measured: Vec<&Row> = wakeups.iter().filter(|row| row.1 == Phase::Measure).collect();
+    assert!(measured.len() >= 390 && told["wakeup_latency"]["n"] == measured.len(), "{}", measured.len());
+    assert!(measured.windows(2).all(|pair| pair[1].2 - pair[0].2 == 1_000_000), "{measured:?}");
+    let name = path.file_name().expect("a name");
+    let again = Lab::at(ran.directory()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+    assert_eq!(&again.json()["coincidence"], told);
+}
+
+#[test]
+fn an_unpinned_sender_has_a_thread_on_every_cpu_it_may_use() {
+    let ran = Lab::new().line("ping -d 1s --warmup 0 -s 64,128 --with-wakeup 1ms:late=5ms --json").success();
+    for path in recordings(ran.directory()) {
+        let recording = Recording::open(&path).expect("opens");
+        let beside = recording.manifest().spec.beside().expect("wake-ups").clone();
+        let WakeupCpus::These(cpus) = &beside.cpus else { panic!("settled before the run: {beside:?}") };
+        assert_eq!(cpus.len(), thread::available_parallelism().map_or(1, usize::from));
+        let rows = rows(&recording);
+        assert!(cpus.iter().all(|cpu| rows.iter().any(|row| row.4 == Some((*cpu).into()))), "{cpus:?}: {rows:?}");
+    }
+    let told = &ran.json()["summaries"][0]["coincidence"];
+    assert_eq!((&told["late_beyond"], &told["late_beyond_ns"]), (&"stated".into(), &5e6.into()));
+}
+
+#[test]
+fn slow_probes_coincide_with_the_hog_that_delays_their_sender() {
+    const TEST: &str = "slow probes coincide with a hog";
+    let cpu = thread::available_parallelism().map_or(1, usize::from) - 1;
+    if cpu == 0 {
+        return skip(TEST, "there is one CPU only");
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let line = "ping -i 1ms -d 4s --warmup 0 --peer-cpu 0 --deadline 20ms --with-wakeup 1ms:late=20ms --json";
+    let running = begun(home.path(), &format!("{line} --cpu {cpu}"));
+    let held = hog(cpu, Duration::from_millis(80));
+    let json = running.ends(0).json();
+    if held.is_none() {
+        return skip(TEST, "no right to SCHED_FIFO here");
+    }
+    let told = &json["coincidence"];
+    let number = |key: &str| told[key].as_f64().unwrap_or_else(|| panic!("no {key} in {told:#}"));
+    // Due every millisecond while the hog had the CPU for 80: all that were due in its first 60 missed the deadline.
+    assert!(number("slow") >= 50.0 && number("late") >= 50.0, "{told:#}");
+    assert!(number("coincident_ratio") >= 0.8, "{told:#}");
+    // A tenth of a second in four.
+    assert!(number("chance_ratio") <= 0.3, "{told:#}");
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_probes_and_wakeups() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = begun(home.path(), "ping -i 1ms -d 50s --warmup 0 --cpu 0 --with-wakeup 1ms");
+    running.signal(Signal::KILL);
+    running.dies_of(Signal::KILL);
+    let path = only_recording(home.path());
+    let name = path.file_name().expect("a name");
+    let said = Lab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+    let json = said.json();
+    assert_eq!(json["ending"], "recovered");
+    assert!(json["answered"].as_u64() >= Some(50), "{json:#}");
+    assert!(json["coincidence"]["wakeup_latency"]["n"].as_u64() >= Some(50), "{json:#}");
+}
+
+#[test]
+fn an_interrupt_ends_threads_that_sleep_for_long() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = begun(home.path(), "ping -d 50s --warmup 0 --with-wakeup 1h --json");
+    running.signal(Signal::INT);
+    let json = running.ends(130).json();
+    assert_eq!((&json["coincidence"]["wakeup_latency"]["n"], &json["coincidence"]["late"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn a_private_lab_has_wakeups_too() {
+    const TEST: &str = "wake-ups beside the probes of a lab";
+    if !rustix::process::geteuid().is_root() {
+        return skip(TEST, "namespaces need root");
+    }
+    let ran = Lab::new().line("ping lab -n 300 --warmup 0 --cpu 0 --fifo 5 --with-wakeup 1ms --json").success();
+    assert!(ran.json()["coincidence"]["wakeup_latency"]["n"].as_u64() > Some(0));
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_recorded() {
+    for (line, word) in [
+        ("--wait spin --with-wakeup 1ms", "--wait block"),
+        ("--with-wakeup 0ms", "longer than 0"),
+        ("--with-wakeup 1ms:soon", "late=T2"),
+    ] {
+        let ran = Lab::new().line(&format!("ping {line}")).stderr(contains(word)).failure(2);
+        assert!(recordings(ran.directory()).is_empty(), "{line}");
+    }
+}
