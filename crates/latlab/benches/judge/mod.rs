@@ -5,8 +5,8 @@ pub(crate) mod machine;
 pub(crate) mod options;
 pub(crate) mod paired;
 pub(crate) mod programs;
-pub(crate) mod rates;
 pub(crate) mod race;
+pub(crate) mod rates;
 pub(crate) mod readings;
 
 /// The main of every bench: what was asked for, then `run`; 3 where it could not be measured.

@@ -5,8 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::error::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
-const LATER: [&str; 7] =
-    ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
+const LATER: [&str; 7] = ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
 
 /// `error` as a failure: what was typed, why it is refused, and what would be right.
 ///

@@ -48,6 +48,12 @@ pub enum MeasureError {
         /// The reflector.
         peer: String,
     },
+    /// Every packet would be dropped there.
+    #[error("`{peer}` takes no packets without a checksum")]
+    ChecksumNeeded {
+        /// The reflector.
+        peer: String,
+    },
     /// Packets cannot leave in the way that was asked for.
     #[error(transparent)]
     Burst(#[from] BurstRefusal),
@@ -112,6 +118,9 @@ impl MeasureError {
             MeasureError::StreamSilent { span, .. } => {
                 Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
             }
+            MeasureError::ChecksumNeeded { .. } => Some(
+                "over IPv6 its socket must have asked for them (UDP_NO_CHECK6_RX), and it says that it has not".into(),
+            ),
             MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
             MeasureError::Burst(refusal) => refusal.cause(),
             MeasureError::Host(error) => error.cause(),
@@ -133,6 +142,9 @@ impl MeasureError {
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
             MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
             MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
+            MeasureError::ChecksumNeeded { .. } => {
+                Some("run the same version of latlab on both hosts, or leave out `--checksum off`".into())
+            }
             MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
             MeasureError::Burst(refusal) => refusal.hint(),
             MeasureError::Host(error) => error.hint(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::conduct_wakeup::ring_events;
 use super::host_watch::Sampled;
 use super::live::LiveRates;
-use super::manifest::{closing_facts, opening_manifest};
+use super::manifest::{OpenPath, closing_facts, opening_manifest};
 use super::run_lane::RunLane;
 use super::sleepers::{Bed, sleep_beside};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
@@ -109,7 +109,7 @@ impl RunLane for Lane {
         let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
         let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
         let talk = Talk::open(spec, &mut transport, key, lasting, stop)?;
-        let manifest = opening_manifest(spec, peer, &transport);
+        let manifest = opening_manifest(spec, peer, OpenPath::from(&transport));
         let (writer, log, beds) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
             Err(error) => {
@@ -160,8 +160,7 @@ impl RunLane for Lane {
         let Lane { mut transport, talk, mut writer, log, beds, wakeup, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
-        let ends = (transport.local_address(), transport.peer_address());
-        closing_facts(writer.manifest_mut(), ends, report, strays, socket_errors);
+        closing_facts(writer.manifest_mut(), OpenPath::from(&transport), report, strays, socket_errors);
         let run = &mut writer.manifest_mut().run;
         run.socket_drops = transport.socket_drops();
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);

@@ -15,25 +15,46 @@ use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTE
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
 use crate::transport::udp::UdpTransport;
+use crate::transport::udp_stream::UdpStream;
 use crate::wire::TagKey;
 
+/// A path that is open, as the manifest tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenPath {
+    /// The address and port measured from.
+    pub(crate) local: SocketAddr,
+    /// The address and port measured to.
+    pub(crate) peer: SocketAddr,
+    /// The largest payload that leaves unfragmented, where the kernel says.
+    pub(crate) unfragmented_bytes: Option<u32>,
+}
+
+impl From<&UdpTransport> for OpenPath {
+    fn from(open: &UdpTransport) -> OpenPath {
+        let (local, peer) = (open.local_address(), open.peer_address());
+        OpenPath { local, peer, unfragmented_bytes: open.unfragmented_bytes() }
+    }
+}
+
+impl From<&UdpStream> for OpenPath {
+    fn from(open: &UdpStream) -> OpenPath {
+        let (local, peer) = (open.local_address(), open.peer_address());
+        OpenPath { local, peer, unfragmented_bytes: open.unfragmented_bytes() }
+    }
+}
+
 /// The manifest of a run that is about to start.
-pub(crate) fn opening_manifest(
-    spec: &RunSpec,
-    peer: &Peer,
-    transport: &UdpTransport,
-) -> Result<Manifest, MeasureError> {
+pub(crate) fn opening_manifest(spec: &RunSpec, peer: &Peer, path: OpenPath) -> Result<Manifest, MeasureError> {
     let start = clock::anchor();
-    let ends = (transport.local_address(), transport.peer_address());
-    let host = facts::read(&HostRoot::live(), path_interface(spec, ends));
+    let host = facts::read(&HostRoot::live(), path_interface(spec, path));
     let instrument = instrument(spec, &host);
     let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
     let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
     manifest.run = RunFacts {
-        local_address: Some(transport.local_address().to_string()),
+        local_address: Some(path.local.to_string()),
         peer_address: Some(peer.address().to_string()),
-        conditions: conditions(peer, transport),
+        conditions: conditions(peer, path),
         ..RunFacts::default()
     };
     manifest.peer = peer_facts(&spec.target, &here, peer.far().map(FarHost::facts));
@@ -61,25 +82,25 @@ pub(crate) fn closing_facts_here(manifest: &mut Manifest) {
 }
 
 /// Conditions of the path, and the largest payload that crosses it in one piece.
-fn conditions(peer: &Peer, transport: &UdpTransport) -> BTreeMap<String, String> {
+fn conditions(peer: &Peer, path: OpenPath) -> BTreeMap<String, String> {
     let mut conditions = peer.conditions();
-    if let Some(bytes) = transport.unfragmented_bytes() {
+    if let Some(bytes) = path.unfragmented_bytes {
         conditions.insert(UNFRAGMENTED_BYTES.into(), bytes.to_string());
     }
     conditions
 }
 
-/// Adds what is known after the last probe on the path between `ends`, this one first.
+/// Adds what is known after the last probe on `path`.
 pub(crate) fn closing_facts(
     manifest: &mut Manifest,
-    ends: (SocketAddr, SocketAddr),
+    path: OpenPath,
     report: Option<ReflectorReport>,
     strays: BTreeMap<String, u64>,
     socket_errors: BTreeMap<String, u64>,
 ) {
     // The clocks first: reading facts may take a while, and a step of the clock in it is not the run's.
     manifest.here.clock_end = Some(clock::anchor());
-    manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, ends)));
+    manifest.here.after = Some(facts::read(&HostRoot::live(), path_interface(&manifest.spec, path)));
     // What an agent told stands there already.
     manifest.peer = peer_facts(&manifest.spec.target, &manifest.here, Some(&manifest.peer));
     manifest.run.reflector = report;
@@ -88,10 +109,10 @@ pub(crate) fn closing_facts(
 }
 
 /// The interface through which probes leave.
-fn path_interface(spec: &RunSpec, (local, peer): (SocketAddr, SocketAddr)) -> Interface<'_> {
+fn path_interface(spec: &RunSpec, path: OpenPath) -> Interface<'_> {
     match &spec.way().bind_interface {
         Some(name) => Interface::Named(name),
-        None => Interface::Towards { local: Some(local.ip()), peer: peer.ip() },
+        None => Interface::Towards { local: Some(path.local.ip()), peer: path.peer.ip() },
     }
 }
 

@@ -13,13 +13,11 @@ use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::recording::event::Event;
-use crate::transport::Transport;
+use crate::transport::burst::BurstTransport;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A sleep ends when it shall, not up to the usual 50 µs later: packets would clump.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
-/// After so long without a tally the receiver is asked while nothing is sent: 1.5 s in all.
-const SILENCE: Nanos = Nanos::from_millis(500);
 
 /// One flow, open.
 pub(super) struct Flow<T, C> {
@@ -28,6 +26,8 @@ pub(super) struct Flow<T, C> {
     log: EventLog,
     /// Whether the last slice ended with a count of all that was sent.
     settled: bool,
+    /// The receiver's kernel counts what its socket drops in merged buffers.
+    drops_are_merged: bool,
 }
 
 /// What all flows do in one slice.
@@ -41,6 +41,8 @@ pub(super) struct FlowSlice<'a> {
     pub(super) packets_per_second: Option<f64>,
     /// UDP payload of each packet.
     pub(super) size_bytes: u32,
+    /// Packets between two looks at the clock at most.
+    pub(super) burst_packets: u16,
     /// Timers are as exact as the kernel can, unless the run set their slack itself.
     pub(super) exact_timers: bool,
     /// Who watches.
@@ -57,10 +59,15 @@ struct Mark {
     cpu: Nanos,
 }
 
-impl<T: Transport, C: Clock> Flow<T, C> {
+impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// Flow `number`, which tells `log` what it sees.
     pub(super) fn new(number: u16, stream: Stream<T, C>, log: EventLog) -> Flow<T, C> {
-        Flow { number, stream, log, settled: true }
+        Flow { number, stream, log, settled: true, drops_are_merged: false }
+    }
+
+    /// Whether each drop at the receiver's socket may be many packets.
+    pub(super) fn drops_are_merged(&self) -> bool {
+        self.drops_are_merged
     }
 
     /// Whether all that it sent was counted in the end.
@@ -87,7 +94,7 @@ impl<T: Transport, C: Clock> Flow<T, C> {
         let mut counted = self.stream.settle(&mut meter)?;
         let begin = self.stream.now();
         let end = begin + slice.span;
-        let mut schedule = token_schedule(begin, slice.packets_per_second);
+        let mut schedule = token_schedule(begin, slice.packets_per_second).in_bursts_of(slice.burst_packets);
         let mut mark = self.mark(begin, &schedule);
         let ended = loop {
             let until = (mark.at + defaults::STREAM_WINDOW).min(end);
@@ -96,9 +103,6 @@ impl<T: Transport, C: Clock> Flow<T, C> {
             self.tell_counted(slice, &mut counted, meter.last());
             if ran.is_err() || mark.at >= end || stop.load(Ordering::Relaxed) {
                 break ran;
-            }
-            if let Err(error) = self.see_that_somebody_counts(&mut meter) {
-                break Err(error);
             }
         };
         // A meter of its own: its first question leaves at once, behind the last packet.
@@ -110,19 +114,6 @@ impl<T: Transport, C: Clock> Flow<T, C> {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
             // Whoever ends a run early has to live with what is still under way; so does who finds its target gone.
             _ => Ok(()),
-        }
-    }
-
-    /// A receiver that drowns loses the questions as well as the packets: where nothing was heard for long, it is asked
-    /// while nothing is sent.
-    fn see_that_somebody_counts(&mut self, meter: &mut StreamMeter) -> Result<(), StreamError> {
-        let silence = meter.silent_for(self.stream.now());
-        if silence < SILENCE {
-            return Ok(());
-        }
-        match self.stream.settle(meter) {
-            Err(StreamError::Silent { span }) => Err(StreamError::Silent { span: silence + span }),
-            asked => asked.map(drop),
         }
     }
 
@@ -160,6 +151,7 @@ impl<T: Transport, C: Clock> Flow<T, C> {
         let narrow = |what| u32::try_from(gone(what)).unwrap_or(u32::MAX);
         // The socket and the thread behind it are common to all flows.
         let first = self.number == 0;
+        self.drops_are_merged |= now.tally.drops_merged;
         let drops = from.tally.socket_drops.zip(now.tally.socket_drops).filter(|_| first);
         self.tell(
             slice,
@@ -168,7 +160,7 @@ impl<T: Transport, C: Clock> Flow<T, C> {
                 phase: slice.phase,
                 start_ns: from.tally.at.as_nanos(),
                 end_ns: now.tally.at.as_nanos(),
-                cpu: None,
+                cpu: from.tally.cpu.zip(now.tally.cpu).filter(|_| first).map(|(from, now)| now - from),
                 seen: Seen::Counted {
                     polled: gone(|point| point.sent.packets),
                     delivered: gone(|point| point.tally.packets),

@@ -9,32 +9,36 @@ use std::thread;
 use super::host_watch::Sampled;
 use super::lane::{LaneOutcome, Lasting};
 use super::live::LiveRates;
-use super::manifest::{closing_facts, opening_manifest};
+use super::manifest::{OpenPath, closing_facts, opening_manifest};
 use super::run_lane::RunLane;
 use super::stream::{Stream, StreamError};
 use super::stream_flow::{Flow, FlowSlice};
 use super::{MeasureError, Peer, Place, Slice};
 use crate::clock::Monotonic;
 use crate::facts::StreamFacts;
-use crate::plan::{Family, PacketSize, RunSpec, Setting, WaitMode, Work, defaults};
+use crate::plan::{Family, PacketSize, PathSpec, RunSpec, SendMode, Sending, Setting, WaitMode, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunFacts};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
 use crate::schedule::Schedule;
 use crate::session::{self, PreSharedKey, SessionWishes, UpStream, random_bytes};
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::burst::BurstRefusal;
+use crate::transport::udp::Waiting;
+use crate::transport::udp_stream::UdpStream;
 use crate::units::Nanos;
+use crate::wire::StreamTerms;
 
-type UdpStream = Stream<UdpTransport, Monotonic>;
+/// A flow that is ready to send.
+type Open = Stream<UdpStream, Monotonic>;
 
 /// A run of a stream, open.
 pub(crate) struct StreamLane {
     spec: RunSpec,
-    flows: Vec<Flow<UdpTransport, Monotonic>>,
+    flows: Vec<Flow<UdpStream, Monotonic>>,
     writer: RecordingWriter,
     live: Option<Arc<LiveRates>>,
-    /// The path of the first flow, from here to the peer.
-    ends: (SocketAddr, SocketAddr),
+    /// The path of the first flow.
+    path: OpenPath,
     settled: bool,
 }
 
@@ -46,8 +50,9 @@ impl StreamLane {
         let slice = FlowSlice {
             phase,
             span,
-            packets_per_second: stream.packets_per_second_of_a_flow(size_bytes, self.ends.1.is_ipv6()),
+            packets_per_second: stream.packets_per_second_of_a_flow(size_bytes, self.path.peer.is_ipv6()),
             size_bytes,
+            burst_packets: stream.sending.batch,
             exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
             live: self.live.as_deref(),
         };
@@ -64,7 +69,7 @@ impl StreamLane {
         self.settled &= self.flows.iter().all(Flow::is_settled);
         ended.into_iter().try_for_each(|ended| {
             let ran = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            ran.map_err(|error| MeasureError::of_stream(error, self.ends.1))
+            ran.map_err(|error| MeasureError::of_stream(error, self.path.peer))
         })
     }
 }
@@ -79,17 +84,18 @@ impl RunLane for StreamLane {
         stop: &Arc<AtomicBool>,
     ) -> Result<StreamLane, MeasureError> {
         let opening = Opening { peer: peer.address(), key, lasting, stop };
-        let first = opening.path(spec)?;
-        let (spec, facts) = settle(spec, &first)?;
-        let manifest = opening_manifest(&spec, peer, &first)?;
-        let ends = (first.local_address(), first.peer_address());
+        let first = opening.path(spec, 0)?;
+        let path = OpenPath::from(&first);
+        let spec = settled(spec, path)?;
+        let manifest = opening_manifest(&spec, peer, path)?;
+        let facts = facts(&spec, peer, &first);
         let streams = opening.streams(&spec, first)?;
         let manifest = Manifest { run: RunFacts { stream: Some(facts), ..manifest.run }, ..manifest };
         match begin_recording(manifest, place, streams.len(), stop) {
             Ok((writer, logs)) => {
                 let flows = (0..).zip(streams).zip(logs).map(|((number, stream), log)| Flow::new(number, stream, log));
                 let (flows, live) = (flows.collect(), place.live.cloned());
-                Ok(StreamLane { spec, flows, writer, live, ends, settled: true })
+                Ok(StreamLane { spec, flows, writer, live, path, settled: true })
             }
             Err(error) => {
                 streams.into_iter().for_each(|stream| _ = stream.close());
@@ -116,17 +122,18 @@ impl RunLane for StreamLane {
     }
 
     fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
-        let StreamLane { flows, mut writer, ends, settled, .. } = self;
+        let StreamLane { flows, mut writer, path, settled, .. } = self;
+        let drops_are_merged = flows.iter().any(Flow::drops_are_merged);
         let (transports, logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(Flow::close).unzip();
         let mut errors = BTreeMap::new();
-        for (kind, count) in transports.iter().flatten().flat_map(UdpTransport::socket_errors) {
+        for (kind, count) in transports.iter().flatten().flat_map(UdpStream::socket_errors) {
             *errors.entry(kind).or_default() += count;
         }
-        closing_facts(writer.manifest_mut(), ends, None, BTreeMap::new(), errors);
+        closing_facts(writer.manifest_mut(), path, None, BTreeMap::new(), errors);
         let run = &mut writer.manifest_mut().run;
         run.reflector_died = outcome.reflector_died;
         if let Some(facts) = &mut run.stream {
-            facts.settled = settled;
+            (facts.settled, facts.drops_are_merged) = (settled, drops_are_merged);
         }
         Ok(writer.finish_logs(logs, outcome.ending, outcome.reason)?)
     }
@@ -156,19 +163,23 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    fn path(&self, spec: &RunSpec) -> Result<UdpTransport, MeasureError> {
+    /// The path of flow `number`.
+    fn path(&self, spec: &RunSpec, number: u16) -> Result<UdpStream, MeasureError> {
         let waiting = match spec.here.wait {
             WaitMode::Spin => Waiting::Spin,
             wait => Waiting::Until { busy_poll: wait == WaitMode::BusyPoll },
         };
-        Ok(UdpTransport::open(spec.way(), self.peer, waiting)?)
+        let sending = spec.stream().map_or(Sending::PLAIN, |stream| stream.sending);
+        let first = spec.way().source_port;
+        let way = PathSpec { source_port: first.map(|first| first + number), ..spec.way().clone() };
+        Ok(UdpStream::open(&way, self.peer, waiting, sending)?)
     }
 
     /// A session for each flow, the first over the path that is open already; where one cannot be had, none is.
-    fn streams(&self, spec: &RunSpec, first: UdpTransport) -> Result<Vec<UdpStream>, MeasureError> {
+    fn streams(&self, spec: &RunSpec, first: UdpStream) -> Result<Vec<Open>, MeasureError> {
         let mut streams = vec![self.stream(spec, first)?];
-        for _ in 1..spec.sessions() {
-            match self.path(spec).and_then(|path| self.stream(spec, path)) {
+        for number in 1..spec.sessions() {
+            match self.path(spec, number).and_then(|path| self.stream(spec, path)) {
                 Ok(stream) => streams.push(stream),
                 Err(error) => {
                     streams.into_iter().for_each(|stream| _ = stream.close());
@@ -179,31 +190,54 @@ impl Opening<'_> {
         Ok(streams)
     }
 
-    fn stream(&self, spec: &RunSpec, mut path: UdpTransport) -> Result<UdpStream, MeasureError> {
+    fn stream(&self, spec: &RunSpec, mut path: UdpStream) -> Result<Open, MeasureError> {
         let size_bytes = spec.stream().and_then(|stream| stream.size.known()).unwrap_or(defaults::SIZE_MIN_BYTES);
         let (peer, second) = (self.peer.to_string(), Nanos::from_secs(1));
         let mut wishes =
             SessionWishes::new(peer, random_bytes()?, size_bytes, Schedule::Closed, self.lasting.whole, second);
+        let unchecked = !path.sending().checksum;
+        wishes = wishes.streaming(StreamTerms { batched: true, unchecked });
         if let Some(turns) = self.lasting.turns {
             wishes.terms.idle = wishes.terms.idle.max(turns);
         }
         let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
         // The transport counts what ICMP said about earlier datagrams; here it is the reason.
         let opened = opened.map_err(|error| error.told_by(path.socket_errors().into_keys().next()))?;
-        Ok(Stream::new(path, Monotonic, UpStream::new(opened)))
+        if unchecked && self.peer.is_ipv6() && !opened.terms().stream.unchecked {
+            let _ = opened.close(&mut path, &Monotonic);
+            return Err(MeasureError::ChecksumNeeded { peer: self.peer.to_string() });
+        }
+        let up = UpStream::sent_by(opened, path.sending());
+        Stream::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
     }
 }
 
-/// `spec` with what only the open path tells: how large its packets are.
-fn settle(spec: &RunSpec, path: &UdpTransport) -> Result<(RunSpec, StreamFacts), MeasureError> {
+/// `spec` with what only the open path tells: how large its packets are. What such a path cannot carry is refused.
+fn settled(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
     let mut spec = spec.clone();
-    let unfragmented_bytes = path.unfragmented_bytes();
-    let family = if path.peer_address().is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
-    if let Work::Stream(stream) = &mut spec.work {
-        stream.size = PacketSize::Bytes(stream.size.settled(family, unfragmented_bytes));
+    let family = if path.peer.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
+    let Work::Stream(stream) = &mut spec.work else { return Ok(spec) };
+    let size_bytes = stream.size.settled(family, path.unfragmented_bytes);
+    stream.size = PacketSize::Bytes(size_bytes);
+    // Else the first burst would say the same, when there is a recording already.
+    match (stream.sending.mode, path.unfragmented_bytes) {
+        (SendMode::Gso, Some(room)) if size_bytes > room => Err(BurstRefusal::SegmentOverMtu { size_bytes }.into()),
+        (_, Some(room)) if size_bytes > room && stream.path.dont_fragment => {
+            Err(BurstRefusal::TooLong { size_bytes }.into())
+        }
+        _ => Ok(spec),
     }
-    let facts = StreamFacts { unfragmented_bytes, ..StreamFacts::default() };
-    Ok((spec, facts))
+}
+
+/// What is known of the two sockets before a packet is sent.
+fn facts(spec: &RunSpec, peer: &Peer, path: &UdpStream) -> StreamFacts {
+    StreamFacts {
+        unfragmented_bytes: path.unfragmented_bytes(),
+        send_buffer_bytes: Some(path.granted_buffers().send_bytes),
+        receive_buffer_bytes: peer.receive_buffer_bytes(),
+        burst_packets: spec.stream().map_or(0, |stream| stream.sending.batch.into()),
+        ..StreamFacts::default()
+    }
 }
 
 fn begin_recording(

@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Family, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupBeside, WakeupSpec, defaults,
+    Family, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupBeside, WakeupSpec,
+    defaults,
 };
 use crate::metric::Metric;
 use crate::schedule::Schedule;
@@ -326,7 +327,7 @@ impl RunSpec {
     pub const fn beside(&self) -> Option<&WakeupBeside> {
         match &self.work {
             Work::Ping(ping) => ping.with_wakeup.as_ref(),
-            Work::Wakeup(_) => None,
+            Work::Wakeup(_) | Work::Stream(_) => None,
         }
     }
 }
