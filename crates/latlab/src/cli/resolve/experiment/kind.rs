@@ -12,9 +12,7 @@ use crate::plan::{Kind, Plan};
 use crate::units::human::suggestion;
 
 /// The kinds, each called by the word of its command.
-const KINDS: [Kind; 2] = [Kind::Ping, Kind::Wakeup];
-/// Kinds that later versions measure.
-const LATER_KINDS: [&str; 1] = ["stream"];
+const KINDS: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
 
 /// The kind that the file names.
 pub(super) fn kind(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Kind, FileError> {
@@ -29,18 +27,13 @@ pub(super) fn kind(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Resu
         return Ok(kind);
     }
     let known = KINDS.map(Kind::word);
-    if LATER_KINDS.contains(&word) {
-        let cause = format!("experiments of kind `{word}` are not in this version");
-        let hint = format!("they arrive with the command `latlab {word}`; there are {}", known.join(" and "));
-        return Err(page.refuse(at, cause, hint));
-    }
     Err(page.refuse(at, format!("`{word}` is no kind"), suggestion(word, &known)))
 }
 
 /// Whether its command measures towards something.
 pub(super) const fn has_target(kind: Kind) -> bool {
     match kind {
-        Kind::Ping => true,
+        Kind::Ping | Kind::Stream => true,
         Kind::Wakeup => false,
     }
 }
@@ -49,6 +42,7 @@ pub(super) const fn has_target(kind: Kind) -> bool {
 pub(super) const fn multiplying(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Ping => &["size", "source-port"],
+        Kind::Stream => &["size"],
         Kind::Wakeup => &["interval", "via"],
     }
 }
@@ -58,6 +52,10 @@ pub(super) fn settle(command: &Command, surroundings: &Surroundings) -> Result<(
     match command {
         Command::Ping(args) => {
             let job = resolve::ping(args, surroundings)?;
+            Ok((job.plan, job.key))
+        }
+        Command::Stream(args) => {
+            let job = resolve::stream(args, surroundings)?;
             Ok((job.plan, job.key))
         }
         Command::Wakeup(args) => Ok((resolve::wakeup(args, surroundings)?.plan, KeySource::None)),
