@@ -156,7 +156,7 @@ fn wakeup(run_id: &str) -> Manifest {
     manifest.spec = RunSpec::here(Work::Wakeup(spec));
     (manifest.kind, manifest.condition) = (manifest.spec.kind(), Condition::of(&manifest.spec));
     let timer_slack_ns = Some(Nanos::from_micros(50));
-    manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(0), broke: None });
+    manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(0), ..WakeupFacts::default() });
     manifest
 }
 

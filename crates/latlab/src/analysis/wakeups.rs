@@ -32,6 +32,8 @@ pub struct Wakeups {
     pub meanwhile: Vec<CpuMeanwhile>,
     /// The wake-up that ended the run.
     pub broke: Option<LateWakeup>,
+    /// The file that holds a trace around it.
+    pub trace: Option<String>,
 }
 
 /// What of the lateness of a wake-up is the way it was asked for.
@@ -107,6 +109,7 @@ impl WakeupCourse {
             lateness: Lateness::of(manifest, spec, described),
             meanwhile: meanwhile::of(&self.cpus, manifest, course),
             broke: manifest.run.wakeup.as_ref().and_then(|facts| facts.broke),
+            trace: manifest.run.wakeup.as_ref().and_then(|facts| facts.trace.clone()),
         }
     }
 }
@@ -155,7 +158,7 @@ mod tests {
         (manifest.kind, manifest.condition) = (run.kind(), crate::plan::Condition::of(&run));
         manifest.spec = run;
         let timer_slack_ns = Some(Nanos(slack));
-        manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(niceness), broke: None });
+        manifest.run.wakeup = Some(WakeupFacts { timer_slack_ns, niceness: Some(niceness), ..WakeupFacts::default() });
         manifest
     }
 

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::error::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
 use crate::host::restoring::{self, Healed, Unhealed};
-use crate::host::{HostRoot, Journal};
+use crate::host::{HostRoot, Journal, tracing};
 
 /// Puts back what the dead have left, with a note for each value and a warning for each that stays.
 pub(super) fn heal(console: &Console) {
@@ -18,9 +18,12 @@ pub(super) fn heal(console: &Console) {
 
 /// Puts back what the dead have left; what came of it, as findings.
 pub(super) fn findings() -> Vec<Finding> {
-    let Some(journal) = Journal::of_user() else { return Vec::new() };
+    let traces = tracing::remove_left().into_iter().map(|name| {
+        Finding::note("trace-removed", format!("a latlab that died had left the trace instance `{name}`: it is gone"))
+    });
+    let Some(journal) = Journal::of_user() else { return traces.collect() };
     let (healed, unhealed) = restoring::heal(&journal, &HostRoot::of_knobs());
-    healed.iter().map(told).chain(unhealed.iter().map(unread)).collect()
+    traces.chain(healed.iter().map(told)).chain(unhealed.iter().map(unread)).collect()
 }
 
 /// Warns where settings go to the files of a test, and not to this host.

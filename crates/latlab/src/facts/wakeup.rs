@@ -13,6 +13,9 @@ pub struct WakeupFacts {
     pub niceness: Option<i32>,
     /// The wake-up that ended the run; null where none did.
     pub broke: Option<LateWakeup>,
+    /// The file beside the rows that holds a trace around it; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// One wake-up that was later than allowed.

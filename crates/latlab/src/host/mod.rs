@@ -24,6 +24,7 @@ mod route_interface;
 mod route_socket;
 pub mod sampler;
 mod small_mtu;
+pub mod tracing;
 mod turn;
 mod whereabouts;
 

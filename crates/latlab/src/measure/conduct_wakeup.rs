@@ -5,14 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use latlab_sys::errno::explain;
+
 use super::conduct::ending_of;
 use super::far_host::FarReturn;
 use super::host_watch::{HostWatch, Sampled};
 use super::manifest::{closing_facts_here, opening_manifest_here};
 use super::sleepers::{Bed, Halt, sleep_through};
 use super::{Beside, Conducted, MeasureError, Place, Slice};
+use crate::caveat::{Caveat, Severity};
 use crate::facts::WakeupFacts;
 use crate::host::sampler::SamplerSpec;
+use crate::host::tracing::Tracing;
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
 use crate::plan::{EndSpec, Plan, RunSpec, WakeupCpus, WakeupSpec, Work, defaults};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
@@ -65,7 +69,8 @@ pub(super) fn conduct_wakeups(
             return Err(error);
         }
     };
-    let halt = Halt::default();
+    let (tracing, untraced) = tracing(&runs);
+    let halt = Halt::with(tracing);
     let failure = take_turns(&mut lanes, (plan.rounds, &beside), &halt, stop, heartbeat).err();
     host_watch.end().keep(&mut lanes, &FarReturn::default());
     let loads = beside.finish(None);
@@ -73,6 +78,7 @@ pub(super) fn conduct_wakeups(
     for lane in &mut lanes {
         let manifest = lane.writer.manifest_mut();
         (manifest.loads, manifest.settings) = (loads.clone(), settings.clone());
+        lane.keep_trace(&halt, untraced.as_deref());
     }
     Ok(close(lanes, failure, stop))
 }
@@ -98,6 +104,17 @@ fn hold(run: &RunSpec) -> Result<HostGuard, MeasureError> {
         HostGuard::hold(&run.settings, &ground, root, Journal::of_user().as_ref()).map_err(HostError::from)?;
     guard.reflector_started().map_err(HostError::from)?;
     Ok(guard)
+}
+
+/// A trace that a late wake-up will stop, where one is asked to; else why there is none.
+fn tracing(runs: &[RunSpec]) -> (Option<Tracing>, Option<String>) {
+    if !runs.iter().any(|run| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some())) {
+        return (None, None);
+    }
+    match Tracing::begin() {
+        Ok(tracing) => (Some(tracing), None),
+        Err(error) => (None, Some(format!("tracefs: {}", explain(&error)))),
+    }
 }
 
 /// `--cpu all` as the CPUs that this process may use.
@@ -182,6 +199,27 @@ impl WakeupLane {
         match halt.is_set() {
             true => Ok(()),
             false => sleep_through(&mut self.beds, slice, halt, &self.facts),
+        }
+    }
+
+    /// Keeps the trace around the wake-up that ended the run, if one did; why there is none, else.
+    fn keep_trace(&mut self, halt: &Halt, untraced: Option<&str>) {
+        let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(late) = facts.broke else { return };
+        let kept = match halt.trace_around(&late) {
+            Some(Ok(trace)) => self.writer.keep_trace(&trace).map_err(|error| error.to_string()),
+            Some(Err(error)) => Err(explain(&error)),
+            None => Err(untraced.unwrap_or("nobody traced").to_owned()),
+        };
+        match kept {
+            Ok(file) => facts.trace = Some(file.into()),
+            Err(reason) => self.writer.manifest_mut().caveats.push(Caveat::new(
+                Severity::Note,
+                "trace-missing",
+                format!("there is no trace around the late wake-up: {reason}"),
+                "what ran on the CPU then is not known",
+                "as root, or with `cap_sys_admin`, on a kernel with tracefs",
+            )),
         }
     }
 

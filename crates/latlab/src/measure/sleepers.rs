@@ -14,6 +14,7 @@ use super::{CpuOf, MeasureError, Slice};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{LateWakeup, WakeupFacts};
 use crate::host::placement;
+use crate::host::tracing::Tracing;
 use crate::plan::{EndSpec, Via, WakeupSpec};
 use crate::probe::Phase;
 use crate::recording::EventLog;
@@ -21,6 +22,9 @@ use crate::units::{Nanos, SenderClock, Stamp};
 
 /// From the word to all threads to the origin of their schedule: each is placed and armed by then.
 const LEAD: Nanos = Nanos::from_millis(5);
+/// So much of a trace is kept: who had the CPU before the slot was due, and how the run was stopped.
+const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
+const TRACED_AFTER: Nanos = Nanos::from_millis(1);
 /// How often it is looked whether the threads have heard that the run is over.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -29,9 +33,31 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct Halt {
     flag: AtomicBool,
     asleep: Mutex<Vec<i32>>,
+    /// What is stopped where a late wake-up ends the run.
+    tracing: Option<Tracing>,
 }
 
 impl Halt {
+    /// One that stops `tracing` at a late wake-up.
+    pub(crate) fn with(tracing: Option<Tracing>) -> Halt {
+        Halt { tracing, ..Halt::default() }
+    }
+
+    /// A wake-up was later than it may be: what led to it is kept from being overwritten.
+    fn found(&self, late: &LateWakeup) {
+        let LateWakeup { seq, due_ns, woke_ns, .. } = late;
+        if let Some(tracing) = &self.tracing {
+            tracing.stop(&format!("latlab: slot {seq} was due at {due_ns} ns and woke at {woke_ns} ns"));
+        }
+    }
+
+    /// The trace around `late`; none where nothing was traced.
+    pub(crate) fn trace_around(&self, late: &LateWakeup) -> Option<io::Result<String>> {
+        let from = Nanos(late.due_ns.saturating_sub(TRACED_BEFORE.0));
+        let to = Nanos(late.woke_ns.saturating_add(TRACED_AFTER.0));
+        self.tracing.as_ref().map(|tracing| tracing.between(from, to))
+    }
+
     /// Ends all sleep now.
     pub(crate) fn set(&self) {
         self.flag.store(true, Ordering::Relaxed);
@@ -124,7 +150,11 @@ impl Bed {
         }
         let slept = {
             let _enrolled = halt.enrol();
-            self.sleep(slice, start, halt)
+            let slept = self.sleep(slice, start, halt);
+            if let Ok(Some(late)) = &slept {
+                halt.found(late);
+            }
+            slept
         };
         let via = self.via;
         if let Some(late) = slept.map_err(|source| MeasureError::Sleep { via, source })? {

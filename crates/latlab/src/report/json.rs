@@ -125,6 +125,8 @@ struct WakeupsDocument<'a> {
     rest_ns: Option<f64>,
     meanwhile: Vec<MeanwhileDocument<'a>>,
     broke: Option<LateWakeup>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -255,6 +257,7 @@ fn wakeups(wakeups: &Wakeups) -> WakeupsDocument<'_> {
         rest_ns: lateness.rest_ns,
         meanwhile: wakeups.meanwhile.iter().map(MeanwhileDocument::of).collect(),
         broke: wakeups.broke,
+        trace: wakeups.trace.as_deref(),
     }
 }
 

@@ -15,6 +15,7 @@ mod help;
 mod host_samples;
 mod interfaces;
 mod lab;
+mod late_trace;
 mod list;
 mod load;
 mod load_ends;

@@ -32,10 +32,12 @@ fn overrun(wakeups: &Wakeups, measured: u64) -> Option<Caveat> {
 fn broke(wakeups: &Wakeups) -> Option<Caveat> {
     let late = wakeups.broke?;
     let cpu = late.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    let lateness = span(Nanos(late.woke_ns - late.due_ns));
+    let trace = wakeups.trace.as_ref().map(|file| format!("; `{file}` in the recording holds what ran around it"));
     Some(Caveat::new(
         Severity::Note,
         "broke",
-        format!("slot {} woke {} late{cpu}: the run ended there", late.seq, span(Nanos(late.woke_ns - late.due_ns))),
+        format!("slot {} woke {lateness} late{cpu}: the run ended there{}", late.seq, trace.unwrap_or_default()),
         "the figures are about the part before it, and its end was chosen by a late wake-up",
         "leave out `--break` for figures of a whole run",
     ))

@@ -1,0 +1,249 @@
+//! A trace of what the scheduler did, in a ring that is stopped when something late was seen.
+//!
+//! The ring is an instance of the kernel's own
+//! ([ftrace](https://docs.kernel.org/trace/ftrace.html#instances)), so that no other tracing is touched. Its name tells its
+//! owner; the kernel refuses to remove it while a living owner holds its files, and the next latlab removes those of
+//! the dead.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use super::owner::Owner;
+use crate::units::Nanos;
+
+/// Where systems mount it; latlab's own mount has no place.
+const MOUNTED: &str = "/sys/kernel/tracing";
+/// How the instances of latlab begin.
+const PREFIX: &str = "latlab-";
+/// What a trace around a late wake-up must have: who ran, who was woken, what interrupted.
+const EVENTS: [&str; 3] = ["sched:sched_switch", "sched:sched_wakeup", "irq:irq_handler_entry"];
+/// What is taken where the kernel has it.
+const FURTHER_EVENTS: [&str; 9] = [
+    "sched:sched_waking",
+    "sched:sched_migrate_task",
+    "irq:irq_handler_exit",
+    "irq:softirq_entry",
+    "irq:softirq_exit",
+    "timer:hrtimer_expire_entry",
+    "timer:hrtimer_expire_exit",
+    "irq_vectors:local_timer_entry",
+    "power:cpu_idle",
+];
+/// Memory of the ring over all CPUs, and the least of each: at 100,000 events a second 256 KiB are some 50 ms.
+const RING_KIB: u64 = 16 << 10;
+const CPU_KIB: std::ops::RangeInclusive<u64> = 64..=1024;
+
+/// A running trace; the instance goes with this value.
+#[derive(Debug)]
+pub struct Tracing {
+    instance: Instance,
+    /// Held open, so that stopping is one write, and nobody else can remove the instance.
+    switch: Option<File>,
+    marker: Option<File>,
+    stopped: AtomicBool,
+}
+
+/// The directory of an instance, and what keeps it reachable.
+#[derive(Debug)]
+struct Instance {
+    path: PathBuf,
+    _home: Home,
+}
+
+/// A tracefs: the system's, or a mount of our own that nobody else sees and that goes with its descriptor.
+#[derive(Debug)]
+struct Home {
+    path: PathBuf,
+    _mount: Option<OwnedFd>,
+}
+
+impl Home {
+    fn open() -> io::Result<Home> {
+        let system = Path::new(MOUNTED).join("instances");
+        if system.is_dir() {
+            return Ok(Home { path: system, _mount: None });
+        }
+        let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}/instances", mount.as_raw_fd()));
+        Ok(Home { path, _mount: Some(mount) })
+    }
+}
+
+impl Tracing {
+    /// Begins to trace all CPUs into a ring of our own, on CLOCK_MONOTONIC.
+    ///
+    /// # Errors
+    /// No right (CAP_SYS_ADMIN), no tracefs, or a kernel without the events.
+    pub fn begin() -> io::Result<Tracing> {
+        let home = Home::open()?;
+        let path = home.path.join(format!("{PREFIX}{}", Owner::this_process()?.page_name()));
+        fs::create_dir(&path)?;
+        let mut tracing = Tracing {
+            instance: Instance { path, _home: home },
+            switch: None,
+            marker: None,
+            stopped: AtomicBool::new(false),
+        };
+        tracing.set_up()?;
+        Ok(tracing)
+    }
+
+    fn set_up(&mut self) -> io::Result<()> {
+        let at = |name: &str| self.instance.path.join(name);
+        fs::write(at("tracing_on"), "0")?;
+        fs::write(at("trace_clock"), "mono")?;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        fs::write(at("buffer_size_kb"), (RING_KIB / cpus).clamp(*CPU_KIB.start(), *CPU_KIB.end()).to_string())?;
+        let add = |event: &str| OpenOptions::new().append(true).open(at("set_event"))?.write_all(event.as_bytes());
+        EVENTS.iter().try_for_each(|event| add(event))?;
+        // Another architecture or an older kernel may lack one of these: the trace tells less then.
+        FURTHER_EVENTS.iter().for_each(|event| _ = add(event));
+        self.marker = OpenOptions::new().write(true).open(at("trace_marker")).ok();
+        let mut switch = OpenOptions::new().write(true).open(at("tracing_on"))?;
+        switch.write_all(b"1")?;
+        self.switch = Some(switch);
+        Ok(())
+    }
+
+    /// Stops the ring as it is, with `words` as its last entry. The first call counts.
+    pub fn stop(&self, words: &str) {
+        if self.stopped.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // A ring that cannot be stopped is overwritten: whoever reads it finds nothing of that moment, and says so.
+        if let Some(mut marker) = self.marker.as_ref() {
+            _ = marker.write_all(words.as_bytes());
+        }
+        if let Some(mut switch) = self.switch.as_ref() {
+            _ = switch.write_all(b"0");
+        }
+    }
+
+    /// What the ring holds of `[from, to]`, ns of CLOCK_MONOTONIC, as the kernel words it.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn between(&self, from: Nanos, to: Nanos) -> io::Result<String> {
+        Ok(within(&fs::read_to_string(self.instance.path.join("trace"))?, from, to))
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        self.stop("latlab ends");
+        // The kernel keeps an instance of which a file is open.
+        (self.switch, self.marker) = (None, None);
+        // What is left all the same the next latlab removes.
+        _ = fs::remove_dir(&self.instance.path);
+    }
+}
+
+/// The instances that latlabs have in this kernel: `latlab-PID-TICKS`.
+///
+/// # Errors
+/// No right to look, or no tracefs.
+pub fn instances() -> io::Result<Vec<String>> {
+    instances_in(&Home::open()?)
+}
+
+fn instances_in(home: &Home) -> io::Result<Vec<String>> {
+    let names = fs::read_dir(&home.path)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
+}
+
+/// Removes the instances of latlabs that died; their names. Without the right to look there is nothing to do.
+pub fn remove_left() -> Vec<String> {
+    let Ok(home) = Home::open() else { return Vec::new() };
+    let names = instances_in(&home).unwrap_or_default().into_iter();
+    let left = names.filter(|name| name.strip_prefix(PREFIX).and_then(owner_of).is_some_and(|owner| !owner.is_alive()));
+    // One whose owner lives beyond this PID namespace is busy, and stays.
+    left.filter(|name| fs::remove_dir(home.path.join(name)).is_ok()).collect()
+}
+
+/// The owner that [`Owner::page_name`] names.
+fn owner_of(name: &str) -> Option<Owner> {
+    let (pid, started) = name.split_once('-')?;
+    // Nothing in tracefs outlives a boot.
+    Some(Owner { pid: pid.parse().ok()?, started_ticks: started.parse().ok()?, boot_id: super::owner::boot_id().ok()? })
+}
+
+/// The lines of `trace` whose time lies in `[from, to]`, and those that explain the others.
+fn within(trace: &str, from: Nanos, to: Nanos) -> String {
+    let kept = |line: &&str| line.starts_with('#') || time_of(line).is_some_and(|at| from <= at && at <= to);
+    trace.lines().filter(kept).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// When the event of a line happened: `NAME-PID [CPU] FLAGS SECONDS.MICROS: …`. Names may hold anything.
+fn time_of(line: &str) -> Option<Nanos> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_cpu = |word: &str| word.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(is_number);
+    words.windows(3).filter(|three| is_cpu(three[0])).find_map(|three| {
+        let (seconds, fraction) = three[2].strip_suffix(':')?.split_once('.')?;
+        if !is_number(seconds) || !is_number(fraction) || fraction.len() > 9 {
+            return None;
+        }
+        let nanos = format!("{fraction:0<9}").parse::<i64>().ok()?;
+        Some(Nanos(seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos)?))
+    })
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = "\
+# tracer: nop
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+          <idle>-0       [001] d..2. 24784.987425: sched_switch: prev_comm=swapper/1
+       a [b] c-7 -663    [000] d..2. 24785.001515: sched_wakeup: comm=latlab
+          <idle>-0       [001] d.h3. 24785.001717: irq_handler_entry: irq=9
+";
+
+    #[test]
+    fn lines_are_told_by_their_time_whatever_a_process_is_called() {
+        let kept = |from, to| within(TRACE, Nanos(from), Nanos(to)).lines().count();
+        assert_eq!(kept(0, i64::MAX), 5);
+        assert_eq!(kept(24_785_001_515_000, 24_785_001_515_000), 3);
+        assert_eq!(kept(24_785_001_515_001, 24_785_001_716_999), 2);
+        for line in ["", "# [001] x 1.5:", "x-1 [0a] d 1.5: y", "x-1 [01] d 1: y", "x-1 [01] d 1.5 y"] {
+            assert!(time_of(line).is_none() || line.starts_with('#'), "{line}");
+        }
+        assert_eq!(time_of("x-1 [01] d 1.5: y"), Some(Nanos(1_500_000_000)));
+    }
+
+    #[test]
+    fn names_lead_back_to_their_owner() {
+        let me = Owner::this_process().expect("Linux tells");
+        assert_eq!(owner_of(&me.page_name()), Some(me));
+        assert_eq!((owner_of("test"), owner_of("1-x"), owner_of("-")), (None, None, None));
+    }
+
+    /// Where tracefs cannot be had, [`Tracing::begin`] says why; tests/cli/late_trace.rs says that it was skipped then.
+    #[test]
+    fn a_trace_holds_what_happened_on_the_clock_that_wake_ups_use() {
+        let Ok(tracing) = Tracing::begin() else { return };
+        let path = tracing.instance.path.clone();
+        let before = latlab_sys::clock::monotonic_ns();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let after = latlab_sys::clock::monotonic_ns();
+        tracing.stop("latlab was here");
+        tracing.stop("once only");
+        let seen = tracing.between(Nanos(before), Nanos(after + 50_000_000)).expect("reads");
+        assert!(seen.contains("sched_switch") && seen.contains("latlab was here"), "{seen}");
+        assert!(!seen.contains("once only"));
+        assert!(remove_left().iter().all(|name| !path.ends_with(name)), "its owner lives");
+        drop(tracing);
+        assert!(!path.exists());
+    }
+}

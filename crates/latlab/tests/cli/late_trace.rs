@@ -1,0 +1,134 @@
+//! `latlab wakeup --break`: the kernel's trace around the late wake-up is kept, and nothing of it is left in the kernel.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use latlab::host::tracing;
+use latlab_sys::errno::explain;
+use rustix::process::Signal;
+
+use crate::harness::{Lab, wait_until};
+use crate::skip::skip;
+use crate::store::{only_recording, recordings};
+use crate::wakeup::hog;
+
+/// Whether processes of this user may trace; where not, says so.
+fn can_trace(test: &str) -> bool {
+    match tracing::instances() {
+        Ok(_) => true,
+        Err(error) => {
+            skip(test, format_args!("tracefs: {}", explain(&error)));
+            false
+        }
+    }
+}
+
+/// Whether the kernel has an instance of process `pid`.
+fn traces(pid: u32) -> bool {
+    let names = tracing::instances().expect("read before");
+    names.iter().any(|name| name.starts_with(&format!("latlab-{pid}-")))
+}
+
+#[test]
+fn the_trace_around_the_late_wakeup_is_in_the_recording() {
+    if !can_trace("a trace around a late wake-up") {
+        return;
+    }
+    let running = Lab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").start();
+    let pid = running.pid().as_raw_nonzero().get().unsigned_abs();
+    let ran = running.ends(0);
+    assert!(!traces(pid), "its instance is gone");
+    let broke = &ran.json()["wakeups"]["broke"];
+    assert_eq!((&ran.json()["wakeups"]["trace"], &broke["seq"]), (&"trace.txt".into(), &5.into()));
+    let recording = only_recording(ran.directory());
+    let text = fs::read_to_string(recording.join("trace.txt")).expect("a trace");
+    assert!(text.contains("sched_switch: ") && text.contains("latlab: slot 5 was due"), "{text}");
+    // Every event lies between 10 ms before it was due and 1 ms after it woke.
+    let (due, woke) = (broke["due_ns"].as_i64().expect("told"), broke["woke_ns"].as_i64().expect("told"));
+    let seconds = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let words = line.split_whitespace().filter_map(|word| word.strip_suffix(':')?.parse::<f64>().ok());
+        words.into_iter().next().unwrap_or_else(|| panic!("{line}"))
+    });
+    let (from, to) = (due as f64 / 1e9 - 0.010_001, woke as f64 / 1e9 + 0.001_001);
+    assert!(seconds.clone().count() > 2 && seconds.clone().all(|at| from <= at && at <= to), "{due} {woke}: {text}");
+}
+
+#[test]
+fn the_trace_names_the_hog() {
+    const TEST: &str = "the hog in a trace";
+    let cpu = thread::available_parallelism().map_or(1, usize::from) - 1;
+    if cpu == 0 {
+        return skip(TEST, "there is one CPU only");
+    }
+    if !can_trace(TEST) {
+        return;
+    }
+    // Only a hog of a higher priority is in its way, or the machine below the kernel: then once more.
+    for _ in 0..5 {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let line = format!("wakeup -i 1ms -d 30s --warmup 0 --break 40ms --fifo 40 --cpu {cpu} --json");
+        let running = Lab::at(home.path()).line(&line).start();
+        wait_until("wake-ups were spooled", || {
+            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+            spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 100)
+        });
+        let Some((begin, end)) = hog(cpu, Duration::from_millis(80)) else {
+            running.signal(Signal::INT);
+            running.ends(130);
+            return skip(TEST, "no right to SCHED_FIFO here");
+        };
+        let late = running.ends(0).json()["wakeups"]["broke"].clone();
+        let (due, woke) = (late["due_ns"].as_i64().expect("it broke"), late["woke_ns"].as_i64().expect("it broke"));
+        if woke < begin || due > end {
+            continue;
+        }
+        let text = fs::read_to_string(only_recording(home.path()).join("trace.txt")).expect("a trace");
+        // SCHED_FIFO 50 is priority 49 of the kernel's.
+        assert!(text.lines().any(|line| line.contains("sched_switch") && line.contains("prev_prio=49")), "{text}");
+        return;
+    }
+    panic!("the machine itself was later than 40 ms five times over, before the hog ran");
+}
+
+#[test]
+fn what_a_killed_run_leaves_in_the_kernel_the_next_latlab_removes() {
+    if !can_trace("the trace of a run that was killed") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(home.path()).line("wakeup -i 1ms -d 50s --warmup 0 --break 40s").start();
+    let pid = running.pid().as_raw_nonzero().get().unsigned_abs();
+    wait_until("it traces", || traces(pid));
+    Lab::at(home.path()).line("list").success();
+    assert!(traces(pid), "that of the living stays");
+    running.signal(Signal::KILL);
+    running.dies_of(Signal::KILL);
+    let was_left = traces(pid);
+    let told = Lab::at(home.path()).line("list").success().stderr;
+    assert!(!traces(pid));
+    // Tests beside this one start latlabs too, and any of them may have been the next.
+    let by_us = told.contains(&format!("`latlab-{pid}-"));
+    assert!(by_us || !was_left || told.is_empty(), "{told}");
+}
+
+#[test]
+fn without_the_right_the_run_says_why_there_is_no_trace() {
+    let mut latlab = Command::new(env!("CARGO_BIN_EXE_latlab"));
+    latlab.args(["wakeup", "-i", "1ms", "-n", "50", "--warmup", "0", "--break", "1ns", "--no-record", "--json"]);
+    latlab.current_dir("/tmp").stdin(Stdio::null());
+    if rustix::process::geteuid().is_root() {
+        latlab.uid(65_534).gid(65_534);
+    } else if tracing::instances().is_ok() {
+        return skip("a break without the right to trace", "this user may trace");
+    }
+    match latlab.output() {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(text.contains("\"trace-missing\"") && text.contains("EPERM"), "{output:?}");
+        }
+        Err(error) => skip("a break without the right", format_args!("nobody may not run the binary: {error}")),
+    }
+}
