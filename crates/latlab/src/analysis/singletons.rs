@@ -54,7 +54,7 @@ impl Singletons {
         };
         match (plain(batch), full(batch, later), full(batch, earlier)) {
             (true, Some(later), Some(earlier)) => {
-                self.values.extend(later.iter().zip(earlier).map(|(later, earlier)| later.saturating_sub(*earlier)));
+                subtract(later, earlier, &mut self.values);
                 true
             }
             _ => false,
@@ -89,6 +89,22 @@ impl Singletons {
     }
 }
 
+/// Adds each of `later` less its `earlier` to `spans`. Subtracting without a look at each sign goes several at a time; that
+/// none overflowed is seen from all of them together.
+fn subtract(later: &[i64], earlier: &[i64], spans: &mut Vec<i64>) {
+    let before = spans.len();
+    spans.extend(later.iter().zip(earlier).map(|(later, earlier)| later.wrapping_sub(*earlier)));
+    let pairs = later.iter().zip(earlier);
+    // a difference overflowed where its sign is neither that of the one nor fits the other's
+    let signs = pairs
+        .zip(&spans[before..])
+        .fold(0, |signs, ((later, earlier), span)| signs | ((later ^ earlier) & (later ^ span)));
+    if signs < 0 {
+        spans.truncate(before);
+        spans.extend(later.iter().zip(earlier).map(|(later, earlier)| later.saturating_sub(*earlier)));
+    }
+}
+
 impl Gatherer for Singletons {
     fn columns(&self) -> Vec<ProbeColumn> {
         use ProbeColumn::{DueNs, ReceivedNs, ReflectorReceivedNs, ReflectorSentNs, SentNs, Seq};
@@ -118,6 +134,18 @@ impl Gatherer for Singletons {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_subtracted_as_their_values_would_be() {
+        let values = [0, 1, -1, 5_000_000_000, i64::MAX, i64::MIN, i64::MAX - 1, i64::MIN + 1];
+        for later in values {
+            for earlier in values {
+                let mut spans = vec![9];
+                subtract(&[7, later], &[4, earlier], &mut spans);
+                assert_eq!(spans, [9, 3, later.saturating_sub(earlier)], "{later} {earlier}");
+            }
+        }
+    }
     use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
     use crate::probe::{Phase, ProbeRecord};
     use crate::schedule::Schedule;
