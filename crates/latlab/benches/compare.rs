@@ -1,5 +1,6 @@
 //! Comparing 60 runs of 50,000 probes beside reading them: every row of every recording decoded once, in the columns that
-//! the comparison needs. In this process, so that neither pays for starting one.
+//! the comparison needs, one after the other. Comparing observes several runs at a time, as the command does, which reading
+//! does not. In this process, so that neither pays for starting one.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses its part of what they share.
@@ -8,6 +9,7 @@ mod judge;
 
 use std::fs;
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -19,6 +21,7 @@ use latlab::analysis::comparison::{
 };
 use latlab::metric::Metric;
 use latlab::recording::{ProbeColumn, Recording};
+use latlab::threads;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
@@ -157,11 +160,14 @@ fn judged(recordings: &[PathBuf]) -> Result<(), String> {
     for subject in default_subjects(Metric::RoundTripDelay) {
         agenda.ask(Quantity::Of(subject), None, None);
     }
+    let subjects = agenda.subjects();
     let observe = |path: &PathBuf| -> Result<ObservedRun, String> {
         let recording = Recording::open(path).map_err(|error| error.to_string())?;
-        ObservedRun::of(&recording, &agenda.subjects()).map_err(|error| error.to_string())
+        ObservedRun::of(&recording, &subjects).map_err(|error| error.to_string())
     };
-    let runs = recordings.iter().map(observe).collect::<Result<Vec<_>, _>>()?;
+    // as the command does
+    let runs = threads::each(recordings, threads::available(), |path| ControlFlow::Continue(observe(path)));
+    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (one, other) = runs.split_at(RUNS / 2);
     let groups = RunGroups::named(vec![("one".into(), one.to_vec()), ("other".into(), other.to_vec())]);
     let groups = groups.map_err(|error| error.to_string())?;

@@ -25,6 +25,7 @@ pub mod load;
 pub mod numbers;
 mod own_process;
 pub mod recording;
+pub mod threads;
 pub mod transport;
 // F3 measuring
 pub mod agent;

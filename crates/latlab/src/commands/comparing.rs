@@ -13,21 +13,27 @@ use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonV
 /// Compares as `job` says.
 pub(super) fn run(job: &JudgeJob, console: &Console) -> Result<Outcome, Failure> {
     let paths = groups::of(&job.sources)?;
-    let metric = job.metric.as_deref().or_else(|| observing::usual_metric(&paths));
-    let gates = job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<Vec<_>, _>>()?;
-    let (agenda, runs) = if observing::are_numbers(&paths)? {
+    let (gates, agenda, runs) = if observing::are_numbers(&paths)? {
+        let gates = gates(job, job.metric.as_deref())?;
         let agenda = asking::of_numbers(job, &gates)?;
-        (agenda, observing::numbers(&paths, &job.sources)?)
+        (gates, agenda, observing::numbers(&paths, &job.sources)?)
     } else {
+        let found = observing::find(&paths, console)?;
+        let metric = job.metric.as_deref().or_else(|| observing::usual_metric(&found));
+        let gates = gates(job, metric)?;
         let agenda = asking::of_recordings(job, metric, &gates)?;
-        let runs = observing::recorded(&paths, &job.sources, &agenda.subjects(), console)?;
-        (agenda, runs)
+        let runs = observing::recorded(found, &job.sources, &agenda.subjects(), console)?;
+        (gates, agenda, runs)
     };
     let wishes = ComparisonWishes { over: over(job), ..ComparisonWishes::at(job.confidence.share()) };
     let comparisons = compare(runs, &agenda, &wishes)?;
     let gated: Vec<Gated> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
     Ok(outcome(&gated, job.gate_strict, console))
+}
+
+fn gates(job: &JudgeJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
+    Ok(job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<_, _>>()?)
 }
 
 fn over(job: &JudgeJob) -> Over {

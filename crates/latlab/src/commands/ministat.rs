@@ -2,7 +2,8 @@
 
 use super::Outcome;
 use super::groups::{self, PathGroup};
-use super::recorded;
+use super::observing;
+use crate::analysis::comparison::{RunFigure, subject_named};
 use crate::cli::resolve::{Grouping, MinistatJob};
 use crate::console::Console;
 use crate::error::Failure;
@@ -34,30 +35,41 @@ pub(super) fn run(job: &MinistatJob, console: &Console) -> Result<Outcome, Failu
     Ok(Outcome::Done)
 }
 
-/// Name and observations of each group: lines of files, or runs.
-fn observations(
-    job: &MinistatJob,
-    groups: &[PathGroup],
-    console: &Console,
-) -> Result<Vec<(String, Vec<f64>)>, Failure> {
-    let is_text = |group: &PathGroup| group.paths.iter().map(|path| groups::is_text(path)).collect::<Vec<_>>();
-    let of_text: Vec<bool> = groups.iter().flat_map(is_text).collect();
-    if of_text.iter().all(|is_text| *is_text) && !matches!(job.sources.grouping, Grouping::By(_)) {
-        let asked = [("--metric", job.metric.is_some()), ("--statistic", job.statistic.is_some())];
-        if let Some((option, _)) = asked.into_iter().find(|(_, asked)| *asked) {
-            return Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))
-                .because("each line is an observation as it stands")
-                .hint("leave it out, or name recordings"));
-        }
+/// Name and observations of each group: lines of files, or a figure of each run.
+fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Result<Vec<(String, Vec<f64>)>, Failure> {
+    if observing::are_numbers(paths)? {
+        numbers_alone(job)?;
         let read = |group: &PathGroup| Ok((group.name.clone(), groups::numbers(group, &job.sources.column)?));
-        return groups.iter().map(read).collect();
+        return paths.iter().map(read).collect();
     }
-    if of_text.contains(&true) && of_text.contains(&false) {
-        return Err(Failure::request("files of numbers cannot be compared with recordings")
-            .because("nobody knows what the numbers are of")
-            .hint("name either files or recordings"));
+    let found = observing::find(paths, console)?;
+    let metric = job.metric.as_deref().or_else(|| observing::usual_metric(&found));
+    let statistic = job.statistic.as_deref().unwrap_or("mean");
+    let subject = subject_named(metric, statistic)?;
+    let groups = observing::recorded(found, &job.sources, &[subject], console)?;
+    groups.left_out_caveat().iter().for_each(|caveat| console.caveat(caveat));
+    if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
+        let cause = match run.figures[0] {
+            RunFigure::Lost => "it fell among the lost probes",
+            _ => "there was nothing to compute it from",
+        };
+        return Err(Failure::request(format!("`{}` has no {statistic} that can be compared", run.name))
+            .because(cause)
+            .hint("leave it out, or compare another `--statistic`, such as `loss_ratio` or a lower quantile"));
     }
-    recorded::observations(job, groups, console)
+    Ok(groups.groups.iter().map(|group| (group.name.clone(), group.values(0))).collect())
+}
+
+/// What says something about recordings says nothing about numbers.
+fn numbers_alone(job: &MinistatJob) -> Result<(), Failure> {
+    let by = matches!(job.sources.grouping, Grouping::By(_));
+    let asked = [("--metric", job.metric.is_some()), ("--statistic", job.statistic.is_some()), ("--by", by)];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::request(format!("`{option}` cannot go with a file of numbers"))
+            .because("each line is an observation as it stands")
+            .hint("leave it out, or name recordings")),
+    }
 }
 
 fn outlined((name, mut observations): (String, Vec<f64>)) -> Result<MinistatGroup, Failure> {

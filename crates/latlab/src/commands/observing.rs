@@ -1,15 +1,22 @@
 //! From what was named to groups of runs: experiments, stores, recordings, files of numbers.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use super::groups::{self, PathGroup, is_text};
-use super::stored_runs::{kind_in, runs_in};
+use super::stored_runs::{FoundRun, observe, runs_in};
 use crate::analysis::Subject;
-use crate::analysis::comparison::{ObservedRun, RunGroups};
+use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
 use crate::cli::resolve::{Grouping, Sources};
 use crate::console::Console;
 use crate::error::Failure;
 use crate::plan::Kind;
+
+/// Recordings that belong together as far as their paths say, before any is read.
+pub(super) struct FoundGroup {
+    name: String,
+    runs: Vec<FoundRun>,
+}
 
 /// Whether the numbers of `groups` stand in files: all of them do, or none.
 pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
@@ -25,12 +32,6 @@ pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
     }
 }
 
-/// The metric that is meant where none is named, if it is not the round trip.
-pub(super) fn usual_metric(groups: &[PathGroup]) -> Option<&'static str> {
-    let first = groups.first()?.paths.first().filter(|path| !is_text(path))?;
-    kind_in(first).filter(|kind| *kind != Kind::Ping).map(|kind| kind.metric().name())
-}
-
 /// Each line an observation.
 pub(super) fn numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroups, Failure> {
     let mut named = Vec::new();
@@ -42,40 +43,57 @@ pub(super) fn numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroup
     Ok(RunGroups::named(named)?)
 }
 
+/// The recordings in `paths`; what of them is left out is told.
+pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<Vec<FoundGroup>, Failure> {
+    let group = |group: &PathGroup| {
+        let runs = group.paths.iter().map(|path| runs_in(path, console)).collect::<Result<Vec<_>, _>>()?;
+        Ok(FoundGroup { name: group.name.clone(), runs: runs.concat() })
+    };
+    paths.iter().map(group).collect()
+}
+
+/// The metric that is meant where none is named, if it is not the round trip.
+pub(super) fn usual_metric(found: &[FoundGroup]) -> Option<&'static str> {
+    let kind = found.iter().flat_map(|group| &group.runs).next()?.kind()?;
+    (kind != Kind::Ping).then(|| kind.metric().name())
+}
+
 /// Each run an observation, asked for `subjects`.
 pub(super) fn recorded(
-    paths: &[PathGroup],
+    found: Vec<FoundGroup>,
     sources: &Sources,
     subjects: &[Subject],
     console: &Console,
 ) -> Result<RunGroups, Failure> {
-    let mut named: Vec<(String, Vec<ObservedRun>)> = Vec::new();
-    for group in paths {
-        let mut runs = Vec::new();
-        for path in &group.paths {
-            runs.extend(runs_in(path, subjects, console)?);
-        }
-        named.push((group.name.clone(), runs));
-    }
-    shorten(&mut named);
-    let every = |named: Vec<(String, Vec<ObservedRun>)>| named.into_iter().flat_map(|(_, runs)| runs).collect();
+    let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();
+    let observed = observe(&paths, subjects, console)?;
+    expect_one_kind(&observed, subjects)?;
+    let mut observed = observed.into_iter();
     Ok(match &sources.grouping {
-        Grouping::By(factor) => RunGroups::by(factor, every(named))?,
-        Grouping::Paths if is_of_experiments(&named) => RunGroups::by_condition(every(named))?,
-        Grouping::Paths | Grouping::Globs(_) => RunGroups::named(named)?,
+        Grouping::By(factor) => RunGroups::by(factor, observed.collect())?,
+        Grouping::Paths if matches!(found.as_slice(), [_]) && is_of_experiments(observed.as_slice()) => {
+            RunGroups::by_condition(observed.collect())?
+        }
+        Grouping::Paths | Grouping::Globs(_) => {
+            let names = short(&found);
+            let own = |(name, group): (String, &FoundGroup)| (name, observed.by_ref().take(group.runs.len()).collect());
+            RunGroups::named(names.into_iter().zip(&found).map(own).collect())?
+        }
     })
 }
 
 /// Groups that are paths go by the last part of these, where that tells them apart.
-fn shorten(named: &mut [(String, Vec<ObservedRun>)]) {
-    let last = |name: &String| name.trim_end_matches('/').rsplit('/').next().unwrap_or(name).to_owned();
-    let short: BTreeSet<String> = named.iter().map(|(name, _)| last(name)).collect();
-    if short.len() == named.len() {
-        named.iter_mut().for_each(|(name, _)| *name = last(name));
-    }
+fn short(found: &[FoundGroup]) -> Vec<String> {
+    let last = |group: &FoundGroup| {
+        let name = group.name.trim_end_matches('/');
+        name.rsplit('/').next().unwrap_or(name).to_owned()
+    };
+    let short: BTreeSet<String> = found.iter().map(last).collect();
+    let tells_apart = short.len() == found.len();
+    found.iter().map(|group| if tells_apart { last(group) } else { group.name.clone() }).collect()
 }
 
-/// Whether one path holds all runs, and an experiment says which belong together.
-fn is_of_experiments(named: &[(String, Vec<ObservedRun>)]) -> bool {
-    matches!(named, [(_, runs)] if !runs.is_empty() && runs.iter().all(|run| run.factors.is_some()))
+/// Whether an experiment says of all runs which belong together.
+fn is_of_experiments(runs: &[ObservedRun]) -> bool {
+    !runs.is_empty() && runs.iter().all(|run| run.factors.is_some())
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
 use super::event::{Event, ExperimentFormat, RecipeFacts, RunOutcome};
-use super::journal::Journal;
+use super::journal::{Conductor, Journal};
 use super::standing::Standing;
 use crate::clock;
 use crate::recording::manifest::{Ending, Software};
@@ -49,6 +49,11 @@ pub fn is_experiment(path: &Path) -> bool {
     path.join(FILE).is_file()
 }
 
+/// The store of the runs of the experiment in `directory`; none where there is no experiment.
+pub fn runs_of(directory: &Path) -> Option<PathBuf> {
+    is_experiment(directory).then(|| directory.join(RUNS))
+}
+
 /// The file that the experiment in `directory` was begun with.
 ///
 /// # Errors
@@ -77,16 +82,27 @@ pub fn look_at(directory: &Path) -> Result<Standing, ExperimentError> {
     Journal::read(directory).map(Standing::of)
 }
 
+/// The same, with the process that conducts it, if one does.
+///
+/// # Errors
+/// As [`look_at`].
+pub fn look_closer(directory: &Path) -> Result<(Standing, Option<Conductor>), ExperimentError> {
+    Journal::look(directory).map(|(events, conductor)| (Standing::of(events), conductor))
+}
+
+/// The experiments in `store`, in whatever state, the newest first; none where there is no store that could be read.
+pub fn in_store(store: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(store).into_iter().flatten();
+    let mut paths: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_experiment(path)).collect();
+    paths.sort_unstable_by(|one, other| other.cmp(one));
+    paths
+}
+
 /// The newest experiment in `store` that came from `source` and is not finished. Directories that hold none, or one
 /// that cannot be read, are passed over.
 pub fn newest_unfinished(store: &Path, source: &str) -> Option<FoundExperiment> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(store)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| is_experiment(path))
-        .collect();
-    paths.sort();
-    paths.into_iter().rev().find_map(|path| {
+    in_store(store).into_iter().find_map(|path| {
         let standing = look_at(&path).ok()?;
         (standing.source == source && !standing.finished).then_some(FoundExperiment { path, standing })
     })

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -13,6 +14,10 @@ use crate::recording::started_at;
 
 /// The journal's name in an experiment's directory.
 const JOURNAL: &str = "journal.jsonl";
+
+/// How often and how soon to look again where the journal is held.
+const LOOKS: u32 = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A journal that this process alone may write.
 #[derive(Debug)]
@@ -44,7 +49,14 @@ impl Journal {
             }
             opened => opened.map_err(refused())?,
         };
-        let alone = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        // whoever only looks whether it is held holds it for less than this
+        let is_mine = |_| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        let alone = (0..LOOKS).any(|look| {
+            is_mine(look) || {
+                std::thread::sleep(BETWEEN_LOOKS);
+                false
+            }
+        });
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(refused())?;
         let whole = whole_lines(&text);
@@ -67,6 +79,18 @@ impl Journal {
         events(directory, &text[..whole_lines(&text)])
     }
 
+    /// What stands in the journal in `directory`, and whether a process conducts the experiment; its id is none where
+    /// nothing was noted yet. A look changes nothing.
+    pub(super) fn look(directory: &Path) -> Result<(Vec<Event>, Option<Conductor>), ExperimentError> {
+        let events = Journal::read(directory)?;
+        let file =
+            File::open(directory.join(JOURNAL)).map_err(ExperimentError::refused("read the experiment", directory))?;
+        // refused by whoever writes, and by nobody who looks
+        let held = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
+        let conductor = held.then(|| Conductor { pid: opened_by(&events) });
+        Ok((events, conductor))
+    }
+
     /// Adds a line, and returns when the disk has it.
     pub(super) fn write(&mut self, event: Event) -> Result<(), ExperimentError> {
         let at = started_at(clock::anchor().realtime_ns);
@@ -77,6 +101,13 @@ impl Journal {
         });
         written.map_err(ExperimentError::refused("write", &self.path))
     }
+}
+
+/// The process that conducts an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conductor {
+    /// As it noted itself.
+    pub pid: Option<u32>,
 }
 
 /// How many bytes of `text` are whole lines.
@@ -160,7 +191,10 @@ mod tests {
         journal.write(Event::Opened { pid: 4711, boot_id: None }).expect("written");
         let error = Journal::open(directory.path()).expect_err("held");
         assert!(matches!(error, ExperimentError::Busy { pid: Some(4711), .. }), "{error:?}");
+        let conductor = Journal::look(directory.path()).expect("readable").1;
+        assert_eq!(conductor, Some(Conductor { pid: Some(4711) }));
         drop(journal);
+        assert_eq!(Journal::look(directory.path()).expect("readable").1, None);
         Journal::open(directory.path()).expect("free again");
     }
 

@@ -12,9 +12,10 @@ mod standing;
 pub use conduct::{ConductEnd, Hands, Manners, News, Taken, conduct};
 pub use course::{Course, DueRun, Step};
 pub use directory::{
-    FoundExperiment, OpenExperiment, Origin, expect_same, file_text, is_experiment, look_at, newest_unfinished,
+    FoundExperiment, OpenExperiment, Origin, expect_same, file_text, in_store, is_experiment, look_at, look_closer,
+    newest_unfinished, runs_of,
 };
 pub use error::ExperimentError;
 pub use event::{Event, ExperimentFormat, Line, Place, RecipeFacts, RunKey, RunOutcome};
-pub use journal::Journal;
+pub use journal::{Conductor, Journal};
 pub use standing::{BlockStanding, RunStanding, Standing};

@@ -202,6 +202,35 @@ fn a_runs_figure_is_the_one_of_its_summary() {
     }
 }
 
+#[test]
+fn what_is_not_the_same_is_not_compared() {
+    let lab = Lab::new();
+    let home = lab.path("");
+    for build in ["a", "b"] {
+        let tag = format!("build={build}");
+        for command in ["ping -n 30 --warmup 0", "wakeup -n 10 -i 1ms --warmup 0"] {
+            Lab::at(&home).line(command).args(["-q", "--store", "both", "--tag", &tag]).start().ends_with(&[0, 4]);
+        }
+        Lab::at(&home).line("ping -n 30 --warmup 0 -q --store pings --tag").arg(&tag).start().ends_with(&[0, 4]);
+    }
+    for (args, told) in [
+        ("--by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
+        ("--ministat --by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
+        ("--by tag:build pings --metric wakeup_latency", "cannot compare `wakeup_latency` of runs of `ping`"),
+        ("--group a=both/*-wakeup-* --group b=pings/*", "is one of wakeup"),
+    ] {
+        Lab::at(&home)
+            .arg("compare")
+            .line(args)
+            .stdout(empty())
+            .stderr(contains(told))
+            .stderr(contains("hint: "))
+            .failure(2);
+    }
+    let named = Lab::at(&home).line("compare --group a=both/*-wakeup-* --group b=both/*-wakeup-* --json -q").success();
+    assert_eq!(document(&named)["comparisons"][0]["metric"], "wakeup_latency");
+}
+
 /// What stands in docs/comparing.md below a command.
 fn shown(command: &str) -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/comparing.md");

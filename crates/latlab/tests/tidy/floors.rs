@@ -5,7 +5,7 @@ use crate::source::Source;
 use crate::{Breach, expect_none, repository};
 
 /// Room, floor, and what it may know besides itself: floors, rooms, or single modules of a room.
-const ROOMS: [(&str, &str, &[&str]); 28] = [
+const ROOMS: [(&str, &str, &[&str]); 29] = [
     ("caveat", "F0", &["F0"]),
     ("facts", "F0", &["F0"]),
     ("metric", "F0", &["F0"]),
@@ -23,6 +23,7 @@ const ROOMS: [(&str, &str, &[&str]); 28] = [
     ("numbers", "F2", &["F0", "F1"]),
     ("own_process", "F2", &["F0"]),
     ("recording", "F2", &["F0", "F1", "clock"]),
+    ("threads", "F2", &[]),
     ("transport", "F2", &["F0", "F1", "clock"]),
     ("session", "F3", &["F0", "F1", "F2"]),
     ("agent", "F3", &["F0", "F1", "F2", "session"]),

@@ -22,7 +22,7 @@ pub(super) fn of<'a>(
     caveats.extend(confounded(groups));
     caveats.extend(unsupported(groups, quantities));
     caveats.extend(losses(groups, quantities));
-    caveats.extend(left_out(groups));
+    caveats.extend(groups.left_out_caveat());
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
 }
@@ -195,23 +195,26 @@ fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
     })
 }
 
-fn left_out(groups: &RunGroups) -> Option<Caveat> {
-    let word = |(reason, count): (&LeftOut, &usize)| {
-        let count = counted(*count, "run");
-        match reason {
-            LeftOut::Warmup => format!("{count} that warmed up"),
-            LeftOut::Failed => format!("{count} that failed"),
-            LeftOut::Interrupted => format!("{count} that were interrupted"),
-        }
-    };
-    let told: Vec<_> = groups.left_out.iter().map(word).collect();
-    (!told.is_empty()).then(|| {
-        Caveat::new(
-            Severity::Note,
-            "runs-left-out",
-            format!("not judged: {}", told.join(", ")),
-            "figures are of the other runs only",
-            "they are kept; `latlab summary` shows them",
-        )
-    })
+impl RunGroups {
+    /// Which runs were not judged, where there were some.
+    pub fn left_out_caveat(&self) -> Option<Caveat> {
+        let word = |(reason, count): (&LeftOut, &usize)| {
+            let count = counted(*count, "run");
+            match reason {
+                LeftOut::Warmup => format!("{count} that warmed up"),
+                LeftOut::Failed => format!("{count} that failed"),
+                LeftOut::Interrupted => format!("{count} that were interrupted"),
+            }
+        };
+        let told: Vec<_> = self.left_out.iter().map(word).collect();
+        (!told.is_empty()).then(|| {
+            Caveat::new(
+                Severity::Note,
+                "runs-left-out",
+                format!("not judged: {}", told.join(", ")),
+                "figures are of the other runs only",
+                "they are kept; `latlab summary` shows them",
+            )
+        })
+    }
 }

@@ -3,11 +3,11 @@
 use super::agenda::Agenda;
 use super::answer::Comparison;
 use super::caveats;
-use super::group::{GroupingError, RunGroups};
-use super::group_figures::GroupFigures;
+use super::group::{GroupingError, RunGroup, RunGroups};
 use super::row::{Row, decide};
 use super::wishes::{ComparisonWishes, Quantity, Question};
 use crate::caveat::Caveat;
+use crate::stats::Outline;
 
 /// All rows of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +16,8 @@ pub struct Comparisons {
     pub groups: RunGroups,
     /// What was compared, in the order of the runs' figures.
     pub quantities: Vec<Quantity>,
-    /// For each group its figures, in the order of the quantities.
-    pub figures: Vec<Vec<GroupFigures>>,
+    /// For each group the outline of its runs' figures, in the order of the quantities; none where no run has a finite one.
+    pub outlines: Vec<Vec<Option<Outline>>>,
     /// The rows.
     pub rows: Vec<Comparison>,
     /// Differences along the whole distribution, where they were asked for: intervals without verdicts.
@@ -33,8 +33,9 @@ pub struct Comparisons {
 /// A question whose baseline, or all of whose candidates, could not be measured is passed over.
 ///
 /// # Errors
-/// Where that leaves nothing to answer.
+/// Where there is only one group, or where that leaves nothing to answer.
 pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) -> Result<Comparisons, GroupingError> {
+    groups.expect_several()?;
     let quantities = agenda.quantities();
     let mut rows = Vec::new();
     let mut unanswerable = None;
@@ -62,12 +63,14 @@ pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) ->
         }
     }
     let caveats = caveats::of(&groups, quantities, rows.iter().map(|row| &row.comparison));
-    let figures = groups.groups.iter().map(|group| GroupFigures::all(group, quantities)).collect();
+    let outlined =
+        |group: &RunGroup| (0..quantities.len()).map(|place| Outline::of(&mut group.values(place))).collect();
+    let outlines = groups.groups.iter().map(outlined).collect();
     let rows = rows.into_iter().map(|row| row.comparison).collect();
     Ok(Comparisons {
         groups,
         quantities: quantities.to_vec(),
-        figures,
+        outlines,
         rows,
         shifts: shifted,
         wishes: wishes.clone(),

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use super::observed_run::{LeftOut, ObservedRun};
+use crate::analysis::subject::Subject;
+use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::units::human;
 
 /// Runs that are one side of a comparison.
@@ -52,6 +55,22 @@ pub enum GroupingError {
         /// What would help.
         hint: String,
     },
+    /// What was measured differs between the runs.
+    #[error("cannot compare runs of `{}` with runs of `{}`", .kinds.0.word(), .kinds.1.word())]
+    Kinds {
+        /// Of the first run, and another.
+        kinds: (Kind, Kind),
+        /// The first run of either.
+        runs: (String, String),
+    },
+    /// Runs of this kind have no such metric.
+    #[error("cannot compare `{}` of runs of `{}`", .metric.name(), .kind.word())]
+    NoMetric {
+        /// What was asked for.
+        metric: Metric,
+        /// What was measured.
+        kind: Kind,
+    },
 }
 
 impl GroupingError {
@@ -62,6 +81,17 @@ impl GroupingError {
                 Some(format!("no run has it; what varied or was set is {}", known.join(", ")))
             }
             GroupingError::TooFewGroups { cause, .. } => Some(cause.clone()),
+            GroupingError::Kinds { kinds, runs } => Some(format!(
+                "`{}` is one of {}, and `{}` is one of {}",
+                runs.0,
+                kinds.0.word(),
+                runs.1,
+                kinds.1.word()
+            )),
+            GroupingError::NoMetric { kind, .. } => {
+                let names = kind.metrics().iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+                Some(format!("what they have is {names}"))
+            }
         }
     }
 
@@ -76,12 +106,23 @@ impl GroupingError {
                 })
             }
             GroupingError::TooFewGroups { hint, .. } => Some(hint.clone()),
+            GroupingError::Kinds { kinds, .. } => {
+                Some(format!("name those of one kind, such as `latlab-runs/*-{}-*`", kinds.0.word()))
+            }
+            GroupingError::NoMetric { .. } => Some("name one of these with `--metric`, or none".into()),
         }
     }
 
     /// A wrong request.
     pub const fn exit_code(&self) -> u8 {
         2
+    }
+}
+
+impl RunGroup {
+    /// The finite figures of its runs at `place`, in their order.
+    pub fn values(&self, place: usize) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.figures.get(place)?.value()).collect()
     }
 }
 
@@ -134,7 +175,7 @@ impl RunGroups {
         RunGroups { factor, groups, left_out: BTreeMap::new(), strata }.judged()
     }
 
-    /// Without what is not judged.
+    /// Without what is not judged; at least one group.
     fn judged(mut self) -> Result<RunGroups, GroupingError> {
         for group in &mut self.groups {
             for reason in group.runs.iter().filter_map(|run| run.left_out) {
@@ -149,17 +190,22 @@ impl RunGroups {
                 hint: "measure it again; `latlab list` says how runs ended".into(),
             });
         }
-        match self.groups.as_slice() {
-            [] => Err(too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers")),
-            [one] => {
-                let cause = match &self.factor {
-                    Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
-                    None => "there is only one".into(),
-                };
-                Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
+        match self.groups.is_empty() {
+            true => {
+                Err(too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers"))
             }
-            _ => Ok(self),
+            false => Ok(self),
         }
+    }
+
+    /// Refuses a single group: there is nothing to compare it with.
+    pub(super) fn expect_several(&self) -> Result<(), GroupingError> {
+        let [one] = self.groups.as_slice() else { return Ok(()) };
+        let cause = match &self.factor {
+            Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
+            None => "there is only one".into(),
+        };
+        Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
     }
 
     /// What a run may be exchanged in: its block, with what else varied beside it.
@@ -197,6 +243,23 @@ impl RunGroups {
             }
         }
     }
+}
+
+/// Refuses runs of several kinds, and subjects that runs of their kind do not have: what stands in the same column of
+/// their rows is not the same.
+///
+/// # Errors
+/// With the first run of another kind, or the first such metric.
+pub fn expect_one_kind(runs: &[ObservedRun], subjects: &[Subject]) -> Result<(), GroupingError> {
+    let Some((first, kind)) = runs.iter().find_map(|run| Some((run, run.kind?))) else { return Ok(()) };
+    if let Some((other, its)) = runs.iter().find_map(|run| Some((run, run.kind.filter(|its| *its != kind)?))) {
+        return Err(GroupingError::Kinds { kinds: (kind, its), runs: (first.name.clone(), other.name.clone()) });
+    }
+    let foreign = subjects.iter().find_map(|subject| match subject {
+        Subject::Statistic(metric, _) if !kind.metrics().contains(metric) => Some(*metric),
+        _ => None,
+    });
+    foreign.map_or(Ok(()), |metric| Err(GroupingError::NoMetric { metric, kind }))
 }
 
 fn too_few(groups: usize, cause: impl Into<String>, hint: &str) -> GroupingError {

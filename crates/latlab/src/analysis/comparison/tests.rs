@@ -7,6 +7,7 @@ use crate::analysis::Subject;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
+use crate::plan::Kind;
 use crate::probe::Fate;
 use crate::recording::manifest::Ending;
 
@@ -198,8 +199,25 @@ fn factors_are_found_or_named() {
     let unknown = RunGroups::by("tag:buidl", runs.clone()).expect_err("no such tag");
     assert!(unknown.hint().is_some_and(|hint| hint.contains("`tag:build`")), "{unknown:?}");
     assert!(unknown.cause().is_some_and(|cause| cause.contains("is tag:build, ")), "what varied first: {unknown:?}");
-    let same = RunGroups::by("size", runs).expect_err("one size");
+    let one = RunGroups::by("size", runs).expect("one size is a group");
+    let same = compare(one, &agenda, &ComparisonWishes::at(0.95)).expect_err("and no comparison");
     assert!(same.cause().is_some_and(|cause| cause.contains("in every run")), "{same:?}");
+}
+
+#[test]
+fn runs_of_other_kinds_and_metrics_that_they_lack_are_refused() {
+    let agenda = usual();
+    let mut runs = observe(&[recording(50, 0), recording(60, 0)], &agenda);
+    let asked = agenda.subjects();
+    assert_eq!(expect_one_kind(&runs, &asked), Ok(()));
+    assert_eq!(expect_one_kind(&[ObservedRun::bare("1".into(), 1.0)], &[]), Ok(()));
+    let foreign = subject_named(Some("wakeup_latency"), "p99").expect("a metric");
+    let refused = expect_one_kind(&runs, &[asked[0], foreign]).expect_err("not of pings");
+    assert!(refused.cause().is_some_and(|cause| cause.contains("round_trip_delay")), "{refused:?}");
+    runs[1].kind = Some(Kind::Wakeup);
+    let refused = expect_one_kind(&runs, &asked).expect_err("two kinds");
+    assert_eq!(refused.to_string(), "cannot compare runs of `ping` with runs of `wakeup`");
+    assert!(refused.hint().is_some_and(|hint| hint.contains("*-ping-*")) && refused.exit_code() == 2);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(in crate::commands) fn report(
         return Err(if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) });
     }
     let experiment = &asked.job.experiment;
-    let comparisons = verdicts::of(directory, &standing, experiment)?;
+    let comparisons = verdicts::of(directory, &standing, experiment, console)?;
     if json {
         console.data(&verdicts::document(comparisons.as_ref(), directory, &standing, experiment))?;
     } else {

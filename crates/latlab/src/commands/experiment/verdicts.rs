@@ -1,18 +1,19 @@
 //! The comparison that an experiment ends with: what its file asks, of the runs that its journal counts.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::companions::{about, run};
 use super::contrasts::ask_as_its_file;
 use super::runs;
-use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, ObservedRun, RunGroups, compare};
+use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, RunGroups, compare};
+use crate::commands::stored_runs::observe;
+use crate::console::Console;
 use crate::error::Failure;
 use crate::experiment::Standing;
 use crate::plan::{Experiment, defaults};
-use crate::recording::Recording;
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 
@@ -21,6 +22,7 @@ pub(super) fn of(
     directory: &Path,
     standing: &Standing,
     experiment: &Experiment,
+    console: &Console,
 ) -> Result<Option<Comparisons>, Failure> {
     let conditions: BTreeSet<u32> = runs::judged(standing).map(|(run, _)| run.place.condition).collect();
     if conditions.len() < 2 {
@@ -29,10 +31,8 @@ pub(super) fn of(
     let mut agenda = Agenda::default();
     ask_as_its_file(&mut agenda, &experiment.contrasts, None)?;
     let subjects = agenda.subjects();
-    let observe = |name: &str| -> Result<ObservedRun, Failure> {
-        Ok(ObservedRun::of(&Recording::open(&directory.join("runs").join(name))?, &subjects)?)
-    };
-    let observed = runs::judged(standing).map(|(_, name)| observe(name)).collect::<Result<Vec<_>, _>>()?;
+    let paths: Vec<PathBuf> = runs::judged(standing).map(|(_, name)| directory.join("runs").join(name)).collect();
+    let observed = observe(&paths, &subjects, console)?;
     let groups = RunGroups::by_condition(observed)?;
     Ok(Some(compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?))
 }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::comparison::{Comparison, Comparisons, Effect, GateState, Gated, GroupFigures, Over, Scale};
+use crate::analysis::comparison::{Comparison, Comparisons, Effect, GateState, Gated, Over, Quantity, Scale};
 use crate::caveat::Caveat;
 use crate::report::json::pretty;
+use crate::stats::Outline;
 
 /// What a command adds to the document: `latlab run` its experiment and what became of its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,7 +87,7 @@ struct FiguresDocument {
     metric: &'static str,
     statistic: String,
     unit: Option<&'static str>,
-    n: usize,
+    n: u64,
     min: Option<f64>,
     max: Option<f64>,
     median: Option<f64>,
@@ -139,26 +140,29 @@ struct GateDocument<'a> {
 }
 
 fn groups(comparisons: &Comparisons) -> Vec<GroupDocument<'_>> {
-    let each = comparisons.groups.groups.iter().zip(&comparisons.figures);
-    each.filter_map(|(group, figures)| {
-        let figures: Vec<FiguresDocument> = figures.iter().map(figures_document).collect();
+    let each = comparisons.groups.groups.iter().zip(&comparisons.outlines);
+    each.filter_map(|(group, outlines)| {
+        let own = comparisons.quantities.iter().zip(outlines);
+        let figures: Vec<FiguresDocument> = own.map(|(quantity, outline)| figures(quantity, *outline)).collect();
         let first = figures.first()?.clone();
         Some(GroupDocument { name: &group.name, runs: group.runs.len(), first, figures })
     })
     .collect()
 }
 
-fn figures_document(figures: &GroupFigures) -> FiguresDocument {
+fn figures(quantity: &Quantity, outline: Option<Outline>) -> FiguresDocument {
+    let of = |figure: fn(&Outline) -> f64| finite(outline.as_ref().map(figure));
     FiguresDocument {
-        metric: figures.quantity.metric_name(),
-        statistic: figures.quantity.statistic_name(),
-        unit: figures.quantity.unit(),
-        n: figures.n,
-        min: figures.min,
-        max: figures.max,
-        median: figures.median,
-        mean: finite(figures.mean),
-        stddev: finite(figures.stddev),
+        metric: quantity.metric_name(),
+        statistic: quantity.statistic_name(),
+        unit: quantity.unit(),
+        n: outline.map_or(0, |outline| outline.n),
+        min: of(|outline| outline.min),
+        max: of(|outline| outline.max),
+        median: of(|outline| outline.median),
+        mean: of(|outline| outline.mean),
+        // one run has no spread
+        stddev: of(|outline| outline.stddev).filter(|_| outline.is_some_and(|outline| outline.n > 1)),
     }
 }
 

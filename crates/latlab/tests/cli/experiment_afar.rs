@@ -1,0 +1,169 @@
+//! `latlab run` against targets that are not this process's own host: `cmd:` and `ssh:` with their loads, `lab` with its
+//! namespaces and its rights.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::documents;
+use crate::harness::{Lab, Ran, contains, wait_until};
+use crate::lab::privileged;
+use crate::processes::{children, is_alive};
+use crate::remote::{below, with_latlab};
+use crate::skip::skip;
+use crate::sshd::Sshd;
+use crate::store::{manifest, recordings, recordings_in};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
+
+/// An experiment against `target` with this table of factors, two runs of each condition.
+fn file(target: &str, base: &str, factors: &str) -> String {
+    format!(
+        "name = \"afar\"\nkind = \"ping\"\n{target}[base]\ncount = 200\nwarmup = \"0\"\n{base}[factors]\n{factors}\n\
+         [design]\nruns = 2\nsettle = \"0s\"\nseed = 7\n"
+    )
+}
+
+/// What is known of each run of the only experiment in the store of `directory`, oldest first.
+fn manifests(directory: &Path) -> Vec<Value> {
+    let [experiment] = &recordings(directory)[..] else { panic!("{:?}", recordings(directory)) };
+    recordings_in(&experiment.join("runs")).iter().map(|path| manifest(path)).collect()
+}
+
+/// Its document, in which every run was measured: a busy machine may have spoilt one, none may have failed.
+#[track_caller]
+fn document(ran: &Ran) -> Value {
+    let document = ran.json();
+    documents::check(&document, "compare/1");
+    assert_eq!(document["experiment"]["finished"], true, "{}", ran.stderr);
+    let outcomes: Vec<_> = document["runs"].as_array().expect("runs").iter().map(|run| &run["outcome"]).collect();
+    assert!(
+        outcomes.iter().all(|outcome| ["completed", "untrusted"].iter().any(|word| *outcome == word)),
+        "{outcomes:?}"
+    );
+    document
+}
+
+#[test]
+fn a_load_at_the_peer_is_a_factor_like_any_other() {
+    let target = format!("target = \"cmd:{BINARY} agent --stdio\"\n");
+    let text = file(&target, "peer-addr = \"127.0.0.1\"\n", "load = [\"none\", \"cpu=10%@peer\"]");
+    let ran = Lab::new().file("x.toml", text).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let document = document(&ran);
+    assert_eq!((&document["factor"], document["runs"].as_array().map(Vec::len)), (&"load".into(), Some(4)));
+    let names: Vec<_> = document["groups"].as_array().expect("two").iter().map(|group| &group["name"]).collect();
+    assert_eq!(names, ["none", "cpu=10%@peer"]);
+    for manifest in manifests(ran.directory()) {
+        let loads = manifest["loads"].as_array().expect("a list");
+        match manifest["experiment"]["factors"]["load"].as_str() {
+            Some("none") => assert!(loads.is_empty(), "{loads:?}"),
+            _ => {
+                let [load] = &loads[..] else { panic!("{loads:?}") };
+                assert_eq!((&load["kind"], &load["at"]), (&"cpu".into(), &"peer".into()));
+                assert!(load["achieved"].as_f64().is_some_and(|share| share > 0.0), "{load}");
+            }
+        }
+    }
+}
+
+#[test]
+fn targets_are_levels_too_and_what_one_lacks_is_refused_before_anything_is_measured() {
+    let targets = format!("target = [\"local\", \"cmd:{BINARY} agent --stdio\"]");
+    let text = file("", "", &targets);
+    // without an address to reach it at, an agent started by a command can be anywhere
+    let lab = Lab::new().file("x.toml", &text).line("run x.toml");
+    let refused = lab.stderr(contains("--peer-addr")).stderr(contains("hint: ")).start().ends_with(&[2, 3]);
+    assert!(recordings(refused.directory()).iter().all(|path| recordings_in(&path.join("runs")).len() < 2));
+    let text = file("", "peer-addr = \"127.0.0.1\"\n", &format!("target = [\"cmd:{BINARY} agent --stdio\"]"));
+    let alone = Lab::new().file("x.toml", text).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    assert!(document(&alone)["comparisons"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
+fn an_experiment_over_ssh_ends_with_its_agents() {
+    let Some(sshd) = Sshd::start("latlab run ssh:", &with_latlab()) else { return };
+    let text = file("target = \"ssh:far\"\n", "", "load = [\"none\", \"cpu=10%@both\"]");
+    let lab = Lab::new().environment("PATH", sshd.path()).file("x.toml", text);
+    let ran = lab.line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    document(&ran);
+    for manifest in manifests(ran.directory()) {
+        let ends: Vec<_> = manifest["loads"].as_array().expect("a list").iter().map(|load| &load["at"]).collect();
+        match manifest["experiment"]["factors"]["load"].as_str() {
+            Some("none") => assert!(ends.is_empty(), "{ends:?}"),
+            _ => assert!(ends.contains(&&"local".into()) && ends.contains(&&"peer".into()), "{ends:?}"),
+        }
+    }
+    assert_eq!(below(sshd.pid(), &["agent"]), None, "the agents are gone when latlab is");
+}
+
+#[test]
+fn every_run_has_a_lab_of_its_own() {
+    if !privileged("latlab run on `lab`") {
+        return;
+    }
+    let text = file("target = \"lab\"\n", "", "size = [24, 1000]\nload = [\"none\", \"cpu=10%\"]");
+    let ran = Lab::new().file("x.toml", text).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    assert_eq!(document(&ran)["runs"].as_array().map(Vec::len), Some(8));
+    for manifest in manifests(ran.directory()) {
+        let address = manifest["run"]["peer_address"].as_str().expect("there was a peer");
+        assert!(!address.starts_with("127."), "{address}");
+        let conditions = &manifest["run"]["conditions"];
+        assert!(conditions["lab.sender.offload.tx-checksum"].is_string(), "{conditions}");
+    }
+}
+
+#[test]
+fn killed_in_a_lab_it_leaves_nothing_and_goes_on() {
+    if !privileged("the death of `latlab run` on `lab`") {
+        return;
+    }
+    let text = file("target = \"lab\"\n", "", "size = [24, 1000]").replace("count = 200", "duration = \"400ms\"");
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(home.path()).file("x.toml", text).line("run x.toml").start();
+    let runs = || recordings(home.path()).first().map_or(0, |path| recordings_in(&path.join("runs")).len());
+    wait_until("the second run had begun", || runs() >= 2);
+    let below = children(running.pid().as_raw_nonzero().get());
+    running.signal(rustix::process::Signal::KILL);
+    running.dies_of(rustix::process::Signal::KILL);
+    wait_until("its processes were gone", || !below.iter().any(|pid| is_alive(*pid)));
+    let ran = Lab::at(home.path()).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let document = ran.json();
+    assert_eq!(
+        (&document["experiment"]["finished"], document["groups"].as_array().map(Vec::len)),
+        (&true.into(), Some(2))
+    );
+    assert!(document["groups"].as_array().expect("two").iter().all(|group| group["runs"] == 2), "{document:#}");
+}
+
+#[test]
+fn who_may_not_build_a_lab_is_told_who_may() {
+    if !privileged("`latlab run` on `lab` without rights") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
+    fs::write(home.path().join("x.toml"), file("target = \"lab\"\n", "", "size = [24, 64]")).expect("written");
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
+        .args([BINARY, "run", "x.toml"])
+        .current_dir(home.path())
+        .output();
+    let output = match output {
+        Ok(output) if !String::from_utf8_lossy(&output.stderr).starts_with("setpriv") => output,
+        unable => {
+            skip(
+                "`latlab run` on `lab` without rights",
+                format_args!("setpriv(1) cannot give rights up here: {unable:?}"),
+            );
+            return;
+        }
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{told}");
+    assert!(told.contains("`lab`") && told.contains("EPERM") && told.contains("hint: `lab` needs root"), "{told}");
+    let left: Vec<PathBuf> = recordings(home.path());
+    assert!(left.iter().all(|experiment| recordings_in(&experiment.join("runs")).is_empty()), "{left:?}");
+}
