@@ -3,23 +3,32 @@
 use std::path::Path;
 
 use super::Outcome;
+use super::experiment::listing;
 use crate::console::Console;
 use crate::error::Failure;
+use crate::experiment::{in_store, runs_of};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{Listing, ListingState, RecordingError, Store};
 use crate::report::Style;
-use crate::report::list::{ListingView, render_json, render_text};
+use crate::report::list::{ListingView, StoreView, render_json, render_text};
 use crate::units::human;
 
 /// Lists the store at `path`; one that does not exist holds nothing.
 pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
-    let listings: Vec<ListingView> = Store::at(path).list()?.iter().map(show).collect();
-    let store = path.display().to_string();
+    // an experiment's directory is meant as the store of its runs
+    let runs = runs_of(path);
+    let path = runs.as_deref().unwrap_or(path);
+    let found = Store::at(path).list()?;
+    let contents = StoreView {
+        store: path.display().to_string(),
+        recordings: found.iter().map(show).collect(),
+        experiments: in_store(path).iter().map(|path| listing(path)).collect(),
+    };
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     if !path.exists() {
-        console.note(&format!("the store `{store}` does not exist"));
+        console.note(&format!("the store `{}` does not exist", contents.store));
     }
-    console.data(&if as_json { render_json(&store, &listings) } else { render_text(&store, &listings, style) })?;
+    console.data(&if as_json { render_json(&contents) } else { render_text(&contents, style) })?;
     Ok(Outcome::Done)
 }
 

@@ -1,10 +1,14 @@
 //! `latlab summary REC…`: what recordings say, and whether a condition on them holds.
 
+use std::path::PathBuf;
+
+use super::stored_runs::runs_in;
 use super::{Outcome, verdict};
 use crate::analysis::{FailIf, Judgement, Summary, SummaryWishes};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Talk};
 use crate::error::Failure;
+use crate::experiment::is_experiment;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 
@@ -14,8 +18,8 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let every_metric = spec.talk > Talk::Usual;
     let mut summaries = Vec::new();
     let mut half = false;
-    for path in &spec.recordings {
-        let recording = Recording::open(path)?;
+    for path in recordings(&spec.recordings, console)? {
+        let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
             console.note(note);
         }
@@ -31,6 +35,24 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     verdict::show(&summaries, Showing { half, every_metric, kept: true }, spec.json, console)?;
     let held = tell(&judgements, summaries.len() > 1, console);
     Ok(if held { Outcome::AnswerIsNo } else { verdict::outcome(&summaries) })
+}
+
+/// `paths`, an experiment's directory among them standing for its runs.
+fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Failure> {
+    let mut recordings = Vec::new();
+    for path in paths {
+        if !is_experiment(path) {
+            recordings.push(path.clone());
+            continue;
+        }
+        let runs = runs_in(path, console)?;
+        if runs.is_empty() {
+            return Err(Failure::request(format!("the experiment `{}` has no run to be summarised", path.display()))
+                .hint(format!("`latlab run {}` measures them", path.display())));
+        }
+        recordings.extend(runs.into_iter().map(|run| run.path));
+    }
+    Ok(recordings)
 }
 
 /// Each condition on each summary, with the recording that it is about.

@@ -27,42 +27,111 @@ pub struct ListingView {
     pub reason: Option<String>,
 }
 
+/// One experiment of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExperimentView {
+    /// Its path.
+    pub experiment: String,
+    /// What its file calls it; null where the file cannot be read.
+    pub name: Option<String>,
+    /// Runs that are over for good, those that warmed up included.
+    pub runs_done: Option<u64>,
+    /// All runs; of a rule that looks at widths the most.
+    pub runs_planned: Option<u64>,
+    /// `finished`, `unfinished`, `measuring` or `damaged`.
+    pub state: String,
+    /// Why it is in that state, where there is more to say.
+    pub reason: Option<String>,
+}
+
+/// A store and what is in it, the newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StoreView {
+    /// Its path.
+    pub store: String,
+    /// The recordings that lie in it themselves.
+    pub recordings: Vec<ListingView>,
+    /// The experiments, which hold recordings of their own.
+    pub experiments: Vec<ExperimentView>,
+}
+
 #[derive(Serialize)]
 struct ListDocument<'a> {
     schema: &'static str,
-    store: &'a str,
-    recordings: &'a [ListingView],
+    #[serde(flatten)]
+    contents: &'a StoreView,
 }
 
 /// The document.
-pub fn render_json(store: &str, listings: &[ListingView]) -> String {
-    pretty(&ListDocument { schema: "latlab.list/1", store, recordings: listings })
+pub fn render_json(contents: &StoreView) -> String {
+    pretty(&ListDocument { schema: "latlab.list/1", contents })
 }
 
-/// The table for people, in the order given.
-pub fn render_text(store: &str, listings: &[ListingView], style: Style) -> String {
-    if listings.is_empty() {
+/// The tables for people, in the order given.
+pub fn render_text(contents: &StoreView, style: Style) -> String {
+    let StoreView { store, recordings, experiments } = contents;
+    let mut tables = Vec::new();
+    if !experiments.is_empty() {
+        tables.push(table(store, "experiment", &experiments_of(experiments)));
+    }
+    if !recordings.is_empty() {
+        tables.push(table(store, "recording", &recordings_of(recordings)));
+    }
+    if tables.is_empty() {
         return format!("no recordings in {store}\n");
     }
-    let base = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned();
-    let rows = listings.iter().map(|listing| RowView { label: base(&listing.recording), quiet: false }).collect();
-    let column = |heading: &str, cell: &dyn Fn(&ListingView) -> String| ColumnView {
-        heading: heading.into(),
-        cells: listings.iter().map(cell).collect(),
+    tables.iter().map(|table| table::draw(table, style).join("\n") + "\n").collect::<Vec<_>>().join("\n")
+}
+
+/// Labels of the rows, and the columns: heading and a cell for each row.
+struct Lines {
+    labels: Vec<String>,
+    columns: Vec<(&'static str, Vec<String>)>,
+}
+
+fn recordings_of(listings: &[ListingView]) -> Lines {
+    let each = |cell: fn(&ListingView) -> String| listings.iter().map(cell).collect();
+    Lines {
+        labels: each(|listing| base(&listing.recording)),
+        columns: vec![
+            ("rows", each(|listing| listing.rows.map_or_else(|| ABSENT.into(), grouped))),
+            ("state", each(|listing| listing.state.clone())),
+            ("what", each(|listing| listing.heading.clone().unwrap_or_else(|| ABSENT.into()))),
+        ],
+    }
+}
+
+fn experiments_of(experiments: &[ExperimentView]) -> Lines {
+    let each = |cell: fn(&ExperimentView) -> String| experiments.iter().map(cell).collect();
+    let count = |runs: Option<u64>| runs.map_or_else(|| ABSENT.to_owned(), grouped);
+    let runs = |one: &ExperimentView| format!("{} of {}", count(one.runs_done), count(one.runs_planned));
+    Lines {
+        labels: each(|one| base(&one.experiment)),
+        columns: vec![
+            ("runs", experiments.iter().map(runs).collect()),
+            ("state", each(|one| one.state.clone())),
+            ("what", each(|one| one.name.clone().unwrap_or_else(|| ABSENT.into()))),
+        ],
+    }
+}
+
+/// The last part of a path.
+fn base(path: &str) -> String {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+fn table(store: &str, corner: &str, lines: &Lines) -> TableView {
+    let group = |(heading, cells): &(&str, Vec<String>)| GroupView {
+        heading: String::new(),
+        columns: vec![ColumnView { heading: (*heading).into(), cells: cells.clone() }],
     };
-    let columns = vec![
-        column("rows", &|listing| listing.rows.map_or_else(|| ABSENT.into(), grouped)),
-        column("state", &|listing| listing.state.clone()),
-        column("what", &|listing| listing.heading.clone().unwrap_or_else(|| ABSENT.into())),
-    ];
-    let table = TableView {
+    TableView {
         title: store.into(),
         note: String::new(),
-        corner: "recording".into(),
-        rows,
-        groups: columns.into_iter().map(|column| GroupView { heading: String::new(), columns: vec![column] }).collect(),
-    };
-    table::draw(&table, style).join("\n") + "\n"
+        corner: corner.into(),
+        rows: lines.labels.iter().map(|label| RowView { label: label.clone(), quiet: false }).collect(),
+        groups: lines.columns.iter().map(group).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -85,29 +154,62 @@ mod tests {
         vec![listing("20261121T021500Z-ping-7f3a", "completed", Some(203_118)), broken]
     }
 
+    fn contents(recordings: Vec<ListingView>) -> StoreView {
+        StoreView { store: "runs".into(), recordings, experiments: Vec::new() }
+    }
+
+    fn with_experiments() -> StoreView {
+        let experiment = |name: &str, state: &str, done| ExperimentView {
+            experiment: format!("runs/{name}"),
+            name: Some("pi4 to pi3 under load".into()),
+            runs_done: done,
+            runs_planned: Some(66),
+            state: state.into(),
+            reason: None,
+        };
+        let mut broken = experiment("20261122T000000Z-experiment-0002", "damaged", None);
+        (broken.name, broken.runs_planned) = (None, None);
+        let experiments = vec![broken, experiment("20261121T000000Z-experiment-0001", "unfinished", Some(12))];
+        StoreView { experiments, ..contents(listings()) }
+    }
+
     #[test]
     fn every_recording_has_a_line() {
-        let text = render_text("runs", &listings(), Style::PLAIN);
+        let text = render_text(&contents(listings()), Style::PLAIN);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines[2].starts_with("20261121T021500Z-ping-7f3a") && lines[2].contains("203,118"), "{text}");
         assert!(lines[3].contains("damaged") && lines[3].contains(ABSENT), "{text}");
         assert!(lines.iter().all(|line| super::super::paint::width(line) <= 80), "{text}");
-        assert_eq!(render_text("runs", &[], Style::PLAIN), "no recordings in runs\n");
+        assert_eq!(render_text(&contents(Vec::new()), Style::PLAIN), "no recordings in runs\n");
+    }
+
+    #[test]
+    fn experiments_stand_above_with_how_far_they_are() {
+        let text = render_text(&with_experiments(), Style::PLAIN);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 9, "{text}");
+        assert!(lines[2].contains("– of –") && lines[2].contains("damaged"), "{text}");
+        assert!(lines[3].contains("12 of 66") && lines[3].contains("pi4 to pi3 under load"), "{text}");
+        assert!(lines[7].contains("203,118"), "{text}");
+        assert!(lines.iter().all(|line| super::super::paint::width(line) <= 80), "{text}");
+        let alone = render_text(&StoreView { recordings: Vec::new(), ..with_experiments() }, Style::PLAIN);
+        assert_eq!(alone.lines().count(), 4, "{alone}");
     }
 
     #[test]
     fn a_name_longer_than_the_line_keeps_its_row_whole() {
         let mut listings = listings();
         listings[0].recording = format!("runs/{}", "n".repeat(100));
-        let text = render_text("runs", &listings, Style::PLAIN);
+        let text = render_text(&contents(listings), Style::PLAIN);
         let rows: Vec<_> = text.lines().filter(|line| line.contains(&"n".repeat(100))).collect();
         assert!(matches!(rows[..], [row, ..] if row.contains("203,118") && row.contains("completed")), "{text}");
     }
 
     #[test]
     fn the_document_keeps_to_its_schema() {
-        crate::report::schemas::check("list", &render_json("runs", &listings()));
-        crate::report::schemas::check("list", &render_json("runs", &[]));
+        for contents in [contents(listings()), contents(Vec::new()), with_experiments()] {
+            crate::report::schemas::check("list", &render_json(&contents));
+        }
     }
 }

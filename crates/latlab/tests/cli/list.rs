@@ -84,3 +84,63 @@ fn every_state_is_told() {
     assert!(listed[0]["reason"].as_str().expect("why").ends_with("0 bytes"), "{listed:?}");
     Lab::at(home.path()).line("list").stdout(contains("damaged")).stderr(empty()).success();
 }
+
+/// Four runs of two sizes.
+const SMALL: &str = "name = \"small one\"\nkind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\n\
+                     size = [24, 64]\n[design]\nruns = 2\nsettle = \"0s\"\n";
+
+#[test]
+fn experiments_are_listed_with_how_far_they_are() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let listed = || {
+        let document = Lab::at(home.path()).line("list --json").stderr(empty()).success().json();
+        check(&document, "list/1");
+        document["experiments"].as_array().expect("a list").clone()
+    };
+    let facts = |one: &Value| (one["state"].clone(), one["runs_done"].clone(), one["runs_planned"].clone());
+    Lab::at(home.path()).file("x.toml", SMALL).line("run x.toml").start().ends_with(&[0, 4]);
+    let [done] = &listed()[..] else { panic!("{:?}", listed()) };
+    assert_eq!((facts(done), &done["name"]), (("finished".into(), 4.into(), 4.into()), &"small one".into()));
+    assert!(list(home.path()).is_empty(), "its recordings are its own");
+    let text = Lab::at(home.path()).line("list").stderr(empty()).success().stdout;
+    assert!(text.contains("4 of 4") && text.contains("finished") && text.contains("small one"), "{text}");
+    // its directory is listed as a store of its runs
+    let directory = done["experiment"].as_str().expect("a path");
+    let inside = Lab::at(home.path()).args(["list", "--json", "--store", directory]).success().json();
+    assert_eq!(inside["recordings"].as_array().map(Vec::len), Some(4));
+
+    let slow = SMALL.replace("count = 50", "duration = \"20s\"");
+    let running = Lab::at(home.path()).file("y.toml", slow).line("run y.toml").start();
+    let newest = || listed().into_iter().find(|one| one["state"] != "finished");
+    wait_until("it was conducted", || newest().is_some_and(|one| one["state"] == "measuring"));
+    let reason = newest().expect("it is there")["reason"].clone();
+    assert_eq!(reason, format!("by process {}", running.pid().as_raw_nonzero()));
+    running.signal(Signal::INT);
+    running.ends(130);
+    let one = newest().expect("it is there");
+    assert_eq!(facts(&one), ("unfinished".into(), 0.into(), 4.into()));
+
+    fs::write(
+        Path::new(&*home.path().join(one["experiment"].as_str().expect("a path"))).join("journal.jsonl"),
+        "what\n",
+    )
+    .expect("ours");
+    let one = newest().expect("it is there");
+    assert_eq!((&one["state"], &one["runs_done"]), (&"damaged".into(), &Value::Null));
+    assert!(one["reason"].as_str().is_some_and(|reason| reason.contains("line 1")), "{one}");
+}
+
+#[test]
+fn the_summary_of_an_experiment_is_that_of_its_runs() {
+    let lab = Lab::new().file("x.toml", SMALL);
+    let home = lab.path("");
+    let _done = lab.line("run x.toml").start().ends_with(&[0, 4]);
+    let experiment = only_recording(&home);
+    let document = Lab::at(&home).line("summary --json -q").arg(&experiment).success().json();
+    let summaries = document["summaries"].as_array().expect("several");
+    assert_eq!(summaries.len(), 4);
+    assert!(summaries.iter().all(|summary| summary["answered"] == 50), "{document:#}");
+    fs::remove_dir_all(experiment.join("runs")).expect("ours");
+    let empty_one = Lab::at(&home).arg("summary").arg(&experiment).stdout(empty());
+    empty_one.stderr(contains("has no run to be summarised")).stderr(contains("hint: `latlab run ")).failure(2);
+}
