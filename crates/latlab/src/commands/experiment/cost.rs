@@ -45,3 +45,28 @@ pub(super) fn one_run(plan: &Plan) -> (f64, f64, bool) {
     }
     (total.0 + if settling { defaults::LOAD_SETTLE.0 as f64 } else { 0.0 }, total.1, total.2)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::resolve::{Rows, Surroundings, experiment};
+    use crate::recipe::{RECIPES, Scale};
+
+    /// Contract, section 7.
+    #[test]
+    fn recipes_keep_their_promises_by_their_plan() {
+        let surroundings = Surroundings { store: None, seed: 7 };
+        for recipe in RECIPES {
+            for target in ["local", "lab", "127.0.0.1"] {
+                let seconds = [Scale::Quick, Scale::Usual, Scale::Full].map(|scale| {
+                    let text = recipe.file(target, scale);
+                    let job = experiment(recipe.name, &text, Rows::Possible, &surroundings).expect(recipe.name);
+                    cost(&job.experiment, 0).duration.0 as f64 / 1e9
+                });
+                let [quick, usual, full] = seconds;
+                assert!(quick <= 60.0 && usual <= 1_800.0, "{} {target}: {seconds:?} s", recipe.name);
+                assert!(quick < usual && usual < full, "{} {target}: {seconds:?} s", recipe.name);
+            }
+        }
+    }
+}
