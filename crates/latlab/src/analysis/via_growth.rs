@@ -8,7 +8,7 @@ use crate::units::Nanos;
 pub struct SleepRow {
     /// The interval.
     pub interval: Nanos,
-    /// The typical mean latency of the exact call, ns.
+    /// The typical median latency of the exact call, ns.
     pub exact_ns: f64,
     /// The same of the other one, ns.
     pub stretched_ns: f64,
@@ -52,7 +52,7 @@ pub struct ViaGrowth {
 }
 
 impl SleepRow {
-    /// Of a comparison of means, the exact call being the baseline; none where it has no figure.
+    /// Of a comparison of medians, the exact call being the baseline; none where it has no figure.
     pub fn of(interval: Nanos, compared: &Comparison) -> Option<SleepRow> {
         let (exact_ns, stretched_ns) = compared.centres?;
         Some(SleepRow { interval, exact_ns, stretched_ns, later: compared.difference? })

@@ -1,5 +1,7 @@
 //! Whether the call that sleeps explains why longer sleeps wake later: a row for each interval, and what follows.
 
+use serde_json::{Value, json};
+
 use super::paint::{Style, width, wrap};
 use crate::analysis::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
 use crate::units::Nanos;
@@ -19,7 +21,7 @@ const STRETCH: f64 = 0.001;
 
 /// As text.
 pub fn render(view: &ViaGrowthView, style: Style) -> String {
-    let mut lines = vec![style.strong("why longer sleeps wake later: means of idle runs, by the call that sleeps")];
+    let mut lines = vec![style.strong("why longer sleeps wake later: medians of idle runs, by the call that sleeps")];
     let head = ["interval", "clock_nanosleep", "select", "select later by", "its stretch"].map(str::to_owned);
     let rows: Vec<[String; 5]> = view.growth.rows.iter().map(|row| cells(row, view.slack)).collect();
     let widest = |column: usize| rows.iter().chain([&head]).map(|row| width(&row[column])).max().unwrap_or_default();
@@ -64,10 +66,36 @@ fn answer(view: &ViaGrowthView) -> String {
         ),
         GrowthAnswer::NoGrowth => format!("Here select wakes no later after {to} than after {from}."),
         GrowthAnswer::Undecided => format!(
-            "Undecided: the call may explain {share} of what select wakes later after {to} than after {from}. More \
-             runs would tell: without `--quick`, or with `--full`."
+            "Undecided: the call explains {share} of what select wakes later after {to} than after {from}, and the \
+             interval is too wide to tell. More runs would: without `--quick`, or with `--full`, on a quieter host."
         ),
     }
+}
+
+/// As what `latlab.compare/1` has of it, in `experiment.via_growth`.
+pub fn json(view: &ViaGrowthView) -> Value {
+    let ViaGrowth { rows, explained, answer } = &view.growth;
+    let row = |row: &SleepRow| {
+        let later = row.later;
+        json!({
+            "interval_ns": row.interval,
+            "clock_nanosleep_ns": row.exact_ns,
+            "select_ns": row.stretched_ns,
+            "difference_ns": { "value": later.value, "low": later.interval.low, "high": later.interval.high },
+        })
+    };
+    json!({
+        "statistic": "p50",
+        "timer_slack_ns": view.slack,
+        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+        "explained_ratio": explained.map(|Explained { share, low, high }| json!({ "value": share, "low": low, "high": high })),
+        "answer": match answer {
+            GrowthAnswer::IsTheCall => "the-call",
+            GrowthAnswer::IsSomethingElse => "something-else",
+            GrowthAnswer::NoGrowth => "no-growth",
+            GrowthAnswer::Undecided => "undecided",
+        },
+    })
 }
 
 /// `96 % [91 %, 102 %]`
@@ -99,7 +127,7 @@ mod tests {
         let growth = ViaGrowth::of(rows).expect("three rows");
         let view = ViaGrowthView { growth, slack: Some(Nanos::from_micros(50)) };
         let expected = "\
-why longer sleeps wake later: means of idle runs, by the call that sleeps
+why longer sleeps wake later: medians of idle runs, by the call that sleeps
   interval  clock_nanosleep    select          select later by  its stretch
      10 ms          62.0 µs   63.0 µs   +1.00 µs [−4.00, +6.00]         0 µs
     100 ms          70.0 µs    121 µs  +51.0 µs [+46.0, +56.0]      50.0 µs

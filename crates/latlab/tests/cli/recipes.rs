@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::documents;
 use crate::harness::{Lab, contains, empty};
 
 /// `--quick` promises a minute; a recipe that takes three is stuck.
@@ -63,7 +64,9 @@ fn the_same_under_two_names_tells_false_positives_and_drift() {
 
 #[test]
 fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wake_later() {
-    let told = quick("wakeup-governor");
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let ran = Lab::at(home.path()).line("run wakeup-governor --quick").deadline(QUICK).start().ends_with(&[0, 4]);
+    let told = ran.stdout;
     for words in [
         "wake-up latency through select, µs",
         "stdev",
@@ -76,8 +79,13 @@ fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wak
     ] {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
-    // What it comes to is for the host to say; that the call is what it is about is not.
-    assert!(told.contains("The call explains") || told.contains("the call may explain"), "{told}");
+    // What it comes to is for the host to say; that it is about the call is not.
+    assert!(told.to_lowercase().contains("the call explains") || told.contains("select wakes no later"), "{told}");
+    let experiment = crate::store::only_recording(home.path()).display().to_string();
+    let document = Lab::at(home.path()).args(["run", &experiment, "--json", "-q"]).start().ends_with(&[0, 4]).json();
+    documents::check(&document, "compare/1");
+    let growth = &document["experiment"]["via_growth"];
+    assert_eq!(growth["rows"].as_array().map(Vec::len), Some(3), "{growth:#}");
 }
 
 #[test]

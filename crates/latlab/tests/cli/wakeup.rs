@@ -243,3 +243,20 @@ fn wake_ups_are_compared_by_their_own_metric() {
     let compared = Lab::at(&directory).line("compare --by via latlab-runs --json -q").success().json();
     assert_eq!(compared["comparisons"][0]["metric"], "wakeup_latency");
 }
+
+#[test]
+fn a_gate_and_the_caveats_speak_of_wake_ups() {
+    let ran = Lab::new().line("wakeup -i 1ms -n 30 --warmup 0 --json -q").success();
+    let recording = only_recording(ran.directory());
+    let gate = || Lab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p50 > 1ns"]);
+    gate().stderr(contains("p50 of wake-up latency is ")).failure(1);
+    let weak = Lab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p99 > 1ns"]);
+    weak.stderr(contains("one wake-up more or less")).failure(1);
+    let nothing = Lab::new().line("wakeup -i 1ms -n 1 --warmup 0 --break 1ns --json").success();
+    for caveat in nothing.json()["caveats"].as_array().expect("a list") {
+        let words = format!("{} {}", caveat["message"], caveat["effect"]);
+        assert!(!words.contains("probe") && !words.contains("round trip"), "{words}");
+    }
+    let meanwhile = &ran.json()["wakeups"]["meanwhile"];
+    assert!(meanwhile.as_array().is_some_and(|cpus| !cpus.is_empty()), "{meanwhile}");
+}

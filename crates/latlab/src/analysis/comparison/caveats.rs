@@ -168,7 +168,7 @@ fn unsupported(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
             "unsupported-comparison",
             format!("fewer than 10 effective observations lay beyond a quantile: {}", told.join(", ")),
             "runs were judged by its point value: it scatters more, and verdicts need more runs",
-            "measure more probes in a run, or compare a lower quantile",
+            "longer runs, or compare a lower quantile",
         )
     })
 }

@@ -25,8 +25,10 @@ pub(in crate::commands) fn report(
     }
     let experiment = &asked.job.experiment;
     let comparisons = verdicts::of(directory, &standing, experiment, console)?;
+    let growth = via_growth::view(directory, &standing)?;
     if json {
-        console.data(&verdicts::document(comparisons.as_ref(), directory, &standing, experiment))?;
+        let document = verdicts::document(comparisons.as_ref(), directory, &standing, experiment, growth.as_ref());
+        console.data(&document)?;
     } else {
         let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
         if let Some(view) = beside::measured(directory, &standing, asked)? {
@@ -35,8 +37,8 @@ pub(in crate::commands) fn report(
         if let Some(view) = same::view(directory, &standing)? {
             console.data(&(crate::report::same::render(&view, style) + "\n"))?;
         }
-        if let Some(view) = via_growth::view(directory, &standing)? {
-            console.data(&(crate::report::via_growth::render(&view, style) + "\n"))?;
+        if let Some(view) = &growth {
+            console.data(&(crate::report::via_growth::render(view, style) + "\n"))?;
         }
         match &comparisons {
             Some(comparisons) => console.data(&verdicts::text(comparisons, style))?,

@@ -16,6 +16,7 @@ use crate::experiment::Standing;
 use crate::plan::{Experiment, defaults};
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
+use crate::report::via_growth::ViaGrowthView;
 
 /// Compares the runs of the experiment in `directory` as its file asks; none where only one condition has any.
 pub(super) fn of(
@@ -48,8 +49,9 @@ pub(super) fn document(
     directory: &Path,
     standing: &Standing,
     experiment: &Experiment,
+    growth: Option<&ViaGrowthView>,
 ) -> String {
-    let about = about(directory, standing, experiment);
+    let about = about(directory, standing, experiment, growth);
     let runs: Value = standing.runs.iter().map(run).collect();
     match comparisons {
         Some(comparisons) => {
