@@ -22,7 +22,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 /// An experiment against `target` with this table of factors, two runs of each condition.
 fn file(target: &str, base: &str, factors: &str) -> String {
     format!(
-        "name = \"afar\"\nkind = \"ping\"\n{target}[base]\ncount = 200\nwarmup = \"0\"\n{base}[factors]\n{factors}\n\
+        "name = \"afar\"\nkind = \"ping\"\n{target}[base]\ncount = 200\ninterval = \"2ms\"\nwarmup = \"0\"\n{base}[factors]\n{factors}\n\
          [design]\nruns = 2\nsettle = \"0s\"\nseed = 7\n"
     )
 }
@@ -120,7 +120,7 @@ fn killed_in_a_lab_it_leaves_nothing_and_goes_on() {
     if !privileged("the death of `latlab run` on `lab`") {
         return;
     }
-    let text = file("target = \"lab\"\n", "", "size = [24, 1000]").replace("count = 200", "duration = \"400ms\"");
+    let text = file("target = \"lab\"\n", "", "size = [24, 1000]");
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Lab::at(home.path()).file("x.toml", text).line("run x.toml").start();
     let runs = || recordings(home.path()).first().map_or(0, |path| recordings_in(&path.join("runs")).len());
