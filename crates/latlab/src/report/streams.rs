@@ -7,7 +7,7 @@ use crate::analysis::{CpuCost, StreamFigures, StreamTotals, Summary};
 use crate::metric::Metric;
 use crate::stats::Description;
 use crate::units::Nanos;
-use crate::units::human::{ABSENT, TimeUnit, bit_rate, bytes, grouped, percent, quantile, significant};
+use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile, significant, typed_size};
 
 /// The tables of runs that are all streams: rates and costs, then how even they were.
 pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
@@ -193,7 +193,7 @@ pub(super) fn sending(summary: &Summary) -> Option<String> {
         burst => format!("bursts of at most {} packets", grouped(burst)),
     });
     let buffer =
-        |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} buffer {}", bytes(granted.into())));
+        |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} buffer {}", typed_size(granted)));
     let (send, receive) = stream.buffers;
     let parts = bursts.into_iter().chain(buffer("send", send)).chain(buffer("receive", receive));
     parts.reduce(|all, one| format!("{all} · {one}"))

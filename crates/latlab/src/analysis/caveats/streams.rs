@@ -3,10 +3,10 @@
 use super::limits::RATE_REACHED;
 use crate::analysis::streams::{StreamFigures, StreamTotals};
 use crate::caveat::{Caveat, Severity};
-use crate::plan::defaults;
+use crate::plan::{SendMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
-use crate::units::human::{bit_rate, bytes, grouped, percent, quantile};
+use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
 
 /// The caveats of a stream.
 pub(super) fn derive(manifest: &Manifest, stream: &StreamFigures, delivered: Option<&Description>) -> Vec<Caveat> {
@@ -21,6 +21,7 @@ pub(super) fn derive(manifest: &Manifest, stream: &StreamFigures, delivered: Opt
         duplicates(&stream.total),
         small_buffers(stream),
         unchecked(manifest),
+        software_checksums(manifest),
         delivered.and_then(few_intervals),
     ]
     .into_iter()
@@ -175,7 +176,7 @@ fn small_buffers(stream: &StreamFigures) -> Option<Caveat> {
     let asked = defaults::STREAM_BUFFER_BYTES.saturating_mul(2);
     let small = |granted: Option<u32>| granted.filter(|granted| *granted < asked);
     let (send, receive) = (small(stream.buffers.0), small(stream.buffers.1));
-    let of = |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} {}", bytes(granted.into())));
+    let of = |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} {}", typed_size(granted)));
     let granted: Vec<String> = of("for sending", send).into_iter().chain(of("for receiving", receive)).collect();
     (!granted.is_empty()).then(|| {
         Caveat::new(
@@ -184,7 +185,7 @@ fn small_buffers(stream: &StreamFigures) -> Option<Caveat> {
             format!(
                 "the kernel granted buffers of {}, where {} were asked for",
                 granted.join(" and "),
-                bytes(asked.into())
+                typed_size(asked)
             ),
             "a shorter stop of either end loses packets",
             "run as root, or `--set socket-buffer=4MiB`",
@@ -204,6 +205,25 @@ fn unchecked(manifest: &Manifest) -> Option<Caveat> {
             if stream.path.dont_fragment { "" } else { "; see docs/stream.md" }
         ),
     ))
+}
+
+/// Before Linux 6.11 such a send fails with EIO; since then the kernel computes them in place of the device.
+fn software_checksums(manifest: &Manifest) -> Option<Caveat> {
+    let stream = manifest.spec.stream().filter(|stream| stream.sending.mode == SendMode::Gso)?;
+    let interface = manifest.here.before.as_ref()?.network.interface.as_ref()?;
+    let offloads = interface.offloads.as_ref()?;
+    let mut checksums = offloads.iter().filter(|(name, _)| name.starts_with("tx-checksum")).peekable();
+    let none = checksums.peek().is_some() && checksums.all(|(_, on)| !on);
+    (none && stream.sending.checksum).then(|| {
+        let name = &interface.name;
+        Caveat::new(
+            Severity::Note,
+            "software-checksums",
+            format!("`{name}` computes no checksums, and the kernel did so for every packet that it cut"),
+            "one more pass over each payload on this host's CPU: another condition than with the offload",
+            "`--set offload=tx-checksum:on`, where the device can",
+        )
+    })
 }
 
 /// Quantiles that were asked for and rest on fewer than ten effective intervals beyond them.
