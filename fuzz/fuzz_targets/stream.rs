@@ -33,7 +33,7 @@ fuzz_target!(|script: Vec<Act>| {
     let bytes = say(&mut hello);
     let cookie = Cookie::parse(&hello[..bytes]).expect("a COOKIE");
     let second = Nanos::from_secs(1);
-    let terms = Terms { size_bytes: 64, interval: Nanos::ZERO, duration: second, idle: second, stream: StreamTerms::NONE };
+    let terms = Terms { size_bytes: 64, interval: Nanos::ZERO, duration: second, idle: second, stream: StreamTerms::NONE, down: false };
     let mut opening = [0; OPEN_BYTES];
     Open { nonce: [1; 16], token: cookie.token, terms }.write(&setup.codes(), &mut opening);
     let bytes = say(&mut opening);
@@ -50,7 +50,7 @@ fuzz_target!(|script: Vec<Act>| {
             }
             Act::Poll { number, wants_cpu, altered } => {
                 let mut datagram = [0; POLL_BYTES];
-                Poll { session: accept.session, nonce: [1; 16], number, wants_cpu }.write(&keys.close, &mut datagram);
+                Poll { session: accept.session, nonce: [1; 16], number, wants_cpu, credit_bytes: number }.write(&keys.close, &mut datagram);
                 (datagram.to_vec(), altered)
             }
             Act::Noise(noise) => (noise, None),

@@ -1,5 +1,7 @@
 //! Sessions over real loopback sockets, and the wire rules on a stage without any.
 
+#[path = "session/down.rs"]
+mod down;
 #[path = "session/reports.rs"]
 mod reports;
 #[path = "session/rules.rs"]

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
+use latlab::measure::down_stream::Down;
 use latlab::measure::stream::{Stream, StreamError};
 use latlab::measure::stream_meter::{Point, StreamMeter};
 use latlab::measure::token_schedule::TokenSchedule;
@@ -14,8 +15,8 @@ use latlab::plan::{PathSpec, SendMode, Sending, WaitMode};
 use latlab::probe::Seq;
 use latlab::schedule::Schedule;
 use latlab::session::{
-    Dialogue, Judgement, NativeSession, PreSharedKey, ReflectorLimits, Requests, SessionReflector, SessionWishes,
-    UpStream, open, random_bytes, serve,
+    Dialogue, DownStream, Judgement, NativeSession, PreSharedKey, ReflectorLimits, Requests, SessionReflector,
+    SessionWishes, UpStream, open, random_bytes, serve,
 };
 use latlab::transport::Transport;
 use latlab::transport::burst::{BurstRefusal, BurstTransport, Packets};
@@ -39,7 +40,8 @@ fn served<T>(loopback: &str, wait: WaitMode, key: &PreSharedKey, story: impl FnO
         if loopback.ip().is_unspecified() { [127, 0, 0, 1].into() } else { loopback.ip() },
         socket.local_address().port(),
     );
-    let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, Some(key), random_bytes().expect("chance"));
+    let limits = ReflectorLimits { down_bps: 80_000_000, ..ReflectorLimits::DEFAULT };
+    let mut reflector = SessionReflector::new(limits, Some(key), random_bytes().expect("chance"));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let requests = Requests { stop: &stop, counters: &NEVER };
@@ -64,10 +66,13 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
+fn wishes(size: u32) -> SessionWishes {
     let nonce = random_bytes().expect("chance");
-    let wishes = SessionWishes::new("loopback", nonce, size, Schedule::Closed, None, SECOND).streaming(stream);
-    open(transport, &Monotonic, Some(key), &wishes, &NEVER).expect("a session")
+    SessionWishes::new("loopback", nonce, size, Schedule::Closed, None, SECOND)
+}
+
+fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
+    open(transport, &Monotonic, Some(key), &wishes(size).streaming(stream), &NEVER).expect("a session")
 }
 
 fn stream(
@@ -192,6 +197,32 @@ fn a_probe_beside_a_stream_is_answered_alone() {
         stream.close();
         answered(4);
     });
+}
+
+#[test]
+fn a_down_stream_arrives_within_its_credit_and_ends_with_it() {
+    let key = PreSharedKey::fresh().expect("chance");
+    for (loopback, wait) in
+        [("127.0.0.1:0", WaitMode::Block), ("[::1]:0", WaitMode::Spin), ("0.0.0.0:0", WaitMode::Block)]
+    {
+        served(loopback, wait, &key, |peer| {
+            let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
+            let asked = wishes(1_000).going_down(Nanos::ZERO);
+            let session = open(&mut transport, &Monotonic, Some(&key), &asked, &NEVER).expect("a session");
+            let mut down = Down::new(transport, Monotonic, DownStream::new(session).expect("a down-stream"));
+            down.run(down.now() + Nanos::from_millis(500), &NEVER).expect("it runs");
+            let point = down.settle().expect("a last TALLY");
+            let what = format!("{loopback}: {point:?}");
+            // 10,000 packets a second are allowed, for half a second and the credit that was left.
+            assert!((1_000..=8_500).contains(&point.tally.packets), "{what}");
+            assert_eq!((point.counts.packets, point.counts.bytes), (point.tally.packets, point.tally.bytes), "{what}");
+            assert_eq!((point.counts.reordered, point.counts.seen_before, point.counts.forged), (0, 0, 0), "{what}");
+            let counted = down.counts().packets;
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_eq!(down.settle().expect("a last TALLY").tally.packets, counted, "{what}");
+            down.close();
+        });
+    }
 }
 
 /// Refuses every burst with EIO, as Linux before 6.11 does where the device computes no checksums.

@@ -44,6 +44,7 @@ fn terms() -> impl Strategy<Value = Terms> {
         duration: Nanos(spans.1),
         idle: Nanos(spans.2),
         stream: StreamTerms { batched, unchecked },
+        down: batched && !unchecked,
     })
 }
 
@@ -100,7 +101,7 @@ proptest! {
         accept.write(&codes, &mut bytes);
         prop_assert_eq!(Accept::parse(&bytes), Ok(accept));
 
-        let refuse = Refuse { nonce, reason: RefuseReason::ALL[usize::from(session % 6)], limit };
+        let refuse = Refuse { nonce, reason: RefuseReason::ALL[usize::from(session % 7)], limit };
         let mut bytes = [0; REFUSE_BYTES];
         refuse.write(&codes, &mut bytes);
         prop_assert_eq!(Refuse::parse(&bytes), Ok(refuse));
@@ -126,7 +127,7 @@ proptest! {
         wants_cpu: bool, drops_merged: bool, cpu_ns: Option<i64>, secret in vec(any::<u8>(), 16..40),
     ) {
         let codes = SetupKey::derive(&secret).codes();
-        let poll = Poll { session, nonce, number, wants_cpu };
+        let poll = Poll { session, nonce, number, wants_cpu, credit_bytes: counts[0] };
         let mut bytes = [0; POLL_BYTES];
         poll.write(&codes, &mut bytes);
         prop_assert_eq!(Poll::parse(&bytes), Ok(poll));

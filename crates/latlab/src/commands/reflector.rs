@@ -44,7 +44,7 @@ fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failu
     } else {
         let key =
             order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
-        let limits = ReflectorLimits::own(order.sessions);
+        let limits = ReflectorLimits { down_bps: order.down_bps, ..ReflectorLimits::own(order.sessions) };
         let sessions = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
         let socket = UdpReflector::bind(order.bind, order.end.wait)?;
         let socket = if order.sessions == 1 { socket.for_one_sender() } else { socket };

@@ -7,6 +7,7 @@ mod beside;
 mod calibrate;
 mod conduct;
 mod conduct_wakeup;
+pub mod down_stream;
 mod ends;
 mod error;
 mod far_host;

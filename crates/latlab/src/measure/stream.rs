@@ -220,6 +220,6 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
 }
 
 /// Whether a send failed because a queue of this host is full: the path is at its limit, and later there is room.
-fn lacks_room(error: &io::Error) -> bool {
+pub(super) fn lacks_room(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || Errno::from_io_error(error) == Some(Errno::NOBUFS)
 }

@@ -119,6 +119,10 @@ pub struct ReflectorCounters {
     pub answered: u64,
     /// Packets of streams counted: neither answered nor dropped.
     pub counted: u64,
+    /// Packets of down-streams sent: no replies, but within their credit.
+    pub down: u64,
+    /// Their bytes.
+    pub down_bytes: u64,
     /// TALLYs given.
     pub tallies: u64,
     /// COOKIEs given.
@@ -162,6 +166,8 @@ impl ReflectorCounters {
             ("replied-bytes", self.replied_bytes),
             ("answered", self.answered),
             ("counted", self.counted),
+            ("down", self.down),
+            ("down-bytes", self.down_bytes),
             ("tallies", self.tallies),
             ("cookies", self.cookies),
             ("opened", self.opened),
@@ -194,6 +200,7 @@ const fn refusal_word(reason: RefuseReason) -> &'static str {
         RefuseReason::Size => "refuse-size",
         RefuseReason::Duration => "refuse-duration",
         RefuseReason::Idle => "refuse-idle",
+        RefuseReason::Down => "refuse-down",
     }
 }
 
@@ -218,6 +225,6 @@ mod tests {
         counters.socket_drops = Some(5);
         let names: BTreeSet<_> = counters.rows().map(|(name, _)| name).collect();
         assert_eq!(names.len(), counters.rows().count());
-        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 6 + 5);
+        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 7 + 5);
     }
 }

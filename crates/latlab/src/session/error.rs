@@ -156,6 +156,8 @@ fn refusal(reason: RefuseReason, limit: u64) -> String {
         RefuseReason::Size => format!("probes are larger than `{limit}` bytes"),
         RefuseReason::Duration => format!("it would last longer than `{}`", typed(limit)),
         RefuseReason::Idle => format!("gaps between probes may be longer than `{}`", typed(limit)),
+        RefuseReason::Down if limit == 0 => "it allows no down-streams".into(),
+        RefuseReason::Down => format!("it sends one down-stream at a time, at `{limit}` bit/s at most"),
     }
 }
 
@@ -173,6 +175,7 @@ const fn remedy(reason: RefuseReason) -> &'static str {
         RefuseReason::Size => "choose a smaller `--size`, or raise the cap of `latlab serve` there",
         RefuseReason::Duration => "choose a shorter `--duration`, or raise the cap of `latlab serve` there",
         RefuseReason::Idle => "choose a shorter `--interval`, or raise the cap of `latlab serve` there",
+        RefuseReason::Down => "`latlab serve --psk-file FILE --allow-down RATE` there, and one down-stream at a time",
     }
 }
 

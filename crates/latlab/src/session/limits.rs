@@ -20,6 +20,8 @@ pub struct ReflectorLimits {
     pub idle: Nanos,
     /// The largest probe.
     pub size_bytes: u32,
+    /// Bits of UDP payload a second that a down-stream may have; 0: there are none.
+    pub down_bps: u64,
 }
 
 impl ReflectorLimits {
@@ -32,6 +34,8 @@ impl ReflectorLimits {
         duration: defaults::SERVE_DURATION,
         idle: defaults::SERVE_IDLE,
         size_bytes: defaults::SIZE_MAX_BYTES,
+        // A reflector that sends on its own is of use to others than its owner.
+        down_bps: 0,
     };
 
     /// The most that can be granted.
@@ -43,11 +47,12 @@ impl ReflectorLimits {
         duration: defaults::SERVE_DURATION_MAX,
         idle: defaults::SERVE_IDLE_MAX,
         size_bytes: defaults::SIZE_MAX_BYTES,
+        down_bps: defaults::STREAM_RATE_MAX_BPS,
     };
 
     /// What a reflector grants that latlab starts for one command of its own: as many sessions as that has runs.
     pub fn own(sessions: u16) -> ReflectorLimits {
-        ReflectorLimits { sessions, sessions_per_prefix: sessions, ..ReflectorLimits::MAX }
+        ReflectorLimits { sessions, sessions_per_prefix: sessions, down_bps: 0, ..ReflectorLimits::MAX }
     }
 
     /// The stricter of these limits and the compiled-in bounds, one by one.
@@ -61,6 +66,7 @@ impl ReflectorLimits {
             duration: self.duration.min(max.duration),
             idle: self.idle.min(max.idle),
             size_bytes: self.size_bytes.min(max.size_bytes),
+            down_bps: self.down_bps.min(max.down_bps),
         }
     }
 
@@ -70,7 +76,7 @@ impl ReflectorLimits {
     /// [`LimitError`] names the first that does not.
     pub fn check(self) -> Result<ReflectorLimits, LimitError> {
         let max = ReflectorLimits::MAX;
-        let rows: [(&'static str, i64, i64, i64); 7] = [
+        let rows: [(&'static str, i64, i64, i64); 8] = [
             ("sessions", i64::from(self.sessions), 1, i64::from(max.sessions)),
             ("sessions per prefix", i64::from(self.sessions_per_prefix), 1, i64::from(max.sessions_per_prefix)),
             (
@@ -83,6 +89,7 @@ impl ReflectorLimits {
             ("duration in ns", self.duration.0, 1, max.duration.0),
             ("idle time in ns", self.idle.0, 1, max.idle.0),
             ("probe size in bytes", i64::from(self.size_bytes), i64::from(SIZE_MIN_BYTES), i64::from(max.size_bytes)),
+            ("down-streams in bits a second", i64::try_from(self.down_bps).unwrap_or(i64::MAX), 0, max.down_bps as i64),
         ];
         match rows.into_iter().find(|(_, value, low, high)| value < low || value > high) {
             None => Ok(self),
@@ -140,6 +147,7 @@ mod tests {
             duration: Nanos::MAX,
             idle: Nanos::MAX,
             size_bytes: u32::MAX,
+            down_bps: u64::MAX,
         };
         assert_eq!(boundless.within_bounds(), max);
         for wrong in [
@@ -152,6 +160,7 @@ mod tests {
             ReflectorLimits { idle: Nanos::MAX, ..limits },
             ReflectorLimits { size_bytes: 23, ..limits },
             ReflectorLimits { size_bytes: 65_508, ..limits },
+            ReflectorLimits { down_bps: u64::MAX, ..limits },
         ] {
             let error = wrong.check().expect_err("out of bounds");
             assert!(error.to_string().contains(&format!("`{}`", error.value)));

@@ -3,6 +3,8 @@
 mod bucket;
 mod cookies;
 mod counters;
+mod down_source;
+mod down_stream;
 mod echo;
 mod error;
 mod key;
@@ -21,6 +23,8 @@ mod up_stream;
 mod wishes;
 
 pub use counters::{DropReason, ReflectorCounters};
+pub use down_source::DownDue;
+pub use down_stream::{DownCounts, DownHeard, DownStream};
 pub use echo::EchoDialogue;
 pub use error::SessionError;
 pub use key::{KeyError, PreSharedKey, random_bytes};

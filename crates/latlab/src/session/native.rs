@@ -253,7 +253,7 @@ mod tests {
 
     fn session(size_bytes: u32) -> NativeSession {
         let (stream, zero) = (StreamTerms::NONE, Nanos::ZERO);
-        let terms = Terms { size_bytes, interval: zero, duration: zero, idle: zero, stream };
+        let terms = Terms { size_bytes, interval: zero, duration: zero, idle: zero, stream, down: false };
         let accept = Accept {
             session: 7,
             nonce: [1; 16],

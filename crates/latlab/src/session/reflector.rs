@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use super::bucket::TokenBucket;
 use super::cookies::CookieJar;
 use super::counters::{DropReason, ReflectorCounters};
+use super::down_source::DownSource;
 use super::key::PreSharedKey;
 use super::limits::ReflectorLimits;
 use super::slot::{NewSession, ReceiverState, Slot, SlotState};
@@ -56,18 +57,19 @@ impl PendingReply {
 
 /// The answering end of all sessions.
 pub struct SessionReflector {
-    limits: ReflectorLimits,
-    setup: Option<SetupKey>,
+    pub(super) limits: ReflectorLimits,
+    pub(super) setup: Option<SetupKey>,
     codes: Codes,
-    table: SessionTable,
+    pub(super) table: SessionTable,
     cookie_rate: TokenBucket,
     session_rate: TokenBucket,
     jar: CookieJar,
     seed: [u8; 32],
     nonces_made: u64,
-    counters: ReflectorCounters,
+    pub(super) counters: ReflectorCounters,
     receiver: ReceiverState,
     abilities: StreamTerms,
+    pub(super) down: Option<DownSource>,
 }
 
 impl fmt::Debug for SessionReflector {
@@ -100,6 +102,7 @@ impl SessionReflector {
             counters: ReflectorCounters::default(),
             receiver: ReceiverState::default(),
             abilities: StreamTerms::NONE,
+            down: None,
         }
     }
 
@@ -272,6 +275,9 @@ impl SessionReflector {
         received: Stamp<ReflectorClock>,
     ) -> Result<Accept, (RefuseReason, u64)> {
         self.refusal(&open.terms, from).map_or(Ok(()), Err)?;
+        if open.terms.down && !self.may_go_down(received) {
+            return Err((RefuseReason::Down, self.down_limit_bps()));
+        }
         let limits = self.limits;
         if !self.session_rate.take(received) {
             return Err((RefuseReason::NewSessions, u64::from(limits.new_sessions_per_second)));
@@ -281,13 +287,14 @@ impl SessionReflector {
         let (asked, able) = (open.terms.stream, self.abilities);
         let stream =
             StreamTerms { batched: asked.batched && able.batched, unchecked: asked.unchecked && able.unchecked };
-        let terms = Terms { duration, idle: limits.idle, stream, ..open.terms };
+        let terms = self.paced(Terms { duration, idle: limits.idle, stream, ..open.terms });
         let (nonce, at, receiver) = (open.nonce, received, self.receiver);
         let new = NewSession { address: from, nonce, reflector_nonce, terms, at, receiver };
         let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));
         let full = (RefuseReason::Sessions, u64::from(limits.sessions));
         let slot = self.table.insert(new, keys).ok_or(full)?;
         self.counters.opened += 1;
+        self.down = DownSource::of(slot).or(self.down.take());
         Ok(accept_of(slot, received))
     }
 
@@ -347,6 +354,10 @@ impl SessionReflector {
         }
         let tally = slot.tally(&poll, received, self.receiver).ok_or(DropReason::SeenBefore)?;
         self.counters.tallies += 1;
+        let tally = match self.down.as_mut().filter(|down| down.session == poll.session) {
+            Some(down) => down.told(tally, poll.credit_bytes),
+            None => tally,
+        };
         reply_over(datagram, |reply| tally.write(&codes, reply))
     }
 

@@ -34,6 +34,9 @@ pub struct ReflectorOrder {
     pub key: Option<String>,
     /// Sessions that the command opens in all; with one alone the socket is connected to its sender.
     pub sessions: u16,
+    /// Bits a second that a down-stream may have; 0: there is none, nor is there one without a key.
+    #[serde(default)]
+    pub down_bps: u64,
     /// Return every datagram unseen, for the bare loop, instead of answering sessions.
     pub bare: bool,
     /// Add up every datagram, so many buffers with one call, for the bare stream.
@@ -51,6 +54,7 @@ impl ReflectorOrder {
             end,
             key: key.map(PreSharedKey::line),
             sessions,
+            down_bps: 0,
             bare: false,
             bare_stream: None,
             parent: std::process::id(),

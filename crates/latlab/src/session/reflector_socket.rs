@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use crate::transport::batch_receiver::BatchRoom;
 use crate::transport::reflector::UdpReflector;
+use crate::units::Nanos;
 use crate::wire::StreamTerms;
 
 /// The socket of a reflector, as far as its loop needs one.
@@ -15,6 +16,15 @@ pub trait ReflectorSocket {
     /// # Errors
     /// The kernel's; the loop counts them and gives up after a hundred in a row.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>>;
+
+    /// The same, but waits no longer than about `patience`: something is to be sent then.
+    ///
+    /// # Errors
+    /// As [`ReflectorSocket::receive`].
+    fn receive_within(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
+        _ = patience;
+        self.receive(buffer)
+    }
 
     /// Sends `datagram` to where its request came from.
     ///
@@ -63,6 +73,11 @@ pub trait ReflectorSocket {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// To which address of ours the last datagram was sent, where that is not the only one.
+    fn asked_at(&self) -> Option<IpAddr> {
+        None
+    }
+
     /// Told to which address of ours the datagrams that are judged next were sent, and whether they came merged.
     fn turn_to(&mut self, local: Option<IpAddr>, merged: bool) {
         _ = (local, merged);
@@ -95,6 +110,15 @@ impl ReflectorSocket for UdpReflector {
     #[inline]
     fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         UdpReflector::reply(self, datagram, to)
+    }
+
+    #[inline]
+    fn receive_within(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
+        UdpReflector::receive_within(self, buffer, patience)
+    }
+
+    fn asked_at(&self) -> Option<IpAddr> {
+        UdpReflector::asked_at(self)
     }
 
     fn hear_only(&mut self, peer: SocketAddr) {

@@ -1,10 +1,11 @@
 //! The reflector's loop over a socket: receive, read the clock, judge, read the clock, reply.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counters::ReflectorCounters;
+use super::down_source::DownDue;
 use super::key::PreSharedKey;
 use super::reflector::{Judgement, SessionReflector};
 use super::reflector_socket::ReflectorSocket;
@@ -17,6 +18,10 @@ use crate::units::{Nanos, ReflectorClock, Stamp};
 const BUFFER_BYTES: usize = 65_508;
 /// After so many failures of the receive call in a row the socket is taken for broken.
 const RECEIVE_FAILURES_MAX: u32 = 100;
+/// Packets of a down-stream that leave between two looks at what comes.
+const GIVEN_MAX: usize = 64;
+/// Where nothing is due, the loop looks up as often as without a down-stream.
+const NAP: Nanos = Nanos::from_millis(100);
 /// So often it is seen whether there is still a stream that needs batches.
 const ADAPT_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -43,7 +48,7 @@ pub fn serve(
     mut show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
     reflector.grants(socket.abilities());
-    let mut desk = Desk { socket, reflector, clock, cpu };
+    let mut desk = Desk { socket, reflector, clock, cpu, given_from: None };
     // Both are pages that nobody has touched until something comes.
     let (mut buffer, mut room) = (vec![0; BUFFER_BYTES], BatchRoom::new());
     let (mut failures, mut adapt_at) = (0, now(clock));
@@ -53,6 +58,7 @@ pub fn serve(
             show(desk.reflector.counters(now(clock)));
         }
         let taken = match desk.socket.batches() {
+            _ if desk.reflector.gives_to().is_some() => desk.give_and_take(&mut buffer),
             false => desk.take_one(&mut buffer),
             true => desk
                 .take_many(&mut room)
@@ -85,6 +91,8 @@ struct Desk<'a, S, C, F> {
     reflector: &'a mut SessionReflector,
     clock: &'a C,
     cpu: F,
+    /// From which address of ours the down-stream leaves.
+    given_from: Option<IpAddr>,
 }
 
 impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
@@ -92,6 +100,32 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
     #[inline]
     fn take_one(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         if let Some((bytes, from)) = self.socket.receive(buffer)? {
+            let received = now(self.clock);
+            self.reflect(&mut buffer[..bytes], from, received);
+        }
+        Ok(())
+    }
+
+    /// What is due of a down-stream, and one datagram if one comes before more is due.
+    #[inline]
+    fn give_and_take(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        let mut patience = Nanos::ZERO;
+        for _ in 0..GIVEN_MAX {
+            match self.reflector.down_due(now(self.clock), buffer) {
+                DownDue::Packet { bytes, to } => {
+                    self.socket.turn_to(self.given_from, false);
+                    if self.socket.reply(&buffer[..bytes], to).is_err() {
+                        self.reflector.count_failed_reply();
+                    }
+                }
+                DownDue::In(span) => patience = span,
+                DownDue::Nothing => patience = NAP,
+            }
+            if patience > Nanos::ZERO {
+                break;
+            }
+        }
+        if let Some((bytes, from)) = self.socket.receive_within(buffer, patience)? {
             let received = now(self.clock);
             self.reflect(&mut buffer[..bytes], from, received);
         }
@@ -135,6 +169,9 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
     /// is as the sessions need it.
     #[cold]
     fn converse(&mut self, reply: &[u8], to: SocketAddr, received: Stamp<ReflectorClock>) {
+        if self.reflector.gives_to() == Some(to) {
+            self.given_from = self.socket.asked_at();
+        }
         // Before the other end knows that it may send: what comes after an ACCEPT is taken as that says.
         self.adapt(received);
         if self.socket.reply(reply, to).is_err() {

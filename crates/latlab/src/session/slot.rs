@@ -44,8 +44,14 @@ pub(super) struct StreamCounts {
     polled: u64,
 }
 
-const NO_TERMS: Terms =
-    Terms { size_bytes: 0, interval: Nanos::ZERO, duration: Nanos::ZERO, idle: Nanos::ZERO, stream: StreamTerms::NONE };
+const NO_TERMS: Terms = Terms {
+    size_bytes: 0,
+    interval: Nanos::ZERO,
+    duration: Nanos::ZERO,
+    idle: Nanos::ZERO,
+    stream: StreamTerms::NONE,
+    down: false,
+};
 
 /// A place for a session, and the session in it.
 #[derive(Debug)]

@@ -156,6 +156,7 @@ mod tests {
             duration: Nanos::from_secs(60),
             idle: Nanos::from_secs(10),
             stream: StreamTerms { batched: nonce == 2, unchecked: nonce == 1 },
+            down: false,
         };
         let (nonce, reflector_nonce) = ([nonce; 16], [0; 16]);
         let (at, receiver) = (Stamp::from_nanos(now), ReceiverState::default());

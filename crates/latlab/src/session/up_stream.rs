@@ -89,8 +89,13 @@ impl UpStream {
     /// A fresh POLL with its number.
     pub fn poll(&mut self) -> (u64, &[u8]) {
         self.polls += 1;
-        let poll =
-            Poll { session: self.session.number(), nonce: *self.session.nonce(), number: self.polls, wants_cpu: true };
+        let poll = Poll {
+            session: self.session.number(),
+            nonce: *self.session.nonce(),
+            number: self.polls,
+            wants_cpu: true,
+            credit_bytes: 0,
+        };
         poll.write(&self.session.close_codes(), &mut self.poll);
         (self.polls, &self.poll)
     }

@@ -42,6 +42,7 @@ impl SessionWishes {
             // A closed loop waits for its time-out.
             idle: timeout.max(longest_gap),
             stream: StreamTerms::NONE,
+            down: false,
         };
         SessionWishes { peer: peer.into(), nonce, terms }
     }
@@ -50,6 +51,14 @@ impl SessionWishes {
     #[must_use]
     pub fn streaming(mut self, stream: StreamTerms) -> SessionWishes {
         self.terms.stream = stream;
+        self
+    }
+
+    /// The same for a stream that the peer sends, a packet in each `gap`: it may make the gap longer. Zero: as fast as it
+    /// allows.
+    #[must_use]
+    pub fn going_down(mut self, gap: Nanos) -> SessionWishes {
+        (self.terms.down, self.terms.interval) = (true, gap);
         self
     }
 }

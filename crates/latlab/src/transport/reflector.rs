@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
-use latlab_sys::socket;
+use latlab_sys::{readiness, socket};
 
 use super::batch_receiver::BatchRoom;
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, settle_buffers};
 use crate::plan::{WaitMode, defaults};
+use crate::units::Nanos;
 use crate::wire::StreamTerms;
 
 /// A UDP socket bound to one local address, or to all of them.
@@ -194,6 +195,35 @@ impl UdpReflector {
         }
     }
 
+    /// The same, waiting no longer than `patience`: to the nanosecond, whatever the time-out of the receive call is.
+    ///
+    /// # Errors
+    /// The socket broke.
+    #[inline]
+    pub fn receive_within(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
+        let patience = patience.min(defaults::NAP);
+        if !self.spins && patience > Nanos::ZERO {
+            match readiness::readable_within(self.socket.as_fd(), patience.0) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(error) if is_interruption(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        let spins = std::mem::replace(&mut self.spins, true);
+        let received = self.receive(buffer);
+        self.spins = spins;
+        received
+    }
+
+    /// To which address of ours the last datagram was sent, where the socket is bound to all of them.
+    pub fn asked_at(&self) -> Option<IpAddr> {
+        match &self.hears {
+            Hears::Everywhere(envelope) => envelope.local,
+            Hears::Anybody | Hears::Only(_) => None,
+        }
+    }
+
     /// Sends to `peer`. On a socket bound to every address the datagram leaves from the one to which the
     /// last received datagram was sent, so an answer goes out before the next question is taken.
     ///
@@ -269,7 +299,6 @@ mod tests {
     use crate::plan::PathSpec;
     use crate::transport::Transport;
     use crate::transport::udp::{UdpTransport, Waiting};
-    use crate::units::Nanos;
 
     /// Asks until something comes: waits are bounded by the naps of both ends.
     fn patiently<T>(mut ask: impl FnMut() -> io::Result<Option<T>>) -> T {

@@ -42,6 +42,8 @@ pub enum MessageType {
     Answer = 0x12,
     /// Sender → reflector: a packet of a stream, to be counted.
     Data = 0x13,
+    /// Reflector → sender: a packet of a down-stream, to be counted.
+    Down = 0x14,
     /// Sender → reflector: what was counted?
     Poll = 0x15,
     /// Reflector → sender: what was counted.
@@ -50,7 +52,7 @@ pub enum MessageType {
 
 impl MessageType {
     /// Every type.
-    pub const ALL: [MessageType; 12] = [
+    pub const ALL: [MessageType; 13] = [
         MessageType::Hello,
         MessageType::Cookie,
         MessageType::Open,
@@ -61,6 +63,7 @@ impl MessageType {
         MessageType::Probe,
         MessageType::Answer,
         MessageType::Data,
+        MessageType::Down,
         MessageType::Poll,
         MessageType::Tally,
     ];
@@ -75,6 +78,7 @@ impl MessageType {
             0x11 => MessageType::Probe,
             0x12 => MessageType::Answer,
             0x13 => MessageType::Data,
+            0x14 => MessageType::Down,
             0x15 => MessageType::Poll,
             0x16 => MessageType::Tally,
             0x01 => MessageType::Hello,

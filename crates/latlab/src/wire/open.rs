@@ -36,6 +36,8 @@ pub struct Terms {
     pub idle: Nanos,
     /// What a stream asks besides; none of it for probes and network loads.
     pub stream: StreamTerms,
+    /// The reflector sends, one packet in each `interval`, within the credit that POLLs give.
+    pub down: bool,
 }
 
 /// What a session is to be besides counted. Granted is what the reflector honours; one that knows nothing of it: nothing.
@@ -60,20 +62,25 @@ impl StreamTerms {
     }
 
     fn flags(self) -> u8 {
-        u8::from(self.batched) * Self::BATCHED + u8::from(self.unchecked) * Self::UNCHECKED
+        let of = |set, flag| u8::from(set) * flag;
+        of(self.batched, Self::BATCHED) + of(self.unchecked, Self::UNCHECKED)
     }
 }
 
 impl Terms {
     const BYTES: usize = 32;
+    /// Among the flags of [`StreamTerms`].
+    const FLAG_DOWN: u8 = 4;
 
     fn parse(from: &[u8], at: usize) -> Result<Terms, Malformed> {
+        let [flags] = take(from, at + 4);
         let terms = Terms {
             size_bytes: u32::from_be_bytes(take(from, at)),
             interval: Nanos(i64::from_be_bytes(take(from, at + 8))),
             duration: Nanos(i64::from_be_bytes(take(from, at + 16))),
             idle: Nanos(i64::from_be_bytes(take(from, at + 24))),
-            stream: StreamTerms::parse(take::<1>(from, at + 4)[0]),
+            stream: StreamTerms::parse(flags),
+            down: flags & Terms::FLAG_DOWN != 0,
         };
         let spans = [terms.interval, terms.duration, terms.idle];
         let possible = terms.size_bytes >= PROBE_MIN_BYTES as u32 && spans.iter().all(|span| span.0 >= 0);
@@ -82,7 +89,7 @@ impl Terms {
 
     fn write(&self, to: &mut [u8], at: usize) {
         put(to, at, self.size_bytes.to_be_bytes());
-        put(to, at + 4, [self.stream.flags()]);
+        put(to, at + 4, [self.stream.flags() + u8::from(self.down) * Terms::FLAG_DOWN]);
         put(to, at + 8, self.interval.0.to_be_bytes());
         put(to, at + 16, self.duration.0.to_be_bytes());
         put(to, at + 24, self.idle.0.to_be_bytes());
@@ -183,17 +190,20 @@ pub enum RefuseReason {
     Duration = 5,
     /// Limit: ns without a probe.
     Idle = 6,
+    /// Limit: bits per second of down-streams; 0: there are none, or none without a key.
+    Down = 7,
 }
 
 impl RefuseReason {
     /// Every reason.
-    pub const ALL: [RefuseReason; 6] = [
+    pub const ALL: [RefuseReason; 7] = [
         RefuseReason::Sessions,
         RefuseReason::SessionsPerPrefix,
         RefuseReason::NewSessions,
         RefuseReason::Size,
         RefuseReason::Duration,
         RefuseReason::Idle,
+        RefuseReason::Down,
     ];
 
     fn from_code(code: u16) -> Option<RefuseReason> {
@@ -250,6 +260,7 @@ mod tests {
         duration: Nanos(6),
         idle: Nanos(7),
         stream: StreamTerms { batched: true, unchecked: false },
+        down: false,
     };
 
     #[test]
@@ -278,8 +289,9 @@ mod tests {
 
     #[test]
     fn flags_stand_behind_the_size_and_those_of_tomorrow_are_not_read() {
-        for (batched, unchecked, flags) in [(false, false, 0), (true, false, 1), (false, true, 2), (true, true, 3)] {
-            let terms = Terms { stream: StreamTerms { batched, unchecked }, ..TERMS };
+        for flags in 0..8 {
+            let [batched, unchecked, down] = [1, 2, 4].map(|flag| flags & flag != 0);
+            let terms = Terms { stream: StreamTerms { batched, unchecked }, down, ..TERMS };
             let mut bytes = [0xee; OPEN_BYTES];
             Open { nonce: [1; 16], token: [2; 16], terms }.write(&Codes::None, &mut bytes);
             assert_eq!((bytes[43], bytes[44], &bytes[45..48]), (64, flags, &[0; 3][..]));

@@ -88,6 +88,12 @@ impl ProbeHeader {
         Self::write_request(MessageType::Data, session, counter, key, datagram);
     }
 
+    /// Writes packet `counter` of a down-stream in `session` into `datagram`, under the key of answers.
+    #[inline]
+    pub fn write_down(session: u16, counter: u64, key: &TagKey, datagram: &mut [u8]) {
+        Self::write_request(MessageType::Down, session, counter, Some(key), datagram);
+    }
+
     #[inline]
     fn write_request(message: MessageType, session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         let flags = if key.is_some() { FLAG_TAGGED } else { 0 };

@@ -21,8 +21,10 @@ const FLAG_MERGED: u8 = 4;
 const CPU_AT: usize = FLAGS_AT + 8;
 const WISH_AT: usize = NUMBER_AT + 8;
 const WISH_CPU: u8 = 1;
+const CREDIT_AT: usize = WISH_AT + 8;
 
-/// POLL: 8 header, 16 sender's nonce, 8 number, 1 wishes, 95 zero, 32 code.
+/// POLL: 8 header, 16 sender's nonce, 8 number, 1 wishes, 7 zero, 8 credit, 80 zero,
+/// 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// Which session.
@@ -33,6 +35,8 @@ pub struct Poll {
     pub number: u64,
     /// The sender reads a TALLY that tells the reflector's CPU time.
     pub wants_cpu: bool,
+    /// Of a down-stream: bytes of UDP payload that the reflector may have sent since the session was opened; 0 otherwise.
+    pub credit_bytes: u64,
 }
 
 impl Poll {
@@ -45,7 +49,8 @@ impl Poll {
         let number = u64::from_be_bytes(take(datagram, NUMBER_AT));
         let [wishes] = take(datagram, WISH_AT);
         let wants_cpu = wishes & WISH_CPU != 0;
-        Ok(Poll { session: header.session, nonce: take(datagram, NONCE_AT), number, wants_cpu })
+        let credit_bytes = u64::from_be_bytes(take(datagram, CREDIT_AT));
+        Ok(Poll { session: header.session, nonce: take(datagram, NONCE_AT), number, wants_cpu, credit_bytes })
     }
 
     /// Writes the POLL and seals it.
@@ -55,6 +60,7 @@ impl Poll {
         put(to, NONCE_AT, self.nonce);
         put(to, NUMBER_AT, self.number.to_be_bytes());
         put(to, WISH_AT, [if self.wants_cpu { WISH_CPU } else { 0 }]);
+        put(to, CREDIT_AT, self.credit_bytes.to_be_bytes());
         codes.seal(to);
     }
 }
@@ -159,7 +165,7 @@ impl Tally {
 }
 
 const _: () = assert!(TALLY_BYTES <= POLL_BYTES && FLAGS_AT + 16 + MAC_BYTES == TALLY_BYTES);
-const _: () = assert!(WISH_AT + 1 + MAC_BYTES <= POLL_BYTES && CPU_AT + 8 + MAC_BYTES == TALLY_BYTES);
+const _: () = assert!(CREDIT_AT + 8 + MAC_BYTES <= POLL_BYTES && CPU_AT + 8 + MAC_BYTES == TALLY_BYTES);
 
 #[cfg(test)]
 mod tests {
@@ -189,7 +195,7 @@ mod tests {
     fn each_survives_its_bytes() {
         let codes = super::super::SetupKey::derive(&[1; 16]).codes();
         for wants_cpu in [false, true] {
-            let poll = Poll { session: 9, nonce: [4; 16], number: u64::MAX, wants_cpu };
+            let poll = Poll { session: 9, nonce: [4; 16], number: u64::MAX, wants_cpu, credit_bytes: 1 << 40 };
             let mut bytes = [0xee; POLL_BYTES];
             poll.write(&codes, &mut bytes);
             assert_eq!(Poll::parse(&bytes), Ok(poll));
@@ -211,9 +217,11 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_protocol() {
         let mut bytes = [0xee; POLL_BYTES];
-        Poll { session: 0x0102, nonce: [4; 16], number: 5, wants_cpu: true }.write(&Codes::None, &mut bytes);
+        Poll { session: 0x0102, nonce: [4; 16], number: 5, wants_cpu: true, credit_bytes: 0x0607 }
+            .write(&Codes::None, &mut bytes);
         assert_eq!(bytes[..8], [0x15, 1, 1, 2, b'l', b'l', b't', b'b']);
-        assert_eq!((bytes[31], bytes[32], &bytes[33..]), (5, 1, &[0; 127][..]));
+        assert_eq!((bytes[31], bytes[32], &bytes[33..46]), (5, 1, &[0; 13][..]));
+        assert_eq!((&bytes[46..48], &bytes[48..]), (&[6, 7][..], &[0; 112][..]));
 
         let mut bytes = [0xee; TALLY_BYTES];
         tally(Some(8), true, Some(Nanos(0x0102_0304))).write(&Codes::None, &mut bytes);

@@ -126,6 +126,8 @@ fn values_of_the_other_commands_that_cannot_be() {
         ("serve --max-sessions 0", "0", "from 1 to 1024"),
         ("serve --max-duration -1s", "-1s", "250us"),
         ("serve --max-size 23", "23", "from 24 to 65507"),
+        ("serve --allow-down 1Gbit/s", "1Gbit/s", "latlab keygen"),
+        ("serve --psk-fd 3 --allow-down 1Gb", "1Gb", "10Mbit/s"),
         ("serve --psk-fd three", "three", "whole number"),
         ("serve --psk-fd 3 --psk-file k", "--psk-fd", "leave one"),
         ("summary rec --quantiles 1", "1", "0.99"),

@@ -140,7 +140,8 @@ fn a_poll_is_answered_once_and_only_to_its_session() {
     assert_eq!(dropped(&mut stage, DropReason::SeenBefore), 2);
 
     let mut forged = [0; POLL_BYTES];
-    Poll { session: 0, nonce: [1; 16], number: 99, wants_cpu: false }.write(&key(2).setup_key().codes(), &mut forged);
+    Poll { session: 0, nonce: [1; 16], number: 99, wants_cpu: false, credit_bytes: 0 }
+        .write(&key(2).setup_key().codes(), &mut forged);
     forged[2..4].copy_from_slice(&second[2..4]);
     assert_eq!(stage.ask(&forged), None, "R1");
     assert_eq!(dropped(&mut stage, DropReason::Code), 1);

@@ -69,4 +69,10 @@ pub struct CapArgs {
     /// Largest probe in bytes, 24 to 65507 [default: 65507]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub max_size: Option<String>,
+    /// Send streams to who holds the key, at up to RATE: 1Gbit/s [default: none]
+    ///
+    /// One at a time on each address that is served, to the address that asked for it, never more than that end gives
+    /// credit for, and not for longer than 1 s after it stopped. Needs a key.
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub allow_down: Option<String>,
 }

@@ -6,6 +6,7 @@ use crate::console::Talk;
 use crate::plan::{EndSpec, defaults};
 use crate::session::ReflectorLimits;
 use crate::units::Nanos;
+use crate::units::human::{self, NetworkRate};
 
 /// `latlab serve`, settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub struct ServeSpec {
 /// Settles `typed`.
 pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
     let key = key(typed)?;
+    if let Some(rate) = typed.caps.allow_down.as_ref().filter(|_| key == KeySource::None) {
+        let hint = "`latlab keygen lab.key`, then `latlab serve --psk-file lab.key --allow-down RATE`";
+        return Err(value::unusable("--allow-down", rate, "without a key anybody could ask for it", hint));
+    }
     Ok(ServeSpec {
         listen: listen(&typed.key.bind, &key)?,
         chosen: !typed.key.bind.is_empty(),
@@ -87,8 +92,21 @@ fn limits(typed: &CapArgs) -> Result<ReflectorLimits, RequestError> {
         duration: span("--max-duration", &typed.max_duration, max.duration, default.duration)?,
         idle: span("--idle-timeout", &typed.idle_timeout, max.idle, default.idle)?,
         size_bytes: size.unwrap_or(default.size_bytes),
+        down_bps: typed.allow_down.as_deref().map_or(Ok(default.down_bps), down)?,
         ..default
     })
+}
+
+/// A rate in bits a second that is more than none.
+fn down(typed: &str) -> Result<u64, RequestError> {
+    let (option, most) = ("--allow-down", defaults::STREAM_RATE_MAX_BPS);
+    match human::parse_network_rate(typed).map_err(|source| value::unreadable(option, source))? {
+        NetworkRate::Bits(bps) if (1..=most).contains(&bps) => Ok(bps),
+        _ => {
+            let hint = format!("a rate such as 1Gbit/s, up to {}", human::typed_bit_rate(most));
+            Err(value::unusable(option, typed, "it is no rate in bits that a down-stream can have", hint))
+        }
+    }
 }
 
 /// From 1 to `most`.
@@ -114,6 +132,13 @@ mod tests {
         match crate::cli::parse(typed).expect(line).command {
             Command::Serve(args) => serve(&args),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_sends_nothing_unless_it_is_told_how_much() {
+        for (line, bps) in [("--psk-file k", 0), ("--psk-file k --allow-down 1.5Gbit/s", 1_500_000_000)] {
+            assert_eq!(settle(line).expect(line).limits.down_bps, bps);
         }
     }
 
@@ -146,6 +171,9 @@ mod tests {
             ("--idle-timeout -1s", "`-1s`"),
             ("--idle-timeout 11h", "`11h`"),
             ("--max-size 23", "`23`"),
+            ("--psk-file k --allow-down 500kpps", "`500kpps`"),
+            ("--psk-file k --allow-down 0bit/s", "`0bit/s`"),
+            ("--allow-down 1Gbit/s", "`1Gbit/s`"),
             ("--psk-fd -1", "`-1`"),
             ("--cpu 4096", "`4096`"),
         ] {

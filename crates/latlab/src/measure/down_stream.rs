@@ -1,0 +1,155 @@
+//! The loop of a down-stream: the far end sends within the credit that this end gives; this end counts. It makes no system
+//! call but send, receive, clock and the transport's wait, and allocates nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::stream::StreamError;
+use crate::clock::Clock;
+use crate::plan::defaults;
+use crate::session::{DownCounts, DownHeard, DownStream};
+use crate::transport::Transport;
+use crate::units::{Nanos, SenderClock, Stamp};
+use crate::wire::Tally;
+
+/// Credit is given for so much of the stream: three windows, so that a lost POLL or two stop nothing.
+const CREDIT_AHEAD: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
+/// How long a TALLY of all that was sent is waited for.
+const SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
+/// After that TALLY, what is still under way is waited for as long as this.
+const LINGERS: Nanos = Nanos::from_millis(50);
+/// One more byte than the longest datagram.
+const BUFFER_BYTES: usize = 65_508;
+
+/// Both ends at one TALLY.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DownPoint {
+    /// When it came, on this end's clock.
+    pub at: Stamp<SenderClock>,
+    /// What had arrived by then.
+    pub counts: DownCounts,
+    /// What the reflector had sent when it was asked: packets and bytes in the places of those counted.
+    pub tally: Tally,
+}
+
+/// The counting end of a down-stream, armed.
+#[derive(Debug)]
+pub struct Down<T, C> {
+    transport: T,
+    clock: C,
+    down: DownStream,
+    buffer: Box<[u8]>,
+    /// When the next POLL leaves.
+    next_poll: Stamp<SenderClock>,
+    /// When a TALLY came last, or the stream began.
+    heard_at: Stamp<SenderClock>,
+    last: Option<DownPoint>,
+}
+
+impl<T: Transport, C: Clock> Down<T, C> {
+    /// Arms `down`: nothing is sent before the first credit.
+    pub fn new(transport: T, clock: C, down: DownStream) -> Down<T, C> {
+        let now = clock.now();
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        Down { transport, clock, down, buffer, next_poll: now, heard_at: now, last: None }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Stamp<SenderClock> {
+        self.clock.now()
+    }
+
+    /// What arrived so far.
+    pub fn counts(&self) -> DownCounts {
+        self.down.counts()
+    }
+
+    /// Both ends at the latest TALLY.
+    pub fn last(&self) -> Option<&DownPoint> {
+        self.last.as_ref()
+    }
+
+    /// Gives credit and counts, until `until` or `stop`. It can be called again and again.
+    ///
+    /// # Errors
+    /// The socket broke, or the reflector was silent for 1.5 s.
+    pub fn run(&mut self, until: Stamp<SenderClock>, stop: &AtomicBool) -> Result<(), StreamError> {
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            if now >= until {
+                break;
+            }
+            let span = now - self.heard_at;
+            if span >= defaults::STREAM_PATIENCE {
+                return Err(StreamError::Silent { span });
+            }
+            if now >= self.next_poll {
+                self.ask(CREDIT_AHEAD)?;
+                self.next_poll = now + defaults::STREAM_WINDOW;
+            }
+            self.hear((self.next_poll - now).min(until - now))?;
+        }
+        Ok(())
+    }
+
+    /// Gives no credit any more and waits until the reflector has told what it sent, and that has arrived or is lost.
+    ///
+    /// # Errors
+    /// The socket broke, or no TALLY came within a second.
+    pub fn settle(&mut self) -> Result<DownPoint, StreamError> {
+        let begin = self.clock.now();
+        let (mut next_poll, mut known) = (begin, None);
+        loop {
+            let now = self.clock.now();
+            let before = self.last;
+            match known {
+                Some((at, point)) if now - at >= LINGERS => {
+                    return Ok(DownPoint { counts: self.down.counts(), ..point });
+                }
+                None if now - begin >= SETTLES_WITHIN => return Err(StreamError::Silent { span: SETTLES_WITHIN }),
+                _ => {}
+            }
+            if now >= next_poll {
+                self.ask(Nanos::ZERO)?;
+                next_poll = now + defaults::STREAM_POLL_AGAIN;
+            }
+            self.hear(next_poll - now)?;
+            // Two TALLYs that say the same: the credit is used up or stale, and nothing is sent any more.
+            let two = before.zip(self.last).filter(|(before, last)| before.tally.number < last.tally.number);
+            if let Some((_, last)) = two.filter(|(before, last)| before.tally.packets == last.tally.packets) {
+                known = known.or(Some((now, last)));
+            }
+        }
+    }
+
+    /// Ends the session; the transport comes back.
+    pub fn close(self) -> T {
+        let Down { mut transport, clock, down, .. } = self;
+        // What it would say is known from the last tally.
+        let _ = down.close(&mut transport, &clock);
+        transport
+    }
+
+    fn ask(&mut self, ahead: Nanos) -> Result<(), StreamError> {
+        let (_, datagram) = self.down.poll(ahead);
+        match self.transport.send(datagram) {
+            Err(error) if !super::stream::lacks_room(&error) => Err(StreamError::Socket(error)),
+            // As good as lost: the next one comes soon.
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes one datagram, waiting about `patience`.
+    #[inline]
+    fn hear(&mut self, patience: Nanos) -> Result<(), StreamError> {
+        let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
+        let Some(datagram) = received.and_then(|bytes| self.buffer.get(..bytes)) else { return Ok(()) };
+        if let DownHeard::Tally(tally) = self.down.hear(datagram) {
+            let at = self.clock.now();
+            self.heard_at = at;
+            if self.last.is_none_or(|last| last.tally.number < tally.number) {
+                self.last = Some(DownPoint { at, counts: self.down.counts(), tally });
+            }
+        }
+        Ok(())
+    }
+}
