@@ -76,11 +76,17 @@ pub fn about(value: f64) -> String {
     rounded(value, 2)
 }
 
+/// From here on an exponent tells more than digits: no unit of time, size or rate comes near.
+const LARGE: f64 = 1e15;
+
 fn rounded(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return super::ABSENT.into();
     }
     let size = value.abs();
+    if size >= LARGE {
+        return format!("{}{size:.*e}", if value < 0.0 { "−" } else { "" }, digits as usize - 1);
+    }
     let mut decimals = if size == 0.0 { 0 } else { digits - 1 - size.log10().floor() as i32 };
     // 9.996 has three digits as 10.0, not as 10.00
     let carried = 10f64.powi(digits - decimals);
@@ -237,6 +243,8 @@ mod tests {
             (0.0004, "0.000"),
             (-0.0004, "0.000"),
             (-5.678, "−5.68"),
+            (1.7e308, "1.70e308"),
+            (-1.7e308, "−1.70e308"),
             (f64::NAN, "–"),
             (f64::INFINITY, "–"),
         ] {
