@@ -47,7 +47,32 @@ fn table(pairs: &[PairView], judged: bool) -> String {
     out
 }
 
-/// Without what would end a cell or begin markup.
+/// Without what would end a cell or begin markup. Inside of code nothing is markup, and an entity would be shown as it
+/// stands; a bar ends a cell there too.
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ").replace('*', "\\*")
+    let text = text.replace(['\n', '\r'], " ");
+    let parts: Vec<&str> = text.split('`').collect();
+    // a name with a grave accent of its own pairs with no other
+    let is_paired = parts.len() % 2 == 1;
+    let each = parts.iter().enumerate().map(|(place, part)| match is_paired && place % 2 == 1 {
+        true => part.replace('|', "\\|"),
+        false => part.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*"),
+    });
+    each.collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn code_stays_as_it_is() {
+        for (text, shown) in [
+            ("gate `p50 <= +5%` kept by `<a|b>`", "gate `p50 <= +5%` kept by `<a\\|b>`"),
+            ("a*b <c>\nd", "a\\*b &lt;c> d"),
+            ("one ` <b>", "one ` &lt;b>"),
+        ] {
+            assert_eq!(escaped(text), shown);
+        }
+    }
 }
