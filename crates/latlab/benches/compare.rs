@@ -16,9 +16,7 @@ use std::time::Instant;
 use judge::options::Options;
 use judge::paired::{Paired, median};
 use judge::{account, programs};
-use latlab::analysis::comparison::{
-    Agenda, ComparisonWishes, ObservedRun, Quantity, RunGroups, compare, default_subjects,
-};
+use latlab::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, RunGroups, compare, default_subjects};
 use latlab::metric::Metric;
 use latlab::recording::{ProbeColumn, Recording};
 use latlab::threads;
@@ -158,7 +156,7 @@ fn read(recordings: &[PathBuf]) -> Result<(), String> {
 fn judged(recordings: &[PathBuf]) -> Result<(), String> {
     let mut agenda = Agenda::default();
     for subject in default_subjects(Metric::RoundTripDelay) {
-        agenda.ask(Quantity::Of(subject), None, None);
+        agenda.ask(subject, None, None);
     }
     let subjects = agenda.subjects();
     let observe = |path: &PathBuf| -> Result<ObservedRun, String> {

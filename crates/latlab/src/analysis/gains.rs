@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, Place, Quantity, RunFigure, RunGroups};
+    use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, Place, RunFigure, RunGroups};
     use crate::analysis::comparison::{compare, subject_named};
 
     fn run(remedy: &str, condition: u32, block: u32, p50_us: f64) -> ObservedRun {
@@ -115,7 +115,7 @@ mod tests {
         };
         let runs = [of("as asked", 1, 76.0), of("--fifo 80", 2, 26.0), of("--worse", 3, 90.0), of("--same", 4, 76.0)];
         let mut agenda = Agenda::default();
-        agenda.ask(Quantity::Of(subject_named(Some("wakeup_latency"), "p50").expect("known")), None, None);
+        agenda.ask(subject_named(Some("wakeup_latency"), "p50").expect("known"), None, None);
         let groups = RunGroups::by_condition(runs.concat()).expect("four groups");
         let gains = gains(&compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline"));
         let told: Vec<_> = gains.iter().map(|one| (one.remedy.as_str(), one.gains[0].verdict)).collect();

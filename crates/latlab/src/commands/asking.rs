@@ -2,7 +2,7 @@
 
 use super::experiment;
 use crate::analysis::Subject;
-use crate::analysis::comparison::{Agenda, Gate, Quantity, default_subjects, subject_named};
+use crate::analysis::comparison::{Agenda, Gate, default_subjects, subject_named};
 use crate::cli::resolve::{Grouping, JudgeJob, RequestError};
 use crate::error::Failure;
 use crate::metric::Metric;
@@ -26,12 +26,24 @@ pub(super) fn of_recordings(job: &JudgeJob, asked: Option<&str>, gates: &[Gate])
         None if subjects.is_empty() => subjects = default_subjects(metric),
         None => {}
     }
-    subjects.into_iter().for_each(|subject| agenda.ask(Quantity::Of(subject), None, job.equivalence));
-    gates.iter().for_each(|gate| agenda.include(gate.quantity()));
+    subjects.into_iter().for_each(|subject| agenda.ask(subject, None, job.equivalence));
+    for gate in gates {
+        agenda.include(gate.subject().ok_or_else(of_lines)?);
+    }
     if job.shift {
         agenda.shift(metric);
     }
     Ok(agenda)
+}
+
+/// A gate on `value`, beside recordings.
+fn of_lines() -> RequestError {
+    RequestError::OutOfPlace {
+        option: "--gate value",
+        with: "recordings".into(),
+        cause: "`value` is a line of a file of numbers; a run has statistics",
+        hint: "name one of these, such as `--gate 'p99 <= +5%'`",
+    }
 }
 
 /// What the file of an experiment compares, where its directory is all that was typed.
@@ -49,7 +61,7 @@ pub(super) fn of_numbers(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failu
         ("--metric", job.metric.is_some()),
         ("--shift", job.shift),
         ("--by", matches!(job.sources.grouping, Grouping::By(_))),
-        ("--gate", gates.iter().any(|gate| gate.quantity() != Quantity::Value)),
+        ("--gate", gates.iter().any(|gate| gate.subject().is_some())),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(Agenda::of_values(job.equivalence)),

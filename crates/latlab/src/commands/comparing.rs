@@ -1,7 +1,7 @@
 //! `latlab compare` with verdicts: what is asked, of which runs, and what comes of it.
 
 use super::{Outcome, asking, groups, observing};
-use crate::analysis::comparison::{ComparisonWishes, Comparisons, Gate, GateState, Gated, Over, compare};
+use crate::analysis::comparison::{ComparisonWishes, Comparisons, Doubt, Gate, GateState, Gated, Over, compare};
 use crate::caveat::Severity;
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::JudgeJob;
@@ -62,11 +62,15 @@ fn show(job: &JudgeJob, comparisons: &Comparisons, gated: &[Gated], console: &Co
 /// How the command ends: a broken gate is a no, one that is undecided is a no only where that was asked for.
 fn outcome(gated: &[Gated], strict: bool, console: &Console) -> Outcome {
     let with = |state: GateState| gated.iter().filter(move |gated| gated.state == state);
-    let mut undecided: Vec<&str> = with(GateState::Undecided).map(|gated| gated.gate.as_str()).collect();
+    let mut undecided: Vec<_> = with(GateState::Undecided).map(|gated| (gated.gate.as_str(), gated.doubt)).collect();
     undecided.dedup();
-    for gate in &undecided {
-        console
-            .warning(&format!("the gate `{gate}` is undecided"), Some("more runs would decide; `--gate-strict` fails"));
+    for (gate, doubt) in &undecided {
+        let hint = match doubt {
+            Some(Doubt::ZeroBaseline) => "the baseline is 0, and no change is a share of that; `--gate-strict` fails",
+            Some(Doubt::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
+            Some(Doubt::BothSides) | None => "more runs would decide; `--gate-strict` fails",
+        };
+        console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }
     let broken = with(GateState::Broken).next().is_some();
     if broken || (strict && !undecided.is_empty()) { Outcome::AnswerIsNo } else { Outcome::Done }

@@ -26,6 +26,11 @@ pub(super) fn is_text(path: &Path) -> bool {
     !path.is_dir()
 }
 
+/// Whether anything is at `path`; standard input always is.
+pub(super) fn is_there(path: &Path) -> bool {
+    path.as_os_str() == DASH || path.exists()
+}
+
 /// The groups that paths and globs make. What `--by` asks is for recordings to say: there each path is a group.
 pub(super) fn of(sources: &Sources) -> Result<Vec<PathGroup>, Failure> {
     let Grouping::Globs(globs) = &sources.grouping else {

@@ -22,6 +22,11 @@ pub(super) struct FoundGroup {
 pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
     let mut paths = groups.iter().flat_map(|group| &group.paths);
     let texts = paths.clone().filter(|path| is_text(path)).count();
+    if let Some(path) = paths.clone().find(|path| !groups::is_there(path)) {
+        return Err(Failure::request(format!("cannot read `{}`", path.display()))
+            .because("there is no such file or directory")
+            .hint("see the path; `latlab list` shows the recordings of a store"));
+    }
     let recorded = paths.find(|path| !is_text(path));
     match (texts, recorded) {
         (0, _) => Ok(false),
@@ -37,6 +42,11 @@ pub(super) fn numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroup
     let mut named = Vec::new();
     for group in paths {
         let values = groups::numbers(group, &sources.column)?;
+        if values.is_empty() {
+            return Err(Failure::request(format!("cannot compare `{}`", group.name))
+                .because(format!("it has no number in column {}", sources.column.number))
+                .hint("`-C N` picks another column, `-d DELIMS` splits otherwise"));
+        }
         let line = |(line, value): (usize, &f64)| ObservedRun::bare(format!("{}:{}", group.name, line + 1), *value);
         named.push((group.name.clone(), values.iter().enumerate().map(line).collect()));
     }
@@ -70,7 +80,10 @@ pub(super) fn recorded(
     expect_one_kind(&observed, subjects)?;
     let mut observed = observed.into_iter();
     Ok(match &sources.grouping {
-        Grouping::By(factor) => RunGroups::by(factor, observed.collect())?,
+        Grouping::By(factor) => {
+            let groups = RunGroups::by(factor, observed.collect())?;
+            sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
+        }
         Grouping::Paths if matches!(found.as_slice(), [_]) && is_of_experiments(observed.as_slice()) => {
             RunGroups::by_condition(observed.collect())?
         }

@@ -32,7 +32,7 @@ pub use describe::describe;
 pub use description::{Description, QuantileEstimate};
 pub use exchange::{BlockRuns, DRAWS, Exchanges, is_refused, weighted_baseline, weighted_difference};
 pub use histogram::{Bucket, histogram};
-pub use holm::holm;
+pub use holm::{Claims, holm};
 pub use interval::Interval;
 pub use needed::{Aim, POWER, RUNS_MAX, runs_needed};
 pub use outline::Outline;

@@ -18,7 +18,7 @@ fn files(args: &str) -> Lab {
     lab.arg("compare").line(args)
 }
 
-fn document(ran: &Ran) -> Value {
+pub(crate) fn document(ran: &Ran) -> Value {
     let document = ran.json();
     check(&document, "compare/1");
     document
@@ -94,7 +94,7 @@ fn testdata(place: &str) -> PathBuf {
 }
 
 /// A copy of a recording in `store`, its manifest changed.
-fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
+pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
     let (from, to) = (testdata("good/closed"), store.join(name));
     fs::create_dir_all(&to).expect("made");
     for entry in fs::read_dir(from).expect("a recording") {
@@ -123,7 +123,7 @@ fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
     builds(&lab.path(""));
     let ran = lab.line("compare --by tag:build runs --json").stderr(contains("one after the other")).success();
     let document = document(&ran);
-    assert_eq!((&document["factor"], &document["groups"][1]["name"]), (&json!("tag:build"), &json!("new")));
+    assert_eq!((&document["factor"], &document["groups"][1]["name"]), (&json!("tag:build"), &json!("old")));
     for row in document["comparisons"].as_array().expect("rows") {
         assert_eq!((&row["p_value"], &row["verdict"]), (&json!(1.0), &json!("undecided")), "{row}");
         assert_eq!((&row["relative"]["low"], &row["relative"]["high"]), (&json!(0.0), &json!(0.0)));

@@ -3,6 +3,8 @@
 mod agent;
 mod arguments;
 mod compare;
+mod compare_groups;
+mod compare_numbers;
 mod doctor;
 mod documents;
 mod echo;

@@ -18,24 +18,23 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// One question about numbers that somebody else measured.
+    /// One question about numbers that somebody else measured. They have no other figure, so that nothing can be added.
     pub fn of_values(equivalence: Option<f64>) -> Agenda {
-        let mut agenda = Agenda::default();
-        agenda.ask(Quantity::Value, None, equivalence);
-        agenda
+        let question = Question { equivalence, ..Question::default() };
+        Agenda { quantities: vec![Quantity::Value], questions: vec![question], shifts: Vec::new() }
     }
 
     /// Adds a question, unless it is asked already.
-    pub fn ask(&mut self, quantity: Quantity, baseline: Option<BTreeMap<String, String>>, equivalence: Option<f64>) {
-        let question = Question { subject: self.place_of(quantity), baseline, equivalence };
+    pub fn ask(&mut self, subject: Subject, baseline: Option<BTreeMap<String, String>>, equivalence: Option<f64>) {
+        let question = Question { subject: self.place_of(subject), baseline, equivalence };
         if !self.questions.contains(&question) {
             self.questions.push(question);
         }
     }
 
-    /// Makes sure that `quantity` is asked about, whatever the baseline and the margin.
-    pub fn include(&mut self, quantity: Quantity) {
-        let place = self.place_of(quantity);
+    /// Makes sure that `subject` is asked about, whatever the baseline and the margin.
+    pub fn include(&mut self, subject: Subject) {
+        let place = self.place_of(subject);
         if !self.questions.iter().any(|question| question.subject == place) {
             self.questions.push(Question { subject: place, ..Question::default() });
         }
@@ -43,7 +42,7 @@ impl Agenda {
 
     /// Adds the differences of `metric` along its distribution.
     pub fn shift(&mut self, metric: Metric) {
-        let quantile = |q: f64| Quantity::Of(Subject::Statistic(metric, Statistic::Quantile(q)));
+        let quantile = |q: f64| Subject::Statistic(metric, Statistic::Quantile(q));
         self.shifts = SHIFTS.into_iter().map(|q| self.place_of(quantile(q))).collect();
     }
 
@@ -52,7 +51,7 @@ impl Agenda {
         &self.quantities
     }
 
-    /// What runs must be asked for, in the order of their figures.
+    /// What runs must be asked for, in the order of their figures: of recordings, the quantities.
     pub fn subjects(&self) -> Vec<Subject> {
         let subject = |quantity: &Quantity| match quantity {
             Quantity::Of(subject) => Some(*subject),
@@ -74,7 +73,8 @@ impl Agenda {
         &self.shifts
     }
 
-    fn place_of(&mut self, quantity: Quantity) -> usize {
+    fn place_of(&mut self, subject: Subject) -> usize {
+        let quantity = Quantity::Of(subject);
         self.quantities.iter().position(|other| *other == quantity).unwrap_or_else(|| {
             self.quantities.push(quantity);
             self.quantities.len() - 1

@@ -40,8 +40,14 @@ pub enum Undecided {
         /// So many are needed.
         needed: usize,
     },
-    /// No block has runs of both groups.
+    /// No block has runs of both groups at the same levels of the other factors.
     NoCommonBlock,
+    /// No run of the baseline could be judged.
+    NoBaseline,
+    /// Not proven, and the margin is a share of a baseline that is 0.
+    ZeroBaseline,
+    /// The figures are so large that their sums are no numbers.
+    Overflow,
     /// The figure fell among the lost in so many runs.
     Lost {
         /// Of the baseline.
@@ -72,6 +78,8 @@ pub struct Rests {
     pub runs: (usize, usize),
     /// Blocks with runs of both.
     pub blocks: usize,
+    /// What runs were exchanged inside of: blocks, in each the levels of the factors that are not compared.
+    pub strata: usize,
     /// Boots that they ran in, where that is known.
     pub boots: usize,
     /// Exchanges of names that were looked at; 0 where there was no test.
@@ -96,7 +104,8 @@ pub struct Comparison {
     pub centres: Option<(f64, f64)>,
     /// The difference in the unit of the figures.
     pub difference: Option<Effect>,
-    /// The difference as a share of the baseline.
+    /// The difference as a share of the baseline, or of its size where figures are compared as they are; none of shares,
+    /// and where the baseline is 0.
     pub relative: Option<Effect>,
     /// The margin within which a difference counts as none.
     pub margin: Option<f64>,
@@ -108,10 +117,27 @@ pub struct Comparison {
     pub p_value: Option<f64>,
     /// The same by Holm, over all rows with a test.
     pub adjusted_p_value: Option<f64>,
-    /// Of a difference beyond the margin.
+    /// Of a difference beyond the margin; none where there is no margin, or none that can be told.
     pub p_equivalent: Option<f64>,
+    /// The same by Holm, in the same family.
+    pub adjusted_p_equivalent: Option<f64>,
     /// What it rests on.
     pub rests: Rests,
+}
+
+impl Comparison {
+    /// The change as gates and margins are told: of shares in points, of everything else as a share of the baseline.
+    pub const fn judged_change(&self) -> Option<Effect> {
+        if self.quantity.is_share() { self.difference } else { self.relative }
+    }
+
+    /// The adjusted p value that its verdict rests on.
+    pub fn deciding_p_value(&self) -> Option<f64> {
+        match self.verdict {
+            Verdict::Equivalent => self.adjusted_p_equivalent,
+            Verdict::Lower | Verdict::Higher | Verdict::Undecided => self.adjusted_p_value,
+        }
+    }
 }
 
 impl Verdict {
@@ -135,6 +161,9 @@ impl Undecided {
             Undecided::TooFewRuns { .. } => "too-few-runs",
             Undecided::TooFewBoots { .. } => "too-few-boots",
             Undecided::NoCommonBlock => "no-common-block",
+            Undecided::NoBaseline => "no-baseline",
+            Undecided::ZeroBaseline => "zero-baseline",
+            Undecided::Overflow => "overflow",
             Undecided::Lost { .. } => "lost",
             Undecided::NoFigure { .. } => "no-figure",
         }

@@ -10,15 +10,11 @@ use crate::caveat::{Caveat, Severity};
 use crate::units::human;
 
 /// All of them, the worst first.
-pub(super) fn of<'a>(
-    groups: &RunGroups,
-    quantities: &[Quantity],
-    rows: impl Iterator<Item = &'a Comparison>,
-) -> Vec<Caveat> {
+pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison]) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
     caveats.extend(fatal(groups));
     caveats.extend(lost(rows));
-    caveats.extend(not_interleaved(groups));
+    caveats.extend(not_interleaved(groups, &pairs(groups, rows)));
     caveats.extend(confounded(groups));
     caveats.extend(unsupported(groups, quantities));
     caveats.extend(losses(groups, quantities));
@@ -29,6 +25,13 @@ pub(super) fn of<'a>(
 
 fn runs(groups: &RunGroups) -> impl Iterator<Item = &ObservedRun> {
     groups.groups.iter().flat_map(|group| &group.runs)
+}
+
+/// The places of baselines and candidates that were compared, those without runs left out.
+pub(super) fn pairs(groups: &RunGroups, rows: &[Comparison]) -> BTreeSet<(usize, usize)> {
+    let has_runs = |place: usize| !groups.groups[place].runs.is_empty();
+    let pairs = rows.iter().map(|row| (row.baseline, row.candidate));
+    pairs.filter(|(baseline, candidate)| has_runs(*baseline) && has_runs(*candidate)).collect()
 }
 
 /// `1 run`, `3 runs`.
@@ -54,7 +57,7 @@ fn fatal(groups: &RunGroups) -> Option<Caveat> {
     })
 }
 
-fn lost<'a>(rows: impl Iterator<Item = &'a Comparison>) -> Option<Caveat> {
+fn lost(rows: &[Comparison]) -> Option<Caveat> {
     let mut worst: BTreeMap<String, usize> = BTreeMap::new();
     for row in rows {
         if let Some(Undecided::Lost { baseline, candidate }) = row.undecided {
@@ -75,16 +78,25 @@ fn lost<'a>(rows: impl Iterator<Item = &'a Comparison>) -> Option<Caveat> {
 }
 
 /// Runs of an experiment's block took turns by chance. Others did as their start times say.
-fn not_interleaved(groups: &RunGroups) -> Option<Caveat> {
-    let strata: BTreeSet<_> = runs(groups).map(|run| groups.stratum(run).0).collect();
-    let planned = strata.iter().all(Option::is_some);
-    if planned {
-        return None;
+fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<(usize, usize)>) -> Option<Caveat> {
+    let loose: Vec<_> = pairs.iter().filter(|pair| !groups.are_interleaved(**pair)).collect();
+    let sides = |pair: &(usize, usize)| [&groups.groups[pair.0], &groups.groups[pair.1]];
+    let mut runs = loose.iter().flat_map(|pair| sides(pair)).flat_map(|group| &group.runs);
+    loose.first()?;
+    let of_blocks = loose.iter().find(|pair| sides(pair).into_iter().flat_map(|group| &group.runs).all(in_block));
+    if let Some(pair) = of_blocks {
+        let [baseline, candidate] = sides(pair).map(|group| &group.name);
+        return Some(Caveat::new(
+            Severity::Warning,
+            "not-interleaved",
+            format!("no block has runs of both `{baseline}` and `{candidate}`: they were compared as if of one block"),
+            "whatever differed between their blocks (another boot, day or experiment) looks like a difference, or hides one",
+            "let one `latlab run` measure both, in turn, in random order and in blocks",
+        ));
     }
-    let hidden = "what drifted meanwhile (heat, background work, the clock rate) looks like a difference, or hides one";
-    let hint = "let `latlab run` take the runs in turn, in random order and in blocks";
-    let started = runs(groups).any(|run| !run.place.started_at.is_empty());
-    let (severity, message) = match (started, take_turns(&groups.groups)) {
+    let started = runs.any(|run| !run.place.started_at.is_empty());
+    let in_turn = loose.iter().all(|pair| take_turns(sides(pair)));
+    let (severity, message) = match (started, in_turn) {
         (false, _) => (Severity::Warning, "nobody knows in what order the numbers were measured".to_owned()),
         (true, false) => {
             (Severity::Warning, "the groups were measured one after the other, not interleaved".to_owned())
@@ -94,23 +106,26 @@ fn not_interleaved(groups: &RunGroups) -> Option<Caveat> {
             (Severity::Note, message.to_owned())
         }
     };
+    let hidden = "what drifted meanwhile (heat, background work, the clock rate) looks like a difference, or hides one";
+    let hint = "let `latlab run` take the runs in turn, in random order and in blocks";
     Some(Caveat::new(severity, "not-interleaved", message, hidden, hint))
 }
 
-/// Whether the groups took turns in time at least half as often as they would by chance, each with the first.
-fn take_turns(groups: &[RunGroup]) -> bool {
-    let [baseline, candidates @ ..] = groups else { return true };
-    candidates.iter().all(|candidate| {
-        let named = |group: &RunGroup, own: bool| -> Vec<_> {
-            group.runs.iter().map(|run| (run.place.started_at.clone(), own)).collect()
-        };
-        let mut order = named(baseline, true);
-        order.extend(named(candidate, false));
-        order.sort();
-        let turns = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64;
-        let (n, m) = (baseline.runs.len() as f64, candidate.runs.len() as f64);
-        turns >= (n * m / (n + m)).max(2.0)
-    })
+fn in_block(run: &ObservedRun) -> bool {
+    run.place.block.is_some()
+}
+
+/// Whether two groups took turns in time at least half as often as they would by chance.
+fn take_turns([baseline, candidate]: [&RunGroup; 2]) -> bool {
+    let named = |group: &RunGroup, own: bool| -> Vec<_> {
+        group.runs.iter().map(|run| (run.place.started_at.clone(), own)).collect()
+    };
+    let mut order = named(baseline, true);
+    order.extend(named(candidate, false));
+    order.sort();
+    let turns = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64;
+    let (n, m) = (baseline.runs.len() as f64, candidate.runs.len() as f64);
+    turns >= (n * m / (n + m)).max(2.0)
 }
 
 /// What else the groups differ in: a difference may come from that.
@@ -126,7 +141,7 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
         }
         levels
     };
-    let each: Vec<_> = groups.groups.iter().map(levels).collect();
+    let each: Vec<_> = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(levels).collect();
     let own: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
     let factors: BTreeSet<&String> = each.iter().flat_map(BTreeMap::keys).collect();
     let differing: Vec<&str> = factors
@@ -198,18 +213,19 @@ fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
 impl RunGroups {
     /// Which runs were not judged, where there were some.
     pub fn left_out_caveat(&self) -> Option<Caveat> {
-        let word = |(reason, count): (&LeftOut, &usize)| {
-            let count = counted(*count, "run");
-            match reason {
-                LeftOut::Warmup => format!("{count} that warmed up"),
-                LeftOut::Failed => format!("{count} that failed"),
-                LeftOut::Interrupted => format!("{count} that were interrupted"),
-            }
+        let word = |(reason, count): (&LeftOut, &usize)| match (reason, count) {
+            (LeftOut::Interrupted, 2..) => format!("{count} runs that were interrupted"),
+            _ => format!("{} that {}", counted(*count, "run"), reason.word()),
         };
-        let told: Vec<_> = self.left_out.iter().map(word).collect();
+        let mut told: Vec<_> = self.left_out.iter().map(word).collect();
+        let empty: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
+        if !empty.is_empty() {
+            told.push(format!("that is every run of {}", empty.join(", ")));
+        }
+        let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
         (!told.is_empty()).then(|| {
             Caveat::new(
-                Severity::Note,
+                severity,
                 "runs-left-out",
                 format!("not judged: {}", told.join(", ")),
                 "figures are of the other runs only",

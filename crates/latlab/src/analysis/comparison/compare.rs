@@ -33,7 +33,7 @@ pub struct Comparisons {
 /// A question whose baseline, or all of whose candidates, could not be measured is passed over.
 ///
 /// # Errors
-/// Where there is only one group, or where that leaves nothing to answer.
+/// Where only one group has runs, or that leaves nothing to answer.
 pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) -> Result<Comparisons, GroupingError> {
     groups.expect_several()?;
     let quantities = agenda.quantities();
@@ -62,11 +62,11 @@ pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) ->
             shifted.push(Row::of(&groups, quantities, &question, (baseline, candidate), wishes).comparison);
         }
     }
-    let caveats = caveats::of(&groups, quantities, rows.iter().map(|row| &row.comparison));
+    let rows: Vec<Comparison> = rows.into_iter().map(|row| row.comparison).collect();
+    let caveats = caveats::of(&groups, quantities, &rows);
     let outlined =
         |group: &RunGroup| (0..quantities.len()).map(|place| Outline::of(&mut group.values(place))).collect();
     let outlines = groups.groups.iter().map(outlined).collect();
-    let rows = rows.into_iter().map(|row| row.comparison).collect();
     Ok(Comparisons {
         groups,
         quantities: quantities.to_vec(),
@@ -79,8 +79,8 @@ pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) ->
 }
 
 impl Comparisons {
-    /// Whether all runs took turns by chance, inside of blocks.
+    /// Whether all groups that were compared took turns by chance, inside of blocks.
     pub fn is_interleaved(&self) -> bool {
-        self.groups.groups.iter().flat_map(|group| &group.runs).all(|run| run.place.block.is_some())
+        caveats::pairs(&self.groups, &self.rows).into_iter().all(|pair| self.groups.are_interleaved(pair))
     }
 }

@@ -5,9 +5,10 @@
 
 use thiserror::Error;
 
-use super::answer::{Comparison, Effect, Undecided};
+use super::answer::{Comparison, Effect};
 use super::compare::Comparisons;
 use super::wishes::{Quantity, subject_named};
+use crate::analysis::subject::Subject;
 use crate::units::human::{self, ParseError};
 
 /// What a change must keep to.
@@ -61,6 +62,17 @@ pub enum GateState {
     Undecided,
 }
 
+/// Why a gate is undecided in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The interval lies on both sides, or is open.
+    BothSides,
+    /// The baseline is 0, and no change is a share of that.
+    ZeroBaseline,
+    /// The row was not tested, and says why.
+    Untested,
+}
+
 /// A gate held against one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gated {
@@ -70,6 +82,8 @@ pub struct Gated {
     pub row: usize,
     /// What became of it.
     pub state: GateState,
+    /// Why it is undecided, where it is.
+    pub doubt: Option<Doubt>,
 }
 
 const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `loss_ratio <= +0.1%`";
@@ -105,31 +119,47 @@ impl Gate {
         Ok(Gate { text: text.trim().into(), quantity, above, change: if negative { -size } else { size } })
     }
 
-    /// What the runs must be asked for.
-    pub const fn quantity(&self) -> Quantity {
-        self.quantity
+    /// What runs must be asked for; none where it is about numbers that somebody else measured.
+    pub const fn subject(&self) -> Option<Subject> {
+        match self.quantity {
+            Quantity::Of(subject) => Some(subject),
+            Quantity::Value => None,
+        }
     }
 
     /// Held against every row that is about it.
     pub fn judge(&self, comparisons: &Comparisons) -> Vec<Gated> {
         let rows = comparisons.rows.iter().enumerate();
         let about_it = rows.filter(|(_, row)| row.quantity == self.quantity);
-        about_it.map(|(place, row)| Gated { gate: self.text.clone(), row: place, state: self.state(row) }).collect()
+        let judged = |(place, row)| {
+            let (state, doubt) = match self.state(row) {
+                Ok(state) => (state, None),
+                Err(doubt) => (GateState::Undecided, Some(doubt)),
+            };
+            Gated { gate: self.text.clone(), row: place, state, doubt }
+        };
+        about_it.map(judged).collect()
     }
 
-    fn state(&self, row: &Comparison) -> GateState {
-        let change = if row.quantity.is_share() { row.difference } else { row.relative };
-        let is_untested = row.p_value.is_none() || matches!(row.undecided, Some(Undecided::SingleRuns));
-        let Some(Effect { interval, .. }) = change.filter(|_| !is_untested) else { return GateState::Undecided };
+    fn state(&self, row: &Comparison) -> Result<GateState, Doubt> {
+        if row.p_value.is_none() {
+            return Err(Doubt::Untested);
+        }
+        let doubt = if row.centres.is_some_and(|(baseline, _)| baseline == 0.0) {
+            Doubt::ZeroBaseline
+        } else {
+            Doubt::Untested
+        };
+        let Effect { interval, .. } = row.judged_change().ok_or(doubt)?;
         // seen from the side on which nothing is allowed
         let (nearer, farther) = match self.above {
             false => (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change)),
             true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
         };
         match (nearer, farther) {
-            (Some(nearer), _) if nearer > 0.0 => GateState::Broken,
-            (_, Some(farther)) if farther <= 0.0 => GateState::Kept,
-            _ => GateState::Undecided,
+            (Some(nearer), _) if nearer > 0.0 => Ok(GateState::Broken),
+            (_, Some(farther)) if farther <= 0.0 => Ok(GateState::Kept),
+            _ => Err(Doubt::BothSides),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
+use super::level;
 use super::observed_run::{LeftOut, ObservedRun};
 use crate::analysis::subject::Subject;
 use crate::metric::Metric;
@@ -26,12 +27,12 @@ pub struct RunGroup {
 pub struct RunGroups {
     /// What varied, for people: `load`, `load and size`; none where the groups were named.
     pub factor: Option<String>,
-    /// The first is the baseline.
+    /// The first is the baseline. One of which no run is judged stands here without runs, and is compared with nothing.
     pub groups: Vec<RunGroup>,
     /// What was not judged: reason → how many.
     pub left_out: BTreeMap<LeftOut, usize>,
     /// Factors of an experiment that are not compared: runs are exchanged within one level of each.
-    strata: Vec<String>,
+    pub(super) strata: Vec<String>,
 }
 
 /// Why runs cannot be grouped.
@@ -42,6 +43,14 @@ pub enum GroupingError {
     NoFactor {
         /// As typed.
         factor: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// No group has the name of the baseline.
+    #[error("there is no group `{name}` to compare with")]
+    NoBaseline {
+        /// As typed.
+        name: String,
         /// Those there are.
         known: Vec<String>,
     },
@@ -80,6 +89,7 @@ impl GroupingError {
             GroupingError::NoFactor { known, .. } => {
                 Some(format!("no run has it; what varied or was set is {}", known.join(", ")))
             }
+            GroupingError::NoBaseline { known, .. } => Some(format!("the groups are {}", known.join(", "))),
             GroupingError::TooFewGroups { cause, .. } => Some(cause.clone()),
             GroupingError::Kinds { kinds, runs } => Some(format!(
                 "`{}` is one of {}, and `{}` is one of {}",
@@ -103,6 +113,13 @@ impl GroupingError {
                 Some(match human::nearest(factor, &names) {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => "name one of these, or groups by `--group NAME=GLOB`".into(),
+                })
+            }
+            GroupingError::NoBaseline { name, known } => {
+                let names: Vec<&str> = known.iter().map(String::as_str).collect();
+                Some(match human::nearest(name, &names) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "name one of these".into(),
                 })
             }
             GroupingError::TooFewGroups { hint, .. } => Some(hint.clone()),
@@ -133,8 +150,9 @@ impl RunGroups {
         RunGroups { factor: None, groups: made, left_out: BTreeMap::new(), strata: Vec::new() }.judged()
     }
 
-    /// By the levels of one factor; those of an experiment's other factors are kept apart inside.
-    pub fn by(factor: &str, runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
+    /// By the levels of one factor; those of an experiment's other factors are kept apart inside. Levels stand in the order
+    /// of the experiment's conditions, others in their own: the order of the runs says nothing.
+    pub fn by(factor: &str, mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
         let factor = factor.trim();
         if !runs.iter().any(|run| run.levels.contains_key(factor)) {
             return Err(GroupingError::NoFactor { factor: factor.into(), known: known(&runs) });
@@ -143,8 +161,31 @@ impl RunGroups {
             runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0.clone()).collect();
         let strata = others.into_iter().filter(|other| other != factor).collect();
         let level = |run: &ObservedRun| run.levels.get(factor).cloned().unwrap_or_else(|| "none".into());
+        let mut conditions: BTreeMap<String, u32> = BTreeMap::new();
+        for run in runs.iter().filter(|run| run.factors.as_ref().is_some_and(|factors| factors.contains_key(factor))) {
+            let first = conditions.entry(level(run)).or_insert(run.condition);
+            *first = run.condition.min(*first);
+        }
+        let condition = |level: &str| conditions.get(level).copied().unwrap_or(u32::MAX);
+        runs.sort_by(|one, other| {
+            let (one, other) = (level(one), level(other));
+            condition(&one).cmp(&condition(&other)).then_with(|| level::order(&one, &other))
+        });
         let key = |run: &ObservedRun| BTreeMap::from([(factor.to_owned(), level(run))]);
         RunGroups::collect(Some(factor.to_owned()), strata, runs, key)
+    }
+
+    /// With the group of this name as the baseline.
+    ///
+    /// # Errors
+    /// Where no group has that name.
+    pub fn with_baseline(mut self, name: &str) -> Result<RunGroups, GroupingError> {
+        let Some(place) = self.groups.iter().position(|group| group.name == name) else {
+            let known = self.groups.into_iter().map(|group| group.name).collect();
+            return Err(GroupingError::NoBaseline { name: name.into(), known });
+        };
+        self.groups[..=place].rotate_right(1);
+        Ok(self)
     }
 
     /// By every combination of an experiment's factors, in the order of its conditions.
@@ -175,7 +216,7 @@ impl RunGroups {
         RunGroups { factor, groups, left_out: BTreeMap::new(), strata }.judged()
     }
 
-    /// Without what is not judged; at least one group.
+    /// Without what is not judged; at least one group has runs.
     fn judged(mut self) -> Result<RunGroups, GroupingError> {
         for group in &mut self.groups {
             for reason in group.runs.iter().filter_map(|run| run.left_out) {
@@ -183,24 +224,39 @@ impl RunGroups {
             }
             group.runs.retain(|run| run.left_out.is_none());
         }
-        if let Some(empty) = self.groups.iter().find(|group| group.runs.is_empty()) {
-            return Err(GroupingError::TooFewGroups {
-                groups: self.groups.iter().filter(|group| !group.runs.is_empty()).count(),
-                cause: format!("no run of `{}` can be judged: each failed, was interrupted or warmed up", empty.name),
-                hint: "measure it again; `latlab list` says how runs ended".into(),
-            });
+        if self.groups.is_empty() {
+            return Err(too_few(
+                0,
+                "there is no run",
+                "name recordings, an experiment's directory or files of numbers",
+            ));
         }
-        match self.groups.is_empty() {
-            true => {
-                Err(too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers"))
-            }
-            false => Ok(self),
+        match self.groups.iter().any(|group| !group.runs.is_empty()) {
+            true => Ok(self),
+            false => Err(self.unjudged(0)),
         }
+    }
+
+    /// The refusal of groups of which so many have runs: the others were left out entirely.
+    fn unjudged(&self, groups: usize) -> GroupingError {
+        let names: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
+        let reasons: Vec<&str> = self.left_out.keys().map(|reason| reason.word()).collect();
+        let cause = format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or "));
+        too_few(groups, cause, "measure it again; `latlab list` says how runs ended")
+    }
+
+    /// The names of groups of which no run is judged.
+    pub(super) fn without_runs(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().filter(|group| group.runs.is_empty()).map(|group| group.name.as_str())
     }
 
     /// Refuses a single group: there is nothing to compare it with.
     pub(super) fn expect_several(&self) -> Result<(), GroupingError> {
-        let [one] = self.groups.as_slice() else { return Ok(()) };
+        let with_runs: Vec<_> = self.groups.iter().filter(|group| !group.runs.is_empty()).collect();
+        let [one] = with_runs.as_slice() else { return Ok(()) };
+        if self.groups.len() > 1 {
+            return Err(self.unjudged(1));
+        }
         let cause = match &self.factor {
             Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
             None => "there is only one".into(),
@@ -208,15 +264,13 @@ impl RunGroups {
         Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
     }
 
-    /// What a run may be exchanged in: its block, with what else varied beside it.
-    pub(super) fn stratum(&self, run: &ObservedRun) -> (Option<(String, u32)>, Vec<String>) {
-        let level = |factor: &String| run.levels.get(factor).cloned().unwrap_or_default();
-        (run.place.block.clone(), self.strata.iter().map(level).collect())
+    /// Baseline and candidate of each comparison: the first group and every other one that has runs.
+    pub fn against_first(&self) -> Vec<(usize, usize)> {
+        (1..self.groups.len()).filter(|candidate| self.has_runs(*candidate)).map(|candidate| (0, candidate)).collect()
     }
 
-    /// Baseline and candidate of each comparison: the first group and every other one.
-    pub fn against_first(&self) -> Vec<(usize, usize)> {
-        (1..self.groups.len()).map(|candidate| (0, candidate)).collect()
+    fn has_runs(&self, place: usize) -> bool {
+        !self.groups[place].runs.is_empty()
     }
 
     /// Baseline and candidate of each comparison with the groups in which `baseline` holds: every other group has the
@@ -231,7 +285,7 @@ impl RunGroups {
             self.groups.iter().position(|group| group.levels == wanted)
         };
         let pairs: Vec<_> = (0..self.groups.len())
-            .filter(|candidate| !is_base(&self.groups[*candidate]))
+            .filter(|candidate| self.has_runs(*candidate) && !is_base(&self.groups[*candidate]))
             .filter_map(|candidate| Some((counterpart(&self.groups[candidate])?, candidate)))
             .collect();
         match pairs.is_empty() {

@@ -53,6 +53,17 @@ pub enum LeftOut {
     Interrupted,
 }
 
+impl LeftOut {
+    /// What became of it, after `a run that`.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            LeftOut::Warmup => "warmed up",
+            LeftOut::Failed => "failed",
+            LeftOut::Interrupted => "was interrupted",
+        }
+    }
+}
+
 /// Where a run stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {

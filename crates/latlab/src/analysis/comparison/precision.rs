@@ -19,6 +19,8 @@ pub fn is_precise(groups: &[RunGroup], place: usize, half_width: f64, wishes: &C
         return false;
     }
     let scale = Scale::of(runs().filter_map(value), false);
+    let baseline: Vec<f64> = groups.iter().take(1).flat_map(|group| &group.runs).filter_map(value).collect();
+    let size = (baseline.iter().sum::<f64>() / baseline.len().max(1) as f64).abs();
     let mut blocks: Vec<_> = runs().map(|run| &run.place.block).collect();
     blocks.sort();
     blocks.dedup();
@@ -30,7 +32,10 @@ pub fn is_precise(groups: &[RunGroup], place: usize, half_width: f64, wishes: &C
         blocks.iter().map(of_block).collect()
     };
     let values: Vec<GroupBlocks> = groups.iter().map(of_group).collect();
-    let goal =
-        WidthGoal { half_width: scale.half_width(half_width), confidence: wishes.confidence, draws: wishes.draws };
+    let goal = WidthGoal {
+        half_width: scale.half_width(half_width, size),
+        confidence: wishes.confidence,
+        draws: wishes.draws,
+    };
     reached(&values, goal, &mut Pcg64Mcg::seed_from_u64(wishes.seed))
 }

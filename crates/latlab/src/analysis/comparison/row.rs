@@ -9,9 +9,10 @@ use super::answer::{Comparison, Effect, Rests, Undecided, Verdict};
 use super::group::{RunGroup, RunGroups};
 use super::observed_run::{ObservedRun, RunFigure};
 use super::scale::Scale;
+use super::strata::Strata;
 use super::wishes::{ComparisonWishes, Over, Quantity, Question};
 use crate::stats::{
-    Aim, BlockRuns, Exchanges, Interval, holm, is_refused, runs_needed, weighted_baseline, weighted_difference,
+    Aim, BlockRuns, Claims, Exchanges, Interval, holm, is_refused, runs_needed, weighted_baseline, weighted_difference,
 };
 
 /// A row before its verdict.
@@ -35,7 +36,8 @@ impl Row {
         let quantity = quantities[question.subject];
         let sides = [&groups.groups[baseline], &groups.groups[candidate]];
         // one scale for all groups, so that rows can be read beside each other
-        let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(|run| value(run, question));
+        let value = |run: &ObservedRun| run.figures.get(question.subject).and_then(|figure| figure.value());
+        let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(value);
         let scale = Scale::of(values, quantity.is_share());
         let comparison = Comparison {
             quantity,
@@ -47,19 +49,22 @@ impl Row {
             relative: None,
             margin: question.equivalence,
             verdict: Verdict::Undecided,
-            undecided: missing(sides, question),
+            undecided: missing(sides, question.subject),
             p_value: None,
             adjusted_p_value: None,
             p_equivalent: None,
+            adjusted_p_equivalent: None,
             rests: Rests { runs: (sides[0].runs.len(), sides[1].runs.len()), ..Rests::default() },
         };
         let mut row = Row { comparison, blocks: Vec::new(), exchanges: None };
         if row.comparison.undecided.is_none() {
-            let boots = boots(groups, sides, question, (scale, wishes.over));
-            row.comparison.rests.boots = count_boots(sides);
-            row.blocks = boots.iter().flatten().cloned().collect();
+            let strata = Strata::of(groups, (baseline, candidate), (scale, wishes.over), value);
+            let Rests { runs, .. } = row.comparison.rests;
+            let (blocks, common, boots) = (strata.blocks, strata.common, count_boots(sides));
+            row.comparison.rests = Rests { runs, blocks, strata: common, boots, ..Rests::default() };
+            row.blocks = strata.boots.iter().flatten().cloned().collect();
             row.measure();
-            row.test(&boots, wishes);
+            row.test(&strata.boots, wishes);
         }
         row
     }
@@ -67,8 +72,10 @@ impl Row {
     /// Point values: centres and the difference between them.
     fn measure(&mut self) {
         let row = &mut self.comparison;
-        let common = self.blocks.iter().filter(|block| block.difference().is_some()).count();
-        row.rests.blocks = common;
+        if !are_summable(&self.blocks) {
+            row.undecided = Some(Undecided::Overflow);
+            return;
+        }
         let (Some(baseline), Some(difference)) = (weighted_baseline(&self.blocks), weighted_difference(&self.blocks))
         else {
             row.undecided = Some(Undecided::NoCommonBlock);
@@ -106,10 +113,7 @@ impl Row {
         self.tell(exchanges.difference(), exchanges.interval(wishes.confidence));
         let row = &mut self.comparison;
         row.p_value = Some(exchanges.p_value(0.0));
-        row.p_equivalent = row.margin.map(|margin| {
-            let (low, high) = row.scale.margin(margin);
-            exchanges.p_equivalent(low, high)
-        });
+        row.p_equivalent = margin_of(row).map(|(low, high)| exchanges.p_equivalent(low, high));
         (row.rests.exchanges, row.rests.exact) = (exchanges.total(), exchanges.is_exact());
         self.exchanges = Some(exchanges);
     }
@@ -121,20 +125,23 @@ impl Row {
         let effect = |to: &dyn Fn(f64) -> Option<f64>| {
             let end = |end: Option<f64>| end.and_then(to).filter(|end| end.is_finite());
             let interval = Interval { low: end(interval.low), high: end(interval.high), ..interval };
-            to(difference).map(|value| Effect { value, interval })
+            to(difference).filter(|value| value.is_finite()).map(|value| Effect { value, interval })
         };
         let scale = row.scale;
-        row.relative = effect(&|difference| scale.relative(difference));
+        row.relative = match row.quantity.is_share() {
+            true => None,
+            false => effect(&|difference| scale.relative(difference, baseline)),
+        };
         row.difference = effect(&|difference| Some(scale.absolute(difference, baseline)));
     }
 
-    /// Its verdict, where the test refuses at `alpha` after adjustment; `alpha_next` is what the next row of the table
+    /// Its verdict, where the test refuses at `alpha` after adjustment; `alpha_next` is what one more row of the table
     /// would have to reach.
     fn judge(&mut self, alpha: f64, alpha_next: f64, over: Over) {
         let Some(exchanges) = &self.exchanges else { return };
         let row = &mut self.comparison;
         let refused = |p: Option<f64>| p.is_some_and(|p| is_refused(p, alpha));
-        row.verdict = match (refused(row.p_equivalent), refused(row.adjusted_p_value)) {
+        row.verdict = match (refused(row.adjusted_p_equivalent), refused(row.adjusted_p_value)) {
             (true, _) => Verdict::Equivalent,
             (false, true) if exchanges.difference() > 0.0 => Verdict::Higher,
             (false, true) => Verdict::Lower,
@@ -143,33 +150,57 @@ impl Row {
         if row.verdict != Verdict::Undecided {
             return;
         }
-        let margin = row.margin.map(|margin| row.scale.margin(margin));
+        let margin = margin_of(row);
         let aims = [
             runs_needed(&self.blocks, Aim::Difference, alpha_next),
-            margin.and_then(|(low, high)| runs_needed(&self.blocks, Aim::Equivalence { low, high }, alpha)),
+            margin.and_then(|(low, high)| runs_needed(&self.blocks, Aim::Equivalence { low, high }, alpha_next)),
         ];
         let runs_needed = aims.into_iter().flatten().min().filter(|_| over == Over::Blocks);
-        // twice the smallest tail that this many exchanges can have
-        let least = 2.0 / exchanges.total() as f64;
-        row.undecided = Some(match is_refused(least, alpha) {
+        // the smallest tail that this many exchanges can have; for a difference it counts twice
+        let tails = if margin.is_some() { 1.0 } else { 2.0 };
+        let least = tails / exchanges.total() as f64;
+        row.undecided = Some(match is_refused(least, alpha_next) || !exchanges.is_exact() {
+            true if row.margin.is_some() && margin.is_none() => Undecided::ZeroBaseline,
             true => Undecided::Unsure { runs_needed },
             false => Undecided::TooFewRuns { runs_needed },
         });
     }
 }
 
-/// Gives every row its adjusted p and its verdict: the family is the table.
+/// Gives every row its adjusted p values and its verdict: the family is the table, of differences and equivalences alike.
 pub(super) fn decide(rows: &mut [Row], wishes: &ComparisonWishes) {
     let alpha = 1.0 - wishes.confidence;
-    let p: Vec<f64> = rows.iter().filter_map(|row| row.comparison.p_value).collect();
-    let adjusted = holm(&p);
-    let decided = adjusted.iter().filter(|p| is_refused(**p, alpha)).count();
-    let alpha_next = alpha / (adjusted.len() - decided).max(1) as f64;
+    let claims = |row: &Row| {
+        let Comparison { p_value, p_equivalent, .. } = row.comparison;
+        p_value.map(|different| Claims { different, equivalent: p_equivalent })
+    };
+    let adjusted = holm(&rows.iter().filter_map(claims).collect::<Vec<_>>());
+    let is_open = |claims: &&Claims| {
+        let both = [Some(claims.different), claims.equivalent];
+        both.into_iter().flatten().any(|p| !is_refused(p, alpha))
+    };
+    let open = adjusted.iter().filter(is_open).count();
+    let alpha_next = alpha / open.max(1) as f64;
     let tested = rows.iter_mut().filter(|row| row.comparison.p_value.is_some());
     for (row, adjusted) in tested.zip(adjusted) {
-        row.comparison.adjusted_p_value = Some(adjusted);
+        row.comparison.adjusted_p_value = Some(adjusted.different);
+        row.comparison.adjusted_p_equivalent = adjusted.equivalent;
         row.judge(alpha, alpha_next, wishes.over);
     }
+}
+
+/// Lowest and highest difference within the margin, on the row's scale; none where there is no margin or none that can
+/// be told. A margin of shares is one of points, any other a share of the baseline's figure, which is taken as known.
+fn margin_of(row: &Comparison) -> Option<(f64, f64)> {
+    let (baseline, _) = row.centres?;
+    let size = if row.quantity.is_share() { 1.0 } else { baseline.abs() };
+    row.scale.margin(row.margin?, size)
+}
+
+/// Whether no sum that a test needs, of values or of differences, can grow beyond the numbers.
+fn are_summable(blocks: &[BlockRuns]) -> bool {
+    let values = blocks.iter().flat_map(|block| block.baseline.iter().chain(&block.candidate));
+    (4.0 * values.map(|value| value.abs()).sum::<f64>()).is_finite()
 }
 
 /// The fewest boots whose signs can refuse at `alpha`: 2 / 2^boots is the smallest p they have.
@@ -177,14 +208,13 @@ fn boots_needed(alpha: f64) -> usize {
     (1..64).find(|boots| is_refused(2.0 / 2_f64.powi(*boots), alpha)).unwrap_or(64) as usize
 }
 
-fn value(run: &ObservedRun, question: &Question) -> Option<f64> {
-    run.figures.get(question.subject).and_then(|figure| figure.value())
-}
-
 /// Whether figures are missing: a mean of what is infinite, or of fewer runs than were made, is no mean of the group.
-fn missing(sides: [&RunGroup; 2], question: &Question) -> Option<Undecided> {
+fn missing(sides: [&RunGroup; 2], place: usize) -> Option<Undecided> {
+    if sides[0].runs.is_empty() {
+        return Some(Undecided::NoBaseline);
+    }
     let count = |wanted: RunFigure| {
-        sides.map(|group| group.runs.iter().filter(|run| run.figures.get(question.subject) == Some(&wanted)).count())
+        sides.map(|group| group.runs.iter().filter(|run| run.figures.get(place) == Some(&wanted)).count())
     };
     let ([baseline, candidate], [nothing, nothing_either]) = (count(RunFigure::Lost), count(RunFigure::Nothing));
     if baseline + candidate > 0 {
@@ -198,43 +228,4 @@ fn missing(sides: [&RunGroup; 2], question: &Question) -> Option<Undecided> {
 fn count_boots(sides: [&RunGroup; 2]) -> usize {
     let runs = sides.into_iter().flat_map(|group| &group.runs);
     runs.filter_map(|run| run.place.boot.as_ref()).collect::<BTreeSet<_>>().len()
-}
-
-/// The runs of both sides by boot and block, in the order in which these were met; where the answer is for blocks, all
-/// boots are one: runs without an experiment share a block even if the host was booted between them.
-fn boots(
-    groups: &RunGroups,
-    sides: [&RunGroup; 2],
-    question: &Question,
-    (scale, over): (Scale, Over),
-) -> Vec<Vec<BlockRuns>> {
-    let mut boots = Vec::new();
-    let mut found: Vec<Vec<(_, BlockRuns)>> = Vec::new();
-    for (side, group) in sides.into_iter().enumerate() {
-        for run in &group.runs {
-            let Some(value) = value(run, question) else { continue };
-            let boot = place_of(&mut boots, &run.place.boot.as_ref().filter(|_| over == Over::Boots));
-            if found.len() <= boot {
-                found.push(Vec::new());
-            }
-            let stratum = groups.stratum(run);
-            let known = found[boot].iter().position(|(other, _)| *other == stratum);
-            let block = known.unwrap_or_else(|| {
-                found[boot].push((stratum, BlockRuns::default()));
-                found[boot].len() - 1
-            });
-            let block = &mut found[boot][block].1;
-            let runs = if side == 0 { &mut block.baseline } else { &mut block.candidate };
-            runs.push(scale.from_figure(value));
-        }
-    }
-    found.into_iter().map(|blocks| blocks.into_iter().map(|(_, block)| block).collect()).collect()
-}
-
-/// Where `wanted` stands among those seen so far; new ones come last.
-fn place_of<T: Clone + PartialEq>(seen: &mut Vec<T>, wanted: &T) -> usize {
-    seen.iter().position(|other| other == wanted).unwrap_or_else(|| {
-        seen.push(wanted.clone());
-        seen.len() - 1
-    })
 }

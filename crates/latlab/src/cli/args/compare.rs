@@ -43,6 +43,12 @@ pub struct GroupingArgs {
     /// The runs of an experiment are grouped by all of its factors.
     #[arg(long, value_name = "FACTOR", conflicts_with = "group")]
     pub by: Option<String>,
+    /// The level of `--by` that the others are compared with [default: the first]
+    ///
+    /// Levels stand in the order of the experiment's file; elsewhere `none` is first, then numbers by size, then the
+    /// alphabet.
+    #[arg(long, value_name = "LEVEL", requires = "by", allow_hyphen_values = true)]
+    pub baseline: Option<String>,
     /// What GLOB matches is one group; repeatable, the first is the baseline [default: each PATH]
     #[arg(long, value_name = "NAME=GLOB")]
     pub group: Vec<String>,

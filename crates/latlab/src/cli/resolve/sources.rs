@@ -13,6 +13,8 @@ pub struct Sources {
     pub paths: Vec<PathBuf>,
     /// Which belong together.
     pub grouping: Grouping,
+    /// The name of the group that others are compared with, as typed; none: the first.
+    pub baseline: Option<String>,
     /// Where the numbers stand in a file of numbers.
     pub column: TextColumn,
 }
@@ -40,7 +42,8 @@ pub struct NamedGlob {
 /// Settles where observations come from.
 pub(super) fn sources(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Sources, RequestError> {
     once_from_stdin(paths)?;
-    Ok(Sources { paths: paths.to_vec(), grouping: grouping(typed, paths)?, column: column(typed)? })
+    let baseline = typed.baseline.as_deref().map(|level| level.trim().to_owned());
+    Ok(Sources { paths: paths.to_vec(), grouping: grouping(typed, paths)?, baseline, column: column(typed)? })
 }
 
 fn grouping(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Grouping, RequestError> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::analysis::comparison::{Agenda, Quantity, subject_named};
+use crate::analysis::comparison::{Agenda, subject_named};
 use crate::cli::resolve::{self, Rows};
 use crate::commands::surroundings::surroundings;
 use crate::error::Failure;
@@ -31,7 +31,7 @@ pub(in crate::commands) fn ask_as_its_file(
         // A ratio is of the whole run.
         let metric = (!statistic.ends_with("_ratio")).then(|| metric.name());
         let baseline = Some(baseline.clone()).filter(|baseline| !baseline.is_empty());
-        agenda.ask(Quantity::Of(subject_named(metric, statistic)?), baseline, equivalence.or(margin));
+        agenda.ask(subject_named(metric, statistic)?, baseline, equivalence.or(margin));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::runs;
-use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, Quantity, RunGroups, compare, subject_named};
+use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, RunGroups, compare, subject_named};
 use crate::analysis::{SleepRow, ViaGrowth};
 use crate::error::Failure;
 use crate::experiment::{RunStanding, Standing};
@@ -25,7 +25,7 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<ViaGr
     }
     let mut agenda = Agenda::default();
     // The median of a run: one disturbed wake-up in a hundred moves a mean by more than the call does.
-    let median = Quantity::Of(subject_named(Some(Metric::WakeupLatency.name()), "p50")?);
+    let median = subject_named(Some(Metric::WakeupLatency.name()), "p50")?;
     agenda.ask(median, Some(Factors::from([("via".into(), EXACT.into())])), None);
     let mut by_interval: BTreeMap<Nanos, Vec<ObservedRun>> = BTreeMap::new();
     let mut slack = None;

@@ -4,7 +4,7 @@ mod trials;
 mod turns;
 
 use super::{Outcome, measuring, stores, title, wakeup};
-use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, Quantity, RunGroups, compare, subject_named};
+use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, RunGroups, compare, subject_named};
 use crate::analysis::gains;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
@@ -28,7 +28,7 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
     console.note(&announcement(&trials));
     let mut agenda = Agenda::default();
     for statistic in ["p50", "p99"] {
-        agenda.ask(Quantity::Of(subject_named(Some(Metric::WakeupLatency.name()), statistic)?), None, None);
+        agenda.ask(subject_named(Some(Metric::WakeupLatency.name()), statistic)?, None, None);
     }
     let taken = take(&trials, &agenda.subjects(), &keep, (&interrupt, console))?;
     let shown = show(job, &trials, taken, &agenda, console);

@@ -5,7 +5,8 @@ use crate::stats::Interval;
 
 const COLUMNS: &str = "metric,statistic,unit,baseline,candidate,baseline_runs,candidate_runs,blocks,baseline_value,\
                        candidate_value,difference,difference_low,difference_high,relative,relative_low,relative_high,\
-                       confidence,verdict,p_value,adjusted_p_value,runs_needed";
+                       confidence,verdict,p_value,adjusted_p_value,runs_needed,margin,equivalence_p_value,\
+                       adjusted_equivalence_p_value,reason";
 
 /// The rows under a heading, and those along the distribution with an empty verdict; ends in a newline.
 pub fn render(comparisons: &Comparisons) -> String {
@@ -17,7 +18,8 @@ pub fn render(comparisons: &Comparisons) -> String {
 
 fn line(row: &Comparison, comparisons: &Comparisons, judged: bool) -> String {
     let name = |place: usize| text(&comparisons.groups.groups[place].name);
-    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let number =
+        |value: Option<f64>| value.filter(|value| value.is_finite()).map(|value| value.to_string()).unwrap_or_default();
     let ends =
         |interval: Option<Interval>| [interval.and_then(|it| it.low), interval.and_then(|it| it.high)].map(number);
     let [low, high] = ends(row.difference.map(|effect| effect.interval));
@@ -45,6 +47,10 @@ fn line(row: &Comparison, comparisons: &Comparisons, judged: bool) -> String {
         number(row.p_value),
         number(row.adjusted_p_value),
         row.undecided.and_then(|why| why.runs_needed()).map(|count| count.to_string()).unwrap_or_default(),
+        number(row.margin),
+        number(row.p_equivalent),
+        number(row.adjusted_p_equivalent),
+        row.undecided.filter(|_| judged).map(|why| why.code()).unwrap_or_default().into(),
     ];
     cells.join(",") + "\n"
 }

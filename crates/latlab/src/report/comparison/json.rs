@@ -113,6 +113,7 @@ struct ComparisonDocument<'a> {
     p_value: Option<f64>,
     adjusted_p_value: Option<f64>,
     equivalence_p_value: Option<f64>,
+    adjusted_equivalence_p_value: Option<f64>,
     method: &'static str,
     scale: &'static str,
     runs_needed: Option<u32>,
@@ -189,6 +190,7 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
         p_value: row.p_value,
         adjusted_p_value: row.adjusted_p_value,
         equivalence_p_value: row.p_equivalent,
+        adjusted_equivalence_p_value: row.adjusted_p_equivalent,
         method: match (row.rests.exchanges, comparisons.wishes.over) {
             (0, _) => "none",
             (_, Over::Blocks) => "exchange of runs inside of blocks",

@@ -1,7 +1,11 @@
 //! All that a renderer of comparisons may show, rounded and worded.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::words;
-use crate::analysis::comparison::{Comparison, Comparisons, GateState, Gated, Over, Scale, Verdict};
+use crate::analysis::comparison::{
+    Comparison, Comparisons, Doubt, GateState, Gated, Over, Quantity, Rests, RunGroup, Scale, Verdict,
+};
 use crate::report::caveats::numbered;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT};
@@ -54,7 +58,7 @@ pub struct ChangeView {
     pub change: String,
     /// The answer; empty where none is given.
     pub verdict: String,
-    /// The adjusted p value; empty where there is no verdict.
+    /// The adjusted p value that the verdict rests on; empty where there is no verdict.
     pub p: String,
     /// Why it is undecided.
     pub reason: Option<String>,
@@ -114,7 +118,7 @@ impl ChangeView {
             candidate: figure(row.centres.map(|centres| centres.1)),
             change: words::change(row),
             verdict: if judged { row.verdict.word().into() } else { String::new() },
-            p: if judged { words::p_value(row.adjusted_p_value) } else { String::new() },
+            p: if judged { words::p_value(row.deciding_p_value()) } else { String::new() },
             reason: words::reason(row).filter(|_| judged),
             explanation: (explain && judged).then(|| explanation(row)),
         }
@@ -130,36 +134,41 @@ fn several_metrics(rows: &[Comparison]) -> bool {
 
 /// `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
 fn heading(comparisons: &Comparisons) -> String {
-    let groups = &comparisons.groups.groups;
     let mut titles: Vec<_> = comparisons.rows.iter().map(|row| row.quantity.metric_title()).collect();
     titles.dedup();
     let title = if titles.windows(2).all(|pair| pair[0] == pair[1]) { titles.first().copied() } else { None };
     let what = title.unwrap_or("several metrics");
     let by = comparisons.groups.factor.as_ref().map(|factor| format!(" by {factor}")).unwrap_or_default();
-    let noun =
-        if comparisons.quantities.contains(&crate::analysis::comparison::Quantity::Value) { "value" } else { "run" };
-    let interleaved = if comparisons.is_interleaved() { ", interleaved" } else { "" };
-    let confidence = human::percent(comparisons.wishes.confidence);
-    let blocks = comparisons.rows.iter().map(|row| row.rests.blocks).max().unwrap_or(0);
-    let sizes: Vec<usize> = groups.iter().map(|group| group.runs.len()).collect();
-    let plural = |count: usize, noun: &str| {
-        format!("{} {noun}{}", human::grouped(count as u64), if count == 1 { "" } else { "s" })
+    let interleaved = comparisons.is_interleaved();
+    let design = design(comparisons, interleaved);
+    let turns = if interleaved { ", interleaved" } else { "" };
+    format!("{what}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.wishes.confidence))
+}
+
+/// `10 runs × 3 blocks each`, where every group has as many in every block; else as little as is true of all groups.
+fn design(comparisons: &Comparisons, interleaved: bool) -> String {
+    let noun = if comparisons.quantities.contains(&Quantity::Value) { "value" } else { "run" };
+    let in_blocks = |group: &RunGroup| {
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+        group.runs.iter().for_each(|run| *counts.entry(run.place.block.clone()).or_default() += 1);
+        counts
     };
-    let same = sizes.windows(2).all(|pair| pair[0] == pair[1]);
-    let size = sizes.first().copied().unwrap_or(0);
-    let runs = match (same, blocks) {
-        (true, blocks) if blocks > 1 && size % blocks == 0 => {
-            format!("{} × {blocks} blocks each", plural(size / blocks, noun))
-        }
-        (true, blocks) if blocks > 1 => format!("{} each in {blocks} blocks", plural(size, noun)),
-        (true, _) => format!("{} each", plural(size, noun)),
-        (false, _) => {
-            let [least, most] = [sizes.iter().min(), sizes.iter().max()].map(|size| size.copied().unwrap_or(0));
-            let blocks = if blocks > 1 { format!(" in {blocks} blocks") } else { String::new() };
-            format!("{least} to {most} {noun}s each{blocks}")
-        }
-    };
-    format!("{what}{by}: {runs}{interleaved}, {confidence} intervals")
+    let groups: Vec<_> =
+        comparisons.groups.groups.iter().filter(|group| !group.runs.is_empty()).map(in_blocks).collect();
+    let blocks = groups.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len();
+    let blocks = if interleaved { blocks } else { 1 };
+    let counts: BTreeSet<usize> = groups.iter().flat_map(BTreeMap::values).copied().collect();
+    let sizes: BTreeSet<usize> = groups.iter().map(|group| group.values().sum()).collect();
+    let count = |count: usize| human::grouped(count as u64);
+    let plural = |number: usize| format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" });
+    let [least, most] = [sizes.first(), sizes.last()].map(|size| size.copied().unwrap_or(0));
+    let is_full = counts.len() == 1 && groups.iter().all(|group| group.len() == blocks);
+    let size = if least == most { plural(most) } else { format!("{} to {}", count(least), plural(most)) };
+    match blocks {
+        0 | 1 => format!("{size} each"),
+        _ if is_full => format!("{} × {blocks} blocks each", plural(most / blocks)),
+        _ => format!("{size} each in {blocks} blocks"),
+    }
 }
 
 fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<String> {
@@ -178,7 +187,10 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
     let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
     margins.dedup();
     if !margins.is_empty() {
-        notes.push(format!("equivalent: the difference is proven to lie within {}", margins.join(" and ")));
+        notes.push(format!(
+            "equivalent: the difference is proven to lie within {}; its p is that of a larger one",
+            margins.join(" and ")
+        ));
     }
     notes
 }
@@ -194,13 +206,15 @@ fn explanation(row: &Comparison) -> String {
         (count, true) => format!("all {} exchanges", human::grouped(count)),
         (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
     };
-    let boots = if row.rests.boots > 0 { format!(", {} boots", row.rests.boots) } else { String::new() };
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let Rests { blocks, strata, boots, .. } = row.rests;
+    let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
+    let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
     let raw = format!("p {} before Holm", words::p_value(row.p_value));
     let margin = row.p_equivalent.map(|p| format!(", p {} of a difference beyond the margin", words::p_value(Some(p))));
     format!(
-        "{baseline} and {candidate} runs in {} common {}{boots}; {test}; {raw}{}; compared {scale}",
-        row.rests.blocks,
-        if row.rests.blocks == 1 { "block" } else { "blocks" },
+        "{baseline} and {candidate} runs in {}{strata}{boots}; {test}; {raw}{}; compared {scale}",
+        counted(blocks, "common block"),
         margin.unwrap_or_default()
     )
 }
@@ -213,5 +227,7 @@ fn gate(gated: &Gated, comparisons: &Comparisons) -> String {
         GateState::Broken => "broken",
         GateState::Undecided => "undecided",
     };
-    format!("gate `{}` {word} by `{name}`: {}", gated.gate, words::change(row))
+    let change = words::judged_change(row);
+    let why = if gated.doubt == Some(Doubt::ZeroBaseline) { ": no change is a share of a baseline of 0" } else { "" };
+    format!("gate `{}` {word} by `{name}`: {change}{why}", gated.gate)
 }

@@ -1,7 +1,15 @@
 //! The figures of comparisons in words.
 
-use crate::analysis::comparison::{Comparison, Effect, Quantity, Undecided};
+use crate::analysis::comparison::{Comparison, Effect, Quantity, Scale, Undecided};
 use crate::units::human::{self, ABSENT, TimeUnit};
+
+/// Below this three digits behind the point do not tell a plain number.
+const SMALL: f64 = 0.1;
+/// Digits behind the point: of what has a unit, and of plain numbers.
+const DECIMALS: usize = 3;
+const DECIMALS_PLAIN: usize = 9;
+/// From here on numbers have an exponent.
+const LARGE: f64 = 1e15;
 
 /// A figure of `quantity`, times in the unit that suits `typical`.
 pub(super) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
@@ -15,19 +23,37 @@ pub(super) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
     if quantity.is_rate() {
         return human::bit_rate(value);
     }
-    human::significant(value)
+    plain(value)
+}
+
+/// A number without a unit: nobody said how large such numbers are.
+fn plain(value: f64) -> String {
+    if value != 0.0 && value.abs() < SMALL {
+        human::general(value, 3).replace('-', "−")
+    } else {
+        human::significant(value)
+    }
+}
+
+/// The change of a row as a gate judges it.
+pub(super) fn judged_change(row: &Comparison) -> String {
+    match row.judged_change() {
+        Some(share) if !row.quantity.is_share() => effect(share, 100.0, "%"),
+        _ => change(row),
+    }
 }
 
 /// The change of a row with its interval: in per cent where there is a factor, else in the figures' own unit.
 pub(super) fn change(row: &Comparison) -> String {
     let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
-    match (row.relative, row.difference) {
+    match (row.relative.filter(|_| row.scale == Scale::Logarithmic), row.difference) {
         (Some(relative), _) => effect(relative, 100.0, "%"),
         (None, Some(points)) if row.quantity.is_share() => effect(points, 100.0, "points"),
         (None, Some(difference)) if row.quantity.is_time() => {
             let unit = TimeUnit::suiting(typical);
             effect(difference, 1.0 / unit.nanos(), unit.symbol())
         }
+        (None, Some(difference)) if row.quantity.is_rate() => effect(difference, 1e-6, "Mbit/s"),
         (None, Some(difference)) => effect(difference, 1.0, ""),
         (None, None) => ABSENT.into(),
     }
@@ -41,7 +67,11 @@ fn effect(effect: Effect, scale: f64, unit: &str) -> String {
         (Some(end), None) | (None, Some(end)) => end - effect.value,
         (None, None) => effect.value / 10.0,
     };
-    let decimals = decimals_for(reach * scale);
+    let decimals = match unit {
+        "" if reach == 0.0 => decimals_for(effect.value / 10.0, DECIMALS_PLAIN),
+        "" => decimals_for(reach, DECIMALS_PLAIN),
+        _ => decimals_for(reach * scale, DECIMALS),
+    };
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let point = signed(effect.value * scale, decimals);
     if low.is_none() && high.is_none() {
@@ -51,20 +81,24 @@ fn effect(effect: Effect, scale: f64, unit: &str) -> String {
     format!("{point}{unit} [{}, {}]", end(low), end(high))
 }
 
-fn decimals_for(reach: f64) -> usize {
+/// Those that tell a reach, `most` at most.
+fn decimals_for(reach: f64, most: usize) -> usize {
     match reach.abs() {
         reach if reach >= 9.5 || !reach.is_finite() => 0,
         reach if reach >= 0.195 || reach == 0.0 => 1,
-        reach if reach >= 0.0195 => 2,
-        _ => 3,
+        reach => (-(reach / 1.95).log10()).ceil().min(most as f64) as usize,
     }
 }
 
 /// With its sign, a true minus, and thousands grouped.
 fn signed(value: f64, decimals: usize) -> String {
-    let digits = format!("{:.*}", decimals, value.abs());
+    let is_tiny = value != 0.0 && decimals == DECIMALS_PLAIN && value.abs() < 1e-6;
+    let digits = match value.abs() >= LARGE || is_tiny {
+        true => format!("{:.2e}", value.abs()),
+        false => format!("{:.*}", decimals, value.abs()),
+    };
     let (whole, fraction) = digits.split_once('.').map_or((digits.as_str(), ""), |(whole, fraction)| (whole, fraction));
-    let is_zero = digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
+    let is_zero = value == 0.0 || digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));
     let sign = if is_zero {
         ""
     } else if value < 0.0 {
@@ -75,6 +109,12 @@ fn signed(value: f64, decimals: usize) -> String {
     let whole = whole.parse::<u64>().map_or_else(|_| whole.to_owned(), human::grouped);
     let point = if fraction.is_empty() { "" } else { "." };
     format!("{sign}{whole}{point}{fraction}")
+}
+
+/// `95 %`, with every digit: 99.999 % is not 100 %.
+pub(super) fn confidence(share: f64) -> String {
+    let percent = format!("{:.9}", share * 100.0);
+    format!("{} %", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// `0.019`, `<0.001`: two digits, since exchanges that are drawn tell no more.
@@ -116,7 +156,13 @@ pub(super) fn reason(row: &Comparison) -> Option<String> {
             let noun = if boots == 1 { "boot" } else { "boots" };
             format!("{boots} {noun}; at least {needed} are needed to say something about boots")
         }
-        Undecided::NoCommonBlock => "no block has runs of both".into(),
+        Undecided::NoCommonBlock => {
+            "no block has runs of both at the same levels of the other factors; without `--by` conditions are compared"
+                .into()
+        }
+        Undecided::NoBaseline => "no run of the baseline could be judged; another baseline: `--baseline`".into(),
+        Undecided::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
+        Undecided::Overflow => "figures so large that their sums are no numbers; scale them down".into(),
         Undecided::Lost { baseline, candidate } => {
             format!("lost in {} of the baseline and {candidate} of the candidate; see `loss_ratio`", runs(baseline))
         }
@@ -142,6 +188,7 @@ mod tests {
             (0.25, None, None, "+25.0 %"),
             (0.25, Some(0.21), None, "+25.0 % [+21.0, –]"),
             (0.0, Some(0.0), Some(0.0), "0.0 % [0.0, 0.0]"),
+            (1e20, Some(9e19), Some(1.1e20), "+1.00e22 % [+9.00e21, +1.10e22]"),
             (15.27, Some(14.0), Some(17.0), "+1,527 % [+1,400, +1,700]"),
         ] {
             assert_eq!(of(value, low, high), text);
@@ -149,7 +196,38 @@ mod tests {
     }
 
     #[test]
+    fn plain_numbers_have_as_many_digits_as_they_need() {
+        let of = |value: f64, low: f64, high: f64| {
+            effect(Effect { value, interval: Interval { low: Some(low), high: Some(high), confidence: 0.95 } }, 1.0, "")
+        };
+        for (value, low, high, text) in [
+            (0.0098, 0.0093, 0.0103, "+0.0098 [+0.0093, +0.0103]"),
+            (-0.00001, -0.000012, -0.000008, "−0.000010 [−0.000012, −0.000008]"),
+            (2e-12, 1e-12, 3e-12, "+2.00e-12 [+1.00e-12, +3.00e-12]"),
+            (0.002, 0.002, 0.002, "+0.0020 [+0.0020, +0.0020]"),
+            (1.5e308, 1e308, 1.7e308, "+1.50e308 [+1.00e308, +1.70e308]"),
+            (17.0, 3.0, 31.0, "+17 [+3, +31]"),
+        ] {
+            assert_eq!(of(value, low, high), text);
+        }
+        for (value, text) in [
+            (0.001_17, "0.00117"),
+            (-0.0002, "−0.0002"),
+            (48.3, "48.3"),
+            (0.0, "0"),
+            (1.7e308, "1.70e308"),
+            (3e-9, "3e−09"),
+        ] {
+            assert_eq!(figure(Quantity::Value, value, 0.0), text);
+        }
+    }
+
+    #[test]
     fn p_values_are_short() {
+        for (share, text) in [(0.95, "95 %"), (0.995, "99.5 %"), (0.99999, "99.999 %"), (0.999_999_999, "99.9999999 %")]
+        {
+            assert_eq!(confidence(share), text);
+        }
         for (p, text) in
             [(None, "–"), (Some(0.0002), "<0.001"), (Some(0.0194), "0.019"), (Some(0.191), "0.19"), (Some(1.0), "1.00")]
         {

@@ -1,0 +1,160 @@
+//! `latlab compare` of recordings: which runs belong together, which of them share blocks, and what is refused.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::compare::{copy, document};
+use crate::harness::{Lab, Ran, contains, empty, lacks};
+
+/// A run of the experiment `id`: its load, its block, and how it ended.
+fn run_of(store: &Path, id: &str, (number, load, block): (u32, &str, u32), ending: &str) {
+    copy(store, &format!("20261122T0000{number:02}Z-ping-{id}{number:02}"), |manifest| {
+        manifest["experiment"] = json!({
+            "experiment": format!("00000000000000{id}"), "condition": if load == "none" { 1 } else { 2 },
+            "factors": { "load": load }, "block": block, "position": number, "boot_id": "b", "warmup": false,
+        });
+        manifest["condition"]["loads"] = if load == "none" { json!([]) } else { json!([load]) };
+        manifest["ending"] = json!(ending);
+        manifest["started_at"] = json!(format!("2026-11-22T00:00:{number:02}Z"));
+    });
+}
+
+fn codes(document: &Value) -> Vec<&str> {
+    let caveats = document["caveats"].as_array().expect("caveats");
+    caveats.iter().filter_map(|caveat| caveat["code"].as_str()).collect()
+}
+
+fn names(ran: &Ran) -> Vec<String> {
+    let document = document(ran);
+    let groups = document["groups"].as_array().expect("groups").clone();
+    groups.iter().map(|group| group["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn runs_of_two_experiments_are_pooled_and_that_is_said() {
+    let lab = Lab::new();
+    for (place, id) in [("one", "e1"), ("two", "e2")] {
+        (0..8).for_each(|run| run_of(&lab.path(place).join("runs"), id, (run, "none", 1 + run / 4), "completed"));
+        fs::write(lab.path(place).join("experiment.toml"), "kind = \"ping\"\n").expect("written");
+    }
+    let ran =
+        lab.line("compare one two --json").stderr(contains("no block has runs of both `one` and `two`")).success();
+    let shared = ran.directory();
+    for args in ["one two", "--group one=one/runs/* --group two=two/runs/*"] {
+        let ran = Lab::at(shared).arg("compare").line(args).line("--json -q").success();
+        let document = document(&ran);
+        assert_eq!((&document["interleaved"], codes(&document)[0]), (&json!(false), "not-interleaved"), "{args}");
+        let row = &document["comparisons"][0];
+        assert_eq!(
+            (&row["blocks"], &row["exchanges"], &row["p_value"]),
+            (&json!(1), &json!(12870), &json!(1.0)),
+            "{row}"
+        );
+        Lab::at(shared).arg("compare").line(args).stdout(contains(": 8 runs each, 95 %")).success();
+    }
+}
+
+#[test]
+fn blocks_of_unequal_size_are_not_shown_as_equal() {
+    let lab = Lab::new();
+    for run in 0..24 {
+        let load = if run % 2 == 0 { "none" } else { "cpu=80%" };
+        run_of(&lab.path("e"), "e1", (run, load, if run < 20 { 1 } else { 2 }), "completed");
+    }
+    lab.line("compare e").stdout(contains("by load: 12 runs each in 2 blocks, interleaved,")).success();
+}
+
+#[test]
+fn a_group_without_a_judged_run_does_not_hide_the_others() {
+    let store = |failed: &str| {
+        let lab = Lab::new();
+        for run in 0..18 {
+            let load = ["none", "cpu=80%", "mem=1GB/s"][run as usize % 3];
+            let ending = if load == failed { "failed" } else { "completed" };
+            run_of(&lab.path("e"), "e1", (run, load, 1), ending);
+        }
+        lab
+    };
+    let ran = store("cpu=80%").line("compare e --by load --json").stderr(contains("every run of `cpu=80%`")).success();
+    let told = document(&ran);
+    let row = &told["comparisons"][0];
+    assert_eq!((&row["candidate"], &row["baseline_runs"]), (&json!("mem=1GB/s"), &json!(6)), "{row}");
+    assert!(codes(&told).contains(&"runs-left-out"), "{told}");
+    let without = Lab::at(ran.directory()).line("compare e --by load").success();
+    assert!(!without.stdout.contains("→ cpu"), "{}", without.stdout);
+    let bare = store("none").line("compare e --by load --json -q").success();
+    let rows = document(&bare)["comparisons"].as_array().expect("rows").clone();
+    assert!(rows.len() == 6 && rows.iter().all(|row| row["reason"] == "no-baseline"), "{rows:?}");
+    let shown =
+        Lab::at(bare.directory()).line("compare e --by load").stdout(contains("another baseline: `--baseline`"));
+    shown.success();
+    let other =
+        Lab::at(bare.directory()).args(["compare", "e", "--by", "load", "--baseline", "cpu=80%", "--json", "-q"]);
+    assert_eq!(document(&other.success())["comparisons"][0]["p_value"], 1.0);
+    let lone = Lab::new();
+    (0..6).for_each(|run| {
+        let (load, ending) = if run < 3 { ("none", "completed") } else { ("cpu=80%", "failed") };
+        run_of(&lone.path("e"), "e1", (run, load, 1), ending);
+    });
+    let refused =
+        lone.line("compare e --by load").stdout(empty()).stderr(contains("no run of `cpu=80%` can be judged"));
+    refused.stderr(contains("each failed\n")).stderr(contains("hint: ")).failure(2);
+}
+
+#[test]
+fn the_baseline_is_the_first_level_whatever_was_measured_first() {
+    let lab = Lab::new();
+    for (number, (build, size)) in [("v10", 1024), ("v9", 64), ("v10", 128), ("v9", 1024)].into_iter().enumerate() {
+        copy(&lab.path("runs"), &format!("20261122T00000{number}Z-ping-{number:04}"), |manifest| {
+            manifest["condition"]["tags"] = json!({ "build": build });
+            manifest["condition"]["size_bytes"] = json!(size);
+        });
+    }
+    let by =
+        |by: &str| lab.path("runs").parent().map(Lab::at).expect("home").line("compare runs --json -q --by").line(by);
+    assert_eq!(names(&by("size").success()), ["64", "128", "1024"]);
+    assert_eq!(names(&by("tag:build").success()), ["v9", "v10"]);
+    assert_eq!(names(&by("tag:build --baseline v10").success()), ["v10", "v9"]);
+    for (args, told) in
+        [("tag:build --baseline v11", "the groups are v9, v10"), ("size --baseline 65", "the groups are 64, 128, 1024")]
+    {
+        by(args).stdout(empty()).stderr(contains(told)).stderr(contains("hint: ")).failure(2);
+    }
+    let alone = lab.line("compare runs --baseline v9").stdout(empty()).stderr(contains("--by"));
+    alone.failure(2);
+    // an experiment's file has the order that its author gave it
+    let experiment = Lab::new();
+    for run in 0..8 {
+        run_of(&experiment.path("e"), "e1", (run, if run % 2 == 0 { "cpu=80%" } else { "none" }, 1), "completed");
+    }
+    assert_eq!(names(&experiment.line("compare e --by load --json -q").success()), ["none", "cpu=80%"]);
+}
+
+#[test]
+fn a_row_shows_the_figure_that_its_label_names() {
+    let lab = Lab::new();
+    (0..8)
+        .for_each(|run| run_of(&lab.path("e"), "e1", (run, if run < 4 { "none" } else { "cpu=80%" }, 1), "completed"));
+    let ran = lab.line("compare e --by load --shift --gate").arg("p90 <= +5%").line("--json -q").success();
+    let told = document(&ran);
+    let value = |rows: &str, statistic: &str| {
+        let row = told[rows].as_array().expect("rows").iter().find(|row| row["statistic"] == statistic);
+        row.unwrap_or_else(|| panic!("no {statistic}"))["baseline_value"].as_f64().expect("a figure")
+    };
+    assert_eq!(value("comparisons", "p90"), value("shifts", "p90"));
+    let summary = Lab::at(ran.directory())
+        .line("summary --json -q --quantiles 0.9,0.1")
+        .arg(fs::read_dir(ran.directory().join("e")).expect("runs").next().expect("one").expect("readable").path());
+    let summary = summary.success().json();
+    for quantile in summary["metrics"]["round_trip_delay"]["quantiles"].as_array().expect("two") {
+        let name = format!("p{}", quantile["q"].as_f64().expect("a place") * 100.0);
+        let (shown, own) = (value("shifts", &name), quantile["value"].as_f64().expect("a figure"));
+        assert!((shown / own - 1.0).abs() < 1e-9, "{name}: {shown} and {own}");
+    }
+    let home = ran.directory();
+    let mixed =
+        Lab::at(home).line("compare e --by load --shift").args(["--gate", "value <= +5%", "--gate", "p90 <= +5%"]);
+    mixed.stdout(empty()).stderr(contains("`value` is a line of a file of numbers")).stderr(lacks("panic")).failure(2);
+}
