@@ -28,12 +28,17 @@ pub(super) fn cost(experiment: &Experiment, done: u64) -> Cost {
     Cost { duration: Nanos(duration as i64), guessed, bytes: left * bytes }
 }
 
-/// How long a run takes, how many probes it sends, and whether the time of a round trip had to be guessed.
+/// How long a run takes, how many rows it leaves (probes, wake-ups, intervals), and whether the time of a round trip had to be guessed.
 pub(super) fn one_run(plan: &Plan) -> (f64, f64, bool) {
     let (guess, settling) = (defaults::ROUND_TRIP_GUESS.0 as f64, plan.runs.iter().any(|run| !run.loads.is_empty()));
     let mut total = (defaults::RUN_OVERHEAD.0 as f64, 0.0, false);
     for run in &plan.runs {
-        let gap = run.schedule().interval().map(|interval| interval.0 as f64);
+        // A row of either end of each flow in every interval, whatever is sent.
+        let of_stream = |flows: u16| defaults::STREAM_WINDOW.0 as f64 / 2.0 / f64::from(flows);
+        let gap = match run.stream() {
+            Some(stream) => Some(of_stream(stream.flows)),
+            None => run.schedule().interval().map(|interval| interval.0 as f64),
+        };
         let trip = gap.unwrap_or(guess);
         let counted = |count: Option<u64>| count.map_or(f64::INFINITY, |count| count as f64 * trip);
         let timed = |span: Option<Nanos>| span.map_or(f64::INFINITY, |span| span.0 as f64);

@@ -28,7 +28,9 @@ pub(super) fn contrasts(
             baseline: Factors::new(),
             equivalence: None,
         };
-        return Ok(vec![usual("p50"), usual("p99")]);
+        // A rate has no tail that matters more than its middle, and what is lost is half of the answer.
+        let statistics = if kind == Kind::Stream { ["mean", "loss_ratio"] } else { ["p50", "p99"] };
+        return Ok(statistics.map(usual).into());
     };
     let tables = value.get_ref().as_array().map(|rows| rows.iter().map(|row| row.get_ref().as_table().zip(Some(row))));
     let tables: Option<Vec<_>> = tables.and_then(|mut tables| {
