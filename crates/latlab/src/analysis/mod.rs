@@ -45,7 +45,7 @@ pub use wakeups::{Lateness, Wakeups};
 pub use window::Window;
 
 // a summary hands the condition of its run on to whoever shows it, and what it was to be
-pub use crate::plan::{Condition, Family, Kind, StopWhen, Via};
+pub use crate::plan::{Condition, Family, Kind, Like, StopWhen, Via};
 
 /// How long an interval of a stream is.
 pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

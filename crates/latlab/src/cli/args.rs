@@ -37,7 +37,7 @@ pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
 pub use run::{AmountArgs, GoingOnArgs, RecipesArgs, RunArgs};
 pub use serve::{CapArgs, ServeArgs};
 pub use setting::SettingArgs;
-pub use showing::{JsonArgs, TalkArgs};
+pub use showing::{JsonArgs, LikeArgs, TalkArgs};
 pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
 pub use stream::{LastingArgs, PacketArgs, StreamArgs};
 pub use summary::SummaryArgs;

@@ -63,15 +63,17 @@ pub(super) fn carry_out_watched(
 fn show(conducted: &Conducted, (keeping, json): (&Keeping, bool), console: &Console) -> Result<Vec<Summary>, Failure> {
     let every_metric = console.talk() > Talk::Usual;
     let mut summaries = Vec::new();
-    let mut half = false;
+    let (mut half, mut like) = (false, None);
     for finished in &conducted.recordings {
         let recording = Recording::open(&finished.path)?;
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
+        like = like.or(spec.judging.like);
         let wishes = SummaryWishes { metrics: verdict::metrics(json || every_metric), ..SummaryWishes::of(spec) };
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    verdict::show(&summaries, Showing { half, every_metric, kept: *keeping != Keeping::Nothing }, json, console)?;
+    let kept = *keeping != Keeping::Nothing;
+    verdict::show(&summaries, Showing { half, every_metric, kept, like }, json, console)?;
     Ok(summaries)
 }
 

@@ -17,7 +17,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let conditions = spec.fail_if.iter().map(|text| FailIf::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let every_metric = spec.talk > Talk::Usual;
     let mut summaries = Vec::new();
-    let mut half = false;
+    let (mut half, mut like) = (false, None);
     for path in recordings(&spec.recordings, console)? {
         let recording = Recording::open(&path)?;
         if let Some(note) = recording.note() {
@@ -25,6 +25,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         }
         let judging = spec.over(&recording.manifest().spec.judging);
         half |= judging.half;
+        like = like.or(judging.like);
         let mut wishes =
             SummaryWishes { judging, intervals: spec.intervals, metrics: verdict::metrics(spec.json || every_metric) };
         conditions.iter().for_each(|condition| wishes.include(condition));
@@ -32,7 +33,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     }
     // judged before anything is shown: a condition that cannot be judged is a wrong request
     let judgements = judge(&conditions, &summaries)?;
-    verdict::show(&summaries, Showing { half, every_metric, kept: true }, spec.json, console)?;
+    verdict::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     let held = tell(&judgements, summaries.len() > 1, console);
     Ok(if held { Outcome::AnswerIsNo } else { verdict::outcome(&summaries) })
 }

@@ -3,6 +3,7 @@
 mod condition;
 pub mod defaults;
 mod experiment;
+mod like;
 mod load;
 mod ping;
 mod remedy;
@@ -20,6 +21,7 @@ pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, Turn,
     condition_words,
 };
+pub use like::Like;
 pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use remedy::Remedy;

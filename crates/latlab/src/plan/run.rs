@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Family, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupBeside, WakeupSpec,
+    Family, Like, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupBeside, WakeupSpec,
     defaults,
 };
 use crate::metric::Metric;
@@ -134,6 +134,9 @@ pub struct Judging {
     pub deadline_ns: Option<Nanos>,
     /// Show `round trip / 2` beside the round trip.
     pub half: bool,
+    /// Show the lines of this tool as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<Like>,
 }
 
 /// One run, settled.
@@ -199,6 +202,7 @@ impl RunSpec {
                 window_ns: None,
                 deadline_ns: None,
                 half: false,
+                like: None,
             },
         }
     }
@@ -368,7 +372,7 @@ mod tests {
             settings: Vec::new(),
             authenticated: false,
             tags: BTreeMap::new(),
-            judging: Judging { quantiles: Vec::new(), window_ns: None, deadline_ns: None, half: false },
+            judging: Judging { quantiles: Vec::new(), window_ns: None, deadline_ns: None, half: false, like: None },
         }
     }
 

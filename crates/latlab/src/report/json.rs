@@ -314,8 +314,8 @@ mod tests {
     use crate::report::schemas::check;
     use serde_json::{Value, json};
 
-    const HALF: Showing = Showing { half: true, every_metric: false, kept: true };
-    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true };
+    const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None };
+    const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None };
 
     fn summary(source: InMemory) -> Summary {
         let mut wishes = SummaryWishes::of(&source.manifest.spec);

@@ -49,6 +49,7 @@ impl<'a> LoadsView<'a> {
         let view = ReportView {
             heading: format!("load{heading}"),
             tables: if self.loads.is_empty() { Vec::new() } else { vec![self.table()] },
+            alike: Vec::new(),
             histogram: None,
             remarks: Vec::new(),
             caveats: numbered(&self.caveats),

@@ -16,6 +16,7 @@ pub mod loads;
 mod meanwhile;
 mod meanwhile_document;
 pub mod ministat;
+mod netperf;
 mod paint;
 pub mod recipes;
 mod remarks;

@@ -11,8 +11,8 @@ use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 
-const USUAL: Showing = Showing { half: false, every_metric: false, kept: true };
-const HALF: Showing = Showing { half: true, every_metric: false, kept: true };
+const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None };
+const HALF: Showing = Showing { half: true, every_metric: false, kept: true, like: None };
 
 fn around(value: f64, below: f64, above: f64) -> Option<Interval> {
     Some(Interval { low: Some(value - below), high: Some(value + above), confidence: 0.95 })
@@ -232,7 +232,7 @@ fn nothing_measured_shows_dashes_and_says_why() {
 fn every_metric_can_be_shown() {
     let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
     let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
-    let text = shown(&[summary], Showing { half: false, every_metric: true, kept: true });
+    let text = shown(&[summary], Showing { half: false, every_metric: true, kept: true, like: None });
     for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {
         assert!(text.contains(metric.title()), "{}: {text}", metric.title());
     }

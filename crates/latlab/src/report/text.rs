@@ -12,6 +12,7 @@ const LABEL: usize = 13;
 pub fn render(view: &ReportView, style: Style) -> String {
     let mut sections: Vec<Vec<String>> = vec![wrap(&view.heading, style.width)];
     sections.extend(view.tables.iter().map(|each| table::draw(each, style)));
+    sections.push(view.alike.clone());
     sections.extend(view.histogram.iter().map(|each| histogram::draw(each, style)));
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));

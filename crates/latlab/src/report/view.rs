@@ -5,8 +5,8 @@ use super::caveats::caveats;
 use super::figures::{across, by_cpu, down, rows_of_runs, windows};
 use super::heading::{Headline, heading};
 use super::histogram;
-use super::{remarks, streams};
-use crate::analysis::{Kind, Summary};
+use super::{netperf, remarks, streams};
+use crate::analysis::{Kind, Like, Summary};
 use crate::caveat::Severity;
 
 /// What is to be shown beyond the usual.
@@ -16,6 +16,8 @@ pub struct Showing {
     pub half: bool,
     /// Every metric that the summary holds, not only those that answer the question.
     pub every_metric: bool,
+    /// The lines of another tool besides.
+    pub like: Option<Like>,
     /// Whether the recordings stay: a path that is gone when it is read helps nobody.
     pub kept: bool,
 }
@@ -27,6 +29,8 @@ pub struct ReportView {
     pub heading: String,
     /// Figures, most important first.
     pub tables: Vec<TableView>,
+    /// The lines of another tool, as it would print them.
+    pub alike: Vec<String>,
     /// The shape of the round trips; one run only.
     pub histogram: Option<HistogramView>,
     /// Lines with a label: instrument, deadline, time-outs.
@@ -137,6 +141,10 @@ impl ReportView {
         ReportView {
             heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
             tables,
+            alike: match showing.like {
+                Some(Like::NetperfUdpStream) => netperf::lines(summaries),
+                None => Vec::new(),
+            },
             histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },
             remarks: remarks::of(summaries),
             caveats: caveats(summaries),

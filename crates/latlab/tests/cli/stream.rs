@@ -267,6 +267,18 @@ fn recordings_of_streams_are_listed_judged_and_compared() {
 }
 
 #[test]
+fn an_experiment_of_streams_is_conducted_and_compared() {
+    let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '2kpps'\n\
+                [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 2\nblocks = 2\nsettle = '0s'\n";
+    let json = Lab::new().file("x.toml", file).line("run x.toml --json").success().json();
+    check(&json, "compare/1");
+    let rows = json["comparisons"].as_array().expect("a list");
+    let asked: Vec<_> = rows.iter().map(|row| (&row["metric"], &row["statistic"])).collect();
+    assert_eq!(asked, [(&"delivered_rate".into(), &"mean".into()), (&"loss_ratio".into(), &"ratio".into())]);
+    assert_eq!(json["groups"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
     for (line, code, word) in [
         ("--mode gso --checksum off", 2, "sendmmsg"),
@@ -295,6 +307,21 @@ fn the_text_says_what_was_offered_and_what_arrived() {
         .iter()
         .fold(lab, |lab, word| lab.stdout(contains(*word)));
     lab.stdout(lacks("round trip")).stderr(empty()).success();
+}
+
+#[test]
+fn the_lines_of_netperf_stand_beside_ours_and_say_the_same() {
+    let ran =
+        Lab::new().line(&format!("stream {EASY} --like netperf-udp-stream")).stdout(contains("delivered")).success();
+    let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut lines = ran.stdout.lines().skip_while(|line| !line.starts_with("bytes")).skip(1).map(cells);
+    let (sent, received) = (lines.next().expect("the sender's"), lines.next().expect("the receiver's"));
+    let rows = rows(&only_recording(ran.directory()));
+    let (offered, _, delivered) = totals(&rows);
+    assert_eq!((sent.len(), &sent[1], &sent[3]), (6, &"1472".to_owned(), &offered.to_string()));
+    assert_eq!((received.len(), &received[2]), (4, &delivered.to_string()));
+    let again = Lab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory()));
+    again.stdout(contains("10^6bits/sec")).success();
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn spec() -> RunSpec {
     RunSpec {
         stop: StopWhen { count: Some(1_000), duration_ns: None },
         warmup: Warmup { count: Some(WARMUP), duration_ns: None },
-        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false },
+        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false, like: None },
         ..RunSpec::local(PingSpec { timeout_ns: TIMEOUT, ..PingSpec::on(schedule) })
     }
 }

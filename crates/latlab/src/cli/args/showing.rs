@@ -1,4 +1,7 @@
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::plan::Like;
 
 /// In which form results are printed.
 #[derive(Clone, Debug, Default, Args)]
@@ -19,4 +22,17 @@ pub struct TalkArgs {
     /// More notes on stderr: addresses, pins, where files are
     #[arg(short, long, hide_short_help = true)]
     pub verbose: bool,
+}
+
+/// Whose lines are printed besides.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What the summary says")]
+pub struct LikeArgs {
+    /// Add the lines of another tool: netperf-udp-stream [default: none]
+    #[arg(long, value_name = "TOOL", value_parser = tools(), hide_possible_values = true, hide_short_help = true)]
+    pub like: Option<Like>,
+}
+
+fn tools() -> impl TypedValueParser<Value = Like> {
+    PossibleValuesParser::new([Like::NetperfUdpStream.word()]).map(|_| Like::NetperfUdpStream)
 }

@@ -1,7 +1,9 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::{EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LoadArgs, PeerArgs, SettingArgs, TalkArgs, WayArgs};
+use super::{
+    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LikeArgs, LoadArgs, PeerArgs, SettingArgs, TalkArgs, WayArgs,
+};
 use crate::plan::{Direction, SendMode};
 
 /// `latlab stream`.
@@ -39,6 +41,9 @@ pub struct StreamArgs {
     /// What the summary says.
     #[command(flatten)]
     pub judging: JudgingArgs,
+    /// Which other tool's lines stand beside them.
+    #[command(flatten)]
+    pub like: LikeArgs,
     /// Where the recording goes.
     #[command(flatten)]
     pub keeping: KeepingArgs,

@@ -2,17 +2,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{JsonArgs, JudgingArgs, TalkArgs};
+use super::{JsonArgs, JudgingArgs, LikeArgs, TalkArgs};
 
 /// `latlab summary`.
 #[derive(Clone, Debug, Args)]
 pub struct SummaryArgs {
-    /// Recordings: directories that `latlab ping` has written
+    /// Recordings: directories that measuring commands have written
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
     /// What to say.
     #[command(flatten)]
     pub judging: JudgingArgs,
+    /// Which other tool's lines stand beside it.
+    #[command(flatten)]
+    pub like: LikeArgs,
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,

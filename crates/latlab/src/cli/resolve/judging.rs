@@ -10,6 +10,7 @@ pub(super) fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
         window_ns: window(typed)?,
         deadline_ns: deadline(typed)?,
         half: typed.half,
+        like: None,
     })
 }
 

@@ -54,7 +54,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
         tags: keeping::tags(&typed.keeping.tag)?,
-        judging: judging(&typed.judging)?,
+        judging: Judging { like: typed.like.like, ..judging(&typed.judging)? },
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
     };

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::{RequestError, judging, talk};
 use crate::cli::args::SummaryArgs;
 use crate::console::Talk;
-use crate::plan::Judging;
+use crate::plan::{Judging, Like};
 use crate::units::Nanos;
 
 /// `latlab summary`, settled as far as it can be before the recordings are open: see [`SummarySpec::over`].
@@ -30,6 +30,7 @@ struct Wishes {
     window_ns: Option<Nanos>,
     deadline_ns: Option<Nanos>,
     half: bool,
+    like: Option<Like>,
 }
 
 impl SummarySpec {
@@ -40,6 +41,7 @@ impl SummarySpec {
             window_ns: self.wishes.window_ns.or(recorded.window_ns),
             deadline_ns: self.wishes.deadline_ns.or(recorded.deadline_ns),
             half: self.wishes.half || recorded.half,
+            like: self.wishes.like.or(recorded.like),
         }
     }
 }
@@ -53,6 +55,7 @@ pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
             window_ns: judging::window(&typed.judging)?,
             deadline_ns: judging::deadline(&typed.judging)?,
             half: typed.judging.half,
+            like: typed.like.like,
         },
         intervals: !typed.no_intervals,
         fail_if: typed.fail_if.clone(),
@@ -76,7 +79,8 @@ mod tests {
 
     #[test]
     fn what_is_not_typed_is_as_the_run_was_told() {
-        let recorded = Judging { quantiles: vec![0.25], window_ns: Some(Nanos(5)), deadline_ns: None, half: true };
+        let recorded =
+            Judging { quantiles: vec![0.25], window_ns: Some(Nanos(5)), deadline_ns: None, half: true, like: None };
         assert_eq!(settle("").over(&recorded), recorded);
         let typed = settle("--quantiles 0.75 --deadline 1ms").over(&recorded);
         assert_eq!((typed.quantiles, typed.deadline_ns), (vec![0.75], Some(Nanos::from_millis(1))));

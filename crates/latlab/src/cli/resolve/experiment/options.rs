@@ -13,8 +13,8 @@ use crate::plan::{Kind, defaults};
 /// The positional argument, which may be a factor all the same.
 pub(super) const TARGET: &str = "target";
 /// Where recordings go and what is printed is the experiment's to say.
-const NOT_OF_A_CONDITION: [&str; 8] =
-    ["output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies"];
+const NOT_OF_A_CONDITION: [&str; 9] =
+    ["like", "output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies"];
 
 /// A long option of a command.
 #[derive(Clone, Copy, Debug)]
