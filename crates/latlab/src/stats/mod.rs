@@ -41,5 +41,5 @@ pub use pooled::{ranks_differ, student_differs};
 pub use share::{Share, ratio, share};
 pub use slope::{Slope, slope};
 pub use two_samples::{TwoSamples, student};
-pub use width::{GroupBlocks, RUNS_MIN, WidthGoal, own_interval, reached};
+pub use width::{GroupBlocks, OWN_RUNS_MIN, RUNS_MIN, WidthGoal, own_interval, reached};
 pub use wishes::Wishes;

@@ -21,14 +21,22 @@ pub struct WidthGoal {
 /// Fewer runs of a group than this do not know how wide their interval should be.
 pub const RUNS_MIN: usize = 10;
 
+/// The same of a group that is compared with no other: the skewness of two groups cancels in their difference, that of one
+/// does not.
+pub const OWN_RUNS_MIN: usize = 20;
+
 /// The values of one group, block by block.
 pub type GroupBlocks = Vec<Vec<f64>>;
 
 /// Whether the interval of every difference from the first of `groups` reaches the goal; of a single group, the interval
 /// of its own mean. Each group has the same blocks, and at least [`RUNS_MIN`] runs.
+///
+/// Runs that are skewed to the long side scatter least where their mean lies low, and a rule that waits for a narrow interval
+/// picks such moments. In a difference that cancels; a single group must have reached the goal with [`OWN_RUNS_MIN`] runs
+/// and still keep to it one block later.
 pub fn reached(groups: &[GroupBlocks], goal: WidthGoal, random: &mut impl Rng) -> bool {
-    let runs = |group: &GroupBlocks| group.iter().map(Vec::len).sum::<usize>();
-    if groups.is_empty() || groups.iter().any(|group| runs(group) < RUNS_MIN) {
+    let count = |blocks: &[Vec<f64>]| blocks.iter().map(Vec::len).sum::<usize>();
+    if groups.is_empty() || groups.iter().any(|group| count(group) < RUNS_MIN) {
         return false;
     }
     let is_narrow = |interval: Option<Interval>| {
@@ -36,7 +44,12 @@ pub fn reached(groups: &[GroupBlocks], goal: WidthGoal, random: &mut impl Rng) -
         width.is_some_and(|width| width <= 2.0 * goal.half_width)
     };
     match groups {
-        [own] => is_narrow(own_interval(own, goal.confidence)),
+        [own] => {
+            let [earlier @ .., _] = own.as_slice() else { return false };
+            let reaches =
+                |blocks: &[Vec<f64>]| count(blocks) >= OWN_RUNS_MIN && is_narrow(own_interval(blocks, goal.confidence));
+            reaches(own) && reaches(earlier)
+        }
         [baseline, others @ ..] => others.iter().all(|other| is_narrow(of_difference(baseline, other, goal, random))),
         [] => false,
     }
@@ -56,21 +69,71 @@ fn of_difference(
     Some(Exchanges::of(&blocks, goal.draws, random)?.interval(goal.confidence))
 }
 
-/// The interval of a group's own mean, for these blocks: mean ± t · standard deviation within blocks / √runs. None where
-/// no block has two runs.
-pub fn own_interval(group: &GroupBlocks, confidence: f64) -> Option<Interval> {
+/// The interval of a group's own mean, for these blocks: standard deviation within blocks / √runs, times quantiles of
+/// Student's t from which the skewness of the runs is taken (Hall 1992). None where no block has two runs.
+pub fn own_interval(group: &[Vec<f64>], confidence: f64) -> Option<Interval> {
     let blocks: Vec<&Vec<f64>> = group.iter().filter(|block| !block.is_empty()).collect();
     let runs = blocks.iter().map(|block| block.len()).sum::<usize>() as f64;
     let freedom = runs - blocks.len() as f64;
     if freedom <= 0.0 {
         return None;
     }
-    let squares = |block: &[f64]| {
-        let centre = mean(block);
-        block.iter().map(|value| (value - centre).powi(2)).sum::<f64>()
+    let powers = |power: i32| -> f64 {
+        let of = |block: &[f64], centre: f64| block.iter().map(|value| (value - centre).powi(power)).sum::<f64>();
+        blocks.iter().map(|block| of(block, mean(block))).sum()
     };
-    let variance = blocks.iter().map(|block| squares(block)).sum::<f64>() / freedom;
+    let stddev = (powers(2) / freedom).sqrt();
     let centre = blocks.iter().map(|block| block.iter().sum::<f64>()).sum::<f64>() / runs;
-    let reach = student(0.5 + confidence / 2.0, freedom) * (variance / runs).sqrt();
-    Some(Interval { low: Some(centre - reach), high: Some(centre + reach), confidence })
+    // what is left of a third moment when the mean of n was taken away: (n − 1)(n − 2)/n of it
+    let thirds: f64 = blocks.iter().map(|block| block.len() as f64).map(|n| (n - 1.0) * (n - 2.0) / n).sum();
+    let skewness = if thirds > 0.0 && stddev > 0.0 { powers(3) / thirds / stddev.powi(3) } else { 0.0 };
+    let (error, lean) = (stddev / runs.sqrt(), skewness / runs.sqrt());
+    let quantile = student(0.5 + confidence / 2.0, freedom);
+    let end = |t: f64| Some(centre - error * unskewed(t, lean));
+    Some(Interval { low: end(quantile), high: end(-quantile), confidence })
+}
+
+/// The t of a skewed sample that stands where `t` stands for a symmetric one: the inverse of Hall's transformation
+/// t + lean·t²/3 + lean²·t³/27 + lean/6, with `lean` the skewness / √n.
+fn unskewed(t: f64, lean: f64) -> f64 {
+    if lean.abs() < 1e-6 {
+        return t;
+    }
+    ((1.0 + lean * (t - lean / 6.0)).cbrt() - 1.0) * 3.0 / lean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_skewness_the_interval_is_that_of_student() {
+        let group = vec![vec![1.0, 2.0, 3.0], vec![11.0, 12.0, 13.0]];
+        let interval = own_interval(&group, 0.95).expect("four degrees of freedom");
+        let reach = 2.776_445 / 6.0_f64.sqrt();
+        assert!((interval.low.expect("an end") - (7.0 - reach)).abs() < 1e-5, "{interval:?}");
+        assert!((interval.high.expect("an end") - (7.0 + reach)).abs() < 1e-5, "{interval:?}");
+        assert_eq!(own_interval(&[vec![1.0], vec![2.0]], 0.95), None);
+        let same = own_interval(&[vec![4.0; 3]], 0.95).expect("three runs");
+        assert_eq!((same.low, same.high), (Some(4.0), Some(4.0)));
+    }
+
+    #[test]
+    fn skewed_runs_reach_further_to_their_long_side() {
+        let group = vec![vec![0.0, 0.1, 0.2, 0.1, 0.0, 3.0, 0.2, 0.1]];
+        let interval = own_interval(&group, 0.95).expect("eight runs");
+        let centre = 3.7 / 8.0;
+        let (below, above) = (centre - interval.low.expect("an end"), interval.high.expect("an end") - centre);
+        assert!(above > 2.0 * below, "{interval:?}");
+    }
+
+    #[test]
+    fn the_transformation_is_undone() {
+        for lean in [-0.6, -0.1, 0.02, 0.4] {
+            for t in [-3.0, -2.0, 0.0, 1.0, 2.5_f64] {
+                let forth = t + lean * t * t / 3.0 + lean * lean * t.powi(3) / 27.0 + lean / 6.0;
+                assert!((unskewed(forth, lean) - t).abs() < 1e-9, "{lean} {t}");
+            }
+        }
+    }
 }

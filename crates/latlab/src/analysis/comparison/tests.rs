@@ -344,7 +344,7 @@ fn precision_looks_at_widths_and_not_at_differences() {
     let agenda = usual_p50();
     let groups = |factor: i64| {
         let mut sources = Vec::new();
-        for (block, run) in (1..=2).flat_map(|block| (0..6).map(move |run| (block, run))) {
+        for (block, run) in (1..=5).flat_map(|block| (0..6).map(move |run| (block, run))) {
             let level = 10_000 + 3_000 * i64::from(block) + 100 * run;
             sources.push(of_experiment(level, "none", block, "b"));
             sources.push(of_experiment(level * factor, "cpu", block, "b"));
@@ -356,7 +356,13 @@ fn precision_looks_at_widths_and_not_at_differences() {
         assert!(is_precise(&groups(factor), 0, 0.05, &wishes), "times {factor}");
         assert!(!is_precise(&groups(factor), 0, 0.001, &wishes), "times {factor}");
     }
-    assert!(is_precise(&groups(1)[..1], 0, 0.05, &wishes), "a single group by its own mean");
+    let alone = |blocks: u32| {
+        let mut group = groups(1).swap_remove(0);
+        group.runs.retain(|run| run.place.block.as_ref().is_some_and(|(_, block)| *block <= blocks));
+        is_precise(&[group], 0, 0.05, &wishes)
+    };
+    assert!(alone(5), "a single group by its own mean");
+    assert!(!alone(4), "24 runs are enough, and are not kept to for one block more");
     let few: Vec<RunGroup> = groups(1)
         .into_iter()
         .map(|mut group| {

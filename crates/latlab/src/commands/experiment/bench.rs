@@ -86,7 +86,7 @@ impl Hands for Bench<'_> {
     }
 
     fn is_narrow(&mut self, open: &OpenExperiment) -> Option<bool> {
-        let looked = self.widths.are_narrow(&self.job.experiment, open);
+        let looked = self.widths.are_narrow(&self.job.experiment, open, self.console);
         looked.map_err(|failure| self.failure = Some(failure)).ok()
     }
 

@@ -1,67 +1,47 @@
 //! The stop rule: are the intervals narrow enough? Widths are looked at, and nothing else (decision 0012).
 
 use std::collections::BTreeMap;
-
-use rand::SeedableRng;
-use rand_pcg::Pcg64;
+use std::path::PathBuf;
 
 use super::runs;
+use crate::analysis::comparison::{ComparisonWishes, ObservedRun, RunGroups, is_precise, subject_named};
+use crate::commands::stored_runs::observe;
+use crate::console::Console;
 use crate::error::Failure;
 use crate::experiment::OpenExperiment;
-use crate::metric::Metric;
-use crate::plan::{Experiment, RunsRule, defaults};
-use crate::stats::{self, DRAWS, GroupBlocks, WidthGoal};
+use crate::plan::{Experiment, Factors, RunsRule, defaults};
 
-/// The statistic of each run that was looked at, so that a recording is read once.
+/// The statistic of each run that was looked at, by the name of its recording, so that none is read twice.
 #[derive(Debug, Default)]
 pub(super) struct Widths {
-    logs: BTreeMap<String, Option<f64>>,
+    known: BTreeMap<String, ObservedRun>,
 }
 
 impl Widths {
     /// Whether the 95 % interval of every difference to the first condition is as narrow as the rule demands.
-    pub(super) fn are_narrow(&mut self, experiment: &Experiment, open: &OpenExperiment) -> Result<bool, Failure> {
+    pub(super) fn are_narrow(
+        &mut self,
+        experiment: &Experiment,
+        open: &OpenExperiment,
+        console: &Console,
+    ) -> Result<bool, Failure> {
         let RunsRule::Until { statistic, half_width, .. } = &experiment.design.runs else { return Ok(false) };
         let metric = experiment.contrasts.first().map_or(experiment.kind.metric(), |contrast| contrast.metric);
-        let blocks = open.standing().blocks.len();
-        let mut groups: Vec<GroupBlocks> = vec![vec![Vec::new(); blocks]; experiment.conditions.len()];
-        for (run, name) in runs::judged(open.standing()) {
-            let is_own = |condition: &&crate::plan::ExperimentCondition| condition.factors == run.key.factors;
-            let place = experiment.conditions.iter().position(|condition| is_own(&condition));
-            // A statistic that is infinite has no width that could be narrow.
-            let Some(log) = self.log(open, name, metric, statistic)? else { return Ok(false) };
-            if let Some(group) = place {
-                groups[group][run.key.block as usize - 1].push(log);
-            }
-        }
-        let dropped = |group: usize| open.standing().is_dropped(&experiment.conditions[group].factors);
-        let groups: Vec<GroupBlocks> =
-            groups.into_iter().enumerate().filter(|(group, _)| !dropped(*group)).map(|(_, blocks)| blocks).collect();
-        let goal = WidthGoal { half_width: (1.0 + half_width).ln(), confidence: defaults::CONFIDENCE, draws: DRAWS };
-        Ok(stats::reached(&groups, goal, &mut Pcg64::seed_from_u64(experiment.design.seed)))
-    }
-
-    /// The logarithm of the run's statistic: differences of logarithms are shares.
-    fn log(
-        &mut self,
-        open: &OpenExperiment,
-        name: &str,
-        metric: Metric,
-        statistic: &str,
-    ) -> Result<Option<f64>, Failure> {
-        if let Some(known) = self.logs.get(name) {
-            return Ok(*known);
-        }
-        let q =
-            statistic.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok()).map(|percent| percent / 100.0);
-        let summary = runs::summary(open.path(), name, metric, q.as_slice())?;
-        let description = summary.metrics.get(&metric);
-        let value = description.and_then(|description| match q {
-            None => description.mean,
-            Some(_) => description.quantiles.first().and_then(|quantile| quantile.value),
-        });
-        let log = value.filter(|value| *value > 0.0).map(f64::ln);
-        self.logs.insert(name.to_owned(), log);
-        Ok(log)
+        let standing = open.standing();
+        let factors = experiment.conditions.iter().map(|condition| &condition.factors);
+        let left: Vec<&Factors> = factors.filter(|factors| !standing.is_dropped(factors)).collect();
+        let judged = runs::judged(standing).filter(|(run, _)| left.contains(&&run.key.factors));
+        let names: Vec<&str> = judged.map(|(_, name)| name).collect();
+        let new: Vec<&str> = names.iter().copied().filter(|name| !self.known.contains_key(*name)).collect();
+        let paths: Vec<PathBuf> = new.iter().map(|name| open.runs().join(name)).collect();
+        let subject = subject_named(Some(metric.name()), statistic)?;
+        self.known.extend(new.into_iter().map(str::to_owned).zip(observe(&paths, &[subject], console)?));
+        let runs = names.iter().filter_map(|name| self.known.get(*name).cloned()).collect();
+        let Ok(RunGroups { mut groups, .. }) = RunGroups::by_condition(runs) else { return Ok(false) };
+        // a changed file may have given its conditions other numbers
+        groups.sort_by_key(|group| left.iter().position(|factors| **factors == group.levels));
+        let wishes = ComparisonWishes { seed: experiment.design.seed, ..ComparisonWishes::at(defaults::CONFIDENCE) };
+        // a condition without a run that can be judged is not precise
+        Ok(groups.len() == left.len() && is_precise(&groups, 0, *half_width, &wishes))
     }
 }
