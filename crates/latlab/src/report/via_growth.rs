@@ -14,16 +14,21 @@ pub struct ViaGrowthView {
     pub growth: ViaGrowth,
     /// The timer slack that was in force, as far as it was read.
     pub slack: Option<Nanos>,
+    /// Whether the threads were nice: then the kernel stretches five times as much.
+    pub nice: bool,
 }
 
-/// select_estimate_accuracy in fs/select.c, of a thread that is not nice.
-const STRETCH: f64 = 0.001;
+/// The share by which select stretches its time-out: select_estimate_accuracy in
+/// [fs/select.c](https://github.com/torvalds/linux/blob/v6.18/fs/select.c).
+const fn stretch(nice: bool) -> f64 {
+    if nice { 0.005 } else { 0.001 }
+}
 
 /// As text.
 pub fn render(view: &ViaGrowthView, style: Style) -> String {
     let mut lines = vec![style.strong("why longer sleeps wake later: medians of idle runs, by the call that sleeps")];
     let head = ["interval", "clock_nanosleep", "select", "select later by", "its stretch"].map(str::to_owned);
-    let rows: Vec<[String; 5]> = view.growth.rows.iter().map(|row| cells(row, view.slack)).collect();
+    let rows: Vec<[String; 5]> = view.growth.rows.iter().map(|row| cells(row, view)).collect();
     let widest = |column: usize| rows.iter().chain([&head]).map(|row| width(&row[column])).max().unwrap_or_default();
     let widths: [usize; 5] = std::array::from_fn(widest);
     let line = |row: &[String; 5]| {
@@ -36,13 +41,14 @@ pub fn render(view: &ViaGrowthView, style: Style) -> String {
     lines.join("\n") + "\n"
 }
 
-fn cells(row: &SleepRow, slack: Option<Nanos>) -> [String; 5] {
+fn cells(row: &SleepRow, view: &ViaGrowthView) -> [String; 5] {
     let time = |ns: f64| format!("{} µs", significant(ns / 1e3));
     let end = |end: Option<f64>| end.map_or_else(|| ABSENT.into(), |ns| signed(ns / 1e3));
     let later = row.later;
     let (low, high) = (end(later.interval.low), end(later.interval.high));
     // What the kernel allows itself beyond the slack that the exact call has as well.
-    let beyond = slack.map(|slack| Nanos((row.interval.0 as f64 * STRETCH) as i64 - slack.0).max(Nanos::ZERO));
+    let stretched = (row.interval.0 as f64 * stretch(view.nice)) as i64;
+    let beyond = view.slack.map(|slack| Nanos(stretched - slack.0).max(Nanos::ZERO));
     let stretch = beyond.map_or_else(
         || ABSENT.into(),
         |beyond| format!("{} {}", TimeUnit::Micros.figure(beyond.0 as f64), TimeUnit::Micros.symbol()),
@@ -58,7 +64,8 @@ fn answer(view: &ViaGrowthView) -> String {
     match view.growth.answer {
         GrowthAnswer::IsTheCall => format!(
             "The call explains {share} of what select wakes later after {to} than after {from}: the kernel stretches its \
-             time-out by 0.1 % where that is more than the timer slack (fs/select.c), and clock_nanosleep's not at all."
+             time-out by {} where that is more than the timer slack (fs/select.c), and clock_nanosleep's not at all.",
+            percent(stretch(view.nice))
         ),
         GrowthAnswer::IsSomethingElse => format!(
             "The call explains only {share} of what select wakes later after {to} than after {from}: clock_nanosleep \
@@ -125,7 +132,7 @@ mod tests {
     fn a_row_for_each_interval_and_then_the_answer() {
         let rows = vec![row(10, 62.0, 1.0), row(100, 70.0, 51.0), row(1_000, 140.0, 950.0)];
         let growth = ViaGrowth::of(rows).expect("three rows");
-        let view = ViaGrowthView { growth, slack: Some(Nanos::from_micros(50)) };
+        let view = ViaGrowthView { growth, slack: Some(Nanos::from_micros(50)), nice: false };
         let expected = "\
 why longer sleeps wake later: medians of idle runs, by the call that sleeps
   interval  clock_nanosleep    select          select later by  its stretch
@@ -141,8 +148,10 @@ why longer sleeps wake later: medians of idle runs, by the call that sleeps
             squeezed(&text).contains("The call explains 92.4 % [91.4 %, 93.4 %] of what select wakes later"),
             "{text}"
         );
+        let nice = render(&ViaGrowthView { nice: true, ..view }, Style::PLAIN);
+        assert!(nice.contains("4,950 µs") && squeezed(&nice).contains("time-out by 0.5 %"), "{nice}");
         let alike = ViaGrowth::of(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)]).expect("two rows");
-        let told = render(&ViaGrowthView { growth: alike, slack: None }, Style::PLAIN);
+        let told = render(&ViaGrowthView { growth: alike, slack: None, nice: false }, Style::PLAIN);
         assert!(squeezed(&told).contains("explains only"), "{told}");
     }
 }

@@ -59,7 +59,9 @@ fn of_row(
         let dropped = standing.dropped.iter().find(|(factors, _)| is_ours(factors)).map(|(_, reason)| reason);
         let impossible = asked.job.impossible.iter().find(|row| is_ours(&row.factors)).map(|row| &row.reason);
         let reason = dropped.or(impossible).cloned();
-        return Ok(Measured::Nothing(reason.unwrap_or_else(|| "not measured at this scale".into())));
+        let is_due = asked.job.experiment.conditions.iter().any(|condition| is_ours(&condition.factors));
+        let otherwise = if is_due { "not measured yet" } else { "not measured at this scale" };
+        return Ok(Measured::Nothing(reason.unwrap_or_else(|| otherwise.into())));
     }
     Ok(Measured::Runs { runs: figures.len(), probes, figures: medians(&figures, published) })
 }

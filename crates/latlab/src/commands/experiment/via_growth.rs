@@ -28,11 +28,11 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<ViaGr
     let median = subject_named(Some(Metric::WakeupLatency.name()), "p50")?;
     agenda.ask(median, Some(Factors::from([("via".into(), EXACT.into())])), None);
     let mut by_interval: BTreeMap<Nanos, Vec<ObservedRun>> = BTreeMap::new();
-    let mut slack = None;
+    let mut facts = None;
     for (run, name) in runs::judged(standing).filter(|(run, _)| is_idle(run)) {
         let Some(Ok(interval)) = run.key.factors.get("interval").map(|text| parse_duration(text)) else { continue };
         let recording = Recording::open(&directory.join("runs").join(name))?;
-        slack = slack.or(recording.manifest().run.wakeup.as_ref().and_then(|facts| facts.timer_slack_ns));
+        facts = facts.or_else(|| recording.manifest().run.wakeup.clone());
         by_interval.entry(interval).or_default().push(ObservedRun::of(&recording, &agenda.subjects())?);
     }
     let row = |(interval, runs): (Nanos, Vec<ObservedRun>)| {
@@ -42,7 +42,9 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<ViaGr
         SleepRow::of(interval, compared.rows.first()?)
     };
     let rows = by_interval.into_iter().filter_map(row).collect();
-    Ok(ViaGrowth::of(rows).map(|growth| ViaGrowthView { growth, slack }))
+    let facts = facts.unwrap_or_default();
+    let nice = facts.niceness.is_some_and(|niceness| niceness > 0);
+    Ok(ViaGrowth::of(rows).map(|growth| ViaGrowthView { growth, slack: facts.timer_slack_ns, nice }))
 }
 
 /// Heaters wake the CPU that the publication's growing rows leave idle.
