@@ -1,4 +1,4 @@
-//! Ten million probes, a hundred thousand a second, and a summary beside DuckDB's.
+//! Ten million probes, a hundred thousand a second, eight threads that sleep, and a summary beside DuckDB's.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses its part of what they share.
@@ -12,6 +12,8 @@ mod memory;
 mod schedule;
 #[path = "endurance/summary.rs"]
 mod summary;
+#[path = "endurance/wakeups.rs"]
+mod wakeups;
 
 use serde_json::{Value, json};
 
@@ -41,6 +43,9 @@ fn measure(options: &Options, mut add: impl FnMut(&str, (Vec<Line>, Value))) -> 
     let store = tempfile::tempdir().map_err(|error| format!("no temporary store: {error}"))?;
     if options.wants("schedule") {
         add("schedule", schedule::run(options)?);
+    }
+    if options.wants("wakeups") {
+        add("wakeups", wakeups::run(options)?);
     }
     if options.wants("memory") || options.wants("summary") {
         let (recording, outcome) = memory::run(options, store.path())?;
