@@ -186,3 +186,47 @@ fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
         assert_eq!(ours, bare, "{options}");
     }
 }
+
+/// No packet of a stream is so long: it asks what was counted.
+const POLL_BYTES: i64 = 160;
+
+/// Traces `latlab stream local --mode MODE`, whose packets leave by the call `send`, and returns what its sending thread
+/// called between the first of them and the last, and how many packets that were.
+fn streamed(mode: &str, send: &str) -> (Vec<String>, u64) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("trace");
+    let output = Command::new("strace")
+        .args(["-f", "-o"])
+        .arg(&file)
+        .arg(env!("CARGO_BIN_EXE_latlab"))
+        .args(["stream", "local", "--warmup", "0", "-d", "400ms", "-s", "777", "--no-record", "--json", "--mode", mode])
+        .current_dir(folder.path())
+        .output()
+        .expect("strace starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let document: serde_json::Value = serde_json::from_str(&said).expect("a summary");
+    let trace = Trace::parse(&std::fs::read_to_string(&file).expect("a trace"));
+    let sending = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"flow\""));
+    let armed = between(sending, |call| call.name == send && call.answer() != Some(POLL_BYTES));
+    (armed.iter().map(|call| call.name.clone()).collect(), document["sent"].as_u64().expect("packets"))
+}
+
+#[test]
+fn a_stream_only_sends_receives_and_reads_clocks() {
+    const TEST: &str = "a stream";
+    if !can_trace(TEST) {
+        return;
+    }
+    // Packets a call takes, and the call that takes them.
+    for (mode, send, per_call) in [("send", "sendto", 1), ("sendmmsg", "sendmmsg", 64), ("gso", "sendmsg", 64)] {
+        let (calls, packets) = streamed(mode, send);
+        let allowed = BTreeSet::from([send, "sendto", "recvfrom", "ppoll", "clock_gettime"]);
+        let made: BTreeSet<&str> = calls.iter().map(String::as_str).collect();
+        assert!(made.is_subset(&allowed), "{mode}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
+        let of = |name: &str| calls.iter().filter(|call| *call == name).count() as u64;
+        // POLLs and the last burst's rest come on top of full calls.
+        assert!(packets >= 64 && of(send) <= packets / per_call + 40, "{mode}: {} calls for {packets}", of(send));
+        // Not one look for each packet: a look every 250 µs, and those after the last packet.
+        assert!(of("recvfrom") <= 4_000, "{mode}: {} receive calls", of("recvfrom"));
+    }
+}

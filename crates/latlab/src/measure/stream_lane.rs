@@ -52,7 +52,7 @@ impl StreamLane {
             span,
             packets_per_second: stream.packets_per_second_of_a_flow(size_bytes, self.path.peer.is_ipv6()),
             size_bytes,
-            burst_packets: stream.sending.batch,
+            burst_packets: stream.sending.burst_packets(size_bytes),
             exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
             live: self.live.as_deref(),
         };
@@ -235,7 +235,9 @@ fn facts(spec: &RunSpec, peer: &Peer, path: &UdpStream) -> StreamFacts {
         unfragmented_bytes: path.unfragmented_bytes(),
         send_buffer_bytes: Some(path.granted_buffers().send_bytes),
         receive_buffer_bytes: peer.receive_buffer_bytes(),
-        burst_packets: spec.stream().map_or(0, |stream| stream.sending.batch.into()),
+        burst_packets: spec.stream().map_or(0, |stream| {
+            stream.sending.burst_packets(stream.size.known().unwrap_or(defaults::SIZE_MIN_BYTES)).into()
+        }),
         ..StreamFacts::default()
     }
 }

@@ -100,7 +100,7 @@ fn options_and_commands_that_are_none() {
         ("ping local another", "another", "latlab ping --help"),
         ("ping --live", "--live", "latlab ping --help"),
         ("pign", "pign", "did you mean `ping`?"),
-        ("stream", "stream", "latlab --help"),
+        ("explain", "explain", "latlab --help"),
         ("ping --count", "--count", "<N>"),
         ("ping --poisson", "--interval", "-i 1ms --poisson"),
         ("ping -i 1ms --seed 7", "--seed", "--poisson --seed 7"),

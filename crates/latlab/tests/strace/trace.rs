@@ -19,12 +19,12 @@ impl Call {
 
     /// A send call.
     pub(crate) fn sends(&self) -> bool {
-        matches!(self.name.as_str(), "sendto" | "sendmsg")
+        matches!(self.name.as_str(), "sendto" | "sendmsg" | "sendmmsg")
     }
 
     /// A receive call.
     pub(crate) fn receives(&self) -> bool {
-        matches!(self.name.as_str(), "recvfrom" | "recvmsg")
+        matches!(self.name.as_str(), "recvfrom" | "recvmsg" | "recvmmsg")
     }
 }
 
