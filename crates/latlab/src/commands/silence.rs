@@ -15,7 +15,8 @@ pub(super) fn failure(summaries: &[Summary]) -> Failure {
     }
     let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
     if summaries.iter().any(|summary| summary.stream.is_some()) {
-        let sent = summaries.iter().filter_map(|summary| summary.stream.as_ref()).map(|stream| stream.total.sent).sum::<u64>();
+        let sent =
+            summaries.iter().filter_map(|summary| summary.stream.as_ref()).map(|stream| stream.total.sent).sum::<u64>();
         return Failure::world(format!("no packet of the stream arrived at `{target}`"))
             .because(format!("{} were sent, and the receiver counted none of them", grouped(sent)))
             .hint("see what drops UDP on the way, or choose a smaller `--size`");

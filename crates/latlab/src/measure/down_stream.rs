@@ -58,6 +58,11 @@ impl<T: Transport, C: Clock> Down<T, C> {
         self.clock.now()
     }
 
+    /// What carries it.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
     /// What arrived so far.
     pub fn counts(&self) -> DownCounts {
         self.down.counts()

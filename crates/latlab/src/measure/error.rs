@@ -48,6 +48,12 @@ pub enum MeasureError {
         /// The reflector.
         peer: String,
     },
+    /// It opened a session, but not one in which it sends.
+    #[error("`{peer}` sends no stream")]
+    NoDownStream {
+        /// The reflector.
+        peer: String,
+    },
     /// Every packet would be dropped there.
     #[error("`{peer}` takes no packets without a checksum")]
     ChecksumNeeded {
@@ -118,6 +124,7 @@ impl MeasureError {
             MeasureError::StreamSilent { span, .. } => {
                 Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
             }
+            MeasureError::NoDownStream { .. } => Some("it grants a session, but no down-stream in it".into()),
             MeasureError::ChecksumNeeded { .. } => Some(
                 "over IPv6 its socket must have asked for them (UDP_NO_CHECK6_RX), and it says that it has not".into(),
             ),
@@ -142,6 +149,9 @@ impl MeasureError {
             MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
             MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
             MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
+            MeasureError::NoDownStream { .. } => {
+                Some("there: the same version of latlab, `serve --allow-down RATE` and a key".into())
+            }
             MeasureError::ChecksumNeeded { .. } => {
                 Some("run the same version of latlab on both hosts, or leave out `--checksum off`".into())
             }

@@ -7,6 +7,7 @@ mod beside;
 mod calibrate;
 mod conduct;
 mod conduct_wakeup;
+mod down_flow;
 pub mod down_stream;
 mod ends;
 mod error;
@@ -29,6 +30,7 @@ pub mod stream;
 mod stream_flow;
 mod stream_lane;
 pub mod stream_meter;
+mod stream_opening;
 pub mod token_schedule;
 pub mod wakeup;
 

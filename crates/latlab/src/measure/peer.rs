@@ -13,7 +13,7 @@ use crate::agent::{Agent, FarPath, LoadsOrder, LoadsState};
 use crate::facts::SettingFacts;
 use crate::host::lab::{Inside, Lab};
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal};
-use crate::plan::{EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, Target};
+use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, Target, defaults};
 use crate::session::{LoadedPath, PreSharedKey, ReflectorOrder, ReflectorProcess};
 use crate::transport::refusal::TransportError;
 use crate::transport::resolve::resolve;
@@ -48,7 +48,8 @@ impl Peer {
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
         let end = spec.peer.unwrap_or(spec.here);
-        let order = |address| ReflectorOrder::new(address, end, key, sessions);
+        let order =
+            |address| ReflectorOrder { down_bps: down_bps(spec), ..ReflectorOrder::new(address, end, key, sessions) };
         match &spec.target {
             Target::Local => Peer::on_loopback(spec, order),
             Target::Lab => Peer::in_lab(spec, order),
@@ -292,6 +293,12 @@ impl Peer {
     pub fn conditions(&self) -> BTreeMap<String, String> {
         self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
     }
+}
+
+/// What a reflector of ours may send on its own: whoever starts it is the one who asks for it.
+fn down_bps(spec: &RunSpec) -> u64 {
+    let is_down = spec.stream().is_some_and(|stream| stream.direction == Direction::Down);
+    if is_down { defaults::STREAM_RATE_MAX_BPS } else { 0 }
 }
 
 /// The far end of the path, of the family that was asked for.

@@ -86,10 +86,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// # Errors
     /// The socket broke, or nobody says any more what arrives.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
-        if slice.exact_timers {
-            // Where it cannot be had the stream is a little less even, and no less true.
-            let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
-        }
+        set_exact_timers(slice);
         let mut meter = StreamMeter::new(self.stream.now());
         let mut counted = self.stream.settle(&mut meter)?;
         let begin = self.stream.now();
@@ -126,21 +123,19 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     fn tell_offered(&mut self, slice: &FlowSlice<'_>, mark: &mut Mark, schedule: &TokenSchedule) {
         let now = self.mark(self.stream.now(), schedule);
         let since = std::mem::replace(mark, now);
-        self.tell(
-            slice,
-            StreamInterval {
-                flow: self.number,
-                phase: slice.phase,
-                start_ns: since.at.as_nanos(),
-                end_ns: now.at.as_nanos(),
-                cpu: Some(now.cpu - since.cpu),
-                seen: Seen::Offered {
-                    packets: now.sent - since.sent,
-                    refused: now.refused - since.refused,
-                    skipped: now.skipped - since.skipped,
-                },
+        let interval = StreamInterval {
+            flow: self.number,
+            phase: slice.phase,
+            start_ns: since.at.as_nanos(),
+            end_ns: now.at.as_nanos(),
+            cpu: Some(now.cpu - since.cpu),
+            seen: Seen::Offered {
+                packets: now.sent - since.sent,
+                refused: now.refused - since.refused,
+                skipped: now.skipped - since.skipped,
             },
-        );
+        };
+        tell(&mut self.log, slice, interval);
     }
 
     /// Writes down what was counted since `since`, which moves on, where something new is known.
@@ -153,32 +148,39 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         let first = self.number == 0;
         self.drops_are_merged |= now.tally.drops_merged;
         let drops = from.tally.socket_drops.zip(now.tally.socket_drops).filter(|_| first);
-        self.tell(
-            slice,
-            StreamInterval {
-                flow: self.number,
-                phase: slice.phase,
-                start_ns: from.tally.at.as_nanos(),
-                end_ns: now.tally.at.as_nanos(),
-                cpu: from.tally.cpu.zip(now.tally.cpu).filter(|_| first).map(|(from, now)| now - from),
-                seen: Seen::Counted {
-                    polled: gone(|point| point.sent.packets),
-                    delivered: gone(|point| point.tally.packets),
-                    reordered: narrow(|point| point.tally.reordered),
-                    duplicates: narrow(|point| point.tally.seen_before),
-                    outside_window: narrow(|point| point.tally.left_window),
-                    // Counted modulo 2^32.
-                    socket_drops: drops.map(|(from, now)| (now as u32).wrapping_sub(from as u32)),
-                },
+        let interval = StreamInterval {
+            flow: self.number,
+            phase: slice.phase,
+            start_ns: from.tally.at.as_nanos(),
+            end_ns: now.tally.at.as_nanos(),
+            cpu: from.tally.cpu.zip(now.tally.cpu).filter(|_| first).map(|(from, now)| now - from),
+            seen: Seen::Counted {
+                polled: gone(|point| point.sent.packets),
+                delivered: gone(|point| point.tally.packets),
+                reordered: narrow(|point| point.tally.reordered),
+                duplicates: narrow(|point| point.tally.seen_before),
+                outside_window: narrow(|point| point.tally.left_window),
+                // Counted modulo 2^32.
+                socket_drops: drops.map(|(from, now)| (now as u32).wrapping_sub(from as u32)),
             },
-        );
+        };
+        tell(&mut self.log, slice, interval);
     }
+}
 
-    fn tell(&mut self, slice: &FlowSlice<'_>, interval: StreamInterval) {
-        if let Some(live) = slice.live {
-            live.add(&interval, slice.size_bytes);
-        }
-        self.log.push(Event::Interval(interval));
+/// Writes `interval` down, for whoever watches too.
+pub(super) fn tell(log: &mut EventLog, slice: &FlowSlice<'_>, interval: StreamInterval) {
+    if let Some(live) = slice.live {
+        live.add(&interval, slice.size_bytes);
+    }
+    log.push(Event::Interval(interval));
+}
+
+/// Makes the timers of the calling thread exact, where `slice` asks for it. Where that cannot be had the stream is a little
+/// less even, and no less true.
+pub(super) fn set_exact_timers(slice: &FlowSlice<'_>) {
+    if slice.exact_timers {
+        let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
     }
 }
 

@@ -1,7 +1,6 @@
 //! A run of a stream between its opening and its closing: a thread for each flow while a slice is measured.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,30 +10,23 @@ use super::lane::{LaneOutcome, Lasting};
 use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
 use super::run_lane::RunLane;
-use super::stream::{Stream, StreamError};
-use super::stream_flow::{Flow, FlowSlice};
+use super::stream::StreamError;
+use super::stream_flow::FlowSlice;
+use super::stream_opening::{AnyFlow, FlowPath, Opening, ReadyFlow};
 use super::{MeasureError, Peer, Place, Slice};
-use crate::clock::Monotonic;
 use crate::facts::StreamFacts;
-use crate::plan::{Family, PacketSize, PathSpec, RunSpec, SendMode, Sending, Setting, WaitMode, Work, defaults};
+use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunFacts};
 use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
-use crate::schedule::Schedule;
-use crate::session::{self, PreSharedKey, SessionWishes, UpStream, random_bytes};
+use crate::session::PreSharedKey;
 use crate::transport::burst::BurstRefusal;
-use crate::transport::udp::Waiting;
-use crate::transport::udp_stream::UdpStream;
 use crate::units::Nanos;
-use crate::wire::StreamTerms;
-
-/// A flow that is ready to send.
-type Open = Stream<UdpStream, Monotonic>;
 
 /// A run of a stream, open.
 pub(crate) struct StreamLane {
     spec: RunSpec,
-    flows: Vec<Flow<UdpStream, Monotonic>>,
+    flows: Vec<AnyFlow>,
     writer: RecordingWriter,
     live: Option<Arc<LiveRates>>,
     /// The path of the first flow.
@@ -66,7 +58,7 @@ impl StreamLane {
             let begun: Vec<_> = begun.collect();
             begun.into_iter().map(|begun| begun.map(thread::ScopedJoinHandle::join)).collect()
         });
-        self.settled &= self.flows.iter().all(Flow::is_settled);
+        self.settled &= self.flows.iter().all(AnyFlow::is_settled);
         ended.into_iter().try_for_each(|ended| {
             let ran = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             ran.map_err(|error| MeasureError::of_stream(error, self.path.peer))
@@ -85,7 +77,7 @@ impl RunLane for StreamLane {
     ) -> Result<StreamLane, MeasureError> {
         let opening = Opening { peer: peer.address(), key, lasting, stop };
         let first = opening.path(spec, 0)?;
-        let path = OpenPath::from(&first);
+        let path = first.told();
         let spec = settled(spec, path)?;
         let manifest = opening_manifest(&spec, peer, path)?;
         let facts = facts(&spec, peer, &first);
@@ -93,12 +85,12 @@ impl RunLane for StreamLane {
         let manifest = Manifest { run: RunFacts { stream: Some(facts), ..manifest.run }, ..manifest };
         match begin_recording(manifest, place, streams.len(), stop) {
             Ok((writer, logs)) => {
-                let flows = (0..).zip(streams).zip(logs).map(|((number, stream), log)| Flow::new(number, stream, log));
+                let flows = (0..).zip(streams).zip(logs).map(|((number, flow), log)| flow.armed(number, log));
                 let (flows, live) = (flows.collect(), place.live.cloned());
                 Ok(StreamLane { spec, flows, writer, live, path, settled: true })
             }
             Err(error) => {
-                streams.into_iter().for_each(|stream| _ = stream.close());
+                streams.into_iter().for_each(ReadyFlow::close);
                 Err(error.into())
             }
         }
@@ -123,10 +115,10 @@ impl RunLane for StreamLane {
 
     fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
         let StreamLane { flows, mut writer, path, settled, .. } = self;
-        let drops_are_merged = flows.iter().any(Flow::drops_are_merged);
-        let (transports, logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(Flow::close).unzip();
+        let drops_are_merged = flows.iter().any(AnyFlow::drops_are_merged);
+        let (told, logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(AnyFlow::close).unzip();
         let mut errors = BTreeMap::new();
-        for (kind, count) in transports.iter().flatten().flat_map(UdpStream::socket_errors) {
+        for (kind, count) in told.into_iter().flatten() {
             *errors.entry(kind).or_default() += count;
         }
         closing_facts(writer.manifest_mut(), path, None, BTreeMap::new(), errors);
@@ -154,64 +146,6 @@ impl Sampled for StreamLane {
     }
 }
 
-/// What opening a flow needs beside the run's specification.
-struct Opening<'a> {
-    peer: SocketAddr,
-    key: Option<&'a PreSharedKey>,
-    lasting: Lasting,
-    stop: &'a AtomicBool,
-}
-
-impl Opening<'_> {
-    /// The path of flow `number`.
-    fn path(&self, spec: &RunSpec, number: u16) -> Result<UdpStream, MeasureError> {
-        let waiting = match spec.here.wait {
-            WaitMode::Spin => Waiting::Spin,
-            wait => Waiting::Until { busy_poll: wait == WaitMode::BusyPoll },
-        };
-        let sending = spec.stream().map_or(Sending::PLAIN, |stream| stream.sending);
-        let first = spec.way().source_port;
-        let way = PathSpec { source_port: first.map(|first| first + number), ..spec.way().clone() };
-        Ok(UdpStream::open(&way, self.peer, waiting, sending)?)
-    }
-
-    /// A session for each flow, the first over the path that is open already; where one cannot be had, none is.
-    fn streams(&self, spec: &RunSpec, first: UdpStream) -> Result<Vec<Open>, MeasureError> {
-        let mut streams = vec![self.stream(spec, first)?];
-        for number in 1..spec.sessions() {
-            match self.path(spec, number).and_then(|path| self.stream(spec, path)) {
-                Ok(stream) => streams.push(stream),
-                Err(error) => {
-                    streams.into_iter().for_each(|stream| _ = stream.close());
-                    return Err(error);
-                }
-            }
-        }
-        Ok(streams)
-    }
-
-    fn stream(&self, spec: &RunSpec, mut path: UdpStream) -> Result<Open, MeasureError> {
-        let size_bytes = spec.stream().and_then(|stream| stream.size.known()).unwrap_or(defaults::SIZE_MIN_BYTES);
-        let (peer, second) = (self.peer.to_string(), Nanos::from_secs(1));
-        let mut wishes =
-            SessionWishes::new(peer, random_bytes()?, size_bytes, Schedule::Closed, self.lasting.whole, second);
-        let unchecked = !path.sending().checksum;
-        wishes = wishes.streaming(StreamTerms { batched: true, unchecked });
-        if let Some(turns) = self.lasting.turns {
-            wishes.terms.idle = wishes.terms.idle.max(turns);
-        }
-        let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
-        // The transport counts what ICMP said about earlier datagrams; here it is the reason.
-        let opened = opened.map_err(|error| error.told_by(path.socket_errors().into_keys().next()))?;
-        if unchecked && self.peer.is_ipv6() && !opened.terms().stream.unchecked {
-            let _ = opened.close(&mut path, &Monotonic);
-            return Err(MeasureError::ChecksumNeeded { peer: self.peer.to_string() });
-        }
-        let up = UpStream::sent_by(opened, path.sending());
-        Stream::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
-    }
-}
-
 /// `spec` with what only the open path tells: how large its packets are. What such a path cannot carry is refused.
 fn settled(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
     let mut spec = spec.clone();
@@ -230,10 +164,12 @@ fn settled(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
 }
 
 /// What is known of the two sockets before a packet is sent.
-fn facts(spec: &RunSpec, peer: &Peer, path: &UdpStream) -> StreamFacts {
+fn facts(spec: &RunSpec, peer: &Peer, path: &FlowPath) -> StreamFacts {
+    let unfragmented_bytes = path.told().unfragmented_bytes;
+    let FlowPath::Up(up) = path else { return StreamFacts { unfragmented_bytes, ..StreamFacts::default() } };
     StreamFacts {
-        unfragmented_bytes: path.unfragmented_bytes(),
-        send_buffer_bytes: Some(path.granted_buffers().send_bytes),
+        unfragmented_bytes,
+        send_buffer_bytes: Some(up.granted_buffers().send_bytes),
         receive_buffer_bytes: peer.receive_buffer_bytes(),
         burst_packets: spec.stream().map_or(0, |stream| {
             stream.sending.burst_packets(stream.size.known().unwrap_or(defaults::SIZE_MIN_BYTES)).into()

@@ -121,6 +121,24 @@ fn every_way_of_sending_is_counted_with_and_without_checksums() {
 }
 
 #[test]
+fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
+    let down = "--direction down --rate 2kpps -d 800ms --warmup 0 --json";
+    let ran = Lab::new().line(&format!("stream {down}")).success();
+    let json = ran.json();
+    check(&json, "summary/1");
+    assert_eq!(json["condition"]["direction"], "down");
+    let (sent, decided, delivered) = totals(&rows(&only_recording(ran.directory())));
+    assert!(sent > 800 && sent == decided && delivered <= sent && delivered > 800, "{sent} {decided} {delivered}");
+    let home = tempfile::tempdir().expect("a temporary directory");
+    Lab::at(home.path()).args(["keygen", "key"]).success();
+    let (_willing, address) = serve(home.path(), "--psk-file key --allow-down 5Mbit/s");
+    let stream = |address: &str| Lab::at(home.path()).args(["stream", address, "--psk-file", "key"]).line(down);
+    assert!(figure(&stream(&address).success().json(), &["answered"]) > 0);
+    let (_unwilling, address) = serve(home.path(), "--psk-file key");
+    stream(&address).stdout(empty()).stderr(contains("hint: ")).failure(3);
+}
+
+#[test]
 fn a_rate_beyond_reach_is_told_with_what_was_reached() {
     let ran = Lab::new().line("stream --rate 5Tbit/s -d 500ms --warmup 0 --json").success();
     let json = ran.json();
@@ -289,7 +307,8 @@ fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
         ("--size 9", 2, "24"),
         ("--flows 99", 2, "64"),
         ("--deadline 1ms", 2, "leave it out"),
-        ("--direction down", 2, "other host"),
+        ("--direction down --mode gso", 2, "leave one"),
+        ("127.0.0.1 --direction down", 2, "--allow-down"),
         ("192.0.2.9", 2, "keygen"),
         ("--cpu 1023", 3, "CPU `1023`"),
     ] {

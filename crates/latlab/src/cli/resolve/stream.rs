@@ -6,9 +6,11 @@ use crate::cli::args::{JudgingArgs, LastingArgs, PacketArgs, StopArgs, StreamArg
 use crate::console::Talk;
 use crate::plan::{
     Direction, Judging, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending,
-    StreamRunSpec, Warmup, Work, defaults,
+    StreamRunSpec, Target, Warmup, Work, defaults,
 };
 use crate::units::human::{self, NetworkRate};
+
+const DOWN: &str = "--direction down";
 
 /// `latlab stream`, settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +33,8 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let way = path::path(&typed.way, &target)?;
     path::address_needed(&way, &target)?;
-    let key = path::key(&typed.way.key, &target, Protocol::Native)?;
+    let direction = direction(&typed.packets, &target)?;
+    let key = key(typed, &target, direction)?;
     let here = ends::here(&typed.ends)?;
     let flows = flows(&typed.packets)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
@@ -42,7 +45,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
         wire,
         flows,
         sending: sending(&typed.packets)?,
-        direction: direction(&typed.packets)?,
+        direction,
         ..StreamRunSpec::at(pace)
     };
     let run = RunSpec {
@@ -64,9 +67,10 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     let runs: Vec<RunSpec> =
         streams.into_iter().map(|stream| RunSpec { work: Work::Stream(stream), ..run.clone() }).collect();
     let sessions = runs.iter().map(|run| usize::from(run.sessions())).sum();
-    let limit = usize::from(defaults::SERVE_SESSIONS_MAX);
-    if runs.len() > defaults::RUNS_MAX || sessions > limit {
-        return Err(RequestError::TooManyRuns { runs: sessions, limit: limit.min(defaults::RUNS_MAX) });
+    // An agent's reflector holds a session for each run of a command, and no more.
+    let most = if run.target.has_agent() { defaults::RUNS_MAX } else { usize::from(defaults::SERVE_SESSIONS_MAX) };
+    if runs.len() > defaults::RUNS_MAX || sessions > most {
+        return Err(RequestError::TooManyRuns { runs: sessions, limit: most.min(defaults::RUNS_MAX) });
     }
     let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
     let rounds = rounds(&runs);
@@ -181,13 +185,41 @@ fn sending(typed: &PacketArgs) -> Result<Sending, RequestError> {
     }
 }
 
-fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
-    match typed.direction {
-        Some(Direction::Down) => Err(RequestError::Later {
-            what: "--direction down".into(),
-            instead: "run `latlab stream` on the other host, with this one as its target",
+/// Down only as a reflector can: one flow, packet by packet, to whoever holds the key.
+fn direction(typed: &PacketArgs, target: &Target) -> Result<Direction, RequestError> {
+    let Some(Direction::Down) = typed.direction else { return Ok(Direction::Up) };
+    let beside = [
+        ("--flows", typed.flows.as_deref().is_some_and(|flows| flows != "1"), "a reflector sends one stream at a time"),
+        ("--mode", typed.mode.is_some_and(|mode| mode != SendMode::Send), "a reflector sends packet by packet"),
+        ("--checksum off", typed.checksum == Some(false), "a reflector sends with checksums"),
+        ("--connect", typed.connect, "it is about the sender's sockets, and the other end sends"),
+    ];
+    if let Some((option, _, cause)) = beside.into_iter().find(|(_, asked, _)| *asked) {
+        return Err(RequestError::OutOfPlace { option, with: DOWN.into(), cause, hint: "leave one of them out" });
+    }
+    match target.has_agent() {
+        true => Err(RequestError::OutOfPlace {
+            option: DOWN,
+            with: target.to_string(),
+            cause: "the reflector of an agent sends nothing on its own",
+            hint: "start `latlab serve --allow-down RATE --psk-file FILE` there and name `HOST`",
         }),
-        _ => Ok(Direction::Up),
+        false => Ok(Direction::Down),
+    }
+}
+
+/// As of any target, but who sends to this end on its own shows first that it holds the key.
+fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeySource, RequestError> {
+    let key = path::key(&typed.way.key, target, Protocol::Native)?;
+    match (direction, target, &key) {
+        (Direction::Down, Target::Local, KeySource::None) => Ok(KeySource::Fresh),
+        (Direction::Down, _, KeySource::None) => Err(RequestError::Alone {
+            option: DOWN,
+            needed: "--psk-file",
+            cause: "a reflector sends to nobody who has not shown the key",
+            hint: "`--psk-file FILE` here, and `latlab serve --allow-down RATE --psk-file FILE` there",
+        }),
+        _ => Ok(key),
     }
 }
 
@@ -195,7 +227,7 @@ fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::{EndSpec, StopWhen, Target, WaitMode};
+    use crate::plan::{EndSpec, StopWhen, WaitMode};
     use crate::units::Nanos;
 
     fn settle(line: &str) -> Result<StreamJob, RequestError> {
@@ -265,7 +297,10 @@ mod tests {
             ("--batch 0", "`0`", "1024"),
             ("--batch 1025", "`1025`", "1024"),
             ("--mode gso --checksum off", "`--mode gso`", "sendmmsg"),
-            ("--direction down", "--direction down", "other host"),
+            ("--direction down --flows 2", "`--flows`", "leave one"),
+            ("--direction down --mode gso", "`--mode`", "leave one"),
+            ("127.0.0.1 --direction down", "--direction down", "--allow-down"),
+            ("ssh:pi3 --direction down", "`ssh:pi3`", "--allow-down"),
             ("--warmup 500", "`500`", "1s"),
             ("--window 1s", "`--window`", "leave it out"),
             ("--half", "`--half`", "leave it out"),

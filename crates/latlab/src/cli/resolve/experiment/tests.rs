@@ -113,7 +113,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("", 1, "no `kind`", "kind = \"ping\""),
     ("kind = \"ping\"\nx", 2, "no TOML", "docs/experiments.md"),
     ("kind='ping'\nkind='ping'", 2, "no TOML", "docs"),
-    ("kind='stream'", 1, "`stream` are not in this version", "latlab stream"),
+    ("kind='streem'", 1, "`streem` is no kind", "did you mean `stream`?"),
     ("kind='wakeup'\ntarget='local'", 2, "a `wakeup` has no target", "leave it out"),
     ("kind='wakeup'\n[factors]\ntarget=['local']", 3, "no key `target` in `[factors]`", "known are"),
     ("kind='wakeup'\n[base]\nsize=64", 3, "no key `size` in `[base]`", ""),

@@ -1,0 +1,208 @@
+//! How the flows of a stream are opened, up or down: a path, a session, and what is armed with both.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+
+use super::MeasureError;
+use super::down_flow::DownFlow;
+use super::down_stream::Down;
+use super::lane::Lasting;
+use super::manifest::OpenPath;
+use super::stream::{Stream, StreamError};
+use super::stream_flow::{Flow, FlowSlice};
+use crate::clock::Monotonic;
+use crate::plan::{Direction, PathSpec, RunSpec, Sending, WaitMode, defaults};
+use crate::recording::EventLog;
+use crate::schedule::Schedule;
+use crate::session::{self, DownStream, NativeSession, PreSharedKey, SessionWishes, UpStream, random_bytes};
+use crate::transport::Transport;
+use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::udp_stream::UdpStream;
+use crate::units::Nanos;
+use crate::wire::StreamTerms;
+
+/// The path of a flow.
+pub(super) enum FlowPath {
+    /// This end sends.
+    Up(UdpStream),
+    /// The other end does.
+    Down(UdpTransport),
+}
+
+/// A flow with its session.
+pub(super) enum ReadyFlow {
+    Up(Stream<UdpStream, Monotonic>),
+    Down(Down<UdpTransport, Monotonic>),
+}
+
+/// A flow that tells what it sees.
+pub(super) enum AnyFlow {
+    Up(Flow<UdpStream, Monotonic>),
+    Down(DownFlow),
+}
+
+impl FlowPath {
+    /// As the manifest tells of it.
+    pub(super) fn told(&self) -> OpenPath {
+        match self {
+            FlowPath::Up(path) => path.into(),
+            FlowPath::Down(path) => path.into(),
+        }
+    }
+}
+
+impl ReadyFlow {
+    /// Flow `number`, which tells `log` what it sees.
+    pub(super) fn armed(self, number: u16, log: EventLog) -> AnyFlow {
+        match self {
+            ReadyFlow::Up(stream) => AnyFlow::Up(Flow::new(number, stream, log)),
+            ReadyFlow::Down(down) => AnyFlow::Down(DownFlow::new(down, log)),
+        }
+    }
+
+    /// Ends the session.
+    pub(super) fn close(self) {
+        match self {
+            ReadyFlow::Up(stream) => _ = stream.close(),
+            ReadyFlow::Down(down) => _ = down.close(),
+        }
+    }
+}
+
+impl AnyFlow {
+    /// Measures a slice.
+    pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
+        match self {
+            AnyFlow::Up(flow) => flow.run(slice, stop),
+            AnyFlow::Down(flow) => flow.run(slice, stop),
+        }
+    }
+
+    /// Whether both ends have told of all packets of the last slice.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            AnyFlow::Up(flow) => flow.is_settled(),
+            AnyFlow::Down(flow) => flow.is_settled(),
+        }
+    }
+
+    /// Whether each drop at the receiver's socket may be many packets.
+    pub(super) fn drops_are_merged(&self) -> bool {
+        match self {
+            AnyFlow::Up(flow) => flow.drops_are_merged(),
+            AnyFlow::Down(_) => false,
+        }
+    }
+
+    /// Ends the session; what the socket reported of earlier datagrams, where that is known.
+    pub(super) fn close(self) -> (BTreeMap<String, u64>, EventLog) {
+        match self {
+            AnyFlow::Up(flow) => {
+                let (path, log) = flow.close();
+                (path.map(|path| path.socket_errors()).unwrap_or_default(), log)
+            }
+            AnyFlow::Down(flow) => {
+                let (path, log) = flow.close();
+                (path.map(|path| path.socket_errors()).unwrap_or_default(), log)
+            }
+        }
+    }
+}
+
+/// What opening a flow needs beside the run's specification.
+pub(super) struct Opening<'a> {
+    pub(super) peer: SocketAddr,
+    pub(super) key: Option<&'a PreSharedKey>,
+    pub(super) lasting: Lasting,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Opening<'_> {
+    /// The path of flow `number`.
+    pub(super) fn path(&self, spec: &RunSpec, number: u16) -> Result<FlowPath, MeasureError> {
+        let waiting = match spec.here.wait {
+            WaitMode::Spin => Waiting::Spin,
+            wait => Waiting::Until { busy_poll: wait == WaitMode::BusyPoll },
+        };
+        let sending = spec.stream().map_or(Sending::PLAIN, |stream| stream.sending);
+        let first = spec.way().source_port;
+        let way = PathSpec { source_port: first.map(|first| first + number), ..spec.way().clone() };
+        Ok(match spec.stream().map(|stream| stream.direction) {
+            Some(Direction::Down) => FlowPath::Down(UdpTransport::open(&way, self.peer, waiting)?),
+            _ => FlowPath::Up(UdpStream::open(&way, self.peer, waiting, sending)?),
+        })
+    }
+
+    /// A session for each flow, the first over the path that is open already; where one cannot be had, none is.
+    pub(super) fn streams(&self, spec: &RunSpec, first: FlowPath) -> Result<Vec<ReadyFlow>, MeasureError> {
+        let mut flows = vec![self.flow(spec, first)?];
+        for number in 1..spec.sessions() {
+            match self.path(spec, number).and_then(|path| self.flow(spec, path)) {
+                Ok(flow) => flows.push(flow),
+                Err(error) => {
+                    flows.into_iter().for_each(ReadyFlow::close);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(flows)
+    }
+
+    fn flow(&self, spec: &RunSpec, path: FlowPath) -> Result<ReadyFlow, MeasureError> {
+        match path {
+            FlowPath::Up(path) => self.up(spec, path).map(ReadyFlow::Up),
+            FlowPath::Down(path) => self.down(spec, path).map(ReadyFlow::Down),
+        }
+    }
+
+    fn up(&self, spec: &RunSpec, mut path: UdpStream) -> Result<Stream<UdpStream, Monotonic>, MeasureError> {
+        let unchecked = !path.sending().checksum;
+        let wishes = self.wishes(spec)?.streaming(StreamTerms { batched: true, unchecked });
+        let opened = self.session(&mut path, &wishes, UdpStream::socket_errors)?;
+        if unchecked && self.peer.is_ipv6() && !opened.terms().stream.unchecked {
+            let _ = opened.close(&mut path, &Monotonic);
+            return Err(MeasureError::ChecksumNeeded { peer: self.peer.to_string() });
+        }
+        let up = UpStream::sent_by(opened, path.sending());
+        Stream::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
+    }
+
+    fn down(&self, spec: &RunSpec, mut path: UdpTransport) -> Result<Down<UdpTransport, Monotonic>, MeasureError> {
+        let size_bytes = size_of(spec);
+        let pace =
+            spec.stream().and_then(|stream| stream.packets_per_second_of_a_flow(size_bytes, self.peer.is_ipv6()));
+        let gap = pace.map_or(Nanos::ZERO, |pps| Nanos((1e9 / pps).round() as i64));
+        let wishes = self.wishes(spec)?.going_down(gap);
+        let opened = self.session(&mut path, &wishes, UdpTransport::socket_errors)?;
+        match DownStream::new(opened) {
+            Some(down) => Ok(Down::new(path, Monotonic, down)),
+            None => Err(MeasureError::NoDownStream { peer: self.peer.to_string() }),
+        }
+    }
+
+    fn wishes(&self, spec: &RunSpec) -> Result<SessionWishes, MeasureError> {
+        let (peer, second) = (self.peer.to_string(), Nanos::from_secs(1));
+        let mut wishes =
+            SessionWishes::new(peer, random_bytes()?, size_of(spec), Schedule::Closed, self.lasting.whole, second);
+        if let Some(turns) = self.lasting.turns {
+            wishes.terms.idle = wishes.terms.idle.max(turns);
+        }
+        Ok(wishes)
+    }
+
+    /// The transport counts what ICMP said about earlier datagrams; here it is the reason.
+    fn session<T: Transport>(
+        &self,
+        path: &mut T,
+        wishes: &SessionWishes,
+        errors: fn(&T) -> BTreeMap<String, u64>,
+    ) -> Result<NativeSession, MeasureError> {
+        let opened = session::open(path, &Monotonic, self.key, wishes, self.stop);
+        Ok(opened.map_err(|error| error.told_by(errors(path).into_keys().next()))?)
+    }
+}
+
+fn size_of(spec: &RunSpec) -> u32 {
+    spec.stream().and_then(|stream| stream.size.known()).unwrap_or(defaults::SIZE_MIN_BYTES)
+}
