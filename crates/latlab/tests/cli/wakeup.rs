@@ -245,6 +245,9 @@ fn wake_ups_are_compared_by_their_own_metric() {
     }
     let compared = Lab::at(&directory).line("compare --by via latlab-runs --json -q").success().json();
     assert_eq!(compared["comparisons"][0]["metric"], "wakeup_latency");
+    let shares = "compare --by via latlab-runs --statistic loss_ratio --statistic deadline_miss_ratio --json -q";
+    let shares = Lab::at(&directory).line(shares).success().json();
+    assert_eq!(shares["comparisons"][0]["reason"], "no-figure", "a timer loses nothing: {shares}");
 }
 
 #[test]

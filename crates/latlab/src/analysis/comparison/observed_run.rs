@@ -223,10 +223,11 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
     if source.manifest().kind == Kind::Stream {
         return figures_of_stream(source, subjects);
     }
-    let spec = &source.manifest().spec;
+    let (spec, kind) = (&source.manifest().spec, source.manifest().kind);
     let mut metrics: Vec<Metric> = Vec::new();
     for subject in subjects {
         if let Subject::Statistic(metric, _) = subject
+            && kind.metrics().contains(metric)
             && !metrics.contains(metric)
         {
             metrics.push(*metric);
@@ -247,6 +248,8 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
         due: tally.counts.due(),
     });
     let of = |subject: &Subject| match subject {
+        // a timer loses nothing: a share of 0 would be an answer to a question that nobody can ask of it
+        Subject::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
         Subject::Ratio(ratio) => share(*ratio, &tally.counts, deadline),
         Subject::Statistic(metric, statistic) => {
             let place = metrics.iter().position(|other| other == metric);

@@ -363,6 +363,17 @@ fn precision_looks_at_widths_and_not_at_differences() {
     };
     assert!(alone(5), "a single group by its own mean");
     assert!(!alone(4), "24 runs are enough, and are not kept to for one block more");
+    // as they are, the same figures are as precise: a share of the baseline, not of 1 ns
+    let shifted = |share: f64| {
+        let mut groups = groups(1);
+        let lowest = ObservedRun {
+            figures: vec![RunFigure::Finite { value: -1.0, supported: true }],
+            ..groups[0].runs[0].clone()
+        };
+        groups[0].runs.push(lowest);
+        is_precise(&groups, 0, share, &wishes)
+    };
+    assert!(shifted(0.5) && !shifted(0.001));
     let few: Vec<RunGroup> = groups(1)
         .into_iter()
         .map(|mut group| {
