@@ -1,8 +1,10 @@
 //! Judging: from the rows of a recording to a summary, its caveats and its gates. Pure; every number here
 //! can be computed again from the recording. Definitions: docs/metrics.md.
 
+mod alone;
 mod caveats;
 mod coincidence;
+mod column_figure;
 pub mod comparison;
 mod fail_if;
 mod gains;
@@ -26,8 +28,10 @@ mod via_growth;
 mod wakeups;
 mod window;
 
+pub use alone::{AloneRow, alone};
 pub use caveats::{real_time_pause, unreached_loads};
 pub use coincidence::{Coincidence, Threshold};
+pub use column_figure::ColumnFigure;
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use gains::{Gain, GainVerdict, RemedyGains, gains};
 pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};

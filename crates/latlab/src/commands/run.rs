@@ -1,11 +1,11 @@
 //! `latlab run`: conduct an experiment from where it stands, and show what it says.
 
-use super::experiment::{Asked, Bench, ask, boot_id, ending, plan, reporting, unit};
+use super::experiment::{Bench, ask, boot_id, ending, plan, reporting, take_on, unit};
 use super::{Outcome, measuring, wakeup};
-use crate::cli::resolve::{RunJob, RunSource};
+use crate::cli::resolve::RunJob;
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::experiment::{Manners, OpenExperiment, Standing, conduct};
+use crate::experiment::{Manners, conduct};
 use crate::report::Style;
 use crate::report::experiment::render;
 
@@ -21,7 +21,9 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
         console.data(&render(&plan::view(&asked, standing.as_ref(), plan::Detail::EveryBlock), style))?;
         return Ok(Outcome::Done);
     }
-    if let (Some(directory), Some(Standing { finished: true, .. })) = (&asked.directory, &standing) {
+    // What was edited is not what is finished.
+    let finished = standing.filter(|standing| standing.finished && !asked.is_edited);
+    if let (Some(directory), Some(_)) = (&asked.directory, &finished) {
         console.note(&format!("the experiment in `{}` is finished", directory.display()));
         return reporting::report(directory, &asked, job.json, console);
     }
@@ -43,27 +45,4 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let (path, standing) = open.close();
     let signalled = interrupt.outcome();
     ending::end(end, &ending::Ended { path, standing, failure, signalled }, &asked, (job, console))
-}
-
-/// Opens what there is to go on with, or begins.
-fn take_on(asked: &Asked, job: &RunJob, console: &Console) -> Result<OpenExperiment, Failure> {
-    let (Some(directory), false) = (&asked.directory, job.going_on.new) else {
-        let Some(origin) = asked.origin.clone() else {
-            return Err(Failure::request(format!("`{}` cannot begin again", asked.file))
-                .because("a directory is one experiment")
-                .hint("`latlab run FILE --new` begins another one of its file"));
-        };
-        return Ok(OpenExperiment::begin(&job.store, &asked.text, origin)?);
-    };
-    let mut open = OpenExperiment::open(directory)?;
-    // Without `--force`, `ask` has refused a changed file.
-    if open.text() != asked.text {
-        open.change(&asked.text)?;
-        let message = format!("`{}` goes on with a changed file: it is no longer one experiment", directory.display());
-        console.warning(&message, Some("compare runs from before and after with care, or begin another: `--new`"));
-    }
-    if let RunSource::Path(_) = job.source {
-        console.note(&format!("going on with `{}`", directory.display()));
-    }
-    Ok(open)
 }

@@ -117,7 +117,7 @@ impl<'a> Course<'a> {
         let runs: u32 = (1..=block).filter_map(|block| design.runs_in(block)).sum();
         let is_last = block == design.blocks_at_most();
         let goes_on = standing.blocks.contains_key(&(block + 1));
-        runs >= defaults::UNTIL_RUNS_MIN && !is_last && !goes_on && !standing.narrow_enough
+        runs >= defaults::UNTIL_RUNS_MIN && block >= design.blocks && !is_last && !goes_on && !standing.narrow_enough
     }
 }
 

@@ -113,6 +113,20 @@ fn widths_are_looked_at_after_blocks_with_ten_runs_and_end_it() {
 }
 
 #[test]
+fn widths_are_not_looked_at_before_the_fewest_blocks() {
+    // Two runs a block make ten after five of them.
+    for (blocks, first) in [(5, 5), (6, 6), (12, 12)] {
+        let rule = RunsRule::Until { statistic: "p50".into(), half_width: 0.9, most: 60 };
+        let experiment = experiment(rule, blocks, BetweenBlocks::Nothing);
+        let mut standing = Standing::default();
+        let step = go_on(&experiment, &mut standing, "one", &mut |_| RunOutcome::Completed);
+        assert_eq!(step, Step::LookAtWidths { block: first });
+        let own = |block| standing.runs.iter().filter(move |run| run.key.block == block && !run.key.warmup).count();
+        assert!((1..=first).all(|block| own(block) == 2 * 2), "two conditions, two runs of each");
+    }
+}
+
+#[test]
 fn a_dropped_condition_is_passed_over() {
     let experiment = experiment(RunsRule::PerBlock(2), 2, BetweenBlocks::Nothing);
     let mut standing = Standing::default();
@@ -130,7 +144,7 @@ fn more_runs_of_a_changed_file_are_taken_beside_the_old_ones() {
     let mut completed = |_: &DueRun| RunOutcome::Completed;
     assert_eq!(go_on(&few, &mut standing, "one", &mut completed), Step::Finish);
     standing.take(Event::Finished);
-    standing.take(Event::Changed { kept_as: "experiment.1.toml".into() });
+    standing.take(Event::Changed { kept_as: "experiment.1.toml".into(), file_blake3: None });
     let more = experiment(RunsRule::PerBlock(3), 1, BetweenBlocks::Nothing);
     assert_eq!(go_on(&more, &mut standing, "one", &mut completed), Step::Finish);
     assert_eq!((standing.runs.len(), standing.runs_done()), (2 + 6, 2 + 6));

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::error::ExperimentError;
 use super::event::{Event, ExperimentFormat, RecipeFacts, RunOutcome};
 use super::journal::{Conductor, Journal};
-use super::standing::Standing;
+use super::judgement::outcome_found;
+use super::standing::{RunStanding, Standing};
 use crate::clock;
 use crate::recording::manifest::{Ending, Software};
 use crate::recording::{Recording, Store, fresh_run_id, started_at};
@@ -74,12 +75,24 @@ pub fn expect_same(directory: &Path, file: &str, text: &str) -> Result<(), Exper
     }
 }
 
+/// Whether the file in `directory` is another than the one that its journal, which says `standing`, speaks of.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn is_edited(directory: &Path, standing: &Standing) -> Result<bool, ExperimentError> {
+    Ok(!standing.speaks_of_file(&file_blake3(&file_text(directory)?)))
+}
+
+fn file_blake3(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
 /// How far the experiment in `directory` is, whoever conducts it.
 ///
 /// # Errors
 /// Where it is none, or damaged, or of a later version.
 pub fn look_at(directory: &Path) -> Result<Standing, ExperimentError> {
-    Journal::read(directory).map(Standing::of)
+    Journal::read(directory).map(|events| standing_in(directory, events))
 }
 
 /// The same, with the process that conducts it, if one does.
@@ -87,7 +100,7 @@ pub fn look_at(directory: &Path) -> Result<Standing, ExperimentError> {
 /// # Errors
 /// As [`look_at`].
 pub fn look_closer(directory: &Path) -> Result<(Standing, Option<Conductor>), ExperimentError> {
-    Journal::look(directory).map(|(events, conductor)| (Standing::of(events), conductor))
+    Journal::look(directory).map(|(events, conductor)| (standing_in(directory, events), conductor))
 }
 
 /// The experiments in `store`, in whatever state, the newest first; none where there is no store that could be read.
@@ -99,13 +112,47 @@ pub fn in_store(store: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The newest experiment in `store` that came from `source` and is not finished. Directories that hold none, or one
-/// that cannot be read, are passed over.
+/// What the lines of the journal in `directory` add up to, with what only the recordings know.
+fn standing_in(directory: &Path, events: Vec<Event>) -> Standing {
+    let mut standing = Standing::of(events);
+    standing.runs.iter_mut().for_each(|run| look_for_its_end(directory, run));
+    standing
+}
+
+/// A run that failed may have measured to its end without an answer: its recording knows.
+fn look_for_its_end(directory: &Path, run: &mut RunStanding) {
+    let (Some(RunOutcome::Failed), Some(name)) = (run.outcome, &run.recording) else { return };
+    let ending = Recording::open(&directory.join(RUNS).join(name)).map(|recording| recording.manifest().ending);
+    run.complete = ending.is_ok_and(|ending| ending == Ending::Completed);
+}
+
+/// The newest experiment in `store` that came from `source` and is not finished: by number, since clocks are set back.
+/// Directories that hold none, or one that cannot be read, are passed over.
 pub fn newest_unfinished(store: &Path, source: &str) -> Option<FoundExperiment> {
-    in_store(store).into_iter().find_map(|path| {
+    let own = in_store(store).into_iter().filter_map(|path| {
         let standing = look_at(&path).ok()?;
         (standing.source == source && !standing.finished).then_some(FoundExperiment { path, standing })
-    })
+    });
+    own.max_by_key(|found| (found.standing.number, found.path.clone()))
+}
+
+/// Refuses while a process conducts an experiment in `store` that came from `source`.
+///
+/// # Errors
+/// Where one does.
+pub fn expect_idle(store: &Path, source: &str) -> Result<(), ExperimentError> {
+    for path in in_store(store).into_iter().filter(|path| look_at(path).is_ok_and(|standing| standing.source == source))
+    {
+        if let Err(busy @ ExperimentError::Busy { .. }) = Journal::open(&path) {
+            return Err(busy);
+        }
+    }
+    Ok(())
+}
+
+/// The experiments in `store` that can be read, with their numbers.
+fn numbered(store: &Path) -> impl Iterator<Item = (u64, PathBuf)> {
+    in_store(store).into_iter().filter_map(|path| Some((Standing::of(Journal::read(&path).ok()?).number, path)))
 }
 
 impl OpenExperiment {
@@ -114,8 +161,9 @@ impl OpenExperiment {
     /// # Errors
     /// Where its directory cannot be made.
     pub fn begin(store: &Path, text: &str, origin: Origin) -> Result<OpenExperiment, ExperimentError> {
-        Store::open(store)?;
+        Store::open(store).map_err(ExperimentError::of_store)?;
         let id = fresh_run_id().map_err(ExperimentError::refused("begin an experiment in", store))?;
+        let number = 1 + numbered(store).map(|(number, _)| number).max().unwrap_or_default();
         let path = make_directory(store, &id)?;
         let refused = || ExperimentError::refused("begin the experiment", &path);
         fs::create_dir(path.join(RUNS)).map_err(refused())?;
@@ -127,6 +175,8 @@ impl OpenExperiment {
             source: origin.source,
             recipe: origin.recipe,
             software,
+            number: Some(number),
+            file_blake3: Some(file_blake3(text)),
         };
         let journal = Journal::begin(&path, begun.clone())?;
         Ok(OpenExperiment { path, text: text.into(), journal, standing: Standing::of(vec![begun]) })
@@ -139,7 +189,7 @@ impl OpenExperiment {
     pub fn open(directory: &Path) -> Result<OpenExperiment, ExperimentError> {
         let (journal, events) = Journal::open(directory)?;
         let text = file_text(directory)?;
-        let standing = Standing::of(events);
+        let standing = standing_in(directory, events);
         let mut open = OpenExperiment { path: directory.to_owned(), text, journal, standing };
         open.finish_cut_off()?;
         Ok(open)
@@ -172,6 +222,9 @@ impl OpenExperiment {
     pub fn note(&mut self, event: Event) -> Result<(), ExperimentError> {
         self.journal.write(event.clone())?;
         self.standing.take(event);
+        if let Some(run) = self.standing.runs.last_mut() {
+            look_for_its_end(&self.path, run);
+        }
         Ok(())
     }
 
@@ -189,13 +242,14 @@ impl OpenExperiment {
         let refused = || ExperimentError::refused("change the file of", &self.path);
         put(&self.path.join(&kept_as), &self.text).map_err(refused())?;
         // Before the file is replaced: whoever is killed in between has changed nothing yet, and asks again.
-        self.note(Event::Changed { kept_as })?;
+        self.note(Event::Changed { kept_as, file_blake3: Some(file_blake3(text)) })?;
         put(&self.path.join(FILE), text).map_err(ExperimentError::refused("change the file of", &self.path))?;
         self.text = text.into();
         Ok(())
     }
 
-    /// The run that began and has no end: a recording that is complete is one; any other is finished and kept.
+    /// The run that began and has no end: how it ended, its recording knows as the process did that made it. One that was
+    /// cut short is finished and kept.
     fn finish_cut_off(&mut self) -> Result<(), ExperimentError> {
         let Some(run) = self.standing.cut_off() else { return Ok(()) };
         let (block, position) = (run.key.block, run.place.position);
@@ -209,10 +263,7 @@ impl OpenExperiment {
         let (outcome, recording, reason) = match unnamed {
             None => (RunOutcome::Died, None, Some("its process died before anything was recorded".into())),
             Some(listing) => {
-                let recording = Recording::open(&listing.path)?;
-                let completed = recording.manifest().ending == Ending::Completed;
-                let outcome = if completed { RunOutcome::Completed } else { RunOutcome::Died };
-                let reason = (!completed).then(|| "its process died".to_owned());
+                let (outcome, reason) = outcome_found(&Recording::open(&listing.path)?)?;
                 (outcome, Some(listing.name()), reason)
             }
         };
@@ -286,6 +337,48 @@ mod tests {
         assert_eq!(found.path, first.path());
         first.note(Event::Finished).expect("noted");
         assert!(newest_unfinished(store.path(), "/a.toml").is_none());
+    }
+
+    #[test]
+    fn the_newest_is_the_one_with_the_highest_number_whatever_the_clock_said() {
+        let store = tempfile::tempdir().expect("a store");
+        let begin = || {
+            let open = OpenExperiment::begin(store.path(), "kind='ping'", origin("/a.toml")).expect("begun");
+            (open.path().to_owned(), open.standing().number)
+        };
+        let ((first, one), (second, two)) = (begin(), begin());
+        assert_eq!((one, two), (1, 2));
+        fs::rename(&first, first.with_file_name("20990101T000000Z-experiment-ffff")).expect("the clock was ahead");
+        assert_eq!(newest_unfinished(store.path(), "/a.toml").expect("there").path, second);
+        assert_eq!(begin().1, 3);
+    }
+
+    #[test]
+    fn an_edited_file_is_noticed() {
+        let store = tempfile::tempdir().expect("a store");
+        let mut open = OpenExperiment::begin(store.path(), "a", origin("/a.toml")).expect("begun");
+        let path = open.path().to_owned();
+        let is_noticed = |text: &str| {
+            fs::write(path.join(FILE), text).expect("edited");
+            is_edited(&path, &look_at(&path).expect("readable")).expect("readable")
+        };
+        assert_eq!([is_noticed("a"), is_noticed("a\n"), is_noticed("a")], [false, true, false]);
+        open.change("b").expect("changed");
+        // Killed before the file was replaced, the change is noted and not made.
+        assert_eq!([is_noticed("b"), is_noticed("a"), is_noticed("c")], [false, false, true]);
+        open.change("d").expect("changed");
+        assert_eq!([is_noticed("d"), is_noticed("b"), is_noticed("a")], [false, false, true]);
+    }
+
+    #[test]
+    fn one_that_is_measured_is_not_idle() {
+        let store = tempfile::tempdir().expect("a store");
+        let open = OpenExperiment::begin(store.path(), "kind='ping'", origin("/a.toml")).expect("begun");
+        let error = expect_idle(store.path(), "/a.toml").expect_err("measured");
+        assert!(matches!(error, ExperimentError::Busy { .. }), "{error:?}");
+        expect_idle(store.path(), "/b.toml").expect("another file");
+        drop(open);
+        expect_idle(store.path(), "/a.toml").expect("nobody measures");
     }
 
     #[test]

@@ -60,6 +60,12 @@ pub enum ExperimentError {
         /// Where they differ first.
         difference: String,
     },
+    /// The file in its directory is not the one that its journal speaks of.
+    #[error("the file of the experiment `{}` was edited", path.display())]
+    Edited {
+        /// The experiment's directory.
+        path: PathBuf,
+    },
     /// The next block needs another boot.
     #[error("block {block} of `{}` needs a reboot first", path.display())]
     SameBoot {
@@ -85,6 +91,14 @@ impl ExperimentError {
         move |source| ExperimentError::Refused { action, path: path.as_ref().to_owned(), source }
     }
 
+    /// The same of a store that cannot be made or written to.
+    pub(super) fn of_store(error: RecordingError) -> ExperimentError {
+        match error {
+            RecordingError::Refused { action, path, source } => ExperimentError::Refused { action, path, source },
+            other => other.into(),
+        }
+    }
+
     /// Why.
     pub fn cause(&self) -> Option<String> {
         match self {
@@ -99,6 +113,9 @@ impl ExperimentError {
                 Some(pid.map_or_else(|| "another process holds its journal".into(), |pid| format!("by process {pid}")))
             }
             ExperimentError::Changed { difference, .. } => Some(difference.clone()),
+            ExperimentError::Edited { .. } => {
+                Some("`experiment.toml` in it is not what its journal says that the runs were measured by".into())
+            }
             ExperimentError::SameBoot { .. } => Some("this is still the boot that the last block ran in".into()),
             ExperimentError::Recording(error) => error.cause(),
         }
@@ -107,6 +124,12 @@ impl ExperimentError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            ExperimentError::Refused { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "free some space, then run the same command again: no run that ended is lost".into()
+            }
+            ExperimentError::Refused { action, .. } if action.ends_with("the store") => {
+                "name a writable place with `--store`".into()
+            }
             ExperimentError::Refused { .. } => return None,
             ExperimentError::NotAnExperiment { .. } => {
                 "`latlab run FILE` begins one; `latlab recipes` lists the built-in ones".into()
@@ -120,6 +143,11 @@ impl ExperimentError {
             ExperimentError::Changed { .. } => "`--new` begins another experiment; `--force` goes on with the changed \
                 file: its runs stand beside the old ones, and the two are no longer one experiment"
                 .into(),
+            ExperimentError::Edited { .. } => {
+                "put the file back as it was; `--force` goes on with the edited one: its runs \
+                stand beside the old ones, and the two are no longer one experiment; `latlab run FILE` begins another"
+                    .into()
+            }
             ExperimentError::SameBoot { .. } => {
                 "reboot, then run the same command again; `--print-unit` prints a unit that does so at boot".into()
             }
@@ -134,7 +162,8 @@ impl ExperimentError {
             ExperimentError::NotAnExperiment { .. }
             | ExperimentError::Damaged { .. }
             | ExperimentError::NewerVersion { .. }
-            | ExperimentError::Changed { .. } => 2,
+            | ExperimentError::Changed { .. }
+            | ExperimentError::Edited { .. } => 2,
             ExperimentError::Refused { .. }
             | ExperimentError::Busy { .. }
             | ExperimentError::SameBoot { .. }

@@ -17,7 +17,7 @@ pub struct ExperimentFormat {
 
 impl ExperimentFormat {
     /// What this latlab writes.
-    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 0 };
+    pub const CURRENT: ExperimentFormat = ExperimentFormat { major: 1, minor: 1 };
 }
 
 /// One line of the journal.
@@ -57,6 +57,12 @@ pub enum Event {
         recipe: Option<RecipeFacts>,
         /// What began it.
         software: Software,
+        /// Its place among the experiments of its store, from 1, whatever the clock says; none before format 1.1.
+        #[serde(default)]
+        number: Option<u64>,
+        /// BLAKE3 of its file, hexadecimal; none before format 1.1.
+        #[serde(default)]
+        file_blake3: Option<String>,
     },
     /// A process took it on.
     Opened {
@@ -69,6 +75,9 @@ pub enum Event {
     Changed {
         /// The name of the file so far, in the experiment's directory.
         kept_as: String,
+        /// BLAKE3 of the other file, hexadecimal; none before format 1.1.
+        #[serde(default)]
+        file_blake3: Option<String>,
     },
     /// A block is about to begin.
     BlockBegan {

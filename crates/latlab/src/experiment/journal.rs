@@ -164,6 +164,8 @@ mod tests {
             source: "/x.toml".into(),
             recipe: None,
             software: Software { name: "latlab".into(), version: "0".into() },
+            number: Some(1),
+            file_blake3: None,
         }
     }
 

@@ -26,6 +26,10 @@ pub struct Standing {
     pub finished: bool,
     /// How often it went on with another file.
     pub changes: u32,
+    /// Its place among the experiments of its store; 0 where that was not written down.
+    pub number: u64,
+    /// BLAKE3 of its files, that of now last; empty where it was not written down.
+    files: Vec<String>,
     done: BTreeSet<RunKey>,
 }
 
@@ -42,6 +46,8 @@ pub struct RunStanding {
     pub recording: Option<String>,
     /// Why it did not end by its own rule.
     pub reason: Option<String>,
+    /// Its recording was not cut short, whatever was answered.
+    pub complete: bool,
 }
 
 /// One block of an experiment.
@@ -54,10 +60,14 @@ pub struct BlockStanding {
 }
 
 impl RunStanding {
-    /// Whether a comparison takes it.
+    /// Whether a comparison takes it: one without an answer too, since loss is a result.
     pub fn is_judged(&self) -> bool {
-        let ended = matches!(self.outcome, Some(RunOutcome::Completed | RunOutcome::Untrusted));
-        ended && !self.key.warmup && self.recording.is_some()
+        self.outcome.is_some_and(RunOutcome::is_final) && self.complete && !self.key.warmup && self.recording.is_some()
+    }
+
+    /// Whether it sent all that it should, and nothing was answered.
+    pub fn is_unanswered(&self) -> bool {
+        self.outcome == Some(RunOutcome::Failed) && self.complete
     }
 }
 
@@ -72,11 +82,15 @@ impl Standing {
     /// What one more line changes.
     pub fn take(&mut self, event: Event) {
         match event {
-            Event::Begun { experiment, source, recipe, .. } => {
+            Event::Begun { experiment, source, recipe, number, file_blake3, .. } => {
                 (self.id, self.source, self.recipe) = (experiment, source, recipe);
+                self.number = number.unwrap_or_default();
+                self.files = file_blake3.into_iter().collect();
             }
-            Event::Changed { .. } => {
+            Event::Changed { file_blake3, .. } => {
                 self.changes += 1;
+                self.files =
+                    file_blake3.map_or_else(Vec::new, |new| self.files.pop().into_iter().chain([new]).collect());
                 (self.narrow_enough, self.finished) = (false, false);
                 self.dropped.clear();
                 // The other file may have more runs for blocks that were over.
@@ -89,7 +103,8 @@ impl Standing {
                 self.blocks.insert(block, BlockStanding { boot_id, ended: true });
             }
             Event::RunBegan { key, place } => {
-                self.runs.push(RunStanding { key, place, outcome: None, recording: None, reason: None });
+                let (outcome, recording, reason) = (None, None, None);
+                self.runs.push(RunStanding { key, place, outcome, recording, reason, complete: false });
             }
             Event::RunEnded { outcome, recording, reason, .. } => self.end_run(outcome, recording, reason),
             Event::ConditionDropped { factors, reason } => self.dropped.push((factors, reason)),
@@ -103,9 +118,16 @@ impl Standing {
     fn end_run(&mut self, outcome: RunOutcome, recording: Option<String>, reason: Option<String>) {
         let Some(run) = self.runs.last_mut().filter(|run| run.outcome.is_none()) else { return };
         (run.outcome, run.recording, run.reason) = (Some(outcome), recording, reason);
+        run.complete = matches!(outcome, RunOutcome::Completed | RunOutcome::Untrusted);
         if outcome.is_final() {
             self.done.insert(run.key.clone());
         }
+    }
+
+    /// Whether a file with this hash is the one that the journal speaks of; true where it does not say. The one before
+    /// it is too: who was killed while he changed it has noted the change, and not yet made it.
+    pub fn speaks_of_file(&self, blake3: &str) -> bool {
+        self.files.is_empty() || self.files.iter().any(|known| known == blake3)
     }
 
     /// The run that began and has no end.

@@ -213,6 +213,8 @@ pub const BLOCKS_MAX: u32 = 1_000;
 pub const EXPERIMENT_RUNS: u32 = 10;
 /// Fewer runs of a condition than this do not know how wide their interval should be.
 pub const UNTIL_RUNS_MIN: u32 = 10;
+/// The same of one block: a single run says nothing about how much runs differ within it.
+pub const UNTIL_BLOCK_RUNS_MIN: u32 = 2;
 /// Waited before the conditions switch: what the run before has warmed up or filled is gone by then, mostly.
 pub const EXPERIMENT_SETTLE: Nanos = Nanos::from_secs(1);
 /// A longer pause between blocks is forgotten by whoever asked for it.

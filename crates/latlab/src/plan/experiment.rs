@@ -123,7 +123,7 @@ impl Design {
         match self.runs {
             RunsRule::PerBlock(runs) => (1..=self.blocks).contains(&block).then_some(runs),
             RunsRule::Until { most, .. } => {
-                let usual = defaults::UNTIL_RUNS_MIN.div_ceil(self.blocks);
+                let usual = self.until_runs();
                 let before = usual.saturating_mul(block.checked_sub(1)?);
                 most.checked_sub(before).filter(|rest| *rest > 0).map(|rest| rest.min(usual))
             }
@@ -134,8 +134,14 @@ impl Design {
     pub fn blocks_at_most(&self) -> u32 {
         match self.runs {
             RunsRule::PerBlock(_) => self.blocks,
-            RunsRule::Until { most, .. } => most.div_ceil(defaults::UNTIL_RUNS_MIN.div_ceil(self.blocks)),
+            RunsRule::Until { most, .. } => most.div_ceil(self.until_runs()),
         }
+    }
+
+    /// Runs of each condition in a block of a rule that looks at widths: as many as make enough over the fewest blocks. One
+    /// alone would not tell how much runs of a block differ.
+    fn until_runs(&self) -> u32 {
+        defaults::UNTIL_RUNS_MIN.div_ceil(self.blocks).max(defaults::UNTIL_BLOCK_RUNS_MIN)
     }
 
     /// All runs of `conditions` conditions at most, those that warm up included.
@@ -235,9 +241,12 @@ mod tests {
 
     #[test]
     fn widths_are_looked_at_from_ten_runs_on_and_up_to_a_cap() {
-        for (blocks, most, sizes) in
-            [(1, 25, vec![10, 10, 5]), (3, 10, vec![4, 4, 2]), (4, 13, vec![3, 3, 3, 3, 1]), (20, 12, vec![1; 12])]
-        {
+        for (blocks, most, sizes) in [
+            (1, 25, vec![10, 10, 5]),
+            (3, 10, vec![4, 4, 2]),
+            (4, 13, vec![3, 3, 3, 3, 1]),
+            (20, 13, vec![2, 2, 2, 2, 2, 2, 1]),
+        ] {
             let design = design(until(most), blocks);
             let runs: Vec<u32> = (1..).map_while(|block| design.runs_in(block)).collect();
             assert_eq!(runs, sizes, "{blocks} {most}");

@@ -1,6 +1,7 @@
 //! Published figures and measured ones, side by side in the publication's own columns.
 
 use super::paint::{Style, width};
+use crate::analysis::ColumnFigure;
 use crate::units::human::{ABSENT, grouped};
 
 /// A publication and what was measured of it.
@@ -39,11 +40,13 @@ pub enum Measured {
     /// The median of the runs, column by column; how many runs, of how many probes each.
     Runs {
         /// In the unit of the table.
-        figures: Vec<Option<f64>>,
+        figures: Vec<ColumnFigure>,
         /// Runs.
         runs: usize,
         /// Probes of each, the most.
         probes: u64,
+        /// Probes of all of them that were lost.
+        lost: u64,
     },
     /// Nothing, for this reason.
     Nothing(String),
@@ -79,11 +82,12 @@ pub fn render(view: &BesideView, style: Style) -> String {
         match &row.measured {
             None => {}
             Some(Measured::Nothing(reason)) => text.push(format!("  {:<12}  {reason}", "here")),
-            Some(Measured::Runs { runs, probes, .. }) => {
+            Some(Measured::Runs { runs, probes, lost, .. }) => {
                 push("  here");
                 let probes = grouped(*probes);
                 let runs = if *runs == 1 { "1 run".into() } else { format!("median of {runs} runs") };
-                text.push(style.quiet(&format!("  {:<12}  {runs}, {probes} {} each", "", view.singletons)));
+                let lost = format!("{} lost in all", grouped(*lost));
+                text.push(style.quiet(&format!("  {:<12}  {runs}, {probes} {} each, {lost}", "", view.singletons)));
             }
         }
     }
@@ -92,16 +96,24 @@ pub fn render(view: &BesideView, style: Style) -> String {
 
 /// The lines of figures of a row.
 fn figures(row: &BesideRow, decimals: usize) -> Vec<Vec<String>> {
-    let measured = match &row.measured {
-        Some(Measured::Runs { figures, .. }) => Some(figures),
-        Some(Measured::Nothing(_)) | None => None,
-    };
-    let recomputed = Some(&row.recomputed).filter(|figures| !figures.is_empty());
-    let cells = |figures: &Vec<Option<f64>>| {
-        figures.iter().map(|figure| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"))).collect()
-    };
-    let published = Some(&row.published).filter(|figures| !figures.is_empty());
-    [published, recomputed, measured].into_iter().flatten().map(cells).collect()
+    let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"));
+    let told = [&row.published, &row.recomputed].into_iter().filter(|figures| !figures.is_empty());
+    let mut lines: Vec<Vec<String>> = told.map(|figures| figures.iter().map(plain).collect()).collect();
+    if let Some(Measured::Runs { figures, .. }) = &row.measured {
+        lines.push(figures.iter().map(|figure| cell(*figure, decimals)).collect());
+    }
+    lines
+}
+
+/// `12.345`; of a quantile that the runs cannot carry `≥ 12.345` or `n/a`.
+fn cell(figure: ColumnFigure, decimals: usize) -> String {
+    match figure {
+        ColumnFigure::Known(value) => format!("{value:.decimals$}"),
+        ColumnFigure::AtLeast(bound) => format!("≥ {bound:.decimals$}"),
+        ColumnFigure::NotSupported => "n/a".into(),
+        ColumnFigure::Lost => "lost".into(),
+        ColumnFigure::Nothing => ABSENT.into(),
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +128,8 @@ mod tests {
             recomputed: vec![Some(3.636), Some(7.162), Some(14.723)],
             measured: Some(measured),
         };
-        let here = Measured::Runs { figures: vec![Some(0.021), Some(0.1), None], runs: 9, probes: 10_000 };
+        let figures = vec![ColumnFigure::Known(0.021), ColumnFigure::AtLeast(0.1), ColumnFigure::Lost];
+        let here = Measured::Runs { figures, runs: 9, probes: 10_000, lost: 3 };
         let view = BesideView {
             heading: "round trip less dwell / 2".into(),
             unit: "ms".into(),
@@ -127,15 +140,15 @@ mod tests {
         };
         let expected = "\
 round trip less dwell / 2, ms
-                 mean    p99     max
+                 mean      p99     max
 no load
-  published     1.821      –  14.723
-  raw data      3.636  7.162  14.723
-  here          0.021  0.100       –
-                median of 9 runs, 10,000 probes each
+  published     1.821        –  14.723
+  raw data      3.636    7.162  14.723
+  here          0.021  ≥ 0.100    lost
+                median of 9 runs, 10,000 probes each, 3 lost in all
 CPU load
-  published     1.821      –  14.723
-  raw data      3.636  7.162  14.723
+  published     1.821        –  14.723
+  raw data      3.636    7.162  14.723
   here          no CPU to spare
 ";
         assert_eq!(render(&view, Style::PLAIN), expected);

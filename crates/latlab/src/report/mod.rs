@@ -1,7 +1,9 @@
 //! Showing: from summaries to text and JSON. Pure: everything returns a string. A renderer sees only
 //! [`view`], in which all is rounded and worded already.
 
+pub mod alone;
 pub mod beside;
+pub mod beside_document;
 mod caveats;
 mod coincidence;
 pub mod comparison;

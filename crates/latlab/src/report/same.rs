@@ -1,5 +1,7 @@
 //! The same condition under two names, told plainly: how often a difference was found that is none, and the drift.
 
+use serde_json::{Value, json};
+
 use super::paint::{Style, wrap};
 use crate::stats::{Share, Slope};
 use crate::units::human::{percent, signed};
@@ -42,6 +44,32 @@ pub fn render(view: &SameView, style: Style) -> String {
     }
     lines.extend(wrap(lesson(view), style.width).iter().map(|line| style.quiet(line)));
     lines.join("\n") + "\n"
+}
+
+/// As the value of a key of `latlab.compare/1`.
+pub fn document(view: &SameView) -> Value {
+    let share = |share: &Share| {
+        let (low, high) = share.interval.map_or((None, None), |ends| (ends.low, ends.high));
+        json!({ "found": share.hits, "of": share.n, "share": share.value, "low": low, "high": high })
+    };
+    let drift = |(statistic, slope): &(String, Option<Slope>)| {
+        let change = |slope: f64| Some(slope.exp_m1()).filter(|change| change.is_finite());
+        let ends = slope.map(|slope| slope.interval);
+        json!({
+            "statistic": statistic,
+            "per_hour": slope.and_then(|slope| change(slope.value)),
+            "low": ends.and_then(|ends| ends.low).and_then(change),
+            "high": ends.and_then(|ends| ends.high).and_then(change),
+        })
+    };
+    json!({
+        "runs": view.runs,
+        "hours": view.hours,
+        "exchange_test": share(&view.found),
+        "students_t": share(&view.by_student),
+        "mann_whitney": share(&view.by_ranks),
+        "drift": view.drift.iter().map(drift).collect::<Vec<_>>(),
+    })
 }
 
 fn share(label: &str, share: &Share, of: &str) -> String {

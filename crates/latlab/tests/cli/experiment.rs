@@ -15,41 +15,41 @@ use crate::documents;
 use crate::harness::{Lab, Running, contains, lacks, wait_until};
 
 /// Twelve runs of a fifth of a second.
-const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
+pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
                      [factors]\nsize = [24, 64]\n[design]\nruns = 3\nblocks = 2\nsettle = \"0s\"\nseed = 7\n";
 
-fn place(file: &str) -> TempDir {
+pub(crate) fn place(file: &str) -> TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("x.toml"), file).expect("written");
     directory
 }
 
 /// The experiments in the store of `directory`, oldest name first.
-fn experiments(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn experiments(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory.join("latlab-runs")).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("entry").path()).collect();
     paths.sort();
     paths
 }
 
-fn only(directory: &Path) -> PathBuf {
+pub(crate) fn only(directory: &Path) -> PathBuf {
     let [one] = &experiments(directory)[..] else { panic!("{:?}", experiments(directory)) };
     one.clone()
 }
 
 /// The whole lines of a journal; none where it is not there yet.
-fn journal(experiment: &Path) -> Vec<Value> {
+pub(crate) fn journal(experiment: &Path) -> Vec<Value> {
     let text = fs::read_to_string(experiment.join("journal.jsonl")).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     whole.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-fn events<'a>(journal: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a Value> {
+pub(crate) fn events<'a>(journal: &'a [Value], event: &'a str) -> impl Iterator<Item = &'a Value> {
     journal.iter().filter(move |line| line["event"] == event)
 }
 
 /// Each run that began with how it ended, in order.
-fn runs(journal: &[Value]) -> Vec<(Value, Option<Value>)> {
+pub(crate) fn runs(journal: &[Value]) -> Vec<(Value, Option<Value>)> {
     let mut runs: Vec<(Value, Option<Value>)> = Vec::new();
     for line in journal {
         match line["event"].as_str() {
@@ -66,7 +66,7 @@ fn manifest(recording: &Path) -> Value {
 }
 
 /// Every run is over exactly once, and each recording stands in the journal exactly once, with the place that it knows.
-fn check(experiment: &Path, expected: usize) {
+pub(crate) fn check(experiment: &Path, expected: usize) {
     let journal = journal(experiment);
     let mut over = BTreeMap::<String, u32>::new();
     let mut named = BTreeMap::<String, u32>::new();
@@ -92,12 +92,12 @@ fn check(experiment: &Path, expected: usize) {
     assert_eq!(kept.len(), named.len(), "{kept:?}");
 }
 
-fn begin(directory: &Path) -> Running {
+pub(crate) fn begin(directory: &Path) -> Running {
     Lab::at(directory).line("run x.toml").start()
 }
 
 /// Waits until so many runs have ended.
-fn until_ended(directory: &Path, count: usize) {
+pub(crate) fn until_ended(directory: &Path, count: usize) {
     wait_until("a run ended", || {
         experiments(directory).last().is_some_and(|path| events(&journal(path), "run_ended").count() >= count)
     });
@@ -257,7 +257,7 @@ fn a_clock_that_was_set_back_orders_nothing() {
 }
 
 /// Answers every datagram that arrives at it, for as long as the test lives.
-fn echo() -> u16 {
+pub(crate) fn echo() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("bound").port();
     thread::spawn(move || {

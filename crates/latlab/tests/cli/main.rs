@@ -11,6 +11,8 @@ mod echo;
 mod elsewhere;
 mod experiment;
 mod experiment_afar;
+mod experiment_care;
+mod experiment_ends;
 mod facts;
 mod far;
 mod harness;

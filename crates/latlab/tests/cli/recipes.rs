@@ -2,17 +2,27 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::documents;
+use crate::experiment::only;
 use crate::harness::{Lab, contains, empty};
 
 /// `--quick` promises a minute; a recipe that takes three is stuck.
 const QUICK: Duration = Duration::from_secs(180);
 
-fn quick(recipe: &str) -> String {
+/// What it shows, and the document that it is reported by afterwards.
+fn quick(recipe: &str) -> (String, Value) {
     let start = Instant::now();
-    let ran = Lab::new().args(["run", recipe, "--quick"]).deadline(QUICK).start().ends_with(&[0, 4]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let at = || Lab::at(directory.path()).deadline(QUICK);
+    let ran = at().args(["run", recipe, "--quick"]).start().ends_with(&[0, 4]);
     assert!(start.elapsed() < QUICK);
-    ran.stdout
+    let shown = only(directory.path()).display().to_string();
+    let told = at().args(["run", &shown, "--json", "-q"]).start().ends_with(&[0, 4]).stdout;
+    let document = serde_json::from_str(&told).expect("one document");
+    documents::check(&document, "compare/1");
+    (ran.stdout, document)
 }
 
 #[test]
@@ -37,24 +47,67 @@ fn they_are_listed_and_shown_as_files_that_run() {
 
 #[test]
 fn pi_udp_load_stands_beside_its_publication() {
-    let told = quick("pi-udp-load");
+    let (told, document) = quick("pi-udp-load");
     for words in ["round trip less dwell / 2, ms", "p99.99", "no load", "CPU load 80 %", "14.723", "median of 5 runs"] {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
+    assert!(told.contains("500 probes each, ") && told.contains(" lost in all"), "{told}");
+    let published = &document["experiment"]["published"];
+    assert_eq!(published["rows"][0]["published"][4], 11.026, "{published:#}");
+    let measured = &published["rows"][0]["measured"];
+    assert_eq!((&measured["n"], &measured["runs"]), (&500.into(), &5.into()));
+    // Half of a probe lies beyond p99.9 of 500.
+    let tail = &measured["figures"][4];
+    assert_eq!(
+        (&tail["supported"], &tail["value"], &tail["reason"]),
+        (&false.into(), &Value::Null, &"not-supported".into())
+    );
+    assert_eq!(measured["figures"][2]["supported"], true, "the median: {measured:#}");
+    assert!(
+        told.lines().filter(|line| line.starts_with("  here")).all(|line| line.contains("≥ ") || line.contains("n/a"))
+    );
 }
 
 #[test]
 fn pi_roundtrip_stands_beside_its_publication() {
-    let told = quick("pi-roundtrip");
+    let (told, document) = quick("pi-roundtrip");
     for words in ["round trip delay, µs", "12267.0", "network load", "5,000 probes each", "not measured at this scale"]
     {
         assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    let last = &document["experiment"]["published"]["rows"][3];
+    assert_eq!((&last["measured"], &last["reason"]), (&Value::Null, &"not measured at this scale".into()));
+}
+
+#[test]
+fn loads_are_compared_at_the_same_count() {
+    // At its full scale the count varies as well: none of it stands in for the load.
+    let file = Lab::new().line("recipes show pi-roundtrip --full").success().stdout;
+    assert_eq!(file.matches("baseline = { load = \"none\" }").count(), 3, "{file}");
+    let small = file.replace("50_000, 500_000", "50, 60").replace("\nsettle = \"1s\"", "\nsettle = \"0s\"");
+    let small = small.replace("\nwarmup = \"1s\"", "\nwarmup = \"0\"").replace("\"cpu=80%@both\"", "\"heaters=1\"");
+    let small = small
+        .replace("\"net=90Mbit/s@both\", ", "")
+        .replace("runs = 3", "runs = 2")
+        .replace("blocks = 3", "blocks = 1");
+    let ran = Lab::new().file("x.toml", small).line("run x.toml --json -q").deadline(QUICK).start().ends_with(&[0, 4]);
+    let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
+    let rows = document["comparisons"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2 * 3, "{document:#}");
+    for row in rows {
+        let [baseline, candidate] =
+            ["baseline", "candidate"].map(|side| row[side].as_str().expect("a name").to_owned());
+        assert_eq!(baseline.replace("load=none", "load=heaters=1"), candidate);
     }
 }
 
 #[test]
 fn the_same_under_two_names_tells_false_positives_and_drift() {
-    let told = quick("aa");
+    let (told, document) = quick("aa");
+    let same = &document["experiment"]["same"];
+    assert_eq!((&same["runs"], &same["exchange_test"]["of"]), (&24.into(), &9.into()), "{same:#}");
+    assert_eq!(same["drift"].as_array().map(Vec::len), Some(3));
+    assert!(same["mann_whitney"]["share"].is_number() && same["drift"][1]["per_hour"].is_number(), "{same:#}");
     for words in
         ["every difference found is false", "of blocks and statistics", "Mann-Whitney", "drift of p99 per minute"]
     {

@@ -321,7 +321,7 @@ fn too_few(groups: usize, cause: impl Into<String>, hint: &str) -> GroupingError
 }
 
 /// One level alone, of several each with its factor.
-fn name_of(levels: &BTreeMap<String, String>) -> String {
+pub(super) fn name_of(levels: &BTreeMap<String, String>) -> String {
     match levels.len() {
         1 => levels.values().cloned().collect(),
         _ => levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "),

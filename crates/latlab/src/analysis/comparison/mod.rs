@@ -5,6 +5,7 @@ mod agenda;
 mod answer;
 mod caveats;
 mod compare;
+mod conditions;
 mod gate;
 mod group;
 mod level;

@@ -42,7 +42,7 @@ pub use bare_stream::{BareStreamSpec, bare_stream};
 pub use bare_wakeup::bare_wakeup;
 pub use compare::{CompareJob, Confidence, JudgeJob, MinistatJob, compare};
 pub use doctor::{DoctorSpec, doctor};
-pub use experiment::{ExperimentJob, FileError, Impossible, Rows, experiment};
+pub use experiment::{ExperimentJob, FileError, Impossible, Rows, experiment, experiment_from};
 pub use hold::{HoldJob, hold};
 pub use keeping::{Keeping, store};
 pub use path::key_needed;

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::taking::refuse_changed;
 use crate::cli::resolve::{self, AskedRecipe, ExperimentJob, Rows, RunJob, RunSource};
 use crate::commands::surroundings::surroundings;
 use crate::error::{Failure, in_words};
@@ -20,6 +21,8 @@ pub(in crate::commands) struct Asked {
     pub(in crate::commands) origin: Option<Origin>,
     /// What to go on with.
     pub(in crate::commands) directory: Option<PathBuf>,
+    /// Its file was edited, and `--force` goes on with it.
+    pub(in crate::commands) is_edited: bool,
 }
 
 impl Asked {
@@ -33,18 +36,23 @@ impl Asked {
 pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
     let (file, text, origin, directory) = match &job.source {
         RunSource::Recipe(asked) => of_recipe(asked, job)?,
-        RunSource::Path(path) if path.is_dir() => {
-            experiment::look_at(path)?;
-            let file = path.join("experiment.toml").display().to_string();
-            (file, experiment::file_text(path)?, None, Some(path.clone()))
-        }
+        RunSource::Path(path) if path.is_dir() => of_directory(path, job)?,
         RunSource::Path(path) => of_file(path, job)?,
     };
     let standing = directory.as_deref().map(experiment::look_at).transpose()?;
-    let begun_as = standing.and_then(|standing| standing.recipe);
+    let mut is_edited = false;
+    if let (Some(directory), Some(standing)) = (&directory, &standing) {
+        is_edited = experiment::is_edited(directory, standing)?;
+        if !job.going_on.force {
+            refuse_changed(directory, &file, &text)?;
+        }
+    }
+    let begun_as = standing.as_ref().and_then(|standing| standing.recipe.as_ref());
     let is_recipe = begun_as.is_some() || origin.as_ref().is_some_and(|origin| origin.recipe.is_some());
     let rows = if is_recipe { Rows::Possible } else { Rows::All };
-    let job_of_file = resolve::experiment(&file, &text, rows, &surroundings()?)?;
+    // Its copy is called the same in every experiment: the name is that of the file it was copied from.
+    let source = standing.as_ref().map_or(&file, |standing| &standing.source);
+    let job_of_file = resolve::experiment_from(source, &file, &text, rows, &surroundings()?)?;
     if job_of_file.experiment.conditions.is_empty() {
         let reasons: Vec<_> = job_of_file.impossible.iter().map(|row| row.reason.as_str()).collect();
         return Err(Failure::world(format!(
@@ -54,7 +62,7 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
         .because(reasons.join("\n"))
         .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
     }
-    Ok(Asked { file, text, job: job_of_file, origin, directory })
+    Ok(Asked { file, text, job: job_of_file, origin, directory, is_edited })
 }
 
 type Found = (String, String, Option<Origin>, Option<PathBuf>);
@@ -73,6 +81,17 @@ fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<Found, Failure> {
     Ok((recipe.name.into(), text, Some(origin), directory))
 }
 
+fn of_directory(path: &Path, job: &RunJob) -> Result<Found, Failure> {
+    experiment::look_at(path)?;
+    let file = path.join("experiment.toml").display().to_string();
+    if job.going_on.new {
+        return Err(Failure::request(format!("`{}` cannot begin again", path.display()))
+            .because("a directory is one experiment")
+            .hint("`latlab run FILE --new` begins another one of its file"));
+    }
+    Ok((file, experiment::file_text(path)?, None, Some(path.to_owned())))
+}
+
 fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
@@ -86,9 +105,6 @@ fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {
     })?;
     let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
     let directory = unfinished(job, &absolute);
-    if let Some(directory) = directory.as_deref().filter(|_| !job.going_on.force) {
-        experiment::expect_same(directory, &shown.to_string(), &text)?;
-    }
     Ok((shown.to_string(), text, Some(Origin { source: absolute, recipe: None }), directory))
 }
 

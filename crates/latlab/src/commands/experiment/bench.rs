@@ -6,7 +6,7 @@ use super::left::Left;
 use super::news::Listener;
 use super::outcome::{in_one_line, outcome};
 use super::waiting;
-use super::widths::Widths;
+use super::widths::{Width, Widths};
 use crate::cli::resolve::ExperimentJob;
 use crate::commands::interrupt::Interrupt;
 use crate::commands::{keys, measuring};
@@ -86,8 +86,12 @@ impl Hands for Bench<'_> {
     }
 
     fn is_narrow(&mut self, open: &OpenExperiment) -> Option<bool> {
-        let looked = self.widths.are_narrow(&self.job.experiment, open, self.console);
-        looked.map_err(|failure| self.failure = Some(failure)).ok()
+        let looked = self.widths.look(&self.job.experiment, open, self.console);
+        let width = looked.map_err(|failure| self.failure = Some(failure)).ok()?;
+        if width == Width::Lost {
+            self.listener.hear_of_lost(self.console);
+        }
+        Some(width == Width::Narrow)
     }
 
     fn hear(&mut self, news: News<'_>, _standing: &Standing) {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::{Asked, runs};
+use crate::analysis::ColumnFigure;
 use crate::error::Failure;
 use crate::experiment::Standing;
 use crate::plan::{Factors, Kind};
-use crate::recipe::{self, Column, Published, PublishedRow};
+use crate::recipe::{self, Published, PublishedRow};
 use crate::report::beside::{BesideRow, BesideView, Measured};
-use crate::stats::Description;
 
 /// The publication alone.
 pub(in crate::commands) fn published(published: &Published) -> BesideView {
@@ -47,12 +47,13 @@ fn of_row(
 ) -> Result<Measured, Failure> {
     let is_ours = |factors: &Factors| published.is_done_by(row, factors);
     let quantiles: Vec<f64> = published.columns.iter().filter_map(|column| column.quantile()).collect();
-    let (mut figures, mut probes): (Vec<Vec<Option<f64>>>, u64) = (Vec::new(), 0);
+    let (mut figures, mut probes, mut lost): (Vec<Vec<ColumnFigure>>, u64, u64) = (Vec::new(), 0, 0);
     for (_, name) in runs::judged(standing).filter(|(run, _)| is_ours(&run.key.factors)) {
         let summary = runs::summary(directory, name, published.metric, &quantiles)?;
         probes = probes.max(summary.counts.sent);
         if let Some(description) = summary.metrics.get(&published.metric) {
-            figures.push(published.columns.iter().map(|column| figure(*column, description)).collect());
+            lost += description.lost;
+            figures.push(published.columns.iter().map(|column| ColumnFigure::of(*column, description)).collect());
         }
     }
     if figures.is_empty() {
@@ -63,28 +64,12 @@ fn of_row(
         let otherwise = if is_due { "not measured yet" } else { "not measured at this scale" };
         return Ok(Measured::Nothing(reason.unwrap_or_else(|| otherwise.into())));
     }
-    Ok(Measured::Runs { runs: figures.len(), probes, figures: medians(&figures, published) })
+    Ok(Measured::Runs { runs: figures.len(), probes, lost, figures: medians(&figures, published) })
 }
 
-/// In ns; none where it is infinite or there is none.
-fn figure(column: Column, description: &Description) -> Option<f64> {
-    match column {
-        Column::Min => description.min.map(|min| min as f64),
-        Column::Max => description.max.map(|max| max as f64),
-        Column::Mean => description.mean,
-        Column::Stddev => description.stddev,
-        Column::Quantile(q) => description.quantiles.iter().find(|own| own.q == q).and_then(|own| own.value),
-    }
-}
-
-/// The median of the runs, column by column, in the publication's unit; a run without a figure counts as infinite.
-fn medians(runs: &[Vec<Option<f64>>], published: &Published) -> Vec<Option<f64>> {
+/// The median of the runs, column by column, in the publication's unit.
+fn medians(runs: &[Vec<ColumnFigure>], published: &Published) -> Vec<ColumnFigure> {
     let unit_ns = published.unit_ns * if published.half { 2.0 } else { 1.0 };
-    let median = |column: usize| {
-        let mut values: Vec<f64> = runs.iter().map(|run| run[column].unwrap_or(f64::INFINITY)).collect();
-        values.sort_by(f64::total_cmp);
-        let middle = (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0;
-        middle.is_finite().then_some(middle / unit_ns)
-    };
-    (0..published.columns.len()).map(median).collect()
+    let column = |column: usize| runs.iter().map(|run| run[column]).collect::<Vec<_>>();
+    (0..published.columns.len()).map(|place| ColumnFigure::median(&column(place)).in_units_of(unit_ns)).collect()
 }

@@ -6,15 +6,9 @@ use serde_json::{Value, json};
 
 use crate::experiment::{RunStanding, Standing};
 use crate::plan::Experiment;
-use crate::report::via_growth::{self, ViaGrowthView};
 
 /// The experiment.
-pub(super) fn about(
-    directory: &Path,
-    standing: &Standing,
-    experiment: &Experiment,
-    growth: Option<&ViaGrowthView>,
-) -> Value {
+pub(super) fn about(directory: &Path, standing: &Standing, experiment: &Experiment) -> Value {
     let recipe = standing
         .recipe
         .as_ref()
@@ -30,7 +24,7 @@ pub(super) fn about(
         "blocks": standing.blocks.values().filter(|block| block.ended).count(),
         "changed": standing.changes,
         "dropped": dropped,
-        "via_growth": growth.map(via_growth::json),
+        "via_growth": null,
     })
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Asked, reporting::report};
+use super::Asked;
+use super::reporting::{report, show};
 use crate::cli::resolve::RunJob;
 use crate::commands::Outcome;
 use crate::console::Console;
@@ -29,9 +30,12 @@ pub(in crate::commands) fn end(
     let Ended { path, standing, failure, signalled } = ended;
     let directory = path.display();
     let done = standing.runs_done();
+    // A document says how far it came; text waits for the end.
+    let show_document = || if job.json { show(path, standing, asked, (true, console)) } else { Ok(()) };
     match end {
         ConductEnd::Finished => report(path, asked, job.json, console),
         ConductEnd::Reboot { block, progressed: false } => {
+            show_document()?;
             Err(ExperimentError::SameBoot { path: path.clone(), block }.into())
         }
         ConductEnd::Reboot { block, .. } => {
@@ -40,20 +44,21 @@ pub(in crate::commands) fn end(
                  or let systemd do that at boot: `latlab run {directory} --print-unit`",
                 block - 1
             ));
+            show_document()?;
             Ok(Outcome::Done)
         }
         ConductEnd::Interrupted => {
             console.note(&format!("interrupted after {done} runs: `latlab run {directory}` goes on"));
             // What was measured is shown as far as it can be; the interrupt is what the exit code tells.
-            if standing.runs.iter().any(|run| run.is_judged()) {
-                let _ = report(path, asked, job.json, console);
-            }
+            let _ = show(path, standing, asked, (job.json, console));
             Ok(signalled.unwrap_or(Outcome::Interrupted))
         }
         ConductEnd::Failed => {
             console.note(&format!(
                 "stopped after {done} runs: `latlab run {directory}` goes on, `--keep-going` past failures"
             ));
+            // Why it stopped is the better reason, where a recording cannot be read either.
+            let _ = show_document();
             Err(failure.clone().unwrap_or_else(|| Failure::world("a run failed")))
         }
     }

@@ -1,5 +1,6 @@
 //! What `latlab run` is made of: asking for an experiment, planning, measuring it run by run, and what is shown at its end.
 
+mod alone;
 mod asking;
 mod bench;
 pub(super) mod beside;
@@ -7,6 +8,7 @@ mod boot;
 mod companions;
 mod contrasts;
 mod cost;
+mod documents;
 pub(super) mod ending;
 mod left;
 mod listing;
@@ -16,6 +18,7 @@ pub(super) mod plan;
 pub(super) mod reporting;
 mod runs;
 mod same;
+mod taking;
 pub(super) mod unit;
 mod verdicts;
 mod via_growth;
@@ -27,3 +30,4 @@ pub(super) use bench::Bench;
 pub(super) use boot::boot_id;
 pub(super) use contrasts::{ask_as_its_file, contrasts};
 pub(super) use listing::listing;
+pub(super) use taking::take_on;

@@ -23,6 +23,16 @@ impl Listener {
     }
 }
 
+impl Listener {
+    /// The statistic that the rule of width is about fell among the lost.
+    pub(super) fn hear_of_lost(&mut self, console: &Console) {
+        let message = "the statistic of `runs` fell among the lost in a run: its interval cannot become narrow";
+        if self.reasons.insert(message.into()) {
+            console.warning(message, Some("`max-runs` ends it; a lower quantile has a width"));
+        }
+    }
+}
+
 fn tell(news: &News<'_>, console: &Console) {
     match news {
         News::Block(block) => console.detail(&format!("block {block} begins")),
@@ -31,7 +41,7 @@ fn tell(news: &News<'_>, console: &Console) {
         }
         News::Failed(due, reason) => {
             let words = condition_words(&due.key.factors);
-            console.warning(&format!("a run of `{words}` failed and is not judged: {reason}"), None);
+            console.warning(&format!("a run of `{words}` failed: {reason}"), None);
         }
         News::Widths(block, narrow) => {
             let words = if *narrow { "narrow enough" } else { "not narrow enough yet" };

@@ -3,7 +3,7 @@
 use crate::analysis::SummaryWishes;
 use crate::commands::verdict;
 use crate::error::Failure;
-use crate::experiment::RunOutcome;
+use crate::experiment::{RunOutcome, outcome_of};
 use crate::measure::Conducted;
 use crate::recording::Recording;
 use crate::recording::manifest::Ending;
@@ -25,10 +25,9 @@ pub(super) fn outcome(conducted: Conducted, signalled: bool) -> (RunOutcome, Opt
         let wishes = SummaryWishes { intervals: false, ..SummaryWishes::of(&recording.manifest().spec) };
         verdict::summary_of(&recording, &wishes)
     });
-    match summary.and_then(|summary| verdict::of_a_run(&[summary])) {
+    match summary.and_then(|summary| verdict::of_a_run(&[summary.clone()]).map(|_| outcome_of(&summary))) {
         Err(silent) => (RunOutcome::Failed, name, Some(silent)),
-        Ok(outcome) if outcome.exit_code() == 0 => (RunOutcome::Completed, name, None),
-        Ok(_) => (RunOutcome::Untrusted, name, None),
+        Ok(outcome) => (outcome, name, None),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{Asked, beside, same, verdicts, via_growth};
+use super::{Asked, alone, beside, documents, same, verdicts, via_growth};
 use crate::commands::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::{RunOutcome, Standing, look_at};
-use crate::report::Style;
+use crate::experiment::{RunOutcome, RunStanding, Standing, look_at};
+use crate::report::{Style, alone as of_one, beside as published, same as of_two_names, via_growth as of_calls};
 
-/// Shows what the experiment in `directory` says.
+/// Shows what the experiment in `directory` says, and how it ends that it does.
 pub(in crate::commands) fn report(
     directory: &Path,
     asked: &Asked,
@@ -17,52 +17,67 @@ pub(in crate::commands) fn report(
     console: &Console,
 ) -> Result<Outcome, Failure> {
     let standing = look_at(directory)?;
-    if !standing.runs.iter().any(|run| run.is_judged()) {
+    show(directory, &standing, asked, (json, console))?;
+    tell_what_is_not_judged(&standing, console);
+    let judged = || standing.runs.iter().filter(|run| run.is_judged());
+    if judged().next().is_none() {
         let reasons: Vec<&str> = standing.dropped.iter().map(|(_, reason)| reason.as_str()).collect();
         let failure =
             Failure::world("no run of the experiment can be judged").hint("`latlab list` shows how each ended");
         return Err(if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) });
     }
-    let experiment = &asked.job.experiment;
-    let comparisons = verdicts::of(directory, &standing, experiment, console)?;
-    let growth = via_growth::view(directory, &standing)?;
-    if json {
-        let document = verdicts::document(comparisons.as_ref(), directory, &standing, experiment, growth.as_ref());
-        console.data(&document)?;
-    } else {
-        let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-        if let Some(view) = beside::measured(directory, &standing, asked)? {
-            console.data(&(crate::report::beside::render(&view, style) + "\n"))?;
-        }
-        if let Some(view) = same::view(directory, &standing)? {
-            console.data(&(crate::report::same::render(&view, style) + "\n"))?;
-        }
-        if let Some(view) = &growth {
-            console.data(&(crate::report::via_growth::render(view, style) + "\n"))?;
-        }
-        match &comparisons {
-            Some(comparisons) => console.data(&verdicts::text(comparisons, style))?,
-            None => console.note(&format!(
-                "runs of one condition only: nothing is compared; `latlab summary {}/runs/*` shows them",
-                directory.display()
-            )),
-        }
+    if judged().all(RunStanding::is_unanswered) {
+        let reason = judged().find_map(|run| run.reason.clone()).unwrap_or_default();
+        return Err(Failure::world("no run of the experiment was answered").because(reason));
     }
-    tell_what_is_not_judged(&standing, console);
     let trusted = standing.runs_that(RunOutcome::Untrusted).next().is_none();
     let failed = standing.runs_that(RunOutcome::Failed).next().is_some();
     Ok(if trusted && !failed { Outcome::Done } else { Outcome::NotTrusted })
 }
 
+/// Shows what was measured, however the experiment ended: with `--json` one document in any case.
+pub(super) fn show(
+    directory: &Path,
+    standing: &Standing,
+    asked: &Asked,
+    (json, console): (bool, &Console),
+) -> Result<(), Failure> {
+    match json {
+        true => documents::show(directory, standing, asked, console),
+        false if standing.runs.iter().any(RunStanding::is_judged) => text(directory, standing, asked, console),
+        false => Ok(()),
+    }
+}
+
+fn text(directory: &Path, standing: &Standing, asked: &Asked, console: &Console) -> Result<(), Failure> {
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    let mut sections = Vec::new();
+    sections.extend(beside::measured(directory, standing, asked)?.map(|view| published::render(&view, style)));
+    sections.extend(same::view(directory, standing)?.map(|view| of_two_names::render(&view, style)));
+    sections.extend(via_growth::view(directory, standing)?.map(|view| of_calls::render(&view, style)));
+    match verdicts::of(directory, standing, asked, console)? {
+        Some(comparisons) => sections.push(verdicts::text(&comparisons, style)),
+        None => {
+            sections.extend(alone::rows(directory, standing, asked)?.map(|rows| of_one::render(&rows, style)));
+            let runs = directory.join("runs");
+            console.note(&format!("one condition: `latlab summary {}/*` shows each run", runs.display()));
+        }
+    }
+    console.data(&sections.join("\n"))
+}
+
 fn tell_what_is_not_judged(standing: &Standing, console: &Console) {
-    for (outcome, words) in [
-        (RunOutcome::Failed, "failed and are not judged"),
-        (RunOutcome::Untrusted, "have a fatal caveat: `latlab summary` names it"),
+    let (silent, broken): (Vec<_>, Vec<_>) =
+        standing.runs_that(RunOutcome::Failed).partition(|run| run.is_unanswered());
+    for (runs, words) in [
+        (broken, "failed and not judged"),
+        (silent, "without an answer, judged as lost"),
+        (standing.runs_that(RunOutcome::Untrusted).collect(), "with a fatal caveat that `latlab summary` names"),
     ] {
-        let runs: Vec<_> = standing.runs_that(outcome).collect();
         if let Some(first) = runs.first() {
             let name = first.recording.as_deref().or(first.reason.as_deref()).unwrap_or("nothing recorded");
-            console.warning(&format!("{} runs {words}, the first: {name}", runs.len()), None);
+            let runs = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
+            console.warning(&format!("{runs} {words}; the first: {name}"), None);
         }
     }
     if standing.changes > 0 {

@@ -27,7 +27,8 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<SameV
         return Ok(None);
     }
     let read = |(run, name): (&RunStanding, &str)| named(directory, run, name);
-    let runs = runs::judged(standing).map(read).collect::<Result<Vec<_>, _>>()?;
+    let runs =
+        runs::judged(standing).filter(|(run, _)| !run.is_unanswered()).map(read).collect::<Result<Vec<_>, _>>()?;
     let Sameness { found, by_student, by_ranks, drift, hours } =
         sameness(&runs, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED));
     let drift = NAMES.iter().zip(drift).map(|(name, slope)| ((*name).to_owned(), slope)).collect();

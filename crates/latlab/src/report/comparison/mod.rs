@@ -12,6 +12,7 @@ pub use json::{Companions, render as json};
 pub use markdown::render as markdown;
 pub use text::render as text;
 pub use view::{ComparisonShowing, ComparisonView};
+pub(in crate::report) use words::figure as quantity_figure;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ const DECIMALS_PLAIN: usize = 9;
 const LARGE: f64 = 1e15;
 
 /// A figure of `quantity`, times in the unit that suits `typical`.
-pub(super) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
+pub(in crate::report) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
     if quantity.is_share() {
         return human::percent(value);
     }

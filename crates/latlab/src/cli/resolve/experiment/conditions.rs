@@ -44,6 +44,7 @@ impl<'a> Lines<'a> {
             let factors: Factors = chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect();
             match self.condition(&chosen, surroundings) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
+                    self.refuse_twice(&chosen, &plan, &settled)?;
                     settled.conditions.push(ExperimentCondition { factors, plan });
                     settled.keys.push(key);
                 }
@@ -102,6 +103,18 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Refuses a condition that is one already, in other words: its runs would be compared with themselves.
+    fn refuse_twice(&self, chosen: &[&Setting], plan: &Plan, settled: &Settled) -> Result<(), FileError> {
+        let Some(twin) = settled.conditions.iter().find(|condition| condition.plan == *plan) else { return Ok(()) };
+        let differs = |setting: &&&Setting| twin.factors.get(&setting.key) != Some(&setting.text);
+        let guilty = chosen.iter().rev().find(differs);
+        let (at, words) = guilty.map_or((0, String::new()), |guilty| {
+            let of_twin = twin.factors.get(&guilty.key).map(String::as_str).unwrap_or_default();
+            (guilty.at, format!("`{}` of `{}` is the same as `{of_twin}`", guilty.text, guilty.key))
+        });
+        Err(self.page.refuse(at, words, "leave one of them out; `tag` makes two names for one condition"))
+    }
+
     fn several_runs(&self, chosen: &[&Setting]) -> FileError {
         let keys = kind::multiplying(self.kind);
         let several = |setting: &&Setting| {
@@ -110,7 +123,10 @@ impl<'a> Lines<'a> {
         let guilty = self.settings(chosen).find(several);
         let key = guilty.map_or(keys[0], |setting| setting.key.as_str());
         let cause = format!("`{key}` makes several runs, and a condition is one");
-        let hint = format!("make it a factor: `{key} = […]` in `[factors]`, one value for each condition");
+        let hint = match self.factors.iter().any(|factor| factor.key == key) {
+            true => format!("name each value by itself: `{key} = [a, b, …]`, one for each condition"),
+            false => format!("make it a factor: `{key} = [a, b, …]` in `[factors]`, one value for each condition"),
+        };
         self.page.refuse(guilty.map_or(0, |setting| setting.at), cause, hint)
     }
 }

@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::design::Field;
-use super::options::Factor;
+use super::options::{Factor, NONE};
 use super::page::{FileError, Page, entries, scalar};
 use crate::analysis::comparison::subject_named;
 use crate::metric::Metric;
@@ -103,6 +103,7 @@ fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, Fi
         };
         let typed = match value.get_ref() {
             DeValue::Boolean(on) => Some(on.to_string()),
+            DeValue::Array(values) if values.is_empty() => Some(NONE.into()),
             DeValue::Array(values) => {
                 let texts: Option<Vec<_>> = values.iter().map(|value| scalar(value.get_ref())).collect();
                 texts.map(|texts| texts.join(","))

@@ -45,6 +45,17 @@ pub enum Rows {
 
 /// Settles the `text` of the file that is called `file`.
 pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surroundings) -> Result<ExperimentJob, FileError> {
+    experiment_from(file, file, text, rows, surroundings)
+}
+
+/// The same of a copy: where it does not say its name, that is the stem of its `source`.
+pub fn experiment_from(
+    source: &str,
+    file: &str,
+    text: &str,
+    rows: Rows,
+    surroundings: &Surroundings,
+) -> Result<ExperimentJob, FileError> {
     let page = Page { file, text };
     let table = page.table()?;
     for (key, span, _) in entries(&table) {
@@ -76,7 +87,7 @@ pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surrounding
     refuse_too_many_runs(page, &table, &design, conditions)?;
     let lines = Lines { page, kind, target: target.as_ref(), base: &base, factors: &factors };
     let settled = lines.settle(rows, surroundings)?;
-    let name = name(page, table.get("name"))?.unwrap_or_else(|| stem(file));
+    let name = name(page, table.get("name"))?.unwrap_or_else(|| stem(source));
     let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
     Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })
 }

@@ -12,6 +12,10 @@ use crate::plan::{Kind, defaults};
 
 /// The positional argument, which may be a factor all the same.
 pub(super) const TARGET: &str = "target";
+/// The value of an option that is left out.
+pub(super) const NONE: &str = "none";
+/// The schedule without an interval.
+const CLOSED: &str = "closed";
 /// Where recordings go and what is printed is the experiment's to say.
 const NOT_OF_A_CONDITION: [&str; 9] =
     ["like", "output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies"];
@@ -21,6 +25,8 @@ const NOT_OF_A_CONDITION: [&str; 9] =
 struct OptionForm {
     is_flag: bool,
     repeats: bool,
+    /// `none` is one of its own values.
+    knows_none: bool,
 }
 
 /// The long options of a command.
@@ -58,7 +64,9 @@ impl KnownOptions {
         let form = |argument: &clap::Arg| {
             let action = argument.get_action();
             let repeats = matches!(action, clap::ArgAction::Append);
-            Some((argument.get_long()?.to_owned(), OptionForm { is_flag: !action.takes_values(), repeats }))
+            let name = argument.get_long()?;
+            let knows_none = name == "load" || argument.get_possible_values().iter().any(|own| own.get_name() == NONE);
+            Some((name.to_owned(), OptionForm { is_flag: !action.takes_values(), repeats, knows_none }))
         };
         let options = arguments.filter_map(form).filter(|(name, _)| !NOT_OF_A_CONDITION.contains(&name.as_str()));
         KnownOptions { kind, options: options.collect() }
@@ -66,7 +74,7 @@ impl KnownOptions {
 
     fn form(&self, page: Page<'_>, key: &str, at: usize, section: &str) -> Result<OptionForm, FileError> {
         if key == TARGET && section == "factors" && kind::has_target(self.kind) {
-            return Ok(OptionForm { is_flag: false, repeats: false });
+            return Ok(OptionForm { is_flag: false, repeats: false, knows_none: true });
         }
         if let Some(form) = self.options.get(key) {
             return Ok(*form);
@@ -141,6 +149,7 @@ impl KnownOptions {
         let at = value.span().start;
         let refuse = |cause: String, hint: String| page.refuse(at, cause, hint);
         let typed = |text: &String| if key == TARGET { text.clone() } else { format!("--{key}={text}") };
+        let left_out = |word: &str| (word.to_owned(), Vec::new());
         let (text, words) = match value.get_ref() {
             DeValue::Boolean(on) if form.is_flag => {
                 (on.to_string(), on.then(|| format!("--{key}")).into_iter().collect())
@@ -152,6 +161,12 @@ impl KnownOptions {
                 let texts: Option<Vec<String>> = values.iter().map(|value| scalar(value.get_ref())).collect();
                 let texts = texts.ok_or_else(|| self.wrong_type(page, key, value))?;
                 (texts.join(","), texts.iter().map(typed).collect())
+            }
+            DeValue::Array(values) if values.is_empty() && key != TARGET => left_out(NONE),
+            DeValue::String(word) if *word == NONE && !form.knows_none => left_out(NONE),
+            // What a ping does without `--interval` has a name all the same.
+            DeValue::String(word) if *word == CLOSED && key == "interval" && self.kind == Kind::Ping => {
+                left_out(CLOSED)
             }
             DeValue::Array(_) if !form.repeats => {
                 return Err(refuse(format!("`{key}` takes one value"), "several of them are a factor".into()));

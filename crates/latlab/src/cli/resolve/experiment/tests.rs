@@ -92,6 +92,34 @@ fn every_option_of_wakeup_is_one_of_its_experiments() {
 }
 
 #[test]
+fn what_is_left_out_is_a_level_too() {
+    let text = "kind='ping'\n[base]\ntag=[]\n[factors]\nset=['none',['mtu=1500','timer-slack=1ns']]\ncpu=[[],0]\n\
+                interval=['closed','1ms']\n[[compare]]\nstatistic='p50'\nbaseline={cpu=[],interval='closed'}\n";
+    let job = settle(text).expect("well typed").experiment;
+    let told: Vec<_> = job.conditions.iter().map(|condition| &condition.plan.runs[0]).collect();
+    let seen = |of: fn(&crate::plan::RunSpec) -> bool| told.iter().map(|run| of(run)).collect::<Vec<_>>();
+    assert_eq!(seen(|run| run.settings.is_empty()), [true, true, true, true, false, false, false, false]);
+    assert_eq!(seen(|run| run.here.cpu.is_none()), [true, true, false, false, true, true, false, false]);
+    assert_eq!(seen(|run| run.schedule().interval().is_none()), [true, false, true, false, true, false, true, false]);
+    let first = &job.conditions[0].factors;
+    assert_eq!(["set", "cpu", "interval"].map(|factor| first[factor].as_str()), ["none", "none", "closed"]);
+    assert_eq!(job.contrasts[0].baseline["cpu"], "none");
+}
+
+#[test]
+fn a_copy_is_called_as_the_file_that_it_is_of() {
+    let surroundings = Surroundings::default();
+    let called = |text: &str| {
+        let job = experiment_from("/srv/kg.toml", "runs/experiment.toml", text, Rows::All, &surroundings);
+        job.expect("well typed").experiment.name
+    };
+    assert_eq!([called("kind='ping'"), called("kind='ping'\nname='x'")], ["kg", "x"]);
+    let error =
+        experiment_from("/srv/kg.toml", "a/experiment.toml", "", Rows::All, &surroundings).expect_err("no kind");
+    assert_eq!(error.file, "a/experiment.toml");
+}
+
+#[test]
 fn a_rule_of_width_has_a_cap() {
     let text = "kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=60\n";
     let rule = settle(text).expect("well typed").experiment.design.runs;
@@ -158,6 +186,10 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='ping'\n[base]\nwait='spinn'", 3, "`--wait` cannot be `spinn`", "did you mean `spin`"),
     ("kind='ping'\n[base]\nsize=[32,64]", 3, "`size` makes several runs", "make it a factor"),
     ("kind='ping'\n[base]\nsource-port='sweep'", 3, "`source-port` makes several runs", "factor"),
+    ("kind='ping'\n[factors]\nsource-port=['sweep']", 3, "`source-port` makes several runs", "each value by itself"),
+    ("kind='ping'\n[factors]\nsize=[24,\n'024']", 4, "`024` of `size` is the same as `24`", "`tag`"),
+    ("kind='ping'\n[factors]\ninterval=['closed',\n'none']", 4, "`none` of `interval` is the same", "leave one"),
+    ("kind='ping'\n[factors]\ninterval=['closed','1ms']\npoisson=[true]", 4, "`--poisson` needs", "-i 1ms"),
     ("kind='ping'\n[factors]\nload='none'", 3, "no array", "`[base]`"),
     ("kind='ping'\n[factors]\nload=[]", 3, "`load` has no value", "leave it out"),
     ("kind='ping'\n[factors]\nload=['none','none']", 3, "the value `none` twice", "`runs`"),

@@ -1,0 +1,96 @@
+//! What the runs of a single condition say: the mean of a statistic over runs, with its interval for these blocks.
+
+use std::collections::BTreeMap;
+
+use super::comparison::{ObservedRun, Quantity, RunFigure};
+use crate::stats::{Interval, own_interval};
+
+/// One statistic of a condition that is compared with none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AloneRow {
+    /// Which.
+    pub quantity: Quantity,
+    /// Runs that have it.
+    pub runs: usize,
+    /// Runs of which it fell among the lost.
+    pub lost: usize,
+    /// Blocks of those that have it.
+    pub blocks: usize,
+    /// Its mean over these: the geometric one, where all are above 0 and it is no share.
+    pub mean: Option<f64>,
+    /// Of that mean; none where no block has two runs.
+    pub interval: Option<Interval>,
+}
+
+/// Of `runs`, whose figures stand in the order of `quantities`.
+pub fn alone(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> Vec<AloneRow> {
+    let row = |(place, quantity): (usize, &Quantity)| {
+        let figure = |run: &ObservedRun| run.figures.get(place).copied().unwrap_or(RunFigure::Nothing);
+        let mut blocks: BTreeMap<Option<&(String, u32)>, Vec<f64>> = BTreeMap::new();
+        for run in runs {
+            if let Some(value) = figure(run).value() {
+                blocks.entry(run.place.block.as_ref()).or_default().push(value);
+            }
+        }
+        let lost = runs.iter().filter(|run| figure(run) == RunFigure::Lost).count();
+        let mut values: Vec<Vec<f64>> = blocks.into_values().collect();
+        let as_logs = !quantity.is_share() && values.iter().flatten().all(|value| *value > 0.0);
+        if as_logs {
+            values.iter_mut().flatten().for_each(|value| *value = value.ln());
+        }
+        let back = |value: f64| if as_logs { value.exp() } else { value };
+        let count = values.iter().map(Vec::len).sum::<usize>();
+        let sum = values.iter().flatten().sum::<f64>();
+        // what is infinite has no mean
+        let is_whole = count > 0 && lost == 0;
+        let interval = own_interval(&values, confidence).filter(|_| is_whole);
+        AloneRow {
+            quantity: *quantity,
+            runs: count,
+            lost,
+            blocks: values.len(),
+            mean: is_whole.then(|| back(sum / count as f64)),
+            interval: interval.map(|ends| Interval { low: ends.low.map(back), high: ends.high.map(back), ..ends }),
+        }
+    };
+    quantities.iter().enumerate().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(block: u32, figure: RunFigure) -> ObservedRun {
+        let mut run = ObservedRun::bare("r".into(), 0.0);
+        run.place.block = Some(("e".into(), block));
+        run.figures = vec![figure];
+        run
+    }
+
+    fn finite(value: f64) -> RunFigure {
+        RunFigure::Finite { value, supported: true }
+    }
+
+    #[test]
+    fn a_mean_stands_with_its_interval() {
+        let runs = [run(1, finite(1.0)), run(1, finite(4.0)), run(2, finite(2.0)), run(2, finite(2.0))];
+        let [row] = &alone(&runs, &[Quantity::Value], 0.95)[..] else { panic!("one") };
+        assert_eq!((row.runs, row.blocks, row.lost), (4, 2, 0));
+        assert!((row.mean.expect("a mean") - 2.0).abs() < 1e-12, "the geometric mean of 1, 4, 2, 2: {row:?}");
+        // ln: deviations ±ln 2 in one block, 0 in the other; 2 degrees of freedom, t 4.3027, s² = ln² 2, s/√4
+        let reach = 4.302_65 * 2_f64.ln() / 2.0;
+        let ends = row.interval.expect("two runs a block");
+        assert!((ends.high.expect("an end") / (2.0 * reach.exp()) - 1.0).abs() < 1e-4, "{ends:?}");
+    }
+
+    #[test]
+    fn one_run_a_block_has_no_interval_and_one_lost_no_mean() {
+        let [row] = &alone(&[run(1, finite(1.0)), run(2, finite(4.0))], &[Quantity::Value], 0.95)[..] else {
+            panic!("one")
+        };
+        assert_eq!((row.mean, row.interval), (Some(2.0), None));
+        let lost = [run(1, finite(1.0)), run(1, finite(4.0)), run(1, RunFigure::Lost)];
+        let [row] = &alone(&lost, &[Quantity::Value], 0.95)[..] else { panic!("one") };
+        assert_eq!((row.runs, row.lost, row.mean, row.interval), (2, 1, None, None));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a single condition says: its statistics over runs with their intervals, since there is nothing to compare with.
+
+use serde_json::{Value, json};
+
+use super::comparison::quantity_figure;
+use super::paint::{Style, width};
+use crate::analysis::AloneRow;
+use crate::units::human::{ABSENT, grouped};
+
+/// As text.
+pub fn render(rows: &[AloneRow], style: Style) -> String {
+    let heading = "one condition, compared with none: means over runs, 95 % intervals, for these blocks";
+    let labels: Vec<String> = rows.iter().map(label).collect();
+    let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
+    let line =
+        |(row, label): (&AloneRow, &String)| format!(" {label}{}  {}", " ".repeat(widest - width(label)), words(row));
+    let lines = rows.iter().zip(&labels).map(line);
+    std::iter::once(style.strong(heading)).chain(lines).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+fn label(row: &AloneRow) -> String {
+    match row.quantity.is_share() {
+        true => row.quantity.label(),
+        false => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
+    }
+}
+
+fn words(row: &AloneRow) -> String {
+    let plural =
+        |count: usize, noun: &str| format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
+    let lost = if row.lost > 0 { format!(", lost in {}", plural(row.lost, "more run")) } else { String::new() };
+    let runs = format!("{} in {}{lost}", plural(row.runs, "run"), plural(row.blocks, "block"));
+    let Some(mean) = row.mean else { return format!("{ABSENT}  {runs}") };
+    let figure = |value: f64| quantity_figure(row.quantity, value, mean);
+    let interval = row.interval.and_then(|ends| Some(format!("[{}, {}]", figure(ends.low?), figure(ends.high?))));
+    format!("{} {}  {runs}", figure(mean), interval.unwrap_or_else(|| "[no block has two runs]".into()))
+}
+
+/// As the value of a key of `latlab.compare/1`.
+pub fn document(rows: &[AloneRow]) -> Value {
+    let row = |row: &AloneRow| {
+        json!({
+            "metric": row.quantity.metric_name(),
+            "statistic": row.quantity.statistic_name(),
+            "unit": row.quantity.unit(),
+            "runs": row.runs,
+            "lost": row.lost,
+            "blocks": row.blocks,
+            "mean": row.mean,
+            "low": row.interval.and_then(|ends| ends.low),
+            "high": row.interval.and_then(|ends| ends.high),
+            "confidence": row.interval.map(|ends| ends.confidence),
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::comparison::{Quantity, subject_named};
+    use crate::stats::Interval;
+
+    #[test]
+    fn figures_stand_with_their_intervals_and_counts() {
+        let quantity = |name| Quantity::Of(subject_named(Some("round_trip_delay"), name).expect(name));
+        let interval = Interval { low: Some(47_900.0), high: Some(49_600.0), confidence: 0.95 };
+        let row = AloneRow {
+            quantity: quantity("p50"),
+            runs: 14,
+            lost: 0,
+            blocks: 7,
+            mean: Some(48_700.0),
+            interval: Some(interval),
+        };
+        let other =
+            AloneRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
+        let single = AloneRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
+        let text = render(&[row.clone(), other, single], Style::PLAIN);
+        for line in [
+            " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",
+            " round_trip_delay p99  –  13 runs in 7 blocks, lost in 1 more run\n",
+            " round_trip_delay p50  48.7 µs [no block has two runs]  1 run in 1 block\n",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        assert_eq!(document(&[row])[0]["high"], 49_600.0);
+    }
+}
