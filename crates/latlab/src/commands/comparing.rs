@@ -1,6 +1,6 @@
 //! `latlab compare` with verdicts: what is asked, of which runs, and what comes of it.
 
-use super::{Outcome, asking, groups, observing};
+use super::{Outcome, asking, groups, number_files, observing};
 use crate::analysis::comparison::{ComparisonWishes, Comparisons, Doubt, Gate, GateState, Gated, Over, compare};
 use crate::caveat::Severity;
 use crate::cli::args::{FormatWord, OverWord};
@@ -13,10 +13,10 @@ use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonV
 /// Compares as `job` says.
 pub(super) fn run(job: &JudgeJob, console: &Console) -> Result<Outcome, Failure> {
     let paths = groups::of(&job.sources)?;
-    let (gates, agenda, runs) = if observing::are_numbers(&paths)? {
+    let (gates, agenda, runs) = if number_files::are_numbers(&paths)? {
         let gates = gates(job, job.metric.as_deref())?;
         let agenda = asking::of_numbers(job, &gates)?;
-        (gates, agenda, observing::numbers(&paths, &job.sources)?)
+        (gates, agenda, number_files::numbers(&paths, &job.sources)?)
     } else {
         let found = observing::find(&paths, console)?;
         let metric = job.metric.as_deref().or_else(|| observing::usual_metric(&found));

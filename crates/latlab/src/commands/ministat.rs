@@ -1,8 +1,7 @@
 //! `latlab compare --ministat`: the classic form.
 
-use super::Outcome;
 use super::groups::{self, PathGroup};
-use super::observing;
+use super::{Outcome, number_files, observing};
 use crate::analysis::comparison::{RunFigure, subject_named};
 use crate::cli::resolve::{Grouping, MinistatJob};
 use crate::console::Console;
@@ -37,7 +36,7 @@ pub(super) fn run(job: &MinistatJob, console: &Console) -> Result<Outcome, Failu
 
 /// Name and observations of each group: lines of files, or a figure of each run.
 fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Result<Vec<(String, Vec<f64>)>, Failure> {
-    if observing::are_numbers(paths)? {
+    if number_files::are_numbers(paths)? {
         numbers_alone(job)?;
         let read = |group: &PathGroup| Ok((group.name.clone(), groups::numbers(group, &job.sources.column)?));
         return paths.iter().map(read).collect();

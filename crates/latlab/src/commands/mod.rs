@@ -22,6 +22,7 @@ mod man;
 mod measuring;
 mod ministat;
 mod net_load;
+mod number_files;
 mod observing;
 mod order;
 mod outcome;
