@@ -19,6 +19,7 @@ mod lane;
 mod live;
 mod manifest;
 mod net_load;
+mod origin;
 mod peer;
 pub mod ping;
 pub mod rate_search;

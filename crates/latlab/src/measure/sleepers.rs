@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use latlab_sys::sleep::{current_thread, interrupt, niceness};
 
+use super::origin::Origin;
 use super::sleeper::{ClockNanosleep, Epoll, Futex, Nanosleep, Poll, Select, Signal, Spin, Timerfd};
 use super::wakeup::{self, SleepingThread};
 use super::{CpuOf, MeasureError, Slice};
@@ -20,8 +21,6 @@ use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// From the word to all threads to the origin of their schedule: each is placed and armed by then.
-const LEAD: Nanos = Nanos::from_millis(5);
 /// So much of a trace is kept: who had the CPU before the slot was due, and how the run was stopped.
 const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
 const TRACED_AFTER: Nanos = Nanos::from_millis(1);
@@ -138,16 +137,20 @@ impl Bed {
     fn rest(
         &mut self,
         slice: &Slice,
-        start: Stamp<SenderClock>,
+        origin: &Origin,
         halt: &Halt,
         facts: &Mutex<WakeupFacts>,
     ) -> Result<(), MeasureError> {
-        placement::place(&self.end)?;
+        let placed = placement::place(&self.end);
         {
             let mut facts = facts.lock().unwrap_or_else(PoisonError::into_inner);
             facts.timer_slack_ns = placement::timer_slack();
             facts.niceness = Some(niceness());
         }
+        // Whatever came of it: the others wait for nobody who will not come.
+        origin.placed();
+        placed?;
+        let Some(start) = origin.await_word(halt) else { return Ok(()) };
         let slept = {
             let _enrolled = halt.enrol();
             let slept = self.sleep(slice, start, halt);
@@ -171,8 +174,12 @@ pub(crate) fn sleep_through(
     halt: &Halt,
     facts: &Mutex<WakeupFacts>,
 ) -> Result<(), MeasureError> {
-    let start = Monotonic.now() + LEAD;
-    thread::scope(|scope| Asleep::all(scope, beds, (slice, start), halt, facts).join(halt))
+    let origin = Origin::new();
+    thread::scope(|scope| {
+        let asleep = Asleep::all(scope, beds, (slice, &origin), halt, facts);
+        asleep.begin(&origin);
+        asleep.join(halt)
+    })
 }
 
 /// Does `work` while every bed sleeps: the threads are in place before it begins and go when it is done.
@@ -187,9 +194,10 @@ pub(crate) fn sleep_beside<T>(
     }
     let slice = Slice { phase, count: u64::MAX, duration: Nanos::MAX };
     let halt = Halt::default();
-    let start = Monotonic.now() + LEAD;
+    let origin = Origin::new();
     thread::scope(|scope| {
-        let asleep = Asleep::all(scope, beds, (&slice, start), &halt, facts);
+        let asleep = Asleep::all(scope, beds, (&slice, &origin), &halt, facts);
+        let start = asleep.begin(&origin);
         thread::sleep((start - Monotonic.now()).max(Nanos::ZERO).to_duration());
         let done = work();
         halt.set();
@@ -209,14 +217,14 @@ impl<'scope> Asleep<'scope> {
     fn all<'env>(
         scope: &'scope thread::Scope<'scope, 'env>,
         beds: &'scope mut [Bed],
-        (slice, start): (&'scope Slice, Stamp<SenderClock>),
+        (slice, origin): (&'scope Slice, &'scope Origin),
         halt: &'scope Halt,
         facts: &'scope Mutex<WakeupFacts>,
     ) -> Asleep<'scope> {
         let mut asleep = Asleep { sleepers: Vec::with_capacity(beds.len()), refused: None };
         for bed in beds {
             let sleeper = thread::Builder::new().name("sleep".into()).spawn_scoped(scope, move || {
-                let slept = bed.rest(slice, start, halt, facts);
+                let slept = bed.rest(slice, origin, halt, facts);
                 if slept.is_err() {
                     halt.set();
                 }
@@ -232,6 +240,11 @@ impl<'scope> Asleep<'scope> {
             }
         }
         asleep
+    }
+
+    /// Tells the threads when to begin, once each is in its place.
+    fn begin(&self, origin: &Origin) -> Stamp<SenderClock> {
+        origin.tell(self.sleepers.len())
     }
 
     /// Waits for the end of all sleep, which `halt` may hasten.
