@@ -13,8 +13,13 @@ use crate::wire::Tally;
 
 /// Credit is given for so much of the stream: three windows, so that a lost POLL or two stop nothing.
 const CREDIT_AHEAD: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
-/// How long a TALLY of all that was sent is waited for.
-const SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
+/// … but for no more packets than so many times those that came since the last POLL: where nobody set a pace the credit
+/// would last for minutes after the end.
+const GROWTH: u64 = 2;
+/// So many packets are always given credit for.
+const CREDIT_PACKETS_MIN: u64 = 2_048;
+/// How long a TALLY of all that was sent is waited for: the credit that is left, 200 ms of it, is used up first.
+const SETTLES_WITHIN: Nanos = Nanos::from_millis(1_500);
 /// After that TALLY, what is still under way is waited for as long as this.
 const LINGERS: Nanos = Nanos::from_millis(50);
 /// One more byte than the longest datagram.
@@ -40,6 +45,8 @@ pub struct Down<T, C> {
     buffer: Box<[u8]>,
     /// When the next POLL leaves.
     next_poll: Stamp<SenderClock>,
+    /// The highest counter seen, + 1, when the last POLL left.
+    spanned: u64,
     /// When a TALLY came last, or the stream began.
     heard_at: Stamp<SenderClock>,
     last: Option<DownPoint>,
@@ -50,7 +57,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
     pub fn new(transport: T, clock: C, down: DownStream) -> Down<T, C> {
         let now = clock.now();
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Down { transport, clock, down, buffer, next_poll: now, heard_at: now, last: None }
+        Down { transport, clock, down, buffer, next_poll: now, spanned: 0, heard_at: now, last: None }
     }
 
     /// Now.
@@ -88,7 +95,8 @@ impl<T: Transport, C: Clock> Down<T, C> {
                 return Err(StreamError::Silent { span });
             }
             if now >= self.next_poll {
-                self.ask(CREDIT_AHEAD)?;
+                let ahead = self.ahead();
+                self.ask(ahead)?;
                 self.next_poll = now + defaults::STREAM_WINDOW;
             }
             self.hear((self.next_poll - now).min(until - now))?;
@@ -99,7 +107,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
     /// Gives no credit any more and waits until the reflector has told what it sent, and that has arrived or is lost.
     ///
     /// # Errors
-    /// The socket broke, or no TALLY came within a second.
+    /// The socket broke, or no TALLY came within 1.5 s.
     pub fn settle(&mut self) -> Result<DownPoint, StreamError> {
         let begin = self.clock.now();
         let (mut next_poll, mut known) = (begin, None);
@@ -132,6 +140,15 @@ impl<T: Transport, C: Clock> Down<T, C> {
         // What it would say is known from the last tally.
         let _ = down.close(&mut transport, &clock);
         transport
+    }
+
+    /// How much of the stream the next POLL gives credit for.
+    fn ahead(&mut self) -> Nanos {
+        let spanned = self.down.counts().spanned;
+        let arrived = spanned - std::mem::replace(&mut self.spanned, spanned);
+        let packets = arrived.saturating_mul(GROWTH).max(CREDIT_PACKETS_MIN);
+        let gap = self.down.gap().max(Nanos(1));
+        CREDIT_AHEAD.min(gap.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX)))
     }
 
     fn ask(&mut self, ahead: Nanos) -> Result<(), StreamError> {

@@ -19,7 +19,7 @@ pub(super) fn lines(summaries: &[Summary]) -> Vec<String> {
         return Vec::new();
     }
     let headings = HEADINGS.map(|cells| cells.map(str::to_owned));
-    headings.iter().chain(&rows).map(|cells| line(cells)).collect()
+    headings.iter().chain(&rows).map(line).collect()
 }
 
 fn rows(stream: &StreamFigures) -> [[String; 6]; 2] {
