@@ -77,30 +77,28 @@ fn a_group_without_a_judged_run_does_not_hide_the_others() {
         }
         lab
     };
-    let ran = store("cpu=80%").line("compare e --by load --json").stderr(contains("every run of `cpu=80%`")).success();
-    let told = document(&ran);
-    let row = &told["comparisons"][0];
-    assert_eq!((&row["candidate"], &row["baseline_runs"]), (&json!("mem=1GB/s"), &json!(6)), "{row}");
-    assert!(codes(&told).contains(&"runs-left-out"), "{told}");
-    let without = Lab::at(ran.directory()).line("compare e --by load").success();
-    assert!(!without.stdout.contains("→ cpu"), "{}", without.stdout);
+    let reasons = |ran: &Ran| -> Vec<Value> {
+        let document = document(ran);
+        let rows = document["comparisons"].as_array().expect("rows");
+        rows.iter().filter(|row| row["statistic"] == "p50").map(|row| row["reason"].clone()).collect()
+    };
+    let ran = store("cpu=80%").line("compare e --by load --json").stderr(contains("nothing is left of `cpu=80%`"));
+    let ran = ran.success();
+    assert_eq!(reasons(&ran), ["no-run", "unsure"]);
+    assert!(codes(&document(&ran)).contains(&"runs-left-out"));
+    let shown = Lab::at(ran.directory()).line("compare e --by load").success().stdout;
+    assert_eq!(shown.matches("the candidate has no run").count(), 1, "{shown}");
     let bare = store("none").line("compare e --by load --json -q").success();
-    let rows = document(&bare)["comparisons"].as_array().expect("rows").clone();
-    assert!(rows.len() == 6 && rows.iter().all(|row| row["reason"] == "no-baseline"), "{rows:?}");
-    let shown =
-        Lab::at(bare.directory()).line("compare e --by load").stdout(contains("another baseline: `--baseline`"));
-    shown.success();
+    assert_eq!(reasons(&bare), ["no-run", "no-run"]);
+    Lab::at(bare.directory()).line("compare e --by load").stdout(contains("the baseline has no run")).success();
     let other =
         Lab::at(bare.directory()).args(["compare", "e", "--by", "load", "--baseline", "cpu=80%", "--json", "-q"]);
-    assert_eq!(document(&other.success())["comparisons"][0]["p_value"], 1.0);
-    let lone = Lab::new();
-    (0..6).for_each(|run| {
-        let (load, ending) = if run < 3 { ("none", "completed") } else { ("cpu=80%", "failed") };
-        run_of(&lone.path("e"), "e1", (run, load, 1), ending);
-    });
-    let refused =
-        lone.line("compare e --by load").stdout(empty()).stderr(contains("no run of `cpu=80%` can be judged"));
-    refused.stderr(contains("each failed\n")).stderr(contains("hint: ")).failure(2);
+    assert_eq!(reasons(&other.success()), ["no-run", "unsure"]);
+    let all = Lab::new();
+    (0..6).for_each(|run| run_of(&all.path("e"), "e1", (run, ["none", "cpu=80%"][run as usize % 2], 1), "failed"));
+    let refused = all.line("compare e --by load").stdout(empty());
+    let refused = refused.stderr(contains("no run of `none`, `cpu=80%` can be judged: each failed\n"));
+    refused.stderr(contains("hint: ")).failure(2);
 }
 
 #[test]

@@ -42,8 +42,13 @@ pub enum Undecided {
     },
     /// No block has runs of both groups at the same levels of the other factors.
     NoCommonBlock,
-    /// No run of the baseline could be judged.
-    NoBaseline,
+    /// A group has no run at all that can be judged.
+    NoRun {
+        /// The baseline is one.
+        baseline: bool,
+        /// The candidate is one.
+        candidate: bool,
+    },
     /// Not proven, and the margin is a share of a baseline that is 0.
     ZeroBaseline,
     /// The figures are so large that their sums are no numbers.
@@ -161,7 +166,7 @@ impl Undecided {
             Undecided::TooFewRuns { .. } => "too-few-runs",
             Undecided::TooFewBoots { .. } => "too-few-boots",
             Undecided::NoCommonBlock => "no-common-block",
-            Undecided::NoBaseline => "no-baseline",
+            Undecided::NoRun { .. } => "no-run",
             Undecided::ZeroBaseline => "zero-baseline",
             Undecided::Overflow => "overflow",
             Undecided::Lost { .. } => "lost",

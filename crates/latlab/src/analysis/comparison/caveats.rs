@@ -220,7 +220,7 @@ impl RunGroups {
         let mut told: Vec<_> = self.left_out.iter().map(word).collect();
         let empty: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
         if !empty.is_empty() {
-            told.push(format!("that is every run of {}", empty.join(", ")));
+            told.push(format!("nothing is left of {}", empty.join(", ")));
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
         (!told.is_empty()).then(|| {

@@ -33,7 +33,7 @@ pub struct Comparisons {
 /// A question whose baseline, or all of whose candidates, could not be measured is passed over.
 ///
 /// # Errors
-/// Where only one group has runs, or that leaves nothing to answer.
+/// Where there is only one group, or where that leaves nothing to answer.
 pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) -> Result<Comparisons, GroupingError> {
     groups.expect_several()?;
     let quantities = agenda.quantities();

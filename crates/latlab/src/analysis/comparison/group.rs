@@ -27,7 +27,7 @@ pub struct RunGroup {
 pub struct RunGroups {
     /// What varied, for people: `load`, `load and size`; none where the groups were named.
     pub factor: Option<String>,
-    /// The first is the baseline. One of which no run is judged stands here without runs, and is compared with nothing.
+    /// The first is the baseline. One of which no run is judged stands here without runs.
     pub groups: Vec<RunGroup>,
     /// What was not judged: reason → how many.
     pub left_out: BTreeMap<LeftOut, usize>,
@@ -224,25 +224,20 @@ impl RunGroups {
             }
             group.runs.retain(|run| run.left_out.is_none());
         }
-        if self.groups.is_empty() {
-            return Err(too_few(
-                0,
-                "there is no run",
-                "name recordings, an experiment's directory or files of numbers",
-            ));
-        }
+        let none = || too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers");
         match self.groups.iter().any(|group| !group.runs.is_empty()) {
             true => Ok(self),
-            false => Err(self.unjudged(0)),
+            false if self.groups.is_empty() => Err(none()),
+            false => Err(self.unjudged()),
         }
     }
 
-    /// The refusal of groups of which so many have runs: the others were left out entirely.
-    fn unjudged(&self, groups: usize) -> GroupingError {
+    /// The refusal of groups of which none has runs: all were left out.
+    fn unjudged(&self) -> GroupingError {
         let names: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
         let reasons: Vec<&str> = self.left_out.keys().map(|reason| reason.word()).collect();
         let cause = format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or "));
-        too_few(groups, cause, "measure it again; `latlab list` says how runs ended")
+        too_few(0, cause, "measure it again; `latlab list` says how runs ended")
     }
 
     /// The names of groups of which no run is judged.
@@ -252,11 +247,7 @@ impl RunGroups {
 
     /// Refuses a single group: there is nothing to compare it with.
     pub(super) fn expect_several(&self) -> Result<(), GroupingError> {
-        let with_runs: Vec<_> = self.groups.iter().filter(|group| !group.runs.is_empty()).collect();
-        let [one] = with_runs.as_slice() else { return Ok(()) };
-        if self.groups.len() > 1 {
-            return Err(self.unjudged(1));
-        }
+        let [one] = self.groups.as_slice() else { return Ok(()) };
         let cause = match &self.factor {
             Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
             None => "there is only one".into(),
@@ -264,13 +255,9 @@ impl RunGroups {
         Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
     }
 
-    /// Baseline and candidate of each comparison: the first group and every other one that has runs.
+    /// Baseline and candidate of each comparison: the first group and every other one.
     pub fn against_first(&self) -> Vec<(usize, usize)> {
-        (1..self.groups.len()).filter(|candidate| self.has_runs(*candidate)).map(|candidate| (0, candidate)).collect()
-    }
-
-    fn has_runs(&self, place: usize) -> bool {
-        !self.groups[place].runs.is_empty()
+        (1..self.groups.len()).map(|candidate| (0, candidate)).collect()
     }
 
     /// Baseline and candidate of each comparison with the groups in which `baseline` holds: every other group has the
@@ -285,7 +272,7 @@ impl RunGroups {
             self.groups.iter().position(|group| group.levels == wanted)
         };
         let pairs: Vec<_> = (0..self.groups.len())
-            .filter(|candidate| self.has_runs(*candidate) && !is_base(&self.groups[*candidate]))
+            .filter(|candidate| !is_base(&self.groups[*candidate]))
             .filter_map(|candidate| Some((counterpart(&self.groups[candidate])?, candidate)))
             .collect();
         match pairs.is_empty() {

@@ -210,8 +210,10 @@ fn boots_needed(alpha: f64) -> usize {
 
 /// Whether figures are missing: a mean of what is infinite, or of fewer runs than were made, is no mean of the group.
 fn missing(sides: [&RunGroup; 2], place: usize) -> Option<Undecided> {
-    if sides[0].runs.is_empty() {
-        return Some(Undecided::NoBaseline);
+    if let [baseline, candidate] = sides.map(|group| group.runs.is_empty())
+        && (baseline || candidate)
+    {
+        return Some(Undecided::NoRun { baseline, candidate });
     }
     let count = |wanted: RunFigure| {
         sides.map(|group| group.runs.iter().filter(|run| run.figures.get(place) == Some(&wanted)).count())

@@ -160,7 +160,14 @@ pub(super) fn reason(row: &Comparison) -> Option<String> {
             "no block has runs of both at the same levels of the other factors; without `--by` conditions are compared"
                 .into()
         }
-        Undecided::NoBaseline => "no run of the baseline could be judged; another baseline: `--baseline`".into(),
+        Undecided::NoRun { baseline, candidate } => {
+            let who = match (baseline, candidate) {
+                (true, false) => "the baseline has",
+                (false, true) => "the candidate has",
+                _ => "both have",
+            };
+            format!("{who} no run that can be judged")
+        }
         Undecided::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
         Undecided::Overflow => "figures so large that their sums are no numbers; scale them down".into(),
         Undecided::Lost { baseline, candidate } => {
