@@ -1,6 +1,6 @@
 //! The exchange test against its definition: every exchange made, the statistic computed anew for each shift.
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::exchange::{BlockRuns, DRAWS, Exchanges, is_refused, mean};
@@ -156,4 +156,29 @@ fn six_boots_are_the_first_that_can_tell() {
     // one flip away: the smallest and the largest of the differences bound the mean
     let interval = over(6).interval(0.95);
     assert_eq!((interval.low, interval.high), (Some(0.09), Some(0.13)));
+}
+
+#[test]
+fn bundles_keep_the_level_and_the_width_of_the_interval() {
+    let mut random = Pcg64Mcg::seed_from_u64(5);
+    let mut uniform = || f64::from(random.next_u32()) / 4_294_967_296.0 - 0.5;
+    let mut draws = Pcg64Mcg::seed_from_u64(6);
+    let (replicates, mut refused, mut widths) = (1_000, 0, [0.0, 0.0]);
+    for _ in 0..replicates {
+        let values =
+            |uniform: &mut dyn FnMut() -> f64, count: usize| (0..count).map(|_| uniform()).collect::<Vec<f64>>();
+        let block = block(&values(&mut uniform, 203), &values(&mut uniform, 310));
+        // 203 places drawn 199 times are four times as many as these, so that four neighbours change places at once
+        let bundled = Exchanges::within(std::slice::from_ref(&block), 199, 203 * 50, &mut draws).expect("both groups");
+        assert_eq!(bundled.total(), 200);
+        let single = Exchanges::of(&[block], 199, &mut draws).expect("both groups");
+        refused += u32::from(is_refused(bundled.p_value(0.0), 0.1));
+        for (width, exchanges) in widths.iter_mut().zip([&bundled, &single]) {
+            let interval = exchanges.interval(0.9);
+            *width += interval.high.expect("bounded") - interval.low.expect("bounded");
+        }
+    }
+    // three standard errors of 10 % in 1,000 are 2.8 points
+    assert!((72..=128).contains(&refused), "{refused} of {replicates}");
+    assert!((widths[0] / widths[1] - 1.0).abs() < 0.05, "{widths:?}");
 }

@@ -32,6 +32,7 @@ pub(in crate::commands) fn end(
     let done = standing.runs_done();
     // A document says how far it came; text waits for the end.
     let show_document = || if job.json { show(path, standing, asked, (true, console)) } else { Ok(()) };
+    let runs = if done == 1 { "run" } else { "runs" };
     match end {
         ConductEnd::Finished => report(path, asked, job.json, console),
         ConductEnd::Reboot { block, progressed: false } => {
@@ -48,14 +49,14 @@ pub(in crate::commands) fn end(
             Ok(Outcome::Done)
         }
         ConductEnd::Interrupted => {
-            console.note(&format!("interrupted after {done} runs: `latlab run {directory}` goes on"));
+            console.note(&format!("interrupted after {done} {runs}: `latlab run {directory}` goes on"));
             // What was measured is shown as far as it can be; the interrupt is what the exit code tells.
             let _ = show(path, standing, asked, (job.json, console));
             Ok(signalled.unwrap_or(Outcome::Interrupted))
         }
         ConductEnd::Failed => {
             console.note(&format!(
-                "stopped after {done} runs: `latlab run {directory}` goes on, `--keep-going` past failures"
+                "stopped after {done} {runs}: `latlab run {directory}` goes on, `--keep-going` past failures"
             ));
             // Why it stopped is the better reason, where a recording cannot be read either.
             let _ = show_document();

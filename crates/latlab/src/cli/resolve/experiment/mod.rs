@@ -134,11 +134,12 @@ fn refuse_too_many_runs(
     if runs <= defaults::EXPERIMENT_RUNS_MAX && design.blocks_at_most() <= defaults::BLOCKS_MAX {
         return Ok(());
     }
+    let noun = if conditions == 1 { "condition" } else { "conditions" };
     let at = table.get("design").map_or(0, |value| value.span().start);
     let (conditions, limit) = (grouped(conditions as u64), grouped(defaults::EXPERIMENT_RUNS_MAX));
     let cause = match runs <= defaults::EXPERIMENT_RUNS_MAX {
         true => format!("that are {} blocks, and {} is the limit", design.blocks_at_most(), defaults::BLOCKS_MAX),
-        false => format!("that are {} runs of {conditions} conditions, and {limit} is the limit", grouped(runs)),
+        false => format!("that are {} runs of {conditions} {noun}, and {limit} is the limit", grouped(runs)),
     };
     Err(page.refuse(at, cause, "fewer `runs`, `blocks` or conditions"))
 }
