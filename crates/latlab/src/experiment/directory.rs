@@ -1,11 +1,12 @@
 //! An experiment's directory: its file, its journal, its recordings.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
 use super::event::{Event, ExperimentFormat, RecipeFacts, RunOutcome};
+use super::file::{first_difference, put};
 use super::journal::{Conductor, Journal};
 use super::judgement::outcome_found;
 use super::standing::{RunStanding, Standing};
@@ -285,34 +286,6 @@ fn make_directory(store: &Path, id: &str) -> Result<PathBuf, ExperimentError> {
     }
     let exists = io::Error::from(io::ErrorKind::AlreadyExists);
     Err(ExperimentError::refused("begin the experiment", path)(exists))
-}
-
-/// Replaces the file at `path` in one step, on the disk before this returns.
-fn put(path: &Path, text: &str) -> io::Result<()> {
-    let next = path.with_extension("next");
-    let mut file = fs::File::create(&next)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(next, path)
-}
-
-/// The first line in which two files differ, in words.
-fn first_difference(old: &str, new: &str) -> Option<String> {
-    if old == new {
-        return None;
-    }
-    let (mut old, mut new) = (old.lines(), new.lines());
-    for line in 1.. {
-        match (old.next(), new.next()) {
-            (Some(old), Some(new)) if old == new => (),
-            (None, None) => break,
-            (old, new) => {
-                let word = |line: Option<&str>| line.map_or("not there".into(), |line| format!("`{}`", line.trim()));
-                return Some(format!("line {line} is {}, it was {}", word(new), word(old)));
-            }
-        }
-    }
-    Some("its line ends are others".into())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod course;
 mod directory;
 mod error;
 mod event;
+mod file;
 mod journal;
 mod judgement;
 mod standing;

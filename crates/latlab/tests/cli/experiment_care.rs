@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::experiment::{SMALL, begin, check, events, experiments, journal, only, place, runs, until_ended};
-use crate::harness::{Lab, contains, lacks, wait_until};
+use crate::harness::{Lab, contains, lacks};
 
 /// One run towards somebody who says nothing.
 fn silent(port: u16) -> String {
@@ -37,24 +37,6 @@ fn killed_before_its_line_a_failed_run_is_no_completed_one() {
     let [(_, Some(ended))] = &runs(&journal(&experiment))[..] else { panic!("taken once") };
     assert_eq!(ended["outcome"], "failed");
     assert!(ended["reason"].as_str().is_some_and(|why| why.contains("no probe was answered")), "{ended}");
-
-    let directory = place(&SMALL.replace("count = 100", "duration = \"5s\""));
-    let running = begin(directory.path());
-    wait_until("a run began", || {
-        experiments(directory.path()).last().is_some_and(|path| !runs(&journal(path)).is_empty())
-    });
-    running.signal(Signal::INT);
-    running.ends(130);
-    let experiment = only(directory.path());
-    forget_last_end(&experiment);
-    fs::write(directory.path().join("x.toml"), fs::read(experiment.join("experiment.toml")).expect("there"))
-        .expect("the same");
-    let running = begin(directory.path());
-    wait_until("it was ended", || runs(&journal(&experiment)).first().is_some_and(|(_, ended)| ended.is_some()));
-    running.signal(Signal::TERM);
-    running.ends(143);
-    let first = runs(&journal(&experiment))[0].1.clone().expect("ended");
-    assert_eq!(first["outcome"], "interrupted", "{first}");
 }
 
 #[test]

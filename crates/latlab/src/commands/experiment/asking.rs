@@ -1,14 +1,13 @@
 //! Which experiment is meant: its file, settled, and the directory to go on with.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::finding::{of_directory, of_file, of_recipe};
 use super::taking::refuse_changed;
-use crate::cli::resolve::{self, AskedRecipe, ExperimentJob, Rows, RunJob, RunSource};
+use crate::cli::resolve::{self, ExperimentJob, Rows, RunJob, RunSource};
 use crate::commands::surroundings::surroundings;
-use crate::error::{Failure, in_words};
-use crate::experiment::{self, Origin, RecipeFacts, Standing};
-use crate::recipe;
+use crate::error::Failure;
+use crate::experiment::{self, Origin, Standing};
 
 /// An experiment that was asked for.
 pub(in crate::commands) struct Asked {
@@ -63,52 +62,4 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
         .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
     }
     Ok(Asked { file, text, job: job_of_file, origin, directory, is_edited })
-}
-
-type Found = (String, String, Option<Origin>, Option<PathBuf>);
-
-fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<Found, Failure> {
-    let AskedRecipe { recipe, target, scale } = asked;
-    let source = recipe.source(target, *scale);
-    let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
-    let directory = unfinished(job, &source);
-    let origin = Origin { source, recipe: Some(facts) };
-    // Another version may have another file: what was begun goes on as it was.
-    let text = match &directory {
-        Some(directory) => experiment::file_text(directory)?,
-        None => recipe.file(target, *scale),
-    };
-    Ok((recipe.name.into(), text, Some(origin), directory))
-}
-
-fn of_directory(path: &Path, job: &RunJob) -> Result<Found, Failure> {
-    experiment::look_at(path)?;
-    let file = path.join("experiment.toml").display().to_string();
-    if job.going_on.new {
-        return Err(Failure::request(format!("`{}` cannot begin again", path.display()))
-            .because("a directory is one experiment")
-            .hint("`latlab run FILE --new` begins another one of its file"));
-    }
-    Ok((file, experiment::file_text(path)?, None, Some(path.to_owned())))
-}
-
-fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
-            match recipe::meant(&shown.to_string()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "`latlab recipes` lists the built-in experiments; docs/experiments.md shows a file".into(),
-            },
-        ),
-        _ => Failure::request(format!("cannot read `{shown}`")).because(in_words(&error)),
-    })?;
-    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
-    let directory = unfinished(job, &absolute);
-    Ok((shown.to_string(), text, Some(Origin { source: absolute, recipe: None }), directory))
-}
-
-fn unfinished(job: &RunJob, source: &str) -> Option<PathBuf> {
-    let found = (!job.going_on.new).then(|| experiment::newest_unfinished(&job.store, source)).flatten();
-    found.map(|found| found.path)
 }

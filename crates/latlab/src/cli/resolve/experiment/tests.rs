@@ -180,7 +180,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='ping'\n[base]\ncount=[1,2]", 3, "`count` takes one value", "factor"),
     ("kind='ping'\n[base]\ncount=true", 3, "`count` cannot be a boolean", "latlab ping --count"),
     ("kind='ping'\n[base]\ncount=1979-05-27", 3, "cannot be a datetime", "string or a number"),
-    ("kind='ping'\n[base]\ntag=[]", 3, "`tag` cannot be an array", "string or a number"),
+    ("kind='ping'\n[base]\ntag=[[1]]", 3, "`tag` cannot be an array", "string or a number"),
     ("kind='ping'\n[base]\ncount=0", 3, "`--count` cannot be `0`: the least is 1", "1 or more"),
     ("kind='ping'\n[base]\ncount=-5", 3, "`-5`", "50000"),
     ("kind='ping'\n[base]\nwait='spinn'", 3, "`--wait` cannot be `spinn`", "did you mean `spin`"),
