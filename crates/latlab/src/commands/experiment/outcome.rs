@@ -25,7 +25,7 @@ pub(super) fn outcome(conducted: Conducted, signalled: bool) -> (RunOutcome, Opt
         let wishes = SummaryWishes { intervals: false, ..SummaryWishes::of(&recording.manifest().spec) };
         verdict::summary_of(&recording, &wishes)
     });
-    match summary.and_then(|summary| verdict::of_a_run(&[summary.clone()]).map(|_| outcome_of(&summary))) {
+    match summary.and_then(|summary| verdict::of_a_run(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))) {
         Err(silent) => (RunOutcome::Failed, name, Some(silent)),
         Ok(outcome) => (outcome, name, None),
     }
