@@ -5,7 +5,6 @@ use std::net::UdpSocket;
 use std::path::Path;
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::experiment::{SMALL, begin, check, events, experiments, journal, only, place, runs, until_ended};
 use crate::harness::{Lab, contains, lacks};
@@ -81,7 +80,7 @@ fn of_several_that_are_started_at_once_one_measures() {
     let [owner] = &opened[..] else { panic!("{opened:?}") };
     let mut refused = 0;
     for running in all {
-        if Value::from(running.pid().as_raw_nonzero().get()) == *owner {
+        if *owner == running.pid().as_raw_nonzero().get() {
             Lab::at(directory.path()).line("run x.toml --new").stderr(contains("is being measured")).failure(3);
             running.signal(Signal::TERM);
             running.ends(143);
