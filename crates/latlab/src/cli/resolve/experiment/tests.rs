@@ -221,7 +221,7 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
     ("kind='ping'\n[design]\nbetween-blocks='nap 10s'", 3, "cannot be `nap 10s`", "`reboot`"),
     ("kind='ping'\n[design]\nsettle=5", 3, "no text", "quotes"),
     ("kind='ping'\n[design]\nsettle='5'", 3, "unit is missing", "250us"),
-    ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 conditions", "fewer"),
+    ("kind='ping'\n[design]\nruns=1000\nblocks=1000", 2, "1,000,000 runs of 1 condition", "fewer"),
     ("kind='ping'\n[[compare]]\nmetric='pdv'", 2, "no `statistic`", "p99.9"),
     ("kind='ping'\n[[compare]]\nstatistic='p101'", 3, "`p101` is no statistic", "quantile"),
     ("kind='ping'\n[[compare]]\nmetric='round_trip'\nstatistic='p50'", 3, "`round_trip` is no metric", "known are"),
