@@ -30,7 +30,7 @@ mod window;
 
 pub use alone::{AloneRow, alone};
 pub use caveats::{real_time_pause, unreached_loads};
-pub use coincidence::{Coincidence, Threshold};
+pub use coincidence::{Coincidence, LateBeyond, Threshold};
 pub use column_figure::ColumnFigure;
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
 pub use gains::{Gain, GainVerdict, RemedyGains, gains};

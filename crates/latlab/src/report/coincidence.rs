@@ -2,7 +2,7 @@
 
 use super::remarks::sure;
 use super::view::RemarkView;
-use crate::analysis::{Coincidence, Summary, Threshold};
+use crate::analysis::{Coincidence, LateBeyond, Summary, Threshold};
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{grouped, percent, span};
@@ -33,26 +33,51 @@ fn wakeups(found: &Coincidence) -> String {
 }
 
 fn coincidence(found: &Coincidence) -> String {
-    let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), beyond(found.late_beyond, "stated"))
+    let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), late(&found.late_beyond))
     else {
         return "nothing to judge: no probe was answered, or no thread woke".into();
     };
     let (Some(share), Some(chance)) = (found.slow.value, found.chance) else {
         return format!("no probe took longer than {slow}");
     };
+    let n = grouped(found.slow.n);
+    let probes = if found.slow.n == 1 { "probe" } else { "probes" };
+    // Nothing was there to be met: a share of 0 beside a chance of 0 would read as an answer.
+    if found.slow.hits == 0 && chance <= 0.0 {
+        return format!("{n} {probes} slower than {slow}; no late wake-up on the CPUs of the slow probes: later than {late}");
+    }
     format!(
-        "of {} probes slower than {slow} {} were on their way while a wake-up was later than {late}: {}; by chance {}",
-        grouped(found.slow.n),
+        "of {n} {probes} slower than {slow} {} were on their way while a wake-up was later than {late}: {}; by chance {}",
         grouped(found.slow.hits),
         sure(share, found.slow.interval),
         percent(chance)
     )
 }
 
+/// `80 µs (p99)`; of several CPUs `80 µs on CPU 0, 12 ms on CPU 1 (p99)`, the first of many.
+fn late(beyond: &LateBeyond) -> Option<String> {
+    const NAMED: usize = 4;
+    let tails = match beyond {
+        LateBeyond::Stated(beyond) => return Some(format!("{} (stated)", rounded(*beyond))),
+        LateBeyond::Tails(tails) => tails,
+    };
+    let named = |(cpu, beyond): (&Option<u16>, &f64)| match cpu.filter(|_| tails.len() > 1) {
+        Some(cpu) => format!("{} on CPU {cpu}", rounded(*beyond)),
+        None => rounded(*beyond),
+    };
+    let several: Vec<String> = tails.iter().take(NAMED).map(named).collect();
+    let more = if tails.len() > NAMED { ", …" } else { "" };
+    (!several.is_empty()).then(|| format!("{}{more} (p99)", several.join(", ")))
+}
+
+fn rounded(ns: f64) -> String {
+    span(Nanos(ns.round() as i64))
+}
+
 /// `121 µs (p99)`
 fn beyond(threshold: Threshold, stated: &str) -> Option<String> {
     let why = if threshold.stated { stated } else { "p99" };
-    Some(format!("{} ({why})", span(Nanos(threshold.beyond_ns?.round() as i64))))
+    Some(format!("{} ({why})", rounded(threshold.beyond_ns?)))
 }
 
 #[cfg(test)]
@@ -111,6 +136,10 @@ mod tests {
         let mut found = summary(vec![3], None).coincidence.expect("wake-ups");
         (found.slow.value, found.chance) = (None, None);
         assert!(coincidence(&found).starts_with("no probe took longer than 2.01 ms"));
+        (found.slow.n, found.slow.hits, found.slow.value, found.chance) = (1, 0, Some(0.0), Some(0.0));
+        found.late_beyond = LateBeyond::Tails([(Some(0), 8e4), (Some(1), 1.2e7)].into());
+        let words = "1 probe slower than 2.01 ms (p99); no late wake-up on the CPUs of the slow probes: later than ";
+        assert_eq!(coincidence(&found), format!("{words}80 µs on CPU 0, 12 ms on CPU 1 (p99)"));
         found.slow_beyond.beyond_ns = None;
         assert!(coincidence(&found).starts_with("nothing to judge"));
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{IntervalDocument, MetricDocument, interval_scaled, whole};
-use crate::analysis::Coincidence;
+use crate::analysis::{Coincidence, LateBeyond};
 use crate::units::Nanos;
 
 #[derive(Serialize)]
@@ -13,6 +13,7 @@ pub(super) struct CoincidenceDocument<'a> {
     wakeup_latency: MetricDocument,
     late_beyond_ns: Option<f64>,
     late_beyond: &'static str,
+    late_beyond_by_cpu: Vec<LateOnCpu>,
     late: u64,
     slow_beyond_ns: Option<f64>,
     slow_beyond: &'static str,
@@ -23,15 +24,30 @@ pub(super) struct CoincidenceDocument<'a> {
     chance_ratio: Option<f64>,
 }
 
+/// From when on a wake-up of a CPU is late.
+#[derive(Serialize)]
+struct LateOnCpu {
+    cpu: Option<u16>,
+    beyond_ns: f64,
+}
+
 impl CoincidenceDocument<'_> {
     pub(super) fn of(found: &Coincidence) -> CoincidenceDocument<'_> {
         let named = |stated: bool, name| if stated { name } else { "p99" };
+        let (stated, by_cpu) = match &found.late_beyond {
+            LateBeyond::Stated(beyond_ns) => (Some(*beyond_ns), Vec::new()),
+            LateBeyond::Tails(tails) => {
+                (None, tails.iter().map(|(cpu, beyond)| LateOnCpu { cpu: *cpu, beyond_ns: *beyond }).collect())
+            }
+        };
+        let only = if let [only] = by_cpu.as_slice() { Some(only.beyond_ns) } else { None };
         CoincidenceDocument {
             interval_ns: found.interval_ns,
             cpus: &found.cpus,
             wakeup_latency: whole(&found.wakeup_latency),
-            late_beyond_ns: found.late_beyond.beyond_ns,
-            late_beyond: named(found.late_beyond.stated, "stated"),
+            late_beyond_ns: stated.or(only),
+            late_beyond: named(stated.is_some(), "stated"),
+            late_beyond_by_cpu: by_cpu,
             late: found.late,
             slow_beyond_ns: found.slow_beyond.beyond_ns,
             slow_beyond: named(found.slow_beyond.stated, "deadline"),
