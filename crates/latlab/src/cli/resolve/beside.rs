@@ -25,7 +25,10 @@ fn late(typed: &str, rest: &str) -> Result<Nanos, RequestError> {
     let late = rest.strip_prefix("late=");
     let late =
         late.ok_or_else(|| value::unusable(OPTION, typed, "after the interval only `late=T2` is known", HINT))?;
-    value::span(OPTION, late, defaults::INTERVAL_MAX)
+    value::span(OPTION, late, defaults::INTERVAL_MAX).map_err(|error| {
+        let cause = format!("its `late=`: {}", error.cause().unwrap_or_else(|| error.to_string()));
+        value::unusable(OPTION, typed, cause, error.hint().unwrap_or_else(|| HINT.into()))
+    })
 }
 
 #[cfg(test)]
@@ -59,6 +62,12 @@ mod tests {
         ] {
             let error = settle(typed).expect_err(typed);
             assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{typed}: {error:?}");
+        }
+        for late in ["0", "0us"] {
+            let typed = format!("1ms:late={late}");
+            let error = settle(&typed).expect_err(late);
+            assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
+            assert!(error.cause().is_some_and(|cause| cause.contains("`late=`")), "{error:?}");
         }
         let spinning = EndSpec { wait: WaitMode::Spin, ..EndSpec::SYSTEM };
         let error = beside("1ms", spinning).expect_err("a spinning sender");

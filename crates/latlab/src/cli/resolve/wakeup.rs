@@ -92,7 +92,17 @@ fn intervals(typed: &SleepArgs) -> Result<Vec<Nanos>, RequestError> {
     let read = |interval: &String| value::span("--interval", interval, defaults::INTERVAL_MAX);
     match typed.interval.as_slice() {
         [] => Ok(vec![defaults::WAKEUP_INTERVAL]),
-        several => several.iter().map(read).collect(),
+        several => {
+            let mut intervals = Vec::with_capacity(several.len());
+            for typed in several {
+                let interval = read(typed)?;
+                if intervals.contains(&interval) {
+                    return Err(value::unusable("--interval", typed, "it was given twice", "give each interval once"));
+                }
+                intervals.push(interval);
+            }
+            Ok(intervals)
+        }
     }
 }
 
@@ -201,6 +211,8 @@ mod tests {
             ("-i 2s -d 1s", "-n"),
             ("--via sleep", "nanosleep"),
             ("--via select,select", "once"),
+            ("-i 10ms,10ms", "once"),
+            ("-i 1ms,1000us", "once"),
             ("--cpu some", ""),
             ("--cpu 3-1", ""),
             ("--fifo 0", ""),
