@@ -1,11 +1,10 @@
 //! Conducts runs of wake-ups: no other end, no path; this host, its loads and its settings.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-
-use latlab_sys::errno::explain;
 
 use super::conduct::ending_of;
 use super::far_host::FarReturn;
@@ -13,13 +12,12 @@ use super::host_watch::{HostWatch, Sampled};
 use super::manifest::{closing_facts_here, opening_manifest_here};
 use super::sleepers::{Bed, Halt, sleep_through};
 use super::{Beside, Conducted, MeasureError, Place, Slice};
-use crate::caveat::{Caveat, Severity};
 use crate::facts::WakeupFacts;
 use crate::host::sampler::SamplerSpec;
 use crate::host::tracing::Tracing;
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
 use crate::plan::{EndSpec, Plan, RunSpec, WakeupCpus, WakeupSpec, Work, defaults};
-use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
+use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, trace_awaited, trace_missing};
 
 /// How often the caller hears of progress, and the threads of the end.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -30,6 +28,8 @@ struct WakeupLane {
     writer: RecordingWriter,
     beds: Vec<Bed>,
     facts: Mutex<WakeupFacts>,
+    /// What is to be kept of a trace; none where no late wake-up ended the run.
+    trace: Option<io::Result<String>>,
 }
 
 impl Sampled for WakeupLane {
@@ -69,7 +69,10 @@ pub(super) fn conduct_wakeups(
             return Err(error);
         }
     };
-    let (tracing, untraced) = tracing(&runs);
+    let (tracing, untraced) = match tracing(&runs).transpose() {
+        Ok(tracing) => (tracing, None),
+        Err(error) => (None, Some(error)),
+    };
     let halt = Halt::with(tracing);
     let failure = take_turns(&mut lanes, (plan.rounds, &beside), &halt, stop, heartbeat).err();
     host_watch.end().keep(&mut lanes, &FarReturn::default());
@@ -78,7 +81,7 @@ pub(super) fn conduct_wakeups(
     for lane in &mut lanes {
         let manifest = lane.writer.manifest_mut();
         (manifest.loads, manifest.settings) = (loads.clone(), settings.clone());
-        lane.keep_trace(&halt, untraced.as_deref());
+        lane.take_trace(&halt, &untraced);
     }
     Ok(close(lanes, failure, stop))
 }
@@ -106,15 +109,10 @@ fn hold(run: &RunSpec) -> Result<HostGuard, MeasureError> {
     Ok(guard)
 }
 
-/// A trace that a late wake-up will stop, where one is asked to; else why there is none.
-fn tracing(runs: &[RunSpec]) -> (Option<Tracing>, Option<String>) {
-    if !runs.iter().any(|run| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some())) {
-        return (None, None);
-    }
-    match Tracing::begin() {
-        Ok(tracing) => (Some(tracing), None),
-        Err(error) => (None, Some(format!("tracefs: {}", explain(&error)))),
-    }
+/// A trace that a late wake-up will stop, or why there is none; none where nothing stops at a late wake-up.
+fn tracing(runs: &[RunSpec]) -> Option<io::Result<Tracing>> {
+    let breaks = |run: &RunSpec| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some());
+    runs.iter().any(breaks).then(Tracing::begin)
 }
 
 /// `--cpu all` as the CPUs that this process may use.
@@ -183,7 +181,7 @@ impl WakeupLane {
         let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
         let beds = spec.wakeup().map_or(Ok(Vec::new()), |wakeup| beds(&mut writer, wakeup, spec.here, stop));
         match beds {
-            Ok(beds) => Ok(WakeupLane { spec: spec.clone(), writer, beds, facts: Mutex::default() }),
+            Ok(beds) => Ok(WakeupLane { spec: spec.clone(), writer, beds, facts: Mutex::default(), trace: None }),
             Err(error) => {
                 writer.discard(None);
                 Err(error.into())
@@ -202,37 +200,37 @@ impl WakeupLane {
         }
     }
 
-    /// Keeps the trace around the wake-up that ended the run, if one did; why there is none, else.
-    fn keep_trace(&mut self, halt: &Halt, untraced: Option<&str>) {
+    /// Takes the trace around the wake-up that ended the run, if one did; why there is none, else.
+    fn take_trace(&mut self, halt: &Halt, untraced: &Option<io::Error>) {
         let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Some(late) = facts.broke else { return };
-        let kept = match halt.trace_around(&late) {
-            Some(Ok(trace)) => self.writer.keep_trace(&trace).map_err(|error| error.to_string()),
-            Some(Err(error)) => Err(explain(&error)),
-            None => Err(untraced.unwrap_or("nobody traced").to_owned()),
-        };
-        match kept {
-            Ok(file) => facts.trace = Some(file.into()),
-            Err(reason) => self.writer.manifest_mut().caveats.push(Caveat::new(
-                Severity::Note,
-                "trace-missing",
-                format!("there is no trace around the late wake-up: {reason}"),
-                "what ran on the CPU then is not known",
-                "as root, or with `cap_sys_admin`, on a kernel with tracefs",
-            )),
-        }
+        let nobody = || untraced.as_ref().map_or(io::ErrorKind::Unsupported.into(), same);
+        self.trace = Some(halt.trace_around(&late).unwrap_or_else(|| Err(nobody())));
     }
 
     fn close(self, failure: Option<&MeasureError>, stop: &AtomicBool) -> Result<Finished, MeasureError> {
-        let WakeupLane { mut writer, beds, facts, .. } = self;
+        let WakeupLane { mut writer, beds, facts, trace, .. } = self;
         let facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
         let manifest = writer.manifest_mut();
         closing_facts_here(manifest);
         manifest.run.wakeup = Some(facts);
+        manifest
+            .caveats
+            .extend(trace.as_ref().map(|trace| trace.as_ref().map_or_else(trace_missing, |_| trace_awaited())));
         let ending = ending_of(failure.is_some(), stop.load(Ordering::Relaxed));
         let logs: Vec<EventLog> = beds.into_iter().map(Bed::into_log).collect();
-        Ok(writer.finish_logs(logs, ending, failure.map(ToString::to_string))?)
+        let mut finished = writer.finish_logs(logs, ending, failure.map(ToString::to_string))?;
+        // After the rows: where the disk is full, they need what room there is.
+        if let (Some(Ok(trace)), None) = (trace, &finished.failure) {
+            finished.keep_trace(&trace);
+        }
+        Ok(finished)
     }
+}
+
+/// The error once more, for another lane.
+fn same(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// A bed with a log of its own for each CPU.

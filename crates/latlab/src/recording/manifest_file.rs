@@ -60,6 +60,12 @@ pub(crate) fn write(directory: &Path, manifest: &Manifest) -> io::Result<()> {
     fs::rename(next, directory.join(MANIFEST))
 }
 
+/// The same of a recording that is finished, which nobody took room for: a disk that refuses leaves the manifest that is
+/// there, and nothing beside it.
+pub(crate) fn rewrite(directory: &Path, manifest: &Manifest) -> io::Result<()> {
+    write(directory, manifest).inspect_err(|_| _ = fs::remove_file(directory.join(NEXT)))
+}
+
 /// Takes room for the next [`write`], measured by the manifest that is there.
 pub(crate) fn reserve(directory: &Path) -> io::Result<()> {
     let bytes = RESERVE_BYTES.max(RESERVE_MANIFESTS * fs::metadata(directory.join(MANIFEST))?.len());

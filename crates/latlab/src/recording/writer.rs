@@ -22,9 +22,6 @@ use super::spool::{self, SPOOL, Spool};
 use super::store::{Store, refuse_files};
 use crate::plan::defaults;
 
-/// The file that holds a trace.
-const TRACE: &str = "trace.txt";
-
 /// A recording in the making. Dropped without [`RecordingWriter::finish`] it stays as after a crash: the next
 /// command that opens it finishes it.
 #[derive(Debug)]
@@ -126,16 +123,6 @@ impl RecordingWriter {
             let hint = "a faster connection to the agent, or a shorter run: its samples come home within 10 s";
             self.manifest.caveats.push(host_samples_lost(&message, hint));
         }
-    }
-
-    /// Keeps what the kernel's tracer saw, as text beside the rows; the file's name.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
-    pub fn keep_trace(&self, text: &str) -> Result<&'static str, RecordingError> {
-        let path = self.path.join(TRACE);
-        fs::write(&path, text).map_err(RecordingError::refused("write", path))?;
-        Ok(TRACE)
     }
 
     /// How far the run is.

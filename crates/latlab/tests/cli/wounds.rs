@@ -293,6 +293,32 @@ fn a_full_disk_ends_the_run_and_its_recording_is_readable() {
     assert_eq!(told.matches("recording    disk/").count(), 2, "both show what was measured: {told}");
 }
 
+/// Everything up to `enough` KiB fits without a trace: then it does with one, which has the room that is left or none.
+#[test]
+fn a_trace_takes_no_room_that_rows_need() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let script = "mkdir -p disk && mount -t tmpfs -o size=\"$1\" tmpfs disk && shift && \
+                  \"$0\" wakeup -i 1ms -n 20 --warmup 5 --break \"$1\" --store disk && \
+                  ls disk/* && grep -c '\"trace\": \"trace.txt\"' disk/*/manifest.json";
+    let fits = |kib: u32, late: &str| in_own_mounts(home.path(), script, &[&format!("{kib}k"), late]);
+    let mut enough = None;
+    for kib in (60..=240).step_by(4) {
+        let Some((_, told)) = fits(kib, "1h") else { return };
+        if told.contains("\nwakeups.parquet\n") {
+            enough = Some(kib);
+            break;
+        }
+    }
+    let enough = enough.expect("240 KiB are enough for a manifest, its room and 20 rows");
+    for kib in (enough + 4..enough + 32).step_by(4) {
+        let Some((code, told)) = fits(kib, "1ns") else { return };
+        assert!(told.contains("\nwakeups.parquet\n"), "{kib} KiB of at least {enough}: {told}");
+        let (kept, named) = (told.contains("\ntrace.txt\n"), code == Some(0));
+        assert!(kept == named && !told.contains(".unfinished"), "{kib} KiB: {told}");
+        assert!(kept || told.contains("there is no trace around"), "{kib} KiB: {told}");
+    }
+}
+
 #[test]
 fn a_reflector_process_that_dies_ends_the_run_and_its_figures_are_not_trusted() {
     for line in ["-d 50s", "-d 50s -i 10ms", "-d 50s -i 10ms -s 64,128"] {
