@@ -13,7 +13,7 @@ mod streams;
 mod wakeups;
 mod words;
 
-pub use ends::real_time_pause;
+pub use ends::{real_time_pause, restless};
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
 pub use loads::unreached_loads;
 

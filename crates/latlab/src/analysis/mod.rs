@@ -29,7 +29,7 @@ mod wakeups;
 mod window;
 
 pub use alone::{AloneRow, alone};
-pub use caveats::{real_time_pause, unreached_loads};
+pub use caveats::{real_time_pause, restless, unreached_loads};
 pub use coincidence::{Coincidence, LateBeyond, Threshold};
 pub use column_figure::ColumnFigure;
 pub use fail_if::{FailIf, FailIfError, Judgement, Observed};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::interrupt::Interrupt;
-use super::{Outcome, keys, measuring, stores, title, verdict};
+use super::{Outcome, keys, measuring, stores, title, verdict, wakeup};
 use crate::analysis::{Summary, SummaryWishes};
 use crate::cli::resolve::{Keeping, PingJob};
 use crate::console::{Console, Progress, Talk};
@@ -19,6 +19,7 @@ use crate::session::PreSharedKey;
 pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&job.key)?;
     keys::refuse_strangers(&job.plan)?;
+    wakeup::warn([&job.plan], console);
     carry_out(&job.plan, key.as_ref(), (&job.keeping, job.json), console)
 }
 

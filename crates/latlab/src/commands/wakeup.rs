@@ -1,7 +1,7 @@
 //! `latlab wakeup`: let threads sleep, record when they wake, summarise, show.
 
 use super::{Outcome, ping, remedies};
-use crate::analysis::real_time_pause;
+use crate::analysis::{real_time_pause, restless};
 use crate::caveat::Caveat;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::facts::RealTimePause;
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
-use crate::plan::{Plan, RunSpec, Setting, Side, WaitMode};
+use crate::plan::{Plan, RunSpec, Setting, Side};
 
 /// Carries out `job`.
 pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
@@ -29,11 +29,11 @@ pub(super) fn warn<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Cons
 
 /// Told before the start, since a host whose FIFO threads never sleep may hardly be reached meanwhile.
 fn throttling(plan: &Plan) -> Option<Caveat> {
-    let spins = |run: &&RunSpec| run.wakeup().is_some() && run.here.wait == WaitMode::Spin && run.here.fifo.is_some();
-    let run = plan.runs.iter().find(spins)?;
+    let sleeping = |run: &&RunSpec| run.wakeup().is_some() || run.beside().is_some();
+    let (run, thread) = plan.runs.iter().filter(sleeping).find_map(|run| Some((run, restless(run)?)))?;
     let facts = facts::read(&HostRoot::live(), Interface::Named("lo"));
     // The setting lifts the throttling of older kernels; what newer ones do instead it leaves as it is.
     let lifted = matches!(facts.real_time_pause(), Some(RealTimePause::Throttling { .. }))
         && run.settings.iter().any(|spec| spec.setting == Setting::RtRuntime(-1));
-    real_time_pause(&facts, &run.here, Side::Local).filter(|_| !lifted)
+    real_time_pause(&facts, Some(thread), Side::Local).filter(|_| !lifted)
 }

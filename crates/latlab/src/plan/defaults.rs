@@ -36,6 +36,8 @@ pub const SWEEP_PORTS: u16 = 16;
 pub const SWEEP_FIRST_PORT: u16 = 30_000;
 /// Several runs take turns in so many rounds.
 pub const ROUNDS: u32 = 10;
+/// A thread that wakes at shorter intervals hardly sleeps: a wake-up costs it 5 to 25 µs, and is late by as much.
+pub const RESTLESS_INTERVAL: Nanos = Nanos::from_micros(50);
 /// The longest nap of a blocked sender: it looks at Ctrl-C and at the end of the run this often.
 pub const NAP: Nanos = Nanos::from_millis(100);
 /// How long a busy-polling receive asks the driver before it sleeps: the kernel documentation's advice

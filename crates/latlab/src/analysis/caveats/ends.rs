@@ -5,7 +5,7 @@ use super::settings::keeps_awake;
 use super::words::stolen;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Kind, Side, Target, WaitMode};
+use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -19,7 +19,7 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
         spin_on_one_cpu(manifest),
         idle_states(manifest),
         host(manifest).and_then(|facts| governor(facts, Side::Local)),
-        host(manifest).and_then(|facts| real_time_pause(facts, &manifest.spec.here, Side::Local)),
+        host(manifest).and_then(|facts| real_time_pause(facts, restless(&manifest.spec), Side::Local)),
         fragmentation(manifest),
     ]
     .into_iter()
@@ -31,7 +31,7 @@ pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
 pub(super) fn of_far_host(manifest: &Manifest) -> Vec<Caveat> {
     let Some(facts) = &manifest.peer.before else { return Vec::new() };
     let end = manifest.spec.peer.as_ref().unwrap_or(&manifest.spec.here);
-    [idle_states_there(manifest, end), governor(facts, Side::Peer), real_time_pause(facts, end, Side::Peer)]
+    [idle_states_there(manifest, end), governor(facts, Side::Peer), real_time_pause(facts, spinning(end), Side::Peer)]
         .into_iter()
         .flatten()
         .collect()
@@ -135,16 +135,30 @@ fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
     })
 }
 
-/// What the doctor says beforehand of a FIFO thread that never sleeps; also for who warns before such a run.
-pub fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<Caveat> {
-    let limit = facts.real_time_pause().filter(|_| end.fifo.is_some() && end.wait == WaitMode::Spin)?;
+/// What to call the FIFO thread of this end that never sleeps; none where there is none.
+fn spinning(end: &EndSpec) -> Option<&'static str> {
+    (end.fifo.is_some() && end.wait == WaitMode::Spin).then_some("spinning FIFO thread")
+}
+
+/// The same of the threads that `run` has on this host, those included that wake too often to sleep.
+pub fn restless(run: &RunSpec) -> Option<&'static str> {
+    let beside = run.beside().map(|beside| beside.interval_ns);
+    let absolute = run.wakeup().filter(|wakeup| !wakeup.relative);
+    let interval = absolute.map(|wakeup| wakeup.interval_ns).or(beside);
+    let hardly_sleeps = run.here.fifo.is_some() && interval.is_some_and(|every| every < defaults::RESTLESS_INTERVAL);
+    spinning(&run.here).or_else(|| hardly_sleeps.then_some("FIFO thread that hardly sleeps"))
+}
+
+/// What the doctor says beforehand of a FIFO thread that never sleeps, `restless`; also for who warns before such a run.
+pub fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) -> Option<Caveat> {
+    let (thread, limit) = restless.zip(facts.real_time_pause())?;
     let (pause, host) = (limit.in_words(), host_at(side));
     let effect = "quantiles above p95 may contain such a stop";
     Some(match limit {
         RealTimePause::Throttling { .. } => Caveat::new(
             Severity::Warning,
             "rt-throttling",
-            format!("the kernel of {host} stops a spinning FIFO thread for {pause}"),
+            format!("the kernel of {host} stops a {thread} for {pause}"),
             effect,
             format!("`--set rt-runtime{}=-1`", place_of(side)),
         ),
@@ -152,7 +166,7 @@ pub fn real_time_pause(facts: &HostFacts, end: &EndSpec, side: Side) -> Option<C
             Severity::Warning,
             "fair-server",
             format!(
-                "the fair server of {host} may stop a spinning FIFO thread for {pause}{}, whenever a normal thread waits",
+                "the fair server of {host} may stop a {thread} for {pause}{}, whenever a normal thread waits",
                 if assumed { " by default" } else { "" }
             ),
             effect,
@@ -215,4 +229,40 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
             format!("`--size {room}`, or `--df` to forbid fragments"),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{PingSpec, Via, WakeupBeside, WakeupCpus, WakeupSpec, Work};
+    use crate::schedule::Schedule;
+    use crate::units::Nanos;
+
+    #[test]
+    fn fifo_threads_that_do_not_sleep_are_told_by_wait_or_interval() {
+        let wakeup = |micros, relative| {
+            let (via, cpus, interval_ns) = (Via::ClockNanosleep, WakeupCpus::Anywhere, Nanos::from_micros(micros));
+            Work::Wakeup(WakeupSpec { via, interval_ns, relative, cpus, break_ns: None })
+        };
+        let beside = |micros| {
+            let (cpus, interval_ns) = (WakeupCpus::These(vec![0]), Nanos::from_micros(micros));
+            let with_wakeup = Some(WakeupBeside { interval_ns, late_ns: None, cpus });
+            Work::Ping(PingSpec { with_wakeup, ..PingSpec::on(Schedule::Closed) })
+        };
+        for (work, fifo, wait, word) in [
+            (wakeup(2, false), Some(80), WaitMode::Block, Some("hardly sleeps")),
+            (wakeup(2, true), Some(80), WaitMode::Block, None),
+            (wakeup(2, false), None, WaitMode::Block, None),
+            (wakeup(50, false), Some(80), WaitMode::Block, None),
+            (wakeup(10_000, false), Some(1), WaitMode::Spin, Some("spinning")),
+            (beside(10), Some(5), WaitMode::Block, Some("hardly sleeps")),
+            (beside(1_000), Some(5), WaitMode::Block, None),
+        ] {
+            let mut run = RunSpec::here(work);
+            (run.here.fifo, run.here.wait) = (fifo, wait);
+            let found = restless(&run);
+            assert_eq!(found.is_some(), word.is_some(), "{run:?}");
+            assert!(word.is_none_or(|word| found.is_some_and(|found| found.contains(word))), "{run:?}: {found:?}");
+        }
+    }
 }
