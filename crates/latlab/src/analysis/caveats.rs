@@ -19,6 +19,7 @@ pub use loads::unreached_loads;
 
 use std::collections::BTreeMap;
 
+use super::coincidence::Coincidence;
 use super::host_course::HostCourse;
 use super::streams::StreamFigures;
 use super::tally::{Refusals, Tally};
@@ -34,11 +35,12 @@ pub(super) fn derive(
     manifest: &Manifest,
     (tally, refusals): (&Tally, &Refusals),
     metrics: &BTreeMap<Metric, Description>,
-    (hosts, wakeups): (&BTreeMap<Side, HostCourse>, Option<&Wakeups>),
+    (hosts, wakeups, beside): (&BTreeMap<Side, HostCourse>, Option<&Wakeups>, Option<&Coincidence>),
 ) -> Vec<Caveat> {
     let mut caveats = fates::derive(manifest, tally, refusals);
     caveats.extend(fates::few_observations(metrics.get(&manifest.kind.metric())));
     caveats.extend(wakeups.into_iter().flat_map(|wakeups| wakeups::derive(wakeups, tally.counts.answered)));
+    caveats.extend(beside.and_then(wakeups::overrun_beside));
     caveats.extend(drops::derive(manifest, &tally.counts));
     worst_first(manifest, hosts, caveats)
 }

@@ -69,6 +69,8 @@ pub struct Coincidence {
     pub cpus: Vec<u16>,
     /// How late they did.
     pub wakeup_latency: Description,
+    /// Slots that were past when their thread came back from the one before.
+    pub overrun_slots: u64,
     /// From when on a wake-up was late.
     pub late_beyond: LateBeyond,
     /// How many were.
@@ -88,7 +90,7 @@ pub(super) fn coincidence<S: ProbeSource>(
     describing: &Wishes,
 ) -> Result<Option<Coincidence>, S::Error> {
     let Some(beside) = source.manifest().spec.beside() else { return Ok(None) };
-    let (wakeup_latency, late_beyond) = latencies(source, beside, describing)?;
+    let Latencies { described: wakeup_latency, late_beyond, overrun_slots } = latencies(source, beside, describing)?;
     let stretches = late_stretches(source, beside, &late_beyond)?;
     let mut waits = Waits { by_deadline: deadline.is_some(), each: Vec::new() };
     if deadline.is_none() {
@@ -112,6 +114,7 @@ pub(super) fn coincidence<S: ProbeSource>(
             WakeupCpus::Anywhere | WakeupCpus::All => Vec::new(),
         },
         wakeup_latency,
+        overrun_slots,
         late_beyond,
         late: stretches.late(),
         slow_beyond,
@@ -121,18 +124,24 @@ pub(super) fn coincidence<S: ProbeSource>(
     }))
 }
 
-fn latencies<S: ProbeSource>(
-    source: &S,
-    beside: &WakeupBeside,
-    describing: &Wishes,
-) -> Result<(Description, LateBeyond), S::Error> {
-    let mut each = Vec::new();
+/// What the measured wake-ups were like.
+struct Latencies {
+    described: Description,
+    late_beyond: LateBeyond,
+    overrun_slots: u64,
+}
+
+fn latencies<S: ProbeSource>(source: &S, beside: &WakeupBeside, describing: &Wishes) -> Result<Latencies, S::Error> {
+    let (mut each, mut overrun_slots) = (Vec::new(), 0);
+    let mut woke_last: BTreeMap<Option<u16>, i64> = BTreeMap::new();
     let mut by_cpu: BTreeMap<Option<u16>, Vec<i64>> = BTreeMap::new();
     source.visit_wakeups(&mut |batch| {
         for row in (0..batch.rows).filter(|row| word(&batch.phase, *row) == Phase::Measure) {
-            let latency = batch.woke_ns.values[row].saturating_sub(batch.due_ns.values[row]);
+            let (cpu, due, woke) = (cpu_of(batch, row), batch.due_ns.values[row], batch.woke_ns.values[row]);
+            let latency = woke.saturating_sub(due);
             each.push(latency);
-            by_cpu.entry(cpu_of(batch, row)).or_default().push(latency);
+            by_cpu.entry(cpu).or_default().push(latency);
+            overrun_slots += u64::from(woke_last.insert(cpu, woke).is_some_and(|before| before > due));
         }
     })?;
     let tail_of = |(cpu, values)| Some((cpu, tail(&Sample::new(Metric::WakeupLatency, values))?));
@@ -140,7 +149,8 @@ fn latencies<S: ProbeSource>(
         Some(span) => LateBeyond::Stated(span.0 as f64),
         None => LateBeyond::Tails(by_cpu.into_iter().filter_map(tail_of).collect()),
     };
-    Ok((describe(&Sample::new(Metric::WakeupLatency, each), describing), late_beyond))
+    let described = describe(&Sample::new(Metric::WakeupLatency, each), describing);
+    Ok(Latencies { described, late_beyond, overrun_slots })
 }
 
 fn cpu_of(batch: &WakeupBatch, row: usize) -> Option<u16> {
@@ -273,6 +283,8 @@ mod tests {
             let slow = Some(Nanos::from_micros(100));
             let here = found(InMemory { batch, ..source(CLOSED, 0) }, late, slow);
             assert_eq!((here.slow.n, here.slow.hits, here.late), (5, 5, 10), "{here:?}");
+            // All that woke with the first of the ten were past by then, and none after them.
+            assert_eq!(here.overrun_slots, 9);
             // Ten of 399 ms were hogged; a probe of 0.9 ms meets them also where it begins just before.
             assert!((here.chance.expect("slow probes") - 10.9 / 399.06).abs() < 1e-9, "{here:?}");
             let elsewhere = found(InMemory { batch, ..source(CLOSED, 1) }, late, slow);

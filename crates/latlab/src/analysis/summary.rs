@@ -220,7 +220,8 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
         course.finish((manifest, spec), hosts.get(&Side::Local), described, &describing)
     };
     let wakeups = wakeups.map(finish);
-    let caveats = caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref()));
+    let caveats =
+        caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref(), coincidence.as_ref()));
     let figures = Figures { metrics, histogram, windows, wakeups, coincidence, stream: None, intervals, caveats };
     Ok(assemble(source, &tally, wishes, figures))
 }

@@ -26,6 +26,8 @@ pub struct Wakeups {
     pub by_cpu: Vec<(u16, Description)>,
     /// Measured slots that were past when their thread came back from the one before.
     pub overrun_slots: u64,
+    /// Measured slots that nobody slept for, since their thread was too far behind.
+    pub not_slept: u64,
     /// What of the lateness is known.
     pub lateness: Lateness,
     /// What the CPUs did on which threads slept, ascending.
@@ -34,6 +36,13 @@ pub struct Wakeups {
     pub broke: Option<LateWakeup>,
     /// The file that holds a trace around it.
     pub trace: Option<String>,
+}
+
+impl Wakeups {
+    /// Whether most of `measured` slots waited for those before them: then lateness is backlog and no way of waking.
+    pub fn is_backlog(&self, measured: u64) -> bool {
+        self.overrun_slots > measured / 2
+    }
 }
 
 /// What of the lateness of a wake-up is the way it was asked for.
@@ -110,6 +119,7 @@ impl WakeupCourse {
             meanwhile: meanwhile::of(&self.cpus, manifest, course),
             broke: manifest.run.wakeup.as_ref().and_then(|facts| facts.broke),
             trace: manifest.run.wakeup.as_ref().and_then(|facts| facts.trace.clone()),
+            not_slept: manifest.run.wakeup.as_ref().map_or(0, |facts| facts.not_slept),
         }
     }
 }

@@ -13,9 +13,16 @@ pub struct WakeupFacts {
     pub niceness: Option<i32>,
     /// The wake-up that ended the run; null where none did.
     pub broke: Option<LateWakeup>,
+    /// Measured slots that nobody slept for, since their thread was too far behind; absent where there were none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_slept: u64,
     /// The file beside the rows that holds a trace around it; none where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+}
+
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One wake-up that was later than allowed.

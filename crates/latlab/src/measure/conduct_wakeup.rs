@@ -210,7 +210,8 @@ impl WakeupLane {
 
     fn close(self, failure: Option<&MeasureError>, stop: &AtomicBool) -> Result<Finished, MeasureError> {
         let WakeupLane { mut writer, beds, facts, trace, .. } = self;
-        let facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        facts.not_slept = beds.iter().map(Bed::not_slept).sum();
         let manifest = writer.manifest_mut();
         closing_facts_here(manifest);
         manifest.run.wakeup = Some(facts);

@@ -112,6 +112,11 @@ impl Bed {
         Bed { end: EndSpec { cpu, ..end }, via: spec.via, thread: SleepingThread::new(spec, of), log }
     }
 
+    /// Measured slots that its thread gave up.
+    pub(crate) fn not_slept(&self) -> u64 {
+        self.thread.not_slept()
+    }
+
     /// Its log, when all sleep is over.
     pub(crate) fn into_log(self) -> EventLog {
         self.log

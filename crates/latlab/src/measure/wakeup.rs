@@ -7,7 +7,7 @@ use super::sleeper::Sleeper;
 use super::{CpuOf, Slice};
 use crate::clock::Clock;
 use crate::facts::LateWakeup;
-use crate::plan::{Via, WakeupSpec};
+use crate::plan::{Via, WakeupSpec, defaults};
 use crate::probe::{Phase, Seq};
 use crate::recording::EventLog;
 use crate::recording::event::Event;
@@ -22,6 +22,7 @@ pub struct SleepingThread {
     break_after: Nanos,
     cpu: CpuOf,
     next: Seq,
+    not_slept: u64,
 }
 
 impl SleepingThread {
@@ -29,13 +30,20 @@ impl SleepingThread {
     pub fn new(spec: &WakeupSpec, cpu: CpuOf) -> SleepingThread {
         let break_after = spec.break_ns.unwrap_or(Nanos::MAX);
         let WakeupSpec { via, interval_ns: interval, relative, .. } = *spec;
-        SleepingThread { via, interval, relative, break_after, cpu, next: Seq(0) }
+        SleepingThread { via, interval, relative, break_after, cpu, next: Seq(0), not_slept: 0 }
+    }
+
+    /// Measured slots that it gave up, since it was too far behind.
+    pub fn not_slept(&self) -> u64 {
+        self.not_slept
     }
 }
 
 /// Sleeps through `slice`, whose slots are due `interval` after `start` and after each other. A slot that is past is
-/// slept for all the same: its wake-up is as late as a task of that period would be. Ends early at `halt`; the wake-up
-/// that came later than the thread may wake, and so ended the run.
+/// slept for all the same: its wake-up is as late as a task of that period would be. What is left
+/// [`defaults::MAX_BACKLOG`] after the last slot was due is given up and counted, so that a thread that cannot keep its
+/// schedule ends all the same. Ends early at `halt`; the wake-up that came later than the thread may wake, and so ended
+/// the run.
 pub fn run<S: Sleeper, C: Clock>(
     (sleeper, clock): (&mut S, &C),
     thread: &mut SleepingThread,
@@ -44,10 +52,11 @@ pub fn run<S: Sleeper, C: Clock>(
     start: Stamp<SenderClock>,
     halt: &AtomicBool,
 ) -> io::Result<Option<LateWakeup>> {
-    let SleepingThread { via, interval, relative, break_after, cpu, ref mut next } = *thread;
+    let SleepingThread { via, interval, relative, break_after, cpu, ref mut next, ref mut not_slept } = *thread;
     let end = slice.end(start);
+    let last = end.min(start + interval.saturating_mul(i64::try_from(slice.count).unwrap_or(i64::MAX)));
     let mut due = start;
-    for _ in 0..slice.count {
+    for taken in 1..=slice.count {
         due = if relative { clock.now() + interval } else { due + interval };
         if due > end {
             break;
@@ -72,6 +81,11 @@ pub fn run<S: Sleeper, C: Clock>(
         }
         if halt.load(Ordering::Relaxed) {
             return Ok(None);
+        }
+        if !relative && woke - last > defaults::MAX_BACKLOG {
+            let due_later = ((end - due).0 / interval.0.max(1)).max(0).unsigned_abs();
+            *not_slept += if phase == Phase::Measure { due_later.min(slice.count - taken) } else { 0 };
+            break;
         }
     }
     Ok(None)
@@ -113,8 +127,8 @@ mod tests {
         }
     }
 
-    /// `(seq, due, lateness)` of each row, and what broke the run.
-    fn slept(spec: &WakeupSpec, late: &[i64], count: u64) -> (Vec<(i64, i64, i64)>, Option<LateWakeup>) {
+    /// `(seq, due, lateness)` of each row, what broke the run, and how many slots were given up.
+    fn slept(spec: &WakeupSpec, late: &[i64], count: u64) -> (Vec<(i64, i64, i64)>, Option<LateWakeup>, u64) {
         let directory = tempfile::tempdir().expect("temporary directory");
         let store = Store::open(directory.path()).expect("opens");
         let run = RunSpec::here(Work::Wakeup(spec.clone()));
@@ -138,7 +152,7 @@ mod tests {
                 (batch.seq.values[row], due, woke - due)
             })
         });
-        (rows.collect(), broke)
+        (rows.collect(), broke, thread.not_slept())
     }
 
     fn run_in(
@@ -161,20 +175,36 @@ mod tests {
 
     #[test]
     fn a_slot_that_is_past_is_kept_with_its_whole_lateness() {
-        let (rows, broke) = slept(&EVERY_100, &[1, 250, 1, 1, 1], u64::MAX);
+        let (rows, broke, _) = slept(&EVERY_100, &[1, 250, 1, 1, 1], u64::MAX);
         let first = [(0, 100, 1), (1, 200, 250), (2, 300, 151), (3, 400, 52), (4, 500, 1)];
         assert_eq!((&rows[..5], rows.len(), broke), (&first[..], 10, None));
     }
 
     #[test]
+    fn a_thread_that_is_too_far_behind_ends_and_tells_what_it_gave_up() {
+        const BACKLOG: i64 = defaults::MAX_BACKLOG.0;
+        // The last slot of 1,000 ns, or of four slots, is due at so many ns.
+        for (count, last, slots) in [(u64::MAX, 1_000, 10), (4, 400, 4)] {
+            // Slot 1 is due at 200, and each sleep for a slot that is past takes 1.
+            let just_in_time = last + BACKLOG - 200 - (slots - 2);
+            let (rows, _, given_up) = slept(&EVERY_100, &[1, just_in_time], count);
+            assert_eq!((rows.len() as i64, given_up), (slots, 0), "{rows:?}");
+            let (rows, _, given_up) = slept(&EVERY_100, &[1, last + BACKLOG - 199], count);
+            assert_eq!((rows.len(), given_up), (2, slots as u64 - 2), "{rows:?}");
+        }
+        let relative = WakeupSpec { relative: true, ..EVERY_100 };
+        assert_eq!(slept(&relative, &[1, 2 * BACKLOG, 1], 3).2, 0, "nobody is behind a schedule that is none");
+    }
+
+    #[test]
     fn relative_sleeps_have_no_past_slots() {
-        let (rows, _) = slept(&WakeupSpec { relative: true, ..EVERY_100 }, &[1, 250, 1], 4);
+        let (rows, ..) = slept(&WakeupSpec { relative: true, ..EVERY_100 }, &[1, 250, 1], 4);
         assert_eq!(rows, [(0, 100, 1), (1, 201, 250), (2, 551, 1), (3, 652, 1)]);
     }
 
     #[test]
     fn the_first_wakeup_that_is_too_late_ends_the_run_and_is_kept() {
-        let (rows, broke) = slept(&WakeupSpec { break_ns: Some(Nanos(30)), ..EVERY_100 }, &[1, 30, 31, 1], u64::MAX);
+        let (rows, broke, _) = slept(&WakeupSpec { break_ns: Some(Nanos(30)), ..EVERY_100 }, &[1, 30, 31, 1], u64::MAX);
         assert_eq!(rows, [(0, 100, 1), (1, 200, 30), (2, 300, 31)]);
         assert_eq!(broke, Some(LateWakeup { seq: 2, cpu: Some(3), due_ns: 300, woke_ns: 331 }));
     }

@@ -33,8 +33,7 @@ fn wakeups(found: &Coincidence) -> String {
 }
 
 fn coincidence(found: &Coincidence) -> String {
-    let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), late(&found.late_beyond))
-    else {
+    let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), late(&found.late_beyond)) else {
         return "nothing to judge: no probe was answered, or no thread woke".into();
     };
     let (Some(share), Some(chance)) = (found.slow.value, found.chance) else {
@@ -44,7 +43,9 @@ fn coincidence(found: &Coincidence) -> String {
     let probes = if found.slow.n == 1 { "probe" } else { "probes" };
     // Nothing was there to be met: a share of 0 beside a chance of 0 would read as an answer.
     if found.slow.hits == 0 && chance <= 0.0 {
-        return format!("{n} {probes} slower than {slow}; no late wake-up on the CPUs of the slow probes: later than {late}");
+        return format!(
+            "{n} {probes} slower than {slow}; no late wake-up on the CPUs of the slow probes: later than {late}"
+        );
     }
     format!(
         "of {n} {probes} slower than {slow} {} were on their way while a wake-up was later than {late}: {}; by chance {}",

@@ -119,6 +119,7 @@ struct WindowDocument {
 struct WakeupsDocument<'a> {
     cpus: Vec<WakeupCpuDocument>,
     overrun_slots: u64,
+    not_slept: u64,
     timer_slack_ns: Option<Nanos>,
     stretch: Option<f64>,
     allowed_ns: Option<Nanos>,
@@ -251,6 +252,7 @@ fn wakeups(wakeups: &Wakeups) -> WakeupsDocument<'_> {
     WakeupsDocument {
         cpus: wakeups.by_cpu.iter().map(of_cpu).collect(),
         overrun_slots: wakeups.overrun_slots,
+        not_slept: wakeups.not_slept,
         timer_slack_ns: lateness.timer_slack_ns,
         stretch: lateness.stretch,
         allowed_ns: lateness.allowed_ns,

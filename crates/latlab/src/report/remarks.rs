@@ -40,7 +40,8 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
 
 /// What of the median is known, and what the rest can be.
 fn lateness(summary: &Summary) -> Option<String> {
-    let lateness = &summary.wakeups.as_ref()?.lateness;
+    let wakeups = summary.wakeups.as_ref()?;
+    let lateness = &wakeups.lateness;
     let allowed = lateness.allowed_ns?;
     let by = match (lateness.via, lateness.real_time, lateness.stretch) {
         (Via::Spin, ..) => return Some("no sleep: what is left is the clock read and the loop".into()),
@@ -53,9 +54,13 @@ fn lateness(summary: &Summary) -> Option<String> {
     };
     let grain = lateness.via.grain();
     let rounding = if grain < Nanos::from_millis(1) { "" } else { " · rounding up to whole milliseconds: up to 1 ms" };
+    let cause = match wakeups.is_backlog(summary.counts.answered) {
+        true => "backlog: most slots were past before their turn",
+        false => "interrupt, idle exit, scheduling",
+    };
     let rest = lateness.rest_ns.map(|rest| {
         let unit = TimeUnit::suiting(rest.max(1.0));
-        format!(" · rest of the median: {} {} (interrupt, idle exit, scheduling)", unit.figure(rest), unit.symbol())
+        format!(" · rest of the median: {} {} ({cause})", unit.figure(rest), unit.symbol())
     });
     Some(format!("{by}{rounding}{}", rest.unwrap_or_default()))
 }

@@ -108,6 +108,21 @@ fn a_thread_on_each_cpu_loses_no_slot_and_tells_the_past_ones() {
 }
 
 #[test]
+fn a_thread_that_cannot_keep_its_schedule_ends_and_tells_what_it_did_not_reach() {
+    // Where a sleep for a past slot costs more than 6 µs, as in virtual machines, they are not all reached.
+    let ran = Lab::new().line("wakeup -i 2us -d 500ms --warmup 0 --cpu 0 --json").success();
+    let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
+    let rows = measured(&recording);
+    let given_up = recording.manifest().run.wakeup.as_ref().expect("facts").not_slept;
+    assert_eq!(rows.len() as u64 + given_up, 250_000);
+    let last_due = rows[0].2 + 499_998_000;
+    assert!(rows[..rows.len() - 1].iter().all(|row| row.3 - last_due <= 1_000_000_000), "{} rows", rows.len());
+    assert_eq!(ran.json()["wakeups"]["not_slept"], given_up);
+    let told = ran.json()["caveats"].as_array().expect("a list").iter().any(|one| one["code"] == "not-slept");
+    assert_eq!(told, given_up > 0);
+}
+
+#[test]
 fn a_late_wakeup_ends_the_run_where_that_is_asked_for() {
     // No wake-up is on time to the nanosecond.
     let ran = Lab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").success();

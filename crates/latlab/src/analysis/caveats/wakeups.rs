@@ -1,30 +1,65 @@
 //! What wake-ups say: slots that were past before their thread came back.
 
+use crate::analysis::coincidence::Coincidence;
 use crate::analysis::wakeups::Wakeups;
 use crate::caveat::{Caveat, Severity};
+use crate::plan::defaults;
 use crate::units::Nanos;
 use crate::units::human::{grouped, percent, span};
 
 /// The caveats of a run of wake-ups of which `measured` count.
 pub(super) fn derive(wakeups: &Wakeups, measured: u64) -> Vec<Caveat> {
-    [overrun(wakeups, measured), broke(wakeups)].into_iter().flatten().collect()
+    [overrun(wakeups, measured), not_slept(wakeups.not_slept), broke(wakeups)].into_iter().flatten().collect()
 }
 
 fn overrun(wakeups: &Wakeups, measured: u64) -> Option<Caveat> {
-    let slots = wakeups.overrun_slots;
+    let (effect, hint) = advice(wakeups.lateness.real_time, wakeups.is_backlog(measured));
+    overrun_of((wakeups.overrun_slots, measured), effect, hint)
+}
+
+/// What slots that were past do to the figures, and what helps.
+const fn advice(real_time: bool, backlog: bool) -> (&'static str, &'static str) {
+    let hint = match (real_time, backlog) {
+        (true, _) => "a longer `--interval`",
+        (false, true) => "a longer `--interval`: these threads cannot keep this one",
+        (false, false) => "a longer `--interval`, or `--fifo` where something else kept the CPU",
+    };
+    let effect = match backlog {
+        true => "most of the lateness is backlog, each slot waiting for those before it, and says little about waking",
+        false => "no slot is skipped: their lateness is what a task of that period would have seen",
+    };
+    (effect, hint)
+}
+
+/// The same of the threads beside probes.
+pub(super) fn overrun_beside(found: &Coincidence) -> Option<Caveat> {
+    let effect = "their wake-ups are late by each other, which probes on that CPU may be, too";
+    overrun_of((found.overrun_slots, found.wakeup_latency.n), effect, "a longer interval of `--with-wakeup`")
+}
+
+fn overrun_of((slots, measured): (u64, u64), effect: &str, hint: &str) -> Option<Caveat> {
     (slots > 0).then(|| {
-        let share = slots as f64 / measured.max(1) as f64;
+        let (share, told) = (percent(slots as f64 / measured.max(1) as f64), grouped(slots));
+        let message = format!(
+            "{told} of {} slots ({share}) were past when their thread came back from the one before",
+            grouped(measured)
+        );
+        Caveat::new(Severity::Warning, "overrun-slots", message, effect, hint)
+    })
+}
+
+fn not_slept(given_up: u64) -> Option<Caveat> {
+    (given_up > 0).then(|| {
+        let backlog = span(defaults::MAX_BACKLOG);
         Caveat::new(
             Severity::Warning,
-            "overrun-slots",
+            "not-slept",
             format!(
-                "{} of {} slots ({}) were past when their thread came back from the one before",
-                grouped(slots),
-                grouped(measured),
-                percent(share)
+                "{} slots were given up: {backlog} after the last was due they were not reached",
+                grouped(given_up)
             ),
-            "no slot is skipped: their lateness is what a task of that period would have seen",
-            "a longer `--interval`, or `--fifo` where something else kept the CPU",
+            "they would have been later than any that was measured: the true quantiles lie above the ones shown",
+            "a longer `--interval`",
         )
     })
 }
@@ -41,4 +76,26 @@ fn broke(wakeups: &Wakeups) -> Option<Caveat> {
         "the figures are about the part before it, and its end was chosen by a late wake-up",
         "leave out `--break` for figures of a whole run",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_advised_goes_by_who_fell_behind_and_how_far() {
+        for (real_time, backlog, fifo) in
+            [(false, false, true), (true, false, false), (false, true, false), (true, true, false)]
+        {
+            let (effect, hint) = advice(real_time, backlog);
+            assert_eq!((hint.contains("--fifo"), effect.contains("backlog")), (fifo, backlog), "{effect}: {hint}");
+        }
+    }
+
+    #[test]
+    fn slots_that_were_given_up_are_told() {
+        let told = not_slept(1_234).expect("told");
+        assert!(told.code == "not-slept" && told.message.starts_with("1,234 slots"), "{told:?}");
+        assert_eq!((not_slept(0), overrun_of((0, 5), "", "")), (None, None));
+    }
 }
