@@ -37,10 +37,13 @@ pub(super) fn measure(
 pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) -> std::io::Result<Interrupt> {
     let mut runs = plans.into_iter().flat_map(|plan| &plan.runs);
     match runs.any(|run| !run.settings.is_empty()) {
-        true => {
-            healing::tell_of_another_root(console);
-            Interrupt::listen_with(healing::restore_at_once)
-        }
+        true => listen_and_restore(console),
         false => Interrupt::listen(),
     }
+}
+
+/// The same for what sets this host in any case.
+pub(super) fn listen_and_restore(console: &Console) -> std::io::Result<Interrupt> {
+    healing::tell_of_another_root(console);
+    Interrupt::listen_with(healing::restore_at_once)
 }

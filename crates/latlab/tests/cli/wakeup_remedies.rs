@@ -1,6 +1,7 @@
 //! `latlab wakeup --try-remedies`: each remedy in turns with what was asked, what this host lacks with the reason.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -11,14 +12,30 @@ use crate::store::{manifest, recordings};
 
 /// A host of files with one policy of clock rates.
 fn host() -> tempfile::TempDir {
+    host_of(1)
+}
+
+/// A host of files with so many.
+fn host_of(policies: usize) -> tempfile::TempDir {
     let host = tempfile::tempdir().expect("a temporary directory");
-    let policy = host.path().join("sys/devices/system/cpu/cpufreq/policy0");
-    std::fs::create_dir_all(&policy).expect("a directory");
-    for (file, text) in [("scaling_governor", "ondemand\n"), ("scaling_available_governors", "ondemand performance\n")]
-    {
-        std::fs::write(policy.join(file), text).expect("written");
+    for number in 0..policies {
+        let policy = policy(&host, number);
+        std::fs::create_dir_all(&policy).expect("a directory");
+        let (governor, available) = ("ondemand\n", "ondemand performance\n");
+        for (file, text) in [("scaling_governor", governor), ("scaling_available_governors", available)] {
+            std::fs::write(policy.join(file), text).expect("written");
+        }
     }
     host
+}
+
+fn policy(host: &tempfile::TempDir, number: usize) -> PathBuf {
+    host.path().join(format!("sys/devices/system/cpu/cpufreq/policy{number}"))
+}
+
+fn governor(host: &tempfile::TempDir, number: usize) -> String {
+    let text = std::fs::read_to_string(policy(host, number).join("scaling_governor"));
+    text.expect("still there").trim().to_owned()
 }
 
 fn on(lab: Lab, host: &tempfile::TempDir) -> Lab {
@@ -59,8 +76,7 @@ fn what_is_possible_is_tried_in_turns_and_put_back() {
     let tried = remedies.iter().filter(|one| one["tried"] == true).count();
     assert_eq!((runs.len(), runs.values().sum::<usize>()), (tried + 1, 9 * (tried + 1)), "{runs:?}");
     assert_eq!(document["recordings"].as_array().map(Vec::len), Some(9 * (tried + 1)));
-    let left = std::fs::read_to_string(host.path().join("sys/devices/system/cpu/cpufreq/policy0/scaling_governor"));
-    assert_eq!(left.expect("still there").trim(), "ondemand");
+    assert_eq!(governor(&host, 0), "ondemand");
     // The recordings know their place: they can be compared again.
     let again = Lab::at(ran.directory()).line("compare --by remedy latlab-runs --json -q").success().json();
     assert_eq!(again["comparisons"][0]["metric"], "wakeup_latency");
@@ -87,6 +103,19 @@ fn an_interrupt_keeps_what_was_measured() {
     running.ends(130);
     let ending = |path: &std::path::PathBuf| manifest(path)["ending"].clone();
     assert_eq!(recordings(home.path()).iter().map(ending).collect::<Vec<_>>(), [Value::from("interrupted")]);
+}
+
+#[test]
+fn an_interrupt_of_the_rehearsal_puts_everything_back() {
+    // So many that turning all of them takes far longer than noticing that the first was turned.
+    let host = host_of(512);
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = on(Lab::at(home.path()), &host).line("wakeup --try-remedies -i 1ms -d 9s").start();
+    wait_until("the first governor was set", || governor(&host, 0) == "performance");
+    running.signal(Signal::INT);
+    running.ends(130);
+    let left: Vec<usize> = (0..512).filter(|number| governor(&host, *number) != "ondemand").collect();
+    assert!(left.is_empty(), "{left:?} stayed");
 }
 
 #[test]

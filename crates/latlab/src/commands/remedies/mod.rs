@@ -20,11 +20,14 @@ use turns::{RUNS, Taken, take};
 
 /// Tries every remedy that this host allows on the run of `job`.
 pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
-    let trials = Trials::of(&job.plan)?;
+    // Before anything is tried: a rehearsal sets knobs already.
+    let interrupt = measuring::listen_and_restore(console).map_err(refused("listen to signals"))?;
+    let trials = match Trials::of(&job.plan, &interrupt) {
+        Ok(trials) => trials,
+        Err(failure) => return interrupt.outcome().ok_or(failure),
+    };
     let keep = stores::open(&job.keeping)?;
-    let plans = || trials.tried.iter().map(|trial| &trial.plan);
-    wakeup::warn(plans(), console);
-    let interrupt = measuring::listen(plans(), console).map_err(refused("listen to signals"))?;
+    wakeup::warn(trials.tried.iter().map(|trial| &trial.plan), console);
     console.note(&announcement(&trials));
     let mut agenda = Agenda::default();
     for statistic in ["p50", "p99"] {

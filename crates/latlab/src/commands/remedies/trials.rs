@@ -1,5 +1,6 @@
 //! What is tried: what was asked, and this with each remedy that this host allows.
 
+use crate::commands::interrupt::Interrupt;
 use crate::error::Failure;
 use crate::measure::{MeasureError, rehearse_wakeups};
 use crate::plan::{Plan, Remedy, RunSpec};
@@ -26,13 +27,14 @@ pub(super) struct Trials {
 }
 
 impl Trials {
-    /// Those of `asked`, each had for a moment.
-    pub(super) fn of(asked: &Plan) -> Result<Trials, Failure> {
+    /// Those of `asked`, each had for a moment; fails where `interrupt` ends it before all were.
+    pub(super) fn of(asked: &Plan, interrupt: &Interrupt) -> Result<Trials, Failure> {
         let run = &asked.runs[0];
         rehearse_wakeups(run)?;
         let mut trials = Trials { tried: vec![trial(AS_ASKED, run.clone())], impossible: Vec::new() };
         let mut together = run.clone();
         for remedy in Remedy::ALL {
+            unless_interrupted(interrupt)?;
             match remedy.applied(run).and_then(|with| rehearse_wakeups(&with).map(|()| with).map_err(reason)) {
                 Ok(with) => {
                     trials.tried.push(trial(remedy.words(), with));
@@ -42,6 +44,7 @@ impl Trials {
                 Err(reason) => trials.impossible.push((remedy.words().into(), reason)),
             }
         }
+        unless_interrupted(interrupt)?;
         match trials.tried.len() {
             1 => {
                 let reasons = trials.impossible.iter().map(|(words, reason)| format!("{words}: {reason}"));
@@ -53,6 +56,15 @@ impl Trials {
             _ => trials.tried.push(trial(TOGETHER, together)),
         }
         Ok(trials)
+    }
+}
+
+/// Between two rehearsals the host is as it was found: whoever interrupts is obeyed here.
+fn unless_interrupted(interrupt: &Interrupt) -> Result<(), Failure> {
+    interrupt.notice();
+    match interrupt.outcome() {
+        None => Ok(()),
+        Some(_) => Err(Failure::world("interrupted before every remedy was looked at")),
     }
 }
 
