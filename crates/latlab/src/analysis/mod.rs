@@ -45,7 +45,7 @@ pub use subject::{Ratio, Statistic, Subject};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
 pub use via_growth::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
-pub use wakeups::{Lateness, Wakeups};
+pub use wakeups::{Lateness, Rest, Wakeups};
 pub use window::Window;
 
 // a summary hands the condition of its run on to whoever shows it, and what it was to be

@@ -19,6 +19,9 @@ use crate::units::Nanos;
 /// [fs/select.c](https://github.com/torvalds/linux/blob/v6.18/fs/select.c).
 const STRETCH_MAX: Nanos = Nanos::from_millis(100);
 
+/// A grain that shows in what is measured.
+const COARSE: Nanos = Nanos::from_millis(1);
+
 /// What a run of wake-ups says beyond its latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wakeups {
@@ -58,28 +61,87 @@ pub struct Lateness {
     pub stretch: Option<f64>,
     /// How late the kernel let the timer be, by slack or stretch; none where the slack is unknown.
     pub allowed_ns: Option<Nanos>,
-    /// The median latency less that, at least 0: interrupt, idle exit, scheduling.
-    pub rest_ns: Option<f64>,
+    /// What the median owes to rounding the time-out up to the call's grain; none where that is not known.
+    pub rounding_ns: Option<f64>,
+    /// The median latency less both.
+    pub rest: Rest,
+}
+
+/// Interrupt, idle exit, scheduling: what of the median is neither asked for nor allowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rest {
+    /// In ns.
+    Known(f64),
+    /// The median came before the kernel's limit: how much of that it used is not known, so the rest is not either.
+    BeforeTheLimit,
+    /// The limit, the rounding or the median is not known, or the data do not support a median.
+    Unknown,
+}
+
+impl Rest {
+    /// In ns, where it is known.
+    pub fn known(self) -> Option<f64> {
+        match self {
+            Rest::Known(rest_ns) => Some(rest_ns),
+            Rest::BeforeTheLimit | Rest::Unknown => None,
+        }
+    }
+}
+
+/// Medians of a run that its data support, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Medians {
+    latency: Option<f64>,
+    /// Of each latency less what its row owes to rounding; none where the rows do not tell.
+    less_rounding: Option<f64>,
 }
 
 impl Lateness {
     /// As `select_estimate_accuracy` in fs/select.c and hrtimer_sleeper's slack have it, for a sleep of one interval.
-    fn of(manifest: &Manifest, wakeup: &WakeupSpec, described: Option<&Description>) -> Lateness {
+    fn of(manifest: &Manifest, wakeup: &WakeupSpec, medians: Medians) -> Lateness {
         let facts = manifest.run.wakeup.clone().unwrap_or_default();
         let real_time = manifest.spec.here.fifo.is_some();
         let nice = facts.niceness.is_some_and(|niceness| niceness > 0);
-        let stretch = (wakeup.via.is_stretched() && !real_time).then_some(if nice { 0.005 } else { 0.001 });
-        let allowed_ns = match wakeup.via.has_slack() && !real_time {
+        // Without slack select_estimate_accuracy ends before it looks at the time-out: so it is for real-time threads,
+        // whoever made them so.
+        let exact = real_time || facts.timer_slack_ns == Some(Nanos::ZERO);
+        let stretch = (wakeup.via.is_stretched() && !exact).then_some(if nice { 0.005 } else { 0.001 });
+        let interval_ns = wakeup.interval_ns.0.saturating_add(rounding_of(wakeup.via, wakeup.interval_ns.0));
+        let allowed_ns = match wakeup.via.has_slack() && !exact {
             false => Some(Nanos::ZERO),
             true => facts.timer_slack_ns.map(|slack| {
-                let stretched = stretch.map_or(0.0, |share| wakeup.interval_ns.0 as f64 * share);
+                let stretched = stretch.map_or(0.0, |share| interval_ns as f64 * share);
                 slack.max(Nanos(stretched as i64).min(STRETCH_MAX))
             }),
         };
-        let median = described.and_then(|described| described.quantiles.iter().find(|one| one.q == 0.5)?.value);
-        let rest_ns = median.zip(allowed_ns).map(|(median, allowed)| (median - allowed.0 as f64).max(0.0));
-        Lateness { via: wakeup.via, timer_slack_ns: facts.timer_slack_ns, real_time, stretch, allowed_ns, rest_ns }
+        let rounding_ns = match wakeup.relative {
+            true => Some(rounding_of(wakeup.via, wakeup.interval_ns.0) as f64),
+            // By less than the microsecond that the asking itself may take.
+            false if wakeup.via.grain() < COARSE => Some(0.0),
+            false => medians.latency.zip(medians.less_rounding).map(|(whole, less)| whole - less),
+        };
+        let limits = allowed_ns.zip(rounding_ns);
+        let rest =
+            medians.latency.zip(limits).map(|(median, (allowed, rounding))| median - allowed.0 as f64 - rounding);
+        let rest = match rest {
+            Some(rest) if rest >= 0.0 => Rest::Known(rest),
+            Some(_) => Rest::BeforeTheLimit,
+            None => Rest::Unknown,
+        };
+        let timer_slack_ns = facts.timer_slack_ns;
+        Lateness { via: wakeup.via, timer_slack_ns, real_time, stretch, allowed_ns, rounding_ns, rest }
     }
+}
+
+/// By how much `via` rounds up a time-out of `span_ns`.
+fn rounding_of(via: Via, span_ns: i64) -> i64 {
+    let grain = via.grain().0;
+    (grain - span_ns.max(0) % grain) % grain
+}
+
+/// The median, where the data support it.
+fn median(described: &Description) -> Option<f64> {
+    described.quantiles.iter().find(|one| one.q == 0.5 && one.supported)?.value
 }
 
 /// Wake-ups as far as seen.
@@ -92,6 +154,10 @@ pub(super) struct WakeupCourse {
     /// When each thread last woke.
     woke_ns: BTreeMap<Option<u16>, i64>,
     overrun_slots: u64,
+    /// How the threads slept and how often, where each row's time-out was rounded by a span of its own …
+    rounded: Option<(Via, i64)>,
+    /// … and the latencies less that.
+    less_rounding: Vec<i64>,
 }
 
 impl WakeupCourse {
@@ -99,7 +165,9 @@ impl WakeupCourse {
     pub(super) fn of(spec: &WakeupSpec) -> WakeupCourse {
         let each_cpu = matches!(&spec.cpus, WakeupCpus::These(cpus) if cpus.len() > 1);
         let (cpus, by_cpu, woke_ns) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-        WakeupCourse { each_cpu, cpus, by_cpu, woke_ns, overrun_slots: 0 }
+        let coarse = !spec.relative && spec.via.grain() >= COARSE;
+        let rounded = coarse.then_some((spec.via, spec.interval_ns.0));
+        WakeupCourse { each_cpu, cpus, by_cpu, woke_ns, overrun_slots: 0, rounded, less_rounding: Vec::new() }
     }
 
     /// All that can be said, with what the samples of this host tell.
@@ -110,17 +178,30 @@ impl WakeupCourse {
         described: Option<&Description>,
         describing: &Wishes,
     ) -> Wakeups {
-        let describe =
+        let of_cpu =
             |(cpu, values): (u16, Vec<i64>)| (cpu, describe(&Sample::new(Metric::WakeupLatency, values), describing));
+        let sample = self.rounded.map(|_| Sample::new(Metric::WakeupLatency, self.less_rounding));
+        let less_rounding = sample.and_then(|sample| median(&describe(&sample, describing)));
+        let medians = Medians { latency: described.and_then(median), less_rounding };
         Wakeups {
-            by_cpu: self.by_cpu.into_iter().map(describe).collect(),
+            by_cpu: self.by_cpu.into_iter().map(of_cpu).collect(),
             overrun_slots: self.overrun_slots,
-            lateness: Lateness::of(manifest, spec, described),
+            lateness: Lateness::of(manifest, spec, medians),
             meanwhile: meanwhile::of(&self.cpus, manifest, course),
             broke: manifest.run.wakeup.as_ref().and_then(|facts| facts.broke),
             trace: manifest.run.wakeup.as_ref().and_then(|facts| facts.trace.clone()),
             not_slept: manifest.run.wakeup.as_ref().map_or(0, |facts| facts.not_slept),
         }
+    }
+}
+
+impl WakeupCourse {
+    /// By how much the time-out was rounded that a thread which woke at `before` asked for next, to be woken at `due`:
+    /// the rest of the slot. None of the first slot of a slice, whose thread had not slept just before.
+    fn rounding(&self, before: i64, due: i64) -> Option<i64> {
+        let (via, interval_ns) = self.rounded?;
+        let span_ns = due.saturating_sub(before);
+        (span_ns <= interval_ns).then(|| rounding_of(via, span_ns))
     }
 }
 
@@ -140,8 +221,12 @@ impl Gatherer for WakeupCourse {
             }
             self.cpus.extend(woke_on);
             self.overrun_slots += u64::from(before.is_some_and(|before| before > due));
+            let late_ns = woke.saturating_sub(due);
+            if let Some(rounding_ns) = before.and_then(|before| self.rounding(before, due)) {
+                self.less_rounding.push(late_ns - rounding_ns);
+            }
             if let Some(cpu) = cpu {
-                self.by_cpu.entry(cpu).or_default().push(woke.saturating_sub(due));
+                self.by_cpu.entry(cpu).or_default().push(late_ns);
             }
         }
     }
@@ -183,14 +268,56 @@ mod tests {
             (Via::Epoll, Nanos::from_millis(10), slack, 0, None, 50_000),
             (Via::Poll, Nanos::from_secs(3_600), slack, 0, None, 100_000_000),
             (Via::Select, second, slack, 0, Some(80), 0),
+            // `chrt -f 10 latlab …`: nobody asked for SCHED_FIFO, but no slack was read back.
+            (Via::Select, second, 0, 0, None, 0),
+            (Via::ClockNanosleep, second, 0, 0, None, 0),
+            (Via::Poll, Nanos::from_micros(99_500), slack, 0, None, 100_000),
             (Via::Spin, second, slack, 0, None, 0),
             (Via::Timerfd, second, slack, 0, None, 0),
             (Via::Futex, second, slack, 0, None, 50_000),
         ] {
             let spec = spec(via, interval, &[]);
-            let found = Lateness::of(&manifest_of(&spec, slack, niceness, fifo), &spec, None);
+            let found = Lateness::of(&manifest_of(&spec, slack, niceness, fifo), &spec, Medians::default());
             assert_eq!(found.allowed_ns, Some(Nanos(allowed)), "{via:?} {interval:?} {slack} {niceness} {fifo:?}");
         }
+    }
+
+    #[test]
+    fn the_rest_is_what_is_left_of_a_supported_median() {
+        let of = |via, interval_us, slack, relative, medians: [Option<f64>; 2]| {
+            let spec = WakeupSpec { relative, ..spec(via, Nanos::from_micros(interval_us), &[]) };
+            let medians = Medians { latency: medians[0], less_rounding: medians[1] };
+            let found = Lateness::of(&manifest_of(&spec, slack, 0, None), &spec, medians);
+            (found.rounding_ns, found.rest)
+        };
+        let (latency, none) = ([Some(551_000.0), None], [None, None]);
+        assert_eq!(of(Via::Poll, 1_500, 0, true, latency), (Some(500_000.0), Rest::Known(51_000.0)));
+        assert_eq!(of(Via::Epoll, 2_000, 50_000, true, latency), (Some(0.0), Rest::Known(501_000.0)));
+        assert_eq!(of(Via::Poll, 1_500, 50_000, false, latency), (None, Rest::Unknown));
+        let both = [Some(551_000.0), Some(80_000.0)];
+        assert_eq!(of(Via::Poll, 1_500, 50_000, false, both), (Some(471_000.0), Rest::Known(30_000.0)));
+        assert_eq!(of(Via::Select, 1_500, 50_000, false, latency), (Some(0.0), Rest::Known(501_000.0)));
+        assert_eq!(of(Via::Select, 1_000_000, 50_000, false, latency), (Some(0.0), Rest::BeforeTheLimit));
+        assert_eq!(of(Via::Select, 1_000_000, 50_000, false, none), (Some(0.0), Rest::Unknown));
+    }
+
+    #[test]
+    fn rounding_is_taken_from_each_row_that_tells_when_it_asked() {
+        let spec = spec(Via::Poll, Nanos::from_millis(5), &[]);
+        // A stretch of 5 µs, 0.1 % of the interval, is in it.
+        // 20 µs each are the thread's own; what they take of the next slot poll adds again, up to its millisecond.
+        let late = |slot: u64| scheduled(slot, slot as i64 * 5_000, 0, (slot as i64 % 50 + 1) * 20);
+        let rounded = |slots: u64| {
+            let rows: Vec<_> = (0..slots).map(late).collect();
+            let manifest = manifest_of(&spec, 1, 0, None);
+            let source = InMemory { manifest, ..InMemory::of(Schedule::Closed, rows) };
+            let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+            summary.wakeups.expect("a run of wake-ups").lateness
+        };
+        let found = rounded(400);
+        assert_eq!((found.rounding_ns, found.rest), (Some(490_000.0), Rest::Known(15_000.0)));
+        // Five wake-ups carry no median.
+        assert_eq!((rounded(5).rounding_ns, rounded(5).rest), (None, Rest::Unknown));
     }
 
     #[test]

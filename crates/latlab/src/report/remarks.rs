@@ -2,7 +2,7 @@
 
 use super::view::{RemarkView, names};
 use super::{coincidence, loads, meanwhile};
-use crate::analysis::{Summary, Via};
+use crate::analysis::{Lateness, Rest, Summary, Via};
 use crate::facts::Instrument;
 use crate::stats::Interval;
 use crate::units::Nanos;
@@ -10,6 +10,9 @@ use crate::units::human::{TimeUnit, grouped, percent, span};
 
 /// What a run has to say on something, if it has.
 type Line = fn(&Summary) -> Option<String>;
+
+/// What each of several runs says of itself, where they differ: it explains a figure that they differ in.
+const OF_EACH: [&str; 1] = ["lateness"];
 
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
@@ -25,13 +28,20 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
         ("time-outs", time_outs),
         ("pauses", pauses),
     ];
-    let common = lines.into_iter().filter_map(|(label, line)| {
-        let text = line(first)?;
-        let same = summaries.iter().all(|summary| line(summary).as_ref() == Some(&text));
-        same.then(|| RemarkView { label: label.into(), text })
+    let names = names(summaries);
+    let common = lines.into_iter().flat_map(|(label, line)| {
+        let texts: Vec<_> = summaries.iter().map(line).collect();
+        let remark = |text: String| RemarkView { label: label.into(), text };
+        match texts.windows(2).all(|pair| pair[0] == pair[1]) {
+            true => texts.into_iter().next().flatten().map(remark).into_iter().collect::<Vec<_>>(),
+            false if OF_EACH.contains(&label) => {
+                let named = names.iter().zip(texts).filter_map(|(name, text)| Some(format!("{name}: {}", text?)));
+                named.map(remark).collect()
+            }
+            false => Vec::new(),
+        }
     });
-    let coincidences =
-        summaries.iter().zip(names(summaries)).flat_map(|(summary, name)| coincidence::remarks(summary, &name));
+    let coincidences = summaries.iter().zip(&names).flat_map(|(summary, name)| coincidence::remarks(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
     let loads = if alike { loads::remarks(&first.loads) } else { Vec::new() };
     let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
@@ -46,23 +56,38 @@ fn lateness(summary: &Summary) -> Option<String> {
     let by = match (lateness.via, lateness.real_time, lateness.stretch) {
         (Via::Spin, ..) => return Some("no sleep: what is left is the clock read and the loop".into()),
         (_, true, _) => "SCHED_FIFO: no timer slack".to_owned(),
+        _ if lateness.timer_slack_ns == Some(Nanos::ZERO) => "no timer slack: 0 was read back".to_owned(),
         (via, ..) if !via.has_slack() => format!("{}: no timer slack", via.word()),
         (via, _, Some(share)) if lateness.timer_slack_ns < Some(allowed) => {
             format!("{} may stretch its time-out by {}: up to {}", via.word(), percent(share), span(allowed))
         }
         _ => format!("timer slack: up to {}", span(allowed)),
     };
-    let grain = lateness.via.grain();
-    let rounding = if grain < Nanos::from_millis(1) { "" } else { " · rounding up to whole milliseconds: up to 1 ms" };
     let cause = match wakeups.is_backlog(summary.counts.answered) {
         true => "backlog: most slots were past before their turn",
         false => "interrupt, idle exit, scheduling",
     };
-    let rest = lateness.rest_ns.map(|rest| {
-        let unit = TimeUnit::suiting(rest.max(1.0));
-        format!(" · rest of the median: {} {} ({cause})", unit.figure(rest), unit.symbol())
-    });
-    Some(format!("{by}{rounding}{}", rest.unwrap_or_default()))
+    let rest = match lateness.rest {
+        Rest::Unknown => String::new(),
+        Rest::BeforeTheLimit => " · the median was woken before the kernel's limit: the rest is not known".into(),
+        Rest::Known(rest) => format!(" · rest of the median: {} ({cause})", figure(rest)),
+    };
+    Some(format!("{by}{}{rest}", rounding(lateness)))
+}
+
+/// What is due to the grain of the call's time-out.
+fn rounding(lateness: &Lateness) -> String {
+    let whole = if lateness.via.grain() < Nanos::from_millis(1) { "microseconds" } else { "milliseconds" };
+    match lateness.rounding_ns {
+        Some(0.0) => String::new(),
+        Some(rounding) => format!(" · rounding up to whole {whole}: {}", figure(rounding)),
+        None => format!(" · rounding up to whole {whole}: up to {}", span(lateness.via.grain())),
+    }
+}
+
+fn figure(ns: f64) -> String {
+    let unit = TimeUnit::suiting(ns.max(1.0));
+    format!("{} {}", unit.figure(ns), unit.symbol())
 }
 
 /// What was set for the time of the run.

@@ -11,6 +11,7 @@ use latlab::probe::Phase;
 use latlab::recording::{Recording, WakeupBatch};
 use rustix::process::Signal;
 
+use crate::documents;
 use crate::harness::{Lab, contains, wait_until};
 use crate::skip::skip;
 use crate::store::{only_recording, recordings};
@@ -69,6 +70,28 @@ fn every_way_of_sleeping_wakes_no_earlier_than_due_absolute_and_relative() {
             }
         }
     }
+}
+
+#[test]
+fn each_of_several_runs_says_why_it_is_late() {
+    // Two calls of which the kernel says different things, whatever was measured.
+    let ran = Lab::new().line("wakeup --via select,timerfd -i 100ms -n 2 --warmup 0").success();
+    let lines: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("lateness")).collect();
+    assert!(lines.len() == 2 && lines[0].contains("select: ") && lines[1].contains("timerfd: "), "{}", ran.stdout);
+    // And two wake-ups carry no median that could be split.
+    assert!(!ran.stdout.contains("rest of the median"), "{}", ran.stdout);
+}
+
+#[test]
+fn rounding_to_whole_milliseconds_is_told_apart_from_the_rest() {
+    let ran = Lab::new().line("wakeup --relative --via poll -i 1500us -n 200 --warmup 0 --json").success();
+    let (json, of) = (ran.json(), |key: &str| ran.json()["wakeups"][key].as_f64());
+    assert_eq!(of("rounding_ns"), Some(500_000.0), "{json:#}");
+    let median = json["metrics"]["wakeup_latency"]["quantiles"][0]["value"].as_f64().expect("measured");
+    let split = of("allowed_ns").expect("read back") + 500_000.0 + of("rest_ns").unwrap_or(f64::NAN);
+    assert!(of("rest_ns").is_none() || (split - median).abs() < 1.0, "{split} is not {median}: {json:#}");
+    let on_a_schedule = Lab::new().line("wakeup --via poll -i 1500us -n 300 --warmup 0 --json").success().json();
+    documents::check(&on_a_schedule, "summary/1");
 }
 
 #[test]
