@@ -14,6 +14,8 @@ pub struct SleepRow {
     pub stretched_ns: f64,
     /// By how much that is later, ns.
     pub later: Effect,
+    /// Runs of the exact call and of the other one.
+    pub runs: (usize, usize),
 }
 
 /// How much of a growth the way of sleeping explains.
@@ -21,10 +23,16 @@ pub struct SleepRow {
 pub struct Explained {
     /// The growth of the difference between the two calls over that of the stretched one.
     pub share: f64,
-    /// Where it may lie, from the ends of the two intervals of the difference: at 95 % each, 90 % together.
+    /// Where it may lie, from the ends of the two intervals of the difference and of that of the growth: at 95 % each,
+    /// [`Explained::CONFIDENCE`] together.
     pub low: Option<f64>,
     /// The other end.
     pub high: Option<f64>,
+}
+
+impl Explained {
+    /// Of three intervals at 95 % all hold at least so often (Bonferroni).
+    pub const CONFIDENCE: f64 = 0.85;
 }
 
 /// What the data say.
@@ -34,7 +42,7 @@ pub enum GrowthAnswer {
     IsTheCall,
     /// Less than half of it is.
     IsSomethingElse,
-    /// There is none.
+    /// There is none: the whole interval of the growth is at most 0.
     NoGrowth,
     /// The intervals are too wide to tell.
     Undecided,
@@ -45,7 +53,9 @@ pub enum GrowthAnswer {
 pub struct ViaGrowth {
     /// At least two, the shortest interval first.
     pub rows: Vec<SleepRow>,
-    /// From the shortest to the longest; none where the stretched call does not grow.
+    /// By how much the stretched call is later after the longest than after the shortest, ns; none where nothing tells.
+    pub grown: Option<Effect>,
+    /// From the shortest to the longest; none where the stretched call is not known to grow.
     pub explained: Option<Explained>,
     /// What follows.
     pub answer: GrowthAnswer,
@@ -55,32 +65,37 @@ impl SleepRow {
     /// Of a comparison of medians, the exact call being the baseline; none where it has no figure.
     pub fn of(interval: Nanos, compared: &Comparison) -> Option<SleepRow> {
         let (exact_ns, stretched_ns) = compared.centres?;
-        Some(SleepRow { interval, exact_ns, stretched_ns, later: compared.difference? })
+        Some(SleepRow { interval, exact_ns, stretched_ns, later: compared.difference?, runs: compared.rests.runs })
     }
 }
 
 impl ViaGrowth {
-    /// What `rows` tell together; none where there are fewer than two.
-    pub fn of(mut rows: Vec<SleepRow>) -> Option<ViaGrowth> {
+    /// What `rows` tell together, whose stretched call is later by `grown` after the longest interval than after the
+    /// shortest; none where there are fewer than two.
+    pub fn of(mut rows: Vec<SleepRow>, grown: Option<Effect>) -> Option<ViaGrowth> {
         rows.sort_by_key(|row| row.interval);
         let [first, .., last] = rows.as_slice() else { return None };
-        let grown = last.stretched_ns - first.stretched_ns;
-        let explained = (grown > 0.0).then(|| {
-            let ends = |later: Option<f64>, earlier: Option<f64>| Some((later? - earlier?) / grown);
-            let (from, to) = (first.later.interval, last.later.interval);
+        let surely = grown.filter(|grown| grown.interval.low.is_some_and(|low| low > 0.0));
+        let explained = surely.map(|grown| {
+            let (from, to, all) = (first.later.interval, last.later.interval, grown.interval);
+            // The far end of the growth where that brings the share nearer to 0, else the near one.
+            let least = |ns: f64| Some(ns / if ns > 0.0 { all.high? } else { all.low? });
+            let most = |ns: f64| Some(ns / if ns > 0.0 { all.low? } else { all.high? });
             Explained {
-                share: (last.later.value - first.later.value) / grown,
-                low: ends(to.low, from.high),
-                high: ends(to.high, from.low),
+                share: (last.later.value - first.later.value) / grown.value,
+                low: to.low.zip(from.high).and_then(|(to, from)| least(to - from)),
+                high: to.high.zip(from.low).and_then(|(to, from)| most(to - from)),
             }
         });
+        let none = grown.is_some_and(|grown| grown.interval.high.is_some_and(|high| high <= 0.0));
         let answer = match explained {
-            None => GrowthAnswer::NoGrowth,
+            None if none => GrowthAnswer::NoGrowth,
+            None => GrowthAnswer::Undecided,
             Some(Explained { low: Some(low), .. }) if low >= 0.5 => GrowthAnswer::IsTheCall,
             Some(Explained { high: Some(high), .. }) if high < 0.5 => GrowthAnswer::IsSomethingElse,
             Some(_) => GrowthAnswer::Undecided,
         };
-        Some(ViaGrowth { rows, explained, answer })
+        Some(ViaGrowth { rows, grown, explained, answer })
     }
 }
 
@@ -98,12 +113,20 @@ mod tests {
             exact_ns: exact * 1e3,
             stretched_ns: (exact + later) * 1e3,
             later: Effect { value: later * 1e3, interval },
+            runs: (4, 4),
         }
+    }
+
+    /// So much later, give or take `about`, µs.
+    fn grown(value: f64, about: f64) -> Option<Effect> {
+        let interval =
+            Interval { low: Some((value - about) * 1e3), high: Some((value + about) * 1e3), confidence: 0.95 };
+        Some(Effect { value: value * 1e3, interval })
     }
 
     #[test]
     fn the_answer_follows_from_the_intervals() {
-        let answer = |rows: [SleepRow; 2]| ViaGrowth::of(rows.to_vec()).expect("two rows").answer;
+        let answer = |rows: [SleepRow; 2], grown| ViaGrowth::of(rows.to_vec(), grown).expect("two rows").answer;
         for (exact, later, about, expected) in [
             (90.0, 950.0, Some(20.0), GrowthAnswer::IsTheCall),
             (90.0, 950.0, Some(700.0), GrowthAnswer::Undecided),
@@ -113,15 +136,23 @@ mod tests {
             (40.0, 2.0, Some(1.0), GrowthAnswer::NoGrowth),
         ] {
             let rows = [row(1_000, exact, later, about), row(10, 60.0, 2.0, Some(3.0))];
-            assert_eq!(answer(rows), expected, "{exact} {later} {about:?}");
+            let grown = grown(exact + later - 62.0, 10.0);
+            assert_eq!(answer(rows, grown), expected, "{exact} {later} {about:?}");
         }
-        assert_eq!(ViaGrowth::of(vec![row(10, 60.0, 2.0, None)]), None);
+        assert_eq!(ViaGrowth::of(vec![row(10, 60.0, 2.0, None)], grown(1.0, 0.5)), None);
+        // Two points are no growth and no lack of it.
+        let rows = [row(10, 60.0, 2.0, Some(3.0)), row(1_000, 58.0, 1.0, Some(3.0))];
+        assert_eq!(answer(rows, grown(-3.0, 4.0)), GrowthAnswer::Undecided);
+        assert_eq!(answer(rows, None), GrowthAnswer::Undecided);
     }
 
     #[test]
     fn the_share_is_of_the_whole_growth() {
-        let growth = ViaGrowth::of(vec![row(10, 60.0, 0.0, Some(1.0)), row(1_000, 160.0, 900.0, Some(9.0))]);
+        let growth = ViaGrowth::of(
+            vec![row(10, 60.0, 0.0, Some(1.0)), row(1_000, 160.0, 900.0, Some(9.0))],
+            grown(1_000.0, 100.0),
+        );
         let explained = growth.expect("two rows").explained.expect("it grew");
-        assert_eq!((explained.share, explained.low, explained.high), (0.9, Some(0.89), Some(0.91)));
+        assert_eq!((explained.share, explained.low, explained.high), (0.9, Some(890.0 / 1_100.0), Some(910.0 / 900.0)));
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::paint::{Style, width, wrap};
+use crate::analysis::comparison::Effect;
 use crate::analysis::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
@@ -37,23 +38,52 @@ pub fn render(view: &ViaGrowthView, style: Style) -> String {
     };
     lines.push(style.quiet(&line(&head)));
     lines.extend(rows.iter().map(line));
+    lines.extend(wrap(&rests(view), style.width));
     lines.extend(wrap(&answer(view), style.width));
     lines.join("\n") + "\n"
 }
 
+/// What the kernel allows itself beyond the slack that the exact call has as well, ns; without slack it stretches nothing.
+fn predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<Nanos> {
+    let stretched = (row.interval.0 as f64 * stretch(view.nice)) as i64;
+    let beyond = |slack: Nanos| if slack.0 == 0 { Nanos::ZERO } else { Nanos(stretched - slack.0).max(Nanos::ZERO) };
+    view.slack.map(beyond)
+}
+
+/// Whether the difference is what the stretch predicts: in its interval, where it has one.
+fn as_predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<bool> {
+    let (predicted, interval) = (predicted(row, view)?.0 as f64, row.later.interval);
+    Some((interval.low?..=interval.high?).contains(&predicted))
+}
+
+/// On what the table rests.
+fn rests(view: &ViaGrowthView) -> String {
+    let runs = || view.growth.rows.iter().flat_map(|row| [row.runs.0, row.runs.1]);
+    let (fewest, most) = (runs().min().unwrap_or_default(), runs().max().unwrap_or_default());
+    let runs = if fewest == most { fewest.to_string() } else { format!("{fewest}–{most}") };
+    let level = view.growth.rows.first().map_or(0.0, |row| row.later.interval.confidence);
+    format!("{runs} runs of each call and interval; brackets: {} intervals.{}", percent(level), predictions(view))
+}
+
+/// After which intervals the difference is what the stretch predicts.
+fn predictions(view: &ViaGrowthView) -> String {
+    let rows = || view.growth.rows.iter();
+    let of = |wanted: bool| {
+        let those = rows().filter(|row| as_predicted(row, view) == Some(wanted)).map(|row| span(row.interval));
+        those.collect::<Vec<_>>().join(", ")
+    };
+    let told = [("As its stretch predicts", of(true)), ("Not as predicted", of(false))];
+    let told = told.iter().filter(|(_, those)| !those.is_empty());
+    told.map(|(words, those)| format!(" {words}: after {those}.")).collect()
+}
+
 fn cells(row: &SleepRow, view: &ViaGrowthView) -> [String; 5] {
     let time = |ns: f64| format!("{} µs", significant(ns / 1e3));
-    let end = |end: Option<f64>| end.map_or_else(|| ABSENT.into(), |ns| signed(ns / 1e3));
-    let later = row.later;
-    let (low, high) = (end(later.interval.low), end(later.interval.high));
-    // What the kernel allows itself beyond the slack that the exact call has as well.
-    let stretched = (row.interval.0 as f64 * stretch(view.nice)) as i64;
-    let beyond = view.slack.map(|slack| Nanos(stretched - slack.0).max(Nanos::ZERO));
-    let stretch = beyond.map_or_else(
+    let stretch = predicted(row, view).map_or_else(
         || ABSENT.into(),
         |beyond| format!("{} {}", TimeUnit::Micros.figure(beyond.0 as f64), TimeUnit::Micros.symbol()),
     );
-    let difference = format!("{} µs [{low}, {high}]", signed(later.value / 1e3));
+    let difference = later(row.later);
     [span(row.interval), time(row.exact_ns), time(row.stretched_ns), difference, stretch]
 }
 
@@ -72,6 +102,10 @@ fn answer(view: &ViaGrowthView) -> String {
              grows with the interval as well. `latlab summary` shows idle states and frequencies, where the host tells."
         ),
         GrowthAnswer::NoGrowth => format!("Here select wakes no later after {to} than after {from}."),
+        GrowthAnswer::Undecided if view.growth.explained.is_none() => format!(
+            "Undecided: whether select wakes later after {to} than after {from} cannot be told{}. More runs would tell.",
+            view.growth.grown.map(|grown| format!(", {}", later(grown))).unwrap_or_default()
+        ),
         GrowthAnswer::Undecided => format!(
             "Undecided: the call explains {share} of what select wakes later after {to} than after {from}, and the \
              interval is too wide to tell. More runs would: without `--quick`, or with `--full`, on a quieter host."
@@ -81,21 +115,27 @@ fn answer(view: &ViaGrowthView) -> String {
 
 /// As what `latlab.compare/1` has of it, in `experiment.via_growth`.
 pub fn json(view: &ViaGrowthView) -> Value {
-    let ViaGrowth { rows, explained, answer } = &view.growth;
+    let ViaGrowth { rows, grown, explained, answer } = &view.growth;
     let row = |row: &SleepRow| {
         let later = row.later;
         json!({
             "interval_ns": row.interval,
             "clock_nanosleep_ns": row.exact_ns,
             "select_ns": row.stretched_ns,
-            "difference_ns": { "value": later.value, "low": later.interval.low, "high": later.interval.high },
+            "difference_ns": effect(&later),
+            "predicted_ns": predicted(row, view),
+            "as_predicted": as_predicted(row, view),
+            "runs": { "clock_nanosleep": row.runs.0, "select": row.runs.1 },
         })
     };
     json!({
         "statistic": "p50",
         "timer_slack_ns": view.slack,
         "rows": rows.iter().map(row).collect::<Vec<_>>(),
-        "explained_ratio": explained.map(|Explained { share, low, high }| json!({ "value": share, "low": low, "high": high })),
+        "grown_ns": grown.as_ref().map(effect),
+        "explained_ratio": explained.map(|Explained { share, low, high }| {
+            json!({ "value": share, "low": low, "high": high, "confidence": Explained::CONFIDENCE })
+        }),
         "answer": match answer {
             GrowthAnswer::IsTheCall => "the-call",
             GrowthAnswer::IsSomethingElse => "something-else",
@@ -103,6 +143,18 @@ pub fn json(view: &ViaGrowthView) -> Value {
             GrowthAnswer::Undecided => "undecided",
         },
     })
+}
+
+fn effect(effect: &Effect) -> Value {
+    let Effect { value, interval } = effect;
+    json!({ "value": value, "low": interval.low, "high": interval.high, "confidence": interval.confidence })
+}
+
+/// `+950 µs [+945, +955]`
+fn later(effect: Effect) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| ABSENT.into(), |ns| signed(ns / 1e3));
+    let (low, high) = (end(effect.interval.low), end(effect.interval.high));
+    format!("{} µs [{low}, {high}]", signed(effect.value / 1e3))
 }
 
 /// `96 % [91 %, 102 %]`
@@ -114,7 +166,6 @@ fn share(explained: Explained) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::comparison::Effect;
     use crate::stats::Interval;
 
     fn row(interval_ms: i64, exact_us: f64, later_us: f64) -> SleepRow {
@@ -125,13 +176,19 @@ mod tests {
             exact_ns: exact_us * 1e3,
             stretched_ns: (exact_us + later_us) * 1e3,
             later: Effect { value: later_us * 1e3, interval },
+            runs: (4, 4),
         }
+    }
+
+    fn grown(us: f64) -> Option<Effect> {
+        let interval = Interval { low: Some((us - 1.0) * 1e3), high: Some((us + 1.0) * 1e3), confidence: 0.95 };
+        Some(Effect { value: us * 1e3, interval })
     }
 
     #[test]
     fn a_row_for_each_interval_and_then_the_answer() {
         let rows = vec![row(10, 62.0, 1.0), row(100, 70.0, 51.0), row(1_000, 140.0, 950.0)];
-        let growth = ViaGrowth::of(rows).expect("three rows");
+        let growth = ViaGrowth::of(rows, grown(1_027.0)).expect("three rows");
         let view = ViaGrowthView { growth, slack: Some(Nanos::from_micros(50)), nice: false };
         let expected = "\
 why longer sleeps wake later: medians of idle runs, by the call that sleeps
@@ -139,19 +196,32 @@ why longer sleeps wake later: medians of idle runs, by the call that sleeps
      10 ms          62.0 µs   63.0 µs   +1.00 µs [−4.00, +6.00]         0 µs
     100 ms          70.0 µs    121 µs  +51.0 µs [+46.0, +56.0]      50.0 µs
        1 s           140 µs  1,090 µs       +950 µs [+945, +955]       950 µs
+4 runs of each call and interval; brackets: 95 % intervals.
+As its stretch predicts: after 10 ms, 100 ms, 1 s.
 ";
         let text = render(&view, Style::PLAIN);
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(squeezed(&text).starts_with(&squeezed(expected)), "{text}");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
         assert!(
-            squeezed(&text).contains("The call explains 92.4 % [91.4 %, 93.4 %] of what select wakes later"),
+            squeezed(&text).contains("The call explains 92.4 % [91.3 %, 93.5 %] of what select wakes later"),
             "{text}"
         );
         let nice = render(&ViaGrowthView { nice: true, ..view }, Style::PLAIN);
-        assert!(nice.contains("4,950 µs") && squeezed(&nice).contains("time-out by 0.5 %"), "{nice}");
-        let alike = ViaGrowth::of(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)]).expect("two rows");
+        assert!(
+            nice.contains("4,950 µs")
+                && squeezed(&nice).contains("Not as predicted: after 100 ms, 1 s.")
+                && squeezed(&nice).contains("time-out by 0.5 %"),
+            "{nice}"
+        );
+        let alike = ViaGrowth::of(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)], grown(839.0)).expect("two rows");
         let told = render(&ViaGrowthView { growth: alike, slack: None, nice: false }, Style::PLAIN);
         assert!(squeezed(&told).contains("explains only"), "{told}");
+        // Without slack the kernel stretches nothing: here half a millisecond would be.
+        let exact = ViaGrowth::of(vec![row(10, 62.0, 0.0), row(1_000, 62.0, 1.0)], grown(0.5)).expect("two rows");
+        let view = ViaGrowthView { growth: exact, slack: Some(Nanos::ZERO), nice: false };
+        assert_eq!(json(&view)["rows"][1]["predicted_ns"], 0);
+        let told = render(&view, Style::PLAIN);
+        assert!(squeezed(&told).contains("cannot be told, +0.500 µs [−0.500, +1.50]"), "{told}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::runs;
-use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, RunGroups, compare, subject_named};
+use crate::analysis::comparison::{Agenda, ComparisonWishes, Effect, ObservedRun, RunGroups, compare, subject_named};
 use crate::analysis::{SleepRow, ViaGrowth};
 use crate::error::Failure;
 use crate::experiment::{RunStanding, Standing};
@@ -41,10 +41,24 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<ViaGr
         let compared = compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE)).ok()?;
         SleepRow::of(interval, compared.rows.first()?)
     };
+    let grown = grown(&by_interval);
     let rows = by_interval.into_iter().filter_map(row).collect();
     let facts = facts.unwrap_or_default();
     let nice = facts.niceness.is_some_and(|niceness| niceness > 0);
-    Ok(ViaGrowth::of(rows).map(|growth| ViaGrowthView { growth, slack: facts.timer_slack_ns, nice }))
+    Ok(ViaGrowth::of(rows, grown).map(|growth| ViaGrowthView { growth, slack: facts.timer_slack_ns, nice }))
+}
+
+/// By how much the other call is later after the longest interval than after the shortest.
+fn grown(by_interval: &BTreeMap<Nanos, Vec<ObservedRun>>) -> Option<Effect> {
+    let (shortest, longest) = (by_interval.values().next()?, by_interval.values().next_back()?);
+    let stretched = |run: &&ObservedRun| run.levels.get("via").is_some_and(|via| via != EXACT);
+    let runs: Vec<ObservedRun> = shortest.iter().chain(longest).filter(stretched).cloned().collect();
+    let from = shortest.first()?.levels.get("interval")?.clone();
+    let mut agenda = Agenda::default();
+    let median = subject_named(Some(Metric::WakeupLatency.name()), "p50").ok()?;
+    agenda.ask(median, Some(Factors::from([("interval".into(), from)])), None);
+    let groups = RunGroups::by("interval", runs).ok()?;
+    compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE)).ok()?.rows.first()?.difference
 }
 
 /// Heaters wake the CPU that the publication's growing rows leave idle.
