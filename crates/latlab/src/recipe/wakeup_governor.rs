@@ -7,6 +7,17 @@ use crate::metric::Metric;
 /// Governors and heaters, and what is compared by them: of the scales that have time for it.
 const CONDITIONS: &str = "load = [\"none\", \"heaters=30\"]    # 30 endless sha1sums\n\
     set = [\"governor=as-found\", \"governor=ondemand\", \"governor=performance\"]\n";
+/// Of the scale that has no time for it: longer intervals with a load or a governor set, and both through the call of
+/// which nothing was published.
+const LEAVE_OUT: &str = "\n[[leave-out]]\nload = \"heaters=30\"\ninterval = \"100ms\"\n\
+    \n[[leave-out]]\nload = \"heaters=30\"\ninterval = \"1s\"\n\
+    \n[[leave-out]]\nset = \"governor=ondemand\"\ninterval = \"100ms\"\n\
+    \n[[leave-out]]\nset = \"governor=ondemand\"\ninterval = \"1s\"\n\
+    \n[[leave-out]]\nset = \"governor=performance\"\ninterval = \"100ms\"\n\
+    \n[[leave-out]]\nset = \"governor=performance\"\ninterval = \"1s\"\n\
+    \n[[leave-out]]\nload = \"heaters=30\"\nvia = \"clock_nanosleep\"\n\
+    \n[[leave-out]]\nset = \"governor=ondemand\"\nvia = \"clock_nanosleep\"\n\
+    \n[[leave-out]]\nset = \"governor=performance\"\nvia = \"clock_nanosleep\"\n";
 const CONTRASTS: &str = "\n[[compare]]\nmetric = \"wakeup_latency\"\nstatistic = \"mean\"\n\
     baseline = { load = \"none\" }\n\n[[compare]]\nmetric = \"wakeup_latency\"\nstatistic = \"mean\"\n\
     baseline = { set = \"governor=as-found\" }\n";
@@ -22,17 +33,20 @@ pub(super) const RECIPE: Recipe = Recipe {
     template: include_str!("../../recipes/wakeup-governor.toml"),
     words: [
         &[
+            // One wake-up a run at 1 s: four runs of each condition are what a minute has room for.
             ("COUNT", "30"),
-            ("DURATION", "duration = \"2100ms\"\n"),
-            ("CONDITIONS", ""),
+            ("DURATION", "duration = \"1100ms\"\n"),
+            ("CONDITIONS", CONDITIONS),
+            ("LEAVE_OUT", LEAVE_OUT),
             ("CONTRASTS", ""),
-            ("RUNS", "5"),
+            ("RUNS", "4"),
             ("BLOCKS", "1"),
         ],
         &[
             ("COUNT", "100"),
             ("DURATION", "duration = \"5s\"\n"),
             ("CONDITIONS", CONDITIONS),
+            ("LEAVE_OUT", ""),
             ("CONTRASTS", CONTRASTS),
             ("RUNS", "4"),
             ("BLOCKS", "2"),
@@ -41,6 +55,7 @@ pub(super) const RECIPE: Recipe = Recipe {
             ("COUNT", "100"),
             ("DURATION", ""),
             ("CONDITIONS", CONDITIONS),
+            ("LEAVE_OUT", ""),
             ("CONTRASTS", CONTRASTS),
             ("RUNS", "3"),
             ("BLOCKS", "3"),

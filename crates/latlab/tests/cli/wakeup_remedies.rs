@@ -133,4 +133,7 @@ fn what_cannot_be_tried_is_refused() {
     // A condition of an experiment is one run.
     let file = "kind = \"wakeup\"\n[base]\ntry-remedies = true\n";
     Lab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);
+    // What a late wake-up ended early is no run like the others.
+    let file = "kind = \"wakeup\"\n[base]\nbreak = \"1ms\"\n";
+    Lab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains("cannot be compared")).failure(2);
 }

@@ -55,7 +55,25 @@ pub(super) fn one_run(plan: &Plan) -> (f64, f64, bool) {
 mod tests {
     use super::*;
     use crate::cli::resolve::{Rows, Surroundings, experiment};
-    use crate::recipe::{RECIPES, Scale};
+    use crate::plan::Factors;
+    use crate::recipe::{PublishedRow, RECIPES, Scale};
+
+    #[test]
+    fn a_minute_has_room_for_most_of_what_was_published() {
+        let recipe = crate::recipe::find("wakeup-governor").expect("there is one");
+        let text = recipe.file("local", Scale::Quick);
+        let surroundings = Surroundings { store: None, seed: 7 };
+        let job = experiment(recipe.name, &text, Rows::Possible, &surroundings).expect("well typed");
+        let rows = recipe.published.expect("published").rows;
+        let is_measured = |row: &&PublishedRow| {
+            let has = |factors: &Factors| {
+                row.factors.iter().all(|(key, text)| factors.get(*key).is_some_and(|value| value == text))
+            };
+            job.experiment.conditions.iter().any(|condition| has(&condition.factors))
+        };
+        let missing: Vec<_> = rows.iter().filter(|row| !is_measured(row)).map(|row| row.label).collect();
+        assert_eq!(missing, ["100 ms, idle, performance", "1 s, idle, performance"]);
+    }
 
     /// Contract, section 7.
     #[test]

@@ -3,6 +3,7 @@
 use clap::error::ErrorKind;
 
 use super::kind;
+use super::leave_out::LeftOut;
 use super::options::{Factor, Setting};
 use super::page::{FileError, Page};
 use super::{KeySource, Rows, Surroundings};
@@ -37,10 +38,15 @@ pub(super) struct Settled {
 }
 
 impl<'a> Lines<'a> {
-    /// Settles every combination; the last factor varies fastest.
-    pub(super) fn settle(&self, rows: Rows, surroundings: &Surroundings) -> Result<Settled, FileError> {
+    /// Settles every one of `combinations`.
+    pub(super) fn settle(
+        &self,
+        combinations: Vec<Vec<&'a Setting>>,
+        rows: Rows,
+        surroundings: &Surroundings,
+    ) -> Result<Settled, FileError> {
         let mut settled = Settled::default();
-        for chosen in self.combinations() {
+        for chosen in combinations {
             let factors: Factors = chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect();
             match self.condition(&chosen, surroundings) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
@@ -59,11 +65,14 @@ impl<'a> Lines<'a> {
         Ok(settled)
     }
 
-    fn combinations(&self) -> Vec<Vec<&'a Setting>> {
-        self.factors.iter().fold(vec![Vec::new()], |chosen, factor| {
+    /// Every combination but those that are `left_out`; the last factor varies fastest.
+    pub(super) fn combinations(&self, left_out: &LeftOut) -> Vec<Vec<&'a Setting>> {
+        let mut all = self.factors.iter().fold(vec![Vec::new()], |chosen, factor| {
             let with = |before: &Vec<&'a Setting>, value: &'a Setting| [before.as_slice(), &[value]].concat();
             chosen.iter().flat_map(|before| factor.values.iter().map(move |value| with(before, value))).collect()
-        })
+        });
+        all.retain(|values| !left_out.holds(values));
+        all
     }
 
     fn settings<'s>(&'s self, chosen: &'s [&'a Setting]) -> impl Iterator<Item = &'a Setting> + 's {

@@ -32,17 +32,8 @@ pub(super) fn contrasts(
         let statistics = if kind == Kind::Stream { ["mean", "loss_ratio"] } else { ["p50", "p99"] };
         return Ok(statistics.map(usual).into());
     };
-    let tables = value.get_ref().as_array().map(|rows| rows.iter().map(|row| row.get_ref().as_table().zip(Some(row))));
-    let tables: Option<Vec<_>> = tables.and_then(|mut tables| {
-        tables.try_fold(Vec::new(), |mut all, row| {
-            all.push(row?);
-            Some(all)
-        })
-    });
-    let tables = tables.ok_or_else(|| {
-        page.refuse(value.span().start, "`compare` is no list of tables", "write `[[compare]]` above it")
-    })?;
-    tables.into_iter().map(|(table, row)| contrast((page, kind), table, row.span().start, factors)).collect()
+    let tables = page.list(value, "compare")?;
+    tables.into_iter().map(|(table, at)| contrast((page, kind), table, at, factors)).collect()
 }
 
 fn contrast(
@@ -95,11 +86,16 @@ fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, Fi
     let Some(table) = field.value.get_ref().as_table() else {
         return Err(field.refuse("`baseline` is no table of factors", "such as `baseline = { load = \"none\" }`"));
     };
-    let mut baseline = Factors::new();
+    chosen(field.page, table, factors)
+}
+
+/// Values of `factors`, as `table` names them.
+pub(super) fn chosen(page: Page<'_>, table: &DeTable<'_>, factors: &[Factor]) -> Result<Factors, FileError> {
+    let mut chosen = Factors::new();
     for (key, span, value) in entries(table) {
         let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
         let Some(factor) = factors.iter().find(|factor| factor.key == key) else {
-            return Err(field.page.refuse(span.start, format!("`{key}` is no factor"), suggestion(key, &known)));
+            return Err(page.refuse(span.start, format!("`{key}` is no factor"), suggestion(key, &known)));
         };
         let typed = match value.get_ref() {
             DeValue::Boolean(on) => Some(on.to_string()),
@@ -115,9 +111,9 @@ fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, Fi
         if !values.contains(&typed.as_str()) {
             let at = value.span().start;
             let cause = format!("the factor `{key}` has no value `{typed}`");
-            return Err(field.page.refuse(at, cause, suggestion(&typed, &values)));
+            return Err(page.refuse(at, cause, suggestion(&typed, &values)));
         }
-        baseline.insert(key.into(), typed);
+        chosen.insert(key.into(), typed);
     }
-    Ok(baseline)
+    Ok(chosen)
 }

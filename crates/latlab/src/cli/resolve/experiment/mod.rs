@@ -5,6 +5,7 @@ mod conditions;
 mod contrasts;
 mod design;
 mod kind;
+mod leave_out;
 mod options;
 mod page;
 
@@ -18,10 +19,12 @@ use super::{KeySource, Surroundings};
 use crate::plan::{Design, Experiment, Kind, defaults};
 use crate::units::human::grouped;
 use conditions::Lines;
+use leave_out::LeftOut;
 use options::{KnownOptions, Setting, TARGET};
 use page::{Page, entries};
 
-const KEYS: [&str; 7] = ["name", "kind", TARGET, "base", "factors", "design", "compare"];
+const KEYS: [&str; 8] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare"];
+const LEAVE_OUT: &str = "leave-out";
 
 /// An experiment, and what the plan of a run does not hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,10 +86,14 @@ pub fn experiment_from(
     }
     let design = design::design(page, tables(page, &table, "design")?)?;
     let contrasts = contrasts::contrasts(page, kind, table.get("compare"), &factors)?;
-    let conditions: usize = factors.iter().map(|factor| factor.values.len()).product();
-    refuse_too_many_runs(page, &table, &design, conditions)?;
+    let left_out = LeftOut::read(page, table.get(LEAVE_OUT), &factors)?;
     let lines = Lines { page, kind, target: target.as_ref(), base: &base, factors: &factors };
-    let settled = lines.settle(rows, surroundings)?;
+    let combinations = lines.combinations(&left_out);
+    if let (true, Some(rows)) = (combinations.is_empty(), table.get(LEAVE_OUT)) {
+        return Err(page.refuse(rows.span().start, "no condition is left", "leave out fewer"));
+    }
+    refuse_too_many_runs(page, &table, &design, combinations.len())?;
+    let settled = lines.settle(combinations, rows, surroundings)?;
     let name = name(page, table.get("name"))?.unwrap_or_else(|| stem(source));
     let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
     Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })

@@ -17,8 +17,8 @@ pub(super) const NONE: &str = "none";
 /// The schedule without an interval.
 const CLOSED: &str = "closed";
 /// Where recordings go and what is printed is the experiment's to say.
-const NOT_OF_A_CONDITION: [&str; 9] =
-    ["like", "output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies"];
+const NOT_OF_A_CONDITION: [&str; 10] =
+    ["like", "output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies", "break"];
 
 /// A long option of a command.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,7 @@ impl KnownOptions {
         };
         let hint = match key {
             "try-remedies" => "leave it out: `via`, `set` and `fifo` are factors".into(),
+            "break" => "leave it out: a run that a late wake-up ended cannot be compared".into(),
             key => format!("leave it out, or give it to `latlab run`: `--{key}`"),
         };
         Err(page.refuse(at, cause, hint))

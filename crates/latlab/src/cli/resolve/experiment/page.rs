@@ -62,6 +62,20 @@ impl<'a> Page<'a> {
         })
     }
 
+    /// The tables of the list `section`, each with its place.
+    pub(super) fn list<'t, 'i>(
+        self,
+        value: &'t Spanned<DeValue<'i>>,
+        section: &str,
+    ) -> Result<Vec<(&'t DeTable<'i>, usize)>, FileError> {
+        let table = |row: &'t Spanned<DeValue<'i>>| Some((row.get_ref().as_table()?, row.span().start));
+        let tables = value.get_ref().as_array().and_then(|rows| rows.iter().map(table).collect());
+        tables.ok_or_else(|| {
+            let hint = format!("write `[[{section}]]` above it");
+            self.refuse(value.span().start, format!("`{section}` is no list of tables"), hint)
+        })
+    }
+
     /// What is wrong at the byte `at`, and what would be right.
     pub(super) fn refuse(self, at: usize, cause: impl Into<String>, hint: impl Into<String>) -> FileError {
         FileError { file: self.file.into(), line: self.line(at), cause: cause.into(), hint: Some(hint.into()) }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{BetweenBlocks, RunOrder, RunsRule, Target, Via, WakeupCpus};
+use crate::plan::{BetweenBlocks, Factors, RunOrder, RunsRule, Target, Via, WakeupCpus};
 use crate::units::Nanos;
 
 const FULL: &str = r#"
@@ -75,8 +75,8 @@ fn options_are_typed_as_strings_numbers_and_switches() {
 }
 
 #[test]
-fn every_option_of_wakeup_is_one_of_its_experiments() {
-    let text = "kind='wakeup'\n[base]\ncount=100\nrelative=true\ncpu='all'\nbreak='1s'\nmlock=false\n[factors]\n\
+fn options_of_wakeup_are_those_of_its_experiments() {
+    let text = "kind='wakeup'\n[base]\ncount=100\nrelative=true\ncpu='all'\nmlock=false\n[factors]\n\
                 via=['select','clock_nanosleep']\ninterval=['10ms','1s']\nload=['none','heaters=2']\n\
                 set=['governor=as-found',['governor=performance','timer-slack=1ns']]\n";
     let job = settle(text).expect("well typed");
@@ -86,7 +86,7 @@ fn every_option_of_wakeup_is_one_of_its_experiments() {
     let (first, last) = (&conditions[0].plan.runs[0], &conditions[15].plan.runs[0]);
     let slept = first.wakeup().expect("wake-ups");
     assert_eq!((slept.via, slept.interval_ns, slept.relative), (Via::Select, Nanos::from_millis(10), true));
-    assert_eq!((slept.cpus.clone(), slept.break_ns), (WakeupCpus::All, Some(Nanos::from_secs(1))));
+    assert_eq!((slept.cpus.clone(), slept.break_ns), (WakeupCpus::All, None));
     assert_eq!((first.settings.len(), first.loads.len(), last.settings.len(), last.loads.len()), (0, 0, 2, 1));
     assert_eq!(last.wakeup().map(|slept| slept.via), Some(Via::ClockNanosleep));
 }
@@ -136,11 +136,26 @@ fn rows_that_a_target_lacks_are_left_out_where_that_was_asked_for() {
     assert!(job.impossible[0].reason.contains("latlab serve"), "{:?}", job.impossible);
 }
 
+#[test]
+fn combinations_that_are_left_out_are_no_conditions() {
+    let text = "kind='wakeup'\n[factors]\nvia=['select','poll']\ninterval=['1ms','2ms','3ms']\n\
+                [[leave-out]]\nvia='poll'\ninterval='3ms'\n[[leave-out]]\ninterval='2ms'\n";
+    let conditions = settle(text).expect("well typed").experiment.conditions;
+    let words = |factors: &Factors| factors.values().cloned().collect::<Vec<_>>().join(" ");
+    let left: Vec<_> = conditions.iter().map(|condition| words(&condition.factors)).collect();
+    assert_eq!(left, ["1ms select", "3ms select", "1ms poll"]);
+}
+
 /// Files that are wrong in one place: the text, the line, and words of the cause and the hint.
 const WRONG: &[(&str, usize, &str, &str)] = &[
     ("", 1, "no `kind`", "kind = \"ping\""),
     ("kind = \"ping\"\nx", 2, "no TOML", "docs/experiments.md"),
     ("kind='ping'\nkind='ping'", 2, "no TOML", "docs"),
+    ("kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\n", 4, "every condition", "must not meet"),
+    ("kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\nvia='poll'", 4, "no condition is left", "fewer"),
+    ("kind='wakeup'\n[factors]\nvia=['poll']\n[[leave-out]]\nvia='pol'", 5, "has no value `pol`", "`poll`"),
+    ("kind='wakeup'\n[factors]\nvia=['poll']\n[leave-out]\nvia='poll'", 4, "no list of tables", "[[leave-out]]"),
+    ("kind='wakeup'\n[base]\nbreak='1ms'", 3, "not for a condition", "cannot be compared"),
     ("kind='streem'", 1, "`streem` is no kind", "did you mean `stream`?"),
     ("kind='wakeup'\ntarget='local'", 2, "a `wakeup` has no target", "leave it out"),
     ("kind='wakeup'\n[factors]\ntarget=['local']", 3, "no key `target` in `[factors]`", "known are"),
