@@ -91,9 +91,9 @@ impl Rest {
 /// Medians of a run that its data support, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Medians {
-    latency: Option<f64>,
+    latency_ns: Option<f64>,
     /// Of each latency less what its row owes to rounding; none where the rows do not tell.
-    less_rounding: Option<f64>,
+    less_rounding_ns: Option<f64>,
 }
 
 impl Lateness {
@@ -118,11 +118,11 @@ impl Lateness {
             true => Some(rounding_of(wakeup.via, wakeup.interval_ns.0) as f64),
             // By less than the microsecond that the asking itself may take.
             false if wakeup.via.grain() < COARSE => Some(0.0),
-            false => medians.latency.zip(medians.less_rounding).map(|(whole, less)| whole - less),
+            false => medians.latency_ns.zip(medians.less_rounding_ns).map(|(whole, less)| whole - less),
         };
         let limits = allowed_ns.zip(rounding_ns);
         let rest =
-            medians.latency.zip(limits).map(|(median, (allowed, rounding))| median - allowed.0 as f64 - rounding);
+            medians.latency_ns.zip(limits).map(|(median, (allowed, rounding))| median - allowed.0 as f64 - rounding);
         let rest = match rest {
             Some(rest) if rest >= 0.0 => Rest::Known(rest),
             Some(_) => Rest::BeforeTheLimit,
@@ -182,7 +182,7 @@ impl WakeupCourse {
             |(cpu, values): (u16, Vec<i64>)| (cpu, describe(&Sample::new(Metric::WakeupLatency, values), describing));
         let sample = self.rounded.map(|_| Sample::new(Metric::WakeupLatency, self.less_rounding));
         let less_rounding = sample.and_then(|sample| median(&describe(&sample, describing)));
-        let medians = Medians { latency: described.and_then(median), less_rounding };
+        let medians = Medians { latency_ns: described.and_then(median), less_rounding_ns: less_rounding };
         Wakeups {
             by_cpu: self.by_cpu.into_iter().map(of_cpu).collect(),
             overrun_slots: self.overrun_slots,
@@ -286,7 +286,7 @@ mod tests {
     fn the_rest_is_what_is_left_of_a_supported_median() {
         let of = |via, interval_us, slack, relative, medians: [Option<f64>; 2]| {
             let spec = WakeupSpec { relative, ..spec(via, Nanos::from_micros(interval_us), &[]) };
-            let medians = Medians { latency: medians[0], less_rounding: medians[1] };
+            let medians = Medians { latency_ns: medians[0], less_rounding_ns: medians[1] };
             let found = Lateness::of(&manifest_of(&spec, slack, 0, None), &spec, medians);
             (found.rounding_ns, found.rest)
         };
