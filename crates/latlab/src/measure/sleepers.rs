@@ -155,9 +155,10 @@ impl Bed {
         // Whatever came of it: the others wait for nobody who will not come.
         origin.placed();
         placed?;
-        let Some(start) = origin.await_word(halt) else { return Ok(()) };
         let slept = {
+            // Before the word: between it and the first slot the thread does nothing but sleep.
             let _enrolled = halt.enrol();
+            let Some(start) = origin.await_word(halt) else { return Ok(()) };
             let slept = self.sleep(slice, start, halt);
             if let Ok(Some(late)) = &slept {
                 halt.found(late);

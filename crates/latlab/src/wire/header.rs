@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(MessageType::of(&[0]), Err(Malformed::Type));
         let replies = MessageType::ALL.into_iter().filter(|message| message.is_reply()).collect::<Vec<_>>();
         use MessageType::*;
-        assert_eq!(replies, [Cookie, Accept, Refuse, Report, Answer, Tally, Down]);
+        assert_eq!(replies, [Cookie, Accept, Refuse, Report, Answer, Down, Tally]);
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub(super) fn beside(typed: &str, here: EndSpec) -> Result<WakeupBeside, Request
         Some((interval, rest)) => (interval, Some(late(typed, rest)?)),
     };
     let interval_ns = value::span(OPTION, interval, defaults::INTERVAL_MAX)?;
+    if here.fifo.is_some() && interval_ns < defaults::RESTLESS_INTERVAL {
+        let cause = "at the sender's own FIFO priority a thread that hardly sleeps keeps the sender from its CPU";
+        return Err(value::unusable(OPTION, typed, cause, "50 us or more, such as `--with-wakeup 1ms`"));
+    }
     // Unpinned, the sender may run on any CPU.
     let cpus = here.cpu.map_or(WakeupCpus::All, |cpu| WakeupCpus::These(vec![cpu]));
     Ok(WakeupBeside { interval_ns, late_ns: late, cpus })
@@ -69,6 +73,10 @@ mod tests {
             assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
             assert!(error.cause().is_some_and(|cause| cause.contains("`late=`")), "{error:?}");
         }
+        let fifo = EndSpec { fifo: Some(5), ..EndSpec::SYSTEM };
+        let error = beside("20us", fifo).expect_err("a thread that keeps the CPU of its sender");
+        assert!(error.to_string().contains("`20us`") && error.hint().is_some_and(|hint| hint.contains("50 us")));
+        assert!(beside("50us", fifo).is_ok() && beside("20us", EndSpec::SYSTEM).is_ok());
         let spinning = EndSpec { wait: WaitMode::Spin, ..EndSpec::SYSTEM };
         let error = beside("1ms", spinning).expect_err("a spinning sender");
         assert!(error.to_string().contains("`1ms`") && error.hint().is_some_and(|hint| hint.contains("block")));
