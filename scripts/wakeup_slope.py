@@ -131,11 +131,12 @@ def rule(x, y, y_range):
     share = lambda interval_ms: interval_ms  # 0.1 % of 1 ms is 1 µs
     ends = [(x(value), y(share(value))) for value in (low, high)]
     path = " ".join(f"{across:.1f},{up:.1f}" for across, up in ends)
-    middle_ms = math.sqrt(low * high)
-    across, up = x(middle_ms), y(share(middle_ms))
+    # At its lower end, where no measured line runs.
+    low_ms = low ** 0.9 * high ** 0.1
+    across, up = x(low_ms), y(share(low_ms))
     return [
         f'<polyline class="rule" points="{path}" fill="none" stroke-width="1.5" stroke-dasharray="5 4"/>',
-        f'<text class="soft" x="{across + 10:.1f}" y="{up + 18:.1f}">0.1 % of the interval</text>',
+        f'<text class="soft" x="{across + 10:.1f}" y="{up + 6:.1f}">0.1 % of the interval</text>',
     ]
 
 
