@@ -26,8 +26,9 @@ fn can_trace(test: &str) -> bool {
     false
 }
 
-/// Traces `latlab ping local` with `options` for `probes` probes. There is a pre-shared key in the file `key`.
-fn traced(probes: usize, options: &str) -> Trace {
+/// Runs `latlab` with `arguments` under strace, beside a pre-shared key in the file `key`: what it called, and what it
+/// printed.
+fn traced(arguments: &str) -> (Trace, String) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("trace");
     let keygen = Command::new(env!("CARGO_BIN_EXE_latlab")).args(["keygen", "key"]).current_dir(folder.path()).output();
@@ -36,14 +37,13 @@ fn traced(probes: usize, options: &str) -> Trace {
         .args(["-f", "-o"])
         .arg(&file)
         .arg(env!("CARGO_BIN_EXE_latlab"))
-        .args(["ping", "local", "--warmup", "0", "--timeout", "20s", "-d", "60s", "--no-record"])
-        .args(["-n", &probes.to_string(), "-s", &SIZE_BYTES.to_string()])
-        .args(options.split_whitespace())
+        .args(arguments.split_whitespace())
         .current_dir(folder.path())
         .output()
         .expect("strace starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Trace::parse(&std::fs::read_to_string(&file).expect("a trace"))
+    let trace = Trace::parse(&std::fs::read_to_string(&file).expect("a trace"));
+    (trace, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The measuring thread between its first probe and its last answer. It does not open the session: all it sends
@@ -89,7 +89,9 @@ fn check(test: &str, probes: usize, options: &str, waits: &[&'static str], sleep
     if !can_trace(test) {
         return;
     }
-    let trace = traced(probes, options);
+    let (trace, _) = traced(&format!(
+        "ping local --warmup 0 --timeout 20s -d 60s --no-record -n {probes} -s {SIZE_BYTES} {options}"
+    ));
     let sender = armed_sender(&trace);
     assert_armed(sender, probes, probes, waits, "sender");
     assert_sleeps(sender, sleeps.0, "sender");
@@ -135,18 +137,7 @@ fn a_key_costs_no_system_call() {
 
 /// Traces `latlab` with `arguments` and returns what its sleeping thread called from the first `wait` to the last.
 fn slept(arguments: &str, wait: &str) -> Vec<String> {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let file = folder.path().join("trace");
-    let output = Command::new("strace")
-        .args(["-f", "-o"])
-        .arg(&file)
-        .arg(env!("CARGO_BIN_EXE_latlab"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder.path())
-        .output()
-        .expect("strace starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let trace = Trace::parse(&std::fs::read_to_string(&file).expect("a trace"));
+    let (trace, _) = traced(arguments);
     let thread = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"sleep\""));
     let armed = between(thread, |call| call.name == wait);
     armed.iter().map(|call| call.name.clone()).collect()
@@ -193,19 +184,8 @@ const POLL_BYTES: i64 = 160;
 /// Traces `latlab stream local --mode MODE`, whose packets leave by the call `send`, and returns what its sending thread
 /// called between the first of them and the last, and how many packets that were.
 fn streamed(mode: &str, send: &str) -> (Vec<String>, u64) {
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let file = folder.path().join("trace");
-    let output = Command::new("strace")
-        .args(["-f", "-o"])
-        .arg(&file)
-        .arg(env!("CARGO_BIN_EXE_latlab"))
-        .args(["stream", "local", "--warmup", "0", "-d", "400ms", "-s", "777", "--no-record", "--json", "--mode", mode])
-        .current_dir(folder.path())
-        .output()
-        .expect("strace starts");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let (trace, said) = traced(&format!("stream local --warmup 0 -d 400ms -s 777 --no-record --json --mode {mode}"));
     let document: serde_json::Value = serde_json::from_str(&said).expect("a summary");
-    let trace = Trace::parse(&std::fs::read_to_string(&file).expect("a trace"));
     let sending = trace.thread_that(|call| call.name == "prctl" && call.text.contains("PR_SET_NAME, \"flow\""));
     let armed = between(sending, |call| call.name == send && call.answer() != Some(POLL_BYTES));
     (armed.iter().map(|call| call.name.clone()).collect(), document["sent"].as_u64().expect("packets"))

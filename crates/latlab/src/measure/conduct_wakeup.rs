@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::conduct::ending_of;
 use super::far_host::FarReturn;
-use super::host_watch::{HostWatch, Sampled};
+use super::host_watch::{HostWatch, Recorded};
 use super::manifest::{closing_facts_here, opening_manifest_here};
 use super::sleepers::{Bed, Halt, sleep_through};
 use super::{Beside, Conducted, MeasureError, Place, Slice};
@@ -17,7 +17,7 @@ use crate::host::sampler::SamplerSpec;
 use crate::host::tracing::Tracing;
 use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
 use crate::plan::{EndSpec, Plan, RunSpec, WakeupCpus, WakeupSpec, Work, defaults};
-use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, trace_awaited, trace_missing};
+use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, trace_awaited, trace_missing};
 
 /// How often the caller hears of progress, and the threads of the end.
 const HEARTBEAT: Duration = Duration::from_millis(100);
@@ -32,13 +32,9 @@ struct WakeupLane {
     trace: Option<io::Result<String>>,
 }
 
-impl Sampled for WakeupLane {
-    fn host_log(&mut self) -> Result<HostLog, RecordingError> {
-        self.writer.host_log()
-    }
-
-    fn keep_host_log(&mut self, log: &HostLog, _: u64) {
-        self.writer.keep_host_log(log);
+impl Recorded for WakeupLane {
+    fn writer(&mut self) -> &mut RecordingWriter {
+        &mut self.writer
     }
 }
 

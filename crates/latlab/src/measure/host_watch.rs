@@ -7,14 +7,12 @@ use crate::facts::HostSample;
 use crate::host::HostRoot;
 use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
 use crate::plan::Side;
-use crate::recording::{HostLog, RecordingError};
+use crate::recording::{HostLog, RecordingWriter};
 
-/// A run that keeps samples of the hosts.
-pub(crate) trait Sampled {
-    /// Where samples of the hosts go that are taken while it runs.
-    fn host_log(&mut self) -> Result<HostLog, RecordingError>;
-    /// Takes that log back; so many samples of the far host were given up.
-    fn keep_host_log(&mut self, log: &HostLog, given_up: u64);
+/// A run with a recording of its own.
+pub(crate) trait Recorded {
+    /// Who writes its recording: samples of the hosts go there, and what is known about the run.
+    fn writer(&mut self) -> &mut RecordingWriter;
 }
 
 /// The logs of all lanes, in their order: each recording stands for itself, so each gets every sample.
@@ -31,8 +29,8 @@ pub(crate) struct HostWatch(Sampler<EveryLog>);
 
 impl HostWatch {
     /// Begins to sample this host as `spec` says into the recordings of `lanes`.
-    pub(crate) fn begin<L: Sampled>(lanes: &mut [L], spec: SamplerSpec) -> Result<HostWatch, MeasureError> {
-        let logs: Result<Vec<HostLog>, _> = lanes.iter_mut().map(L::host_log).collect();
+    pub(crate) fn begin<L: Recorded>(lanes: &mut [L], spec: SamplerSpec) -> Result<HostWatch, MeasureError> {
+        let logs: Result<Vec<HostLog>, _> = lanes.iter_mut().map(|lane| lane.writer().host_log()).collect();
         let sampler = Sampler::start(HostRoot::live(), spec, EveryLog(logs?));
         Ok(HostWatch(sampler.map_err(MeasureError::Thread)?))
     }
@@ -48,11 +46,14 @@ pub(crate) struct Watched(EveryLog);
 
 impl Watched {
     /// Adds what came home from the far host, and gives each lane its log back.
-    pub(crate) fn keep<L: Sampled>(self, lanes: &mut [L], far: &FarReturn) {
+    pub(crate) fn keep<L: Recorded>(self, lanes: &mut [L], far: &FarReturn) {
         let Watched(EveryLog(mut logs)) = self;
         for log in &mut logs {
             far.samples.iter().for_each(|sample| log.push(Side::Peer, sample));
         }
-        lanes.iter_mut().zip(logs).for_each(|(lane, log)| lane.keep_host_log(&log, far.given_up));
+        for (lane, log) in lanes.iter_mut().zip(logs) {
+            lane.writer().keep_host_log(&log);
+            lane.writer().note_samples_given_up(far.given_up);
+        }
     }
 }

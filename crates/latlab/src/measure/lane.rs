@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::conduct_wakeup::ring_events;
-use super::host_watch::Sampled;
+use super::host_watch::Recorded;
 use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
 use super::run_lane::RunLane;
@@ -16,7 +16,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::{ExperimentFacts, ReflectorReport, WakeupFacts};
 use crate::plan::{Protocol, RunSpec, WakeupBeside, defaults};
 use crate::recording::manifest::{Ending, Manifest};
-use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter, Store};
+use crate::recording::{EventLog, Finished, RecordingWriter, Store};
 use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
 use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -168,20 +168,11 @@ impl RunLane for Lane {
         run.wakeup = (!beds.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));
         Ok(writer.finish_logs(logs(log, beds), outcome.ending, outcome.reason)?)
     }
-
-    fn manifest_mut(&mut self) -> &mut Manifest {
-        self.writer.manifest_mut()
-    }
 }
 
-impl Sampled for Lane {
-    fn host_log(&mut self) -> Result<HostLog, RecordingError> {
-        self.writer.host_log()
-    }
-
-    fn keep_host_log(&mut self, log: &HostLog, given_up: u64) {
-        self.writer.keep_host_log(log);
-        self.writer.note_samples_given_up(given_up);
+impl Recorded for Lane {
+    fn writer(&mut self) -> &mut RecordingWriter {
+        &mut self.writer
     }
 }
 

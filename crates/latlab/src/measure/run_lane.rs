@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::host_watch::Sampled;
+use super::host_watch::Recorded;
 use super::lane::{LaneOutcome, Lasting};
 use super::{MeasureError, Peer, Place};
 use crate::facts::{LoadReport, SettingFacts};
 use crate::plan::RunSpec;
 use crate::recording::Finished;
-use crate::recording::manifest::Manifest;
 use crate::session::PreSharedKey;
 
 /// A run between its opening and its closing.
-pub(super) trait RunLane: Sampled + Send + Sized {
+pub(super) trait RunLane: Recorded + Send + Sized {
     /// Opens path, sessions and recording, in this order: a target that does not answer leaves no recording behind, and a
     /// store that refuses stops the run before anything was sent.
     fn open(
@@ -38,24 +37,21 @@ pub(super) trait RunLane: Sampled + Send + Sized {
     /// Ends the sessions and finishes the recording.
     fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError>;
 
-    /// What is known about the run.
-    fn manifest_mut(&mut self) -> &mut Manifest;
-
     /// Writes down what the far host told about itself, where an agent stands there.
     fn note_far_host(&mut self, peer: &Peer) {
         if let Some(far) = peer.far() {
-            let manifest = self.manifest_mut();
+            let manifest = self.writer().manifest_mut();
             (manifest.peer, manifest.clock_relation) = (far.facts().clone(), far.relation());
         }
     }
 
     /// Writes down what the loads beside the run reached.
     fn note_loads(&mut self, loads: &[LoadReport]) {
-        self.manifest_mut().loads = loads.to_vec();
+        self.writer().manifest_mut().loads = loads.to_vec();
     }
 
     /// Writes down how the settings of the run were put back.
     fn note_settings(&mut self, settings: &[SettingFacts]) {
-        self.manifest_mut().settings = settings.to_vec();
+        self.writer().manifest_mut().settings = settings.to_vec();
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::host_watch::Sampled;
+use super::host_watch::Recorded;
 use super::lane::{LaneOutcome, Lasting};
 use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
@@ -18,7 +18,7 @@ use crate::facts::StreamFacts;
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunFacts};
-use crate::recording::{EventLog, Finished, HostLog, RecordingError, RecordingWriter};
+use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter};
 use crate::session::PreSharedKey;
 use crate::transport::burst::BurstRefusal;
 use crate::units::Nanos;
@@ -129,20 +129,11 @@ impl RunLane for StreamLane {
         }
         Ok(writer.finish_logs(logs, outcome.ending, outcome.reason)?)
     }
-
-    fn manifest_mut(&mut self) -> &mut Manifest {
-        self.writer.manifest_mut()
-    }
 }
 
-impl Sampled for StreamLane {
-    fn host_log(&mut self) -> Result<HostLog, RecordingError> {
-        self.writer.host_log()
-    }
-
-    fn keep_host_log(&mut self, log: &HostLog, given_up: u64) {
-        self.writer.keep_host_log(log);
-        self.writer.note_samples_given_up(given_up);
+impl Recorded for StreamLane {
+    fn writer(&mut self) -> &mut RecordingWriter {
+        &mut self.writer
     }
 }
 

@@ -1,19 +1,17 @@
 //! `host.parquet`, written and read: row groups small enough that one at a time costs little memory.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::errors::Result;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::batch::{IntColumn, Words};
-use super::columns::{ColumnShape, ColumnType, schema_of};
+use super::column_file::{ColumnFile, ColumnGroup};
+use super::columns::{ColumnShape, schema_of};
 use super::error::RecordingError;
 use super::host_rows::{HEAD_COLUMNS, HostRow, Readings, columns};
-use super::parquet_batches::{Chunk, leaf_of, open_file, rows_of, words_of};
 use super::parquet_rows::{Scratch, properties};
 use crate::facts::{CpuReadings, HostReadings};
 use crate::plan::Side;
@@ -76,57 +74,23 @@ fn write_group<W: Write + Send>(
     Ok(rows.len() as u64)
 }
 
-/// A `host.parquet`, open.
-pub(crate) struct HostFile {
-    path: PathBuf,
-    file: SerializedFileReader<File>,
-    /// Which of the file's columns each of ours is; none: a version that did not have it, so every row is null.
-    leaves: Vec<(ColumnShape, Option<usize>)>,
+/// The `host.parquet` at `path`, open.
+pub(crate) fn open(path: &Path) -> std::result::Result<ColumnFile, RecordingError> {
+    ColumnFile::open(path, columns())
 }
 
-impl HostFile {
-    /// Opens the file at `path` and checks its schema.
-    pub(crate) fn open(path: &Path) -> Result<HostFile, RecordingError> {
-        let file = open_file(path)?;
-        let leaf = |column: ColumnShape| match leaf_of(&file, column) {
-            Ok(None) if !column.nullable => {
-                Err(RecordingError::damaged(path, format!("it has no column `{}`", column.name)))
-            }
-            Ok(leaf) => Ok((column, leaf)),
-            Err(what) => Err(RecordingError::damaged(path, what)),
-        };
-        let leaves = columns().into_iter().map(leaf).collect::<Result<_, RecordingError>>()?;
-        Ok(HostFile { path: path.to_owned(), file, leaves })
-    }
-
-    /// Rows in the file.
-    pub(crate) fn count(&self) -> u64 {
-        rows_of(&self.file)
-    }
-
-    /// Its rows in order; after an error there is nothing sensible.
-    pub(crate) fn rows(self) -> impl Iterator<Item = Result<HostRow, RecordingError>> {
-        (0..self.file.num_row_groups()).flat_map(move |group| match self.group(group) {
-            Ok(rows) => rows.into_iter().map(Ok).collect(),
-            Err(what) => vec![Err(RecordingError::damaged(&self.path, format!("row group {group}: {what}")))],
-        })
-    }
-
-    fn group(&self, group: usize) -> Result<Vec<HostRow>, String> {
-        let reader = self.file.get_row_group(group).map_err(words_of)?;
-        let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(0);
-        let mut sides = Words::default();
-        let mut ints = Vec::with_capacity(self.leaves.len() - 1);
-        for (column, leaf) in &self.leaves {
-            let named = |what: String| format!("column `{}`: {what}", column.name);
-            match (leaf.map(|leaf| Chunk { group: reader.as_ref(), leaf, rows }), column.column_type) {
-                (Some(chunk), ColumnType::Word) => sides = chunk.words(side_of).map_err(named)?,
-                (Some(chunk), kind) => ints.push(chunk.ints(kind).map_err(named)?),
-                (None, _) => ints.push(IntColumn::nulls(rows)),
-            }
-        }
-        Ok((0..rows).map(|row| host_row(sides.get(row), &ints, row)).collect())
-    }
+/// Its rows in order; after an error there is nothing sensible.
+pub(crate) fn rows(file: ColumnFile) -> impl Iterator<Item = std::result::Result<HostRow, RecordingError>> {
+    let read = |group: &ColumnGroup<'_>| {
+        let sides = group.words(0, side_of)?;
+        let ints =
+            (1..columns().len()).map(|place| group.ints(place)).collect::<std::result::Result<Vec<_>, String>>()?;
+        Ok((0..group.rows).map(|row| host_row(sides.get(row), &ints, row)).collect::<Vec<_>>())
+    };
+    file.groups(read).flat_map(|group| match group {
+        Ok(rows) => rows.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    })
 }
 
 fn side_of(word: &str) -> Option<Side> {
@@ -149,7 +113,10 @@ fn host_row(side: Side, ints: &[IntColumn], row: usize) -> HostRow {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
+    use crate::recording::columns::ColumnType;
     use crate::recording::host_rows::tests::sample;
 
     #[test]
@@ -164,9 +131,9 @@ mod tests {
             .collect();
         let target = File::create(&path).expect("created");
         let (_, written) = write(target, "0123456789abcdef", rows.iter().copied().map(Ok)).expect("written");
-        let file = HostFile::open(&path).expect("opens");
+        let file = open(&path).expect("opens");
         assert_eq!((written, file.count()), (12_000, 12_000));
-        assert_eq!(file.rows().collect::<Result<Vec<_>, _>>().expect("reads"), rows);
+        assert_eq!(super::rows(file).collect::<Result<Vec<_>, _>>().expect("reads"), rows);
     }
 
     #[test]
@@ -174,13 +141,13 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let path = directory.path().join(HOST);
         std::fs::write(&path, "PAR1 no").expect("written");
-        assert!(matches!(HostFile::open(&path), Err(RecordingError::Damaged { .. })));
+        assert!(matches!(open(&path), Err(RecordingError::Damaged { .. })));
         let columns = [ColumnShape { name: "seq", column_type: ColumnType::Wide { signed: false }, nullable: false }];
         let schema = schema_of("host_sample", columns).expect("builds");
         let target = File::create(&path).expect("created");
         let file = SerializedFileWriter::new(target, schema, Arc::new(properties("", &columns))).expect("begun");
         file.into_inner().expect("closed");
-        let Err(RecordingError::Damaged { what, .. }) = HostFile::open(&path) else { panic!("it lacks columns") };
+        let Err(RecordingError::Damaged { what, .. }) = open(&path) else { panic!("it lacks columns") };
         assert_eq!(what, "it has no column `host`");
     }
 }

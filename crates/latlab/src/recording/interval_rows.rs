@@ -3,22 +3,23 @@
 use std::io;
 use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::errors::Result;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::batch::{IntColumn, Words};
+use super::column_file::ColumnFile;
 use super::columns::{ColumnShape, ColumnType, schema_of};
 use super::error::RecordingError;
 use super::event::Event;
 use super::join::Tally;
-use super::parquet_batches::{Chunk, leaf_of, open_file, phase_of, rows_of, words_of};
+use super::parquet_batches::phase_of;
 use super::parquet_rows::{Scratch, properties};
 use super::spool::Spool;
 use crate::facts::{Seen, StreamEnd, StreamInterval};
+use crate::probe::Phase;
 use crate::units::{Nanos, Stamp};
 
 /// The file's name in a recording's directory.
@@ -85,7 +86,7 @@ fn numbers(row: &StreamInterval, size_bytes: u64) -> [Option<i64>; 15] {
 }
 
 /// The row that `numbers` and the words make.
-fn row(side: StreamEnd, phase: crate::probe::Phase, numbers: [Option<i64>; 15]) -> StreamInterval {
+fn row(side: StreamEnd, phase: Phase, numbers: [Option<i64>; 15]) -> StreamInterval {
     let [
         flow,
         start,
@@ -192,8 +193,8 @@ pub(crate) fn write<W: Write + Send>(
         scratch.write_ints(&mut group, COLUMNS[0], &column(0))?;
         let sides: Words<StreamEnd> = rows.iter().map(StreamInterval::end).collect();
         scratch.write_words(&mut group, rows.len(), &sides, StreamEnd::word)?;
-        let phases: Words<crate::probe::Phase> = rows.iter().map(|row| row.phase).collect();
-        scratch.write_words(&mut group, rows.len(), &phases, crate::probe::Phase::word)?;
+        let phases: Words<Phase> = rows.iter().map(|row| row.phase).collect();
+        scratch.write_words(&mut group, rows.len(), &phases, Phase::word)?;
         for (place, shape) in COLUMNS.into_iter().enumerate().skip(PHASE + 1) {
             scratch.write_ints(&mut group, shape, &column(place - PHASE))?;
         }
@@ -202,62 +203,31 @@ pub(crate) fn write<W: Write + Send>(
     Ok((file.into_inner()?, intervals.tally()))
 }
 
-/// An `intervals.parquet`, open.
-pub(crate) struct IntervalsFile {
-    path: PathBuf,
-    file: SerializedFileReader<std::fs::File>,
-    leaves: [usize; COLUMNS.len()],
+/// The `intervals.parquet` at `path`, open.
+pub(crate) fn open(path: &Path) -> std::result::Result<ColumnFile, RecordingError> {
+    ColumnFile::open(path, COLUMNS)
 }
 
-impl IntervalsFile {
-    /// Opens the file at `path` and checks its schema.
-    pub(crate) fn open(path: &Path) -> std::result::Result<IntervalsFile, RecordingError> {
-        let file = open_file(path)?;
-        let mut leaves = [0; COLUMNS.len()];
-        for (place, column) in leaves.iter_mut().zip(COLUMNS) {
-            let leaf = leaf_of(&file, column).map_err(|what| RecordingError::damaged(path, what))?;
-            *place =
-                leaf.ok_or_else(|| RecordingError::damaged(path, format!("it has no column `{}`", column.name)))?;
-        }
-        Ok(IntervalsFile { path: path.to_owned(), file, leaves })
-    }
-
-    /// Its rows.
-    pub(crate) fn count(&self) -> u64 {
-        rows_of(&self.file)
-    }
-
-    /// Its batches, in order; after an error there is nothing sensible.
-    pub(crate) fn batches(self) -> impl Iterator<Item = std::result::Result<Vec<StreamInterval>, RecordingError>> {
-        (0..self.file.num_row_groups()).map(move |group| {
-            let damaged = |what| RecordingError::damaged(&self.path, format!("row group {group}: {what}"));
-            self.group(group).map_err(damaged)
-        })
-    }
-
-    fn group(&self, group: usize) -> std::result::Result<Vec<StreamInterval>, String> {
-        let reader = self.file.get_row_group(group).map_err(words_of)?;
-        let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(0);
-        let chunk = |column: usize| Chunk { group: reader.as_ref(), leaf: self.leaves[column], rows };
-        let ints = |column: usize| {
-            let named = |what| format!("column `{}`: {what}", COLUMNS[column].name);
-            chunk(column).ints(COLUMNS[column].column_type).map_err(named)
-        };
-        let sides = chunk(SIDE).words(|word| StreamEnd::ALL.into_iter().find(|side| side.word() == word))?;
-        let phases = chunk(PHASE).words(phase_of)?;
-        let columns = INTS.into_iter().flatten().map(ints).collect::<std::result::Result<Vec<_>, _>>()?;
+/// The rows of each row group of `file`.
+pub(crate) fn batches(
+    file: ColumnFile,
+) -> impl Iterator<Item = std::result::Result<Vec<StreamInterval>, RecordingError>> {
+    file.groups(|group| {
+        let sides = group.words(SIDE, |word| StreamEnd::ALL.into_iter().find(|side| side.word() == word))?;
+        let phases = group.words(PHASE, phase_of)?;
+        let ints = INTS.into_iter().flatten().map(|place| group.ints(place));
+        let columns = ints.collect::<std::result::Result<Vec<_>, _>>()?;
         let made = |number: usize| {
             let numbers = std::array::from_fn(|column| columns[column].get(number));
             row(sides.get(number), phases.get(number), numbers)
         };
-        Ok((0..rows).map(made).collect())
-    }
+        Ok((0..group.rows).map(made).collect())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::Phase;
 
     #[test]
     fn a_row_survives_its_numbers() {

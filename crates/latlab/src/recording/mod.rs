@@ -5,6 +5,7 @@
 
 mod batch;
 mod block;
+mod column_file;
 mod columns;
 mod conclude;
 mod drain;

@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use latlab_sys::errno::explain;
 
+use super::column_file::ColumnFile;
 use super::conclude::{conclude, has_wakeups, host_spool_of, note, remove_spools, rows_file, rules_of, survey};
-use super::host_parquet::{HOST, HostFile};
+use super::host_parquet::{self, HOST};
 use super::host_rows::Gathered;
 use super::host_spool::{HOST_SPOOL, HostSpool};
-use super::interval_rows::{INTERVALS, IntervalsFile, SpooledIntervals};
+use super::interval_rows::{self, INTERVALS, SpooledIntervals};
 use super::join::{Join, Rules};
 use super::manifest::{Ending, Manifest};
 use super::manifest_file;
 use super::parquet_batches::{ParquetBatches, ProbesFile};
 use super::parquet_rows::PROBES;
 use super::spool::{SPOOL, Spool};
-use super::wakeup_rows::{SpooledWakeups, WAKEUPS, WakeupsFile};
+use super::wakeup_rows::{self, SpooledWakeups, WAKEUPS};
 
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
@@ -121,7 +122,7 @@ impl Recording {
     pub fn wakeups(&self) -> Result<WakeupBatches, RecordingError> {
         Ok(WakeupBatches(match &self.rows {
             _ if !has_wakeups(&self.manifest.spec) => Box::new(std::iter::empty()),
-            Rows::Parquet => Box::new(WakeupsFile::open(&self.path.join(WAKEUPS))?.batches()),
+            Rows::Parquet => Box::new(wakeup_rows::batches(wakeup_rows::open(&self.path.join(WAKEUPS))?)),
             Rows::Spool(spool, _) => {
                 let path = spool.path().to_owned();
                 let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
@@ -140,7 +141,7 @@ impl Recording {
     pub fn intervals(&self) -> Result<IntervalBatches, RecordingError> {
         Ok(IntervalBatches(match &self.rows {
             _ if self.manifest.kind != Kind::Stream => Box::new(std::iter::empty()),
-            Rows::Parquet => Box::new(IntervalsFile::open(&self.path.join(INTERVALS))?.batches()),
+            Rows::Parquet => Box::new(interval_rows::batches(interval_rows::open(&self.path.join(INTERVALS))?)),
             Rows::Spool(spool, _) => {
                 let path = spool.path().to_owned();
                 let mut intervals = SpooledIntervals::new(Arc::clone(spool));
@@ -159,7 +160,7 @@ impl Recording {
     pub fn host_samples(&self) -> Result<HostSamples, RecordingError> {
         let spool = self.path.join(HOST_SPOOL);
         Ok(HostSamples(match (self.manifest.host_rows, &self.rows) {
-            (Some(_), _) => Box::new(Gathered::new(HostFile::open(&self.path.join(HOST))?.rows())),
+            (Some(_), _) => Box::new(Gathered::new(host_parquet::rows(host_parquet::open(&self.path.join(HOST))?))),
             (None, Rows::Parquet) => Box::new(std::iter::empty()),
             (None, Rows::Spool(..)) => match HostSpool::open(&spool) {
                 Ok(Some(host)) => {
@@ -285,8 +286,8 @@ fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
         return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
     }
     check_rows(&path, manifest.kind, manifest.rows)?;
-    check_wakeup_rows(&path, manifest.wakeup_rows)?;
-    check_host_rows(&path, manifest.host_rows)?;
+    check_beside(path.join(WAKEUPS), wakeup_rows::open, manifest.wakeup_rows)?;
+    check_beside(path.join(HOST), host_parquet::open, manifest.host_rows)?;
     Ok(Recording { path, manifest, note: None, rows: Rows::Parquet })
 }
 
@@ -294,8 +295,8 @@ fn check_rows(directory: &Path, kind: Kind, expected: Option<u64>) -> Result<(),
     let path = directory.join(rows_file(kind));
     let rows = match kind {
         Kind::Ping => ProbesFile::open(&path)?.rows(),
-        Kind::Wakeup => WakeupsFile::open(&path)?.count(),
-        Kind::Stream => IntervalsFile::open(&path)?.count(),
+        Kind::Wakeup => wakeup_rows::open(&path)?.count(),
+        Kind::Stream => interval_rows::open(&path)?.count(),
     };
     keeps_promise(path, rows, expected)
 }
@@ -310,17 +311,14 @@ fn keeps_promise(path: PathBuf, rows: u64, expected: Option<u64>) -> Result<(), 
     }
 }
 
-fn check_wakeup_rows(directory: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
+/// The same of a data file that stands beside those; it is there where the manifest promises rows of it.
+fn check_beside(
+    path: PathBuf,
+    open: fn(&Path) -> Result<ColumnFile, RecordingError>,
+    expected: Option<u64>,
+) -> Result<(), RecordingError> {
     let Some(_) = expected else { return Ok(()) };
-    let path = directory.join(WAKEUPS);
-    let rows = WakeupsFile::open(&path)?.count();
-    keeps_promise(path, rows, expected)
-}
-
-fn check_host_rows(directory: &Path, expected: Option<u64>) -> Result<(), RecordingError> {
-    let Some(_) = expected else { return Ok(()) };
-    let path = directory.join(HOST);
-    let rows = HostFile::open(&path)?.count();
+    let rows = open(&path)?.count();
     keeps_promise(path, rows, expected)
 }
 

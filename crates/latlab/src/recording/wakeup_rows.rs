@@ -2,19 +2,19 @@
 
 use std::io;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::errors::Result;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::batch::{IntColumn, Words};
+use super::column_file::ColumnFile;
 use super::columns::{ColumnShape, ColumnType, schema_of};
 use super::error::RecordingError;
 use super::event::Event;
 use super::join::{BLOCK_PROBES, Tally};
-use super::parquet_batches::{Chunk, leaf_of, open_file, phase_of, rows_of, words_of};
+use super::parquet_batches::phase_of;
 use super::parquet_rows::{Scratch, properties};
 use super::spool::Spool;
 use crate::plan::Via;
@@ -150,55 +150,22 @@ pub(crate) fn write<W: Write + Send>(target: W, run_id: &str, spool: &Arc<Spool>
     Ok((file.into_inner()?, wakeups.tally()))
 }
 
-/// A `wakeups.parquet`, open.
-pub(crate) struct WakeupsFile {
-    path: PathBuf,
-    file: SerializedFileReader<std::fs::File>,
-    leaves: [usize; COLUMNS.len()],
+/// The `wakeups.parquet` at `path`, open.
+pub(crate) fn open(path: &Path) -> std::result::Result<ColumnFile, RecordingError> {
+    ColumnFile::open(path, COLUMNS)
 }
 
-impl WakeupsFile {
-    /// Opens the file at `path` and checks its schema.
-    pub(crate) fn open(path: &Path) -> std::result::Result<WakeupsFile, RecordingError> {
-        let file = open_file(path)?;
-        let mut leaves = [0; COLUMNS.len()];
-        for (place, column) in leaves.iter_mut().zip(COLUMNS) {
-            let leaf = leaf_of(&file, column).map_err(|what| RecordingError::damaged(path, what))?;
-            *place =
-                leaf.ok_or_else(|| RecordingError::damaged(path, format!("it has no column `{}`", column.name)))?;
-        }
-        Ok(WakeupsFile { path: path.to_owned(), file, leaves })
-    }
-
-    /// Its rows.
-    pub(crate) fn count(&self) -> u64 {
-        rows_of(&self.file)
-    }
-
-    /// Its batches, in order; after an error there is nothing sensible.
-    pub(crate) fn batches(self) -> impl Iterator<Item = std::result::Result<WakeupBatch, RecordingError>> {
-        (0..self.file.num_row_groups()).map(move |group| {
-            let damaged = |what| RecordingError::damaged(&self.path, format!("row group {group}: {what}"));
-            self.group(group).map_err(damaged)
-        })
-    }
-
-    fn group(&self, group: usize) -> std::result::Result<WakeupBatch, String> {
-        let reader = self.file.get_row_group(group).map_err(words_of)?;
-        let rows = usize::try_from(reader.metadata().num_rows()).unwrap_or(0);
-        let chunk = |column: usize| Chunk { group: reader.as_ref(), leaf: self.leaves[column], rows };
-        let ints = |column: usize| {
-            let named = |what| format!("column `{}`: {what}", COLUMNS[column].name);
-            chunk(column).ints(COLUMNS[column].column_type).map_err(named)
-        };
+/// A batch for each row group of `file`.
+pub(crate) fn batches(file: ColumnFile) -> impl Iterator<Item = std::result::Result<WakeupBatch, RecordingError>> {
+    file.groups(|group| {
         Ok(WakeupBatch {
-            rows,
-            seq: ints(0)?,
-            phase: chunk(1).words(phase_of)?,
-            due_ns: ints(2)?,
-            woke_ns: ints(3)?,
-            cpu: ints(4)?,
-            via: chunk(5).words(Via::from_word)?,
+            rows: group.rows,
+            seq: group.ints(0)?,
+            phase: group.words(1, phase_of)?,
+            due_ns: group.ints(2)?,
+            woke_ns: group.ints(3)?,
+            cpu: group.ints(4)?,
+            via: group.words(5, Via::from_word)?,
         })
-    }
+    })
 }

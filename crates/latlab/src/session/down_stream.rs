@@ -102,7 +102,9 @@ impl DownStream {
     pub fn hear(&mut self, datagram: &[u8]) -> DownHeard {
         match MessageType::of(datagram) {
             Ok(MessageType::Down) => self.count(datagram),
-            Ok(MessageType::Tally) => self.tally(datagram).map_or(DownHeard::Nothing, DownHeard::Tally),
+            Ok(MessageType::Tally) => {
+                self.session.tally(datagram, self.polls).map_or(DownHeard::Nothing, DownHeard::Tally)
+            }
             _ => DownHeard::Nothing,
         }
     }
@@ -138,12 +140,5 @@ impl DownStream {
             }
         }
         DownHeard::Nothing
-    }
-
-    fn tally(&self, datagram: &[u8]) -> Option<Tally> {
-        let tally = Tally::parse(datagram).ok()?;
-        let ours = tally.session == self.session.number() && tally.nonce == *self.session.nonce();
-        let asked = tally.number > 0 && tally.number <= self.polls;
-        (ours && asked && self.session.close_codes().verify(datagram)).then_some(tally)
     }
 }

@@ -10,7 +10,7 @@ use crate::transport::Transport;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::{
     Accept, AnswerFacts, CLOSE_BYTES, Close, Codes, Malformed, Nonce, ProbeHeader, REPORT_BYTES, Report, SealedAnswer,
-    SessionKeys, TagKey, Terms, extend_sent_counter, extend_stamp,
+    SessionKeys, TagKey, Tally, Terms, extend_sent_counter, extend_stamp,
 };
 
 /// CLOSE is sent at these times, until a REPORT comes …
@@ -109,6 +109,14 @@ impl NativeSession {
     /// The codes of CLOSE, REPORT, POLL and TALLY.
     pub(super) fn close_codes(&self) -> Codes {
         self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone())
+    }
+
+    /// The tally in `datagram`, if it is a genuine one of this session that answers one of its first `polls` POLLs.
+    pub(super) fn tally(&self, datagram: &[u8], polls: u64) -> Option<Tally> {
+        let tally = Tally::parse(datagram).ok()?;
+        let ours = tally.session == self.number() && tally.nonce == *self.nonce();
+        let asked = (1..=polls).contains(&tally.number);
+        (ours && asked && self.close_codes().verify(datagram)).then_some(tally)
     }
 
     /// Datagrams that were no answers: reason → count, only reasons seen.

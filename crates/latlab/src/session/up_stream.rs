@@ -102,10 +102,7 @@ impl UpStream {
 
     /// The tally in `datagram`, if it is a genuine one of this stream.
     pub fn hear(&self, datagram: &[u8]) -> Option<Tally> {
-        let tally = Tally::parse(datagram).ok()?;
-        let ours = tally.session == self.session.number() && tally.nonce == *self.session.nonce();
-        let asked = tally.number > 0 && tally.number <= self.polls;
-        (ours && asked && self.session.close_codes().verify(datagram)).then_some(tally)
+        self.session.tally(datagram, self.polls)
     }
 
     /// Ends the session, as [`NativeSession::close`] does.
