@@ -26,17 +26,23 @@ fn told(errno: libc::c_int) -> io::Result<()> {
 /// TIMER_ABSTIME.
 #[inline]
 pub fn clock_nanosleep_until(due_ns: i64) -> io::Result<()> {
-    let due = timespec(due_ns);
-    // SAFETY: `due` is only read; for an absolute sleep no rest is written.
-    told(unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &due, std::ptr::null_mut()) })
+    clock_nanosleep(libc::TIMER_ABSTIME, &timespec(due_ns))
 }
 
 /// Sleeps for `span_ns`: the same call without TIMER_ABSTIME.
 #[inline]
 pub fn clock_nanosleep_for(span_ns: i64) -> io::Result<()> {
-    let span = timespec(span_ns);
-    // SAFETY: `span` is only read; nobody asks for the rest.
-    told(unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &span, std::ptr::null_mut()) })
+    clock_nanosleep(0, &timespec(span_ns))
+}
+
+/// Past libc's cancellation point, which would write to the thread's block between the kernel and the clock.
+#[inline]
+fn clock_nanosleep(flags: libc::c_int, time: &libc::timespec) -> io::Result<()> {
+    let nobody_asks_for_the_rest = std::ptr::null_mut::<libc::timespec>();
+    // SAFETY: `time` is only read, and no rest is written.
+    done(unsafe {
+        libc::syscall(libc::SYS_clock_nanosleep, libc::CLOCK_MONOTONIC, flags, time, nobody_asks_for_the_rest)
+    } as libc::c_int)
 }
 
 /// Sleeps for `span_ns`: [nanosleep(2)](https://man7.org/linux/man-pages/man2/nanosleep.2.html).

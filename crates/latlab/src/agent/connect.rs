@@ -13,8 +13,8 @@ use super::far_settings::SettingsOrder;
 use super::frame::FrameError;
 use super::message::{Greeting, Reply, Request};
 use crate::facts::SettingFacts;
-use crate::plan::{EndSpec, PathSpec, Target};
-use crate::session::PreSharedKey;
+use crate::plan::{PathSpec, Target};
+use crate::session::ReflectorOrder;
 use crate::units::Nanos;
 
 /// How long the command that connects may take to end after its streams did.
@@ -73,18 +73,13 @@ impl Agent {
         &self.greeting
     }
 
-    /// Starts a reflector there, on `bind` alone and for so many sessions; where it answers.
+    /// Starts a reflector there, on the address of `order` alone; where it answers.
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn start_reflector(
-        &mut self,
-        bind: IpAddr,
-        end: EndSpec,
-        key: Option<&PreSharedKey>,
-        sessions: u16,
-    ) -> Result<SocketAddr, AgentError> {
-        match self.ask(&Request::StartReflector { bind, end, key: key.map(PreSharedKey::line), sessions })? {
+    pub fn start_reflector(&mut self, order: ReflectorOrder) -> Result<SocketAddr, AgentError> {
+        let ReflectorOrder { bind, end, key, sessions, down_bps, .. } = order;
+        match self.ask(&Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps })? {
             Reply::Reflector { address } => Ok(address),
             other => Err(self.unknown(&other)),
         }

@@ -1,13 +1,10 @@
 //! What an agent has done to its host, and how it is undone. One handler for each request.
 
-use std::net::IpAddr;
-
 use super::far_loads::{FarLoads, LoadsOrder, LoadsState};
 use super::far_settings::FarSettings;
 use super::message::{Refusal, Reply, Request};
 use super::sampling::{self, Sampling};
 use crate::clock;
-use crate::plan::EndSpec;
 use crate::plan::defaults::RUNS_MAX;
 use crate::session::{PreSharedKey, ReflectorOrder, ReflectorProcess};
 
@@ -29,8 +26,9 @@ impl FarEnd {
     /// Does what `request` asks. Arming is the loop's own business and changes nothing here.
     pub(super) fn answer(&mut self, request: Request) -> Result<Reply, Refusal> {
         match request {
-            Request::StartReflector { bind, end, key, sessions } => {
-                self.start_reflector(bind, end, key.as_deref(), sessions)
+            Request::StartReflector { bind, end, key, sessions, down_bps } => {
+                let order = ReflectorOrder { down_bps, ..ReflectorOrder::new(bind, end, None, sessions) };
+                self.start_reflector(order, key.as_deref())
             }
             Request::Disarm => Ok(Reply::Disarmed { reflector_died: self.death() }),
             Request::Settings(order) => self.settings.obey(order).map(Reply::Settings),
@@ -52,13 +50,8 @@ impl FarEnd {
         }
     }
 
-    fn start_reflector(
-        &mut self,
-        bind: IpAddr,
-        end: EndSpec,
-        key: Option<&str>,
-        sessions: u16,
-    ) -> Result<Reply, Refusal> {
+    fn start_reflector(&mut self, order: ReflectorOrder, key: Option<&str>) -> Result<Reply, Refusal> {
+        let (bind, sessions) = (order.bind.ip(), order.sessions);
         let message = format!("cannot start a reflector on `{bind}`");
         if bind.is_unspecified() {
             return Err(Refusal::world(message, "a reflector answers on the measured path alone"));
@@ -74,7 +67,7 @@ impl FarEnd {
         };
         let key = PreSharedKey::from_reader("the agent's channel", key.as_bytes())
             .map_err(|error| Refusal::world(message, error.to_string()))?;
-        let reflector = ReflectorProcess::start(&ReflectorOrder::new(bind, end, Some(&key), sessions))?;
+        let reflector = ReflectorProcess::start(&ReflectorOrder { key: Some(key.line()), ..order })?;
         let address = reflector.address();
         self.reflectors.push(reflector);
         Ok(Reply::Reflector { address })

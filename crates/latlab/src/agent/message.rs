@@ -29,6 +29,9 @@ pub enum Request {
         key: Option<String>,
         /// So many sessions, each run has one.
         sessions: u16,
+        /// Bits a second that a down-stream of whoever holds the key may have; 0, and not written: there is none.
+        #[serde(default, skip_serializing_if = "is_none_at_all")]
+        down_bps: u64,
     },
     /// What shall be set on the far host.
     Settings(SettingsOrder),
@@ -148,6 +151,12 @@ pub(super) fn frame_of(message: &impl Serialize) -> Vec<u8> {
     frame::framed(&serde_json::to_vec(message).unwrap_or_default())
 }
 
+// serde's skip_serializing_if hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_none_at_all(count: &u64) -> bool {
+    *count == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +172,7 @@ mod tests {
             end: EndSpec::SYSTEM,
             key: Some("k".into()),
             sessions: 2,
+            down_bps: 0,
         };
         let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
         assert_eq!(

@@ -59,7 +59,7 @@ impl Peer {
                 let guard = hold(spec, || Ok(Ground::towards(address.ip(), path.bind_interface.as_deref())))?;
                 Ok(Peer { guard, ..Peer::at(address) })
             }
-            Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, key, sessions, stop),
+            Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, order, stop),
         }
     }
 
@@ -95,8 +95,7 @@ impl Peer {
 
     fn through_agent(
         spec: &RunSpec,
-        key: Option<&PreSharedKey>,
-        sessions: u16,
+        order: impl Fn(IpAddr) -> ReflectorOrder,
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
         let path = spec.way();
@@ -111,7 +110,7 @@ impl Peer {
             guard.turn(Journal::of_user().as_ref()).map_err(HostError::from)?;
             far_settings.turn(&mut agent)?;
         }
-        let address = agent.start_reflector(bind, spec.peer.unwrap_or(spec.here), key, sessions)?;
+        let address = agent.start_reflector(order(bind))?;
         // After everything is set there: facts are those of the run.
         let far = FarHost::meet(&mut agent, bind)?;
         let far_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
@@ -168,7 +167,7 @@ impl Peer {
         let order = ReflectorOrder::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
         let peer = match (&spec.target, &mut self.agent) {
             (Target::Host { .. }, _) => self.address,
-            (_, Some(agent)) => agent.start_reflector(self.address.ip(), EndSpec::SYSTEM, key, sessions)?,
+            (_, Some(agent)) => agent.start_reflector(order)?,
             (_, None) => {
                 let _there = self.lab.as_ref().map(Lab::enter_reflector).transpose()?;
                 self.sink.insert(ReflectorProcess::start(&order)?).address()

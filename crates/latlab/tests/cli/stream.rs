@@ -160,6 +160,10 @@ fn other_targets_are_streamed_to_as_well() {
     check(&ran.json(), "summary/1");
     let kept = manifest(&only_recording(ran.directory()));
     assert!(kept["peer"]["before"].is_object() && kept["clock_relation"].is_object(), "an agent tells of its host");
+    let down = "--peer-addr 127.0.0.1 --direction down --rate 2kpps -d 600ms --warmup 0 --json";
+    let ran = Lab::new().args(["stream", &agent]).line(down).success();
+    let (sent, _, delivered) = totals(&rows(&only_recording(ran.directory())));
+    assert!(sent > 600 && delivered > 600 && delivered <= sent, "down: {sent} {delivered}");
 }
 
 #[test]

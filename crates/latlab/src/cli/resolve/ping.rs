@@ -65,7 +65,13 @@ pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, Re
 fn runs(base: &RunSpec, sizes: &[u32], ports: &[Option<u16>]) -> Result<Vec<RunSpec>, RequestError> {
     let count = sizes.len() * ports.len();
     if count > defaults::RUNS_MAX {
-        return Err(RequestError::TooManyRuns { runs: count, limit: defaults::RUNS_MAX });
+        return Err(RequestError::TooMany {
+            count,
+            noun: "runs",
+            limit: defaults::RUNS_MAX,
+            cause: "every size makes a run with every source port",
+            hint: "give fewer sizes, or one source port at a time",
+        });
     }
     let pairs = sizes.iter().flat_map(|size| ports.iter().map(move |port| (*size, *port)));
     Ok(pairs.map(|(size, port)| run(base, size, port)).collect())
@@ -172,7 +178,7 @@ mod tests {
         assert_eq!((last.size_bytes, last.path.source_port), (1_024, Some(30_015)));
         assert_eq!(settle("-s 32,64 -n 3").expect("two runs").plan.rounds, 3);
         let error = settle("-s 24,25,26,27,28 --source-port sweep").expect_err("80 runs");
-        assert_eq!(error, RequestError::TooManyRuns { runs: 80, limit: 64 });
+        assert_eq!(error.to_string(), "80 runs are too many for one command");
     }
 
     #[test]

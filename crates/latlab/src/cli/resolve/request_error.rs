@@ -65,13 +65,19 @@ pub enum RequestError {
         /// What to type.
         hint: &'static str,
     },
-    /// Sizes × source ports are too many.
-    #[error("{runs} runs are too many for one command")]
-    TooManyRuns {
+    /// What was asked multiplies to too many.
+    #[error("{count} {noun} are too many for one command")]
+    TooMany {
         /// How many would result.
-        runs: usize,
+        count: usize,
+        /// Of what: `runs`, `sessions`.
+        noun: &'static str,
         /// How many may.
         limit: usize,
+        /// What makes so many.
+        cause: &'static str,
+        /// What to give less of.
+        hint: &'static str,
     },
 }
 
@@ -86,9 +92,7 @@ impl RequestError {
             }
             RequestError::KeyNeeded { .. } => Some("without a key only loopback is measured and served".into()),
             RequestError::OutOfPlace { cause, .. } | RequestError::Alone { cause, .. } => Some((*cause).into()),
-            RequestError::TooManyRuns { limit, .. } => {
-                Some(format!("every size makes a run with every source port, and {limit} is the limit"))
-            }
+            RequestError::TooMany { limit, cause, .. } => Some(format!("{cause}, and {limit} is the limit")),
         }
     }
 
@@ -100,8 +104,8 @@ impl RequestError {
             RequestError::Later { instead, .. } => (*instead).into(),
             RequestError::KeyNeeded { hint, .. }
             | RequestError::OutOfPlace { hint, .. }
-            | RequestError::Alone { hint, .. } => (*hint).into(),
-            RequestError::TooManyRuns { .. } => "give fewer sizes, or one source port at a time".into(),
+            | RequestError::Alone { hint, .. }
+            | RequestError::TooMany { hint, .. } => (*hint).into(),
         })
     }
 

@@ -33,7 +33,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let way = path::path(&typed.way, &target)?;
     path::address_needed(&way, &target)?;
-    let direction = direction(&typed.packets, &target)?;
+    let direction = direction(&typed.packets)?;
     let key = key(typed, &target, direction)?;
     let here = ends::here(&typed.ends)?;
     let flows = flows(&typed.packets)?;
@@ -70,11 +70,21 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     // An agent's reflector holds a session for each run of a command, and no more.
     let most = if run.target.has_agent() { defaults::RUNS_MAX } else { usize::from(defaults::SERVE_SESSIONS_MAX) };
     if runs.len() > defaults::RUNS_MAX || sessions > most {
-        return Err(RequestError::TooManyRuns { runs: sessions, limit: most.min(defaults::RUNS_MAX) });
+        return Err(too_many(runs.len(), sessions, most));
     }
     let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
     let rounds = rounds(&runs);
     Ok(StreamJob { plan: Plan { runs, rounds }, key, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+}
+
+/// Each flow of each run is a session at the other end.
+const fn too_many(runs: usize, sessions: usize, most: usize) -> RequestError {
+    let cause = "every size makes a run, and every flow of a run a session";
+    let hint = "give fewer sizes, or fewer flows";
+    match runs > defaults::RUNS_MAX {
+        true => RequestError::TooMany { count: runs, noun: "runs", limit: defaults::RUNS_MAX, cause, hint },
+        false => RequestError::TooMany { count: sessions, noun: "sessions", limit: most, cause, hint },
+    }
 }
 
 /// Packets of a stream are counted, not answered.
@@ -186,7 +196,7 @@ fn sending(typed: &PacketArgs) -> Result<Sending, RequestError> {
 }
 
 /// Down only as a reflector can: one flow, packet by packet, to whoever holds the key.
-fn direction(typed: &PacketArgs, target: &Target) -> Result<Direction, RequestError> {
+fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
     let Some(Direction::Down) = typed.direction else { return Ok(Direction::Up) };
     let beside = [
         ("--flows", typed.flows.as_deref().is_some_and(|flows| flows != "1"), "a reflector sends one stream at a time"),
@@ -197,15 +207,7 @@ fn direction(typed: &PacketArgs, target: &Target) -> Result<Direction, RequestEr
     if let Some((option, _, cause)) = beside.into_iter().find(|(_, asked, _)| *asked) {
         return Err(RequestError::OutOfPlace { option, with: DOWN.into(), cause, hint: "leave one of them out" });
     }
-    match target.has_agent() {
-        true => Err(RequestError::OutOfPlace {
-            option: DOWN,
-            with: target.to_string(),
-            cause: "the reflector of an agent sends nothing on its own",
-            hint: "start `latlab serve --allow-down RATE --psk-file FILE` there and name `HOST`",
-        }),
-        false => Ok(Direction::Down),
-    }
+    Ok(Direction::Down)
 }
 
 /// As of any target, but who sends to this end on its own shows first that it holds the key.
@@ -300,7 +302,7 @@ mod tests {
             ("--direction down --flows 2", "`--flows`", "leave one"),
             ("--direction down --mode gso", "`--mode`", "leave one"),
             ("127.0.0.1 --direction down", "--direction down", "--allow-down"),
-            ("ssh:pi3 --direction down", "`ssh:pi3`", "--allow-down"),
+            ("ssh:pi3 --flows 64 --size 64,100", "128 sessions", "fewer flows"),
             ("--warmup 500", "`500`", "1s"),
             ("--window 1s", "`--window`", "leave it out"),
             ("--half", "`--half`", "leave it out"),

@@ -62,7 +62,13 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Surroundings) -> Result<WakeupJ
     }
     let count = intervals.len() * ways.len();
     if count > defaults::RUNS_MAX {
-        return Err(RequestError::TooManyRuns { runs: count, limit: defaults::RUNS_MAX });
+        return Err(RequestError::TooMany {
+            count,
+            noun: "runs",
+            limit: defaults::RUNS_MAX,
+            cause: "every interval makes a run with every way of sleeping",
+            hint: "give fewer intervals, or one way at a time",
+        });
     }
     let pairs = intervals.iter().flat_map(|interval| ways.iter().map(move |via| (*via, *interval)));
     let runs: Vec<RunSpec> = pairs.map(|(via, interval)| run(&base, work(via, interval))).collect();
