@@ -9,7 +9,7 @@ use crate::facts::LateWakeup;
 use crate::metric::Metric;
 use crate::plan::{Via, WakeupCpus, WakeupSpec};
 use crate::probe::Phase;
-use crate::recording::manifest::Manifest;
+use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::Sample;
 use crate::stats::{Description, Wishes, describe};
@@ -29,8 +29,10 @@ pub struct Wakeups {
     pub by_cpu: Vec<(u16, Description)>,
     /// Measured slots that were past when their thread came back from the one before.
     pub overrun_slots: u64,
-    /// Measured slots that nobody slept for, since their thread was too far behind.
-    pub not_slept: u64,
+    /// Measured slots that nobody slept for, since their thread was too far behind; none where the run died first.
+    pub not_slept: Option<u64>,
+    /// Whether the `--break` of a run beside it ended this one before its time.
+    pub cut_short: bool,
     /// What of the lateness is known.
     pub lateness: Lateness,
     /// What the CPUs did on which threads slept, ascending.
@@ -190,7 +192,9 @@ impl WakeupCourse {
             meanwhile: meanwhile::of(&self.cpus, manifest, course),
             broke: manifest.run.wakeup.as_ref().and_then(|facts| facts.broke),
             trace: manifest.run.wakeup.as_ref().and_then(|facts| facts.trace.clone()),
-            not_slept: manifest.run.wakeup.as_ref().map_or(0, |facts| facts.not_slept),
+            cut_short: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.cut_short),
+            not_slept: (manifest.ending != Ending::Recovered)
+                .then(|| manifest.run.wakeup.as_ref().map_or(0, |facts| facts.not_slept)),
         }
     }
 }

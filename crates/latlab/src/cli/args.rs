@@ -41,7 +41,7 @@ pub use showing::{JsonArgs, LikeArgs, TalkArgs};
 pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
 pub use stream::{LastingArgs, PacketArgs, StreamArgs};
 pub use summary::SummaryArgs;
-pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs};
+pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
 #[derive(Clone, Debug, Parser)]

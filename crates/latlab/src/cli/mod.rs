@@ -17,6 +17,7 @@ pub fn definition() -> clap::Command {
     for (name, examples) in examples::COMMANDS {
         definition = definition.mut_subcommand(name, |command| command.after_help(examples::text(examples)));
     }
+    definition = definition.mut_subcommand("wakeup", args::wakeup_in_its_words);
     // Beside a measurement a load is one option among many; of `latlab load` it is the point.
     definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)))
 }

@@ -13,6 +13,9 @@ pub struct WakeupFacts {
     pub niceness: Option<i32>,
     /// The wake-up that ended the run; null where none did.
     pub broke: Option<LateWakeup>,
+    /// Whether the `--break` of a run beside it ended this one before its time; absent where none did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// Measured slots that nobody slept for, since their thread was too far behind; absent where there were none.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_slept: u64,

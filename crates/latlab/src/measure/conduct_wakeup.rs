@@ -28,6 +28,8 @@ struct WakeupLane {
     writer: RecordingWriter,
     beds: Vec<Bed>,
     facts: Mutex<WakeupFacts>,
+    /// Its turn came when all sleep was over.
+    waits_in_vain: bool,
     /// What is to be kept of a trace; none where no late wake-up ended the run.
     trace: Option<io::Result<String>>,
 }
@@ -65,12 +67,13 @@ pub(super) fn conduct_wakeups(
             return Err(error);
         }
     };
-    let (tracing, untraced) = match tracing(&runs).transpose() {
+    let (tracing, untraced) = match tracing(&runs, place).transpose() {
         Ok(tracing) => (tracing, None),
         Err(error) => (None, Some(error)),
     };
     let halt = Halt::with(tracing);
     let failure = take_turns(&mut lanes, (plan.rounds, &beside), &halt, stop, heartbeat).err();
+    note_cut_short(&mut lanes);
     host_watch.end().keep(&mut lanes, &FarReturn::default());
     let loads = beside.finish(None);
     let settings = guard.restore();
@@ -106,9 +109,12 @@ fn hold(run: &RunSpec) -> Result<HostGuard, MeasureError> {
 }
 
 /// A trace that a late wake-up will stop, or why there is none; none where nothing stops at a late wake-up.
-fn tracing(runs: &[RunSpec]) -> Option<io::Result<Tracing>> {
+fn tracing(runs: &[RunSpec], place: Place<'_>) -> Option<io::Result<Tracing>> {
     let breaks = |run: &RunSpec| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some());
-    runs.iter().any(breaks).then(Tracing::begin)
+    let kept = place.store.keeps() || place.directory.is_some();
+    let nowhere = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
+    let begin = || Tracing::begin().and_then(|tracing| kept.then_some(tracing).ok_or_else(nowhere));
+    runs.iter().any(breaks).then(begin)
 }
 
 /// `--cpu all` as the CPUs that this process may use.
@@ -135,14 +141,31 @@ fn rehearse(runs: &[RunSpec]) -> Result<(), MeasureError> {
         places.push(None);
     }
     let end = first.here;
-    for cpu in places {
-        let rehearsal = thread::Builder::new()
-            .name("rehearse".into())
-            .spawn(move || placement::place(&EndSpec { cpu, ..end }))
-            .map_err(MeasureError::Thread)?;
-        rehearsal.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    places.into_iter().try_for_each(|cpu| on_a_thread(move || Ok(placement::place(&EndSpec { cpu, ..end })?)))
+}
+
+/// How the kernel treats a thread that runs as `end` says.
+fn treatment(end: EndSpec) -> Result<WakeupFacts, MeasureError> {
+    on_a_thread(move || {
+        placement::place(&end)?;
+        let (timer_slack_ns, niceness) = (placement::timer_slack(), Some(latlab_sys::sleep::niceness()));
+        Ok(WakeupFacts { timer_slack_ns, niceness, ..WakeupFacts::default() })
+    })
+}
+
+/// What `work` finds on a thread that is gone afterwards, as is the place that it takes.
+fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, MeasureError> + Send + 'static,
+) -> Result<T, MeasureError> {
+    let thread = thread::Builder::new().name("rehearse".into()).spawn(work).map_err(MeasureError::Thread)?;
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// A late wake-up ends the runs beside its own as well: those that had something left to sleep through.
+fn note_cut_short(lanes: &mut [WakeupLane]) {
+    if lanes.iter_mut().any(|lane| lane.facts().broke.is_some()) {
+        lanes.iter_mut().for_each(|lane| lane.note_cut_short());
     }
-    Ok(())
 }
 
 fn open_lanes(
@@ -174,10 +197,15 @@ impl WakeupLane {
         let mut manifest = opening_manifest_here(spec)?;
         manifest.settings = guard.facts();
         manifest.experiment = place.experiment.cloned();
+        // Known at the end as well, unless the run dies.
+        manifest.run.wakeup = Some(treatment(spec.here)?);
         let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
         let beds = spec.wakeup().map_or(Ok(Vec::new()), |wakeup| beds(&mut writer, wakeup, spec.here, stop));
         match beds {
-            Ok(beds) => Ok(WakeupLane { spec: spec.clone(), writer, beds, facts: Mutex::default(), trace: None }),
+            Ok(beds) => {
+                let (spec, facts) = (spec.clone(), Mutex::default());
+                Ok(WakeupLane { spec, writer, beds, facts, waits_in_vain: false, trace: None })
+            }
             Err(error) => {
                 writer.discard(None);
                 Err(error.into())
@@ -191,15 +219,27 @@ impl WakeupLane {
 
     fn run(&mut self, slice: &Slice, halt: &Halt) -> Result<(), MeasureError> {
         match halt.is_set() {
-            true => Ok(()),
+            true => {
+                self.waits_in_vain = true;
+                Ok(())
+            }
             false => sleep_through(&mut self.beds, slice, halt, &self.facts),
         }
     }
 
+    fn note_cut_short(&mut self) {
+        let waits_in_vain = self.waits_in_vain;
+        let facts = self.facts();
+        facts.cut_short = waits_in_vain && facts.broke.is_none();
+    }
+
+    fn facts(&mut self) -> &mut WakeupFacts {
+        self.facts.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes the trace around the wake-up that ended the run, if one did; why there is none, else.
     fn take_trace(&mut self, halt: &Halt, untraced: &Option<io::Error>) {
-        let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(late) = facts.broke else { return };
+        let Some(late) = self.facts().broke else { return };
         let nobody = || untraced.as_ref().map_or(io::ErrorKind::Unsupported.into(), same);
         self.trace = Some(halt.trace_around(&late).unwrap_or_else(|| Err(nobody())));
     }
@@ -227,7 +267,7 @@ impl WakeupLane {
 
 /// The error once more, for another lane.
 fn same(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 /// A bed with a log of its own for each CPU.

@@ -3,6 +3,7 @@
 use std::hint::spin_loop;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab_sys::sleep::{self, SignalTimer};
 
@@ -187,14 +188,18 @@ impl Sleeper for Futex {
     }
 }
 
-/// No sleep: the clock is read until it is time. What it shows is the cost of the instrument.
+/// No sleep: the clock is read until it is time. What it shows is the cost of the instrument. No signal cuts that short, so
+/// it looks itself whether the run is over.
 #[derive(Debug)]
-pub struct Spin;
+pub struct Spin<'a>(pub &'a AtomicBool);
 
-impl Sleeper for Spin {
+impl Sleeper for Spin<'_> {
     #[inline]
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
         while Monotonic.now() < due {
+            if self.0.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             spin_loop();
         }
         Ok(())

@@ -134,7 +134,7 @@ impl Bed {
             Via::Timerfd => wakeup::run((&mut Timerfd::new()?, &Monotonic), thread, log, slice, start, flag),
             Via::Futex => wakeup::run((&mut Futex, &Monotonic), thread, log, slice, start, flag),
             Via::Signal => wakeup::run((&mut Signal::new()?, &Monotonic), thread, log, slice, start, flag),
-            Via::Spin => wakeup::run((&mut Spin, &Monotonic), thread, log, slice, start, flag),
+            Via::Spin => wakeup::run((&mut Spin(flag), &Monotonic), thread, log, slice, start, flag),
         }
     }
 

@@ -125,6 +125,11 @@ impl Store {
         &self.path
     }
 
+    /// Whether what is in it stays when the command is over.
+    pub const fn keeps(&self) -> bool {
+        !matches!(self.end, StoreEnd::Goes)
+    }
+
     /// What is in it, the newest first; nothing where it does not exist. Directories that are no recordings are
     /// left out; nothing is finished or changed.
     ///

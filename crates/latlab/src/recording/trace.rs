@@ -27,6 +27,7 @@ pub(crate) fn trace_missing(error: &io::Error) -> Caveat {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or another place with `--store`",
+        io::ErrorKind::InvalidInput => "without `--no-record`: it would be a part of the recording",
         io::ErrorKind::ReadOnlyFilesystem => "a place with `--store` that stays writable",
         _ => "a kernel with tracefs and its scheduler events",
     };

@@ -24,8 +24,11 @@ fn wakeups(found: &Coincidence) -> String {
     };
     let Description { n, max, quantiles, .. } = &found.wakeup_latency;
     let figures = quantiles.iter().filter(|quantile| [0.5, 0.99].contains(&quantile.q)).filter_map(|quantile| {
-        let value = Nanos(quantile.value?.round() as i64);
-        Some(format!("p{} {}", quantile.q * 100.0, span(value)))
+        let (mark, value) = match quantile.supported {
+            true => ("", quantile.value?),
+            false => ("≥ ", quantile.lower_bound?),
+        };
+        Some(format!("p{} {mark}{}", quantile.q * 100.0, rounded(value)))
     });
     let figures = figures.chain(max.map(|max| format!("max {}", span(Nanos(max)))));
     let figures: String = figures.map(|figure| format!(" · {figure}")).collect();

@@ -119,7 +119,7 @@ struct WindowDocument {
 struct WakeupsDocument<'a> {
     cpus: Vec<WakeupCpuDocument>,
     overrun_slots: u64,
-    not_slept: u64,
+    not_slept: Option<u64>,
     timer_slack_ns: Option<Nanos>,
     stretch: Option<f64>,
     allowed_ns: Option<Nanos>,
@@ -127,6 +127,7 @@ struct WakeupsDocument<'a> {
     rest_ns: Option<f64>,
     meanwhile: Vec<MeanwhileDocument<'a>>,
     broke: Option<LateWakeup>,
+    cut_short: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<&'a str>,
 }
@@ -261,6 +262,7 @@ fn wakeups(wakeups: &Wakeups) -> WakeupsDocument<'_> {
         rest_ns: lateness.rest.known(),
         meanwhile: wakeups.meanwhile.iter().map(MeanwhileDocument::of).collect(),
         broke: wakeups.broke,
+        cut_short: wakeups.cut_short,
         trace: wakeups.trace.as_deref(),
     }
 }

@@ -17,10 +17,11 @@ const OF_EACH: [&str; 1] = ["lateness"];
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
 pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
-    let lines: [(&str, Line); 9] = [
+    let lines: [(&str, Line); 10] = [
         ("packets", super::streams::packets),
         ("sending", super::streams::sending),
         ("lateness", lateness),
+        ("remedies", remedies),
         ("meanwhile", meanwhile::line),
         ("settings", settings),
         ("fates", fates),
@@ -59,7 +60,8 @@ fn lateness(summary: &Summary) -> Option<String> {
         _ if lateness.timer_slack_ns == Some(Nanos::ZERO) => "no timer slack: 0 was read back".to_owned(),
         (via, ..) if !via.has_slack() => format!("{}: no timer slack", via.word()),
         (via, _, Some(share)) if lateness.timer_slack_ns < Some(allowed) => {
-            format!("{} may stretch its time-out by {}: up to {}", via.word(), percent(share), span(allowed))
+            let source = "select_estimate_accuracy, fs/select.c";
+            format!("{} may stretch its time-out by {} ({source}): up to {}", via.word(), percent(share), span(allowed))
         }
         _ => format!("timer slack: up to {}", span(allowed)),
     };
@@ -73,6 +75,17 @@ fn lateness(summary: &Summary) -> Option<String> {
         Rest::Known(rest) => format!(" · rest of the median: {} ({cause})", figure(rest)),
     };
     Some(format!("{by}{}{rest}", rounding(lateness)))
+}
+
+/// What takes away that the kernel allows itself to be late; none where it allows itself next to nothing.
+fn remedies(summary: &Summary) -> Option<String> {
+    let lateness = &summary.wakeups.as_ref()?.lateness;
+    let allowed = lateness.allowed_ns.filter(|allowed| *allowed > Nanos::from_micros(1))?;
+    let remedy = match lateness.timer_slack_ns < Some(allowed) {
+        true => "`--via clock_nanosleep` is not stretched",
+        false => "`--set timer-slack=1ns` or `--fifo` takes the slack away",
+    };
+    Some(format!("{remedy}; `--try-remedies` measures what each would gain"))
 }
 
 /// What is due to the grain of the call's time-out.

@@ -49,7 +49,7 @@ fn no_way_of_sleeping_allocates() {
             calls(Via::Timerfd, relative, &mut Timerfd::new().expect("made")),
             calls(Via::Futex, relative, &mut Futex),
             calls(Via::Signal, relative, &mut Signal::new().expect("made")),
-            calls(Via::Spin, relative, &mut Spin),
+            calls(Via::Spin, relative, &mut Spin(&AtomicBool::new(false))),
         ];
         assert_eq!(found, [0; 9]);
     }

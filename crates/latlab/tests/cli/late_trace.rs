@@ -139,6 +139,19 @@ fn removes_what_is_left() -> bool {
 }
 
 #[test]
+fn where_nothing_is_recorded_there_is_nowhere_to_keep_a_trace() {
+    if can_trace("a break that is not recorded") {
+        let ran = Lab::new().line("wakeup -i 1ms -d 20s --warmup 0 --break 1ns --no-record --json").success();
+        let document = ran.json();
+        assert!(document["wakeups"]["trace"].is_null() && document["wakeups"]["broke"].is_object(), "{document:#}");
+        let missing =
+            document["caveats"].as_array().expect("caveats").iter().find(|one| one["code"] == "trace-missing");
+        let why = missing.expect("said why")["message"].as_str().expect("words");
+        assert!(why.contains("nothing is recorded"), "{why}");
+    }
+}
+
+#[test]
 fn without_the_right_the_run_says_why_there_is_no_trace() {
     let mut latlab = Command::new(env!("CARGO_BIN_EXE_latlab"));
     latlab.args(["wakeup", "-i", "1ms", "-n", "50", "--warmup", "0", "--break", "1ns", "--no-record", "--json"]);

@@ -11,6 +11,8 @@ use latlab::probe::Phase;
 use latlab::recording::{Recording, WakeupBatch};
 use rustix::process::Signal;
 
+use serde_json::Value;
+
 use crate::documents;
 use crate::harness::{Lab, contains, wait_until};
 use crate::skip::skip;
@@ -157,10 +159,32 @@ fn a_late_wakeup_ends_the_run_where_that_is_asked_for() {
 #[test]
 fn an_interrupt_ends_a_long_sleep() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("wakeup -i 1h -n 2 --warmup 0").start();
-    wait_until("the run began", || !recordings(home.path()).is_empty());
-    running.signal(Signal::INT);
-    running.ends(130);
+    for via in Via::ALL {
+        let store = home.path().join(via.word());
+        std::fs::create_dir(&store).expect("made");
+        let running = Lab::at(&store).line(&format!("wakeup -i 1h -n 2 --warmup 0 --via {}", via.word())).start();
+        wait_until("the run began", || !recordings(&store).is_empty());
+        running.signal(Signal::INT);
+        // Else the time of the harness is over.
+        running.ends(130);
+    }
+}
+
+#[test]
+fn a_late_wake_up_ends_the_runs_beside_its_own_and_they_say_so() {
+    let ran = Lab::new().line("wakeup --via clock_nanosleep,select -i 1ms -d 4s --warmup 5 --break 1ns --json").start();
+    let ran = ran.ends_with(&[0, 1, 3, 4]);
+    let document = ran.json();
+    let [broke, cut] = &document["summaries"].as_array().expect("two runs")[..] else { panic!("two runs") };
+    let codes = |run: &Value| -> Vec<String> {
+        let caveats = run["caveats"].as_array().expect("caveats").iter();
+        caveats.map(|caveat| caveat["code"].as_str().expect("a code").to_owned()).collect()
+    };
+    assert!(codes(broke).contains(&"broke".into()) && broke["wakeups"]["cut_short"] == false, "{broke:#}");
+    assert!(codes(cut).contains(&"cut-short".into()) && cut["wakeups"]["cut_short"] == true, "{cut:#}");
+    assert!(!codes(broke).contains(&"cut-short".into()) && cut["wakeups"]["broke"].is_null());
+    let hint = cut["caveats"].as_array().expect("caveats").iter().find(|caveat| caveat["code"] == "no-probe-measured");
+    assert!(hint.is_none_or(|caveat| caveat["hint"].as_str().expect("words").contains("--break")), "{cut:#}");
 }
 
 #[test]
@@ -177,6 +201,8 @@ fn a_run_that_is_killed_leaves_its_wakeups() {
     let name = path.file_name().expect("a name").to_owned();
     let said = Lab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
     assert_eq!(said.json()["ending"], "recovered");
+    let wakeups = &said.json()["wakeups"];
+    assert!(wakeups["not_slept"].is_null() && wakeups["timer_slack_ns"].is_number(), "{wakeups:#}");
     assert!(said.json()["metrics"]["wakeup_latency"]["n"].as_u64() >= Some(99));
 }
 

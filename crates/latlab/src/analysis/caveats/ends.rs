@@ -170,7 +170,7 @@ pub fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) ->
                 if assumed { " by default" } else { "" }
             ),
             effect,
-            format!("on {host}: `echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime`"),
+            format!("on {host}: `sudo sh -c \"echo 0 | tee /sys/kernel/debug/sched/fair_server/cpu*/runtime\"`"),
         ),
     })
 }

@@ -4,7 +4,6 @@ use super::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, SCHEDULE_LOST};
 use super::words::{cut_off, torn};
 use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
 use crate::caveat::{Caveat, Severity};
-use crate::plan::Kind;
 use crate::recording::manifest::{Ending, Manifest};
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -15,14 +14,14 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
     let counts = &tally.counts;
     [
         ended(manifest),
-        nothing(manifest.kind, counts),
+        nothing(manifest, counts),
         gap(manifest),
         undecided(manifest),
         orphans(manifest),
         unreadable(manifest),
         not_sent(manifest, counts),
         behind(manifest, tally),
-        send_slip(tally),
+        send_slip(manifest, tally),
         send_failed(manifest, counts, refusals),
         lost(manifest, counts),
         late(manifest, counts),
@@ -73,11 +72,14 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
     }
 }
 
-fn nothing(kind: Kind, counts: &Counts) -> Option<Caveat> {
+fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     let effect = "there are no statistics to show";
     if counts.due() == 0 {
-        let hint = "a longer `--duration`, or a shorter `--warmup`";
-        let message = format!("no {} was measured", kind.rows().trim_end_matches('s'));
+        let hint = match manifest.run.wakeup.as_ref().is_some_and(|facts| facts.cut_short) {
+            true => "a longer time for `--break`: a run beside this one was ended by it",
+            false => "a longer `--duration`, or a shorter `--warmup`",
+        };
+        let message = format!("no {} was measured", manifest.kind.rows().trim_end_matches('s'));
         Some(Caveat::new(Severity::Warning, "no-probe-measured", message, effect, hint))
     } else if counts.answered == 0 {
         let message = format!("none of {} probes was answered in time", grouped(counts.due()));
@@ -204,7 +206,7 @@ fn behind(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
     })
 }
 
-fn send_slip(tally: &Tally) -> Option<Caveat> {
+fn send_slip(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
     (tally.slipped > 0).then(|| {
         let share = tally.slipped as f64 / tally.counts.sent.max(1) as f64;
         // a late sender hides from a quantile only where more slipped than lie beyond the quantile
@@ -222,7 +224,10 @@ fn send_slip(tally: &Tally) -> Option<Caveat> {
                 span(SLIPPED)
             ),
             format!("{hiding} may hide what was not sent in time; response time does not"),
-            "`--wait spin` keeps the schedule at the cost of one core",
+            match manifest.spec.beside() {
+                None => "`--wait spin` keeps the schedule at the cost of one core",
+                Some(_) => "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both",
+            },
         )
     })
 }

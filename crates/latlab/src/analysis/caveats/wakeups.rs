@@ -9,7 +9,13 @@ use crate::units::human::{grouped, percent, span};
 
 /// The caveats of a run of wake-ups of which `measured` count.
 pub(super) fn derive(wakeups: &Wakeups, measured: u64) -> Vec<Caveat> {
-    [overrun(wakeups, measured), not_slept(wakeups.not_slept), broke(wakeups)].into_iter().flatten().collect()
+    let told = [
+        overrun(wakeups, measured),
+        not_slept(wakeups.not_slept.unwrap_or(0)),
+        broke(wakeups),
+        cut_short(wakeups.cut_short),
+    ];
+    told.into_iter().flatten().collect()
 }
 
 fn overrun(wakeups: &Wakeups, measured: u64) -> Option<Caveat> {
@@ -76,6 +82,18 @@ fn broke(wakeups: &Wakeups) -> Option<Caveat> {
         "the figures are about the part before it, and its end was chosen by a late wake-up",
         "leave out `--break` for figures of a whole run",
     ))
+}
+
+fn cut_short(cut_short: bool) -> Option<Caveat> {
+    cut_short.then(|| {
+        Caveat::new(
+            Severity::Note,
+            "cut-short",
+            "a late wake-up of a run beside this one ended both",
+            "the figures are about the part before it",
+            "leave out `--break` for figures of whole runs",
+        )
+    })
 }
 
 #[cfg(test)]

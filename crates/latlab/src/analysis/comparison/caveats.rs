@@ -13,6 +13,7 @@ use crate::units::human;
 pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison]) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
     caveats.extend(fatal(groups));
+    caveats.extend(broke(groups));
     caveats.extend(lost(rows));
     caveats.extend(not_interleaved(groups, &pairs(groups, rows)));
     caveats.extend(confounded(groups));
@@ -53,6 +54,19 @@ fn fatal(groups: &RunGroups) -> Option<Caveat> {
             ),
             "a difference may be what spoilt those runs",
             "look at them with `latlab summary`, and measure them again",
+        )
+    })
+}
+
+fn broke(groups: &RunGroups) -> Option<Caveat> {
+    let broke = runs(groups).filter(|run| run.broke && run.left_out.is_none()).count();
+    (broke > 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "broke-runs",
+            format!("{} ended at a late wake-up (`--break`)", counted(broke, "run")),
+            "how long each lasted was chosen by its own tail, which a comparison takes for a property of the condition",
+            "measure without `--break`",
         )
     })
 }

@@ -98,6 +98,8 @@ pub struct ObservedRun {
     pub left_out: Option<LeftOut>,
     /// The codes of fatal caveats that it raised.
     pub fatal: Vec<String>,
+    /// Whether a late wake-up ended it.
+    pub broke: bool,
 }
 
 impl ObservedRun {
@@ -114,6 +116,7 @@ impl ObservedRun {
             lost: (0, 0),
             left_out: None,
             fatal: Vec::new(),
+            broke: false,
         }
     }
 
@@ -140,6 +143,7 @@ impl ObservedRun {
             lost,
             left_out,
             fatal: fatal(manifest),
+            broke: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.broke.is_some() || facts.cut_short),
         })
     }
 }

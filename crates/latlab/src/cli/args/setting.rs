@@ -6,11 +6,13 @@ use clap::Args;
 pub struct SettingArgs {
     /// Set KNOB[:DEV][@WHERE]=VALUE while measuring, restored afterwards; repeatable [default: none]
     ///
-    /// governor=performance, cpu-dma-latency=0, idle-states=none|max-us:N|off:NAME,…,
-    /// timer-slack=1ns, irq-affinity=IRQ:CPUS, rt-runtime=-1, busy-poll=50us,
-    /// coalesce=rx-usecs:0,…, offload=tx-checksum:off,gro:off,…, mtu=BYTES,
-    /// socket-buffer=BYTES. WHERE is local, peer or both. coalesce, offload and mtu
-    /// act on the interface of the measured path, or on DEV. VALUE as-found leaves a knob as it is.
+    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns,
+    /// idle-states=none|max-us:N|off:NAME,…, irq-affinity=IRQ:CPUS,
+    /// rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…,
+    /// offload=tx-checksum:off,gro:off,…, mtu=BYTES, socket-buffer=BYTES.
+    /// WHERE is local, peer or both. coalesce, offload and mtu act on the
+    /// interface of the measured path, or on DEV. VALUE as-found leaves a
+    /// knob as it is.
     #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true, verbatim_doc_comment)]
     pub set: Vec<String>,
 }

@@ -34,6 +34,54 @@ pub struct WakeupArgs {
     pub talk: TalkArgs,
 }
 
+/// The options that it shares with others, in words for wake-ups: what is refused is not offered.
+pub fn in_its_words(command: clap::Command) -> clap::Command {
+    let says = |help: &'static str, long: &'static str| {
+        move |arg: clap::Arg| arg.help(help).long_help(format!("{help}\n\n{long}"))
+    };
+    command
+        .mut_arg("count", |count| count.help("Stop after N measured wake-ups; alone it lifts -d [default: no limit]"))
+        .mut_arg(
+            "duration",
+            says(
+                "Stop after a measuring time of T, such as 10s or 2m [default: 10s]",
+                "With -n as well, whichever comes first. Several intervals or ways of sleeping take that long each.",
+            ),
+        )
+        .mut_arg(
+            "warmup",
+            says(
+                "Sleep N times or for a time T before wake-ups count [default: 1s, at most 1000 wake-ups]",
+                "Those stay in the recording and out of every statistic. 0 leaves them out.",
+            ),
+        )
+        .mut_arg(
+            "load",
+            says(
+                "Make a load meanwhile, such as cpu=80%; repeatable [default: none]",
+                "KIND=VALUE[:key=value,…]\n\
+                 cpu=80%      share of every CPU's time; :cpus=0-1, :period=10ms\n\
+                 heaters=30   workers that hash without end; :cpus=0-1\n\
+                 mem=2GB/s    bytes read and written; :cpus=, :period=, :buffer=\n\
+                 none         no load",
+            ),
+        )
+        .mut_arg(
+            "set",
+            says(
+                "Set KNOB=VALUE while measuring, restored afterwards; repeatable [default: none]",
+                "governor=performance, cpu-dma-latency=0,\n\
+                 idle-states=none|max-us:N|off:NAME,…, timer-slack=1ns,\n\
+                 irq-affinity=IRQ:CPUS, rt-runtime=-1.\n\
+                 VALUE as-found leaves a knob as it is.",
+            ),
+        )
+        .mut_arg("deadline", |deadline| {
+            deadline.help("Add the share of wake-ups that were later than T, such as 500us [default: no deadline]")
+        })
+        .mut_arg("half", |half| half.hide(true))
+}
+
 /// How threads ask to be woken.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How threads sleep")]
@@ -44,7 +92,7 @@ pub struct SleepArgs {
     /// Sleep by this call; several make interleaved runs [default: clock_nanosleep]
     ///
     /// clock_nanosleep, timerfd, futex, signal: until an instant.
-    /// nanosleep, select, poll, epoll: for a span, which these calls only know;
+    /// nanosleep, select, poll, epoll: for a span, all that they know;
     /// poll and epoll round it up to whole milliseconds.
     /// spin: no sleep; shows what the clock and the loop cost.
     #[arg(long, value_name = "WORD[,…]", value_delimiter = ',', verbatim_doc_comment)]
@@ -57,9 +105,10 @@ pub struct SleepArgs {
     pub break_after: Option<String>,
     /// Try what may let the threads wake earlier, in turns with what was asked, and compare
     ///
-    /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance, cpu-dma-latency=0,
-    /// as far as this host allows, each by itself and all together. `-d` and `-n` are for
-    /// each of them, cut into 9 runs in 3 blocks; what is set is put back after each run.
+    /// clock_nanosleep, timer-slack=1ns, SCHED_FIFO, governor=performance,
+    /// cpu-dma-latency=0, as far as this host allows, each by itself and
+    /// all together. `-d` and `-n` are for each of them, cut into 9 runs
+    /// in 3 blocks; what is set is put back after each run.
     #[arg(long, verbatim_doc_comment)]
     pub try_remedies: bool,
 }

@@ -16,7 +16,7 @@ pub(super) fn short(asked: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, 
         |with: &str, cause, hint| RequestError::OutOfPlace { option: OPTION, with: with.into(), cause, hint };
     let [run] = <[RunSpec; 1]>::try_from(asked).map_err(|_| {
         let cause = "each condition would be tried with each remedy";
-        out_of_place("several `--via` or `--interval`", cause, "give one of each, or write an experiment: `latlab run`")
+        out_of_place("several ways or intervals", cause, "give one of each, or write an experiment: `latlab run`")
     })?;
     if run.wakeup().is_some_and(|wakeup| wakeup.via == Via::Spin) {
         return Err(out_of_place("--via spin", "a thread that spins does not sleep", "leave one of them out"));

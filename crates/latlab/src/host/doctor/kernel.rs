@@ -43,7 +43,7 @@ fn throttling(seen: &Seen<'_>) -> Option<Finding> {
                 "the fair server may stop a spinning FIFO thread for {pause}{whence}, whenever a normal thread waits \
                  for its CPU"
             );
-            let fix = "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu*/runtime";
+            let fix = "sudo sh -c \"echo 0 | tee /sys/kernel/debug/sched/fair_server/cpu*/runtime\"";
             (FindingSeverity::Warning, "fair-server", message, fix)
         }
     };
