@@ -1,7 +1,7 @@
 //! A figure of a publication's column, measured again: of one run, and the median of several.
 
 use crate::recipe::Column;
-use crate::stats::Description;
+use crate::stats::{Description, Outline};
 
 /// What stands in a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +24,7 @@ impl ColumnFigure {
         let known = |value: Option<f64>| value.map_or(ColumnFigure::Nothing, ColumnFigure::Known);
         let whole = |value: Option<i64>| known(value.map(|value| value as f64));
         match column {
+            Column::Median => ColumnFigure::of(Column::Quantile(0.5), description),
             Column::Min => whole(description.min),
             Column::Max => whole(description.max),
             Column::Mean => known(description.mean),
@@ -35,6 +36,19 @@ impl ColumnFigure {
                 None => ColumnFigure::Nothing,
             },
         }
+    }
+
+    /// What stands in `column` for observations that are runs.
+    pub fn of_runs(column: Column, outline: &Outline) -> ColumnFigure {
+        ColumnFigure::Known(match column {
+            Column::Min => outline.min,
+            Column::Max => outline.max,
+            Column::Mean => outline.mean,
+            Column::Stddev => outline.stddev,
+            Column::Median => outline.median,
+            // a quantile of a few dozen runs but their median is nobody's figure
+            Column::Quantile(_) => return ColumnFigure::Nothing,
+        })
     }
 
     /// The median of the runs. Where one of them knows a bound only, so does the median; what is lost is infinite.

@@ -1,6 +1,6 @@
 //! Student's t as FreeBSD's ministat takes it: from a printed table of three decimals, at six levels.
 
-use crate::stats::{Outline, TwoSamples, student};
+use crate::stats::{MeanDifference, Outline, TwoSamples, student};
 
 /// Beyond so many degrees of freedom ministat takes the normal distribution.
 const FREEDOM_MAX: u64 = 100;
@@ -41,6 +41,17 @@ impl MinistatTest {
             pooled_stddev: both.pooled_stddev,
             baseline_mean: baseline.mean,
         })
+    }
+
+    /// The same in per cent of the first group's mean, as far as it says anything.
+    pub fn answer(&self) -> MeanDifference {
+        match self.proven {
+            true => MeanDifference::Proven {
+                percent: self.percent(self.difference),
+                margin_percent: self.percent(self.margin),
+            },
+            false => MeanDifference::NotProven,
+        }
     }
 
     /// `absolute` in per cent of the first group's mean: infinite or no number where that is 0.
@@ -88,6 +99,10 @@ mod tests {
         let test = MinistatTest::of(&iguana, &chameleon, 80.0).expect("twelve");
         assert!(test.proven && (test.margin - 212.215).abs() < 5e-4, "{test:?}");
         assert_eq!(test.percent(test.difference), 80.0);
+        let MeanDifference::Proven { percent, margin_percent } = test.answer() else { panic!("it is proven") };
+        assert!(percent == 80.0 && (margin_percent - 70.7384).abs() < 5e-4, "{margin_percent}");
+        let open = MinistatTest::of(&iguana, &chameleon, 95.0).expect("twelve").answer();
+        assert_eq!(open, MeanDifference::NotProven);
         assert!(MinistatTest::of(&outline(&[0.0; 3]), &iguana, 95.0).expect("ten").percent(1.0).is_infinite());
     }
 }

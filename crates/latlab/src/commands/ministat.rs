@@ -81,7 +81,7 @@ fn outlined((name, mut observations): (String, Vec<f64>)) -> Result<MinistatGrou
 }
 
 /// What a line of the terminal takes between two borders.
-fn width(console: &Console) -> usize {
+pub(super) fn width(console: &Console) -> usize {
     let columns = console.data_screen().columns;
     columns.map_or(PLOT_WIDTH, |columns| usize::from(columns).saturating_sub(2).max(*PLOT_WIDTHS.start() as usize))
 }

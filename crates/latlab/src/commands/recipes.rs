@@ -14,8 +14,8 @@ pub(super) fn run(asked: Option<AskedRecipe>, console: &Console) -> Result<Outco
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     let text = match asked {
         None => render_list(&RECIPES.map(|recipe| RecipeLine { name: recipe.name, title: recipe.title }), style),
-        Some(AskedRecipe { recipe, target, scale }) => {
-            let file = recipe.file(&target, scale);
+        Some(asked) => {
+            let (recipe, file) = (asked.recipe, asked.file());
             render(&RecipeView {
                 title: recipe.title,
                 origin: recipe.origin,

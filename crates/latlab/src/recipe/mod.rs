@@ -4,9 +4,10 @@ mod pi_roundtrip;
 mod pi_udp_load;
 mod published;
 mod same;
+mod udp_loopback_matrix;
 mod wakeup_governor;
 
-pub use published::{Column, Published, PublishedRow};
+pub use published::{Column, FiguresOf, Published, PublishedRow};
 
 use crate::units::human::nearest;
 
@@ -24,9 +25,31 @@ pub struct Recipe {
     /// Its file, with words such as `@RUNS@` for what depends on target and scale.
     template: &'static str,
     /// What stands for these words: quick, usual, full.
-    words: [&'static [(&'static str, &'static str)]; 3],
+    words: [Words; 3],
+    /// What it is measured against where nothing is typed.
+    pub usual_target: &'static str,
+    /// What stands for words that depend on the target.
+    words_of_target: fn(&str) -> Words,
     /// The published figures, where there are some.
     pub published: Option<&'static Published>,
+}
+
+/// Words of a template, each with what stands for it.
+type Words = &'static [(&'static str, &'static str)];
+
+/// Of a recipe whose file is the same for all targets.
+const fn alike(_target: &str) -> Words {
+    &[]
+}
+
+/// What lies between the blocks of a recipe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Between {
+    /// What its file says: nothing.
+    #[default]
+    AsItsFileSays,
+    /// A reboot.
+    Reboots,
 }
 
 /// How much of a recipe is done.
@@ -53,8 +76,13 @@ impl Scale {
 }
 
 /// Every recipe.
-pub const RECIPES: [&Recipe; 4] =
-    [&pi_udp_load::RECIPE, &pi_roundtrip::RECIPE, &wakeup_governor::RECIPE, &same::RECIPE];
+pub const RECIPES: [&Recipe; 5] = [
+    &pi_udp_load::RECIPE,
+    &udp_loopback_matrix::RECIPE,
+    &pi_roundtrip::RECIPE,
+    &wakeup_governor::RECIPE,
+    &same::RECIPE,
+];
 
 /// The recipe of that name.
 pub fn find(name: &str) -> Option<&'static Recipe> {
@@ -73,7 +101,7 @@ impl Recipe {
     }
 
     /// Its file, for a target and a scale.
-    pub fn file(&self, target: &str, scale: Scale) -> String {
+    pub fn file(&self, target: &str, scale: Scale, between: Between) -> String {
         let quoted = format!("\"{}\"", target.replace('\\', "\\\\").replace('"', "\\\""));
         let words = self.words[match scale {
             Scale::Quick => 0,
@@ -81,12 +109,18 @@ impl Recipe {
             Scale::Full => 2,
         }];
         let with = |file: String, (word, text): &(&str, &str)| file.replace(&format!("@{word}@"), text);
-        words.iter().fold(self.template.replace("@TARGET@", &quoted), with)
+        let words = words.iter().chain((self.words_of_target)(target));
+        let file = words.fold(self.template.replace("@TARGET@", &quoted), with);
+        match between {
+            Between::AsItsFileSays => file,
+            Between::Reboots => file.replacen("\nblocks = ", "\nbetween-blocks = \"reboot\"\nblocks = ", 1),
+        }
     }
 
-    /// What the journal calls its source: another target or scale is another experiment.
-    pub fn source(&self, target: &str, scale: Scale) -> String {
-        format!("recipe:{} {} {target}", self.name, scale.word())
+    /// What the journal calls its source: another target, scale or kind of block is another experiment.
+    pub fn source(&self, target: &str, scale: Scale, between: Between) -> String {
+        let reboots = if between == Between::Reboots { " reboots" } else { "" };
+        format!("recipe:{} {}{reboots} {target}", self.name, scale.word())
     }
 }
 
@@ -98,7 +132,8 @@ mod tests {
     fn every_word_of_a_file_is_filled_in() {
         for recipe in RECIPES {
             for scale in [Scale::Quick, Scale::Usual, Scale::Full] {
-                let file = recipe.file("cmd:sh -c \"x\\y\"", scale);
+                let file = recipe.file("cmd:sh -c \"x\\y\"", scale, Between::Reboots);
+                assert!(file.contains("\n[design]\n") && file.contains("\nbetween-blocks = \"reboot\"\n"), "{file}");
                 let left = file.lines().find(|line| line.contains('@') && !line.contains("@both"));
                 assert_eq!(left, None, "{} {scale:?}", recipe.name);
                 let target = file.contains("target = \"cmd:sh -c \\\"x\\\\y\\\"\"\n");

@@ -1,7 +1,7 @@
 //! The round trip between a Raspberry Pi 4 and a Pi 3, idle and under load.
 
-use super::Recipe;
-use super::published::{Column, Published, PublishedRow};
+use super::published::{Column, FiguresOf, Published, PublishedRow};
+use super::{Recipe, alike};
 use crate::metric::Metric;
 
 pub(super) const RECIPE: Recipe = Recipe {
@@ -39,16 +39,19 @@ pub(super) const RECIPE: Recipe = Recipe {
             ("SETTLE", "1s"),
         ],
     ],
+    usual_target: "local",
+    words_of_target: alike,
     published: Some(&PUBLISHED),
 };
 
 const PUBLISHED: Published = Published {
     heading: "round trip delay",
     metric: Metric::RoundTripDelay,
-    unit_ns: 1e3,
+    own_units: 1e3,
     unit: "µs",
     decimals: 1,
     half: false,
+    figures_of: FiguresOf::Singletons,
     columns: &[
         Column::Min,
         Column::Max,
@@ -63,24 +66,28 @@ const PUBLISHED: Published = Published {
             factors: &[("load", "none"), ("count", "50000")],
             published: &[Some(170.0), Some(3256.0), Some(296.0), None, None, None],
             recomputed: &[None, None, Some(281.4), Some(283.0), Some(334.0), Some(693.0)],
+            against_first: None,
         },
         PublishedRow {
             label: "network load",
             factors: &[("load", "net=90Mbit/s@both"), ("count", "50000")],
             published: &[Some(147.0), Some(3699.0), Some(288.0), None, None, None],
             recomputed: &[None, None, Some(278.7), Some(276.0), Some(327.0), Some(612.0)],
+            against_first: None,
         },
         PublishedRow {
             label: "CPU load",
             factors: &[("load", "cpu=80%@both"), ("count", "50000")],
             published: &[Some(160.0), Some(12267.0), Some(414.0), None, None, None],
             recomputed: &[None, None, Some(288.4), Some(249.0), Some(1010.0), Some(8886.0)],
+            against_first: None,
         },
         PublishedRow {
             label: "idle, 500,000",
             factors: &[("load", "none"), ("count", "500000")],
             published: &[Some(167.0), Some(3688.0), Some(340.0), None, None, None],
             recomputed: &[],
+            against_first: None,
         },
     ],
     implied: &[("count", "50000")],

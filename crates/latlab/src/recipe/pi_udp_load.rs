@@ -1,7 +1,7 @@
 //! UDP between a Raspberry Pi 4 and a laptop, while the Pi's CPUs are loaded.
 
-use super::Recipe;
-use super::published::{Column, Published, PublishedRow};
+use super::published::{Column, FiguresOf, Published, PublishedRow};
+use super::{Recipe, alike};
 use crate::metric::Metric;
 
 pub(super) const RECIPE: Recipe = Recipe {
@@ -19,16 +19,19 @@ pub(super) const RECIPE: Recipe = Recipe {
         &[("COUNT", "10_000"), ("WARMUP", "1s"), ("RUNS", "4"), ("BLOCKS", "3"), ("SETTLE", "1s")],
         &[("COUNT", "10_000"), ("WARMUP", "1s"), ("RUNS", "10"), ("BLOCKS", "3"), ("SETTLE", "1s")],
     ],
+    usual_target: "local",
+    words_of_target: alike,
     published: Some(&PUBLISHED),
 };
 
 const PUBLISHED: Published = Published {
     heading: "round trip less dwell / 2",
     metric: Metric::RoundTripDelayLessDwell,
-    unit_ns: 1e6,
+    own_units: 1e6,
     unit: "ms",
     decimals: 3,
     half: true,
+    figures_of: FiguresOf::Singletons,
     columns: &[
         Column::Min,
         Column::Mean,
@@ -73,5 +76,5 @@ const fn row(
     published: &'static [Option<f64>],
     recomputed: &'static [Option<f64>],
 ) -> PublishedRow {
-    PublishedRow { label, factors, published, recomputed }
+    PublishedRow { label, factors, published, recomputed, against_first: None }
 }

@@ -1,5 +1,6 @@
 use crate::metric::Metric;
-use crate::plan::Factors;
+use crate::plan::{Factors, Kind};
+use crate::stats::MeanDifference;
 
 /// The figures of a publication, in its own columns.
 #[derive(Clone, Copy, Debug)]
@@ -8,14 +9,16 @@ pub struct Published {
     pub heading: &'static str,
     /// What latlab measures of it.
     pub metric: Metric,
-    /// Its unit, in nanoseconds.
-    pub unit_ns: f64,
+    /// How many of the metric's own units, nanoseconds or bits a second, its unit is.
+    pub own_units: f64,
     /// The name of that unit.
     pub unit: &'static str,
     /// Digits after the point.
     pub decimals: usize,
     /// It prints half of what latlab calls the metric.
     pub half: bool,
+    /// What its figures are statistics of.
+    pub figures_of: FiguresOf,
     /// Its columns, and those that can be computed from its raw data.
     pub columns: &'static [Column],
     /// Its rows.
@@ -24,7 +27,16 @@ pub struct Published {
     pub implied: &'static [(&'static str, &'static str)],
 }
 
-/// A statistic of a run.
+/// What the figures of a publication are statistics of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FiguresOf {
+    /// What a run is made of: of several runs measured here, the median of each figure is shown.
+    Singletons,
+    /// Runs, of each of which the mean is one observation. Each row is tested against the first.
+    Runs,
+}
+
+/// A statistic of a run, or of the runs of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Column {
     /// Smallest.
@@ -35,6 +47,8 @@ pub enum Column {
     Stddev,
     /// Largest.
     Max,
+    /// The one in the middle.
+    Median,
     /// This quantile.
     Quantile(f64),
 }
@@ -50,13 +64,22 @@ pub struct PublishedRow {
     pub published: &'static [Option<f64>],
     /// What the publication's raw data say; empty where they are not published.
     pub recomputed: &'static [Option<f64>],
+    /// What was published of the difference to the first row, at 95 %; none where nothing was.
+    pub against_first: Option<MeanDifference>,
 }
 
 impl Published {
+    /// What its runs measure.
+    pub fn kind(&self) -> Kind {
+        let kinds = [Kind::Wakeup, Kind::Stream];
+        kinds.into_iter().find(|kind| kind.metrics().contains(&self.metric)).unwrap_or(Kind::Ping)
+    }
+
     /// Whether the condition with these `factors` does `row` again.
     pub fn is_done_by(&self, row: &PublishedRow, factors: &Factors) -> bool {
         row.factors.iter().all(|(factor, value)| match factors.get(*factor) {
-            Some(own) => own == value,
+            // Of an option that is given several times the last is the one that varies.
+            Some(own) => own.strip_suffix(value).is_some_and(|others| others.is_empty() || others.ends_with(',')),
             None => self.implied.contains(&(factor, value)),
         })
     }
@@ -67,6 +90,7 @@ impl Column {
     pub const fn quantile(self) -> Option<f64> {
         match self {
             Column::Quantile(q) => Some(q),
+            Column::Median => Some(0.5),
             Column::Min | Column::Mean | Column::Stddev | Column::Max => None,
         }
     }
@@ -74,6 +98,7 @@ impl Column {
     /// Its heading.
     pub fn heading(self) -> String {
         match self {
+            Column::Median => "median".into(),
             Column::Min => "min".into(),
             Column::Mean => "mean".into(),
             Column::Stddev => "stdev".into(),

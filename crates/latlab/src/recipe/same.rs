@@ -1,6 +1,6 @@
 //! The same condition under two names: whatever is found is false.
 
-use super::Recipe;
+use super::{Recipe, alike};
 
 pub(super) const RECIPE: Recipe = Recipe {
     name: "aa",
@@ -16,5 +16,7 @@ pub(super) const RECIPE: Recipe = Recipe {
         &[("DURATION", "2s"), ("WARMUP", "200ms"), ("RUNS", "6"), ("BLOCKS", "10"), ("SETTLE", "0s")],
         &[("DURATION", "10s"), ("WARMUP", "1s"), ("RUNS", "10"), ("BLOCKS", "10"), ("SETTLE", "0s")],
     ],
+    usual_target: "local",
+    words_of_target: alike,
     published: None,
 };

@@ -1,7 +1,7 @@
 //! How late a sleeping loop wakes, by governor, load and interval, and by the call that it sleeps in.
 
-use super::Recipe;
-use super::published::{Column, Published, PublishedRow};
+use super::published::{Column, FiguresOf, Published, PublishedRow};
+use super::{Recipe, alike};
 use crate::metric::Metric;
 
 /// Governors and heaters, and what is compared by them: of the scales that have time for it.
@@ -61,16 +61,19 @@ pub(super) const RECIPE: Recipe = Recipe {
             ("BLOCKS", "3"),
         ],
     ],
+    usual_target: "local",
+    words_of_target: alike,
     published: Some(&PUBLISHED),
 };
 
 const PUBLISHED: Published = Published {
     heading: "wake-up latency through select",
     metric: Metric::WakeupLatency,
-    unit_ns: 1e3,
+    own_units: 1e3,
     unit: "µs",
     decimals: 1,
     half: false,
+    figures_of: FiguresOf::Singletons,
     columns: &[Column::Mean, Column::Stddev],
     rows: &[
         row(
@@ -123,5 +126,5 @@ const fn row(
     factors: &'static [(&'static str, &'static str)],
     published: &'static [Option<f64>],
 ) -> PublishedRow {
-    PublishedRow { label, factors, published, recomputed: &[] }
+    PublishedRow { label, factors, published, recomputed: &[], against_first: None }
 }

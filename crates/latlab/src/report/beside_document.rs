@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::beside::{BesideRow, BesideView, Measured};
 use crate::analysis::ColumnFigure;
+use crate::stats::MeanDifference;
 
 /// The document's part about a publication.
 pub fn document(view: &BesideView) -> Value {
@@ -18,9 +19,12 @@ pub fn document(view: &BesideView) -> Value {
 fn row(row: &BesideRow) -> Value {
     let or_null = |figures: &[Option<f64>]| if figures.is_empty() { Value::Null } else { json!(figures) };
     let (measured, reason) = match &row.measured {
-        Some(Measured::Runs { figures, runs, probes, lost }) => {
+        Some(
+            Measured::Runs { figures, runs, probes: n, lost }
+            | Measured::OverRuns { figures, runs, packets: n, lost, .. },
+        ) => {
             let figures: Vec<Value> = figures.iter().map(figure).collect();
-            (json!({ "runs": runs, "n": probes, "lost": lost, "figures": figures }), Value::Null)
+            (json!({ "runs": runs, "n": n, "lost": lost, "figures": figures }), Value::Null)
         }
         Some(Measured::Nothing(reason)) => (Value::Null, json!(reason)),
         None => (Value::Null, Value::Null),
@@ -31,7 +35,27 @@ fn row(row: &BesideRow) -> Value {
         "raw_data": or_null(&row.recomputed),
         "measured": measured,
         "reason": reason,
+        "against_first": against_first(row),
     })
+}
+
+/// What Student's t says about the difference to the first row; null of publications that were not tested so.
+fn against_first(row: &BesideRow) -> Value {
+    let measured = match &row.measured {
+        Some(Measured::OverRuns { against_first, .. }) => *against_first,
+        _ => None,
+    };
+    let difference = |difference: Option<MeanDifference>| match difference {
+        None => Value::Null,
+        Some(MeanDifference::NotProven) => json!({ "proven": false, "percent": null, "margin_percent": null }),
+        Some(MeanDifference::Proven { percent, margin_percent }) => {
+            json!({ "proven": true, "percent": percent, "margin_percent": margin_percent })
+        }
+    };
+    match (row.against_first, measured) {
+        (None, None) => Value::Null,
+        (published, measured) => json!({ "published": difference(published), "measured": difference(measured) }),
+    }
 }
 
 fn figure(figure: &ColumnFigure) -> Value {

@@ -26,6 +26,7 @@ pub mod remedies;
 pub mod same;
 #[cfg(test)]
 mod schemas;
+pub mod spread;
 mod streams;
 mod table;
 pub mod text;

@@ -1,8 +1,10 @@
 //! Statistics of one sample, and of runs that are compared. Pure; the methods and their references stand in docs/statistics.md.
 
 mod batches;
+mod between_blocks;
 mod binomial;
 mod bootstrap;
+mod box_plot;
 mod dependence;
 mod describe;
 mod description;
@@ -28,6 +30,8 @@ mod two_samples;
 mod width;
 mod wishes;
 
+pub use between_blocks::between_blocks;
+pub use box_plot::BoxPlot;
 pub use describe::describe;
 pub use description::{Description, QuantileEstimate};
 pub use exchange::{BlockRuns, DRAWS, Exchanges, is_refused, weighted_baseline, weighted_difference};
@@ -40,6 +44,6 @@ pub use plain::plain;
 pub use pooled::{ranks_differ, student_differs};
 pub use share::{Share, ratio, share};
 pub use slope::{Slope, slope};
-pub use two_samples::{TwoSamples, student};
+pub use two_samples::{MeanDifference, TwoSamples, student};
 pub use width::{GroupBlocks, OWN_RUNS_MIN, RUNS_MIN, WidthGoal, own_interval, reached};
 pub use wishes::Wishes;

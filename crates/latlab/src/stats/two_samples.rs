@@ -29,6 +29,20 @@ impl TwoSamples {
     }
 }
 
+/// What Student's t says about two means, in per cent of the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MeanDifference {
+    /// The difference may be none.
+    NotProven,
+    /// It lies beyond its margin.
+    Proven {
+        /// The candidate's mean less the baseline's.
+        percent: f64,
+        /// How far that may be off.
+        margin_percent: f64,
+    },
+}
+
 /// The quantile of Student's t at `p` with `freedom` degrees of freedom.
 pub fn student(p: f64, freedom: u64) -> f64 {
     deviate::student(p, freedom as f64)

@@ -24,6 +24,7 @@ mod late_trace;
 mod list;
 mod load;
 mod load_ends;
+mod loopback_matrix;
 mod ministat;
 mod ministat_runs;
 mod net_load;

@@ -23,6 +23,7 @@ pub use gate::{Doubt, Gate, GateError, GateState, Gated};
 pub use group::{GroupingError, RunGroup, RunGroups, expect_one_kind};
 pub use observed_run::{LeftOut, ObservedRun, Place, RunFigure};
 pub use precision::is_precise;
+pub use row::boots_needed;
 pub use scale::Scale;
 pub use wishes::{ComparisonWishes, Over, Quantity, SubjectError, default_subjects, subject_named};
 

@@ -204,7 +204,7 @@ fn are_summable(blocks: &[BlockRuns]) -> bool {
 }
 
 /// The fewest boots whose signs can refuse at `alpha`: 2 / 2^boots is the smallest p they have.
-fn boots_needed(alpha: f64) -> usize {
+pub fn boots_needed(alpha: f64) -> usize {
     (1..64).find(|boots| is_refused(2.0 / 2_f64.powi(*boots), alpha)).unwrap_or(64) as usize
 }
 

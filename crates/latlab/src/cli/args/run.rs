@@ -14,7 +14,7 @@ pub struct RunArgs {
     /// DIR: goes on with that one; one that is finished is only reported.
     #[arg(value_name = "FILE|RECIPE|DIR", verbatim_doc_comment)]
     pub what: PathBuf,
-    /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local]
+    /// Of a recipe: measure against TARGET, as `latlab ping` does [default: local, of udp-loopback-matrix lab]
     #[arg(value_name = "TARGET", conflicts_with = "to_target")]
     pub target: Option<String>,
     /// How much of it.
@@ -38,7 +38,7 @@ pub struct RunArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Of a recipe")]
 pub struct AmountArgs {
-    /// The same as the second argument [default: local]
+    /// The same as the second argument
     #[arg(long = "target", value_name = "TARGET", hide_short_help = true)]
     pub to_target: Option<String>,
     /// Done within a minute [default: within half an hour]
@@ -47,6 +47,9 @@ pub struct AmountArgs {
     /// At the publication's scale
     #[arg(long)]
     pub full: bool,
+    /// A reboot between its blocks: it ends after each, and the same command goes on after the next boot
+    #[arg(long, conflicts_with = "quick")]
+    pub reboots: bool,
 }
 
 /// What to go on with, and how far.
@@ -79,7 +82,7 @@ pub struct RecipesArgs {
     /// The recipe to show
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Fill in TARGET [default: local]
+    /// Fill in TARGET [default: that of `latlab run`]
     #[arg(long, value_name = "TARGET", help_heading = "Of a recipe")]
     pub target: Option<String>,
     /// Fill in the scale of --quick
@@ -88,4 +91,7 @@ pub struct RecipesArgs {
     /// Fill in the scale of --full
     #[arg(long, help_heading = "Of a recipe")]
     pub full: bool,
+    /// Fill in a reboot between its blocks
+    #[arg(long, conflicts_with = "quick", help_heading = "Of a recipe")]
+    pub reboots: bool,
 }

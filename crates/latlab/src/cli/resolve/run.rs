@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::{RequestError, Surroundings, keeping, talk, value};
 use crate::cli::args::{AmountArgs, GoingOnArgs, RecipesArgs, RunArgs};
 use crate::console::Talk;
-use crate::recipe::{self, RECIPES, Recipe, Scale};
+use crate::recipe::{self, Between, RECIPES, Recipe, Scale};
 use crate::units::human::suggestion;
 
 /// `latlab run`, settled as far as it can be before the file is open.
@@ -39,6 +39,20 @@ pub struct AskedRecipe {
     pub target: String,
     /// How much of it.
     pub scale: Scale,
+    /// What lies between its blocks.
+    pub between: Between,
+}
+
+impl AskedRecipe {
+    /// Its file.
+    pub fn file(&self) -> String {
+        self.recipe.file(&self.target, self.scale, self.between)
+    }
+
+    /// What the journal calls its source.
+    pub fn source(&self) -> String {
+        self.recipe.source(&self.target, self.scale, self.between)
+    }
 }
 
 /// Settles `typed`.
@@ -46,7 +60,10 @@ pub fn run(typed: &RunArgs, surroundings: &Surroundings) -> Result<RunJob, Reque
     let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
     let found = typed.what.to_str().and_then(recipe::find);
     let source = match found {
-        Some(recipe) => RunSource::Recipe(asked(recipe, target, scale(typed.amount.quick, typed.amount.full))?),
+        Some(recipe) => {
+            let AmountArgs { quick, full, reboots, .. } = typed.amount;
+            RunSource::Recipe(asked(recipe, target, scale(quick, full), reboots)?)
+        }
         None => {
             only_of_a_recipe(typed, target)?;
             RunSource::Path(typed.what.clone())
@@ -68,13 +85,19 @@ pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError>
         let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
         value::unusable("latlab recipes show", name, "there is no such recipe", hint)
     })?;
-    asked(recipe, typed.target.as_ref(), scale(typed.quick, typed.full)).map(Some)
+    asked(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
 }
 
-fn asked(recipe: &'static Recipe, target: Option<&String>, scale: Scale) -> Result<AskedRecipe, RequestError> {
-    let target = target.map_or_else(|| "local".into(), Clone::clone);
-    match recipe.has_target() || target == "local" {
-        true => Ok(AskedRecipe { recipe, target, scale }),
+fn asked(
+    recipe: &'static Recipe,
+    target: Option<&String>,
+    scale: Scale,
+    reboots: bool,
+) -> Result<AskedRecipe, RequestError> {
+    let target = target.map_or_else(|| recipe.usual_target.into(), Clone::clone);
+    let between = if reboots { Between::Reboots } else { Between::AsItsFileSays };
+    match recipe.has_target() || target == recipe.usual_target {
+        true => Ok(AskedRecipe { recipe, target, scale, between }),
         false => Err(RequestError::OutOfPlace {
             option: "TARGET",
             with: recipe.name.into(),
@@ -94,11 +117,12 @@ const fn scale(quick: bool, full: bool) -> Scale {
 
 /// A file says itself what it measures against, and how often.
 fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), RequestError> {
-    let AmountArgs { quick, full, .. } = typed.amount;
+    let AmountArgs { quick, full, reboots, .. } = typed.amount;
     let option = match (target, quick, full) {
         (Some(_), ..) => "TARGET",
         (_, true, _) => "--quick",
         (_, _, true) => "--full",
+        _ if reboots => "--reboots",
         _ => return Ok(()),
     };
     let what = typed.what.display().to_string();
@@ -133,10 +157,19 @@ mod tests {
             ("pi-udp-load", "local", Scale::Usual),
             ("pi-udp-load lab --quick", "lab", Scale::Quick),
             ("aa --full --target ssh:pi3", "ssh:pi3", Scale::Full),
+            ("udp-loopback-matrix", "lab", Scale::Usual),
+            ("udp-loopback-matrix local --quick", "local", Scale::Quick),
         ] {
             let RunSource::Recipe(asked) = settle(line).expect(line).source else { panic!("{line}") };
             assert_eq!((asked.target.as_str(), asked.scale), (target, scale), "{line}");
+            assert_eq!(asked.between, Between::AsItsFileSays, "{line}");
         }
+        let RunSource::Recipe(asked) = settle("aa --full --reboots").expect("typed well").source else {
+            panic!("a recipe")
+        };
+        assert!(
+            asked.file().contains("between-blocks = \"reboot\"") && asked.source() == "recipe:aa full reboots local"
+        );
         assert!(matches!(settle("./aa").expect("a path").source, RunSource::Path(_)));
         assert!(matches!(settle("x.toml --new").expect("a path").source, RunSource::Path(_)));
     }
@@ -147,6 +180,7 @@ mod tests {
             ("x.toml lab", "TARGET", "recipes"),
             ("x.toml --quick", "--quick", "recipes"),
             ("x.toml --full", "--full", "recipes"),
+            ("x.toml --reboots", "--reboots", "recipes"),
             ("wakeup-governor lab", "TARGET", "leave it out"),
             ("pi-udp-laod --quick", "pi-udp-laod", "did you mean `pi-udp-load`?"),
         ] {

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use super::cells::Cells;
 use super::{Asked, runs};
 use crate::analysis::ColumnFigure;
 use crate::error::Failure;
 use crate::experiment::Standing;
-use crate::plan::{Factors, Kind};
+use crate::plan::Factors;
 use crate::recipe::{self, Published, PublishedRow};
 use crate::report::beside::{BesideRow, BesideView, Measured};
 
@@ -16,25 +17,36 @@ pub(in crate::commands) fn published(published: &Published) -> BesideView {
         label: row.label.into(),
         published: row.published.to_vec(),
         recomputed: row.recomputed.to_vec(),
+        against_first: row.against_first,
         measured: None,
     };
     BesideView {
         heading: published.heading.into(),
         unit: published.unit.into(),
         decimals: published.decimals,
-        singletons: if published.metric == Kind::Wakeup.metric() { Kind::Wakeup.rows() } else { Kind::Ping.rows() },
+        singletons: published.kind().rows(),
         columns: published.columns.iter().map(|column| column.heading()).collect(),
         rows: published.rows.iter().map(row).collect(),
     }
 }
 
 /// With what was measured; none where the experiment does nobody's again.
-pub(super) fn measured(directory: &Path, standing: &Standing, asked: &Asked) -> Result<Option<BesideView>, Failure> {
+pub(super) fn measured(
+    directory: &Path,
+    standing: &Standing,
+    asked: &Asked,
+    cells: Option<&Cells>,
+) -> Result<Option<BesideView>, Failure> {
     let recipe = standing.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
     let Some(published) = recipe.and_then(|recipe| recipe.published) else { return Ok(None) };
     let mut view = self::published(published);
-    for (row, shown) in published.rows.iter().zip(&mut view.rows) {
-        shown.measured = Some(of_row(directory, standing, asked, (published, row))?);
+    for (place, (row, shown)) in published.rows.iter().zip(&mut view.rows).enumerate() {
+        let measured = match cells {
+            Some(cells) => cells.beside(place),
+            None => of_row(directory, standing, (published, row))?,
+        };
+        let nothing = || Measured::Nothing(why_nothing(standing, asked, (published, row)));
+        shown.measured = Some(measured.unwrap_or_else(nothing));
     }
     Ok(Some(view))
 }
@@ -42,9 +54,8 @@ pub(super) fn measured(directory: &Path, standing: &Standing, asked: &Asked) -> 
 fn of_row(
     directory: &Path,
     standing: &Standing,
-    asked: &Asked,
     (published, row): (&Published, &PublishedRow),
-) -> Result<Measured, Failure> {
+) -> Result<Option<Measured>, Failure> {
     let is_ours = |factors: &Factors| published.is_done_by(row, factors);
     let quantiles: Vec<f64> = published.columns.iter().filter_map(|column| column.quantile()).collect();
     let (mut figures, mut probes, mut lost): (Vec<Vec<ColumnFigure>>, u64, u64) = (Vec::new(), 0, 0);
@@ -56,20 +67,25 @@ fn of_row(
             figures.push(published.columns.iter().map(|column| ColumnFigure::of(*column, description)).collect());
         }
     }
-    if figures.is_empty() {
-        let dropped = standing.dropped.iter().find(|(factors, _)| is_ours(factors)).map(|(_, reason)| reason);
-        let impossible = asked.job.impossible.iter().find(|row| is_ours(&row.factors)).map(|row| &row.reason);
-        let reason = dropped.or(impossible).cloned();
-        let is_due = asked.job.experiment.conditions.iter().any(|condition| is_ours(&condition.factors));
-        let otherwise = if is_due { "not measured yet" } else { "not measured at this scale" };
-        return Ok(Measured::Nothing(reason.unwrap_or_else(|| otherwise.into())));
+    let runs = figures.len();
+    Ok((runs > 0).then(|| Measured::Runs { runs, probes, lost, figures: medians(&figures, published) }))
+}
+
+/// Why nothing was measured of a row.
+fn why_nothing(standing: &Standing, asked: &Asked, (published, row): (&Published, &PublishedRow)) -> String {
+    let is_ours = |factors: &Factors| published.is_done_by(row, factors);
+    let dropped = standing.dropped.iter().find(|(factors, _)| is_ours(factors)).map(|(_, reason)| reason);
+    let impossible = asked.job.impossible.iter().find(|row| is_ours(&row.factors)).map(|row| &row.reason);
+    if let Some(reason) = dropped.or(impossible) {
+        return format!("not possible here: {reason}");
     }
-    Ok(Measured::Runs { runs: figures.len(), probes, lost, figures: medians(&figures, published) })
+    let is_due = asked.job.experiment.conditions.iter().any(|condition| is_ours(&condition.factors));
+    if is_due { "not measured yet" } else { "not measured at this scale" }.into()
 }
 
 /// The median of the runs, column by column, in the publication's unit.
 fn medians(runs: &[Vec<ColumnFigure>], published: &Published) -> Vec<ColumnFigure> {
-    let unit_ns = published.unit_ns * if published.half { 2.0 } else { 1.0 };
+    let unit = published.own_units * if published.half { 2.0 } else { 1.0 };
     let column = |column: usize| runs.iter().map(|run| run[column]).collect::<Vec<_>>();
-    (0..published.columns.len()).map(|place| ColumnFigure::median(&column(place)).in_units_of(unit_ns)).collect()
+    (0..published.columns.len()).map(|place| ColumnFigure::median(&column(place)).in_units_of(unit)).collect()
 }

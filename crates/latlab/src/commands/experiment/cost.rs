@@ -56,12 +56,12 @@ mod tests {
     use super::*;
     use crate::cli::resolve::{Rows, Surroundings, experiment};
     use crate::plan::Factors;
-    use crate::recipe::{PublishedRow, RECIPES, Scale};
+    use crate::recipe::{Between, PublishedRow, RECIPES, Scale};
 
     #[test]
     fn a_minute_has_room_for_most_of_what_was_published() {
         let recipe = crate::recipe::find("wakeup-governor").expect("there is one");
-        let text = recipe.file("local", Scale::Quick);
+        let text = recipe.file("local", Scale::Quick, Between::AsItsFileSays);
         let surroundings = Surroundings { store: None, seed: 7 };
         let job = experiment(recipe.name, &text, Rows::Possible, &surroundings).expect("well typed");
         let rows = recipe.published.expect("published").rows;
@@ -82,7 +82,7 @@ mod tests {
         for recipe in RECIPES {
             for target in ["local", "lab", "127.0.0.1"] {
                 let seconds = [Scale::Quick, Scale::Usual, Scale::Full].map(|scale| {
-                    let text = recipe.file(target, scale);
+                    let text = recipe.file(target, scale, Between::AsItsFileSays);
                     let job = experiment(recipe.name, &text, Rows::Possible, &surroundings).expect(recipe.name);
                     cost(&job.experiment, 0).duration.0 as f64 / 1e9
                 });

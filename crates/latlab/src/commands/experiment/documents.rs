@@ -4,14 +4,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::cells::cells;
 use super::companions::{about, run};
-use super::{Asked, alone, beside, same, verdicts, via_growth};
+use super::{Asked, alone, beside, same, spread, verdicts, via_growth};
 use crate::analysis::comparison::Comparisons;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::experiment::Standing;
 use crate::report::comparison::{self, Companions};
-use crate::report::{alone as of_one, beside_document as published, same as of_two_names, via_growth as of_calls};
+use crate::report::{
+    alone as of_one, beside_document as published, same as of_two_names, spread as of_cells, via_growth as of_calls,
+};
 
 /// Prints it. Where a recording cannot be read, what is known without it is printed all the same.
 pub(super) fn show(directory: &Path, standing: &Standing, asked: &Asked, console: &Console) -> Result<(), Failure> {
@@ -46,7 +49,10 @@ fn tell(
             about[key] = value;
         }
     };
-    add("published", beside::measured(directory, standing, asked)?.map(|view| published::document(&view)));
+    let cells = cells(directory, standing, console)?;
+    let beside = beside::measured(directory, standing, asked, cells.as_ref())?;
+    add("published", beside.map(|view| published::document(&view)));
+    add("spread", cells.map(|cells| of_cells::document(&spread::view(&cells))));
     add("same", same::view(directory, standing)?.map(|view| of_two_names::document(&view)));
     add("via_growth", via_growth::view(directory, standing)?.map(|view| of_calls::json(&view)));
     let comparisons = verdicts::of(directory, standing, asked, console)?;

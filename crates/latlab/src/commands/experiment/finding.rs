@@ -12,15 +12,15 @@ use crate::recipe;
 pub(super) type Found = (String, String, Option<Origin>, Option<PathBuf>);
 
 pub(super) fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<Found, Failure> {
-    let AskedRecipe { recipe, target, scale } = asked;
-    let source = recipe.source(target, *scale);
+    let AskedRecipe { recipe, target, scale, .. } = asked;
+    let source = asked.source();
     let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
     let directory = unfinished(job, &source);
     let origin = Origin { source, recipe: Some(facts) };
     // Another version may have another file: what was begun goes on as it was.
     let text = match &directory {
         Some(directory) => experiment::file_text(directory)?,
-        None => recipe.file(target, *scale),
+        None => asked.file(),
     };
     Ok((recipe.name.into(), text, Some(origin), directory))
 }

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use super::{Asked, alone, beside, documents, same, verdicts, via_growth};
+use super::{Asked, documents, text, unchanged};
 use crate::commands::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::experiment::{RunOutcome, RunStanding, Standing, look_at};
-use crate::report::{Style, alone as of_one, beside as published, same as of_two_names, via_growth as of_calls};
 
 /// Shows what the experiment in `directory` says, and how it ends that it does.
 pub(in crate::commands) fn report(
@@ -19,6 +18,7 @@ pub(in crate::commands) fn report(
     let standing = look_at(directory)?;
     show(directory, &standing, asked, (json, console))?;
     tell_what_is_not_judged(&standing, console);
+    unchanged::warn(directory, &standing, "offload", console)?;
     let judged = || standing.runs.iter().filter(|run| run.is_judged());
     if judged().next().is_none() {
         let reasons: Vec<&str> = standing.dropped.iter().map(|(_, reason)| reason.as_str()).collect();
@@ -44,26 +44,9 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     match json {
         true => documents::show(directory, standing, asked, console),
-        false if standing.runs.iter().any(RunStanding::is_judged) => text(directory, standing, asked, console),
+        false if standing.runs.iter().any(RunStanding::is_judged) => text::show(directory, standing, asked, console),
         false => Ok(()),
     }
-}
-
-fn text(directory: &Path, standing: &Standing, asked: &Asked, console: &Console) -> Result<(), Failure> {
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    let mut sections = Vec::new();
-    sections.extend(beside::measured(directory, standing, asked)?.map(|view| published::render(&view, style)));
-    sections.extend(same::view(directory, standing)?.map(|view| of_two_names::render(&view, style)));
-    sections.extend(via_growth::view(directory, standing)?.map(|view| of_calls::render(&view, style)));
-    match verdicts::of(directory, standing, asked, console)? {
-        Some(comparisons) => sections.push(verdicts::text(&comparisons, style)),
-        None => {
-            sections.extend(alone::rows(directory, standing, asked)?.map(|rows| of_one::render(&rows, style)));
-            let runs = directory.join("runs");
-            console.note(&format!("one condition: `latlab summary {}/*` shows each run", runs.display()));
-        }
-    }
-    console.data(&sections.join("\n"))
 }
 
 fn tell_what_is_not_judged(standing: &Standing, console: &Console) {

@@ -1,0 +1,143 @@
+//! `latlab run udp-loopback-matrix`: the cells of a publication, where a host can switch offload and where it cannot.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::documents;
+use crate::experiment::{events, journal, only};
+use crate::harness::{Lab, contains};
+use crate::lab::privileged;
+use crate::store::{manifest, recordings_in};
+
+/// `--quick` promises a minute; a recipe that takes three is stuck.
+const QUICK: Duration = Duration::from_secs(180);
+/// In the order of the publication.
+const CELLS: [&str; 6] =
+    ["v4, no checksum", "v4, no offload, no checksum", "v4", "v4, no offload", "v6", "v6, no offload"];
+
+/// What it shows, and the document that it is reported by afterwards.
+fn quick(home: &Path, target: &str) -> (String, Value) {
+    let start = Instant::now();
+    let at = || Lab::at(home).deadline(QUICK);
+    let ran = at().args(["run", "udp-loopback-matrix", target, "--quick"]).start().ends_with(&[0, 4]);
+    assert!(start.elapsed() < QUICK);
+    let document = at().args(["run", &only(home).display().to_string(), "--json", "-q"]).start().ends_with(&[0, 4]);
+    documents::check(&document.json(), "compare/1");
+    (ran.stdout, document.json())
+}
+
+/// What the document's rows about the publication say, by cell.
+fn published(document: &Value) -> BTreeMap<String, Value> {
+    let rows = document["experiment"]["published"]["rows"].as_array().expect("rows");
+    let labels: Vec<&str> = rows.iter().map(|row| row["label"].as_str().expect("a label")).collect();
+    assert_eq!(labels, CELLS);
+    rows.iter().map(|row| (row["label"].as_str().expect("a label").to_owned(), row.clone())).collect()
+}
+
+#[test]
+fn it_is_shown_as_a_file_with_what_was_published() {
+    for scale in ["", "--quick", "--full", "--reboots", "--full --reboots", "--target local", "--target ssh:there"] {
+        let file = Lab::new().line(&format!("recipes show udp-loopback-matrix {scale}")).success().stdout;
+        let target = scale.strip_prefix("--target ").unwrap_or("lab");
+        assert!(file.contains(&format!("target = \"{target}\"")), "{file}");
+        for words in ["−39.6 % ± 6.8 %", "none proven", "8328.2", "lo(4)"] {
+            assert!(file.contains(words), "{words} is not in\n{file}");
+        }
+        let dry = Lab::new().file("x.toml", file).line("run x.toml --dry-run").success().stdout;
+        assert!(dry.contains(&format!("stream {target}")) && dry.contains("1 more to warm up"), "{dry}");
+        assert_eq!(dry.contains("a reboot between them"), scale.contains("reboots"), "{dry}");
+        assert!(dry.lines().any(|line| line.trim_start().starts_with("6  ")) && !dry.contains(" 7  "), "{dry}");
+    }
+    Lab::new().line("run udp-loopback-matrix --quick --reboots").stderr(contains("--reboots")).failure(2);
+}
+
+#[test]
+fn a_pair_has_all_cells_and_each_is_what_it_is_called() {
+    if !privileged("udp-loopback-matrix in lab") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (told, document) = quick(home.path(), "lab");
+    for words in [
+        "delivered rate, one observation a run, 10⁶ bit/s",
+        "  published",
+        "  here",
+        "5 runs, at most",
+        "    N           Min           Max        Median           Avg        Stddev\n",
+        "x v4, no checksum\n",
+        "@ v6, no offload\n",
+        "IQR",
+        "One block",
+        "v4, no checksum → v6, no offload",
+        "exchange of runs inside of blocks",
+    ] {
+        assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    for (label, row) in published(&document) {
+        let measured = &row["measured"];
+        assert_eq!(measured["runs"], 5, "{label}: {row:#}");
+        assert!(measured["n"].as_u64() > Some(0) && measured["figures"][2]["value"].as_f64() > Some(0.0), "{row:#}");
+        assert_eq!(row["against_first"]["measured"]["proven"].is_boolean(), label != CELLS[0], "{row:#}");
+    }
+    let spread = &document["experiment"]["spread"];
+    let cells = spread["cells"].as_array().expect("cells");
+    assert!(cells.iter().zip(CELLS).all(|(cell, label)| cell["label"] == label && cell["n"] == 5), "{spread:#}");
+    assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(5), "{document:#}");
+    each_run_was_what_its_cell_says(&only(home.path()));
+}
+
+/// A cell is not called what it is not: sockets, family, size and both ends of the pair.
+fn each_run_was_what_its_cell_says(experiment: &Path) {
+    let manifests: Vec<Value> = recordings_in(&experiment.join("runs")).iter().map(|run| manifest(run)).collect();
+    assert_eq!(manifests.len(), 6 * 6, "five runs of each cell and one to warm up");
+    for manifest in &manifests {
+        let (factors, condition) = (&manifest["experiment"]["factors"], &manifest["condition"]);
+        assert_eq!(
+            (&condition["checksum"], &condition["size_bytes"]),
+            (&(factors["checksum"] == "on").into(), &9216.into())
+        );
+        let is_v6 = condition["transport"].as_str().is_some_and(|transport| transport.contains("ipv6"));
+        assert_eq!(is_v6, factors["ipv6"] == "true", "{condition:#}");
+        let settings = manifest["settings"].as_array().expect("settings");
+        let off = |end: &str| {
+            let is_it = |fact: &&Value| fact["at"] == end && fact["read_back"] == "tx-checksum-ip-generic:off";
+            settings.iter().filter(is_it).all(|fact| fact["before"] == "tx-checksum-ip-generic:on")
+                && settings.iter().any(|fact| is_it(&fact))
+        };
+        let is_off = factors["set"].as_str().is_some_and(|set| set.contains("tx-checksum:off"));
+        assert_eq!([off("local"), off("peer")], [is_off; 2], "{settings:#?}");
+    }
+    // Cells take turns: neighbours are of the same cell now and then, and not always.
+    let journal = journal(experiment);
+    let order: Vec<&Value> = events(&journal, "run_began").map(|began| &began["condition"]).collect();
+    assert!(order.windows(2).filter(|pair| pair[0] != pair[1]).count() > 15, "{order:?}");
+}
+
+#[test]
+fn cells_that_a_loopback_lacks_are_not_possible_and_never_equal() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (told, document) = quick(home.path(), "local");
+    assert_eq!(told.matches("not possible here: ").count(), 3, "{told}");
+    for (label, row) in published(&document) {
+        match label.contains("no offload") {
+            true => {
+                let reason = row["reason"].as_str().expect("a reason");
+                assert!(reason.contains("the driver of `lo` does not let `tx-checksum` be changed"), "{reason}");
+                assert_eq!(row["measured"], Value::Null);
+            }
+            false => assert_eq!(row["measured"]["runs"], 5, "{row:#}"),
+        }
+    }
+    assert_eq!(document["experiment"]["spread"]["cells"].as_array().map(Vec::len), Some(3));
+    assert_eq!(document["groups"].as_array().map(Vec::len), Some(3), "{document:#}");
+}
+
+#[test]
+fn where_every_cell_is_impossible_it_is_refused() {
+    // Nothing answers there, and nobody sets anything on a host without an agent.
+    let told = Lab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
+    assert!(told.contains("no run of the experiment can be judged"), "{told}");
+}
