@@ -136,7 +136,7 @@ mod tests {
             for (_, value) in [OFFLOAD, NO_OFFLOAD] {
                 assert_eq!(file.matches(&format!("{value}\"")).count(), 1, "{file}");
             }
-            // as in the runs of the publication, an MTU of its own is for the pair that latlab made
+            // an interface of the host keeps its MTU
             assert_eq!(file.contains("mtu="), target == "lab", "{file}");
         }
     }

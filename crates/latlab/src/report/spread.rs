@@ -39,7 +39,7 @@ pub struct SpreadCell {
 /// Columns between two columns.
 const GAP: usize = 2;
 /// Columns of a figure.
-const FIGURE: usize = 9;
+const FIGURE: usize = 8;
 /// More blocks than this have no columns of their own.
 const BLOCKS_SHOWN: usize = 4;
 

@@ -48,7 +48,7 @@ fn it_is_shown_as_a_file_with_what_was_published() {
         }
         let dry = Lab::new().file("x.toml", file).line("run x.toml --dry-run").success().stdout;
         assert!(dry.contains(&format!("stream {target}")) && dry.contains("1 more to warm up"), "{dry}");
-        assert_eq!(dry.contains("a reboot between them"), scale.contains("reboots"), "{dry}");
+        assert_eq!(dry.contains("a reboot"), scale.contains("reboots"), "{dry}");
         assert!(dry.lines().any(|line| line.trim_start().starts_with("6  ")) && !dry.contains(" 7  "), "{dry}");
     }
     Lab::new().line("run udp-loopback-matrix --quick --reboots").stderr(contains("--reboots")).failure(2);
@@ -99,13 +99,13 @@ fn each_run_was_what_its_cell_says(experiment: &Path) {
             (&condition["checksum"], &condition["size_bytes"]),
             (&(factors["checksum"] == "on").into(), &9216.into())
         );
-        let is_v6 = condition["transport"].as_str().is_some_and(|transport| transport.contains("ipv6"));
+        let is_v6 = manifest["run"]["local_address"].as_str().is_some_and(|address| address.starts_with('['));
         assert_eq!(is_v6, factors["ipv6"] == "true", "{condition:#}");
         let settings = manifest["settings"].as_array().expect("settings");
         let off = |end: &str| {
-            let is_it = |fact: &&Value| fact["at"] == end && fact["read_back"] == "tx-checksum-ip-generic:off";
-            settings.iter().filter(is_it).all(|fact| fact["before"] == "tx-checksum-ip-generic:on")
-                && settings.iter().any(|fact| is_it(&fact))
+            let has = |text: &Value, word: &str| text.as_str().is_some_and(|text| text.contains(word));
+            let is_it = |fact: &Value| fact["at"] == end && has(&fact["read_back"], "tx-checksum-ip-generic:off");
+            settings.iter().any(|fact| is_it(fact) && has(&fact["before"], "tx-checksum-ip-generic:on"))
         };
         let is_off = factors["set"].as_str().is_some_and(|set| set.contains("tx-checksum:off"));
         assert_eq!([off("local"), off("peer")], [is_off; 2], "{settings:#?}");

@@ -7,6 +7,7 @@ use super::group::{RunGroup, RunGroups};
 use super::observed_run::{LeftOut, ObservedRun, RunFigure};
 use super::wishes::Quantity;
 use crate::caveat::{Caveat, Severity};
+use crate::plan::Kind;
 use crate::units::human;
 
 /// All of them, the worst first.
@@ -213,12 +214,17 @@ fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
         (lost > 0).then(|| format!("{} of {}", human::percent(lost as f64 / all as f64), group.name))
     };
     let told: Vec<_> = groups.groups.iter().filter_map(of).collect();
+    let of_streams = runs(groups).any(|run| run.kind == Some(Kind::Stream));
+    let (noun, effect) = match of_streams {
+        true => ("packets", "what was delivered is less than what was offered, by that share"),
+        false => ("probes", "means are over those that were answered"),
+    };
     (!told.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
             "lost-probes",
-            format!("probes were lost: {}", told.join(", ")),
-            "means are over those that were answered",
+            format!("{noun} were lost: {}", told.join(", ")),
+            effect,
             "compare the losses too: `--statistic loss_ratio`",
         )
     })

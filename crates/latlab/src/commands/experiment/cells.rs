@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::runs;
-use crate::analysis::comparison::{Comparisons, ObservedRun, subject_named};
+use crate::analysis::comparison::{ObservedRun, RunGroups, subject_named};
 use crate::analysis::{ColumnFigure, MinistatTest};
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
@@ -75,14 +75,13 @@ impl Cells {
         if is_whole { groups } else { Vec::new() }
     }
 
-    /// The same comparisons, their groups named as the publication names them.
-    pub(super) fn in_its_words(&self, mut comparisons: Comparisons) -> Comparisons {
-        for group in &mut comparisons.groups.groups {
+    /// Names groups as the publication does.
+    pub(super) fn name(&self, groups: &mut RunGroups) {
+        for group in &mut groups.groups {
             let row = self.published.rows.iter().find(|row| self.published.is_done_by(row, &group.levels));
             if let Some(row) = row {
                 group.name = row.label.into();
             }
         }
-        comparisons
     }
 }

@@ -52,10 +52,10 @@ fn tell(
     let cells = cells(directory, standing, console)?;
     let beside = beside::measured(directory, standing, asked, cells.as_ref())?;
     add("published", beside.map(|view| published::document(&view)));
-    add("spread", cells.map(|cells| of_cells::document(&spread::view(&cells))));
+    add("spread", cells.as_ref().map(|cells| of_cells::document(&spread::view(cells))));
     add("same", same::view(directory, standing)?.map(|view| of_two_names::document(&view)));
     add("via_growth", via_growth::view(directory, standing)?.map(|view| of_calls::json(&view)));
-    let comparisons = verdicts::of(directory, standing, asked, console)?;
+    let comparisons = verdicts::of(directory, standing, asked, (cells.as_ref(), console))?;
     if comparisons.is_none() {
         add("alone", alone::rows(directory, standing, asked)?.map(|rows| of_one::document(&rows)));
     }

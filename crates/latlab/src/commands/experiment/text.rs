@@ -24,14 +24,8 @@ pub(super) fn show(directory: &Path, standing: &Standing, asked: &Asked, console
     sections.extend(cells.iter().flat_map(|cells| of_cells(cells, console, style)));
     sections.extend(same::view(directory, standing)?.map(|view| of_two_names::render(&view, style)));
     sections.extend(via_growth::view(directory, standing)?.map(|view| of_calls::render(&view, style)));
-    match verdicts::of(directory, standing, asked, console)? {
-        Some(comparisons) => {
-            let comparisons = match &cells {
-                Some(cells) => cells.in_its_words(comparisons),
-                None => comparisons,
-            };
-            sections.push(verdicts::text(&comparisons, style));
-        }
+    match verdicts::of(directory, standing, asked, (cells.as_ref(), console))? {
+        Some(comparisons) => sections.push(verdicts::text(&comparisons, style)),
         None => {
             sections.extend(alone::rows(directory, standing, asked)?.map(|rows| of_one::render(&rows, style)));
             let runs = directory.join("runs");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Asked;
+use super::cells::Cells;
 use super::contrasts::ask_as_its_file;
 use super::runs;
 use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, RunGroups, compare};
@@ -20,7 +21,7 @@ pub(super) fn of(
     directory: &Path,
     standing: &Standing,
     asked: &Asked,
-    console: &Console,
+    (cells, console): (Option<&Cells>, &Console),
 ) -> Result<Option<Comparisons>, Failure> {
     let mut measured: Vec<&Factors> = runs::judged(standing).map(|(run, _)| &run.key.factors).collect();
     measured.sort_unstable();
@@ -37,7 +38,10 @@ pub(super) fn of(
     let subjects = agenda.subjects();
     let paths: Vec<PathBuf> = runs::judged(standing).map(|(_, name)| directory.join("runs").join(name)).collect();
     let observed = observe(&paths, &subjects, console)?;
-    let groups = RunGroups::of_conditions(&conditions, observed);
+    let mut groups = RunGroups::of_conditions(&conditions, observed);
+    if let Some(cells) = cells {
+        cells.name(&mut groups);
+    }
     Ok(Some(compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?))
 }
 
