@@ -239,15 +239,15 @@ mod tests {
         let expected = "\
 runs, 10⁶ bit/s
                 20.0                     140.0
-v4                                 ├─▒▒█▒▒▒──┤
-v4, no offload  o          ▒█┤
+v4                                 ├▒▒▒█▒▒▒──┤
+v4, no offload  o         █┤
 ";
         assert!(text.starts_with(expected), "{text}");
         for words in [
-            "q1     median         q3        IQR     beyond\n",
-            "v4, no offload       60.2       61.5       62.8        2.5     1 of 6\n",
-            "block 1    block 2  between blocks\n",
-            "v4                  110.0      130.0",
+            "q1    median        q3       IQR    beyond\n",
+            "v4, no offload      60.2      61.5      62.8       2.5    1 of 6\n",
+            "block 1   block 2  between blocks\n",
+            "v4                 110.0     130.0",
             "`--reboots` makes each",
         ] {
             assert!(text.contains(words), "{words} is not in\n{text}");

@@ -38,7 +38,7 @@ pub struct RunArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Of a recipe")]
 pub struct AmountArgs {
-    /// The same as the second argument
+    /// The same as the second argument [default: local, of udp-loopback-matrix lab]
     #[arg(long = "target", value_name = "TARGET", hide_short_help = true)]
     pub to_target: Option<String>,
     /// Done within a minute [default: within half an hour]
