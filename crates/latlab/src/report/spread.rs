@@ -46,12 +46,11 @@ const BLOCKS_SHOWN: usize = 4;
 /// As text.
 pub fn render(view: &SpreadView, style: Style) -> String {
     let heading = format!("{}, {}", style.strong(&view.heading), view.unit);
-    let mut lines = vec![heading];
-    lines.extend(plots(view, style));
-    lines.extend(quartiles(view, style));
-    lines.extend(blocks(view, style));
-    lines.extend(wrap(&boots(view), style.width));
-    lines.join("\n") + "\n"
+    let parts = [[vec![heading], plots(view, style)].concat(), quartiles(view, style), blocks(view, style)];
+    let mut parts: Vec<String> =
+        parts.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    parts.push(wrap(&boots(view), style.width).join("\n"));
+    parts.join("\n\n") + "\n"
 }
 
 fn labels(view: &SpreadView) -> usize {
@@ -156,7 +155,7 @@ fn blocks(view: &SpreadView, style: Style) -> Vec<String> {
     let shown = if numbers.len() > BLOCKS_SHOWN { &[] } else { &numbers[..] };
     let headings: Vec<String> =
         shown.iter().map(|number| format!("block {number}")).chain(["between blocks".into()]).collect();
-    let mut lines = vec!["median of each block, and the share of the variance that lies between blocks".to_owned()];
+    let mut lines = vec![style.strong("median of each block, and the share of the variance that lies between blocks")];
     lines.extend(table(view, &headings, style, |cell| {
         let median = |number: &u32| cell.blocks.iter().find(|block| block.0 == *number).map(|block| block.2);
         let cells = shown.iter().map(|number| median(number).map_or(ABSENT.into(), |median| figure(median, view)));

@@ -7,6 +7,7 @@ use crate::commands::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::experiment::{RunOutcome, RunStanding, Standing, look_at};
+use crate::plan::Kind;
 
 /// Shows what the experiment in `directory` says, and how it ends that it does.
 pub(in crate::commands) fn report(
@@ -21,9 +22,15 @@ pub(in crate::commands) fn report(
     unchanged::warn(directory, &standing, "offload", console)?;
     let judged = || standing.runs.iter().filter(|run| run.is_judged());
     if judged().next().is_none() {
-        let reasons: Vec<&str> = standing.dropped.iter().map(|(_, reason)| reason.as_str()).collect();
-        let failure =
-            Failure::world("no run of the experiment can be judged").hint("`latlab list` shows how each ended");
+        let mut reasons: Vec<&str> = standing.dropped.iter().map(|(_, reason)| reason.as_str()).collect();
+        reasons.dedup();
+        let hint = match asked.job.experiment.kind {
+            Kind::Ping | Kind::Stream if !reasons.is_empty() => {
+                "another target may do: `local`, `lab` (as root), `ssh:HOST`"
+            }
+            _ => "`latlab list` shows how each ended",
+        };
+        let failure = Failure::world("no run of the experiment can be judged").hint(hint);
         return Err(if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) });
     }
     if judged().all(RunStanding::is_unanswered) {
