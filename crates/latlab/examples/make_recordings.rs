@@ -1,6 +1,6 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! A new format version leaves `finished`, `wakeup`, `stream` and `died` in `old/` and never touches those of earlier versions;
+//! A new format version leaves `finished`, `wakeup`, `stream`, `search` and `died` in `old/` and never touches those of earlier versions;
 //! `closed` and `scheduled` are for `good/`.
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use latlab::facts::{CpuReadings, HostReadings, HostSample, Seen, StreamFacts, StreamInterval, WakeupFacts};
+use latlab::facts::{
+    CpuReadings, HostReadings, HostSample, RateSearchFacts, SearchEnding, Seen, StageFacts, StreamFacts,
+    StreamInterval, TrialFacts, WakeupFacts,
+};
 use latlab::plan::{
-    Condition, Pace, PacketSize, RunSpec, Side, StopWhen, StreamRunSpec, Via, WakeupCpus, WakeupSpec, Work,
+    Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, Via, WakeupCpus,
+    WakeupSpec, Work,
 };
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::Event;
@@ -34,9 +38,11 @@ fn main() {
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
     make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
+    make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
     let die = |name: &'static str| move |writer, log| leave_behind(target, name, writer, log);
     make(target, "died", runs::manifest("0000000000000dea"), |log| runs::fill(log, 0..300), die("died"));
+    make(target, "search-died", searched("0000000005ea4dea"), fill_searched, die("search-died"));
     make(target, "stream-died", stream("00000000057e4dea"), fill_stream, die("stream-died"));
 }
 
@@ -115,6 +121,42 @@ fn stream(run_id: &str) -> Manifest {
         settled: true,
     });
     manifest
+}
+
+/// The same after a search, with a probe each millisecond.
+fn searched(run_id: &str) -> Manifest {
+    let mut manifest = stream(run_id);
+    let Work::Stream(stream) = &mut manifest.spec.work else { panic!("a stream") };
+    let interval_ns = Nanos(runs::INTERVAL);
+    stream.search = Some(RateSearchSpec::within(&[0.0, 0.005], Nanos::from_secs(60)));
+    stream.probes = Some(PingSpec { timeout_ns: runs::TIMEOUT, ..PingSpec::on(Schedule::Periodic { interval_ns }) });
+    let trial = |pps: f64, delivered_packets| TrialFacts {
+        asked_pps: Some(pps),
+        lasting_ns: Nanos::from_millis(500),
+        sending_ns: Nanos::from_millis(500),
+        counting_ns: Nanos::from_millis(501),
+        sent_packets: (pps / 2.0) as u64,
+        delivered_packets,
+        answered: true,
+    };
+    let fastest = TrialFacts { asked_pps: None, ..trial(60_000.0, 12_000) };
+    let trials = [vec![fastest], vec![trial(20_000.0, 10_000); 3], vec![trial(20_300.0, 10_000); 3]].concat();
+    let (ending, took_ns) = (SearchEnding::Settled, Nanos::from_millis(3_700));
+    manifest.run.search = Some(RateSearchFacts { floor_pps: 20.0, ceiling_pps: 60_000.0, trials, ending, took_ns });
+    let stage = |share, from: u64, stream| StageFacts {
+        share: Some(share),
+        begin_ns: runs::due(from),
+        end_ns: runs::due(from + 100),
+        stream,
+    };
+    manifest.run.stages = vec![stage(0.0, 0, None), stage(1.0, 150, Some(trial(20_000.0, 9_990)))];
+    manifest.condition = Condition::of(&manifest.spec);
+    manifest
+}
+
+fn fill_searched(log: &mut EventLog) {
+    fill_stream(log);
+    runs::fill(log, 0..300);
 }
 
 /// Twelve intervals of each flow and end, the first two of the warm-up; of each thousand packets some are lost, and most of

@@ -50,7 +50,8 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
 /// What a recording says, in a form that any later version can give.
 fn facts(recording: &Recording) -> Value {
     let manifest = recording.manifest();
-    let rows = if manifest.kind == Kind::Ping { runs::rows(recording) } else { Vec::new() };
+    let probes = manifest.kind == Kind::Ping || manifest.spec.probes_beside().is_some();
+    let rows = if probes { runs::rows(recording) } else { Vec::new() };
     let fates: serde_json::Map<_, _> = Fate::ALL
         .map(|fate| (fate.word().to_owned(), json!(rows.iter().filter(|row| row.fate == fate).count())))
         .into_iter()
@@ -95,6 +96,14 @@ fn facts(recording: &Recording) -> Value {
             Seen::Counted { socket_drops: Some(drops), .. } => u64::from(*drops),
             _ => 0,
         }));
+    }
+    // Since format 1.5.
+    if let (Some(facts_of_search), Some(stream)) = (&manifest.run.search, manifest.spec.stream()) {
+        let goals = stream.search.as_ref().map(|search| search.goals.as_slice()).unwrap_or_default();
+        facts["probe_rows"] = json!(manifest.probe_rows);
+        facts["trials"] = json!(facts_of_search.trials.len());
+        facts["found_pps"] = json!(facts_of_search.found_pps(goals));
+        facts["sum_of_stage_begin_ns"] = json!(nanos(&mut manifest.run.stages.iter().map(|stage| stage.begin_ns)));
     }
     // Format 1.0 had none.
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();

@@ -8,6 +8,7 @@ mod fates;
 mod limits;
 mod loads;
 mod samples;
+mod searches;
 mod settings;
 mod streams;
 mod wakeups;
@@ -54,6 +55,7 @@ pub(super) fn derive_of_stream(
 ) -> Vec<Caveat> {
     let mut caveats = fates::of_the_recording(manifest);
     caveats.extend(streams::derive(manifest, stream, metrics.get(&Metric::DeliveredRate)));
+    caveats.extend(searches::derive(stream));
     worst_first(manifest, hosts, caveats)
 }
 

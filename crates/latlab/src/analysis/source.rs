@@ -46,7 +46,9 @@ impl ProbeSource for Recording {
 
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
         match Recording::manifest(self).kind {
-            Kind::Ping => {
+            // Probes may go beside a stream.
+            Kind::Stream if Recording::manifest(self).spec.probes_beside().is_none() => {}
+            Kind::Ping | Kind::Stream => {
                 for batch in self.probes(columns)? {
                     take(&batch?);
                 }
@@ -56,8 +58,6 @@ impl ProbeSource for Recording {
                     take(&as_probes(batch?));
                 }
             }
-            // It sends no probes.
-            Kind::Stream => {}
         }
         Ok(())
     }

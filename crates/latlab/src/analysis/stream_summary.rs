@@ -6,6 +6,7 @@ use super::caveats;
 use super::host_course::HostCourse;
 use super::ratios::ShareIntervals;
 use super::source::ProbeSource;
+use super::stages::StreamStages;
 use super::streams::StreamCourse;
 use super::summary::{Figures, Summary, SummaryWishes, assemble, describing};
 use super::tally::Tally;
@@ -18,7 +19,8 @@ pub(super) fn summarise_stream<S: ProbeSource>(source: &S, wishes: &SummaryWishe
     let manifest = source.manifest();
     let describing = describing(manifest, wishes);
     let course = StreamCourse::of(source)?;
-    let stream = course.figures(manifest);
+    let mut stream = course.figures(manifest);
+    stream.beside = StreamStages::of(source, &describing)?;
     let described = |metric| (metric, describe(&course.sample(metric, manifest), &describing));
     let metrics = Metric::STREAM.into_iter().map(described).collect();
     let tally = Tally::of_counts(course.counts(), stream.total.sending);

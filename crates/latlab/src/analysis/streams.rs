@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::source::ProbeSource;
+use super::stages::StreamStages;
 use super::tally::Counts;
 use crate::facts::{Seen, StreamInterval};
 use crate::metric::Metric;
@@ -127,6 +128,8 @@ pub struct StreamFigures {
     pub buffers: (Option<u32>, Option<u32>),
     /// The rate asked for, in packets a second; none: as fast as sends go.
     pub asked_pps: Option<f64>,
+    /// The search for that rate, and the probes beside it.
+    pub beside: StreamStages,
 }
 
 /// The intervals of a run, as far as seen.
@@ -160,10 +163,13 @@ impl StreamCourse {
         let size_bytes = size_bytes(manifest);
         let facts = manifest.run.stream.clone().unwrap_or_default();
         let ipv6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
-        let asked = manifest
-            .spec
-            .stream()
-            .and_then(|stream| Some(stream.packets_per_second_of_a_flow(size_bytes, ipv6)? * f64::from(stream.flows)));
+        let asked = || {
+            let stream = manifest.spec.stream()?;
+            Some(stream.packets_per_second_of_a_flow(size_bytes, ipv6)? * f64::from(stream.flows))
+        };
+        // What was searched for was asked for in the end.
+        let held = manifest.run.stages.last().filter(|_| manifest.run.search.is_some());
+        let asked = held.map_or_else(asked, |stage| stage.stream?.asked_pps);
         let cpu = |of: &BTreeMap<u16, Vec<StreamInterval>>| {
             of.values().flatten().filter_map(|row| row.cpu).reduce(|sum, cpu| sum + cpu)
         };
@@ -176,6 +182,7 @@ impl StreamCourse {
             burst_packets: facts.burst_packets,
             buffers: (facts.send_buffer_bytes, facts.receive_buffer_bytes),
             asked_pps: asked,
+            beside: StreamStages::default(),
             flows,
             total,
             size_bytes,
@@ -284,6 +291,11 @@ fn rates(flows: &[StreamTotals], size_bytes: u32) -> StreamRates {
     let (offered_pps, delivered_pps) =
         (sum(|flow| (flow.sent, flow.sending)), sum(|flow| (flow.delivered, flow.counting)));
     StreamRates { offered_pps, delivered_pps, offered_bps: bits(offered_pps), delivered_bps: bits(delivered_pps) }
+}
+
+/// The share of packets sent that did not arrive; none where none was sent.
+pub(super) fn loss_of(sent: u64, delivered: u64) -> Option<f64> {
+    (sent > 0).then(|| sent.saturating_sub(delivered) as f64 / sent as f64)
 }
 
 fn cost(used: Nanos, span: Nanos, packets: u64, size_bytes: u32) -> CpuCost {

@@ -9,15 +9,26 @@ use crate::cli::resolve::StreamJob;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::measure::{LiveCounts, LiveRates};
-use crate::units::human::bit_rate;
+use crate::units::human::{bit_rate, percent, span};
 
 /// Carries out `job`.
 pub(super) fn run(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&job.key)?;
     keys::refuse_strangers(&job.plan)?;
+    tell_how_long(job, console);
     let live = Arc::new(LiveRates::default());
     let beside = Beside::of(&live);
     ping::carry_out_watched(&job.plan, key.as_ref(), (&job.keeping, job.json), console, (&live, &|| beside.words()))
+}
+
+/// A search is not seen to end: it says beforehand when it will have.
+fn tell_how_long(job: &StreamJob, console: &Console) {
+    let search = job.plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
+    if let (Some(search), Some(longest)) = (search, job.plan.duration()) {
+        let goals = search.goals.iter().map(|goal| percent(goal.loss_ratio)).collect::<Vec<_>>().join(" and ");
+        console
+            .note(&format!("searching for the highest rate with a loss of up to {goals}: at most {}", span(longest)));
+    }
 }
 
 /// From one line to the next: what is read faster is not read.

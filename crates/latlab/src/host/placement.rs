@@ -90,14 +90,20 @@ impl Footing {
     pub fn before(locks: bool) -> Footing {
         Footing { cpus: sched_getaffinity(None).ok(), locks }
     }
+
+    /// Puts the calling thread on the same CPUs: one that was started by a pinned thread has its pin. Best effort, as
+    /// [`keep_off`].
+    pub fn stand(&self) {
+        if let Some(cpus) = &self.cpus {
+            let _ = sched_setaffinity(None, cpus);
+        }
+    }
 }
 
 impl Drop for Footing {
     fn drop(&mut self) {
         // Best effort, as [`keep_off`]: a thread that stays where it is measures nothing wrong but a wider `all`.
-        if let Some(cpus) = &self.cpus {
-            let _ = sched_setaffinity(None, cpus);
-        }
+        self.stand();
         if self.locks {
             let _ = rustix::mm::munlockall();
         }

@@ -70,6 +70,8 @@ fn conduct_lanes<L: RunLane>(
     let sampling = sampling(first, &peer, &beside);
     beside.settle(stop, heartbeat);
     placement::keep_off(&measuring_cpus(first));
+    let answered = peer.answer_probes(first, key, plan.runs.len() as u16);
+    answered.map_err(|error| peer.why(error))?;
     let mut lanes: Vec<L> = open_lanes(plan, &mut peer, key, place, stop)?;
     let begun = peer.arm(whole).and_then(|()| HostWatch::begin(&mut lanes, sampling));
     let host_watch = match begun {

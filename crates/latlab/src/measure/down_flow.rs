@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::down_stream::{Down, DownPoint};
 use super::stream::StreamError;
-use super::stream_flow::{FlowSlice, set_exact_timers, tell};
+use super::stream_flow::{FlowSlice, Stretch, set_exact_timers, tell};
 use crate::clock::{Monotonic, thread_cpu_time};
 use crate::facts::{Seen, StreamInterval};
 use crate::plan::defaults;
@@ -19,6 +19,7 @@ pub(super) struct DownFlow {
     down: Down<UdpTransport, Monotonic>,
     log: EventLog,
     settled: bool,
+    stretch: Stretch,
 }
 
 /// Where this end stood when its interval began.
@@ -36,12 +37,17 @@ struct Mark {
 impl DownFlow {
     /// The flow that tells `log` what both ends see.
     pub(super) fn new(down: Down<UdpTransport, Monotonic>, log: EventLog) -> DownFlow {
-        DownFlow { down, log, settled: true }
+        DownFlow { down, log, settled: true, stretch: Stretch::default() }
     }
 
     /// Whether the far end has told all that it sent.
     pub(super) fn is_settled(&self) -> bool {
         self.settled
+    }
+
+    /// What the last slice came to.
+    pub(super) fn stretch(&self) -> Stretch {
+        self.stretch
     }
 
     /// Ends the session, unless the far end has fallen silent.
@@ -56,10 +62,12 @@ impl DownFlow {
     /// The socket broke, or the far end fell silent.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
+        (self.settled, self.stretch) = (false, Stretch::default());
         let mut told = self.down.settle()?;
         let begin = self.down.now();
         let end = begin + slice.span;
         let mut mark = self.mark(begin, told.tally.packets);
+        let (origin, first) = (told, mark);
         let ended = loop {
             let until = (mark.at + defaults::STREAM_WINDOW).min(end);
             let ran = self.down.run(until, stop);
@@ -73,6 +81,12 @@ impl DownFlow {
         self.settled = last.is_ok();
         self.tell_sent(slice, &mut told, last.as_ref().ok().copied());
         self.tell_counted(slice, &mut mark, told.tally.packets);
+        self.stretch = Stretch {
+            sent: told.tally.packets.saturating_sub(origin.tally.packets),
+            delivered: mark.counts.packets.saturating_sub(first.counts.packets),
+            sending: told.tally.at - origin.tally.at,
+            counting: mark.at - first.at,
+        };
         match last {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
             _ => Ok(()),

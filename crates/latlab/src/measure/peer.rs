@@ -27,6 +27,9 @@ pub struct Peer {
     address: SocketAddr,
     process: Option<ReflectorProcess>,
     sink: Option<ReflectorProcess>,
+    /// Answers the probes beside a stream.
+    probed: Option<ReflectorProcess>,
+    probed_at: SocketAddr,
     agent: Option<Agent>,
     far: Option<FarHost>,
     /// CPUs that measure at the far end.
@@ -123,6 +126,8 @@ impl Peer {
             address,
             process: None,
             sink: None,
+            probed: None,
+            probed_at: address,
             agent: None,
             far: None,
             far_cpus: Vec::new(),
@@ -164,16 +169,47 @@ impl Peer {
         if sessions == 0 {
             return Ok(None);
         }
+        let (peer, sink) = self.another_reflector(&spec.target, key, sessions)?;
+        self.sink = sink.or(self.sink.take());
+        Ok(Some(LoadedPath { peer, path: spec.way(), key, lasting }))
+    }
+
+    /// Sees to it that the probes beside the streams of `spec` are answered, in so many sessions: as with loads, where
+    /// latlab starts the reflector, by a process of their own.
+    pub(crate) fn answer_probes(
+        &mut self,
+        spec: &RunSpec,
+        key: Option<&PreSharedKey>,
+        sessions: u16,
+    ) -> Result<(), MeasureError> {
+        if spec.probes_beside().is_some() {
+            (self.probed_at, self.probed) = self.another_reflector(&spec.target, key, sessions)?;
+        }
+        Ok(())
+    }
+
+    /// Where they are answered.
+    pub(crate) fn probed_at(&self) -> SocketAddr {
+        self.probed_at
+    }
+
+    /// A second reflector where this one stands, with its process where that is on this host; the same at a `HOST`.
+    fn another_reflector(
+        &mut self,
+        target: &Target,
+        key: Option<&PreSharedKey>,
+        sessions: u16,
+    ) -> Result<(SocketAddr, Option<ReflectorProcess>), MeasureError> {
         let order = ReflectorOrder::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
-        let peer = match (&spec.target, &mut self.agent) {
-            (Target::Host { .. }, _) => self.address,
-            (_, Some(agent)) => agent.start_reflector(order)?,
+        Ok(match (target, &mut self.agent) {
+            (Target::Host { .. }, _) => (self.address, None),
+            (_, Some(agent)) => (agent.start_reflector(order)?, None),
             (_, None) => {
                 let _there = self.lab.as_ref().map(Lab::enter_reflector).transpose()?;
-                self.sink.insert(ReflectorProcess::start(&order)?).address()
+                let process = ReflectorProcess::start(&order)?;
+                (process.address(), Some(process))
             }
-        };
-        Ok(Some(LoadedPath { peer, path: spec.way(), key, lasting }))
+        })
     }
 
     /// Has the agent start its loads of `spec`. Network loads go to a reflector of ours that only counts them, on this
@@ -226,7 +262,7 @@ impl Peer {
 
     /// The processes on this host that were made for it: what they use of the CPUs is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
-        self.process.iter().chain(&self.sink).map(ReflectorProcess::pid).collect()
+        self.process.iter().chain(&self.sink).chain(&self.probed).map(ReflectorProcess::pid).collect()
     }
 
     /// What was set for the run.

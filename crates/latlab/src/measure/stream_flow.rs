@@ -26,6 +26,8 @@ pub(super) struct Flow<T, C> {
     log: EventLog,
     /// Whether the last slice ended with a count of all that was sent.
     settled: bool,
+    /// What the last slice came to.
+    stretch: Stretch,
     /// The receiver's kernel counts what its socket drops in merged buffers.
     drops_are_merged: bool,
 }
@@ -49,6 +51,19 @@ pub(super) struct FlowSlice<'a> {
     pub(super) live: Option<&'a LiveRates>,
 }
 
+/// What a slice of a flow came to, told by both ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stretch {
+    /// Packets that left.
+    pub(super) sent: u64,
+    /// Packets that had arrived when the last question was answered.
+    pub(super) delivered: u64,
+    /// How long sending took, on the sender's clock.
+    pub(super) sending: Nanos,
+    /// From the first answer to the last, less the pause before the first packet, on the receiver's clock.
+    pub(super) counting: Nanos,
+}
+
 /// Where the sender stood when its interval began.
 #[derive(Clone, Copy)]
 struct Mark {
@@ -62,7 +77,7 @@ struct Mark {
 impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// Flow `number`, which tells `log` what it sees.
     pub(super) fn new(number: u16, stream: Stream<T, C>, log: EventLog) -> Flow<T, C> {
-        Flow { number, stream, log, settled: true, drops_are_merged: false }
+        Flow { number, stream, log, settled: true, stretch: Stretch::default(), drops_are_merged: false }
     }
 
     /// Whether each drop at the receiver's socket may be many packets.
@@ -73,6 +88,11 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// Whether all that it sent was counted in the end.
     pub(super) fn is_settled(&self) -> bool {
         self.settled
+    }
+
+    /// What the last slice came to.
+    pub(super) fn stretch(&self) -> Stretch {
+        self.stretch
     }
 
     /// Ends the session, unless its reflector has fallen silent: it forgets sessions by itself, and nobody waits for it.
@@ -88,7 +108,9 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
         let mut meter = StreamMeter::new(self.stream.now());
+        (self.settled, self.stretch) = (false, Stretch::default());
         let mut counted = self.stream.settle(&mut meter)?;
+        let origin = counted;
         let begin = self.stream.now();
         let end = begin + slice.span;
         let mut schedule = token_schedule(begin, slice.packets_per_second).in_bursts_of(slice.burst_packets);
@@ -107,6 +129,13 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         let last = ended.and_then(|()| self.stream.settle(&mut meter));
         self.settled = last.is_ok();
         self.tell_counted(slice, &mut counted, meter.last());
+        // Spans of two clocks, and no instants of them: the pause before the first packet is the sender's.
+        self.stretch = Stretch {
+            sent: mark.sent - origin.sent.packets,
+            delivered: counted.tally.packets.saturating_sub(origin.tally.packets),
+            sending: mark.at - begin,
+            counting: counted.tally.at - origin.tally.at - (begin - origin.sent.at),
+        };
         match last {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
             // Whoever ends a run early has to live with what is still under way; so does who finds its target gone.

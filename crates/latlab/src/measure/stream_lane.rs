@@ -9,24 +9,28 @@ use super::host_watch::Recorded;
 use super::lane::{LaneOutcome, Lasting};
 use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
+use super::probes_beside::{ProbePath, ProbesBeside};
 use super::run_lane::RunLane;
 use super::stream::StreamError;
-use super::stream_flow::FlowSlice;
+use super::stream_flow::{FlowSlice, Stretch};
 use super::stream_opening::{AnyFlow, FlowPath, Opening, ReadyFlow};
+use super::stream_search::Held;
 use super::{MeasureError, Peer, Place, Slice};
 use crate::facts::StreamFacts;
-use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, Work, defaults};
+use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunFacts};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter};
 use crate::session::PreSharedKey;
 use crate::transport::burst::BurstRefusal;
-use crate::units::Nanos;
+use crate::units::{Nanos, Stamp};
 
 /// A run of a stream, open.
 pub(crate) struct StreamLane {
     spec: RunSpec,
     flows: Vec<AnyFlow>,
+    /// None while they are sent.
+    probes: Option<ProbesBeside>,
     writer: RecordingWriter,
     live: Option<Arc<LiveRates>>,
     /// The path of the first flow.
@@ -34,22 +38,87 @@ pub(crate) struct StreamLane {
     settled: bool,
 }
 
+/// What it means that the receiver does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// There is no stream any more.
+    IsTheEnd,
+    /// This pace was too much.
+    IsLoss,
+}
+
 impl StreamLane {
-    /// Measures all flows at once, for a slice.
-    fn run(&mut self, phase: Phase, span: Nanos, stop: &AtomicBool) -> Result<(), MeasureError> {
+    /// The stream that is measured.
+    pub(super) fn stream(&self) -> Option<&StreamRunSpec> {
+        self.spec.stream()
+    }
+
+    /// Whether probes are sent beside it.
+    pub(super) fn has_probes(&self) -> bool {
+        self.spec.probes_beside().is_some()
+    }
+
+    /// What the manifest tells of the run.
+    pub(super) fn facts_mut(&mut self) -> &mut RunFacts {
+        &mut self.writer.manifest_mut().run
+    }
+
+    /// Writes down what the manifest knows.
+    pub(super) fn save(&mut self) {
+        self.writer.save();
+    }
+
+    /// The probes, to be sent by another thread than the one that holds this.
+    pub(super) fn lend_probes(&mut self) -> Option<ProbesBeside> {
+        self.probes.take()
+    }
+
+    /// Takes them back.
+    pub(super) fn return_probes(&mut self, probes: Option<ProbesBeside>) {
+        self.probes = probes;
+    }
+
+    /// What each flow came to in the last slice, and whether its receiver answered.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = (Stretch, bool)> {
+        self.flows.iter().map(|flow| (flow.stretch(), flow.is_settled()))
+    }
+
+    /// That the receiver does not answer any more.
+    pub(super) fn fell_silent(&self) -> MeasureError {
+        MeasureError::of_stream(StreamError::Silent { span: defaults::STREAM_SETTLES }, self.path.peer)
+    }
+
+    /// The pace that was asked for, all flows together, in packets a second; none: as fast as sends go.
+    pub(super) fn pps_of_all(&self) -> Option<f64> {
+        let stream = self.stream()?;
+        let of_a_flow = stream.packets_per_second_of_a_flow(stream.size.known()?, self.path.peer.is_ipv6());
+        of_a_flow.map(|pps| pps * f64::from(stream.flows.max(1)))
+    }
+
+    /// Measures all flows at once for a slice, at so many packets a second all together.
+    pub(super) fn hold(
+        &mut self,
+        (phase, span): (Phase, Nanos),
+        pps: Option<f64>,
+        silence: Silence,
+        stop: &AtomicBool,
+    ) -> Result<(), MeasureError> {
         let Some(stream) = self.spec.stream() else { return Ok(()) };
         let size_bytes = stream.size.known().unwrap_or(0);
         let slice = FlowSlice {
             phase,
             span,
-            packets_per_second: stream.packets_per_second_of_a_flow(size_bytes, self.path.peer.is_ipv6()),
+            packets_per_second: pps.map(|pps| pps / f64::from(stream.flows.max(1))),
             size_bytes,
             burst_packets: stream.sending.burst_packets(size_bytes),
             exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
             live: self.live.as_deref(),
         };
         // One flow's end is the end of all: what the others would measure alone is another run.
-        let end = |ran: Result<(), StreamError>| ran.inspect_err(|_| stop.store(true, Ordering::Relaxed));
+        let end = |ran: Result<(), StreamError>| match ran {
+            Err(StreamError::Silent { .. }) if silence == Silence::IsLoss => Ok(()),
+            ran => ran.inspect_err(|_| stop.store(true, Ordering::Relaxed)),
+        };
         let ended: Vec<_> = thread::scope(|scope| {
             let begun = self.flows.iter_mut().map(|flow| {
                 let measuring = move || end(flow.run(&slice, stop));
@@ -58,7 +127,9 @@ impl StreamLane {
             let begun: Vec<_> = begun.collect();
             begun.into_iter().map(|begun| begun.map(thread::ScopedJoinHandle::join)).collect()
         });
-        self.settled &= self.flows.iter().all(AnyFlow::is_settled);
+        if silence == Silence::IsTheEnd {
+            self.settled &= self.flows.iter().all(AnyFlow::is_settled);
+        }
         ended.into_iter().try_for_each(|ended| {
             let ran = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             ran.map_err(|error| MeasureError::of_stream(error, self.path.peer))
@@ -82,41 +153,67 @@ impl RunLane for StreamLane {
         let manifest = opening_manifest(&spec, peer, path)?;
         let facts = facts(&spec, peer, &first);
         let streams = opening.streams(&spec, first)?;
+        let probes = match spec.probes_beside().map(|probes| opening.probes(probes, peer)).transpose() {
+            Ok(probes) => probes,
+            Err(error) => {
+                streams.into_iter().for_each(ReadyFlow::close);
+                return Err(error);
+            }
+        };
         let manifest = Manifest { run: RunFacts { stream: Some(facts), ..manifest.run }, ..manifest };
-        match begin_recording(manifest, place, streams.len(), stop) {
+        match begin_recording(manifest, place, (streams.len(), probes.is_some()), stop) {
             Ok((writer, logs)) => {
-                let flows = (0..).zip(streams).zip(logs).map(|((number, flow), log)| flow.armed(number, log));
-                let (flows, live) = (flows.collect(), place.live.cloned());
-                Ok(StreamLane { spec, flows, writer, live, path, settled: true })
+                let mut logs = logs.into_iter();
+                let flows = (0..).zip(streams).zip(logs.by_ref());
+                let flows: Vec<_> = flows.map(|((number, flow), log)| flow.armed(number, log)).collect();
+                let probes = probes.zip(logs.next()).map(|(probes, log)| probes.armed(log));
+                let live = place.live.cloned();
+                Ok(StreamLane { spec, flows, probes, writer, live, path, settled: true })
             }
             Err(error) => {
                 streams.into_iter().for_each(ReadyFlow::close);
+                probes.into_iter().for_each(ProbePath::close);
                 Err(error.into())
             }
         }
     }
 
     fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
-        match self.spec.warmup.duration_ns {
-            Some(span) => self.run(Phase::Warmup, span, stop),
+        if let Some(span) = self.spec.warmup.duration_ns {
+            self.hold((Phase::Warmup, span), self.pps_of_all(), Silence::IsTheEnd, stop)?;
+        }
+        match self.stream().and_then(|stream| stream.search.clone()) {
+            Some(search) => self.search(&search, stop),
             None => Ok(()),
         }
     }
 
     fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+        if let Some(search) = self.stream().and_then(|stream| stream.search.clone()) {
+            return self.hold_shares(&search, stop);
+        }
         let slice = Slice::measuring(&self.spec.stop, round, rounds);
-        self.run(slice.phase, slice.duration, stop)
+        let (slice, pps) = ((slice.phase, slice.duration), self.pps_of_all());
+        match self.has_probes() {
+            true => self.stage(None, slice, Held::Rate(pps), stop),
+            false => self.hold(slice, pps, Silence::IsTheEnd, stop),
+        }
     }
 
     fn discard(self) {
         let logs = self.flows.into_iter().map(|flow| flow.close().1);
+        let logs = logs.chain(self.probes.map(ProbesBeside::close));
         self.writer.discard(logs.collect::<Vec<_>>());
     }
 
     fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
-        let StreamLane { flows, mut writer, path, settled, .. } = self;
+        let StreamLane { flows, probes, mut writer, path, settled, .. } = self;
         let drops_are_merged = flows.iter().any(AnyFlow::drops_are_merged);
-        let (told, logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(AnyFlow::close).unzip();
+        let (told, mut logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(AnyFlow::close).unzip();
+        if let Some(probes) = probes {
+            writer.manifest_mut().run.listened_until_ns = probes.listened_until().map(Stamp::as_nanos);
+            logs.push(probes.close());
+        }
         let mut errors = BTreeMap::new();
         for (kind, count) in told.into_iter().flatten() {
             *errors.entry(kind).or_default() += count;
@@ -172,11 +269,13 @@ fn facts(spec: &RunSpec, peer: &Peer, path: &FlowPath) -> StreamFacts {
 fn begin_recording(
     mut manifest: Manifest,
     place: Place<'_>,
-    flows: usize,
+    (flows, probes): (usize, bool),
     stop: &Arc<AtomicBool>,
 ) -> Result<(RecordingWriter, Vec<EventLog>), RecordingError> {
     manifest.experiment = place.experiment.cloned();
     let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
-    let logs = writer.start_logs(Arc::clone(stop), &vec![defaults::STREAM_RING_EVENTS; flows])?;
+    let mut rings = vec![defaults::STREAM_RING_EVENTS; flows];
+    rings.extend(probes.then_some(defaults::STREAM_PROBE_RING_EVENTS));
+    let logs = writer.start_logs(Arc::clone(stop), &rings)?;
     Ok((writer, logs))
 }

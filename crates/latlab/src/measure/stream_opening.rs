@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use super::MeasureError;
 use super::down_flow::DownFlow;
 use super::down_stream::Down;
 use super::lane::Lasting;
 use super::manifest::OpenPath;
+use super::probes_beside::ProbePath;
 use super::stream::{Stream, StreamError};
-use super::stream_flow::{Flow, FlowSlice};
+use super::stream_flow::{Flow, FlowSlice, Stretch};
+use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
-use crate::plan::{Direction, PathSpec, RunSpec, Sending, WaitMode, defaults};
+use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, Sending, WaitMode, defaults};
 use crate::recording::EventLog;
 use crate::schedule::Schedule;
 use crate::session::{self, DownStream, NativeSession, PreSharedKey, SessionWishes, UpStream, random_bytes};
@@ -87,6 +88,14 @@ impl AnyFlow {
         }
     }
 
+    /// What the last slice came to.
+    pub(super) fn stretch(&self) -> Stretch {
+        match self {
+            AnyFlow::Up(flow) => flow.stretch(),
+            AnyFlow::Down(flow) => flow.stretch(),
+        }
+    }
+
     /// Whether each drop at the receiver's socket may be many packets.
     pub(super) fn drops_are_merged(&self) -> bool {
         match self {
@@ -147,6 +156,11 @@ impl Opening<'_> {
             }
         }
         Ok(flows)
+    }
+
+    /// A session for `probes` beside them.
+    pub(super) fn probes(&self, probes: &PingSpec, peer: &Peer) -> Result<ProbePath, MeasureError> {
+        ProbePath::open(probes, peer, self.key, (self.lasting.whole, self.lasting.turns), self.stop)
     }
 
     fn flow(&self, spec: &RunSpec, path: FlowPath) -> Result<ReadyFlow, MeasureError> {

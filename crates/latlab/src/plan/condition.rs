@@ -54,7 +54,10 @@ pub struct Condition {
     /// Which way its packets go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// `closed`, `periodic` or `poisson`; of a stream `paced` or `max`.
+    /// From one probe beside a stream to the next; none where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_ns: Option<Nanos>,
+    /// `closed`, `periodic` or `poisson`; of a stream `paced`, `max` or `search`.
     pub schedule: String,
     /// The (mean) gap of a schedule.
     pub interval_ns: Option<Nanos>,
@@ -94,7 +97,9 @@ impl Condition {
             checksum: stream.map(|stream| stream.sending.checksum),
             connect: stream.map(|stream| stream.sending.connect),
             direction: stream.map(|stream| stream.direction),
+            probe_ns: spec.probes_beside().and_then(|probes| probes.schedule.interval()),
             schedule: match stream {
+                Some(StreamRunSpec { search: Some(_), .. }) => "search".into(),
                 Some(stream) if stream.pace == Pace::Max => "max".into(),
                 Some(_) => "paced".into(),
                 None => spec.schedule().word().into(),

@@ -123,6 +123,47 @@ pub const STREAM_BUFFER_BYTES: u32 = 4 << 20;
 pub const STREAM_PATIENCE: Nanos = Nanos::from_millis(1_500);
 /// The search for the rate without loss takes so long at most.
 pub const RATE_SEARCH: Nanos = Nanos::from_secs(10);
+/// A search with its stages takes so long at most: as long as a person waits …
+pub const SEARCH: Nanos = Nanos::from_secs(60);
+/// … and no less than this: a rate is settled by five trials of 100 ms.
+pub const SEARCH_MIN: Nanos = Nanos::from_secs(5);
+/// More time buys no longer trials, and a reflector forgets the session of probes that rests for longer than this; all sizes
+/// of a command together.
+pub const SEARCH_MAX: Nanos = SERVE_IDLE;
+/// The loss ratios that are searched for: none (RFC 2544), and half a per cent, which an accident does not decide.
+pub const SEARCH_GOALS: [f64; 2] = [0.0, 0.005];
+/// Each goal takes its share of the time.
+pub const SEARCH_GOALS_MAX: usize = 4;
+/// So many trials of full length would fill the time …
+pub const SEARCH_TRIALS_IN_ALL: i64 = 120;
+/// … which are no shorter than this, since a receiver that is kept from its CPU for 20 ms would decide them …
+pub const SEARCH_TRIAL_MIN: Nanos = Nanos::from_millis(100);
+/// … and no longer than this: what is not seen in a second is seen in the next.
+pub const SEARCH_TRIAL_MAX: Nanos = Nanos::from_secs(1);
+/// Trials that settle what a rate is: three of them, where they agree.
+pub const SEARCH_TRIALS_AT_A_RATE: i64 = 5;
+/// The share of them that may lose more: what most trials show is the path.
+pub const SEARCH_EXCEED_RATIO: f64 = 0.5;
+/// The bounds of a rate are to lie within this share: trials of half a second differ by about as much.
+pub const SEARCH_WIDTH: f64 = 0.02;
+/// A trial at the least rate has so many packets.
+pub const SEARCH_PACKETS_MIN: f64 = 10.0;
+/// So many stages would fill the time …
+pub const SEARCH_STAGES_IN_ALL: i64 = 24;
+/// … which are no shorter, for some hundred probes …
+pub const SEARCH_STAGE_MIN: Nanos = Nanos::from_millis(200);
+/// … and no longer than a usual run.
+pub const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
+/// So many time-outs of probes would fill the time.
+pub const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
+/// A swamped receiver recovers; one that is silent in so many trials in a row is gone.
+pub const SEARCH_SILENT_TRIALS: u32 = 3;
+/// From one probe beside a stream to the next …
+pub const STREAM_PROBE_INTERVAL: Nanos = Nanos::from_millis(1);
+/// … and no less: 10,000 probes a second are a load of their own.
+pub const STREAM_PROBE_INTERVAL_MIN: Nanos = Nanos::from_micros(100);
+/// Events of the ring of probes beside a stream: two for each, for three seconds at the shortest interval. 4 MiB.
+pub const STREAM_PROBE_RING_EVENTS: usize = 1 << 16;
 /// Sessions a reflector holds at a time: eight senders with 16 source ports and two sizes each …
 pub const SERVE_SESSIONS: u16 = 256;
 /// … and can hold at most: their replay windows are allocated before the first packet.

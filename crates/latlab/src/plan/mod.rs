@@ -6,6 +6,7 @@ mod experiment;
 mod like;
 mod load;
 mod ping;
+mod rate_search;
 mod remedy;
 mod run;
 mod send_mode;
@@ -24,6 +25,7 @@ pub use experiment::{
 pub use like::Like;
 pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
+pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
 pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
 pub use send_mode::{SendMode, Sending};

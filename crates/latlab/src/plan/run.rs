@@ -271,11 +271,20 @@ impl RunSpec {
         let due =
             bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
         if self.stream().is_some() {
-            return Some(due + defaults::STREAM_SETTLES.saturating_mul(i64::from(rounds) + 1));
+            let answers = self.probes_beside().map_or(Nanos::ZERO, |probes| probes.timeout_ns);
+            return Some(due + (defaults::STREAM_SETTLES + answers).saturating_mul(i64::from(rounds) + 1));
         }
         let Some(ping) = self.sending() else { return Some(due) };
         let pieces = i64::from(rounds) + 1;
         Some(due + ping.timeout_ns.saturating_mul(pieces) + ping.max_backlog_ns.saturating_mul(pieces).min(due))
+    }
+
+    /// The probes that it sends beside its stream; none where it sends none.
+    pub const fn probes_beside(&self) -> Option<&PingSpec> {
+        match &self.work {
+            Work::Stream(stream) => stream.probes.as_ref(),
+            Work::Ping(_) | Work::Wakeup(_) => None,
+        }
     }
 
     /// The probes that it sends; none where it sends none.
@@ -343,21 +352,12 @@ mod tests {
 
     fn run(schedule: Schedule, count: Option<u64>, duration: Option<Nanos>) -> RunSpec {
         let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
-        let path = PathSpec {
-            family: None,
-            peer_address: None,
-            bind_address: None,
-            bind_interface: None,
-            source_port: None,
-            dscp: None,
-            dont_fragment: false,
-        };
         RunSpec {
             target: Target::Local,
             work: Work::Ping(PingSpec {
                 transport: Transport::Udp,
                 protocol: Protocol::Native,
-                path,
+                path: PathSpec::SYSTEM,
                 size_bytes: 64,
                 schedule,
                 timeout_ns: Nanos::from_secs(5),

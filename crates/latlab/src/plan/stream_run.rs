@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, Pace, PaceError, PathSpec, Sending, StreamSpec, defaults};
+use super::{Family, Pace, PaceError, PathSpec, PingSpec, RateSearchSpec, Sending, StreamSpec, defaults};
 
 /// Which way a stream's packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,12 @@ pub struct StreamRunSpec {
     pub sending: Sending,
     /// Which way.
     pub direction: Direction,
+    /// The rate is searched for, up to `pace`; none: it is `pace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearchSpec>,
+    /// Probes in a session of their own beside it; none: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<PingSpec>,
 }
 
 impl StreamRunSpec {
@@ -85,6 +91,8 @@ impl StreamRunSpec {
             flows: defaults::STREAM_FLOWS,
             sending: Sending { connect: false, ..Sending::PLAIN },
             direction: Direction::Up,
+            search: None,
+            probes: None,
         }
     }
 
@@ -111,10 +119,14 @@ impl StreamRunSpec {
         Some(all / f64::from(self.flows.max(1)))
     }
 
-    /// The rate as typed: `max`, `1Gbit/s`, `1Gbit/s:wire`.
+    /// The rate as typed: `max`, `1Gbit/s`, `1Gbit/s:wire`; of a search its goals: `search 0,0.5%`.
     pub fn rate_words(&self) -> String {
         let wire = if self.wire { ":wire" } else { "" };
-        format!("{}{wire}", self.pace)
+        match (&self.search, self.pace) {
+            (None, pace) => format!("{pace}{wire}"),
+            (Some(search), Pace::Max) => format!("search {}", search.words()),
+            (Some(search), pace) => format!("search {} up to {pace}{wire}", search.words()),
+        }
     }
 }
 

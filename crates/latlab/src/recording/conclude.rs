@@ -42,6 +42,12 @@ pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
     Rules { timeout, size_bytes, horizon, bounds: Bounds::default() }
 }
 
+/// The same of the probes beside a stream; none where there are none.
+pub(crate) fn probe_rules_of(manifest: &Manifest) -> Option<Rules> {
+    let probes = manifest.spec.probes_beside()?;
+    Some(Rules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..rules_of(manifest) })
+}
+
 /// Joins `spool` into rows, writes them, the host's samples and the manifest, and removes the spools. Each step leaves
 /// a directory that can be opened: the rows are renamed into place, then the samples, then the manifest, then the
 /// spools go, that of the probes last since it holds the lock.
@@ -64,8 +70,13 @@ pub(crate) fn conclude(
     };
     manifest.wakeup_rows = wakeups.map(|wakeups| wakeups.rows);
     manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(tally.rows);
+    let beside = probe_rules_of(manifest).map(|rules| write_rows(directory, spool, rules, &run_id)).transpose()?;
+    manifest.probe_rows = beside.map(|beside| beside.rows);
     let host_rows = host.map(|host| write_host_rows(directory, host, &run_id)).transpose()?;
     note(manifest, tally, rules.horizon);
+    if let Some(beside) = beside {
+        (manifest.run.undecided_probes, manifest.run.orphan_answers) = (beside.undecided_probes, beside.orphan_answers);
+    }
     (manifest.rows, manifest.host_rows) = (Some(tally.rows), host_rows);
     let written = manifest_file::write(directory, manifest);
     written.map_err(RecordingError::refused("write the manifest of", directory))?;

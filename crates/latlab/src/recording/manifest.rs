@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
 use crate::facts::{
-    ClockAnchor, ClockRelation, ExperimentFacts, HostFacts, Instrument, LoadReport, ReflectorReport, SettingFacts,
-    StreamFacts, WakeupFacts,
+    ClockAnchor, ClockRelation, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts, ReflectorReport,
+    SettingFacts, StageFacts, StreamFacts, WakeupFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -23,7 +23,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// What this latlab writes.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 4 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 5 };
 }
 
 /// How a run ended.
@@ -106,6 +106,12 @@ pub struct RunFacts {
     /// How the ends of a stream were set up; null where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFacts>,
+    /// What the search for a rate saw; null where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearchFacts>,
+    /// The stages of a stream that had probes beside it, or whose rate was searched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageFacts>,
 }
 
 /// What made the recording.
@@ -169,6 +175,9 @@ pub struct Manifest {
     /// Rows in `intervals.parquet`, once it is finished; null where there is none.
     #[serde(default)]
     pub interval_rows: Option<u64>,
+    /// Rows in `probes.parquet` beside `intervals.parquet`, once it is finished; null where there is none.
+    #[serde(default)]
+    pub probe_rows: Option<u64>,
     /// Rows in `host.parquet`, once it is finished; null where there is none.
     #[serde(default)]
     pub host_rows: Option<u64>,
@@ -199,6 +208,7 @@ impl Manifest {
             rows: None,
             wakeup_rows: None,
             interval_rows: None,
+            probe_rows: None,
             host_rows: None,
         }
     }

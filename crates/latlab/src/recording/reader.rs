@@ -10,7 +10,8 @@ use std::time::Duration;
 use latlab_sys::errno::explain;
 
 use super::column_file::ColumnFile;
-use super::conclude::{conclude, has_wakeups, host_spool_of, note, remove_spools, rows_file, rules_of, survey};
+use super::conclude::{conclude, has_wakeups, host_spool_of, note, probe_rules_of, remove_spools};
+use super::conclude::{rows_file, rules_of, survey};
 use super::host_parquet::{self, HOST};
 use super::host_rows::Gathered;
 use super::host_spool::{HOST_SPOOL, HostSpool};
@@ -107,8 +108,9 @@ impl Recording {
                 Source::Parquet(ParquetBatches { file, columns, next: 0 })
             }
             Rows::Spool(spool, rules) => {
+                let rules = probe_rules_of(&self.manifest).unwrap_or(*rules);
                 let join =
-                    Join::new(Arc::clone(spool), *rules).map_err(RecordingError::refused("read", spool.path()))?;
+                    Join::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
                 Source::Spool { join: Box::new(join), columns, path: spool.path().to_owned() }
             }
         };
@@ -288,6 +290,9 @@ fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
     check_rows(&path, manifest.kind, manifest.rows)?;
     check_beside(path.join(WAKEUPS), wakeup_rows::open, manifest.wakeup_rows)?;
     check_beside(path.join(HOST), host_parquet::open, manifest.host_rows)?;
+    if let Some(expected) = manifest.probe_rows {
+        check_rows(&path, Kind::Ping, Some(expected))?;
+    }
     Ok(Recording { path, manifest, note: None, rows: Rows::Parquet })
 }
 
@@ -348,7 +353,7 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
     let tally = survey(&spool, manifest.kind, rules)?;
     note(&mut manifest, tally, rules.horizon);
     (manifest.rows, manifest.wakeup_rows) = (Some(tally.rows), None);
-    (manifest.interval_rows, manifest.host_rows) = (None, None);
+    (manifest.interval_rows, manifest.host_rows, manifest.probe_rows) = (None, None, None);
     let why = refusal.and_then(|refusal| match refusal {
         RecordingError::Refused { source, .. } => Some(explain(&source)),
         _ => None,

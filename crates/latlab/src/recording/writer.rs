@@ -135,6 +135,13 @@ impl RecordingWriter {
         &mut self.manifest
     }
 
+    /// Writes the manifest down as it is now: what is in it by then is kept, however the process ends. It waits for the
+    /// disk; where that refuses, the end of the run will say so.
+    pub fn save(&mut self) {
+        let written = manifest_file::write(&self.path, &self.manifest);
+        _ = written.and_then(|()| manifest_file::reserve(&self.path));
+    }
+
     /// The recording's directory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -222,6 +229,7 @@ impl RecordingWriter {
         note(&mut self.manifest, tally, rules.horizon);
         (self.manifest.rows, self.manifest.wakeup_rows) = (None, None);
         (self.manifest.interval_rows, self.manifest.host_rows) = (None, None);
+        self.manifest.probe_rows = None;
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
         // Where even this is refused, the recording stays at `measuring` and is recovered like after a crash.

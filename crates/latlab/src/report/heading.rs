@@ -65,7 +65,8 @@ impl Headline<'_> {
 
     fn planned(&self) -> Option<String> {
         let count = self.stop.count.map(|count| format!("{} {}", grouped(count), self.kind.rows()));
-        let duration = self.stop.duration_ns.map(span);
+        let up_to = if self.condition.schedule == "search" { "up to " } else { "" };
+        let duration = self.stop.duration_ns.map(|duration| format!("{up_to}{}", span(duration)));
         count.into_iter().chain(duration).reduce(|count, duration| format!("{count} or {duration}"))
     }
 }
@@ -76,7 +77,7 @@ type Part = fn(&Headline) -> Option<String>;
 /// What all runs have in common.
 pub fn heading(runs: &[Headline]) -> String {
     let Some(first) = runs.first() else { return String::new() };
-    let parts: [Part; 9] = [
+    let parts: [Part; 10] = [
         |run| {
             Some(match run.kind {
                 Kind::Ping => format!("ping {}", run.condition.target),
@@ -91,6 +92,7 @@ pub fn heading(runs: &[Headline]) -> String {
         |run| Some(run.schedule()),
         |run| run.sending(),
         |run| Some(format!("wake-ups every {}", span(run.condition.with_wakeup_ns?))),
+        |run| Some(format!("probes every {}", span(run.condition.probe_ns?))),
         |run| run.planned(),
     ];
     let common = parts.into_iter().filter_map(|part| {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::meanwhile_document::MeanwhileDocument;
+use super::stages::{SearchDocument, StageDocument};
 use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary, Wakeups};
@@ -76,6 +77,10 @@ struct SummaryDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<StreamDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<SearchDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stages: Option<Vec<StageDocument>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     coincidence: Option<CoincidenceDocument<'a>>,
     loads: &'a [LoadReport],
     instrument: &'a Instrument,
@@ -139,7 +144,7 @@ struct WakeupCpuDocument {
 }
 
 #[derive(Serialize)]
-struct MetricDocument {
+pub(super) struct MetricDocument {
     unit: &'static str,
     n: u64,
     lost: u64,
@@ -219,6 +224,8 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         wakeups: summary.wakeups.as_ref().map(wakeups),
         rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
         stream: summary.stream.as_ref().map(StreamDocument::of),
+        search: SearchDocument::of(summary),
+        stages: StageDocument::all_of(summary),
         coincidence: summary.coincidence.as_ref().map(CoincidenceDocument::of),
         loads: &summary.loads,
         instrument: &summary.instrument,
@@ -271,7 +278,7 @@ fn of_metric(of: Metric, described: &Description) -> MetricDocument {
     MetricDocument { unit: of.unit(), ..whole(described) }
 }
 
-fn whole(described: &Description) -> MetricDocument {
+pub(super) fn whole(described: &Description) -> MetricDocument {
     metric(described, 1.0, Whole::Nanos)
 }
 

@@ -27,6 +27,7 @@ pub mod same;
 #[cfg(test)]
 mod schemas;
 pub mod spread;
+mod stages;
 mod streams;
 mod table;
 pub mod text;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::stages;
 use super::view::{ColumnView, GroupView, RowView, TableView, names};
 use crate::analysis::{CpuCost, StreamFigures, StreamTotals, Summary};
 use crate::metric::Metric;
@@ -12,24 +13,25 @@ use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile
 /// The tables of runs that are all streams: rates and costs, then how even they were.
 pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
     let names = names(summaries);
-    let mut tables: Vec<TableView> = match summaries {
+    let mut tables = stages::tables(summaries, &names);
+    tables.extend(match summaries {
         [one] => one.stream.iter().map(|stream| both_ends(stream, one)).collect(),
         several => vec![rows_of_runs(several, &names)],
-    };
+    });
     tables.extend(evenness(summaries, &names));
     tables.extend(summaries.iter().zip(&names).filter_map(|(summary, name)| by_flow(summary, name)));
     tables
 }
 
-fn column(heading: &str, cells: impl IntoIterator<Item = String>) -> ColumnView {
+pub(super) fn column(heading: &str, cells: impl IntoIterator<Item = String>) -> ColumnView {
     ColumnView { heading: heading.into(), cells: cells.into_iter().collect() }
 }
 
-fn or_absent(value: Option<String>) -> String {
+pub(super) fn or_absent(value: Option<String>) -> String {
     value.unwrap_or_else(|| ABSENT.into())
 }
 
-fn packet_rate(pps: f64) -> String {
+pub(super) fn packet_rate(pps: f64) -> String {
     match pps {
         pps if pps >= 999_500.0 => format!("{} Mpps", significant(pps / 1e6)),
         pps if pps >= 999.5 => format!("{} kpps", significant(pps / 1e3)),

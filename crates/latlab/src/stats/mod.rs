@@ -16,6 +16,7 @@ mod exchange_against_naive;
 mod histogram;
 mod holm;
 mod interval;
+mod loss_goal;
 mod moments;
 mod needed;
 mod order;
@@ -38,6 +39,7 @@ pub use exchange::{BlockRuns, DRAWS, Exchanges, is_refused, weighted_baseline, w
 pub use histogram::{Bucket, histogram};
 pub use holm::{Claims, holm};
 pub use interval::Interval;
+pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
 pub use needed::{Aim, POWER, RUNS_MAX, runs_needed};
 pub use outline::Outline;
 pub use plain::plain;

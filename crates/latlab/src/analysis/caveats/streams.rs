@@ -11,7 +11,7 @@ use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
 /// The caveats of a stream.
 pub(super) fn derive(manifest: &Manifest, stream: &StreamFigures, delivered: Option<&Description>) -> Vec<Caveat> {
     [
-        nothing(&stream.total),
+        nothing(stream),
         beyond_reach(stream),
         slow_receiver(stream),
         lost(stream),
@@ -34,7 +34,12 @@ fn of_packets(some: u64, all: u64) -> String {
     format!("{} of {} packets ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
 }
 
-fn nothing(total: &StreamTotals) -> Option<Caveat> {
+fn nothing(stream: &StreamFigures) -> Option<Caveat> {
+    let total = &stream.total;
+    // A search that found no rate says so.
+    if stream.beside.search.as_ref().is_some_and(|search| search.found_pps.is_none()) {
+        return None;
+    }
     let effect = "there are no rates to show";
     if total.sent == 0 {
         let hint = "a longer `--duration`, or a shorter `--warmup`";

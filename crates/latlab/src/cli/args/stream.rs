@@ -2,7 +2,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{
-    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LikeArgs, LoadArgs, PeerArgs, SettingArgs, TalkArgs, WayArgs,
+    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LikeArgs, LoadArgs, PeerArgs, SearchArgs, SettingArgs, TalkArgs,
+    WayArgs,
 };
 use crate::plan::{Direction, SendMode};
 
@@ -20,6 +21,9 @@ pub struct StreamArgs {
     /// What is sent.
     #[command(flatten)]
     pub packets: PacketArgs,
+    /// What is looked for.
+    #[command(flatten)]
+    pub search: SearchArgs,
     /// This end, and the other where it is ours.
     #[command(flatten)]
     pub ends: EndArgs,
@@ -61,7 +65,7 @@ pub struct StreamArgs {
 pub struct LastingArgs {
     /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
     ///
-    /// Several sizes take that long each.
+    /// Several sizes take that long each. With --search the whole search takes no longer, 60s unless said otherwise.
     #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Send for a time T before intervals count [default: 1s]

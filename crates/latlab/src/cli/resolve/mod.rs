@@ -23,6 +23,7 @@ mod remedies;
 mod request_error;
 mod run;
 mod schedule;
+mod search;
 mod serve;
 mod setting;
 mod sources;

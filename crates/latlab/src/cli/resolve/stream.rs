@@ -1,12 +1,12 @@
 use super::{
-    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, rounds, schedule, setting,
-    talk, target, value,
+    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, rounds, search, setting, talk,
+    target, value,
 };
-use crate::cli::args::{JudgingArgs, LastingArgs, PacketArgs, StopArgs, StreamArgs};
+use crate::cli::args::{JudgingArgs, PacketArgs, StreamArgs};
 use crate::console::Talk;
 use crate::plan::{
     Direction, Judging, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending,
-    StreamRunSpec, Target, Warmup, Work, defaults,
+    StreamRunSpec, Target, Work, defaults,
 };
 use crate::units::human::{self, NetworkRate};
 
@@ -38,19 +38,24 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     let here = ends::here(&typed.ends)?;
     let flows = flows(&typed.packets)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
+    let sizes = sizes(&typed.packets)?;
+    let search = search::search(&typed.search, &typed.lasting, (direction, sizes.len()))?;
+    let stop = search::stop(&typed.lasting, search.as_ref())?;
     let (pace, wire) = rate(typed.packets.rate.as_deref())?;
     let base = StreamRunSpec {
+        probes: search::probes(&typed.search, &path, search.as_ref())?,
         path,
         pace,
         wire,
         flows,
         sending: sending(&typed.packets)?,
         direction,
+        search: search.clone(),
         ..StreamRunSpec::at(pace)
     };
     let run = RunSpec {
-        stop: schedule::stop(&StopArgs { duration: typed.lasting.duration.clone(), ..StopArgs::default() })?,
-        warmup: warmup(&typed.lasting)?,
+        stop,
+        warmup: search::warmup(&typed.lasting, search.as_ref())?,
         here,
         peer: ends::peer_of(&target, &typed.peer, here)?,
         loads: load::loads(&typed.loads, &target)?,
@@ -62,7 +67,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
         ..RunSpec::here(Work::Stream(base.clone()))
     };
     let of_size = |size| StreamRunSpec { size, ..base.clone() };
-    let streams: Vec<StreamRunSpec> = sizes(&typed.packets)?.into_iter().map(of_size).collect();
+    let streams: Vec<StreamRunSpec> = sizes.into_iter().map(of_size).collect();
     streams.iter().try_for_each(can_be_offered)?;
     let runs: Vec<RunSpec> =
         streams.into_iter().map(|stream| RunSpec { work: Work::Stream(stream), ..run.clone() }).collect();
@@ -73,7 +78,8 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
         return Err(too_many(runs.len(), sessions, most));
     }
     let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
-    let rounds = rounds(&runs);
+    // A search is not cut into slices: each has its own.
+    let rounds = if search.is_some() { 1 } else { rounds(&runs) };
     Ok(StreamJob { plan: Plan { runs, rounds }, key, keeping, json: typed.json.json, talk: talk(&typed.talk) })
 }
 
@@ -107,18 +113,6 @@ fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
     match typed.quantiles.as_slice() {
         [] => Ok(Judging { quantiles: defaults::STREAM_QUANTILES.to_vec(), ..judging }),
         _ => Ok(judging),
-    }
-}
-
-/// A time: how many packets leave in it is what is to be found out.
-fn warmup(typed: &LastingArgs) -> Result<Warmup, RequestError> {
-    let Some(typed) = typed.warmup.as_deref() else {
-        return Ok(Warmup { count: None, duration_ns: Some(defaults::WARMUP) });
-    };
-    let read = schedule::warmup(&StopArgs { warmup: Some(typed.into()), ..StopArgs::default() })?;
-    match read.count {
-        Some(_) => Err(value::unusable("--warmup", typed, "a stream is limited by time", "such as `1s`, or `0`")),
-        None => Ok(read),
     }
 }
 
@@ -229,7 +223,7 @@ fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeyS
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::{EndSpec, StopWhen, WaitMode};
+    use crate::plan::{EndSpec, StopWhen, WaitMode, Warmup};
     use crate::units::Nanos;
 
     fn settle(line: &str) -> Result<StreamJob, RequestError> {
@@ -271,6 +265,26 @@ mod tests {
     }
 
     #[test]
+    fn a_search_has_goals_a_time_and_probes() {
+        let run = only("--search");
+        let stream = run.stream().expect("a stream");
+        let search = stream.search.as_ref().expect("asked for");
+        assert_eq!((search.words().as_str(), search.within_ns), ("0,0.5%", Nanos::from_secs(60)));
+        assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(Nanos::from_secs(60)) });
+        assert_eq!((run.warmup.duration_ns, stream.pace), (None, Pace::Max));
+        assert_eq!(run.probes_beside().and_then(|probes| probes.schedule.interval()), Some(Nanos::from_millis(1)));
+        let run = only("lab --search 1%,0 -d 12s --rate 1Gbit/s --probe off --source-port 7000");
+        let stream = run.stream().expect("a stream");
+        assert_eq!(stream.rate_words(), "search 1%,0 up to 1Gbit/s");
+        assert_eq!((&stream.probes, run.duration()), (&None, Some(Nanos::from_secs(12))));
+        let beside = only("--rate 1Mbit/s --probe 250us --source-port 7000");
+        let probes = beside.probes_beside().expect("asked for");
+        assert_eq!((probes.path.source_port, probes.timeout_ns), (None, defaults::TIMEOUT));
+        let sizes = settle("--search -s 64,1472").expect("well typed").plan;
+        assert_eq!((sizes.runs.len(), sizes.rounds), (2, 1));
+    }
+
+    #[test]
     fn sizes_take_turns_and_ends_are_set() {
         let job = settle("lab -s 64,1472 --flows 3 --wait spin --cpu 0 --peer-cpu 1 --connect").expect("well typed");
         assert_eq!((job.plan.runs.len(), job.plan.rounds, &job.key), (2, defaults::ROUNDS, &KeySource::Fresh));
@@ -306,6 +320,17 @@ mod tests {
             ("--warmup 500", "`500`", "1s"),
             ("--window 1s", "`--window`", "leave it out"),
             ("--half", "`--half`", "leave it out"),
+            ("--search lab", "`lab`", "TARGET"),
+            ("--search 60%", "`60%`", "50%"),
+            ("--search 0,1%,0", "`0`", "once"),
+            ("--search 0,1%,2%,3%,4%", "`0,1%,2%,3%,4%`", "at most 4"),
+            ("--search -d 4s", "`4s`", "from 5s"),
+            ("--search -d 11m", "`11m`", "up to 10m"),
+            ("--search -d 6m -s 64,1472", "`6m`", "5m"),
+            ("--search --direction down", "`--search`", "other end"),
+            ("--probe 10us", "`10us`", "100us"),
+            ("--probe often", "`often`", "`250us`"),
+            ("--probe 2s", "`2s`", "up to 1s"),
             ("--source-port 65535 --flows 2", "`65535`", "65534"),
             ("192.0.2.9", "`192.0.2.9:9862`", "keygen"),
             ("127.0.0.1 --peer-cpu 1", "`127.0.0.1:9862`", "serve --cpu"),

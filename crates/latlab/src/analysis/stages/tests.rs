@@ -1,0 +1,118 @@
+//! Trials, stages and rows that are given, and what is said of them.
+
+use super::*;
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, scheduled};
+use crate::analysis::{SummaryWishes, summarise};
+use crate::facts::{RateSearchFacts, TrialFacts};
+use crate::plan::{Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, StreamRunSpec, Work};
+use crate::probe::ProbeRecord;
+
+fn trial(pps: f64, sent: u64, delivered: u64) -> TrialFacts {
+    TrialFacts {
+        asked_pps: Some(pps),
+        lasting_ns: Nanos::from_millis(500),
+        sending_ns: Nanos::from_millis(500),
+        counting_ns: Nanos::from_millis(500),
+        sent_packets: sent,
+        delivered_packets: delivered,
+        answered: true,
+    }
+}
+
+fn stage(share: Option<f64>, begin_us: i64, stream: Option<TrialFacts>) -> StageFacts {
+    StageFacts { share, begin_ns: begin_us * 1_000, end_ns: begin_us * 1_000 + 1, stream }
+}
+
+/// A stream of 1,000 bytes with these facts; the rows are its probes.
+fn searched(trials: Vec<TrialFacts>, stages: Vec<StageFacts>, rows: Vec<ProbeRecord>) -> InMemory {
+    let spec = StreamRunSpec {
+        size: PacketSize::Bytes(1_000),
+        search: Some(RateSearchSpec::within(&[0.0, 0.05], Nanos::from_secs(60))),
+        probes: Some(PingSpec::on(CLOSED)),
+        ..StreamRunSpec::at(Pace::Max)
+    };
+    let mut source = InMemory::of(CLOSED, rows);
+    source.manifest.spec = RunSpec::here(Work::Stream(spec));
+    source.manifest.kind = source.manifest.spec.kind();
+    source.manifest.run.search = Some(RateSearchFacts {
+        floor_pps: 20.0,
+        ceiling_pps: 4_000.0,
+        trials,
+        ending: SearchEnding::Settled,
+        took_ns: Nanos::from_secs(7),
+    });
+    source.manifest.run.stages = stages;
+    source
+}
+
+fn figures(source: &InMemory) -> StreamStages {
+    let summary = summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory");
+    summary.stream.expect("a stream").beside
+}
+
+fn thrice(trial: TrialFacts) -> [TrialFacts; 3] {
+    [trial; 3]
+}
+
+#[test]
+fn goals_are_judged_by_the_trials_that_are_written_down() {
+    let trials = [
+        // As fast as sends go: it sets the ceiling, and is judged by no goal.
+        vec![TrialFacts { asked_pps: None, ..trial(0.0, 2_000, 1_000) }],
+        thrice(trial(2_000.0, 1_000, 1_000)).into(),
+        thrice(trial(2_030.0, 1_015, 1_000)).into(),
+        thrice(trial(3_000.0, 1_500, 1_000)).into(),
+    ];
+    let found = figures(&searched(trials.concat(), Vec::new(), Vec::new())).search.expect("there was one");
+    assert_eq!((found.found_pps, found.trials, found.reach_pps), (Some(2_000.0), 10, (20.0, 4_000.0)));
+    let [strict, lax] = found.goals.as_slice() else { panic!("{found:?}") };
+    assert_eq!((strict.bounds.lower_pps, strict.bounds.upper_pps), (Some(2_000.0), Some(2_030.0)));
+    assert_eq!((strict.end, strict.bounds.conditional_pps), (GoalEnd::Reached, Some(2_000.0)));
+    // 1.5 % of 1,015 packets were lost, which is within 5 %; the next rate is far away.
+    assert_eq!(
+        (lax.end, lax.bounds.lower_pps, lax.bounds.upper_pps),
+        (GoalEnd::Undecided, Some(2_030.0), Some(3_000.0))
+    );
+    assert!(lax.bounds.conditional_pps.is_some_and(|pps| (pps - 2_000.0).abs() < 1e-6), "{lax:?}");
+}
+
+#[test]
+fn the_ends_of_the_search_are_told() {
+    let end = |trials: Vec<TrialFacts>| {
+        let found = figures(&searched(trials, Vec::new(), Vec::new())).search.expect("there was one");
+        (found.goals[0].end, found.found_pps)
+    };
+    assert_eq!(end(thrice(trial(4_000.0, 2_000, 2_000)).into()), (GoalEnd::AtCeiling, Some(4_000.0)));
+    assert_eq!(end(thrice(trial(20.0, 10, 1)).into()), (GoalEnd::AtFloor, None));
+    assert_eq!(end(Vec::new()), (GoalEnd::Undecided, None));
+    // The first goal that has a rate gives it.
+    assert_eq!(end(thrice(trial(2_000.0, 1_000, 990)).into()), (GoalEnd::Undecided, Some(2_000.0)));
+}
+
+#[test]
+fn probes_belong_to_the_stage_in_which_they_left() {
+    let streamed = trial(1_000.0, 500, 490);
+    let stages = vec![stage(Some(0.0), 1_000, None), stage(Some(0.5), 2_000, Some(streamed))];
+    let mut rows = vec![closed(0, 900, 1)]; // before the first
+    rows.extend((1..=40).map(|seq| closed(seq, 1_000 + seq as i64, 50)));
+    rows.extend((41..=80).map(|seq| closed(seq, 2_000 + seq as i64, 900)));
+    rows.push(but(closed(81, 2_100, 50), Fate::Lost));
+    rows.push(but(scheduled(82, 2_101, 0, 50), Fate::NotSent));
+    let found = figures(&searched(Vec::new(), stages, rows)).stages;
+    let [idle, half] = found.as_slice() else { panic!("{found:?}") };
+    let delay = |stage: &StageFigures| stage.round_trip.clone().expect("it had probes");
+    assert_eq!((delay(idle).n, delay(idle).max, idle.delivered_pps, idle.loss_ratio), (40, Some(50_000), None, None));
+    assert_eq!((delay(half).n, delay(half).lost, delay(half).max), (41, 1, Some(900_000)));
+    assert_eq!((half.offered_pps, half.delivered_pps, half.loss_ratio), (Some(1_000.0), Some(980.0), Some(0.02)));
+    assert_eq!((idle.unsent_probes, half.unsent_probes), (0, 1));
+}
+
+#[test]
+fn slices_of_one_stage_are_added_up() {
+    let slice = trial(1_000.0, 500, 500);
+    let stages = vec![stage(None, 1_000, Some(slice)), stage(None, 5_000, Some(slice))];
+    let rows = vec![closed(0, 1_001, 50), closed(1, 5_001, 60)];
+    let found = figures(&searched(Vec::new(), stages, rows)).stages;
+    let [whole] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((whole.offered_pps, whole.round_trip.as_ref().map(|delay| delay.n)), (Some(1_000.0), Some(2)));
+}

@@ -1,0 +1,156 @@
+//! What a search for a rate saw, as plain data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{LossGoal, RateTrial};
+use crate::units::Nanos;
+
+/// A sender that reaches less than this share of the rate asked for did not offer it.
+const REACHED: f64 = 0.99;
+/// Packets that are counted within so much more than sending took did not queue up on the way: one late wake-up of a
+/// receiver takes as long.
+const COUNTED_WITHIN: Nanos = Nanos::from_millis(20);
+
+/// A rate that was held for a time, told by both ends. Of several flows the packets are added up, and the times are the
+/// longest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialFacts {
+    /// Packets a second asked for; null: as fast as sends go.
+    pub asked_pps: Option<f64>,
+    /// How long packets were to be sent.
+    pub lasting_ns: Nanos,
+    /// How long sending took, on the sender's clock.
+    pub sending_ns: Nanos,
+    /// From the question before the first packet to the answer behind the last one, on the receiver's clock, less the pause
+    /// before the first.
+    pub counting_ns: Nanos,
+    /// Packets that the sender's kernel took.
+    pub sent_packets: u64,
+    /// Packets that the receiver had counted by then.
+    pub delivered_packets: u64,
+    /// Whether it answered at all, within a second.
+    pub answered: bool,
+}
+
+/// A share of the found rate, held beside probes; or the whole of a stream that was not searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageFacts {
+    /// The share; null: there was no search.
+    pub share: Option<f64>,
+    /// When it began, on the sender's clock, in ns.
+    pub begin_ns: i64,
+    /// When its last packet had been sent, in ns.
+    pub end_ns: i64,
+    /// Its stream; null where none was sent.
+    pub stream: Option<TrialFacts>,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchEnding {
+    /// Every goal was reached, or cannot be.
+    Settled,
+    /// The next trial would have ended too late.
+    TimeUp,
+    /// Somebody stopped it, or the world broke.
+    CutShort,
+}
+
+/// A search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateSearchFacts {
+    /// The least rate of interest, in packets a second.
+    pub floor_pps: f64,
+    /// The most that this end can send, or was to try.
+    pub ceiling_pps: f64,
+    /// The trials in their order; the first was as fast as sends go.
+    pub trials: Vec<TrialFacts>,
+    /// Why there are no more of them.
+    pub ending: SearchEnding,
+    /// How long they took together.
+    pub took_ns: Nanos,
+}
+
+impl TrialFacts {
+    /// Packets a second that were sent.
+    pub fn sent_pps(&self) -> f64 {
+        rate(self.sent_packets, self.sending_ns)
+    }
+
+    /// Packets a second that arrived.
+    pub fn delivered_pps(&self) -> f64 {
+        rate(self.delivered_packets, self.counting_ns.max(self.sending_ns))
+    }
+
+    /// The share of packets that was not carried: lost, not offered though it was asked for, or still under way so long
+    /// after the last packet was sent that a queue must have grown. 1 where nobody counted.
+    pub fn loss_ratio(&self) -> f64 {
+        let asked = self.asked_pps.unwrap_or(0.0) * self.lasting_ns.as_secs_f64();
+        let sent = self.sent_packets as f64;
+        let offered = if sent < REACHED * asked { asked } else { sent };
+        if !self.answered || offered <= 0.0 {
+            return 1.0;
+        }
+        let in_time = (self.sending_ns + COUNTED_WITHIN).as_secs_f64() / self.counting_ns.as_secs_f64().max(1e-9);
+        let carried = self.delivered_packets as f64 * in_time.min(1.0);
+        (1.0 - carried / offered).clamp(0.0, 1.0)
+    }
+
+    /// The trial as goals judge it; none where no rate was asked for.
+    pub fn as_trial(&self) -> Option<RateTrial> {
+        let (pps, lasting) = (self.asked_pps?, self.lasting_ns);
+        Some(RateTrial { pps, lasting, loss_ratio: self.loss_ratio() })
+    }
+}
+
+impl RateSearchFacts {
+    /// The trials as goals judge them.
+    pub fn judged(&self) -> Vec<RateTrial> {
+        self.trials.iter().filter_map(TrialFacts::as_trial).collect()
+    }
+
+    /// The rate that keeps to the first of `goals` that some rate keeps to, in packets a second.
+    pub fn found_pps(&self, goals: &[LossGoal]) -> Option<f64> {
+        let trials = self.judged();
+        goals.iter().find_map(|goal| goal.bounds(&trials).lower_pps)
+    }
+}
+
+fn rate(packets: u64, span: Nanos) -> f64 {
+    if span <= Nanos::ZERO { 0.0 } else { packets as f64 / span.as_secs_f64() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+    const CLEAN: TrialFacts = TrialFacts {
+        asked_pps: Some(1_000.0),
+        lasting_ns: SECOND,
+        sending_ns: SECOND,
+        counting_ns: SECOND,
+        sent_packets: 1_000,
+        delivered_packets: 1_000,
+        answered: true,
+    };
+
+    #[test]
+    fn what_was_not_carried_is_lost() {
+        for (what, trial, expected) in [
+            ("clean", CLEAN, 0.0),
+            ("a packet more than asked", TrialFacts { sent_packets: 1_001, delivered_packets: 1_001, ..CLEAN }, 0.0),
+            ("lost", TrialFacts { delivered_packets: 990, ..CLEAN }, 0.01),
+            ("a packet short", TrialFacts { sent_packets: 999, delivered_packets: 999, ..CLEAN }, 0.0),
+            ("never offered", TrialFacts { sent_packets: 900, delivered_packets: 900, ..CLEAN }, 0.1),
+            ("a late wake-up", TrialFacts { counting_ns: Nanos::from_millis(1_019), ..CLEAN }, 0.0),
+            ("a queue that grew", TrialFacts { counting_ns: Nanos::from_millis(2_040), ..CLEAN }, 0.5),
+            ("silence", TrialFacts { answered: false, delivered_packets: 0, ..CLEAN }, 1.0),
+            ("nothing sent", TrialFacts { sent_packets: 0, delivered_packets: 0, ..CLEAN }, 1.0),
+        ] {
+            assert!((trial.loss_ratio() - expected).abs() < 1e-12, "{what}: {}", trial.loss_ratio());
+        }
+        assert_eq!(TrialFacts { asked_pps: None, ..CLEAN }.as_trial(), None);
+    }
+}

@@ -1,0 +1,101 @@
+//! Probes beside a stream: a ping in a session, a socket and a thread of its own, while the stream is measured.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
+use crate::clock::{Clock, Monotonic};
+use crate::host::placement::Footing;
+use crate::plan::{PingSpec, WaitMode, defaults};
+use crate::probe::Phase;
+use crate::recording::EventLog;
+use crate::session::{self, NativeSession, PreSharedKey, SessionWishes, random_bytes};
+use crate::transport::udp::{UdpTransport, Waiting};
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// A session for probes, open.
+pub(super) struct ProbePath {
+    spec: PingSpec,
+    transport: UdpTransport,
+    session: Box<NativeSession>,
+    /// Where this thread stood, which no pin of the sender's had reached yet.
+    footing: Footing,
+}
+
+/// Probes that can be sent.
+pub(super) struct ProbesBeside {
+    path: ProbePath,
+    course: Course,
+    log: EventLog,
+    listened_until: Option<Stamp<SenderClock>>,
+}
+
+impl ProbePath {
+    /// Opens it towards `peer`, for `lasting`. It waits in the kernel, whatever the stream does: a probe that spins takes a
+    /// CPU from what it measures.
+    pub(super) fn open(
+        spec: &PingSpec,
+        peer: &Peer,
+        key: Option<&PreSharedKey>,
+        (lasting, turns): (Option<Nanos>, Option<Nanos>),
+        stop: &AtomicBool,
+    ) -> Result<ProbePath, MeasureError> {
+        let waiting = Waiting::settle(WaitMode::Block, spec.schedule, spec.timeout_ns);
+        let mut transport = UdpTransport::open(&spec.path, peer.probed_at(), waiting)?;
+        let name = transport.peer_address().to_string();
+        let (size_bytes, timeout) = (spec.size_bytes, spec.timeout_ns);
+        let mut wishes = SessionWishes::new(name, random_bytes()?, size_bytes, spec.schedule, lasting, timeout);
+        // It rests while a rate is searched for, and between the turns of several sizes.
+        let rests = turns.or(lasting).unwrap_or_default().min(defaults::SERVE_IDLE);
+        wishes.terms.idle = wishes.terms.idle.max(rests);
+        let opened = session::open(&mut transport, &Monotonic, key, &wishes, stop);
+        let session = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()))?;
+        Ok(ProbePath { spec: spec.clone(), transport, session: Box::new(session), footing: Footing::before(false) })
+    }
+
+    /// Ready to send, telling `log`.
+    pub(super) fn armed(self, log: EventLog) -> ProbesBeside {
+        let course = Course::new(&self.spec);
+        ProbesBeside { path: self, course, log, listened_until: None }
+    }
+
+    /// Ends the session.
+    pub(super) fn close(mut self) {
+        // What its reflector would say is not about the stream.
+        let _ = self.session.close(&mut self.transport, &Monotonic);
+    }
+}
+
+impl ProbesBeside {
+    /// Sends probes for `span` from a thread of `scope`, and waits for their answers there.
+    pub(super) fn spawn<'scope>(
+        &'scope mut self,
+        scope: &'scope Scope<'scope, '_>,
+        (phase, span): (Phase, Nanos),
+        stop: &'scope AtomicBool,
+    ) -> io::Result<ScopedJoinHandle<'scope, Result<(), MeasureError>>> {
+        let slice = Slice { phase, count: u64::MAX, duration: span };
+        Builder::new().name("probes".into()).spawn_scoped(scope, move || self.run(&slice, stop))
+    }
+
+    fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let ProbesBeside { path: ProbePath { spec, transport, session, footing }, course, log, listened_until } = self;
+        footing.stand();
+        let mut ends = Ends::new(transport, &Monotonic, &mut **session, log, CpuOf::Running);
+        let ran = ping::run(&mut ends, course, slice, spec, stop);
+        *listened_until = Some(Monotonic.now());
+        ran.map_err(|source| MeasureError::Socket { peer: transport.peer_address().to_string(), source })
+    }
+
+    /// Until when answers were listened to.
+    pub(super) fn listened_until(&self) -> Option<Stamp<SenderClock>> {
+        self.listened_until
+    }
+
+    /// Ends the session; the log comes back.
+    pub(super) fn close(self) -> EventLog {
+        self.path.close();
+        self.log
+    }
+}

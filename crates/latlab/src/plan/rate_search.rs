@@ -1,0 +1,86 @@
+//! A search for the highest rate that keeps to loss goals, settled: which goals, in how much time.
+
+use serde::{Deserialize, Serialize};
+
+use super::defaults;
+use crate::stats::LossGoal;
+use crate::units::Nanos;
+use crate::units::human::typed_percent;
+
+/// The search of a stream run, and what follows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateSearchSpec {
+    /// What rates are to keep to; the first that some rate keeps to gives the rate of the stages.
+    pub goals: Vec<LossGoal>,
+    /// Trials and stages together take no longer.
+    pub within_ns: Nanos,
+    /// How long each stage after the search is.
+    pub stage_ns: Nanos,
+}
+
+impl RateSearchSpec {
+    /// The shares of the found rate that are held one after the other, each in a stage. The last is the run itself.
+    pub const SHARES: [f64; 4] = [0.0, 0.5, 0.9, 1.0];
+
+    /// A search for these loss ratios within so much time, of which everything else follows.
+    pub fn within(loss_ratios: &[f64], within: Nanos) -> RateSearchSpec {
+        let trial = Nanos(within.0 / defaults::SEARCH_TRIALS_IN_ALL);
+        let trial = trial.clamp(defaults::SEARCH_TRIAL_MIN, defaults::SEARCH_TRIAL_MAX);
+        let goal = |loss_ratio: &f64| LossGoal {
+            loss_ratio: *loss_ratio,
+            final_trial_ns: trial,
+            duration_sum_ns: trial.saturating_mul(defaults::SEARCH_TRIALS_AT_A_RATE),
+            exceed_ratio: defaults::SEARCH_EXCEED_RATIO,
+            width: defaults::SEARCH_WIDTH,
+        };
+        let stage = Nanos(within.0 / defaults::SEARCH_STAGES_IN_ALL);
+        let stage_ns = stage.clamp(defaults::SEARCH_STAGE_MIN, defaults::SEARCH_STAGE_MAX);
+        RateSearchSpec { goals: loss_ratios.iter().map(goal).collect(), within_ns: within, stage_ns }
+    }
+
+    /// How long an answer is awaited at the end of a stage, so that even the last stage ends in time.
+    pub fn probe_timeout(&self) -> Nanos {
+        Nanos(self.within_ns.0 / defaults::SEARCH_TIMEOUTS_IN_ALL).min(defaults::TIMEOUT)
+    }
+
+    /// What is left for trials, with stages beside probes or with the last one alone.
+    pub fn for_trials(&self, probes: bool) -> Nanos {
+        let stages = if probes { Self::SHARES.len() as i64 } else { 1 };
+        self.within_ns - (self.stage_ns + self.probe_timeout()).saturating_mul(stages)
+    }
+
+    /// Its goals as typed: `0,0.5%`.
+    pub fn words(&self) -> String {
+        self.goals.iter().map(|goal| loss_words(goal.loss_ratio)).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// A loss ratio as typed: `0`, `0.5%`.
+pub fn loss_words(loss_ratio: f64) -> String {
+    if loss_ratio == 0.0 { "0".into() } else { typed_percent(loss_ratio) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_follows_from_the_time() {
+        let minute = RateSearchSpec::within(&[0.0, 0.005], Nanos::from_secs(60));
+        assert_eq!((minute.goals.len(), minute.words().as_str()), (2, "0,0.5%"));
+        let goal = minute.goals[1];
+        assert_eq!((goal.final_trial_ns, goal.duration_sum_ns), (Nanos::from_millis(500), Nanos::from_millis(2_500)));
+        assert_eq!((minute.stage_ns, minute.probe_timeout()), (Nanos::from_millis(2_500), Nanos::from_secs(1)));
+        assert_eq!(minute.for_trials(true), Nanos::from_secs(46));
+        assert_eq!(minute.for_trials(false), Nanos::from_millis(56_500));
+    }
+
+    #[test]
+    fn the_shortest_search_has_time_for_trials_and_the_longest_no_endless_ones() {
+        let shortest = RateSearchSpec::within(&[0.0], defaults::SEARCH_MIN);
+        assert!(shortest.for_trials(true) >= shortest.goals[0].duration_sum_ns.saturating_mul(4), "{shortest:?}");
+        let longest = RateSearchSpec::within(&[0.0], defaults::SEARCH_MAX);
+        assert_eq!(longest.goals[0].final_trial_ns, Nanos::from_secs(1));
+        assert!(longest.for_trials(true) > Nanos::from_secs(500));
+    }
+}

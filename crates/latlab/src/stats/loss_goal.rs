@@ -1,0 +1,231 @@
+//! What a rate must keep to, and what trials say of it: the judgement of MLRsearch (RFC 9971). Pure.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// Durations and their sums are compared to a nanosecond; shares of them are not whole.
+const ROUNDING: f64 = 1e-9;
+
+/// How much loss is allowed, and how sure it must be (RFC 9971: search goal).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossGoal {
+    /// A trial may lose this share of its packets.
+    pub loss_ratio: f64,
+    /// Trials of this length count in full.
+    pub final_trial_ns: Nanos,
+    /// So much trial time at one rate settles what it is.
+    pub duration_sum_ns: Nanos,
+    /// This share of it may lose more.
+    pub exceed_ratio: f64,
+    /// The bounds are to lie within this share of the upper one.
+    pub width: f64,
+}
+
+/// One trial: a rate, held for a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateTrial {
+    /// The rate asked for, in packets a second.
+    pub pps: f64,
+    /// For so long.
+    pub lasting: Nanos,
+    /// The share of packets that were not carried.
+    pub loss_ratio: f64,
+}
+
+/// What a rate is, for a goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateClass {
+    /// It keeps to the goal, whatever further trials show.
+    Lower,
+    /// It does not, whatever they show.
+    Upper,
+    /// More trials can tell.
+    Undecided,
+}
+
+/// The answer for a goal, as far as trials tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateBounds {
+    /// The highest rate below the upper bound that keeps to the goal, in packets a second.
+    pub lower_pps: Option<f64>,
+    /// The lowest rate that does not.
+    pub upper_pps: Option<f64>,
+    /// What is delivered at the lower bound in the trial at the exceed ratio.
+    pub conditional_pps: Option<f64>,
+}
+
+impl RateBounds {
+    /// How far the bounds lie apart, as a share of the upper one; none while one is missing.
+    pub fn width(&self) -> Option<f64> {
+        let (lower, upper) = self.lower_pps.zip(self.upper_pps)?;
+        Some((upper - lower) / upper)
+    }
+}
+
+/// Trial time at one rate, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct TrialTime {
+    full_kept: f64,
+    full_lossy: f64,
+    short_kept: f64,
+    short_lossy: f64,
+}
+
+impl LossGoal {
+    /// What a rate is, with these trials at it.
+    pub fn class_of<'a>(&self, at_rate: impl IntoIterator<Item = &'a RateTrial>) -> RateClass {
+        let time = self.time_of(at_rate);
+        // Short trials speak against a rate only where they lost more than the goal lets balance out.
+        let balanced = time.short_kept * self.exceed_ratio / (1.0 - self.exceed_ratio).max(ROUNDING);
+        let lossy = time.full_lossy + (time.short_lossy - balanced).max(0.0);
+        let whole = (time.full_kept + lossy).max(self.duration_sum_ns.as_secs_f64());
+        let allowed = whole * self.exceed_ratio + ROUNDING;
+        // The best and the worst that the trials still missing can do.
+        match (lossy <= allowed, whole - time.full_kept <= allowed) {
+            (true, true) => RateClass::Lower,
+            (false, false) => RateClass::Upper,
+            _ => RateClass::Undecided,
+        }
+    }
+
+    /// What is known of the rate that is looked for.
+    pub fn bounds(&self, trials: &[RateTrial]) -> RateBounds {
+        let mut rates: Vec<f64> = trials.iter().map(|trial| trial.pps).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        let class = |pps: &f64| self.class_of(trials.iter().filter(|trial| trial.pps == *pps));
+        let upper_pps = rates.iter().copied().find(|pps| class(pps) == RateClass::Upper);
+        let below = |pps: &f64| upper_pps.is_none_or(|upper| *pps < upper);
+        let lower_pps = rates.iter().rev().copied().find(|pps| below(pps) && class(pps) == RateClass::Lower);
+        let conditional_pps = lower_pps.map(|lower| self.conditional_throughput(lower, trials));
+        RateBounds { lower_pps, upper_pps, conditional_pps }
+    }
+
+    /// What is delivered at `pps` in the trial at the exceed ratio: the worst ones beyond it are left out, and trial time
+    /// that is missing from the duration sum counts as lost.
+    fn conditional_throughput(&self, pps: f64, trials: &[RateTrial]) -> f64 {
+        let mut full: Vec<&RateTrial> = trials.iter().filter(|trial| trial.pps == pps && self.is_full(trial)).collect();
+        full.sort_by(|one, other| one.loss_ratio.total_cmp(&other.loss_ratio));
+        let sum: f64 = full.iter().map(|trial| trial.lasting.as_secs_f64()).sum();
+        let mut left = sum.max(self.duration_sum_ns.as_secs_f64()) * (1.0 - self.exceed_ratio);
+        let mut loss_ratio = None;
+        for trial in full {
+            if loss_ratio.is_some() && left <= ROUNDING {
+                break;
+            }
+            loss_ratio = Some(trial.loss_ratio);
+            left -= trial.lasting.as_secs_f64();
+        }
+        let loss_ratio = if left > ROUNDING { None } else { loss_ratio };
+        pps * (1.0 - loss_ratio.unwrap_or(1.0))
+    }
+
+    fn is_full(&self, trial: &RateTrial) -> bool {
+        trial.lasting >= self.final_trial_ns
+    }
+
+    fn time_of<'a>(&self, at_rate: impl IntoIterator<Item = &'a RateTrial>) -> TrialTime {
+        let mut time = TrialTime::default();
+        for trial in at_rate {
+            let sum = match (self.is_full(trial), trial.loss_ratio <= self.loss_ratio) {
+                (true, true) => &mut time.full_kept,
+                (true, false) => &mut time.full_lossy,
+                (false, true) => &mut time.short_kept,
+                (false, false) => &mut time.short_lossy,
+            };
+            *sum += trial.lasting.as_secs_f64();
+        }
+        time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+    /// No loss in more than half of five seconds.
+    const GOAL: LossGoal = LossGoal {
+        loss_ratio: 0.0,
+        final_trial_ns: SECOND,
+        duration_sum_ns: Nanos::from_secs(5),
+        exceed_ratio: 0.5,
+        width: 0.02,
+    };
+
+    /// Trials at one rate: `+` and `-` of a second that kept and lost, `k` and `l` of a quarter of one.
+    fn trials(pps: f64, words: &str) -> Vec<RateTrial> {
+        let trial = |word| {
+            let (lasting, loss_ratio) = match word {
+                '+' => (SECOND, 0.0),
+                '-' => (SECOND, 0.1),
+                'k' => (Nanos::from_millis(250), 0.0),
+                _ => (Nanos::from_millis(250), 0.1),
+            };
+            RateTrial { pps, lasting, loss_ratio }
+        };
+        words.chars().map(trial).collect()
+    }
+
+    #[test]
+    fn a_rate_is_settled_as_soon_as_no_further_trial_can_change_it() {
+        for (words, class) in [
+            ("", RateClass::Undecided),
+            ("++", RateClass::Undecided),
+            ("+++", RateClass::Lower),
+            ("--", RateClass::Undecided),
+            ("---", RateClass::Upper),
+            ("+-+-", RateClass::Undecided),
+            ("+-+-+", RateClass::Lower),
+            ("+-+--", RateClass::Upper),
+            // Short trials alone settle nothing that is good …
+            ("kkkkkkkkkkkkkkkkkkkkkkkkkkkk", RateClass::Undecided),
+            // … balance each other …
+            ("+++klklklklklkl", RateClass::Lower),
+            // … and speak against a rate where too many of them lost.
+            ("llllllllllll", RateClass::Upper),
+        ] {
+            assert_eq!(GOAL.class_of(&trials(1.0, words)), class, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_goal_that_allows_no_exceeding_believes_the_first_lossy_trial() {
+        let strict = LossGoal { exceed_ratio: 0.0, ..GOAL };
+        for (words, class) in [
+            ("++++", RateClass::Undecided),
+            ("+++++", RateClass::Lower),
+            ("-", RateClass::Upper),
+            ("++++++-", RateClass::Upper),
+        ] {
+            assert_eq!(strict.class_of(&trials(1.0, words)), class, "{words}");
+        }
+    }
+
+    #[test]
+    fn the_lower_bound_lies_below_every_rate_that_failed() {
+        // 300 kept to the goal, but 200 did not: what lies above that is not believed.
+        let all = [trials(100.0, "+++"), trials(200.0, "---"), trials(300.0, "+++"), trials(150.0, "+-")].concat();
+        let bounds = GOAL.bounds(&all);
+        assert_eq!((bounds.lower_pps, bounds.upper_pps, bounds.width()), (Some(100.0), Some(200.0), Some(0.5)));
+        assert_eq!(GOAL.bounds(&trials(7.0, "+++")).upper_pps, None);
+        assert_eq!(GOAL.bounds(&[]), RateBounds::default());
+    }
+
+    #[test]
+    fn conditional_throughput_is_what_the_trial_at_the_exceed_ratio_delivered() {
+        let lossy = |loss_ratio| RateTrial { pps: 1_000.0, lasting: SECOND, loss_ratio };
+        let goal = LossGoal { loss_ratio: 0.02, ..GOAL };
+        for (losses, expected) in [
+            // Half of five seconds are three trials: the third best counts.
+            (vec![0.0, 0.01, 0.02, 0.5, 0.6], 980.0),
+            (vec![0.0, 0.0, 0.0], 1_000.0),
+            (vec![0.01; 9], 990.0),
+        ] {
+            let trials: Vec<RateTrial> = losses.iter().copied().map(lossy).collect();
+            let found = goal.bounds(&trials).conditional_pps.expect("a lower bound");
+            assert!((found - expected).abs() < 1e-9, "{losses:?}: {found}");
+        }
+    }
+}

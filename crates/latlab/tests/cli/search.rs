@@ -1,0 +1,202 @@
+//! `latlab stream --search` and `--probe`: what is found, in what time, and what of it is kept.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use latlab::host::lab::Lab as Namespaces;
+use latlab::probe::Phase;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::documents::check;
+use crate::harness::{Lab, contains, empty, wait_until};
+use crate::lab::privileged;
+use crate::store::{manifest, only_recording, open, recordings};
+
+/// So little that any host sends it, so that the ceiling is known.
+const EASY: &str = "stream --search -d 5s --rate 2kpps -s 200";
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+/// Limits what leaves the loopback of the calling thread's namespace.
+fn shape_loopback(shaper: &str) {
+    for line in ["ip link set lo up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let done = Command::new(words[0]).args(&words[1..]).output().expect("iproute2 is installed");
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+/// Whether `tc` can shape here; where it cannot, says why.
+fn can_shape(test: &str) -> bool {
+    let modules = Command::new("tc").args(["qdisc", "add", "dev", "lo", "root", "help"]).output();
+    if modules.is_err() {
+        crate::skip::skip(test, "`tc` (iproute2) is not installed");
+    }
+    modules.is_ok() && privileged(test)
+}
+
+#[test]
+fn a_search_ends_in_time_and_its_recording_says_the_same() {
+    let begin = Instant::now();
+    let ran = Lab::new().line(EASY).args(["--json"]).stderr(contains("at most 5 s")).success();
+    // Three times the promise.
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    let json = ran.json();
+    check(&json, "summary/1");
+    let search = &json["search"];
+    assert!((number(&search["ceiling_pps"]) - 2_000.0).abs() < 1.0, "{search:#}");
+    assert!(number(&search["found_pps"]) <= number(&search["ceiling_pps"]) && number(&search["took_ns"]) < 5e9);
+    let losses: Vec<f64> = list(&search["goals"]).iter().map(|goal| number(&goal["loss_ratio"])).collect();
+    assert_eq!(losses, [0.0, 0.005]);
+    let shares: Vec<f64> = list(&json["stages"]).iter().map(|stage| number(&stage["share"])).collect();
+    assert_eq!(shares, [0.0, 0.5, 0.9, 1.0]);
+    for stage in list(&json["stages"]) {
+        assert!(number(&stage["round_trip_delay"]["n"]) > 50.0, "{stage:#}");
+        let offered = number(&search["found_pps"]) * number(&stage["share"]);
+        match stage["offered_pps"].as_f64() {
+            Some(sent) => assert!((sent / offered - 1.0).abs() < 0.1, "{sent} of {offered}"),
+            None => assert_eq!(number(&stage["share"]), 0.0),
+        }
+    }
+    let recording = only_recording(ran.directory());
+    let (kept, probes) = open(&recording);
+    assert_eq!(kept.probe_rows, Some(probes.len() as u64));
+    assert_eq!(list(&manifest(&recording)["run"]["search"]["trials"]).len() as f64, number(&search["trials"]));
+    // The run is the last stage, and so are its probes.
+    let measured = probes.iter().filter(|row| row.phase == Phase::Measure).count() as f64;
+    assert_eq!(Some(&measured.into()), json["stages"][3]["round_trip_delay"]["n"].as_f64().map(Value::from).as_ref());
+    let again = Lab::at(ran.directory()).args(["summary", "--json"]).arg(&recording).success().json();
+    assert_eq!((&again["search"], &again["stages"]), (search, &json["stages"]));
+    let text = Lab::at(ran.directory()).arg("summary").arg(&recording);
+    ["rates found", "loss up to", "round trip delay beside the stream", "search 0,0.5%", "probes every 1 ms"]
+        .into_iter()
+        .fold(text, |text, words| text.stdout(contains(words)))
+        .success();
+}
+
+#[test]
+fn the_capacity_of_a_shaped_path_is_found() {
+    if !can_shape("the search on a shaped path") {
+        return;
+    }
+    let namespaces = Namespaces::set_up().expect("root");
+    let _inside = namespaces.enter_sender().expect("the namespace is there");
+    shape_loopback("tbf rate 40mbit burst 8k latency 5ms");
+    let json = Lab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
+    check(&json, "summary/1");
+    // 1,472 of 1,514 bytes on the wire are payload; a bucket and a queue let 0.1 s of a trial be 2.7 Mbit/s more.
+    let carried = 40e6 * 1_472.0 / 1_514.0;
+    for goal in list(&json["search"]["goals"]) {
+        let (lower, upper) = (number(&goal["lower_bps"]), number(&goal["upper_bps"]));
+        assert!(lower < upper && lower > carried * 0.8 && lower < carried * 1.1, "{goal:#}");
+        let conditional = number(&goal["conditional_throughput_bps"]);
+        assert!(conditional <= lower && conditional >= lower * (1.0 - number(&goal["loss_ratio"])) * 0.999, "{goal:#}");
+    }
+    let delay = |stage: usize| number(&json["stages"][stage]["round_trip_delay"]["min"]);
+    assert!(delay(0) > 0.0 && number(&json["stages"][3]["delivered_bps"]) < carried * 1.1, "{:#}", json["stages"]);
+}
+
+#[test]
+fn a_path_on_which_every_rate_loses_has_none() {
+    if !can_shape("the search on a path that is too narrow") {
+        return;
+    }
+    let namespaces = Namespaces::set_up().expect("root");
+    let _inside = namespaces.enter_sender().expect("the namespace is there");
+    // Ten packets in a trial are more than it carries; questions are small.
+    shape_loopback("tbf rate 200kbit burst 4k latency 50ms");
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let lab = Lab::at(home.path()).line("stream --search -d 5s -4");
+    lab.stdout(contains("none does"))
+        .stderr(contains("loses as little as asked"))
+        .stderr(contains("hint: "))
+        .failure(3);
+    let json = Lab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
+    check(&json, "summary/1");
+    let codes: Vec<&Value> = list(&json["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
+    assert!(codes.contains(&&"no-rate-found".into()) && !codes.contains(&&"no-packet-sent".into()), "{codes:?}");
+    assert_eq!((&json["search"]["found_pps"], list(&json["stages"]).len()), (&Value::Null, 1));
+}
+
+#[test]
+fn probes_go_beside_a_stream_of_any_kind() {
+    for line in [
+        "--rate 2kpps -s 200,700 --flows 2",
+        "--rate 2kpps --direction down",
+        "--rate 2kpps --load net=1Mbit/s --cpu 0",
+    ] {
+        let ran = Lab::new().line("stream -d 500ms --warmup 100ms --probe 2ms --json").line(line).success();
+        let json = ran.json();
+        let summaries = json["summaries"].as_array().cloned().unwrap_or_else(|| vec![json.clone()]);
+        for summary in &summaries {
+            check(summary, "summary/1");
+            assert!(summary.get("search").is_none() && summary["condition"]["probe_ns"] == 2_000_000, "{summary:#}");
+            let [stage] = list(&summary["stages"]).as_slice() else { panic!("{summary:#}") };
+            let n = number(&stage["round_trip_delay"]["n"]);
+            assert!(stage["share"].is_null() && n > 100.0 && n <= 260.0, "{line}: {stage:#}");
+            assert!(number(&stage["delivered_pps"]) > 500.0, "{line}: {stage:#}");
+        }
+    }
+    Lab::new().line("stream -d 300ms --warmup 0 --rate 2kpps --probe 1ms").stdout(contains("as asked")).success();
+}
+
+#[test]
+fn a_search_that_is_cut_short_keeps_what_it_saw() {
+    for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let running = Lab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
+        wait_until("trials were spooled", || {
+            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 40)
+        });
+        running.signal(by);
+        match code {
+            Some(code) => _ = running.ends(code),
+            None => _ = running.dies_of(by),
+        }
+        let recording = only_recording(home.path());
+        let said = Lab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
+        check(&said, "summary/1");
+        assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
+        if code.is_some() {
+            assert_eq!(said["search"]["ending"], "cut_short");
+            assert!(number(&said["search"]["trials"]) >= 1.0, "{said:#}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_for_is_refused_before_anything_is_recorded() {
+    for (line, word) in [
+        ("--search lab", "TARGET"),
+        ("--search 70%", "up to `50%`"),
+        ("--search 0,0", "once"),
+        ("--search -d 2s", "from 5s"),
+        ("--search -n 5", "unexpected"),
+        ("--search --direction down", "one pace"),
+        ("--search --window 1s", "leave it out"),
+        ("--probe 1us", "100us"),
+        ("--probe", "--probe"),
+    ] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let lab = Lab::at(home.path()).line("stream").line(line).stdout(empty()).stderr(contains("error: "));
+        lab.stderr(contains(word)).failure(2);
+        assert!(recordings(home.path()).is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn an_experiment_compares_what_was_found() {
+    let file = "name = 's'\nkind = 'stream'\n[base]\nsearch = '0,1%'\nduration = '5s'\nrate = '2kpps'\nprobe = 'off'\n\
+                [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 1\nblocks = 1\nsettle = '0s'\n";
+    let json = Lab::new().file("x.toml", file).line("run x.toml --json").success().json();
+    check(&json, "compare/1");
+    assert_eq!(list(&json["groups"]).len(), 2);
+}
