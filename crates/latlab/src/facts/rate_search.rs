@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::stats::{LossGoal, RateTrial};
 use crate::units::Nanos;
 
-/// A sender that reaches less than this share of the rate asked for did not offer it.
-const REACHED: f64 = 0.99;
+/// A sender that lacks more than this share of the packets asked for did not offer that rate …
+const UNSENT: f64 = 0.01;
+/// … nor one that lacks more than are due in so long: kept from its CPU at the very end, it cannot catch up.
+const UNSENT_WITHIN: Nanos = Nanos::from_millis(5);
 /// Packets that are counted within so much more than sending took did not queue up on the way: one late wake-up of a
 /// receiver takes as long.
 const COUNTED_WITHIN: Nanos = Nanos::from_millis(20);
@@ -86,9 +88,11 @@ impl TrialFacts {
     /// The share of packets that was not carried: lost, not offered though it was asked for, or still under way so long
     /// after the last packet was sent that a queue must have grown. 1 where nobody counted.
     pub fn loss_ratio(&self) -> f64 {
-        let asked = self.asked_pps.unwrap_or(0.0) * self.lasting_ns.as_secs_f64();
+        let pps = self.asked_pps.unwrap_or(0.0);
+        let asked = pps * self.lasting_ns.as_secs_f64();
         let sent = self.sent_packets as f64;
-        let offered = if sent < REACHED * asked { asked } else { sent };
+        let lacking = (UNSENT * asked).max(UNSENT_WITHIN.as_secs_f64() * pps);
+        let offered = if sent < asked - lacking { asked } else { sent };
         if !self.answered || offered <= 0.0 {
             return 1.0;
         }
@@ -143,6 +147,7 @@ mod tests {
             ("a packet more than asked", TrialFacts { sent_packets: 1_001, delivered_packets: 1_001, ..CLEAN }, 0.0),
             ("lost", TrialFacts { delivered_packets: 990, ..CLEAN }, 0.01),
             ("a packet short", TrialFacts { sent_packets: 999, delivered_packets: 999, ..CLEAN }, 0.0),
+            ("ten short", TrialFacts { sent_packets: 990, delivered_packets: 990, ..CLEAN }, 0.0),
             ("never offered", TrialFacts { sent_packets: 900, delivered_packets: 900, ..CLEAN }, 0.1),
             ("a late wake-up", TrialFacts { counting_ns: Nanos::from_millis(1_019), ..CLEAN }, 0.0),
             ("a queue that grew", TrialFacts { counting_ns: Nanos::from_millis(2_040), ..CLEAN }, 0.5),
@@ -150,6 +155,12 @@ mod tests {
             ("nothing sent", TrialFacts { sent_packets: 0, delivered_packets: 0, ..CLEAN }, 1.0),
         ] {
             assert!((trial.loss_ratio() - expected).abs() < 1e-12, "{what}: {}", trial.loss_ratio());
+        }
+        let tenth = TrialFacts { lasting_ns: Nanos::from_millis(100), sending_ns: Nanos::from_millis(100), ..CLEAN };
+        for (sent, expected) in [(96, 0.0), (94, 0.06)] {
+            let short =
+                TrialFacts { sent_packets: sent, delivered_packets: sent, counting_ns: tenth.sending_ns, ..tenth };
+            assert!((short.loss_ratio() - expected).abs() < 1e-12, "{sent} of 100: {}", short.loss_ratio());
         }
         assert_eq!(TrialFacts { asked_pps: None, ..CLEAN }.as_trial(), None);
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::meanwhile_document::MeanwhileDocument;
-use super::stages::{SearchDocument, StageDocument};
+use super::stages::StagesDocument;
 use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary, Wakeups};
@@ -76,10 +76,8 @@ struct SummaryDocument<'a> {
     rates: Option<RatesDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<StreamDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    search: Option<SearchDocument>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stages: Option<Vec<StageDocument>>,
+    #[serde(flatten)]
+    stages: StagesDocument,
     #[serde(skip_serializing_if = "Option::is_none")]
     coincidence: Option<CoincidenceDocument<'a>>,
     loads: &'a [LoadReport],
@@ -224,8 +222,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
         wakeups: summary.wakeups.as_ref().map(wakeups),
         rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
         stream: summary.stream.as_ref().map(StreamDocument::of),
-        search: SearchDocument::of(summary),
-        stages: StageDocument::all_of(summary),
+        stages: StagesDocument::of(summary),
         coincidence: summary.coincidence.as_ref().map(CoincidenceDocument::of),
         loads: &summary.loads,
         instrument: &summary.instrument,

@@ -30,9 +30,8 @@ fn found(search: &SearchFigures, bits: f64, title: String) -> TableView {
         column("lower bound", all(&|goal| rate(goal.bounds.lower_pps))),
         column("", all(&|goal| or_absent(goal.bounds.lower_pps.map(packet_rate)))),
         column("upper bound", all(&|goal| rate(goal.bounds.upper_pps))),
-        column("width", all(&|goal| or_absent(goal.bounds.width().map(percent)))),
+        column("width", all(&|goal| goal.bounds.width().map_or_else(|| ending(goal.end).into(), percent))),
         column("delivered", all(&|goal| rate(goal.bounds.conditional_pps))),
-        column("", all(&|goal| ending(goal.end).into())),
     ];
     TableView {
         title,
@@ -47,12 +46,13 @@ fn plain(columns: Vec<ColumnView>) -> Vec<GroupView> {
     vec![GroupView { heading: String::new(), columns }]
 }
 
+/// In the place of a width, where a bound is missing.
 const fn ending(end: GoalEnd) -> &'static str {
     match end {
-        GoalEnd::Reached => "",
-        GoalEnd::AtCeiling => "all that can be sent",
-        GoalEnd::AtFloor => "none does",
-        GoalEnd::Undecided => "time was up",
+        GoalEnd::Reached => ABSENT,
+        GoalEnd::AtCeiling => "ceiling",
+        GoalEnd::AtFloor => "floor",
+        GoalEnd::Undecided => "undecided",
     }
 }
 
@@ -80,10 +80,9 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
         columns.push(column(&quantile(estimate.q), all(&|_, delay| figure(delay, estimate.q, unit))));
     }
     columns.push(column("max", all(&|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64))))));
-    columns.push(column("", all(&|_, _| unit.symbol().into())));
     let label = |stage: &StageFigures| stage.share.map_or_else(|| "as asked".into(), percent);
     Some(TableView {
-        title,
+        title: format!("{title}, {}", unit.symbol()),
         note: String::new(),
         corner: if with.iter().any(|(stage, _)| stage.share.is_some()) { "rate".into() } else { String::new() },
         rows: with.iter().map(|(stage, _)| row(label(stage))).collect(),
@@ -113,9 +112,23 @@ fn figure(described: &Description, q: f64, unit: TimeUnit) -> String {
     }
 }
 
-/// `search` of the document of a summary.
+/// What the document of a summary says of both, where there is anything to say.
 #[derive(Serialize)]
-pub(super) struct SearchDocument {
+pub(super) struct StagesDocument {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<SearchDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stages: Option<Vec<StageDocument>>,
+}
+
+impl StagesDocument {
+    pub(super) fn of(summary: &Summary) -> StagesDocument {
+        StagesDocument { search: SearchDocument::of(summary), stages: StageDocument::all_of(summary) }
+    }
+}
+
+#[derive(Serialize)]
+struct SearchDocument {
     found_pps: Option<f64>,
     found_bps: Option<f64>,
     floor_pps: f64,
@@ -143,9 +156,8 @@ struct GoalDocument {
     conditional_throughput_bps: Option<f64>,
 }
 
-/// One of `stages`.
 #[derive(Serialize)]
-pub(super) struct StageDocument {
+struct StageDocument {
     share: Option<f64>,
     offered_pps: Option<f64>,
     delivered_pps: Option<f64>,
@@ -157,7 +169,7 @@ pub(super) struct StageDocument {
 }
 
 impl SearchDocument {
-    pub(super) fn of(summary: &Summary) -> Option<SearchDocument> {
+    fn of(summary: &Summary) -> Option<SearchDocument> {
         let stream = summary.stream.as_ref()?;
         let search = stream.beside.search.as_ref()?;
         let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(stream.size_bytes) * 8.0);
@@ -191,7 +203,7 @@ impl SearchDocument {
 
 impl StageDocument {
     /// The stages of `summary`, where it had any.
-    pub(super) fn all_of(summary: &Summary) -> Option<Vec<StageDocument>> {
+    fn all_of(summary: &Summary) -> Option<Vec<StageDocument>> {
         let stream = summary.stream.as_ref()?;
         let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(stream.size_bytes) * 8.0);
         let stage = |stage: &StageFigures| StageDocument {
