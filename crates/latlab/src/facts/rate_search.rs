@@ -66,7 +66,7 @@ pub struct RateSearchFacts {
     pub floor_pps: f64,
     /// The most that this end can send, or was to try.
     pub ceiling_pps: f64,
-    /// The trials in their order; the first was as fast as sends go.
+    /// The trials in their order; the first ones were as fast as sends go.
     pub trials: Vec<TrialFacts>,
     /// Why there are no more of them.
     pub ending: SearchEnding,

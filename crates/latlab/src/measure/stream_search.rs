@@ -18,12 +18,15 @@ impl StreamLane {
         let begin = Monotonic.now();
         let until = begin + search.for_trials(self.has_probes());
         let trial = search.goals.first().map_or(defaults::SEARCH_TRIAL_MIN, |goal| goal.final_trial_ns);
-        let fastest = self.trial(None, trial, stop)?;
-        let reach = self.reach(&fastest);
+        let mut trials = Vec::new();
+        while trials.len() < defaults::SEARCH_TRIALS_WITHOUT_PACE && !stop.load(Ordering::Relaxed) {
+            trials.push(self.trial(None, trial, stop)?);
+        }
+        let reach = self.reach(trial, &trials);
         let facts = RateSearchFacts {
             floor_pps: reach.floor_pps,
             ceiling_pps: reach.ceiling_pps,
-            trials: vec![fastest],
+            trials,
             ending: SearchEnding::CutShort,
             took_ns: Nanos::ZERO,
         };
@@ -70,10 +73,11 @@ impl StreamLane {
     }
 
     /// From ten packets in a trial to what left without a pace, or to the rate that was asked for if that is less.
-    fn reach(&self, fastest: &TrialFacts) -> Reach {
+    fn reach(&self, lasting: Nanos, trials: &[TrialFacts]) -> Reach {
         let most = self.pps_of_all().unwrap_or(f64::INFINITY);
-        let floor_pps = defaults::SEARCH_PACKETS_MIN / fastest.lasting_ns.as_secs_f64();
-        Reach { floor_pps, ceiling_pps: fastest.sent_pps().min(most), guess_pps: fastest.delivered_pps().min(most) }
+        let best = |of: fn(&TrialFacts) -> f64| trials.iter().map(of).fold(0.0, f64::max).min(most);
+        let floor_pps = defaults::SEARCH_PACKETS_MIN / lasting.as_secs_f64();
+        Reach { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
     }
 
     /// Holds shares of the found rate one after the other, the last as the run itself. Where no rate was found there is

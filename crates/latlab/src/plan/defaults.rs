@@ -140,6 +140,9 @@ pub const SEARCH_TRIALS_IN_ALL: i64 = 120;
 pub const SEARCH_TRIAL_MIN: Nanos = Nanos::from_millis(100);
 /// … and no longer than this: what is not seen in a second is seen in the next.
 pub const SEARCH_TRIAL_MAX: Nanos = Nanos::from_secs(1);
+/// Trials without a pace at the beginning: the best of them is the most that this end can send, and a neighbour of a moment
+/// is not in it.
+pub const SEARCH_TRIALS_WITHOUT_PACE: usize = 3;
 /// Trials that settle what a rate is: three of them, where they agree.
 pub const SEARCH_TRIALS_AT_A_RATE: i64 = 5;
 /// The share of them that may lose more: what most trials show is the path.

@@ -73,8 +73,7 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
     let mut columns = vec![
         column("delivered", all(&|stage, _| rate(stage.delivered_pps))),
         column("lost", all(&|stage, _| or_absent(stage.loss_ratio.map(percent)))),
-        column("probes", all(&|_, delay| grouped(delay.n))),
-        column("lost", all(&|_, delay| grouped(delay.lost))),
+        column("probes", all(&|_, delay| probes(delay))),
     ];
     for estimate in &first.quantiles {
         columns.push(column(&quantile(estimate.q), all(&|_, delay| figure(delay, estimate.q, unit))));
@@ -88,6 +87,14 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
         rows: with.iter().map(|(stage, _)| row(label(stage))).collect(),
         groups: plain(columns),
     })
+}
+
+/// `834`, `834 (3 lost)`
+fn probes(delay: &Description) -> String {
+    match delay.lost {
+        0 => grouped(delay.n),
+        lost => format!("{} ({} lost)", grouped(delay.n), grouped(lost)),
+    }
 }
 
 /// That of the middle stage: an idle path and a full one differ by orders of magnitude.

@@ -1,5 +1,6 @@
 //! `latlab stream --search` and `--probe`: what is found, in what time, and what of it is kept.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -167,6 +168,26 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
             assert!(number(&said["search"]["trials"]) >= 1.0, "{said:#}");
         }
     }
+}
+
+#[test]
+fn what_was_found_outlives_a_kill_in_the_stages() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
+    let staged = |recording: &Path| {
+        let text = std::fs::read_to_string(recording.join("manifest.json")).unwrap_or_default();
+        let stages = serde_json::from_str::<Value>(&text).ok().map(|kept| kept["run"]["stages"].clone());
+        stages.is_some_and(|stages| stages.as_array().is_some_and(|stages| !stages.is_empty()))
+    };
+    wait_until("a stage was over", || recordings(home.path()).iter().any(|recording| staged(recording)));
+    running.signal(Signal::KILL);
+    running.dies_of(Signal::KILL);
+    let recording = only_recording(home.path());
+    let said = Lab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
+    check(&said, "summary/1");
+    assert_eq!((&said["ending"], &said["search"]["ending"]), (&"recovered".into(), &"settled".into()));
+    assert!(number(&said["search"]["found_pps"]) > 0.0);
+    assert!(number(&said["stages"][0]["round_trip_delay"]["n"]) > 1_000.0, "{:#}", said["stages"]);
 }
 
 #[test]
