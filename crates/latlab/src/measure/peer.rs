@@ -283,7 +283,7 @@ impl Peer {
 
     /// How the process that latlab made for it died, if it did.
     pub(crate) fn death(&mut self) -> Option<String> {
-        self.process.as_mut()?.death()
+        self.process.iter_mut().chain(&mut self.probed).find_map(ReflectorProcess::death)
     }
 
     /// A run of `planned` at most begins: from now on nothing is said beside the measured path. None: nobody knows

@@ -142,6 +142,9 @@ impl LossGoal {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     const SECOND: Nanos = Nanos::from_secs(1);
@@ -226,6 +229,50 @@ mod tests {
             let trials: Vec<RateTrial> = losses.iter().copied().map(lossy).collect();
             let found = goal.bounds(&trials).conditional_pps.expect("a lower bound");
             assert!((found - expected).abs() < 1e-9, "{losses:?}: {found}");
+        }
+    }
+
+    /// Trials at one rate: how many tenths of a second, and whether it kept to the goal.
+    fn of_tenths(all: &[(i64, bool)]) -> Vec<RateTrial> {
+        let trial = |(tenths, kept): &(i64, bool)| RateTrial {
+            pps: 1.0,
+            lasting: Nanos::from_millis(tenths * 100),
+            loss_ratio: if *kept { 0.0 } else { 0.1 },
+        };
+        all.iter().map(trial).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_settled_stays_so_while_trials_are_missing(
+            all in vec((1i64..=20, any::<bool>()), 0..12), exceed_ratio in 0.0..0.9f64,
+        ) {
+            let goal = LossGoal { exceed_ratio, ..GOAL };
+            let mut trials = of_tenths(&all);
+            let class = goal.class_of(&trials);
+            let tried = all.iter().map(|(tenths, _)| tenths * 100).sum::<i64>();
+            // The rest of the duration sum, all against what was found.
+            let rest = (goal.duration_sum_ns - Nanos::from_millis(tried)).0 / SECOND.0;
+            let against = class == RateClass::Upper;
+            trials.extend(of_tenths(&vec![(10, against); rest.max(0) as usize]));
+            if class != RateClass::Undecided {
+                prop_assert_eq!(goal.class_of(&trials), class);
+            }
+        }
+
+        #[test]
+        fn without_short_trials_it_is_the_share_of_lossy_time(
+            all in vec((10i64..=20, any::<bool>()), 6..20), exceed_ratio in 0.0..0.9f64,
+        ) {
+            // Six seconds and more: nothing is missing.
+            let goal = LossGoal { exceed_ratio, ..GOAL };
+            let time = |wanted: bool| all.iter().filter(|(_, kept)| *kept == wanted).map(|(tenths, _)| tenths).sum::<i64>() as f64;
+            let share = time(false) / (time(false) + time(true));
+            prop_assume!((share - exceed_ratio).abs() > 1e-6);
+            let expected = if share < exceed_ratio { RateClass::Lower } else { RateClass::Upper };
+            prop_assert_eq!(goal.class_of(&of_tenths(&all)), expected);
         }
     }
 }

@@ -142,6 +142,19 @@ fn bursts_in_fewer_trials_than_the_exceed_ratio_allows_do_not_move_the_answer() 
     assert!(near(&goal(NO_LOSS), 0.9) < 5, "nine in ten are the path");
 }
 
+#[test]
+fn noise_moves_the_answer_by_no_more_than_itself() {
+    let goal = goal(NO_LOSS);
+    let path = Path { noise: 0.05, ..Path::of(50_000.0, 200_000.0) };
+    for seed in 0..100 {
+        let found = search(&path, &[goal], WITHIN, seed);
+        let bounds = goal.bounds(found.search.trials());
+        let (lower, upper) = bounds.lower_pps.zip(bounds.upper_pps).expect("both bounds");
+        // Of the middle trials: half of them meet more than the mean capacity, half of them less.
+        assert!(lower > 50_000.0 * 0.95 * 0.98 && upper < 50_000.0 * 1.05 * 1.02, "seed {seed}: {bounds:?}");
+    }
+}
+
 fn paths() -> impl Strategy<Value = Path> {
     let capacity = (2f64..6.5).prop_map(|power| 10f64.powf(power));
     (capacity, 0.3..20.0f64, 0.0..0.3f64, 0.0..1.0f64, 0.0..200.0f64).prop_map(
