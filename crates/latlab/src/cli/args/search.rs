@@ -2,7 +2,7 @@ use clap::Args;
 
 /// The search for a rate, and probes beside the stream.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "What is looked for")]
+#[command(next_help_heading = "What is sent")]
 pub struct SearchArgs {
     /// Find the highest rate that loses no more than LOSS [default: 0,0.5%]
     ///
