@@ -10,6 +10,8 @@ mod rules;
 mod stage;
 #[path = "session/streams.rs"]
 mod streams;
+#[path = "session/trains.rs"]
+mod trains;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

@@ -19,6 +19,7 @@ mod reflector_socket;
 mod serve;
 mod slot;
 mod table;
+mod trains;
 mod up_stream;
 mod wishes;
 

@@ -140,6 +140,9 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
         for index in 0..came {
             let Some(together) = room.together(index) else { continue };
             self.socket.turn_to(together.local, together.merged);
+            if self.reflector.count_train(together.bytes, together.each_bytes, together.from, received) {
+                continue;
+            }
             for datagram in together.bytes.chunks_mut(together.each_bytes) {
                 self.reflect(datagram, together.from, received);
             }

@@ -6,7 +6,7 @@ use super::counters::DropReason;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Codes, Nonce, Poll, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayWindow, Report, Seen, SessionKeys, StreamTerms,
-    Tally, Terms, extend_receive_counter,
+    Tally, Terms, Train, extend_receive_counter,
 };
 
 /// Without a tag nothing shows that a counter was extended rightly: one so far ahead is rather one from long ago.
@@ -175,6 +175,26 @@ impl Slot {
         self.stream.bytes += datagram.len() as u64;
         self.stream.reordered += u64::from(counter < newest);
         Ok(())
+    }
+
+    /// Counts a train of this session's stream: packets as long as agreed, genuine, in order, all of them newer than any
+    /// before. Where it says that they are not, nothing has happened, and each is to be judged for itself.
+    #[inline]
+    pub(super) fn count_train(&mut self, train: Train<'_>, received: Stamp<ReflectorClock>) -> bool {
+        let newest = self.window.newest();
+        let first = extend_receive_counter(newest, REPLAY_WINDOW, train.counter_low());
+        let keys = self.keys.as_ref();
+        let believable = keys.is_some() || first.saturating_sub(newest) < KEYLESS_JUMP_MAX;
+        let fits = train.each_bytes() == self.terms.size_bytes as usize && first > newest && believable;
+        if !fits || !train.verify(keys.map(|keys| &keys.probes), first) {
+            return false;
+        }
+        let packets = train.packets();
+        self.window.mark_newer(first, first + (packets - 1));
+        self.stream.packets += packets;
+        self.stream.bytes += packets * train.each_bytes() as u64;
+        self.last_probe = received;
+        true
     }
 
     /// Answers `poll`: what was counted so far, and how the `receiver` stands; none where it was answered before.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::counters::DropReason;
 use super::slot::{NewSession, Slot, SlotState};
 use crate::units::{ReflectorClock, Stamp};
-use crate::wire::{MessageType, Nonce, ProbeHeader, Reflection, SessionKeys, StreamTerms};
+use crate::wire::{MessageType, Nonce, ProbeHeader, Reflection, SessionKeys, StreamTerms, Train};
 
 /// All slots. Their number is a power of two, so that a session number leads to its slot by a mask.
 #[derive(Debug)]
@@ -44,6 +44,12 @@ impl SessionTable {
     ) -> Result<(), DropReason> {
         let header = ProbeHeader::parse(datagram, MessageType::Data)?;
         self.running(header.session, from, received)?.count(header, datagram, received)
+    }
+
+    /// Lets the session of `train` count it, as [`Slot::count_train`] does.
+    #[inline]
+    pub(super) fn count_train(&mut self, train: Train<'_>, from: SocketAddr, received: Stamp<ReflectorClock>) -> bool {
+        self.running(train.session(), from, received).is_ok_and(|slot| slot.count_train(train, received))
     }
 
     /// The slot of `session`, if that is open, not over, and `from`'s.

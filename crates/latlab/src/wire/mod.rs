@@ -10,6 +10,7 @@ mod open;
 mod probe;
 mod stream;
 mod tag;
+mod train;
 mod window;
 
 pub use close::{CLOSE_BYTES, Close, REPORT_BYTES, Report, SHORT_REPORT_BYTES};
@@ -23,6 +24,7 @@ pub use probe::{
 };
 pub use stream::{POLL_BYTES, Poll, TALLY_BYTES, Tally};
 pub use tag::{TagKey, tags_equal};
+pub use train::Train;
 pub use window::{REPLAY_WINDOW, ReplayWindow, Seen};
 
 /// Why bytes are not the message they were taken for.

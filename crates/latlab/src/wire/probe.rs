@@ -57,6 +57,13 @@ impl ProbeHeader {
         Ok(ProbeHeader { message, flags, session: (word >> 32) as u16, counter_low: word as u32 })
     }
 
+    /// As it lies in a datagram, big endian.
+    #[inline]
+    pub(super) const fn word(&self) -> u64 {
+        let word = (self.message as u64) << 56 | (self.flags as u64) << 48;
+        word | (self.session as u64) << 32 | self.counter_low as u64
+    }
+
     /// Whether it says that it carries a tag.
     #[inline]
     pub const fn tagged(&self) -> bool {
@@ -86,6 +93,16 @@ impl ProbeHeader {
     #[inline]
     pub fn write_data(session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         Self::write_request(MessageType::Data, session, counter, key, datagram);
+    }
+
+    /// Makes packet `counter` of the one in `datagram`, which [`ProbeHeader::write_data`] has written for the same session
+    /// and key: what stays the same is not written again.
+    #[inline]
+    pub fn renumber_data(counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
+        put(datagram, 4, (counter as u32).to_be_bytes());
+        if key.is_some() {
+            write_tag(key, counter, datagram);
+        }
     }
 
     /// Writes packet `counter` of a down-stream in `session` into `datagram`, under the key of answers.
@@ -221,8 +238,7 @@ impl<'a> SealedAnswer<'a> {
 
 #[inline]
 fn write_head(message: MessageType, flags: u8, session: u16, counter_low: u32, datagram: &mut [u8]) {
-    let word = u64::from(message as u8) << 56 | u64::from(flags) << 48;
-    put(datagram, 0, (word | u64::from(session) << 32 | u64::from(counter_low)).to_be_bytes());
+    put(datagram, 0, ProbeHeader { message, flags, session, counter_low }.word().to_be_bytes());
 }
 
 #[inline]

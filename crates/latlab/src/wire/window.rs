@@ -60,22 +60,35 @@ impl ReplayWindow {
         Seen::New
     }
 
+    /// Marks `first` to `last`, all of them newer than any that was seen: as if each were marked for itself.
+    #[inline]
+    pub fn mark_newer(&mut self, first: u64, last: u64) {
+        debug_assert!(self.newest < first && first <= last);
+        self.advance(last);
+        self.for_words(first, last, |word, bits| *word |= bits);
+    }
+
     /// Moves the window up to `counter`, unmarking the places of the counters between.
+    #[inline]
     fn advance(&mut self, counter: u64) {
         if counter - self.newest >= u64::from(REPLAY_WINDOW) {
             self.words.fill(0);
         } else {
-            let mut first = self.newest + 1;
-            while first <= counter {
-                let last = counter.min(first | (WORD_BITS - 1));
-                let count = last - first + 1;
-                let bits = if count == WORD_BITS { u64::MAX } else { ((1 << count) - 1) << (first % WORD_BITS) };
-                self.words[Self::index(first)] &= !bits;
-                let Some(next) = last.checked_add(1) else { break };
-                first = next;
-            }
+            self.for_words(self.newest + 1, counter, |word, bits| *word &= !bits);
         }
         self.newest = counter;
+    }
+
+    /// Does `what` to each word that has bits of `first` to `last`.
+    #[inline]
+    fn for_words(&mut self, mut first: u64, counter: u64, what: impl Fn(&mut u64, u64)) {
+        while first <= counter {
+            let last = counter.min(first | (WORD_BITS - 1));
+            let bits = u64::MAX >> (WORD_BITS - 1 - (last - first)) << (first % WORD_BITS);
+            what(&mut self.words[Self::index(first)], bits);
+            let Some(next) = last.checked_add(1) else { break };
+            first = next;
+        }
     }
 
     #[inline]
@@ -113,6 +126,23 @@ mod tests {
         assert_eq!(window.mark(u64::MAX), Seen::Before);
         window.clear();
         assert_eq!(window.mark(0), Seen::New);
+    }
+
+    #[test]
+    fn many_newer_ones_are_marked_as_one_by_one() {
+        let (mut at_once, mut singly) = (ReplayWindow::default(), ReplayWindow::default());
+        let mut last = 0;
+        for (gap, count) in
+            [(1, 1), (1, 64), (1, 63), (5, 130), (1, 1), (200, 7), (W, 3), (1, W), (2, W + 70), (W - 1, 2)]
+        {
+            let first = last + gap;
+            last = first + count - 1;
+            at_once.mark_newer(first, last);
+            assert!((first..=last).all(|counter| singly.mark(counter) == Seen::New));
+            assert_eq!((at_once.newest, &at_once.words), (singly.newest, &singly.words), "{first} to {last}");
+        }
+        at_once.mark_newer(u64::MAX - 1, u64::MAX);
+        assert_eq!(at_once.mark(u64::MAX), Seen::Before);
     }
 
     #[test]

@@ -1,0 +1,165 @@
+//! Streams counted by the buffer: whatever comes, the counts are those of packets that are judged one by one.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use latlab::plan::{SendMode, Sending};
+use latlab::session::{PreSharedKey, ReflectorLimits, UpStream, open};
+use latlab::units::Nanos;
+
+use super::stage::{NEVER, Stage, key, wishes};
+
+const SIZE: usize = 64;
+
+/// What happens to the next packets.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// So many arrive in one buffer.
+    Arrive(u8),
+    /// So many are lost.
+    Lose(u8),
+    /// More are lost than the window has.
+    LoseMany,
+    /// The last buffer comes again.
+    Repeat,
+    /// So many arrive, the last first.
+    Reverse(u8),
+    /// Of so many, the packet in the middle has one bit of this byte turned.
+    Forge(u8, u8),
+    /// The last of so many is cut off.
+    Cut(u8),
+    /// The receiver is asked what came.
+    Ask,
+    /// So long nothing happens.
+    Rest(u8),
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    let some = 1..=64u8;
+    prop_oneof![
+        6 => some.clone().prop_map(Event::Arrive),
+        2 => some.clone().prop_map(Event::Lose),
+        1 => Just(Event::LoseMany),
+        1 => Just(Event::Repeat),
+        1 => some.clone().prop_map(Event::Reverse),
+        1 => (some.clone(), 0..64u8).prop_map(|(packets, byte)| Event::Forge(packets, byte)),
+        1 => some.prop_map(Event::Cut),
+        2 => Just(Event::Ask),
+        1 => (1..12u8).prop_map(Event::Rest),
+    ]
+}
+
+/// A stage, the stream on it, and the buffer that came last.
+struct Counted {
+    stage: Stage,
+    stream: UpStream,
+    last: Vec<u8>,
+    /// Buffers are counted as such where that goes.
+    by_buffer: bool,
+    /// Packets that were.
+    in_trains: u64,
+}
+
+impl Counted {
+    fn new(key: Option<&PreSharedKey>, by_buffer: bool) -> Counted {
+        let mut stage = Stage::new(ReflectorLimits::DEFAULT, key);
+        let clock = stage.clock.clone();
+        let session = open(&mut stage, &clock, key, &wishes(1), &NEVER).expect("a session");
+        let stream = UpStream::sent_by(session, Sending { mode: SendMode::Gso, ..Sending::PLAIN });
+        Counted { stage, stream, last: Vec::new(), by_buffer, in_trains: 0 }
+    }
+
+    fn packets(&mut self, count: u8) -> Vec<u8> {
+        let bytes = self.stream.packets(u64::from(count)).bytes().to_vec();
+        assert_eq!(bytes.len(), usize::from(count) * SIZE);
+        self.stream.taken(u64::from(count));
+        bytes
+    }
+
+    /// As the reflector's loop takes what one receive call brings.
+    fn arrive(&mut self, bytes: Vec<u8>) {
+        let (from, received) = (self.stage.from, self.stage.clock.reflector());
+        if self.by_buffer && self.stage.reflector.count_train(&bytes, SIZE, from, received) {
+            self.in_trains += (bytes.len() / SIZE) as u64;
+        } else {
+            bytes.chunks(SIZE).for_each(|packet| assert_eq!(self.stage.ask(packet), None, "R2"));
+        }
+        self.last = bytes;
+    }
+
+    fn live_through(&mut self, event: Event) -> String {
+        match event {
+            Event::Arrive(count) => {
+                let bytes = self.packets(count);
+                self.arrive(bytes);
+            }
+            Event::Lose(count) => self.stream.taken(u64::from(count)),
+            Event::LoseMany => self.stream.taken(70_000),
+            Event::Repeat => self.arrive(self.last.clone()),
+            Event::Reverse(count) => {
+                let bytes = self.packets(count);
+                self.arrive(bytes.chunks(SIZE).rev().flatten().copied().collect());
+            }
+            Event::Forge(count, byte) => {
+                let mut bytes = self.packets(count);
+                bytes[usize::from(count / 2) * SIZE + usize::from(byte)] ^= 4;
+                self.arrive(bytes);
+            }
+            Event::Cut(count) => {
+                let mut bytes = self.packets(count);
+                bytes.truncate(bytes.len() - 10);
+                self.arrive(bytes);
+            }
+            Event::Ask => {
+                let poll = self.stream.poll().1.to_vec();
+                let reply = self.stage.ask(&poll);
+                return format!("{:?}", reply.and_then(|reply| self.stream.hear(&reply)));
+            }
+            Event::Rest(seconds) => self.stage.clock.advance(Nanos::from_secs(i64::from(seconds))),
+        }
+        let now = self.stage.clock.reflector();
+        format!("{:?}", self.stage.reflector.counters(now))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn buffers_are_counted_as_their_packets_would_be(keyed: bool, events in vec(events(), 1..60)) {
+        let key = keyed.then(|| key(1));
+        let [mut whole, mut single] = [true, false].map(|by_buffer| Counted::new(key.as_ref(), by_buffer));
+        for event in events {
+            prop_assert_eq!(whole.live_through(event), single.live_through(event), "{:?}", event);
+        }
+        let end = [Event::Arrive(64), Event::Arrive(64), Event::Ask].map(|event| {
+            (whole.live_through(event), single.live_through(event))
+        });
+        prop_assert!(end.iter().all(|(one, other)| one == other), "{:?}", end);
+        prop_assert_eq!(single.in_trains, 0);
+    }
+}
+
+#[test]
+fn what_comes_in_order_is_counted_by_the_buffer() {
+    for key in [None, Some(key(1))] {
+        let mut counted = Counted::new(key.as_ref(), true);
+        let mut live = |event| _ = counted.live_through(event);
+        // The first packet of all is judged for itself: before it no counter is older.
+        live(Event::Arrive(3));
+        [Event::Arrive(60), Event::Lose(7), Event::Arrive(64), Event::LoseMany, Event::Arrive(1)]
+            .into_iter()
+            .for_each(&mut live);
+        assert_eq!(counted.in_trains, 125);
+        // What is not as it should be is left to the judgement of single packets.
+        for event in [Event::Repeat, Event::Reverse(2), Event::Forge(9, 3), Event::Cut(2)] {
+            counted.live_through(event);
+        }
+        assert_eq!(counted.in_trains, 125);
+        let elsewhere = std::net::SocketAddr::from(([127, 0, 0, 1], 40_001));
+        let (bytes, received) = (counted.packets(2), counted.stage.clock.reflector());
+        assert!(!counted.stage.reflector.count_train(&bytes, SIZE, elsewhere, received));
+        assert!(counted.stage.reflector.count_train(&bytes, SIZE, counted.stage.from, received));
+        assert!(!counted.stage.reflector.count_train(&bytes, SIZE, counted.stage.from, received), "R6: once");
+    }
+}
