@@ -1,8 +1,9 @@
 //! Many datagrams with one system call. What the kernel is given to read and write is made once; no call allocates.
 //!
-//! sendmmsg and recvmmsg go to the kernel by number: musl's sendmmsg is a loop of sendmsg
-//! ([src/network/sendmmsg.c](https://git.musl-libc.org/cgit/musl/tree/src/network/sendmmsg.c)). Headers are zeroed first,
-//! so that musl's padding beside the lengths is what the kernel expects there.
+//! All of them go to the kernel by number: musl's sendmmsg is a loop of sendmsg
+//! ([src/network/sendmmsg.c](https://git.musl-libc.org/cgit/musl/tree/src/network/sendmmsg.c)), and sendmsg is a cancellation
+//! point in either C library (`datagram` says what that costs). Headers and control buffers are zeroed first, so that
+//! musl's padding beside the lengths is what the kernel expects there.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -144,7 +145,7 @@ pub fn send_segmented(socket: BorrowedFd<'_>, bytes: &[u8], segment: u16, peer: 
         message.msg_namelen = peer.length();
     }
     // SAFETY: every pointer leads to a live value with its length; sendmsg only reads through them.
-    length(unsafe { libc::sendmsg(socket.as_raw_fd(), &message, 0) })
+    length(unsafe { libc::syscall(libc::SYS_sendmsg, socket.as_raw_fd(), &raw const message, 0) })
 }
 
 /// Receives many datagrams with one call.

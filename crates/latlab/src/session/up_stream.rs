@@ -45,6 +45,10 @@ impl UpStream {
         let mut buffer = vec![0; (usize::from(packets_per_call) - 1) * stride + size].into_boxed_slice();
         // What no link can compress: zeros would go through a compressing one faster than users' bytes do.
         blake3::Hasher::new_keyed(&[0x6c; 32]).update(session.nonce()).finalize_xof().fill(&mut buffer);
+        for at in (0..usize::from(packets_per_call)).map(|number| number * stride) {
+            let key = session.keys().map(|keys| &keys.probes);
+            ProbeHeader::write_data(session.number(), 0, key, &mut buffer[at..at + size]);
+        }
         UpStream { session, sending, stride, packets_per_call, buffer, poll: [0; POLL_BYTES], sent: 0, polls: 0 }
     }
 
@@ -53,13 +57,22 @@ impl UpStream {
     #[inline]
     pub fn packets(&mut self, wanted: u64) -> Packets<'_> {
         let count = wanted.min(u64::from(self.packets_per_call)) as usize;
-        let (size, session) = (self.size_bytes() as usize, self.session.number());
-        let key = self.session.keys().map(|keys| &keys.probes);
-        for (number, at) in (0..count).map(|number| (number as u64, number * self.stride)) {
-            ProbeHeader::write_data(session, self.sent + number, key, &mut self.buffer[at..at + size]);
+        let size = self.size_bytes() as usize;
+        // Their heads lie there since the beginning: without a key only the numbers change.
+        match self.session.keys() {
+            None => {
+                for (counter, head) in (self.sent..).zip(self.buffer.chunks_mut(self.stride).take(count)) {
+                    ProbeHeader::renumber_data(counter, None, head);
+                }
+            }
+            Some(keys) => {
+                for (counter, at) in (self.sent..).zip((0..count).map(|number| number * self.stride)) {
+                    ProbeHeader::renumber_data(counter, Some(&keys.probes), &mut self.buffer[at..at + size]);
+                }
+            }
         }
         let bytes = count.checked_sub(1).map_or(0, |others| others * self.stride + size);
-        Packets::new(&self.buffer[..bytes], size, self.stride)
+        Packets::counted(&self.buffer[..bytes], size, self.stride, count)
     }
 
     /// The kernel took `packets` of them: their counters are used. What it refused leaves no gap, which would look like a

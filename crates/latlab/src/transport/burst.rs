@@ -26,6 +26,13 @@ impl<'a> Packets<'a> {
         Packets { bytes, size, stride, count }
     }
 
+    /// The same, where it is known how many those are: a division takes as long as all else that is done for a packet.
+    #[inline]
+    pub(crate) fn counted(bytes: &'a [u8], size: usize, stride: usize, count: usize) -> Packets<'a> {
+        debug_assert_eq!(count, Packets::new(bytes, size, stride).count);
+        Packets { bytes, size, stride, count }
+    }
+
     /// How many.
     #[inline]
     pub fn count(&self) -> usize {
