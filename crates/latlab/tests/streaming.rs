@@ -261,8 +261,8 @@ fn a_device_without_checksum_offload_is_named() {
     });
 }
 
-#[test]
-fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
+/// A stream over a network of 100 µs to a far end that is gone after 300 ms, and when the last packet reached its host.
+fn abandoned() -> (Stream<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
     let network = Network {
         delay: Nanos::from_micros(100),
         jitter: Nanos::ZERO,
@@ -275,7 +275,6 @@ fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
     };
     let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, None, [1; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
-    // The far end is gone after 300 ms; what reaches its host is still seen.
     let (gone, last) = (Nanos::from_millis(300), Rc::new(Cell::new(0)));
     let seen = Rc::clone(&last);
     let mut transport = SimTransport::new(
@@ -299,13 +298,22 @@ fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
     let clock = transport.clock();
     let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
     let session = open(&mut transport, &clock, None, &wishes, &NEVER).expect("a session");
-    let mut stream = Stream::measured(transport, clock, UpStream::new(session)).expect("armed");
-    let begin = stream.now();
-    let mut schedule = TokenSchedule::new(begin, 1, 20_000).in_bursts_of(64);
-    let mut meter = StreamMeter::new(begin);
-    let ran = stream.run(&mut schedule, &mut meter, begin + Nanos::from_secs(60), &NEVER);
-    assert!(matches!(ran, Err(StreamError::Silent { .. })), "{ran:?}");
-    let (ended, held) = (stream.now().as_nanos(), last.get());
-    assert!((1_600_000_000..2_000_000_000).contains(&ended), "{ended} ns");
-    assert!((900_000_000..1_200_000_000).contains(&held), "the last DATA left at {held} ns");
+    (Stream::measured(transport, clock, UpStream::new(session)).expect("armed"), last)
+}
+
+#[test]
+fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
+    // The slice is long, or ends in the middle of the silence: the last question gets no time of its own.
+    for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700)] {
+        let (mut stream, last) = abandoned();
+        let begin = stream.now();
+        let mut schedule = TokenSchedule::new(begin, 1, 20_000).in_bursts_of(64);
+        let mut meter = StreamMeter::new(begin);
+        let ran = stream.run(&mut schedule, &mut meter, begin + slice, &NEVER);
+        let ended = ran.and_then(|()| stream.settle(&mut meter.behind_the_last(stream.now())).map(drop));
+        assert!(matches!(ended, Err(StreamError::Silent { .. })), "{ended:?}");
+        let (ended, held) = (stream.now().as_nanos(), last.get());
+        assert!((1_600_000_000..2_000_000_000).contains(&ended), "{ended} ns");
+        assert!((900_000_000..1_200_000_000).contains(&held), "the last DATA left at {held} ns");
+    }
 }

@@ -21,6 +21,12 @@ const QUANTUM: Nanos = Nanos::from_micros(50);
 const LOOK_EVERY: Nanos = Nanos::from_micros(250);
 /// How long a stream waits for the tally of all that it has sent.
 const SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
+/// A target that falls silent ends a measured stream within 2 s of its last answer: that is noticed at the latest when the
+/// next POLL is due, two sends may each have slept for a nap on the way there, and a quarter of a second is left to close
+/// the recording.
+const _: () = assert!(
+    defaults::STREAM_PATIENCE.0 + defaults::STREAM_POLL_AGAIN.0 + 2 * defaults::NAP.0 <= Nanos::from_millis(1_750).0
+);
 /// The longest datagram that is meant for us; of a longer one only the beginning is read, and it is none.
 const BUFFER_BYTES: usize = 256;
 

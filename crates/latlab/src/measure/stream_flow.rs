@@ -125,7 +125,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
             }
         };
         // A meter of its own: its first question leaves at once, behind the last packet.
-        let mut meter = StreamMeter::new(self.stream.now());
+        let mut meter = meter.behind_the_last(self.stream.now());
         let last = ended.and_then(|()| self.stream.settle(&mut meter));
         self.settled = last.is_ok();
         self.tell_counted(slice, &mut counted, meter.last());

@@ -35,6 +35,8 @@ pub struct StreamMeter {
     newest: u64,
     /// When the next POLL is due.
     next_poll: Stamp<SenderClock>,
+    /// When a POLL that is not answered is sent again.
+    again: Nanos,
     /// When the current window began, on the grid of windows.
     grid: Stamp<SenderClock>,
     heard_at: Stamp<SenderClock>,
@@ -73,6 +75,7 @@ impl StreamMeter {
             asked: [(0, Sent { at: now, packets: 0 }); ASKED],
             newest: 0,
             next_poll: now,
+            again: defaults::STREAM_POLL_AGAIN,
             grid: now,
             heard_at: now,
             origin: None,
@@ -82,6 +85,13 @@ impl StreamMeter {
             delivered: Extremes::NONE,
             windows: 0,
         }
+    }
+
+    /// For what is still under way behind the last packet: its first POLL is due at once. Nothing comes on top of a queue
+    /// that is full any more, so that an unanswered POLL is sent again soon, and then less and less often. The stretch ends
+    /// when the receiver answers: 25 ms too late would be 2.5 % of a second. Silence goes on where it has begun.
+    pub fn behind_the_last(&self, now: Stamp<SenderClock>) -> StreamMeter {
+        StreamMeter { again: defaults::STREAM_POLL_SOON, heard_at: self.heard_at, ..StreamMeter::new(now) }
     }
 
     /// How long until a POLL is due; zero or less: now.
@@ -94,7 +104,8 @@ impl StreamMeter {
     pub fn asked(&mut self, number: u64, sent: Sent) {
         self.asked[number as usize % ASKED] = (number, sent);
         self.newest = number;
-        self.next_poll = sent.at + defaults::STREAM_POLL_AGAIN;
+        self.next_poll = sent.at + self.again;
+        self.again = Nanos(self.again.0 * 2).min(defaults::STREAM_POLL_AGAIN);
     }
 
     /// `tally` came at `now`. Answers to POLLs that are forgotten, or older than one that was heard, say nothing new.
@@ -236,6 +247,22 @@ mod tests {
         // An answer long after its window: the grid starts anew instead of asking twice in a row.
         meter.heard(tally(2, 850, 0), at(900));
         assert_eq!(meter.poll_in(at(900)), Nanos::ZERO);
+    }
+
+    #[test]
+    fn behind_the_last_packet_polls_come_soon_and_then_less_often() {
+        let mut meter = metered(&[]).behind_the_last(at(0));
+        let mut asked_at = Vec::new();
+        let mut now = at(0);
+        for number in 1..=8 {
+            now = now + meter.poll_in(now);
+            asked_at.push((now - at(0)).0 / 1_000_000);
+            meter.asked(number, Sent { at: now, packets: 9 });
+        }
+        assert_eq!(asked_at, [0, 1, 3, 7, 15, 31, 56, 81]);
+        assert_eq!(meter.silent_for(now), Nanos::from_millis(81));
+        meter.heard(tally(8, 90, 9), now);
+        assert_eq!(meter.last().map(|point| point.sent.packets), Some(9));
     }
 
     #[test]

@@ -187,6 +187,34 @@ mod tests {
     }
 
     #[test]
+    fn no_burst_exceeds_a_batch_and_the_rate_holds_though_wake_ups_are_late() {
+        for (pps, batch) in
+            [1_000, 70_000, 350_000, 630_000].into_iter().flat_map(|pps| [(pps, 1), (pps, 16), (pps, 64)])
+        {
+            let mut schedule = TokenSchedule::new(at(0), 1_000, pps * 1_000).in_bursts_of(batch);
+            let (mut now, mut sent, mut looks) = (0, 0, 0);
+            while now < 1_000_000_000 {
+                looks += 1;
+                now += match schedule.due(at(now)) {
+                    // As the loop of a stream: a sleep ends 50 µs late, every hundredth 3 ms; or the clock is watched.
+                    Due::In(span) if schedule.sleeps() => {
+                        span.0.max(50_000) + if looks % 100 == 0 { 3_000_000 } else { 50_000 }
+                    }
+                    Due::In(_) => 100,
+                    Due::Now { packets, behind } => {
+                        assert!((1..=u64::from(batch)).contains(&packets), "{packets} at {pps} packets/s");
+                        schedule.take(packets);
+                        sent += packets;
+                        packets as i64 * 1_200 + if behind && schedule.sleeps() { 50_000 } else { 0 }
+                    }
+                };
+            }
+            assert!(sent.abs_diff(pps) * 200 <= pps, "{sent} of {pps} packets, at most {batch} at a time");
+            assert_eq!(schedule.skipped(), 0, "{pps} packets/s, at most {batch} at a time");
+        }
+    }
+
+    #[test]
     fn without_a_rate_a_burst_is_always_due() {
         let mut schedule = TokenSchedule::at_will(at(5));
         assert_eq!(schedule.due(at(5)), Due::Now { packets: 32, behind: false });

@@ -107,6 +107,8 @@ pub const ETHERNET_OVERHEAD_BYTES: u32 = 38;
 pub const STREAM_WINDOW: Nanos = Nanos::from_millis(100);
 /// … whose counts are asked for again after so long without an answer.
 pub const STREAM_POLL_AGAIN: Nanos = Nanos::from_millis(25);
+/// Behind the last packet of a stretch it is sent again so soon the first time, and after twice as long each next time.
+pub const STREAM_POLL_SOON: Nanos = Nanos::from_millis(1);
 /// A stream that nobody counts for so long is ended: the circuit breaker of RFC 8085, section 3.1.10.
 pub const STREAM_SILENCE_MAX: Nanos = Nanos::from_secs(5);
 /// Packets of a stream that leave between two looks at clock and schedule: with fewer, looking costs more than 1 % of
