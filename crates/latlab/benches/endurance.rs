@@ -1,4 +1,5 @@
-//! Ten million probes, a hundred thousand a second, eight threads that sleep, and a summary beside DuckDB's.
+//! Ten million probes, a hundred thousand a second, eight threads that sleep, a stream of a minute, and a summary beside
+//! DuckDB's.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses its part of what they share.
@@ -10,6 +11,8 @@ mod judge;
 mod memory;
 #[path = "endurance/schedule.rs"]
 mod schedule;
+#[path = "endurance/stream.rs"]
+mod stream;
 #[path = "endurance/summary.rs"]
 mod summary;
 #[path = "endurance/wakeups.rs"]
@@ -46,6 +49,9 @@ fn measure(options: &Options, mut add: impl FnMut(&str, (Vec<Line>, Value))) -> 
     }
     if options.wants("wakeups") {
         add("wakeups", wakeups::run(options)?);
+    }
+    if options.wants("stream") {
+        add("stream", stream::run(options)?);
     }
     if options.wants("memory") || options.wants("summary") {
         let (recording, outcome) = memory::run(options, store.path())?;

@@ -1,10 +1,12 @@
 //! `latlab stream` beside the bare stream, the bare stream again, iperf3 and (where there is one) netperf: paired rounds
-//! on the same pins, delivered rates at the receiver.
+//! on the same pins, delivered rates at the receiver. Then what arrives of a rate that was asked for.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 // Each bench uses its part of what they share.
 #[allow(dead_code)]
 mod judge;
+#[path = "stream/paced.rs"]
+mod paced;
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -30,6 +32,8 @@ const PEER_TARGET: f64 = 1.00;
 /// Segmentation offload beside plain sends, at what fits an Ethernet frame.
 const GSO_TARGET: f64 = 15.0;
 const GSO_SIZE: u32 = 1472;
+/// Packets in a burst at most, as `latlab stream` has it by default.
+const BATCH: u64 = 64;
 /// Where the peers listen, for nobody else to be met there by chance.
 const IPERF3_PORT: &str = "21511";
 const NETPERF_PORT: &str = "21512";
@@ -100,6 +104,17 @@ fn run(options: &Options) -> Result<(), String> {
             }
         }
     }
+    let (mut paced_table, mut paced_raw) = (Vec::new(), Vec::new());
+    for mode in MODES {
+        let row = Row { mode, size: GSO_SIZE, ipv6: false, cpus: options.cpus, seconds: 2, store: &store };
+        if options.wants(&format!("{}, paced", row.title())) {
+            let (lines, figures) = paced::run(&row, BATCH, options)?;
+            paced_table.extend(lines);
+            paced_raw.push(json!({ "row": row.title(), "figures": figures }));
+        }
+    }
+    let head = ["mode", "rate", "delivered / asked for (median)", "target", "runs", "verdict"];
+    account::write("stream-paced", &head, &paced_table, Value::from(paced_raw), options.quick)?;
     let head =
         ["mode", "against", "delivered", "target", "median ratio", "95 % interval", "bare / bare", "rounds", "verdict"];
     account::write("stream", &head, &table, Value::from(raw), options.quick)

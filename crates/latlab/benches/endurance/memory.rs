@@ -120,7 +120,7 @@ fn stage(store: &Path) -> Stage {
 }
 
 /// VmRSS of `pid` and its children; 0 for what is gone.
-fn resident(pid: u32) -> u64 {
+pub(crate) fn resident(pid: u32) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
     let children: String =
         threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default()).collect();

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-fn parse(text: &str) -> Result<Value, String> {
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("no JSON ({error}): {text}"))
 }
 
 /// A rate above zero at `pointer`.
-fn rate(document: &Value, pointer: &str) -> Result<f64, String> {
+pub(crate) fn rate(document: &Value, pointer: &str) -> Result<f64, String> {
     let found = document.pointer(pointer).and_then(Value::as_f64).filter(|rate| *rate > 0.0);
     found.ok_or_else(|| format!("no rate at `{pointer}` in {document}"))
 }
