@@ -60,9 +60,11 @@ impl UpStream {
         let size = self.size_bytes() as usize;
         // Their heads lie there since the beginning: without a key only the numbers change.
         match self.session.keys() {
+            None if count == 1 => ProbeHeader::renumber_data(self.sent, None, &mut self.buffer),
             None => {
-                for (counter, head) in (self.sent..).zip(self.buffer.chunks_mut(self.stride).take(count)) {
-                    ProbeHeader::renumber_data(counter, None, head);
+                // Counted by a range of known length: two comparisons less for each.
+                for (number, head) in (0..count).zip(self.buffer.chunks_exact_mut(self.stride)) {
+                    ProbeHeader::renumber_data(self.sent + number as u64, None, head);
                 }
             }
             Some(keys) => {

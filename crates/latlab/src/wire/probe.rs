@@ -16,7 +16,7 @@ pub const FULL_STAMP_MIN_BYTES: usize = 32;
 pub const KERNEL_STAMP_MIN_BYTES: usize = 40;
 
 const TAG_AT: usize = 16;
-const FLAG_TAGGED: u8 = 0x80;
+pub(super) const FLAG_TAGGED: u8 = 0x80;
 const FLAG_KERNEL: u8 = 0x40;
 const FLAG_CPU: u8 = 0x20;
 const FLAGS_STAMP: u8 = 0x0f;
@@ -55,13 +55,6 @@ impl ProbeHeader {
             return Err(Malformed::Value);
         }
         Ok(ProbeHeader { message, flags, session: (word >> 32) as u16, counter_low: word as u32 })
-    }
-
-    /// As it lies in a datagram, big endian.
-    #[inline]
-    pub(super) const fn word(&self) -> u64 {
-        let word = (self.message as u64) << 56 | (self.flags as u64) << 48;
-        word | (self.session as u64) << 32 | self.counter_low as u64
     }
 
     /// Whether it says that it carries a tag.
@@ -238,7 +231,8 @@ impl<'a> SealedAnswer<'a> {
 
 #[inline]
 fn write_head(message: MessageType, flags: u8, session: u16, counter_low: u32, datagram: &mut [u8]) {
-    put(datagram, 0, ProbeHeader { message, flags, session, counter_low }.word().to_be_bytes());
+    let word = u64::from(message as u8) << 56 | u64::from(flags) << 48;
+    put(datagram, 0, (word | u64::from(session) << 32 | u64::from(counter_low)).to_be_bytes());
 }
 
 #[inline]
