@@ -2,10 +2,10 @@
 //! on common architectures all of these are answered by the vDSO without entering the kernel.
 
 #[cfg(target_os = "linux")]
-use libc::{CLOCK_BOOTTIME, CLOCK_TAI};
+use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC_COARSE, CLOCK_TAI};
 // Other systems know neither: the nearest clock they have stands in.
 #[cfg(not(target_os = "linux"))]
-use libc::{CLOCK_MONOTONIC as CLOCK_BOOTTIME, CLOCK_REALTIME as CLOCK_TAI};
+use libc::{CLOCK_MONOTONIC as CLOCK_BOOTTIME, CLOCK_MONOTONIC as CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME as CLOCK_TAI};
 
 #[inline]
 #[allow(clippy::unnecessary_cast, reason = "both fields have 32 bits on some targets")]
@@ -26,6 +26,13 @@ fn read(clock: libc::clockid_t) -> i64 {
 #[inline]
 pub fn monotonic_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
+}
+
+/// CLOCK_MONOTONIC in ns as of the kernel's last tick, up to 10 ms ago: CLOCK_MONOTONIC_COARSE, for a third of the cost,
+/// where it matters only that time passes.
+#[inline]
+pub fn coarse_ns() -> i64 {
+    read(CLOCK_MONOTONIC_COARSE)
 }
 
 /// CLOCK_REALTIME in ns.
@@ -66,6 +73,12 @@ pub fn monotonic_resolution_ns() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_coarse_clock_is_the_same_clock() {
+        let (coarse, fine) = (coarse_ns(), monotonic_ns());
+        assert!(coarse <= fine && fine - coarse < 1_000_000_000, "{coarse} {fine}");
+    }
 
     #[test]
     fn cpu_time_passes_while_working_and_a_thread_has_no_more_than_its_process() {

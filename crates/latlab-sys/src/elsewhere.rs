@@ -89,6 +89,9 @@ pub mod socket {
     }
 }
 
+/// TCP connections.
+pub mod connection;
+
 /// Datagrams in and out.
 pub mod datagram {
     use super::{BorrowedFd, IpAddr, address::Address};
@@ -187,8 +190,15 @@ pub mod batch {
 /// Sleeping until a datagram is there.
 pub mod readiness {
     use super::BorrowedFd;
-    refuse! { readable_within(BorrowedFd<'_>, i64) -> bool; }
+    refuse! {
+        readable_within(BorrowedFd<'_>, i64) -> bool;
+        writable_within(BorrowedFd<'_>, i64) -> bool;
+        either_within(BorrowedFd<'_>, i64) -> bool;
+    }
 }
+
+/// Many sockets watched by one call.
+pub mod watch;
 
 /// Scheduling of the calling thread.
 pub mod scheduler {

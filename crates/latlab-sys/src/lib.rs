@@ -15,6 +15,8 @@ pub mod batch;
 #[cfg(target_os = "linux")]
 pub mod child;
 #[cfg(target_os = "linux")]
+pub mod connection;
+#[cfg(target_os = "linux")]
 pub mod cpu_time;
 #[cfg(target_os = "linux")]
 pub mod datagram;
@@ -34,12 +36,15 @@ pub mod scheduler;
 pub mod sleep;
 #[cfg(target_os = "linux")]
 pub mod socket;
+#[cfg(target_os = "linux")]
+pub mod watch;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    address, batch, child, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler, sleep, socket,
+    address, batch, child, connection, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler,
+    sleep, socket, watch,
 };
 
 /// The outcome of a call that answers 0 or −1 with `errno`.

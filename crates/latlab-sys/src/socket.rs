@@ -47,14 +47,14 @@ pub fn local_address(socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
 }
 
 /// [setsockopt(2)](https://man7.org/linux/man-pages/man2/setsockopt.2.html)
-fn set<T: Copy>(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+pub(crate) fn set<T: Copy>(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: pointer and length describe `value`, which the kernel only reads.
     done(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), length) })
 }
 
 /// [getsockopt(2)](https://man7.org/linux/man-pages/man2/getsockopt.2.html), for options that are one number.
-fn get(socket: BorrowedFd<'_>, level: c_int, option: c_int) -> io::Result<c_int> {
+pub(crate) fn get(socket: BorrowedFd<'_>, level: c_int, option: c_int) -> io::Result<c_int> {
     let mut value: c_int = 0;
     let mut length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into `value`, and any bits are a valid number.

@@ -78,8 +78,9 @@ impl Agent {
     /// # Errors
     /// [`AgentError`].
     pub fn start_reflector(&mut self, order: ReflectorOrder) -> Result<SocketAddr, AgentError> {
-        let ReflectorOrder { bind, end, key, sessions, down_bps, .. } = order;
-        match self.ask(&Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps })? {
+        let ReflectorOrder { bind, end, key, sessions, down_bps, transport, .. } = order;
+        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport };
+        match self.ask(&request)? {
             Reply::Reflector { address } => Ok(address),
             other => Err(self.unknown(&other)),
         }

@@ -26,8 +26,8 @@ impl FarEnd {
     /// Does what `request` asks. Arming is the loop's own business and changes nothing here.
     pub(super) fn answer(&mut self, request: Request) -> Result<Reply, Refusal> {
         match request {
-            Request::StartReflector { bind, end, key, sessions, down_bps } => {
-                let order = ReflectorOrder { down_bps, ..ReflectorOrder::new(bind, end, None, sessions) };
+            Request::StartReflector { bind, end, key, sessions, down_bps, transport } => {
+                let order = ReflectorOrder { down_bps, transport, ..ReflectorOrder::new(bind, end, None, sessions) };
                 self.start_reflector(order, key.as_deref())
             }
             Request::Disarm => Ok(Reply::Disarmed { reflector_died: self.death() }),

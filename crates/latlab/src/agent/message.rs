@@ -8,7 +8,7 @@ use super::far_loads::{LoadsOrder, LoadsState};
 use super::far_settings::SettingsOrder;
 use super::frame;
 use crate::facts::{ClockAnchor, HostFacts, HostSample, SettingFacts};
-use crate::plan::EndSpec;
+use crate::plan::{EndSpec, Transport};
 use crate::session::ReflectorProcessError;
 use crate::units::Nanos;
 
@@ -32,6 +32,9 @@ pub enum Request {
         /// Bits a second that a down-stream of whoever holds the key may have; 0, and not written: there is none.
         #[serde(default, skip_serializing_if = "is_none_at_all")]
         down_bps: u64,
+        /// How probes come; UDP is left out.
+        #[serde(default, skip_serializing_if = "Transport::is_default")]
+        transport: Transport,
     },
     /// What shall be set on the far host.
     Settings(SettingsOrder),
@@ -167,18 +170,21 @@ mod tests {
         let text = |request: &Request| serde_json::to_string(request).expect("plain data");
         assert_eq!(text(&Request::Heartbeat), r#""heartbeat""#);
         assert_eq!(text(&Request::Arm { planned_ns: Nanos(7) }), r#"{"arm":{"planned_ns":7}}"#);
-        let start = Request::StartReflector {
+        let start = |transport| Request::StartReflector {
             bind: "10.0.0.7".parse().expect("an address"),
             end: EndSpec::SYSTEM,
             key: Some("k".into()),
             sessions: 2,
             down_bps: 0,
+            transport,
         };
         let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
         assert_eq!(
-            text(&start),
+            text(&start(Transport::Udp)),
             format!(r#"{{"start_reflector":{{"bind":"10.0.0.7","end":{end},"key":"k","sessions":2}}}}"#)
         );
+        let with_tcp = format!(r#""end":{end},"key":"k","sessions":2,"transport":"tcp"}}}}"#);
+        assert!(text(&start(Transport::Tcp)).ends_with(&with_tcp), "{}", text(&start(Transport::Tcp)));
         let setting = SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None };
         let towards = "10.0.0.2".parse().expect("an address");
         let load = LoadSpec { kind: LoadKind::Heaters { workers: 2, cpus: vec![] }, at: Side::Peer };

@@ -1,23 +1,32 @@
 //! The sockets on which `latlab serve` listens.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 
+use super::answering::Listening;
 use crate::cli::resolve::ServeSpec;
 use crate::error::Failure;
-use crate::plan::defaults;
-use crate::transport::reflector::UdpReflector;
+use crate::plan::{Transport, defaults};
 
-/// Every address asked for. Where none was asked for, one family may be missing on this host.
-pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<UdpReflector>, Failure> {
-    let wait = spec.end.wait;
+/// Every address asked for, over each transport asked for. Where none was asked for, one family may be missing on this
+/// host.
+pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<Listening>, Failure> {
+    let mut sockets = Vec::new();
+    for transport in Transport::ALL.into_iter().filter(|transport| spec.tcp || *transport != Transport::Tcp) {
+        sockets.extend(bind_all(transport, spec)?);
+    }
+    Ok(sockets)
+}
+
+fn bind_all(transport: Transport, spec: &ServeSpec) -> Result<Vec<Listening>, Failure> {
     if !spec.chosen && spec.listen.iter().all(|address| address.ip().is_unspecified()) {
         let port = spec.listen.first().map_or(defaults::PORT, SocketAddr::port);
-        return Ok(vec![UdpReflector::bind_everywhere(port, wait)?]);
+        let everywhere = ((Ipv6Addr::UNSPECIFIED, port).into(), true);
+        return Ok(vec![Listening::bind(transport, everywhere, spec.end.wait, &spec.limits)?]);
     }
     let mut sockets = Vec::new();
     let mut missing = None;
     for address in &spec.listen {
-        match UdpReflector::bind(*address, wait) {
+        match Listening::bind(transport, (*address, false), spec.end.wait, &spec.limits) {
             Ok(socket) => sockets.push(socket),
             Err(error) if !spec.chosen && error.lacks_family() => missing = Some(error),
             Err(error) => return Err(error.into()),

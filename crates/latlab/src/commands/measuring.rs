@@ -7,6 +7,7 @@ use crate::error::Failure;
 use crate::measure::{self, Conducted, MeasureError, Place};
 use crate::plan::Plan;
 use crate::session::PreSharedKey;
+use crate::transport::refusal::TransportError;
 
 /// Measures `plan` into `place`; none where it was interrupted before anything was measured. `tick` is called with the
 /// progress line now and then, which is gone before anything else is said.
@@ -28,7 +29,8 @@ pub(super) fn measure(
     healing::tell_what_is_left(console);
     match (conducted, interrupt.outcome()) {
         // Whoever stops waiting for a target that is silent knows that it was.
-        (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_)) => Ok(None),
+        (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_))
+        | (Err(MeasureError::Transport(TransportError::Interrupted { .. })), Some(_)) => Ok(None),
         (conducted, _) => Ok(Some(conducted?)),
     }
 }

@@ -1,6 +1,7 @@
 //! The commands: each file tells the story of one.
 
 mod agent;
+mod answering;
 mod asking;
 mod bare;
 mod bare_stream;

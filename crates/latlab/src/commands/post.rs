@@ -4,18 +4,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 
 use super::Outcome;
-use super::serve::reflect;
+use super::answering::{Listening, answer};
 use crate::error::{Failure, refused};
-use crate::measure::{bare, bare_stream};
+use crate::measure::{bare, bare_stream, bare_tcp};
 use crate::session::{ReflectorNews, Requests, SessionReflector};
-use crate::transport::reflector::UdpReflector;
 
 /// What answers.
 pub(super) enum Post {
     /// Sessions.
-    Sessions(UdpReflector, Box<SessionReflector>),
+    Sessions(Listening, Box<SessionReflector>),
     /// Everything, unseen.
     Bare(OwnedFd, bare::Wait),
+    /// The same over one connection, in messages of so many bytes.
+    BareTcp(OwnedFd, bare::Wait, u32),
     /// Nothing: it adds up what comes, so many buffers a call.
     BareStream(OwnedFd, bare::Wait, u16),
 }
@@ -24,8 +25,8 @@ impl Post {
     /// Where it answers, and with what buffer.
     pub(super) fn ready(&self) -> Result<ReflectorNews, Failure> {
         let (address, receive_buffer_bytes) = match self {
-            Post::Sessions(socket, _) => (socket.local_address(), Some(socket.receive_buffer_bytes())),
-            Post::Bare(socket, _) | Post::BareStream(socket, ..) => {
+            Post::Sessions(socket, _) => socket.place(),
+            Post::Bare(socket, _) | Post::BareTcp(socket, ..) | Post::BareStream(socket, ..) => {
                 let address = latlab_sys::socket::local_address(socket.as_fd());
                 (address.map_err(refused("ask for the address"))?, None)
             }
@@ -38,9 +39,12 @@ impl Post {
         match self {
             Post::Sessions(mut socket, mut sessions) => {
                 let never = AtomicBool::new(false);
-                reflect(&mut socket, &mut sessions, pin, Requests { stop, counters: &never }, |_| {})?;
+                answer(&mut socket, &mut sessions, pin, Requests { stop, counters: &never }, |_| {})?;
             }
             Post::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
+            Post::BareTcp(listener, wait, size_bytes) => {
+                bare_tcp::reflect(&listener, size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
+            }
             Post::BareStream(socket, wait, wanted) => {
                 bare_stream::count(&socket, wait, usize::from(wanted), stop).map_err(refused("receive"))?;
             }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use super::answering::Listening;
 use super::post::Post;
 use super::{Outcome, order};
 use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::placement;
-use crate::measure::{bare, bare_stream};
+use crate::measure::{bare, bare_stream, bare_tcp};
+use crate::plan::Transport;
 use crate::session::{PreSharedKey, ReflectorLimits, ReflectorNews, ReflectorOrder, SessionReflector, random_bytes};
-use crate::transport::reflector::UdpReflector;
 
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
@@ -34,9 +35,13 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 /// Binds and takes its place.
 fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
     order::tie_to_parent(order.parent)?;
-    let post = if order.bare {
+    let post = if let Some(size_bytes) = order.bare {
         let wait = order.end.wait.into();
-        Post::Bare(bare::bind(order.bind, wait).map_err(refused("open the bare reflector"))?, wait)
+        let why = refused("open the bare reflector");
+        match order.transport {
+            Transport::Udp => Post::Bare(bare::bind(order.bind, wait).map_err(why)?, wait),
+            Transport::Tcp => Post::BareTcp(bare_tcp::bind(order.bind).map_err(why)?, wait, size_bytes),
+        }
     } else if let Some(wanted) = order.bare_stream {
         let wait = order.end.wait.into();
         let socket = bare_stream::bind(order.bind, wait).map_err(refused("open the bare receiver"))?;
@@ -46,7 +51,7 @@ fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failu
             order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
         let limits = ReflectorLimits { down_bps: order.down_bps, ..ReflectorLimits::own(order.sessions) };
         let sessions = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
-        let socket = UdpReflector::bind(order.bind, order.end.wait)?;
+        let socket = Listening::bind(order.transport, (order.bind, false), order.end.wait, &limits)?;
         let socket = if order.sessions == 1 { socket.for_one_sender() } else { socket };
         Post::Sessions(socket, Box::new(sessions))
     };

@@ -1,12 +1,12 @@
 //! `latlab serve`: the reflector. Answers authenticated sessions, changes nothing on the host.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use signal_hook::consts::SIGUSR1;
 
+use super::answering::{Listening, answer};
 use super::interrupt::Interrupt;
 use super::listening::bind;
 use super::{Outcome, keys};
@@ -15,8 +15,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::placement;
-use crate::session::{ReflectorCounters, Requests, ServeError, SessionReflector, check_address, random_bytes, serve};
-use crate::transport::reflector::UdpReflector;
+use crate::session::{ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, random_bytes};
 use crate::units::Stamp;
 
 /// Serves until a signal ends it, which is its way to be done; SIGUSR1 shows the counters, and so does the end.
@@ -24,18 +23,23 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     let key = keys::find(&spec.key)?;
     let mut posts = Vec::new();
     for socket in bind(spec)? {
-        check_address(socket.local_address(), key.as_ref())?;
-        posts.push((socket, SessionReflector::new(spec.limits, key.as_ref(), random_bytes()?)));
+        check_address(socket.place().0, key.as_ref())?;
+        let limits = match socket {
+            Listening::Udp(_) => spec.limits,
+            // A stream that a reflector sends by itself goes over UDP.
+            Listening::Tcp(_) => ReflectorLimits { down_bps: 0, ..spec.limits },
+        };
+        posts.push((socket, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
     }
     let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
     for (socket, _) in &posts {
-        console.note(&format!("answering on `{}` until Ctrl-C", socket.local_address()));
+        console.note(&format!("answering on {socket} until Ctrl-C"));
     }
     stand(posts, spec, interrupt.stop(), console)?;
     Ok(Outcome::Done)
 }
 
-type Post = (UdpReflector, SessionReflector);
+type Post = (Listening, SessionReflector);
 
 /// One thread per address, each with sessions and caps of its own: no lock on the path of a probe.
 fn stand(posts: Vec<Post>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
@@ -57,33 +61,17 @@ fn stand(posts: Vec<Post>, spec: &ServeSpec, stop: &AtomicBool, console: &Consol
 
 fn guard(post: Post, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
     let (mut socket, mut reflector) = post;
-    let address = socket.local_address();
+    let name = socket.to_string();
     placement::place(&spec.end)?;
-    let ended =
-        reflect(&mut socket, &mut reflector, spec.end.cpu, requests, |counters| tell(address, counters, console));
-    tell(address, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
+    let ended = answer(&mut socket, &mut reflector, spec.end.cpu, requests, |counters| tell(&name, counters, console));
+    tell(&name, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
     Ok(ended?)
 }
 
-/// Reflects on this host's clock, with the CPU where that can be told without a system call: on a
-/// pinned thread there is nothing to ask.
-pub(super) fn reflect(
-    socket: &mut UdpReflector,
-    reflector: &mut SessionReflector,
-    pin: Option<u16>,
-    requests: Requests<'_>,
-    show: impl FnMut(&ReflectorCounters),
-) -> Result<(), ServeError> {
-    match pin {
-        Some(cpu) => serve(socket, reflector, &Monotonic, requests, || Some(cpu), show),
-        None => serve(socket, reflector, &Monotonic, requests, latlab_sys::scheduler::current_cpu, show),
-    }
-}
-
 /// One line per counter that is not zero: `latlab serve: 127.0.0.1:9862 answered 50000`.
-fn tell(address: SocketAddr, counters: &ReflectorCounters, console: &Console) {
+fn tell(name: &str, counters: &ReflectorCounters, console: &Console) {
     let counted: Vec<String> =
         counters.rows().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
     let counted = if counted.is_empty() { "nothing received".to_owned() } else { counted.join(" · ") };
-    console.note(&format!("`{address}`: {counted}"));
+    console.note(&format!("{name}: {counted}"));
 }

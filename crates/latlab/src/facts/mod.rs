@@ -3,6 +3,7 @@
 mod activity;
 mod by_cpu;
 mod clock;
+mod connection;
 mod counters;
 mod experiment;
 mod finding;
@@ -27,6 +28,7 @@ mod wakeup;
 pub use activity::{Activity, CpuTicks, Share, Ticks};
 pub use by_cpu::ByCpu;
 pub use clock::{ClockAnchor, ClockDiscipline, ClockExchange, ClockFacts, ClockKeeper, ClockRelation};
+pub use connection::ConnectionFacts;
 pub use counters::{CounterFacts, Interrupt, InterruptUse};
 pub use experiment::ExperimentFacts;
 pub use finding::{Finding, FindingSeverity};

@@ -1,15 +1,19 @@
 //! Measures the bare loop on given pins: the floor that latlab's own figures stand on.
 
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::thread;
 
 use super::MeasureError;
-use super::bare;
+use super::bare::{self, Wait};
+use super::bare_tcp;
 use super::manifest::wait_word;
 use crate::clock;
 use crate::facts::BareLoop;
 use crate::host::{HostRoot, facts, placement};
 use crate::metric::Metric;
-use crate::plan::EndSpec;
+use crate::plan::{EndSpec, Transport};
 use crate::recording::started_at;
 use crate::sample::Sample;
 use crate::session::{ReflectorOrder, ReflectorProcess};
@@ -18,21 +22,33 @@ use crate::stats::{Wishes, describe};
 /// Round trips before those that count.
 const WARMUP: usize = 1_000;
 
-/// Runs `count` round trips of the bare loop on loopback, `here` and `peer` placed as asked.
-pub fn calibrate(count: usize, size_bytes: u32, here: EndSpec, peer: EndSpec) -> Result<BareLoop, MeasureError> {
-    let process = ReflectorProcess::start(&ReflectorOrder::bare(peer))?;
+/// Runs `count` round trips of the bare loop on loopback, over UDP or TCP, `here` and `peer` placed as asked.
+pub fn calibrate(
+    transport: Transport,
+    count: usize,
+    size_bytes: u32,
+    here: EndSpec,
+    peer: EndSpec,
+) -> Result<BareLoop, MeasureError> {
+    let process = ReflectorProcess::start(&ReflectorOrder::bare(transport, size_bytes, peer))?;
     let address = process.address();
-    let wait = here.wait.into();
     let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
         placement::place(&here)?;
-        let broken = |source| MeasureError::Socket { peer: address.to_string(), source };
-        let socket = bare::connect(address, wait).map_err(broken)?;
-        bare::ping(&socket, size_bytes as usize, wait, WARMUP).map_err(broken)?;
-        bare::ping(&socket, size_bytes as usize, wait, count).map_err(broken)
+        let measured = measure(transport, address, size_bytes as usize, here.wait.into(), count);
+        measured.map_err(|source| MeasureError::Socket { peer: address.to_string(), source })
     });
     let measuring = measuring.map_err(MeasureError::Thread)?;
     let round_trips_ns = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     Ok(floor(&round_trips_ns, size_bytes, here, peer))
+}
+
+fn measure(transport: Transport, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+    let (socket, ping): (_, fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>) = match transport {
+        Transport::Udp => (bare::connect(peer, wait)?, bare::ping),
+        Transport::Tcp => (bare_tcp::connect(peer, wait)?, bare_tcp::ping),
+    };
+    ping(&socket, size, wait, WARMUP)?;
+    ping(&socket, size, wait, count)
 }
 
 fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {

@@ -14,10 +14,12 @@ use super::stream_lane::StreamLane;
 use super::{Beside, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{EndSpec, Kind, PingSpec, Plan, RunSpec, WakeupBeside, WakeupCpus, Work, defaults};
+use crate::plan::{EndSpec, Kind, PingSpec, Plan, RunSpec, Transport, WakeupBeside, WakeupCpus, Work, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::Ending;
 use crate::session::PreSharedKey;
+use crate::transport::tcp::TcpTransport;
+use crate::transport::udp::UdpTransport;
 
 /// How often the caller hears of progress: four times a second is smooth enough for a person.
 const HEARTBEAT: Duration = Duration::from_millis(250);
@@ -42,7 +44,10 @@ pub fn conduct(
 ) -> Result<Conducted, MeasureError> {
     let _footing = placement::Footing::before(plan.runs.iter().any(|run| run.here.mlock));
     match plan.runs.first().map(RunSpec::kind) {
-        Some(Kind::Ping) => conduct_lanes::<Lane>(plan, key, place, stop, heartbeat),
+        Some(Kind::Ping) => match plan.runs.first().and_then(RunSpec::transport) {
+            Some(Transport::Tcp) => conduct_lanes::<Lane<TcpTransport>>(plan, key, place, stop, heartbeat),
+            _ => conduct_lanes::<Lane<UdpTransport>>(plan, key, place, stop, heartbeat),
+        },
         Some(Kind::Stream) => conduct_lanes::<StreamLane>(plan, key, place, stop, heartbeat),
         Some(Kind::Wakeup) => conduct_wakeups(plan, place, stop, heartbeat),
         None => Ok(Conducted { recordings: Vec::new(), failure: None }),

@@ -13,7 +13,7 @@ use crate::plan::Via;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
 use crate::transport::burst::BurstRefusal;
-use crate::transport::refusal::TransportError;
+use crate::transport::refusal::{TransportError, broken_words};
 use crate::units::Nanos;
 
 /// Why a measurement could not happen, or could not go on.
@@ -117,9 +117,8 @@ impl MeasureError {
         match self {
             MeasureError::ReflectorProcess(error) => error.cause(),
             MeasureError::Agent(error) => error.cause(),
-            MeasureError::Thread(source) | MeasureError::Socket { source, .. } | MeasureError::Sleep { source, .. } => {
-                Some(explain(source))
-            }
+            MeasureError::Thread(source) | MeasureError::Sleep { source, .. } => Some(explain(source)),
+            MeasureError::Socket { source, .. } => Some(broken_words(source)),
             MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
             MeasureError::StreamSilent { span, .. } => {
                 Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))

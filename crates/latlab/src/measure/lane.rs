@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::conduct_wakeup::ring_events;
 use super::host_watch::Recorded;
 use super::live::LiveRates;
-use super::manifest::{OpenPath, closing_facts, opening_manifest};
+use super::manifest::{closing_facts, opening_manifest};
+use super::probe_path::ProbePath;
 use super::run_lane::RunLane;
 use super::sleepers::{Bed, sleep_beside};
 use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
@@ -18,7 +19,7 @@ use crate::plan::{Protocol, RunSpec, WakeupBeside, defaults};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{EventLog, Finished, RecordingWriter, Store};
 use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::udp::Waiting;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Where recordings go.
@@ -60,9 +61,9 @@ enum Talk {
 }
 
 /// A run between its opening and its closing.
-pub(crate) struct Lane {
+pub(super) struct Lane<P> {
     spec: RunSpec,
-    transport: UdpTransport,
+    transport: P,
     talk: Talk,
     course: Course,
     writer: RecordingWriter,
@@ -78,7 +79,7 @@ pub(crate) struct Lane {
     listened_until: Option<Stamp<SenderClock>>,
 }
 
-impl Lane {
+impl<P: ProbePath> Lane<P> {
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
         let cpu = self.spec.here.cpu.map_or(CpuOf::Running, CpuOf::Pinned);
         let Lane { spec, transport, talk, course, log, beds, wakeup, .. } = self;
@@ -91,12 +92,16 @@ impl Lane {
                 ping::run(&mut Ends::new(transport, &Monotonic, &mut **echo, log, cpu), course, slice, ping, stop)
             }
         })?;
-        self.listened_until = Some(Monotonic.now());
-        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.peer_address().to_string(), source })
+        let now = Monotonic.now();
+        self.listened_until = Some(match outcome {
+            Ok(()) => now,
+            Err(_) => self.transport.listened_until(now, self.spec.ping().timeout_ns),
+        });
+        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.ends().peer.to_string(), source })
     }
 }
 
-impl RunLane for Lane {
+impl<P: ProbePath> RunLane for Lane<P> {
     fn open(
         spec: &RunSpec,
         peer: &Peer,
@@ -104,12 +109,12 @@ impl RunLane for Lane {
         place: Place<'_>,
         lasting: Lasting,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Lane, MeasureError> {
+    ) -> Result<Lane<P>, MeasureError> {
         let ping = spec.ping();
         let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
-        let mut transport = UdpTransport::open(&ping.path, peer.address(), waiting)?;
+        let mut transport = P::open(&ping.path, peer.address(), waiting, stop)?;
         let talk = Talk::open(spec, &mut transport, key, lasting, stop)?;
-        let manifest = opening_manifest(spec, peer, OpenPath::from(&transport));
+        let manifest = opening_manifest(spec, peer, transport.ends());
         let (writer, log, beds) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
             Err(error) => {
@@ -160,9 +165,9 @@ impl RunLane for Lane {
         let Lane { mut transport, talk, mut writer, log, beds, wakeup, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
-        closing_facts(writer.manifest_mut(), OpenPath::from(&transport), report, strays, socket_errors);
+        closing_facts(writer.manifest_mut(), transport.ends(), report, strays, socket_errors);
         let run = &mut writer.manifest_mut().run;
-        run.socket_drops = transport.socket_drops();
+        (run.socket_drops, run.connection) = (transport.socket_drops(), transport.connection());
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;
         run.wakeup = (!beds.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -170,7 +175,7 @@ impl RunLane for Lane {
     }
 }
 
-impl Recorded for Lane {
+impl<P: ProbePath> Recorded for Lane<P> {
     fn writer(&mut self) -> &mut RecordingWriter {
         &mut self.writer
     }
@@ -179,7 +184,7 @@ impl Recorded for Lane {
 impl Talk {
     fn open(
         spec: &RunSpec,
-        transport: &mut UdpTransport,
+        transport: &mut impl ProbePath,
         key: Option<&PreSharedKey>,
         lasting: Lasting,
         stop: &AtomicBool,
@@ -188,16 +193,14 @@ impl Talk {
         if ping.protocol == Protocol::Echo {
             return Ok(Talk::Echo(Box::new(EchoDialogue::new(ping.size_bytes, random_bytes()?))));
         }
-        let peer = transport.peer_address().to_string();
+        let peer = transport.ends().peer.to_string();
         let mut wishes =
             SessionWishes::new(peer, random_bytes()?, ping.size_bytes, ping.schedule, lasting.whole, ping.timeout_ns);
         if let Some(turns) = lasting.turns {
             wishes.terms.idle = wishes.terms.idle.max(turns);
         }
         let opened = session::open(transport, &Monotonic, key, &wishes, stop);
-        // The transport counts what ICMP said about earlier datagrams; here it is the reason.
-        let opened = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()));
-        Ok(Talk::Native(Box::new(opened?)))
+        Ok(Talk::Native(Box::new(opened.map_err(|error| transport.explained(error))?)))
     }
 
     fn strays(&self) -> BTreeMap<String, u64> {
@@ -207,7 +210,7 @@ impl Talk {
         }
     }
 
-    fn close(self, transport: &mut UdpTransport) -> Option<ReflectorReport> {
+    fn close(self, transport: &mut impl ProbePath) -> Option<ReflectorReport> {
         match self {
             Talk::Native(session) => session.close(transport, &Monotonic),
             Talk::Echo(_) => None,

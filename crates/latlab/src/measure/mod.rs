@@ -2,6 +2,7 @@
 
 pub mod bare;
 pub mod bare_stream;
+pub mod bare_tcp;
 mod bare_wakeup;
 mod beside;
 mod calibrate;
@@ -23,6 +24,7 @@ mod net_load;
 mod origin;
 mod peer;
 pub mod ping;
+mod probe_path;
 mod probes_beside;
 pub mod rate_search;
 mod run_lane;

@@ -51,8 +51,9 @@ impl Peer {
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
         let end = spec.peer.unwrap_or(spec.here);
+        let (down_bps, transport) = (down_bps(spec), spec.transport().unwrap_or_default());
         let order =
-            |address| ReflectorOrder { down_bps: down_bps(spec), ..ReflectorOrder::new(address, end, key, sessions) };
+            |address| ReflectorOrder { down_bps, transport, ..ReflectorOrder::new(address, end, key, sessions) };
         match &spec.target {
             Target::Local => Peer::on_loopback(spec, order),
             Target::Lab => Peer::in_lab(spec, order),

@@ -12,7 +12,7 @@ use crate::units::Nanos;
 pub struct Condition {
     /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
     pub target: String,
-    /// `udp`; none where nothing is sent, as the next three.
+    /// `udp` or `tcp`; none where nothing is sent, as the next three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
     /// `native` or `echo`.
@@ -80,7 +80,7 @@ impl Condition {
         let (sending, wakeup, stream) = (spec.sending(), spec.wakeup(), spec.stream());
         Condition {
             target: spec.target.to_string(),
-            transport: spec.path().map(|_| "udp".into()),
+            transport: spec.transport().map(|transport| transport.word().into()),
             protocol: sending.map(|ping| match ping.protocol {
                 super::Protocol::Native => "native".into(),
                 super::Protocol::Echo => "echo".into(),

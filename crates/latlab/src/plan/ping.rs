@@ -9,11 +9,32 @@ use crate::schedule::Schedule;
 use crate::units::Nanos;
 
 /// How datagrams travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// Kernel UDP sockets.
+    #[default]
     Udp,
+    /// A TCP connection of the kernel's.
+    Tcp,
+}
+
+impl Transport {
+    /// Every transport, the default first.
+    pub const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
+
+    /// Whether it is what goes without saying.
+    pub fn is_default(&self) -> bool {
+        *self == Transport::default()
+    }
+
+    /// The word of `--transport`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Transport::Udp => "udp",
+            Transport::Tcp => "tcp",
+        }
+    }
 }
 
 /// What the datagrams say.

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Family, Like, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, WakeupBeside, WakeupSpec,
-    defaults,
+    Family, Like, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, Transport, WakeupBeside,
+    WakeupSpec, defaults,
 };
 use crate::metric::Metric;
 use crate::schedule::Schedule;
@@ -303,6 +303,15 @@ impl RunSpec {
         self.sending().expect("only a run of probes comes here")
     }
 
+    /// How what it sends travels; none where it sends nothing.
+    pub const fn transport(&self) -> Option<Transport> {
+        match &self.work {
+            Work::Ping(ping) => Some(ping.transport),
+            Work::Stream(_) => Some(Transport::Udp),
+            Work::Wakeup(_) => None,
+        }
+    }
+
     /// How what it sends leaves this host; none where it sends nothing.
     pub const fn path(&self) -> Option<&PathSpec> {
         match &self.work {
@@ -348,7 +357,7 @@ impl RunSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PathSpec, Protocol, Transport};
+    use crate::plan::{PathSpec, Protocol};
 
     fn run(schedule: Schedule, count: Option<u64>, duration: Option<Nanos>) -> RunSpec {
         let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };

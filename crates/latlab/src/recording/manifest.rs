@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
 use crate::facts::{
-    ClockAnchor, ClockRelation, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts, ReflectorReport,
-    SettingFacts, StageFacts, StreamFacts, WakeupFacts,
+    ClockAnchor, ClockRelation, ConnectionFacts, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts,
+    ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,
 };
 use crate::plan::{Condition, Kind, RunSpec};
 use crate::units::Nanos;
@@ -100,6 +100,9 @@ pub struct RunFacts {
     /// Datagrams that the kernel threw away at the sender's own socket; null: unknown.
     #[serde(default)]
     pub socket_drops: Option<u64>,
+    /// What the kernel told of the sender's TCP connection; null where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<ConnectionFacts>,
     /// How the threads slept; null where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup: Option<WakeupFacts>,

@@ -1,5 +1,6 @@
 //! Everything a reflector did and did not do, as numbers that its owner can read (rule R8).
 
+use crate::transport::connections::ConnectionTally;
 use crate::wire::{Malformed, RefuseReason};
 
 /// Why a datagram was dropped without an answer.
@@ -135,6 +136,10 @@ pub struct ReflectorCounters {
     pub closed: u64,
     /// Sessions ended by their duration or idle time.
     pub expired: u64,
+    /// Sessions ended because their connection did; 0 where there are no connections.
+    pub hung_up: u64,
+    /// What became of connections; none where there are none.
+    pub connections: Option<ConnectionTally>,
     /// Replies that the kernel would not send.
     pub reply_failed: u64,
     /// Receive calls that failed.
@@ -174,13 +179,15 @@ impl ReflectorCounters {
             ("accepts-repeated", self.accepts_repeated),
             ("closed", self.closed),
             ("expired", self.expired),
+            ("hung-up", self.hung_up),
             ("reply-failed", self.reply_failed),
             ("receive-failed", self.receive_failed),
         ];
         let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_word(reason), self.refused(reason)));
         let dropped = DropReason::ALL.into_iter().map(|reason| (reason.word(), self.dropped(reason)));
         let lost_unseen = self.socket_drops.map(|drops| ("socket-drops", drops));
-        plain.into_iter().chain(lost_unseen).chain(refused).chain(dropped)
+        let connections = self.connections.into_iter().flat_map(connection_rows);
+        plain.into_iter().chain(lost_unseen).chain(connections).chain(refused).chain(dropped)
     }
 
     pub(super) fn drop_for(&mut self, reason: DropReason) {
@@ -190,6 +197,16 @@ impl ReflectorCounters {
     pub(super) fn refuse_for(&mut self, reason: RefuseReason) {
         self.refused[reason as usize - 1] += 1;
     }
+}
+
+fn connection_rows(tally: ConnectionTally) -> [(&'static str, u64); 5] {
+    [
+        ("connections", tally.taken),
+        ("connections-over-caps", tally.over_caps),
+        ("closed-malformed", tally.malformed),
+        ("closed-without-session", tally.without_session),
+        ("closed-stuck", tally.stuck),
+    ]
 }
 
 const fn refusal_word(reason: RefuseReason) -> &'static str {
@@ -223,8 +240,10 @@ mod tests {
             assert_eq!(counters.refused(reason), 1);
         }
         counters.socket_drops = Some(5);
+        counters.connections =
+            Some(ConnectionTally { taken: 1, over_caps: 1, malformed: 1, without_session: 1, stuck: 1 });
         let names: BTreeSet<_> = counters.rows().map(|(name, _)| name).collect();
         assert_eq!(names.len(), counters.rows().count());
-        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 7 + 5);
+        assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 7 + 5 + 5);
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use latlab_sys::errno::explain;
-
+use crate::transport::refusal::broken_words;
 use crate::units::Nanos;
 use crate::units::human::typed_span;
 use crate::wire::{RefuseReason, VERSION};
@@ -28,6 +27,14 @@ pub enum SessionError {
     Interrupted {
         /// The peer.
         peer: String,
+    },
+    /// A connection was made, but whoever took it speaks another protocol.
+    #[error("`{peer}` takes a connection, but opens no session over it")]
+    NoGreeting {
+        /// The peer.
+        peer: String,
+        /// What happened instead; none: nothing did.
+        instead: Option<io::Error>,
     },
     /// A COOKIE came, but OPEN was not answered.
     #[error("`{peer}` does not open a session")]
@@ -91,6 +98,15 @@ impl SessionError {
         }
     }
 
+    /// The same, where there is a connection with the peer: silence then has other reasons.
+    pub fn over_a_connection(self) -> SessionError {
+        match self {
+            SessionError::NoAnswer { peer, refused, .. } => SessionError::NoGreeting { peer, instead: refused },
+            SessionError::Broken { peer, source } => SessionError::NoGreeting { peer, instead: Some(source) },
+            error => error,
+        }
+    }
+
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         Some(match self {
@@ -102,6 +118,8 @@ impl SessionError {
                 }
             }
             SessionError::Interrupted { .. } => return None,
+            SessionError::NoGreeting { instead: Some(error), .. } => broken_words(error),
+            SessionError::NoGreeting { instead: None, .. } => "nothing came back within 3 s".into(),
             SessionError::NotOpened { opens, keyed: true, .. } => {
                 format!(
                     "it greets, but keeps silent to {opens} OPEN packets: the keys differ, or the path loses packets"
@@ -116,7 +134,7 @@ impl SessionError {
             }
             SessionError::Version { .. } => format!("this latlab speaks version {VERSION}"),
             SessionError::Refused { .. } => "a cap of that reflector".into(),
-            SessionError::Broken { source, .. } => explain(source),
+            SessionError::Broken { source, .. } => broken_words(source),
         })
     }
 
@@ -126,6 +144,11 @@ impl SessionError {
             SessionError::NoAnswer { .. } => {
                 "start `latlab serve --psk-file FILE` there, and see that firewalls let its \
                  UDP port through; `--protocol echo` measures against a plain UDP echo"
+                    .into()
+            }
+            SessionError::NoGreeting { .. } => {
+                "see that it is `latlab serve --tcp` that listens there; if it is, its counters tell whether its caps are \
+                 reached"
                     .into()
             }
             SessionError::NotOpened { keyed: true, .. } => {

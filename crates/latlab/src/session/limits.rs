@@ -1,7 +1,11 @@
 //! What a reflector grants at most (rule R4). The upper bounds are compiled in; below them its owner chooses.
 
 use crate::plan::defaults::{self, SIZE_MIN_BYTES};
+use crate::transport::connections::ConnectionCaps;
 use crate::units::Nanos;
+
+/// Connections that may be there beside those with a session.
+const SPARE_CONNECTIONS: u16 = 16;
 
 /// A reflector's caps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,17 @@ impl ReflectorLimits {
     /// What a reflector grants that latlab starts for one command of its own: as many sessions as that has runs.
     pub fn own(sessions: u16) -> ReflectorLimits {
         ReflectorLimits { sessions, sessions_per_prefix: sessions, down_bps: 0, ..ReflectorLimits::MAX }
+    }
+
+    /// How many connections a listener takes with these limits: a few more than there may be sessions, since each comes
+    /// without one; and as many in a second as COOKIEs, since each may ask for one.
+    pub fn connections(&self) -> ConnectionCaps {
+        let within = self.within_bounds();
+        ConnectionCaps {
+            connections: within.sessions + SPARE_CONNECTIONS,
+            per_prefix: within.sessions_per_prefix + SPARE_CONNECTIONS,
+            per_second: within.cookies_per_second,
+        }
     }
 
     /// The stricter of these limits and the compiled-in bounds, one by one.

@@ -1,6 +1,7 @@
 //! Sessions: what the two ends say to each other around and inside a run (docs/protocol.md).
 
 mod bucket;
+mod connected;
 mod cookies;
 mod counters;
 mod down_source;

@@ -11,7 +11,7 @@ use latlab_sys::errno::explain;
 
 use super::key::PreSharedKey;
 use crate::own_process::OwnProcess;
-use crate::plan::EndSpec;
+use crate::plan::{EndSpec, Transport};
 
 /// The hidden command that a reflector process runs.
 pub const REFLECTOR_COMMAND: &str = "reflector";
@@ -34,11 +34,15 @@ pub struct ReflectorOrder {
     pub key: Option<String>,
     /// Sessions that the command opens in all; with one alone the socket is connected to its sender.
     pub sessions: u16,
+    /// How probes come.
+    #[serde(default)]
+    pub transport: Transport,
     /// Bits a second that a down-stream may have; 0: there is none, nor is there one without a key.
     #[serde(default)]
     pub down_bps: u64,
-    /// Return every datagram unseen, for the bare loop, instead of answering sessions.
-    pub bare: bool,
+    /// Return every datagram unseen, for the bare loop, instead of answering sessions; over TCP in messages of so many
+    /// bytes.
+    pub bare: Option<u32>,
     /// Add up every datagram, so many buffers with one call, for the bare stream.
     #[serde(default)]
     pub bare_stream: Option<u16>,
@@ -54,16 +58,18 @@ impl ReflectorOrder {
             end,
             key: key.map(PreSharedKey::line),
             sessions,
+            transport: Transport::Udp,
             down_bps: 0,
-            bare: false,
+            bare: None,
             bare_stream: None,
             parent: std::process::id(),
         }
     }
 
-    /// Be the far end of a bare loop on loopback.
-    pub(crate) fn bare(end: EndSpec) -> ReflectorOrder {
-        ReflectorOrder { bare: true, ..ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None, 0) }
+    /// Be the far end of a bare loop on loopback with messages of so many bytes.
+    pub(crate) fn bare(transport: Transport, size_bytes: u32, end: EndSpec) -> ReflectorOrder {
+        let order = ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
+        ReflectorOrder { transport, bare: Some(size_bytes), ..order }
     }
 
     /// Be the far end of a bare stream on the loopback `address`.

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use crate::transport::batch_receiver::BatchRoom;
+use crate::transport::connections::ConnectionTally;
 use crate::transport::reflector::UdpReflector;
 use crate::units::Nanos;
 use crate::wire::StreamTerms;
@@ -75,6 +76,26 @@ pub trait ReflectorSocket {
 
     /// To which address of ours the last datagram was sent, where that is not the only one.
     fn asked_at(&self) -> Option<IpAddr> {
+        None
+    }
+
+    /// Whether [`ReflectorSocket::gone`] or [`ReflectorSocket::care`] has something to do; asked before every receive call.
+    fn wants_care(&self) -> bool {
+        false
+    }
+
+    /// Somebody whose connection is gone; each is told once.
+    fn gone(&mut self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// Lets go of who costs more than it is worth; `has_session` tells whether somebody has an open session.
+    fn care(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
+        _ = has_session;
+    }
+
+    /// What became of connections; none where there are none.
+    fn connections(&self) -> Option<ConnectionTally> {
         None
     }
 

@@ -57,6 +57,9 @@ pub fn serve(
             desk.note_receiver();
             show(desk.reflector.counters(now(clock)));
         }
+        if desk.socket.wants_care() {
+            desk.care();
+        }
         let taken = match desk.socket.batches() {
             _ if desk.reflector.gives_to().is_some() => desk.give_and_take(&mut buffer),
             false => desk.take_one(&mut buffer),
@@ -81,6 +84,7 @@ pub fn serve(
             }
         }
     }
+    desk.care();
     desk.note_receiver();
     Ok(())
 }
@@ -190,8 +194,21 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
         self.socket.adapt(needs);
     }
 
+    /// Ends the sessions of connections that are gone, and has the socket close those without a session.
+    #[cold]
+    fn care(&mut self) {
+        while let Some(peer) = self.socket.gone() {
+            self.reflector.hang_up(peer);
+        }
+        let (reflector, at) = (&*self.reflector, now(self.clock));
+        self.socket.care(|peer| reflector.holds_session(peer, at));
+    }
+
     #[cold]
     fn note_receiver(&mut self) {
+        if let Some(tally) = self.socket.connections() {
+            self.reflector.note_connections(tally);
+        }
         self.reflector.note_receiver(ReceiverState {
             socket_drops: self.socket.dropped(),
             drops_merged: self.socket.has_merged(),

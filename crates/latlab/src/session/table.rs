@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::counters::DropReason;
 use super::slot::{NewSession, Slot, SlotState};
+use crate::transport::prefix::prefix_of;
 use crate::units::{ReflectorClock, Stamp};
 use crate::wire::{MessageType, Nonce, ProbeHeader, Reflection, SessionKeys, StreamTerms, Train};
 
@@ -91,6 +92,18 @@ impl SessionTable {
         over.map(|slot| slot.state = SlotState::Closed).count() as u64
     }
 
+    /// Whether anybody at `address` has an open session that is not over at `now`.
+    pub(super) fn is_open_for(&self, address: SocketAddr, now: Stamp<ReflectorClock>) -> bool {
+        let of = |slot: &&Slot| slot.state == SlotState::Open && slot.address == address;
+        self.slots.iter().filter(of).any(|slot| !slot.is_over(now))
+    }
+
+    /// Closes the sessions of `address` and says how many those were.
+    pub(super) fn hang_up(&mut self, address: SocketAddr) -> u64 {
+        let of = |slot: &&mut Slot| slot.state == SlotState::Open && slot.address == address;
+        self.slots.iter_mut().filter(of).map(|slot| slot.state = SlotState::Closed).count() as u64
+    }
+
     /// Sessions open.
     pub(super) fn open(&self) -> usize {
         self.slots.iter().filter(|slot| slot.state == SlotState::Open).count()
@@ -131,16 +144,6 @@ impl SessionTable {
         self.streams |= new.terms.stream != StreamTerms::NONE;
         slot.begin(number, new, keys(number));
         Some(slot)
-    }
-}
-
-/// The /24 or /64 of an address as a number; none for loopback.
-fn prefix_of(address: IpAddr) -> Option<u64> {
-    match address.to_canonical() {
-        address if address.is_loopback() => None,
-        IpAddr::V4(address) => Some(u64::from(address.to_bits() >> 8)),
-        // 2000::/3 and fc00::/7 have high bits set: no /64 in use is as small a number as a /24.
-        IpAddr::V6(address) => Some((address.to_bits() >> 64) as u64),
     }
 }
 

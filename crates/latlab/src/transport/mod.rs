@@ -2,10 +2,16 @@
 
 pub mod batch_receiver;
 pub mod burst;
+pub mod connections;
+mod frame;
+mod place;
+pub mod prefix;
 pub mod reflector;
 pub mod refusal;
 pub mod resolve;
 pub mod sim;
+pub mod tcp;
+pub mod tcp_reflector;
 pub mod udp;
 pub mod udp_stream;
 mod waiting;

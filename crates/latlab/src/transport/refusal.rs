@@ -37,7 +37,7 @@ pub enum TransportError {
         peer: SocketAddr,
     },
     /// The kernel made no socket.
-    #[error("cannot open a {} UDP socket", family_word(*.family))]
+    #[error("cannot open an {} socket", family_word(*.family))]
     Socket {
         /// The family asked for.
         family: Family,
@@ -68,8 +68,22 @@ pub enum TransportError {
         /// Why.
         source: io::Error,
     },
+    /// There is no TCP connection with the peer.
+    #[error("cannot connect to `{peer}` over TCP")]
+    Connection {
+        /// The peer.
+        peer: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// Whoever asked did not want to wait any longer.
+    #[error("interrupted before `{peer}` answered")]
+    Interrupted {
+        /// The peer.
+        peer: SocketAddr,
+    },
     /// A promise of the socket was refused.
-    #[error("cannot set {option} to `{value}` on a UDP socket")]
+    #[error("cannot set {option} to `{value}` on the socket")]
     Setting {
         /// What was to be set, as a user knows it.
         option: &'static str,
@@ -112,6 +126,11 @@ impl TransportError {
                 Some(format!("it is a broadcast address, or a route prohibits it: {}", explain(source)))
             }
             TransportError::Connect { source, .. } => Some(explain(source)),
+            TransportError::Connection { source, .. } if source.kind() == io::ErrorKind::TimedOut => {
+                Some("no answer within 3 s".into())
+            }
+            TransportError::Connection { source, .. } => Some(explain(source)),
+            TransportError::Interrupted { .. } => None,
         }
     }
 
@@ -143,6 +162,8 @@ impl TransportError {
             TransportError::Connect { peer, .. } => {
                 format!("`ip route get {}` shows what this host knows about the way", peer.ip())
             }
+            TransportError::Connection { peer, source } => connection_hint(*peer, source),
+            TransportError::Interrupted { .. } => return None,
             TransportError::Setting { option, source, .. } => return setting_hint(option, source),
         })
     }
@@ -154,6 +175,15 @@ impl TransportError {
             TransportError::NoAddressOfFamily { host, .. } if host.parse::<IpAddr>().is_ok() => 2,
             _ => 3,
         }
+    }
+}
+
+/// Why a connection cannot be used any more, for people.
+pub fn broken_words(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::UnexpectedEof => "the other end closed the connection".into(),
+        io::ErrorKind::InvalidData => "what came is none of latlab's messages".into(),
+        _ => explain(source),
     }
 }
 
@@ -180,7 +210,7 @@ fn resolver_words(source: &io::Error) -> String {
 fn bind_hint(local: SocketAddr, source: &io::Error) -> Option<String> {
     Some(match source.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("`ss -ulpn sport = :{}` shows who has this port; choose another one", local.port())
+            format!("`ss -tulpn sport = :{}` shows who has this port; choose another one", local.port())
         }
         io::ErrorKind::AddrNotAvailable => "`ip address` lists the addresses of this host".into(),
         io::ErrorKind::PermissionDenied => {
@@ -189,6 +219,25 @@ fn bind_hint(local: SocketAddr, source: &io::Error) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+fn connection_hint(peer: SocketAddr, source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "start `latlab serve --tcp` there, with `--psk-file FILE` unless it is this host: without `--tcp` it listens on \
+             UDP alone"
+                .into()
+        }
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
+            "leave `--source-port` out, or wait a minute: the connection before may still hold that port (TIME_WAIT)".into()
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => format!(
+            "see that `latlab serve --tcp` runs there and that firewalls let its TCP port through; `ip route get {}` shows \
+             the way",
+            peer.ip()
+        ),
+        _ => format!("`ip route get {}` shows what this host knows about the way", peer.ip()),
+    }
 }
 
 fn setting_hint(option: &str, source: &io::Error) -> Option<String> {

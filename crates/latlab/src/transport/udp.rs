@@ -237,7 +237,7 @@ pub(super) fn setting(option: &'static str, value: impl ToString) -> impl FnOnce
 }
 
 /// The local end that was asked for; none: the kernel's choice on connecting.
-fn wanted_local(path: &PathSpec, peer: SocketAddr) -> Option<SocketAddr> {
+pub(super) fn wanted_local(path: &PathSpec, peer: SocketAddr) -> Option<SocketAddr> {
     if path.bind_address.is_none() && path.source_port.is_none() {
         return None;
     }

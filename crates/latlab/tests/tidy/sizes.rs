@@ -16,7 +16,9 @@ const BARE_LINES: usize = 150;
 
 fn limit_of(path: &str) -> usize {
     match path {
-        "crates/latlab/src/measure/bare.rs" | "crates/latlab/src/measure/bare_wakeup.rs" => BARE_LINES,
+        "crates/latlab/src/measure/bare.rs"
+        | "crates/latlab/src/measure/bare_tcp.rs"
+        | "crates/latlab/src/measure/bare_wakeup.rs" => BARE_LINES,
         _ if path.contains("/tests/") || path.contains("/benches/") || path.starts_with("fuzz/") => TEST_FILE_LINES,
         _ if path.starts_with("crates/latlab/src/commands/") && !path.ends_with("/mod.rs") => COMMAND_LINES,
         _ => FILE_LINES,

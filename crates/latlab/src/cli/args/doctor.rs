@@ -43,6 +43,9 @@ pub struct BareArgs {
     /// Payload in bytes [default: 64]
     #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
     pub size: Option<String>,
+    /// Over one TCP connection
+    #[arg(long)]
+    pub tcp: bool,
     /// This end.
     #[command(flatten)]
     pub ends: EndArgs,

@@ -1,7 +1,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::plan::Protocol;
+use crate::plan::{Protocol, Transport};
 
 /// How long a run lasts.
 #[derive(Clone, Debug, Default, Args)]
@@ -61,7 +61,9 @@ pub struct ProbeArgs {
         verbatim_doc_comment, hide_possible_values = true
     )]
     pub protocol: Option<Protocol>,
-    /// How datagrams travel: udp [default: udp]
+    /// How probes travel: udp or tcp [default: udp]
+    ///
+    /// tcp: one connection for each run, TCP_NODELAY at both ends; a running `latlab serve` needs --tcp.
     #[arg(
         long, value_name = "WORD", value_parser = transport_words(), hide_short_help = true,
         hide_possible_values = true
@@ -78,6 +80,7 @@ fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
 
 /// The words of the contract; those of later versions are known, so that their refusal can say so.
 fn transport_words() -> impl TypedValueParser<Value = String> {
-    let later = ["tcp", "xdp", "dds"].map(|word| PossibleValue::new(word).hide(true));
-    PossibleValuesParser::new([PossibleValue::new("udp")].into_iter().chain(later))
+    let now = Transport::ALL.map(|transport| PossibleValue::new(transport.word()));
+    let later = ["xdp", "dds"].map(|word| PossibleValue::new(word).hide(true));
+    PossibleValuesParser::new(now.into_iter().chain(later))
 }

@@ -39,6 +39,11 @@ pub struct ServeKeyArgs {
     /// Without a key only loopback addresses are served, and they are the default.
     #[arg(long, value_name = "ADDR[:PORT]")]
     pub bind: Vec<String>,
+    /// Listen for TCP connections too, on the same addresses and port [default: UDP only]
+    ///
+    /// Each address then has a second thread with sessions and caps of its own.
+    #[arg(long)]
+    pub tcp: bool,
     /// The key in a file.
     #[command(flatten)]
     pub file: KeyFileArgs,

@@ -1,10 +1,12 @@
 use super::{RequestError, ends, value};
 use crate::cli::args::BareArgs;
-use crate::plan::{EndSpec, defaults};
+use crate::plan::{EndSpec, Transport, defaults};
 
 /// The bare loop to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareSpec {
+    /// How they travel.
+    pub transport: Transport,
     /// Round trips.
     pub count: u64,
     /// Payload.
@@ -22,6 +24,7 @@ pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
     let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=50_000_000)).transpose()?;
     let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
     Ok(BareSpec {
+        transport: if typed.tcp { Transport::Tcp } else { Transport::Udp },
         count: count.unwrap_or(defaults::BARE_COUNT),
         size_bytes: size.unwrap_or(defaults::SIZE_BYTES),
         here,

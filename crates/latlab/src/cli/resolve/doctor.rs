@@ -29,8 +29,13 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     on_that_host(typed, &target)?;
     let peer_address = typed.peer_addr.as_deref().map(|typed| path::far_address(typed, &target)).transpose()?;
-    let measurement =
-        bare(&BareArgs { count: None, size: typed.size.clone(), ends: typed.ends.clone(), peer: typed.peer.clone() })?;
+    let measurement = bare(&BareArgs {
+        count: None,
+        size: typed.size.clone(),
+        tcp: false,
+        ends: typed.ends.clone(),
+        peer: typed.peer.clone(),
+    })?;
     Ok(DoctorSpec {
         target,
         peer_address,

@@ -4,7 +4,7 @@ use super::{
 };
 use crate::cli::args::{PingArgs, ProbeArgs};
 use crate::console::Talk;
-use crate::plan::{self, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, Work, defaults};
+use crate::plan::{LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, Transport, Work, defaults};
 
 /// `latlab ping`, settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, Re
     echo_has_a_host(protocol, &target)?;
     let path = path::path(&typed.path.way, &target)?;
     path::address_needed(&path, &target)?;
+    fits_a_connection(transport, protocol, &path)?;
     let key = path::key(&typed.path.way.key, &target, protocol)?;
     let loads = load::loads(&typed.loads, &target)?;
     echo_counts_nothing(protocol, &loads)?;
@@ -101,13 +102,30 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
     }
 }
 
-fn transport(typed: &ProbeArgs) -> Result<plan::Transport, RequestError> {
-    match typed.transport.as_deref() {
-        None | Some("udp") => Ok(plan::Transport::Udp),
-        Some(later) => Err(RequestError::Later {
-            what: format!("--transport {later}"),
-            instead: "`--transport udp`, the default, is what this version measures",
-        }),
+fn transport(typed: &ProbeArgs) -> Result<Transport, RequestError> {
+    let Some(word) = typed.transport.as_deref() else { return Ok(Transport::default()) };
+    Transport::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| RequestError::Later {
+        what: format!("--transport {word}"),
+        instead: "`--transport udp`, the default, and `--transport tcp` are what this version measures",
+    })
+}
+
+/// What a connection cannot do.
+fn fits_a_connection(transport: Transport, protocol: Protocol, path: &PathSpec) -> Result<(), RequestError> {
+    let refuse =
+        |option, cause, hint| Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint });
+    match transport {
+        Transport::Tcp if path.dont_fragment => refuse(
+            "--df",
+            "TCP cuts what it sends into segments that fit the path, and none of them is fragmented",
+            "leave it out; `--transport udp` measures what single packets do",
+        ),
+        Transport::Tcp if protocol == Protocol::Echo => refuse(
+            "--protocol echo",
+            "a plain echo returns datagrams; over TCP there would be nothing to tell one probe from the next",
+            "start `latlab serve --tcp` there and leave `--protocol echo` out",
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -202,6 +220,8 @@ mod tests {
         }
         let echo = settle("pi3 --protocol echo --transport udp").expect("well typed");
         assert_eq!(echo.plan.runs[0].ping().protocol, Protocol::Echo);
+        let swept = settle("--transport tcp --source-port sweep").expect("a connection each");
+        assert!(swept.plan.runs.iter().all(|run| run.transport() == Some(Transport::Tcp)));
     }
 
     #[test]
@@ -255,6 +275,8 @@ mod tests {
             ("lab --peer-addr 10.0.0.1", "`lab`"),
             ("10.0.0.1 --peer-addr 10.0.0.1", "`10.0.0.1:9862`"),
             ("--transport xdp", "`--transport xdp`"),
+            ("--transport tcp --df", "`--transport tcp`"),
+            ("pi3 --transport tcp --protocol echo", "`--protocol echo`"),
             ("--protocol echo", "`local`"),
             ("pi3 --protocol echo --load net=10Mbit/s", "`net=10Mbit/s`"),
             ("--quantiles 0.5,1.5", "`1.5`"),

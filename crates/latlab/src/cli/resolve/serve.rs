@@ -15,6 +15,8 @@ pub struct ServeSpec {
     pub listen: Vec<SocketAddr>,
     /// Whether `listen` was typed: then each must succeed. Otherwise one family may be missing here.
     pub chosen: bool,
+    /// Whether to listen for TCP connections as well.
+    pub tcp: bool,
     /// Where the key comes from.
     pub key: KeySource,
     /// How the process runs.
@@ -35,6 +37,7 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
     Ok(ServeSpec {
         listen: listen(&typed.key.bind, &key)?,
         chosen: !typed.key.bind.is_empty(),
+        tcp: typed.key.tcp,
         key,
         end: ends::here(&typed.end)?,
         limits: limits(&typed.caps)?,
@@ -140,6 +143,11 @@ mod tests {
         for (line, bps) in [("--psk-file k", 0), ("--psk-file k --allow-down 1.5Gbit/s", 1_500_000_000)] {
             assert_eq!(settle(line).expect(line).limits.down_bps, bps);
         }
+    }
+
+    #[test]
+    fn it_listens_for_connections_only_when_told() {
+        assert!(!settle("").expect("defaults").tcp && settle("--tcp").expect("a flag").tcp);
     }
 
     #[test]

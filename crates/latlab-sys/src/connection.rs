@@ -1,0 +1,212 @@
+//! TCP connections: making them, taking them, and what the kernel knows of them. Bytes go through
+//! [`crate::datagram`], whose calls are the same for a connection, and [`send_now`].
+
+use std::ffi::c_int;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::address::{Address, Family};
+use crate::socket::{get, set};
+use crate::{done, length};
+
+/// A blocking TCP socket that children do not inherit. [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)
+pub fn tcp(family: Family) -> io::Result<OwnedFd> {
+    stream_socket(family, 0)
+}
+
+/// The same for a socket that shall listen: [`accept`] then never sleeps.
+pub fn tcp_listener(family: Family) -> io::Result<OwnedFd> {
+    stream_socket(family, libc::SOCK_NONBLOCK)
+}
+
+fn stream_socket(family: Family, flags: c_int) -> io::Result<OwnedFd> {
+    let domain = match family {
+        Family::Ipv4 => libc::AF_INET,
+        Family::Ipv6 => libc::AF_INET6,
+    };
+    // SAFETY: takes no pointers.
+    let fd = unsafe { libc::socket(domain, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | flags, libc::IPPROTO_TCP) };
+    done(fd)?;
+    // SAFETY: the call just made this descriptor, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Takes connections from now on, of which so many may wait to be accepted.
+/// [listen(2)](https://man7.org/linux/man-pages/man2/listen.2.html)
+pub fn listen(socket: BorrowedFd<'_>, backlog: u16) -> io::Result<()> {
+    // SAFETY: takes no pointers.
+    done(unsafe { libc::listen(socket.as_raw_fd(), c_int::from(backlog)) })
+}
+
+/// The next connection, blocking and not inherited by children, and who made it; `WouldBlock` where nobody waits.
+/// [accept4(2)](https://man7.org/linux/man-pages/man2/accept.2.html)
+pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
+    let mut peer = Address::empty();
+    let (place, length) = peer.places();
+    // SAFETY: both places are inside `peer`, which is exclusive and outlives the call; the length says how much room
+    // there is.
+    let fd = unsafe { libc::accept4(listener.as_raw_fd(), place, length, libc::SOCK_CLOEXEC) };
+    done(fd)?;
+    // SAFETY: the call just made this descriptor, so nobody else owns it.
+    let connection = unsafe { OwnedFd::from_raw_fd(fd) };
+    // A connection that is reset before it is accepted may have no address any more.
+    let peer = peer.to_socket_addr().ok_or(io::ErrorKind::ConnectionAborted)?;
+    Ok((connection, peer))
+}
+
+/// Sends what fits the send buffer now, without sleeping; `WouldBlock` where that is nothing.
+/// [send(2)](https://man7.org/linux/man-pages/man2/send.2.html) with MSG_DONTWAIT
+#[inline]
+pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length describe `bytes`, which the kernel only reads; no address is given. By number, as in
+    // `datagram`.
+    length(unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_DONTWAIT,
+            std::ptr::null::<libc::sockaddr>(),
+            0,
+        )
+    })
+}
+
+/// Has every write leave at once instead of waiting for the acknowledgement of the one before (TCP_NODELAY,
+/// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+pub fn set_no_delay(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &c_int::from(true))
+}
+
+/// Whether [`set_no_delay`] was said.
+pub fn no_delay(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    get(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)
+}
+
+/// Lets a port be bound that connections of before still hold in TIME_WAIT (SO_REUSEADDR,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Two listeners do not get one port by it.
+pub fn reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &c_int::from(true))
+}
+
+/// What has become of a connection attempt, or broken a connection (SO_ERROR,
+/// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Told once.
+pub fn failure(socket: BorrowedFd<'_>) -> io::Result<()> {
+    match get(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// What the kernel knows of a connection (TCP_INFO, linux/tcp.h;
+/// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionCounts {
+    /// The largest segment that it sends, in bytes of payload.
+    pub send_segment_bytes: u32,
+    /// Segments sent again, since it was made.
+    pub retransmitted: u32,
+}
+
+/// Asks for it.
+pub fn counts(socket: BorrowedFd<'_>) -> io::Result<ConnectionCounts> {
+    // SAFETY: all its fields are numbers, for which zero bytes are valid.
+    let mut told: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let place = (&raw mut told).cast();
+    // SAFETY: the kernel writes at most `length` bytes into `told`, and any bits are valid numbers. A kernel that knows
+    // less than this struct writes less; both fields that are read are older than Linux 3.
+    done(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &mut length) })?;
+    Ok(ConnectionCounts { send_segment_bytes: told.tcpi_snd_mss, retransmitted: told.tcpi_total_retrans })
+}
+
+/// The name of its congestion control, such as `cubic` (TCP_CONGESTION,
+/// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {
+    /// TCP_CA_NAME_MAX in net/tcp.h.
+    const NAME_BYTES: usize = 16;
+    let mut name = [0_u8; NAME_BYTES];
+    let mut length = NAME_BYTES as libc::socklen_t;
+    let place = name.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `length` bytes into `name`.
+    done(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, place, &mut length) })?;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::{datagram, readiness, socket};
+
+    /// Both ends of a connection over loopback.
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let listener = tcp_listener(Family::Ipv4).expect("a socket");
+        reuse_address(listener.as_fd()).expect("a wish");
+        socket::bind(listener.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
+        assert_eq!(accept(listener.as_fd()).expect_err("it does not listen").kind(), io::ErrorKind::InvalidInput);
+        listen(listener.as_fd(), 4).expect("listening");
+        assert_eq!(accept(listener.as_fd()).expect_err("nobody waits").kind(), io::ErrorKind::WouldBlock);
+        let address = socket::local_address(listener.as_fd()).expect("an address");
+        let near = tcp(Family::Ipv4).expect("a socket");
+        socket::connect(near.as_fd(), address).expect("somebody listens");
+        let (far, peer) = accept(listener.as_fd()).expect("somebody waits");
+        assert_eq!(peer, socket::local_address(near.as_fd()).expect("an address"));
+        (near, far)
+    }
+
+    #[test]
+    fn bytes_cross_and_the_kernel_tells_of_it() {
+        let (near, far) = pair();
+        assert!(!no_delay(near.as_fd()).expect("told"));
+        set_no_delay(near.as_fd()).expect("a wish");
+        assert!(no_delay(near.as_fd()).expect("told"));
+        assert_eq!(send_now(near.as_fd(), b"seven b").expect("room"), 7);
+        let mut buffer = [0; 16];
+        assert!(readiness::readable_within(far.as_fd(), 3_000_000_000).expect("asked"));
+        assert_eq!(datagram::receive_now(far.as_fd(), &mut buffer).expect("bytes"), 7);
+        let counts = counts(near.as_fd()).expect("told");
+        assert!(counts.send_segment_bytes > 500 && counts.retransmitted == 0, "{counts:?}");
+        assert!(!congestion_control(near.as_fd()).expect("told").is_empty());
+        failure(near.as_fd()).expect("nothing is wrong");
+        drop(far);
+        assert_eq!(datagram::receive(near.as_fd(), &mut buffer).expect("the end"), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_over() {
+        let (near, _far) = pair();
+        let bytes = vec![7; 1 << 20];
+        let mut sent = 0;
+        let full = loop {
+            match send_now(near.as_fd(), &bytes) {
+                Ok(more) => sent += more,
+                Err(error) => break error,
+            }
+            assert!(sent < 1 << 30, "the other end reads nothing");
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert!(!readiness::writable_within(near.as_fd(), 0).expect("asked"));
+    }
+
+    #[test]
+    fn an_attempt_that_was_refused_says_so() {
+        let taken = tcp_listener(Family::Ipv4).expect("a socket");
+        socket::bind(taken.as_fd(), "127.0.0.1:0".parse().expect("an address")).expect("a port");
+        let nobody = socket::local_address(taken.as_fd()).expect("an address");
+        let near = tcp_listener(Family::Ipv4).expect("a socket that does not sleep");
+        let error = socket::connect(near.as_fd(), nobody).expect_err("nobody listens");
+        let told = match error.raw_os_error() {
+            Some(libc::EINPROGRESS) => {
+                assert!(readiness::writable_within(near.as_fd(), 3_000_000_000).expect("asked"));
+                failure(near.as_fd()).expect_err("nobody listens")
+            }
+            _ => error,
+        };
+        assert_eq!(told.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}

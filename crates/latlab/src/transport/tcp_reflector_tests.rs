@@ -1,0 +1,224 @@
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const CAPS: ConnectionCaps = ConnectionCaps { connections: 4, per_prefix: 4, per_second: 1_000 };
+
+fn reflector(wait: WaitMode) -> TcpReflector {
+    TcpReflector::bind(([127, 0, 0, 1], 0).into(), wait, CAPS).expect("a port")
+}
+
+fn connected(reflector: &TcpReflector) -> TcpStream {
+    let stream = TcpStream::connect(reflector.local_address()).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time-out");
+    stream
+}
+
+/// Has `reflector` receive until `done` says so.
+fn until<T>(
+    reflector: &mut TcpReflector,
+    mut done: impl FnMut(&mut TcpReflector, &[u8], SocketAddr) -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let mut buffer = vec![0; 65_508];
+    loop {
+        if let Some((bytes, from)) = reflector.receive(&mut buffer).expect("it listens")
+            && let Some(done) = done(reflector, &buffer[..bytes], from)
+        {
+            return done;
+        }
+        assert!(Instant::now() < deadline, "nothing came of it");
+    }
+}
+
+/// Has it look after its connections until `done` says so.
+fn idle(reflector: &mut TcpReflector, mut done: impl FnMut(&TcpReflector) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !done(reflector) {
+        assert_eq!(reflector.receive(&mut [0; 128]).expect("it listens"), None);
+        assert!(Instant::now() < deadline, "nothing came of it");
+    }
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u16).to_be_bytes()[..], message].concat()
+}
+
+/// Sends `message`, has it answered with the same bytes, and reads the answer.
+fn round_trip(reflector: &mut TcpReflector, stream: &mut TcpStream, message: &[u8]) {
+    stream.write_all(&framed(message)).expect("sent");
+    let local = stream.local_addr().expect("connected");
+    until(reflector, |reflector, came, from| {
+        assert_eq!((came, from), (message, local));
+        reflector.reply(came, from).expect("replied");
+        Some(())
+    });
+    let mut answer = vec![0; 2 + message.len()];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer, framed(message));
+}
+
+#[test]
+fn one_connection_or_several_get_their_own_answers() {
+    for wait in [WaitMode::Block, WaitMode::Spin] {
+        let mut reflector = reflector(wait);
+        let mut one = connected(&reflector);
+        round_trip(&mut reflector, &mut one, &[1; 24]);
+        assert!(reflector.alone.is_some());
+        let mut other = connected(&reflector);
+        for size in [24, 1_000, 65_507] {
+            round_trip(&mut reflector, &mut other, &vec![2; size]);
+            round_trip(&mut reflector, &mut one, &vec![1; size]);
+        }
+        assert!(reflector.alone.is_none());
+        let left = other.local_addr().expect("connected");
+        drop(other);
+        idle(&mut reflector, |reflector| reflector.wants_care() && !reflector.gone.is_empty());
+        assert_eq!((reflector.gone(), reflector.gone()), (Some(left), None));
+        round_trip(&mut reflector, &mut one, &[1; 24]);
+        assert!(reflector.alone.is_some(), "{wait:?}");
+    }
+}
+
+#[test]
+fn both_families_come_to_a_listener_on_every_address() {
+    let mut reflector = TcpReflector::bind_everywhere(0, WaitMode::Block, CAPS).expect("a port");
+    let port = reflector.local_address().port();
+    let mut addresses = vec![SocketAddr::from(([127, 0, 0, 1], port)), ([127, 0, 0, 77], port).into()];
+    if reflector.local_address().is_ipv6() && std::net::UdpSocket::bind("[::1]:0").is_ok() {
+        addresses.push((Ipv6Addr::LOCALHOST, port).into());
+    }
+    for address in addresses {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        assert_eq!(stream.peer_addr().expect("connected"), address);
+        round_trip(&mut reflector, &mut stream, &[7; 30]);
+    }
+}
+
+#[test]
+fn more_than_the_caps_allow_are_closed_at_once() {
+    for (caps, taken) in [(CAPS, 4), (ConnectionCaps { per_second: 2, ..CAPS }, 2)] {
+        let mut reflector = TcpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Spin, caps).expect("a port");
+        // All within one second, unless one begins in between: then more are taken, which the test allows for.
+        let mut streams: Vec<TcpStream> = (0..8).map(|_| connected(&reflector)).collect();
+        idle(&mut reflector, |reflector| reflector.tally().taken + reflector.tally().over_caps == 8);
+        let tally = reflector.tally();
+        assert!((taken..=taken * 2).contains(&tally.taken) && tally.taken <= 4 && tally.over_caps > 0, "{tally:?}");
+        let mut closed = 0;
+        for stream in &mut streams[tally.taken as usize..] {
+            closed += u64::from(matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_)));
+        }
+        assert_eq!(closed, tally.over_caps);
+        // A place that is free again can be had.
+        streams.truncate(1);
+        idle(&mut reflector, |reflector| reflector.places.iter().filter(|place| place.is_taken()).count() == 1);
+        std::thread::sleep(Duration::from_secs(1));
+        let mut late = connected(&reflector);
+        round_trip(&mut reflector, &mut late, &[7; 24]);
+    }
+}
+
+#[test]
+fn a_length_that_no_message_has_ends_the_connection() {
+    let mut reflector = reflector(WaitMode::Block);
+    let mut stream = connected(&reflector);
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
+    stream.write_all(&[0, 3, 1, 2, 3]).expect("sent");
+    // "GE" is a length that a message may have, and no more of it comes: what is shorter than a message ends it.
+    let mut other = connected(&reflector);
+    other.write_all(&[0, 23, 1]).expect("sent");
+    idle(&mut reflector, |reflector| reflector.tally().malformed == 1);
+    assert_eq!(other.read(&mut [0; 8]).expect("closed in order"), 0);
+}
+
+#[test]
+fn what_is_silent_or_stuck_is_closed_after_a_while() {
+    let mut reflector = reflector(WaitMode::Block);
+    let (silent, mut half, mut kept) = (connected(&reflector), connected(&reflector), connected(&reflector));
+    half.write_all(&[0, 100, 1, 2, 3]).expect("sent");
+    round_trip(&mut reflector, &mut kept, &[7; 24]);
+    idle(&mut reflector, |reflector| reflector.tally().taken == 3);
+    let kept_peer = kept.local_addr().expect("connected");
+    let look = |reflector: &mut TcpReflector| {
+        reflector.care_at_ns = 0;
+        reflector.care(|peer| peer == kept_peer);
+    };
+    (0..5).for_each(|_| look(&mut reflector));
+    assert_eq!((reflector.tally().without_session, reflector.tally().stuck), (0, 0));
+    look(&mut reflector);
+    assert_eq!((reflector.tally().without_session, reflector.tally().stuck), (1, 1));
+    // Half a message may come to a session for longer, but not for ever.
+    kept.write_all(&[0, 100, 1]).expect("sent");
+    idle(&mut reflector, |reflector| reflector.places.iter().any(|place| place.is_taken() && place.is_torn()));
+    (0..30).for_each(|_| look(&mut reflector));
+    assert_eq!(reflector.tally().stuck, 1);
+    look(&mut reflector);
+    assert_eq!(reflector.tally().stuck, 2);
+    drop((silent, half));
+}
+
+#[test]
+fn a_reader_that_stops_holds_up_nobody_else_and_gets_every_answer_whole() {
+    let mut reflector = reflector(WaitMode::Block);
+    let mut slow = connected(&reflector);
+    let mut other = connected(&reflector);
+    let message = vec![9; 60_000];
+    let mut sending = slow.try_clone().expect("a second handle");
+    let frame = framed(&message);
+    let writing = std::thread::spawn(move || {
+        (0..400).for_each(|_| sending.write_all(&frame).expect("sent, if slowly"));
+        sending.shutdown(Shutdown::Write).expect("that is all");
+    });
+    let slow_peer = slow.local_addr().expect("connected");
+    let mut answered = until(&mut reflector, {
+        let mut answered = 0;
+        move |reflector, came, from| {
+            reflector.reply(came, from).expect("kept, where it is not taken");
+            answered += 1;
+            let stuck = reflector.places.iter().any(|place| place.peer() == slow_peer && place.owes());
+            stuck.then_some(answered)
+        }
+    });
+    assert!(answered < 400, "the reader reads nothing");
+    round_trip(&mut reflector, &mut other, &[1; 24]);
+    let reading = std::thread::spawn(move || {
+        let mut answer = vec![0; 60_002];
+        (0..400).for_each(|_| {
+            slow.read_exact(&mut answer).expect("an answer");
+            assert!(answer[..2] == 60_000_u16.to_be_bytes() && answer[2..].iter().all(|byte| *byte == 9));
+        });
+    });
+    while answered < 400 {
+        answered = until(&mut reflector, |reflector, came, from| {
+            reflector.reply(came, from).expect("the reader is back");
+            Some(answered + 1)
+        });
+    }
+    while !reading.is_finished() {
+        assert_eq!(reflector.receive(&mut [0; 128]).expect("it listens"), None);
+    }
+    reading.join().expect("every answer came whole");
+    writing.join().expect("every message left");
+}
+
+#[test]
+fn for_one_sender_it_takes_nobody_else() {
+    let mut reflector = reflector(WaitMode::Block).for_one_sender();
+    let mut stranger = connected(&reflector);
+    let mut sender = connected(&reflector);
+    round_trip(&mut reflector, &mut sender, &[7; 24]);
+    reflector.hear_only(sender.local_addr().expect("connected"));
+    assert_eq!(stranger.read(&mut [0; 8]).expect("closed in order"), 0);
+    TcpStream::connect(reflector.local_address()).expect_err("nobody listens any more");
+    round_trip(&mut reflector, &mut sender, &[8; 24]);
+}
+
+#[test]
+fn a_taken_port_is_refused_with_its_number() {
+    let local = reflector(WaitMode::Block);
+    let error = TcpReflector::bind(local.local_address(), WaitMode::Block, CAPS).expect_err("the port is taken");
+    assert_eq!(error.cause().as_deref(), Some("address already in use (EADDRINUSE)"));
+    assert!(error.to_string().contains(&local.local_address().to_string()) && error.exit_code() == 3);
+}
