@@ -1,6 +1,7 @@
 //! Makes recordings of the current format for `testdata/recordings/`: `cargo run --example make_recordings DIRECTORY`.
 //!
-//! A new format version leaves `finished`, `wakeup`, `stream`, `search` and `died` in `old/` and never touches those of earlier versions;
+//! A new format version leaves `finished`, `tcp`, `wakeup`, `stream`, `search` and `died` in `old/` and never touches those of
+//! earlier versions;
 //! `closed` and `scheduled` are for `good/`.
 use std::fs;
 use std::path::Path;
@@ -9,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use latlab::facts::{
-    CpuReadings, HostReadings, HostSample, RateSearchFacts, SearchEnding, Seen, StageFacts, StreamFacts,
-    StreamInterval, TrialFacts, WakeupFacts,
+    ConnectionFacts, CpuReadings, HostReadings, HostSample, RateSearchFacts, SearchEnding, Seen, StageFacts,
+    StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
 };
 use latlab::plan::{
-    Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, Via, WakeupCpus,
-    WakeupSpec, Work,
+    Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, Transport, Via,
+    WakeupCpus, WakeupSpec, Work,
 };
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::Event;
@@ -37,6 +38,7 @@ fn main() {
     make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
+    make(target, "tcp", tcp("0000000000007c90"), |log| runs::fill(log, 0..300), finish);
     make(target, "stream", stream("000000000057e4a0"), fill_stream, finish);
     make(target, "search", searched("000000000005ea4c"), fill_searched, finish);
     make(target, "wakeup", wakeup("0000000000003a6e"), fill_wakeup, finish);
@@ -78,6 +80,17 @@ fn make(
     fill(&mut log);
     writer.keep_host_log(&host_log);
     end(writer, log);
+}
+
+/// The run of `finished` over a connection.
+fn tcp(run_id: &str) -> Manifest {
+    let mut manifest = runs::manifest(run_id);
+    let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
+    ping.transport = Transport::Tcp;
+    manifest.condition = Condition::of(&manifest.spec);
+    let congestion_control = Some("cubic".into());
+    manifest.run.connection = Some(ConnectionFacts { congestion_control, send_segment_bytes: 1_448, retransmitted: 2 });
+    manifest
 }
 
 /// Sample `seq` of a host with two CPUs that measures and does nothing else.

@@ -10,6 +10,8 @@ use latlab::recording::{RecordingWriter, Store};
 
 #[path = "alloc/armed.rs"]
 mod armed;
+#[path = "alloc/connected.rs"]
+mod connected;
 mod runs;
 #[path = "alloc/sleeping.rs"]
 mod sleeping;

@@ -105,6 +105,9 @@ fn facts(recording: &Recording) -> Value {
         facts["found_pps"] = json!(facts_of_search.found_pps(goals));
         facts["sum_of_stage_begin_ns"] = json!(nanos(&mut manifest.run.stages.iter().map(|stage| stage.begin_ns)));
     }
+    if let Some(connection) = &manifest.run.connection {
+        facts["connection"] = json!(connection);
+    }
     // Format 1.0 had none.
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {

@@ -89,8 +89,10 @@ fn check(test: &str, probes: usize, options: &str, waits: &[&'static str], sleep
     if !can_trace(test) {
         return;
     }
+    // A connection puts the length in front.
+    let size_bytes = if options.contains("tcp") { SIZE_BYTES - 2 } else { SIZE_BYTES };
     let (trace, _) = traced(&format!(
-        "ping local --warmup 0 --timeout 20s -d 60s --no-record -n {probes} -s {SIZE_BYTES} {options}"
+        "ping local --warmup 0 --timeout 20s -d 60s --no-record -n {probes} -s {size_bytes} {options}"
     ));
     let sender = armed_sender(&trace);
     assert_armed(sender, probes, probes, waits, "sender");
@@ -133,6 +135,32 @@ fn wake_ups_beside_it_cost_the_sender_no_system_call() {
 fn a_key_costs_no_system_call() {
     check("a keyed closed loop, blocking", 500, "--wait block --psk-file key", &[], (true, true));
     check("a keyed schedule, spinning", 500, "-i 2ms --wait spin --psk-file key", &[], (false, false));
+}
+
+#[test]
+fn over_tcp_a_closed_loop_makes_the_calls_that_it_makes_over_udp() {
+    check("a closed loop over TCP, blocking", 1_000, "--transport tcp --wait block", &[], (true, true));
+    check("a keyed closed loop over TCP", 500, "--transport tcp --wait block --psk-file key", &[], (true, true));
+    check("a closed loop over TCP, spinning", 500, "--transport tcp --wait spin", &[], (false, false));
+}
+
+#[test]
+fn over_tcp_a_schedule_makes_no_other_call() {
+    const TEST: &str = "a schedule over TCP";
+    if !can_trace(TEST) {
+        return;
+    }
+    for (wait, waits) in [("block", &["ppoll"][..]), ("spin", &[])] {
+        let options = format!("-i 2ms -n 500 --timeout 20s -s {} --transport tcp --wait {wait}", SIZE_BYTES - 2);
+        let (trace, _) = traced(&format!("ping local --warmup 0 --no-record {options}"));
+        let allowed: BTreeSet<_> = ALWAYS.iter().chain(waits).copied().collect();
+        // Where an end is late, one call may bring several messages: how many there are says nothing.
+        for calls in [armed_sender(&trace), armed_reflector(&trace)] {
+            let made = names(calls);
+            assert!(made.is_subset(&allowed), "{wait}: {:?}", made.difference(&allowed).collect::<Vec<_>>());
+        }
+        assert_eq!(armed_sender(&trace).iter().filter(|call| call.sends()).count(), 500, "{wait}");
+    }
 }
 
 /// Traces `latlab` with `arguments` and returns what its sleeping thread called from the first `wait` to the last.

@@ -2,6 +2,7 @@
 //! Every code stands in docs/metrics.md.
 
 mod clocks;
+mod connection;
 mod drops;
 mod ends;
 mod fates;
@@ -43,6 +44,7 @@ pub(super) fn derive(
     caveats.extend(wakeups.into_iter().flat_map(|wakeups| wakeups::derive(wakeups, tally.counts.answered)));
     caveats.extend(beside.and_then(wakeups::overrun_beside));
     caveats.extend(drops::derive(manifest, &tally.counts));
+    caveats.extend(connection::derive(manifest, &tally.counts));
     worst_first(manifest, hosts, caveats)
 }
 

@@ -74,7 +74,7 @@ fn why_unanswered(summaries: &[Summary], sent: u64) -> (String, String) {
     } else {
         let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
         let cause = format!("{} probes were sent, nothing valid came back in time{instead}", grouped(sent));
-        let hint = "see that the target still runs and that nothing on the path drops UDP; `--timeout` sets how long an answer may take";
+        let hint = "see that the target still runs and that nothing on the path drops packets; `--timeout` sets how long an answer may take";
         (cause, hint.into())
     }
 }

@@ -17,6 +17,7 @@ use latlab::session::{
     Dialogue, EchoDialogue, PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionReflector, SessionWishes,
     open, serve,
 };
+use latlab::transport::Transport;
 use latlab::transport::batch_receiver::BatchRoom;
 use latlab::transport::reflector::UdpReflector;
 use latlab::transport::udp::{UdpTransport, Waiting};
@@ -26,7 +27,7 @@ use latlab::wire::StreamTerms;
 use crate::{calls_of, calls_so_far, runs};
 
 /// Probes of each slice: a tenth of them is lost.
-const PROBES: u64 = 200;
+pub(crate) const PROBES: u64 = 200;
 /// Probes of a slice in which none is answered.
 const FEW: u64 = 10;
 /// What is lost costs a closed loop so long.
@@ -34,13 +35,13 @@ const TIMEOUT: Nanos = Nanos::from_millis(10);
 /// HELLO and OPEN come before the first probe, and neither is to be lost.
 const SETUP_DATAGRAMS: u64 = 2;
 
-const SCHEDULES: [Schedule; 3] = [
+pub(crate) const SCHEDULES: [Schedule; 3] = [
     Schedule::Closed,
     Schedule::Periodic { interval_ns: Nanos(50_000) },
     Schedule::Poisson { mean_ns: Nanos(50_000), seed: 7 },
 ];
 
-fn ping_spec(schedule: Schedule, max_backlog: Nanos) -> PingSpec {
+pub(crate) fn ping_spec(schedule: Schedule, max_backlog: Nanos) -> PingSpec {
     PingSpec { timeout_ns: TIMEOUT, max_backlog_ns: max_backlog, ..PingSpec::on(schedule) }
 }
 
@@ -122,7 +123,7 @@ pub(crate) fn reflect<'scope>(
 }
 
 /// Runs `story` with the log of a recording, which is thrown away.
-fn logged(story: impl FnOnce(&mut EventLog)) {
+pub(crate) fn logged(story: impl FnOnce(&mut EventLog)) {
     let store = Store::temporary().expect("store");
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000000a110c")).expect("created");
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
@@ -131,8 +132,8 @@ fn logged(story: impl FnOnce(&mut EventLog)) {
 }
 
 /// Calls to the allocator in a warm-up and a measuring slice of `probes` each.
-fn slices(
-    transport: &mut UdpTransport,
+pub(crate) fn slices(
+    transport: &mut impl Transport,
     dialogue: &mut impl Dialogue,
     log: &mut EventLog,
     ping: &PingSpec,

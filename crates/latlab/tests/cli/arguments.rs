@@ -86,7 +86,9 @@ fn targets_that_cannot_be() {
     ] {
         refused(line, value, hint);
     }
-    refused("ping --transport tcp", "--transport tcp", "--transport udp");
+    refused("ping --transport dds", "--transport dds", "--transport udp");
+    refused("ping --transport tcp --df", "--df", "leave it out");
+    refused("ping pi3 --transport tcp --protocol echo", "--protocol echo", "latlab serve --tcp");
     let many = Lab::new().line("ping -s 24,25,26,27,28 --source-port sweep").stdout(empty());
     many.stderr(contains("error: 80 runs")).stderr(contains("hint: give fewer sizes")).failure(2);
 }

@@ -5,7 +5,7 @@ use super::settings::keeps_awake;
 use super::words::stolen;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, WaitMode, defaults};
+use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, Transport, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -208,7 +208,8 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
     let of_stream = || manifest.spec.stream()?.size.known();
     let size_bytes = manifest.spec.sending().map(|ping| ping.size_bytes).or_else(of_stream)?;
-    if path.dont_fragment || manifest.spec.target == Target::Local {
+    let is_cut_anyway = manifest.spec.transport() == Some(Transport::Tcp);
+    if path.dont_fragment || is_cut_anyway || manifest.spec.target == Target::Local {
         return None;
     }
     let known = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());

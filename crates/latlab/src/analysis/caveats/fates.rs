@@ -274,6 +274,9 @@ fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
             format!("{} ({}) were lost{cost}", of_probes(counts.lost, counts.sent), percent(share)),
             "quantiles count them as infinite; min, mean, stddev and max leave them out",
             match manifest.run.reflector.as_ref().and_then(|report| report.socket_drops) {
+                _ if manifest.run.connection.is_some() => {
+                    "over TCP only the end of the connection loses probes: see how the run ended".to_owned()
+                }
                 Some(0) => {
                     "look for drops on the way: `ip -s link`; the reflector's socket had room for all".to_owned()
                 }

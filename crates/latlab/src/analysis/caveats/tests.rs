@@ -1,5 +1,6 @@
 //! Each caveat appears when its cause does, and only then.
 
+mod connection;
 mod samples;
 
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};

@@ -1,0 +1,116 @@
+//! The same over a connection, answered by a listener that has one connection alone, or several.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use latlab::clock::Monotonic;
+use latlab::plan::{PingSpec, WaitMode};
+use latlab::schedule::Schedule;
+use latlab::session::{
+    PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionReflector, SessionWishes, open, serve,
+};
+use latlab::transport::tcp::{TcpTransport, Waiting};
+use latlab::transport::tcp_reflector::TcpReflector;
+use latlab::units::Nanos;
+
+use crate::armed::{PROBES, Reflected, SCHEDULES, logged, ping_spec, slices};
+use crate::calls_so_far;
+
+/// A listener that watches the thread that asks it.
+struct Watched {
+    listener: TcpReflector,
+    calls: u64,
+}
+
+impl ReflectorSocket for Watched {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+        // The first time the loop has just made its buffer; from then on every call counts.
+        self.calls = calls_so_far();
+        self.listener.receive(buffer)
+    }
+
+    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.listener.reply(datagram, to)
+    }
+
+    fn hear_only(&mut self, peer: SocketAddr) {
+        self.listener.hear_only(peer);
+    }
+
+    fn wants_care(&self) -> bool {
+        self.listener.wants_care()
+    }
+
+    fn gone(&mut self) -> Option<SocketAddr> {
+        self.listener.gone()
+    }
+
+    fn care(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
+        self.listener.care(has_session);
+    }
+}
+
+fn reflect<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    listener: TcpReflector,
+    key: Option<&'scope PreSharedKey>,
+    stop: &'scope AtomicBool,
+) -> ScopedJoinHandle<'scope, Reflected> {
+    scope.spawn(move || {
+        let mut socket = Watched { listener, calls: 0 };
+        let mut reflector = SessionReflector::new(ReflectorLimits::own(1), key, [7; 32]);
+        let never = AtomicBool::new(false);
+        let requests = Requests { stop, counters: &never };
+        let cpu = latlab_sys::scheduler::current_cpu;
+        serve(&mut socket, &mut reflector, &Monotonic, requests, cpu, |_| {}).expect("the listener works");
+        let answered = reflector.counters(latlab::units::Stamp::from_nanos(0)).answered;
+        (socket.calls, answered)
+    })
+}
+
+/// A session over a connection, beside so many others that say nothing.
+fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others: usize) {
+    let what = format!("{wait:?}, {:?}, key: {}, {others} others", ping.schedule, key.is_some());
+    let caps = ReflectorLimits::own(1).connections();
+    let listener = TcpReflector::bind(([127, 0, 0, 1], 0).into(), wait, caps).expect("a port");
+    let peer = listener.local_address();
+    let stop = AtomicBool::new(false);
+    let _others: Vec<TcpStream> = (0..others).map(|_| TcpStream::connect(peer).expect("it listens")).collect();
+    logged(|log| {
+        std::thread::scope(|scope| {
+            let reflecting = reflect(scope, listener, key, &stop);
+            let waiting = Waiting::settle(wait, ping.schedule, ping.timeout_ns);
+            let wishes = SessionWishes::new(
+                "loopback",
+                [7; 16],
+                ping.size_bytes,
+                Schedule::Closed,
+                Some(Nanos::from_secs(60)),
+                Nanos::from_secs(9),
+            );
+            let calls = TcpTransport::open(&ping.path, peer, waiting, &stop).map(|mut transport| {
+                let session = open(&mut transport, &Monotonic, key, &wishes, &stop);
+                session.map(|mut session| slices(&mut transport, &mut session, log, ping, PROBES))
+            });
+            stop.store(true, Ordering::Relaxed);
+            let (reflector_calls, answered) = reflecting.join().expect("no panic");
+            let sender_calls = calls.expect("a connection").expect("a session");
+            assert_eq!((sender_calls, reflector_calls), (0, 0), "{what}");
+            assert_eq!(answered, 2 * PROBES, "{what}");
+        });
+    });
+}
+
+#[test]
+fn connected_ends_allocate_nothing() {
+    let key = PreSharedKey::fresh().expect("chance");
+    for wait in [WaitMode::Block, WaitMode::Spin] {
+        for schedule in SCHEDULES {
+            for (key, others) in [(None, 0), (Some(&key), 2)] {
+                connected(wait, &ping_spec(schedule, Nanos::from_secs(1)), key, others);
+            }
+        }
+    }
+}
