@@ -25,6 +25,7 @@ const SOCKPERF_PORT: &str = "11111";
 /// How both ends wait, on which CPUs, and what that allows latlab to cost.
 struct Manner {
     title: &'static str,
+    transport: &'static str,
     wait: &'static str,
     same_core: bool,
     p50_target: f64,
@@ -32,11 +33,22 @@ struct Manner {
     count: u32,
 }
 
-const MANNERS: [Manner; 3] = [
-    Manner { title: "blocking, one core", wait: "block", same_core: true, p50_target: 1.03, count: 50_000 },
-    Manner { title: "blocking, across cores", wait: "block", same_core: false, p50_target: 1.03, count: 12_000 },
-    Manner { title: "spinning, across cores", wait: "spin", same_core: false, p50_target: 1.05, count: 100_000 },
+const MANNERS: [Manner; 6] = [
+    udp("blocking, one core", "block", true, 1.03, 50_000),
+    udp("blocking, across cores", "block", false, 1.03, 12_000),
+    udp("spinning, across cores", "spin", false, 1.05, 100_000),
+    tcp("tcp, blocking, one core", "block", true, 1.03, 40_000),
+    tcp("tcp, blocking, across cores", "block", false, 1.03, 12_000),
+    tcp("tcp, spinning, across cores", "spin", false, 1.05, 80_000),
 ];
+
+const fn udp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> Manner {
+    Manner { title, transport: "udp", wait, same_core, p50_target, count }
+}
+
+const fn tcp(title: &'static str, wait: &'static str, same_core: bool, p50_target: f64, count: u32) -> Manner {
+    Manner { title, transport: "tcp", wait, same_core, p50_target, count }
+}
 const P99_TARGET: f64 = 1.10;
 const PEER_TARGET: f64 = 1.00;
 
@@ -68,7 +80,8 @@ fn run(options: &Options) -> Result<(), String> {
     let mut rng = race::chance();
     let (mut table, mut raw) = (Vec::new(), Vec::new());
     for manner in &MANNERS {
-        let sizes = if options.quick { &SIZES[1..2] } else { &SIZES[..] };
+        // Over TCP one size shows what the lengths and their copies cost.
+        let sizes = if options.quick || manner.transport == "tcp" { &SIZES[1..2] } else { &SIZES[..] };
         for size in sizes.iter().filter(|size| options.wants(&format!("{}, {size} B", manner.title))) {
             let rounds = measure(manner, *size, options, &mut rng)?;
             table.extend(judged(manner, *size, &rounds));
@@ -108,6 +121,7 @@ fn ends(command: &mut Command, row: &Row) {
 fn latlab_ping(row: &Row) -> Command {
     let mut command = programs::latlab();
     ends(command.args(["ping", "local"]), row);
+    command.args(["--transport", row.manner.transport]);
     command.args(["--json", "--quantiles", "0.5,0.99", "--store", row.store]);
     command
 }
@@ -115,6 +129,9 @@ fn latlab_ping(row: &Row) -> Command {
 fn latlab_bare(row: &Row) -> Command {
     let mut command = programs::latlab();
     ends(command.arg("bare"), row);
+    if row.manner.transport == "tcp" {
+        command.arg("--tcp");
+    }
     command
 }
 
@@ -125,6 +142,10 @@ fn race_sockperf(row: &Row) -> Result<Reading, String> {
         command.args(["--cpu-list", &cpu.to_string(), "sockperf", role, "-i", "127.0.0.1", "-p", SOCKPERF_PORT]);
         if row.manner.wait == "spin" {
             command.arg("--nonblocked");
+        }
+        if row.manner.transport == "tcp" {
+            // Its sockets have TCP_NODELAY unless told otherwise.
+            command.arg("--tcp");
         }
         command
     };

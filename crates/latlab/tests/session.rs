@@ -1,5 +1,7 @@
 //! Sessions over real loopback sockets, and the wire rules on a stage without any.
 
+#[path = "session/connected.rs"]
+mod connected;
 #[path = "session/down.rs"]
 mod down;
 #[path = "session/reports.rs"]
@@ -23,8 +25,8 @@ use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Seq;
 use latlab::schedule::Schedule;
 use latlab::session::{
-    Dialogue, DropReason, EchoDialogue, NativeSession, PreSharedKey, ReflectorCounters, ReflectorLimits, Requests,
-    SessionError, SessionReflector, SessionWishes, open, serve,
+    Dialogue, DropReason, EchoDialogue, NativeSession, PreSharedKey, ReflectorCounters, ReflectorLimits,
+    ReflectorSocket, Requests, SessionError, SessionReflector, SessionWishes, open, serve,
 };
 use latlab::transport::Transport;
 use latlab::units::Nanos;
@@ -63,19 +65,29 @@ fn with_reflector(
     key: Option<&PreSharedKey>,
     story: impl FnOnce(SocketAddr, Requests<'_>),
 ) -> ReflectorCounters {
-    let mut socket = UdpSocket::bind(address).expect("a socket");
+    let socket = UdpSocket::bind(address).expect("a socket");
     socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a read time-out");
     let here = socket.local_addr().expect("bound");
+    with_reflector_on(socket, ReflectorLimits::DEFAULT, key, |requests| story(here, requests))
+}
+
+/// The same over any socket.
+fn with_reflector_on(
+    mut socket: impl ReflectorSocket + Send,
+    limits: ReflectorLimits,
+    key: Option<&PreSharedKey>,
+    story: impl FnOnce(Requests<'_>),
+) -> ReflectorCounters {
     let (stop, counters) = (AtomicBool::new(false), AtomicBool::new(false));
     let requests = Requests { stop: &stop, counters: &counters };
     let shown = Mutex::new(None);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, key, [7; 32]);
+            let mut reflector = SessionReflector::new(limits, key, [7; 32]);
             let show = |counters: &ReflectorCounters| *shown.lock().unwrap() = Some(*counters);
             serve(&mut socket, &mut reflector, &Monotonic, requests, || Some(0), show).expect("no broken socket");
         });
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(here, requests)));
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| story(requests)));
         counters.store(true, Ordering::Relaxed);
         while ended.is_ok() && counters.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
@@ -100,12 +112,14 @@ fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionWishes {
     )
 }
 
-fn round_trips(wire: &mut Wire, dialogue: &mut impl Dialogue, count: u64) -> u64 {
+fn round_trips(wire: &mut impl Transport, dialogue: &mut impl Dialogue, count: u64) -> u64 {
     let mut buffer = vec![0; 65_536];
     let mut answered = 0;
     for seq in 0..count {
         wire.send(dialogue.compose(Seq(seq))).expect("sent");
-        let Some(bytes) = wire.receive(&mut buffer, Nanos::from_secs(1)).expect("no error") else { continue };
+        // A message may come in pieces.
+        let mut tries = (0..200).map(|_| wire.receive(&mut buffer, Nanos::from_secs(1)).expect("no error"));
+        let Some(bytes) = tries.find_map(|bytes| bytes) else { continue };
         let received = Monotonic.now();
         let answer = dialogue.understand(&buffer[..bytes], received).expect("genuine");
         assert_eq!(answer.seq, Seq(seq));
@@ -119,7 +133,7 @@ fn round_trips(wire: &mut Wire, dialogue: &mut impl Dialogue, count: u64) -> u64
 }
 
 fn open_over(
-    wire: &mut Wire,
+    wire: &mut impl Transport,
     key: Option<&PreSharedKey>,
     wishes: &SessionWishes,
 ) -> Result<NativeSession, SessionError> {

@@ -45,6 +45,7 @@ mod store;
 mod stream;
 mod streams;
 mod summary;
+mod tcp;
 mod wakeup;
 mod wakeup_experiment;
 mod wakeup_remedies;

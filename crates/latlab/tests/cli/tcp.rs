@@ -1,0 +1,262 @@
+//! `--transport tcp` and `serve --tcp`: the same sessions over connections, and what a connection may not do.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use latlab::clock::Monotonic;
+use latlab::plan::PathSpec;
+use latlab::probe::{Fate, Seq};
+use latlab::recording::manifest::Ending;
+use latlab::schedule::Schedule;
+use latlab::session::{Dialogue, SessionWishes, random_bytes};
+use latlab::transport::Transport;
+use latlab::transport::tcp::{TcpTransport, Waiting};
+use latlab::units::Nanos;
+use rustix::process::Signal;
+
+use crate::documents::check;
+use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::lab::privileged;
+use crate::serve::free_port;
+use crate::store::{manifest, only_recording, open, recordings};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A reflector over UDP and TCP for the duration of a test, and its address.
+fn serve_tcp(directory: &Path, options: &str) -> (Running, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let running = Lab::at(directory).args(["serve", "--tcp", "--bind", &address]).line(options).stdout(empty()).start();
+    running.says(&format!("answering on `{address}` over TCP"));
+    (running, address)
+}
+
+fn ping(directory: &Path, address: &str) -> Lab {
+    Lab::at(directory).args(["ping", address, "--transport", "tcp"])
+}
+
+#[track_caller]
+fn refused(lab: Lab, code: i32, message: &str, hint: &str) {
+    lab.stdout(empty()).stderr(contains(message)).stderr(contains(format!("\n  hint: {hint}"))).failure(code);
+}
+
+#[test]
+fn a_run_over_tcp_is_recorded_as_one() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for (family, schedule) in [("-4", "-n 50"), ("-6", "-n 20 -i 2ms")] {
+        if family == "-6" && UdpSocket::bind("[::1]:0").is_err() {
+            writeln!(std::io::stderr(), "skipped: no IPv6 here").expect("stderr is open");
+            continue;
+        }
+        let place = tempfile::tempdir_in(home.path()).expect("a directory");
+        let line = format!("--warmup 3 --json {family} {schedule}");
+        let ran = ping(place.path(), "local").line(&line).stderr(warnings_at_most()).success();
+        check(&ran.json(), "summary/1");
+        assert_eq!(ran.json()["condition"]["transport"], "tcp");
+        assert_eq!((&ran.json()["sent"], &ran.json()["lost"]), (&ran.json()["answered"], &0.into()));
+        let manifest = manifest(&only_recording(place.path()));
+        let connection = &manifest["run"]["connection"];
+        assert!(connection["congestion_control"].is_string() && connection["retransmitted"].is_u64(), "{connection}");
+        assert!(connection["send_segment_bytes"].as_u64().is_some_and(|bytes| bytes > 500), "{connection}");
+        assert_eq!(manifest["spec"]["work"]["transport"], "tcp");
+        assert!(manifest["run"]["conditions"]["path.unfragmented-bytes"].is_null(), "segments fit the path");
+    }
+}
+
+#[test]
+fn serve_answers_over_both_transports_with_one_key_and_counts_each() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    Lab::at(home.path()).args(["keygen", "key"]).success();
+    let (reflector, address) = serve_tcp(home.path(), "--psk-file key");
+    let common = "--psk-file key -n 40 --warmup 3";
+    ping(home.path(), &address).line(common).stderr(warnings_at_most()).success();
+    // Several sizes are several connections at once.
+    ping(home.path(), &address).line("--psk-file key -n 20 --warmup 0 -s 24,1000,65507").success();
+    Lab::at(home.path()).args(["ping", &address]).line("--psk-file key -n 30 --warmup 0").success();
+    reflector.signal(Signal::TERM);
+    let told = reflector.ends(0).stderr;
+    let of_tcp = told.lines().rfind(|line| line.contains("over TCP: ")).expect("counters");
+    assert!(of_tcp.contains("answered 103") && of_tcp.contains("connections 4") && !of_tcp.contains("drop-"), "{told}");
+    assert!(told.lines().any(|line| !line.contains("over TCP") && line.contains("answered 30")), "{told}");
+}
+
+#[test]
+fn a_wrong_key_or_none_opens_nothing() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for name in ["key", "other"] {
+        Lab::at(home.path()).args(["keygen", name]).success();
+    }
+    let (reflector, address) = serve_tcp(home.path(), "--psk-file key");
+    let opens_none = format!("`{address}` does not open a session");
+    refused(ping(home.path(), &address).line("-n 5 --psk-file other"), 3, &opens_none, "compare the key files");
+    let asks = format!("`{address}` asks for a pre-shared key");
+    refused(ping(home.path(), &address).line("-n 5"), 3, &asks, "`--psk-file FILE`");
+    assert!(recordings(home.path()).is_empty(), "a run that never began left a recording");
+    reflector.signal(Signal::TERM);
+    let told = reflector.ends(0).stderr;
+    assert!(told.contains("drop-code") && !told.contains("opened"), "{told}");
+}
+
+#[test]
+fn who_does_not_listen_over_tcp_says_how_to() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_reflector, address) = crate::serve::serve(home.path(), "");
+    let message = format!("cannot connect to `{address}` over TCP\n  cause: connection refused (ECONNREFUSED)");
+    refused(ping(home.path(), &address).line("-n 5"), 3, &message, "start `latlab serve --tcp` there");
+    // Somebody else's service takes the connection.
+    let stranger = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = stranger.local_addr().expect("bound").to_string();
+    let closing = std::thread::spawn(move || drop(stranger.accept().expect("it comes")));
+    let message = format!("`{address}` takes a connection, but opens no session over it");
+    refused(ping(home.path(), &address).line("-n 5"), 3, &message, "see that it is `latlab serve --tcp`");
+    closing.join().expect("no panic");
+}
+
+/// A port whose queue of connections is full: whoever asks for one more hears nothing.
+fn full_queue() -> (std::os::fd::OwnedFd, SocketAddr, Vec<TcpStream>) {
+    use latlab_sys::{address::Family, connection, socket};
+    let listener = connection::tcp_listener(Family::Ipv4).expect("a socket");
+    socket::bind(listener.as_fd(), ([127, 0, 0, 1], 0).into()).expect("a port");
+    connection::listen(listener.as_fd(), 0).expect("listening");
+    let address = socket::local_address(listener.as_fd()).expect("bound");
+    let waiting = std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok());
+    let waiting: Vec<TcpStream> = waiting.take(8).collect();
+    (listener, address, waiting)
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_given_up_or_interrupted() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_listener, address, waiting) = full_queue();
+    assert!(waiting.len() < 8, "the queue never filled");
+    let start = Instant::now();
+    let message = format!("cannot connect to `{address}` over TCP\n  cause: no answer within 3 s");
+    refused(ping(home.path(), &address.to_string()).line("-n 5"), 3, &message, "see that `latlab serve --tcp` runs");
+    assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
+    let running = ping(home.path(), &address.to_string()).line("-n 5").start();
+    let connecting = format!("/proc/{}/net/tcp", running.pid().as_raw_nonzero());
+    // SYN_SENT is state 02, and nothing else on this host asks for that port.
+    let port = format!(":{:04X} 02 ", address.port());
+    wait_until("it was connecting", || fs::read_to_string(&connecting).is_ok_and(|table| table.contains(&port)));
+    running.signal(Signal::INT);
+    running.ends(130);
+}
+
+#[test]
+fn a_reflector_that_dies_ends_the_run_and_what_is_unanswered_is_lost() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    for schedule in ["", "-i 1ms"] {
+        let place = tempfile::tempdir_in(home.path()).expect("a directory");
+        let (reflector, address) = serve_tcp(place.path(), "");
+        let running = ping(place.path(), &address).line("-d 50s --warmup 0").line(schedule).start();
+        wait_until("the run was under way", || {
+            let spools = recordings(place.path()).into_iter().map(|recording| recording.join("events.spool"));
+            spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 10_000)
+        });
+        reflector.signal(Signal::KILL);
+        reflector.dies_of(Signal::KILL);
+        let told = running.ends(3).stderr;
+        assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
+        let (manifest, rows) = open(&only_recording(place.path()));
+        assert_eq!((manifest.ending, manifest.run.undecided_probes), (Ending::Failed, 0), "{schedule}");
+        let of = |fate: Fate| rows.iter().filter(|row| row.fate == fate).count();
+        // Whatever was under way when it died, and on a schedule what was due before that was noticed.
+        assert!(of(Fate::Answered) > 10 && of(Fate::Lost) + of(Fate::SendFailed) < 100, "{schedule}");
+        assert_eq!(of(Fate::Answered) + of(Fate::Lost) + of(Fate::SendFailed) + of(Fate::NotSent), rows.len());
+    }
+}
+
+#[test]
+fn whatever_comes_over_a_connection_others_are_served_and_it_is_closed() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve_tcp(home.path(), "");
+    let to: SocketAddr = address.parse().expect("an address");
+    let connected = || TcpStream::connect(to).expect("it listens");
+    let (mut garbage, mut half, silent) = (connected(), connected(), connected());
+    garbage.write_all(&[0, 1, 7]).expect("sent");
+    half.write_all(&[1, 0, 7]).expect("sent");
+    let slow = slow_reader(to);
+    ping(home.path(), &address).line("-n 200 --warmup 0 -s 64,1000").success();
+    assert_eq!(garbage.read(&mut [0; 8]).expect("closed in order"), 0);
+    let start = Instant::now();
+    for mut idle in [half, silent] {
+        idle.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
+        assert_eq!(idle.read(&mut [0; 8]).expect("closed in order"), 0);
+    }
+    assert!(start.elapsed() < Duration::from_secs(18), "three times the promise");
+    drop(slow);
+    reflector.signal(Signal::TERM);
+    let told = reflector.ends(0).stderr;
+    for counter in ["closed-malformed 1", "closed-without-session 1", "closed-stuck 1"] {
+        assert!(told.contains(counter), "{counter}: {told}");
+    }
+}
+
+/// A session that sends until neither end's buffers take more, and reads nothing.
+fn slow_reader(to: SocketAddr) -> TcpTransport {
+    let waiting = Waiting::Until { busy_poll: false };
+    let mut transport = TcpTransport::open(&PathSpec::SYSTEM, to, waiting, &NEVER).expect("it listens");
+    let nonce = random_bytes().expect("chance");
+    let second = Nanos::from_secs(1);
+    let wishes = SessionWishes::new(to.to_string(), nonce, 60_000, Schedule::Closed, Some(second), second);
+    let session = latlab::session::open(&mut transport, &Monotonic, None, &wishes, &NEVER);
+    let mut session = session.expect("a session");
+    let taken = (0..10_000).take_while(|seq| transport.send(session.compose(Seq(*seq))).is_ok()).count();
+    assert!(taken < 10_000, "the reflector takes everything and keeps it");
+    transport
+}
+
+#[test]
+fn ports_and_addresses_are_those_asked_for_again_and_again() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_reflector, address) = serve_tcp(home.path(), "");
+    let port = free_port();
+    for _ in 0..3 {
+        let place = tempfile::tempdir_in(home.path()).expect("a directory");
+        let line = format!("-n 5 --warmup 0 --bind 127.0.0.9 --source-port {port} --dscp 46 --cpu 0");
+        ping(place.path(), &address).line(&line).success();
+        let manifest = manifest(&only_recording(place.path()));
+        assert_eq!(manifest["run"]["local_address"], format!("127.0.0.9:{port}"));
+    }
+    let ran = ping(home.path(), &address).line("-n 3 --warmup 0 --source-port sweep --json --no-record").success();
+    let summaries = ran.json()["summaries"].as_array().expect("one for each port").clone();
+    assert_eq!(summaries.len(), 16);
+    assert!(summaries.iter().all(|summary| summary["answered"] == 3), "{summaries:?}");
+}
+
+#[test]
+fn an_experiment_compares_transports() {
+    let file = "name = \"transports\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
+                [factors]\ntransport = [\"udp\", \"tcp\"]\n[design]\nruns = 4\nblocks = 1\nsettle = \"0s\"\n\
+                [[compare]]\nmetric = \"round_trip_delay\"\nstatistic = \"p50\"\nbaseline = { transport = \"udp\" }\n";
+    let ran = Lab::new().file("x.toml", file).line("run x.toml --json").success();
+    let document = ran.json();
+    check(&document, "compare/1");
+    let groups: Vec<&str> =
+        document["groups"].as_array().expect("groups").iter().filter_map(|group| group["name"].as_str()).collect();
+    assert!(groups.len() == 2 && groups[0].contains("udp") && groups[1].contains("tcp"), "{groups:?}");
+}
+
+#[test]
+fn lab_and_agents_answer_over_tcp() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let there = format!("cmd:{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
+    let mut targets = vec![(there, "--peer-addr 127.0.0.1")];
+    if privileged("ping lab over TCP") {
+        targets.extend([("lab".to_owned(), "-4"), ("lab".to_owned(), "-6 --wait spin")]);
+    }
+    for (target, options) in targets {
+        let place = tempfile::tempdir_in(home.path()).expect("a directory");
+        let lab = ping(place.path(), &target).line(options).line("-n 30 --warmup 2 -s 64,9000 --json");
+        let ran = lab.stderr(warnings_at_most()).success();
+        for summary in ran.json()["summaries"].as_array().expect("two sizes") {
+            assert_eq!((&summary["answered"], &summary["condition"]["transport"]), (&30.into(), &"tcp".into()));
+            let codes = summary["caveats"].as_array().expect("a list").iter().map(|caveat| &caveat["code"]);
+            assert!(codes.clone().all(|code| code != "fragmentation"), "{target}");
+        }
+    }
+}
