@@ -42,8 +42,11 @@ pub fn calibrate(
     Ok(floor(&round_trips_ns, size_bytes, here, peer))
 }
 
+/// A bare loop.
+type Loop = fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>;
+
 fn measure(transport: Transport, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
-    let (socket, ping): (_, fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>) = match transport {
+    let (socket, ping): (OwnedFd, Loop) = match transport {
         Transport::Udp => (bare::connect(peer, wait)?, bare::ping),
         Transport::Tcp => (bare_tcp::connect(peer, wait)?, bare_tcp::ping),
     };
