@@ -80,6 +80,12 @@ pub fn set_no_delay(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, &c_int::from(true))
 }
 
+/// How many bytes the kernel takes of a sender and does not send yet, before sending sleeps (TCP_NOTSENT_LOWAT,
+/// Linux 3.12, [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+pub fn set_unsent_limit(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &c_int::try_from(bytes).unwrap_or(c_int::MAX))
+}
+
 /// Whether [`set_no_delay`] was said.
 pub fn no_delay(socket: BorrowedFd<'_>) -> io::Result<bool> {
     get(socket, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)
@@ -164,6 +170,7 @@ mod tests {
         let (near, far) = pair();
         assert!(!no_delay(near.as_fd()).expect("told"));
         set_no_delay(near.as_fd()).expect("a wish");
+        set_unsent_limit(near.as_fd(), 1 << 18).expect("a wish");
         assert!(no_delay(near.as_fd()).expect("told"));
         assert_eq!(send_now(near.as_fd(), b"seven b").expect("room"), 7);
         let mut buffer = [0; 16];

@@ -16,6 +16,7 @@ refuse! {
     accept(BorrowedFd<'_>) -> (OwnedFd, SocketAddr);
     send_now(BorrowedFd<'_>, &[u8]) -> usize;
     set_no_delay(BorrowedFd<'_>) -> ();
+    set_unsent_limit(BorrowedFd<'_>, u32) -> ();
     no_delay(BorrowedFd<'_>) -> bool;
     reuse_address(BorrowedFd<'_>) -> ();
     failure(BorrowedFd<'_>) -> ();

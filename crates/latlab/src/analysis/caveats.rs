@@ -58,6 +58,7 @@ pub(super) fn derive_of_stream(
     let mut caveats = fates::of_the_recording(manifest);
     caveats.extend(streams::derive(manifest, stream, metrics.get(&Metric::DeliveredRate)));
     caveats.extend(searches::derive(stream));
+    caveats.extend(connection::of_stream(manifest));
     worst_first(manifest, hosts, caveats)
 }
 

@@ -12,7 +12,6 @@ use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::placement;
 use crate::measure::{bare, bare_stream, bare_tcp};
-use crate::plan::Transport;
 use crate::session::{PreSharedKey, ReflectorLimits, ReflectorNews, ReflectorOrder, SessionReflector, random_bytes};
 
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.
@@ -35,13 +34,12 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 /// Binds and takes its place.
 fn prepare(order: &ReflectorOrder, stop: &Arc<AtomicBool>) -> Result<Post, Failure> {
     order::tie_to_parent(order.parent)?;
-    let post = if let Some(size_bytes) = order.bare {
+    let post = if order.bare {
         let wait = order.end.wait.into();
-        let why = refused("open the bare reflector");
-        match order.transport {
-            Transport::Udp => Post::Bare(bare::bind(order.bind, wait).map_err(why)?, wait),
-            Transport::Tcp => Post::BareTcp(bare_tcp::bind(order.bind).map_err(why)?, wait, size_bytes),
-        }
+        Post::Bare(bare::bind(order.bind, wait).map_err(refused("open the bare reflector"))?, wait)
+    } else if let Some(size_bytes) = order.bare_tcp {
+        let listener = bare_tcp::bind(order.bind).map_err(refused("open the bare listener"))?;
+        Post::BareTcp(listener, order.end.wait.into(), size_bytes)
     } else if let Some(wanted) = order.bare_stream {
         let wait = order.end.wait.into();
         let socket = bare_stream::bind(order.bind, wait).map_err(refused("open the bare receiver"))?;

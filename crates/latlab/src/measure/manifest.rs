@@ -14,6 +14,7 @@ use crate::plan::{RunSpec, Target, WaitMode};
 use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
+use crate::transport::tcp::TcpTransport;
 use crate::transport::udp::UdpTransport;
 use crate::transport::udp_stream::UdpStream;
 use crate::wire::TagKey;
@@ -40,6 +41,13 @@ impl From<&UdpStream> for OpenPath {
     fn from(open: &UdpStream) -> OpenPath {
         let (local, peer) = (open.local_address(), open.peer_address());
         OpenPath { local, peer, unfragmented_bytes: open.unfragmented_bytes() }
+    }
+}
+
+impl From<&TcpTransport> for OpenPath {
+    /// Segments fit the path, whatever a message's size is.
+    fn from(open: &TcpTransport) -> OpenPath {
+        OpenPath { local: open.local_address(), peer: open.peer_address(), unfragmented_bytes: None }
     }
 }
 

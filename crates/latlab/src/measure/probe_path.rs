@@ -80,8 +80,7 @@ impl ProbePath for TcpTransport {
     }
 
     fn ends(&self) -> OpenPath {
-        // Segments fit the path whatever a probe's size is.
-        OpenPath { local: self.local_address(), peer: self.peer_address(), unfragmented_bytes: None }
+        OpenPath::from(self)
     }
 
     /// What is unanswered when the connection is gone can no longer be answered.

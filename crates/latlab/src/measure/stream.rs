@@ -60,7 +60,8 @@ pub struct Stream<T, C> {
 }
 
 impl<T: BurstTransport, C: Clock> Stream<T, C> {
-    /// Arms `up` as a load.
+    /// Arms `up` as a load, or as what is measured over a connection: that holds its sender back by itself, and tells when the
+    /// other end is gone.
     pub fn new(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let (silence_max, next_look) = (defaults::STREAM_SILENCE_MAX, clock.now());

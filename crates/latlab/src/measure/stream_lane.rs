@@ -16,7 +16,7 @@ use super::stream_flow::{FlowSlice, Stretch};
 use super::stream_opening::{AnyFlow, FlowPath, Opening, ReadyFlow};
 use super::stream_search::Held;
 use super::{MeasureError, Peer, Place, Slice};
-use crate::facts::StreamFacts;
+use crate::facts::{ConnectionFacts, StreamFacts};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunFacts};
@@ -201,7 +201,7 @@ impl RunLane for StreamLane {
     }
 
     fn discard(self) {
-        let logs = self.flows.into_iter().map(|flow| flow.close().1);
+        let logs = self.flows.into_iter().map(|flow| flow.close().log);
         let logs = logs.chain(self.probes.map(ProbesBeside::close));
         self.writer.discard(logs.collect::<Vec<_>>());
     }
@@ -209,18 +209,21 @@ impl RunLane for StreamLane {
     fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
         let StreamLane { flows, probes, mut writer, path, settled, .. } = self;
         let drops_are_merged = flows.iter().any(AnyFlow::drops_are_merged);
-        let (told, mut logs): (Vec<_>, Vec<EventLog>) = flows.into_iter().map(AnyFlow::close).unzip();
+        let (mut errors, mut logs, mut connection) = (BTreeMap::new(), Vec::new(), None);
+        for flow in flows.into_iter().map(AnyFlow::close) {
+            for (kind, count) in flow.errors {
+                *errors.entry(kind).or_default() += count;
+            }
+            connection = ConnectionFacts::together(connection, flow.connection);
+            logs.push(flow.log);
+        }
         if let Some(probes) = probes {
             writer.manifest_mut().run.listened_until_ns = probes.listened_until().map(Stamp::as_nanos);
             logs.push(probes.close());
         }
-        let mut errors = BTreeMap::new();
-        for (kind, count) in told.into_iter().flatten() {
-            *errors.entry(kind).or_default() += count;
-        }
         closing_facts(writer.manifest_mut(), path, None, BTreeMap::new(), errors);
         let run = &mut writer.manifest_mut().run;
-        run.reflector_died = outcome.reflector_died;
+        (run.reflector_died, run.connection) = (outcome.reflector_died, connection);
         if let Some(facts) = &mut run.stream {
             (facts.settled, facts.drops_are_merged) = (settled, drops_are_merged);
         }

@@ -13,11 +13,15 @@ use super::stream::{Stream, StreamError};
 use super::stream_flow::{Flow, FlowSlice, Stretch};
 use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
-use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, Sending, WaitMode, defaults};
+use crate::facts::ConnectionFacts;
+use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, Sending, Transport, WaitMode, defaults};
 use crate::recording::EventLog;
 use crate::schedule::Schedule;
-use crate::session::{self, DownStream, NativeSession, PreSharedKey, SessionWishes, UpStream, random_bytes};
-use crate::transport::Transport;
+use crate::session::{
+    self, DownStream, NativeSession, PreSharedKey, SessionError, SessionWishes, UpStream, random_bytes,
+};
+use crate::transport;
+use crate::transport::tcp::TcpTransport;
 use crate::transport::udp::{UdpTransport, Waiting};
 use crate::transport::udp_stream::UdpStream;
 use crate::units::Nanos;
@@ -27,6 +31,8 @@ use crate::wire::StreamTerms;
 pub(super) enum FlowPath {
     /// This end sends.
     Up(UdpStream),
+    /// This end sends over a connection.
+    Connected(TcpTransport),
     /// The other end does.
     Down(UdpTransport),
 }
@@ -34,13 +40,24 @@ pub(super) enum FlowPath {
 /// A flow with its session.
 pub(super) enum ReadyFlow {
     Up(Stream<UdpStream, Monotonic>),
+    Connected(Stream<TcpTransport, Monotonic>),
     Down(Down<UdpTransport, Monotonic>),
 }
 
 /// A flow that tells what it sees.
 pub(super) enum AnyFlow {
     Up(Flow<UdpStream, Monotonic>),
+    Connected(Flow<TcpTransport, Monotonic>),
     Down(DownFlow),
+}
+
+/// What a flow leaves behind.
+pub(super) struct FlowEnd {
+    /// What the socket reported of earlier datagrams, where that is known.
+    pub(super) errors: BTreeMap<String, u64>,
+    /// What the kernel tells of its connection, where there is one that is not broken.
+    pub(super) connection: Option<ConnectionFacts>,
+    pub(super) log: EventLog,
 }
 
 impl FlowPath {
@@ -48,6 +65,7 @@ impl FlowPath {
     pub(super) fn told(&self) -> OpenPath {
         match self {
             FlowPath::Up(path) => path.into(),
+            FlowPath::Connected(path) => path.into(),
             FlowPath::Down(path) => path.into(),
         }
     }
@@ -58,6 +76,7 @@ impl ReadyFlow {
     pub(super) fn armed(self, number: u16, log: EventLog) -> AnyFlow {
         match self {
             ReadyFlow::Up(stream) => AnyFlow::Up(Flow::new(number, stream, log)),
+            ReadyFlow::Connected(stream) => AnyFlow::Connected(Flow::new(number, stream, log)),
             ReadyFlow::Down(down) => AnyFlow::Down(DownFlow::new(down, log)),
         }
     }
@@ -66,6 +85,7 @@ impl ReadyFlow {
     pub(super) fn close(self) {
         match self {
             ReadyFlow::Up(stream) => _ = stream.close(),
+            ReadyFlow::Connected(stream) => _ = stream.close(),
             ReadyFlow::Down(down) => _ = down.close(),
         }
     }
@@ -76,6 +96,7 @@ impl AnyFlow {
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         match self {
             AnyFlow::Up(flow) => flow.run(slice, stop),
+            AnyFlow::Connected(flow) => flow.run(slice, stop),
             AnyFlow::Down(flow) => flow.run(slice, stop),
         }
     }
@@ -84,6 +105,7 @@ impl AnyFlow {
     pub(super) fn is_settled(&self) -> bool {
         match self {
             AnyFlow::Up(flow) => flow.is_settled(),
+            AnyFlow::Connected(flow) => flow.is_settled(),
             AnyFlow::Down(flow) => flow.is_settled(),
         }
     }
@@ -92,6 +114,7 @@ impl AnyFlow {
     pub(super) fn stretch(&self) -> Stretch {
         match self {
             AnyFlow::Up(flow) => flow.stretch(),
+            AnyFlow::Connected(flow) => flow.stretch(),
             AnyFlow::Down(flow) => flow.stretch(),
         }
     }
@@ -100,20 +123,26 @@ impl AnyFlow {
     pub(super) fn drops_are_merged(&self) -> bool {
         match self {
             AnyFlow::Up(flow) => flow.drops_are_merged(),
-            AnyFlow::Down(_) => false,
+            AnyFlow::Connected(_) | AnyFlow::Down(_) => false,
         }
     }
 
-    /// Ends the session; what the socket reported of earlier datagrams, where that is known.
-    pub(super) fn close(self) -> (BTreeMap<String, u64>, EventLog) {
+    /// Ends the session.
+    pub(super) fn close(self) -> FlowEnd {
+        let of_datagrams =
+            |errors: Option<_>, log| FlowEnd { errors: errors.unwrap_or_default(), connection: None, log };
         match self {
             AnyFlow::Up(flow) => {
                 let (path, log) = flow.close();
-                (path.map(|path| path.socket_errors()).unwrap_or_default(), log)
+                of_datagrams(path.map(|path| path.socket_errors()), log)
+            }
+            AnyFlow::Connected(flow) => {
+                let (path, log) = flow.close();
+                FlowEnd { errors: BTreeMap::new(), connection: path.and_then(|path| path.facts()), log }
             }
             AnyFlow::Down(flow) => {
                 let (path, log) = flow.close();
-                (path.map(|path| path.socket_errors()).unwrap_or_default(), log)
+                of_datagrams(path.map(|path| path.socket_errors()), log)
             }
         }
     }
@@ -138,6 +167,9 @@ impl Opening<'_> {
         let first = spec.way().source_port;
         let way = PathSpec { source_port: first.map(|first| first + number), ..spec.way().clone() };
         Ok(match spec.stream().map(|stream| stream.direction) {
+            _ if spec.transport() == Some(Transport::Tcp) => {
+                FlowPath::Connected(TcpTransport::open(&way, self.peer, waiting, self.stop)?.for_a_stream()?)
+            }
             Some(Direction::Down) => FlowPath::Down(UdpTransport::open(&way, self.peer, waiting)?),
             _ => FlowPath::Up(UdpStream::open(&way, self.peer, waiting, sending)?),
         })
@@ -166,6 +198,7 @@ impl Opening<'_> {
     fn flow(&self, spec: &RunSpec, path: FlowPath) -> Result<ReadyFlow, MeasureError> {
         match path {
             FlowPath::Up(path) => self.up(spec, path).map(ReadyFlow::Up),
+            FlowPath::Connected(path) => self.connected(spec, path).map(ReadyFlow::Connected),
             FlowPath::Down(path) => self.down(spec, path).map(ReadyFlow::Down),
         }
     }
@@ -180,6 +213,17 @@ impl Opening<'_> {
         }
         let up = UpStream::sent_by(opened, path.sending());
         Stream::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
+    }
+
+    fn connected(
+        &self,
+        spec: &RunSpec,
+        mut path: TcpTransport,
+    ) -> Result<Stream<TcpTransport, Monotonic>, MeasureError> {
+        let wishes = self.wishes(spec)?;
+        let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
+        let opened = opened.map_err(SessionError::over_a_connection)?;
+        Ok(Stream::new(path, Monotonic, UpStream::new(opened)))
     }
 
     fn down(&self, spec: &RunSpec, mut path: UdpTransport) -> Result<Down<UdpTransport, Monotonic>, MeasureError> {
@@ -206,7 +250,7 @@ impl Opening<'_> {
     }
 
     /// The transport counts what ICMP said about earlier datagrams; here it is the reason.
-    fn session<T: Transport>(
+    fn session<T: transport::Transport>(
         &self,
         path: &mut T,
         wishes: &SessionWishes,

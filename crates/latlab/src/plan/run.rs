@@ -307,7 +307,7 @@ impl RunSpec {
     pub const fn transport(&self) -> Option<Transport> {
         match &self.work {
             Work::Ping(ping) => Some(ping.transport),
-            Work::Stream(_) => Some(Transport::Udp),
+            Work::Stream(stream) => Some(stream.transport),
             Work::Wakeup(_) => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, Pace, PaceError, PathSpec, PingSpec, RateSearchSpec, Sending, StreamSpec, defaults};
+use super::{Family, Pace, PaceError, PathSpec, PingSpec, RateSearchSpec, Sending, StreamSpec, Transport, defaults};
 
 /// Which way a stream's packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +58,9 @@ impl PacketSize {
 /// A stream run: one rate, one size, one way of sending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamRunSpec {
+    /// How packets travel; over TCP each is a message in a flow's connection.
+    #[serde(default, skip_serializing_if = "Transport::is_default")]
+    pub transport: Transport,
     /// How packets leave.
     pub path: PathSpec,
     /// How fast all flows together are offered; never a share.
@@ -84,6 +87,7 @@ impl StreamRunSpec {
     /// A stream with every other thing at its default.
     pub const fn at(pace: Pace) -> StreamRunSpec {
         StreamRunSpec {
+            transport: Transport::Udp,
             path: PathSpec::SYSTEM,
             pace,
             wire: false,

@@ -40,9 +40,11 @@ pub struct ReflectorOrder {
     /// Bits a second that a down-stream may have; 0: there is none, nor is there one without a key.
     #[serde(default)]
     pub down_bps: u64,
-    /// Return every datagram unseen, for the bare loop, instead of answering sessions; over TCP in messages of so many
-    /// bytes.
-    pub bare: Option<u32>,
+    /// Return every datagram unseen, for the bare loop, instead of answering sessions.
+    pub bare: bool,
+    /// The same over TCP, in messages of so many bytes.
+    #[serde(default)]
+    pub bare_tcp: Option<u32>,
     /// Add up every datagram, so many buffers with one call, for the bare stream.
     #[serde(default)]
     pub bare_stream: Option<u16>,
@@ -60,7 +62,8 @@ impl ReflectorOrder {
             sessions,
             transport: Transport::Udp,
             down_bps: 0,
-            bare: None,
+            bare: false,
+            bare_tcp: None,
             bare_stream: None,
             parent: std::process::id(),
         }
@@ -69,7 +72,10 @@ impl ReflectorOrder {
     /// Be the far end of a bare loop on loopback with messages of so many bytes.
     pub(crate) fn bare(transport: Transport, size_bytes: u32, end: EndSpec) -> ReflectorOrder {
         let order = ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
-        ReflectorOrder { transport, bare: Some(size_bytes), ..order }
+        match transport {
+            Transport::Udp => ReflectorOrder { bare: true, ..order },
+            Transport::Tcp => ReflectorOrder { bare_tcp: Some(size_bytes), ..order },
+        }
     }
 
     /// Be the far end of a bare stream on the loopback `address`.

@@ -159,12 +159,9 @@ impl Place {
         self.looks_without_progress = if is_stuck { self.looks_without_progress.saturating_add(1) } else { 0 };
         self.moved = false;
         // The first look may come at once.
-        if self.looks_without_progress > LOOKS_WITHOUT_PROGRESS
-            || (!has_session && self.looks_without_progress > LOOKS_WITHOUT_SESSION)
-        {
-            return Some(Closing::Stuck);
-        }
-        (self.looks_without_session > LOOKS_WITHOUT_SESSION).then_some(Closing::WithoutSession)
+        let too_long =
+            self.looks_without_session > LOOKS_WITHOUT_SESSION || self.looks_without_progress > LOOKS_WITHOUT_PROGRESS;
+        too_long.then_some(if is_stuck { Closing::Stuck } else { Closing::WithoutSession })
     }
 }
 

@@ -10,6 +10,7 @@ use latlab_sys::{address, connection, datagram, readiness, socket};
 use rustix::io::Errno;
 
 use super::Transport;
+use super::burst::BurstTransport;
 use super::frame::{Incoming, Outgoing};
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, wanted_local};
@@ -60,6 +61,16 @@ impl TcpTransport {
         connect(fd, peer, stop)?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Connection { peer, source })?;
         Ok(TcpTransport { socket, waiting, local, peer, incoming: Incoming::new(), outgoing: Outgoing::new() })
+    }
+
+    /// For a stream, which asks what arrived behind all that it has sent: the kernel takes no more than it is about to send.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn for_a_stream(self) -> Result<TcpTransport, TransportError> {
+        let bytes = defaults::STREAM_UNSENT_BYTES;
+        let limited = connection::set_unsent_limit(self.socket.as_fd(), bytes);
+        limited.map_err(setting("the limit of unsent bytes (TCP_NOTSENT_LOWAT)", bytes)).map(|()| self)
     }
 
     /// The address and port measured from.
@@ -177,6 +188,9 @@ impl Transport for TcpTransport {
         self.taken(received, buffer)
     }
 }
+
+/// Message by message: the kernel cuts and joins them as the path wants it.
+impl BurstTransport for TcpTransport {}
 
 impl AsFd for TcpTransport {
     fn as_fd(&self) -> BorrowedFd<'_> {

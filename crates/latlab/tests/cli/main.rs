@@ -46,6 +46,7 @@ mod stream;
 mod streams;
 mod summary;
 mod tcp;
+mod tcp_stream;
 mod wakeup;
 mod wakeup_experiment;
 mod wakeup_remedies;

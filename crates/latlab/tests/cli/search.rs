@@ -39,11 +39,11 @@ fn shaped(test: &str, shaper: &str) -> Option<(Inside, Namespaces)> {
         match Command::new(words[0]).args(&words[1..]).output() {
             Ok(done) if done.status.success() => {}
             Ok(done) => {
-                skip(test, &format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
+                skip(test, format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
                 return None;
             }
             Err(error) => {
-                skip(test, &format!("`{}` (iproute2): {error}", words[0]));
+                skip(test, format!("`{}` (iproute2): {error}", words[0]));
                 return None;
             }
         }

@@ -28,7 +28,7 @@ use crate::store::{manifest, only_recording, open, recordings};
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// A reflector over UDP and TCP for the duration of a test, and its address.
-fn serve_tcp(directory: &Path, options: &str) -> (Running, String) {
+pub(crate) fn serve_tcp(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let running = Lab::at(directory).args(["serve", "--tcp", "--bind", &address]).line(options).stdout(empty()).start();
     running.says(&format!("answering on `{address}` over TCP"));

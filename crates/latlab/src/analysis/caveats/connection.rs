@@ -10,10 +10,8 @@ const MANY: f64 = 0.01;
 
 /// The caveat of segments that were sent again.
 pub(super) fn derive(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
-    let again = manifest.run.connection.as_ref()?.retransmitted;
-    if again == 0 {
-        return None;
-    }
+    let again =
+        manifest.run.connection.as_ref().map(|connection| connection.retransmitted).filter(|again| *again > 0)?;
     let share = again as f64 / counts.sent.max(1) as f64;
     Some(Caveat::new(
         if share >= MANY { Severity::Warning } else { Severity::Note },
@@ -27,5 +25,18 @@ pub(super) fn derive(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         "over UDP what they carried would be lost; here it is late, by a retransmission time-out at most, and so is what was \
          queued behind it",
         "`--transport udp` shows the loss itself; `nstat -az TcpRetransSegs` and `ip -s link` show where it is",
+    ))
+}
+
+/// The same of a stream, whose segments nobody counts.
+pub(super) fn of_stream(manifest: &Manifest) -> Option<Caveat> {
+    let again =
+        manifest.run.connection.as_ref().map(|connection| connection.retransmitted).filter(|again| *again > 0)?;
+    Some(Caveat::new(
+        Severity::Note,
+        "tcp-retransmits",
+        format!("segments that this end sent again: {}", grouped(again)),
+        "a path that loses sets the rate of TCP by that: each loss slows its congestion control down",
+        "`--transport udp` with a `--rate` shows the loss itself; `nstat -az TcpRetransSegs` shows where it is",
     ))
 }

@@ -79,7 +79,7 @@ fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
 }
 
 /// The words of the contract; those of later versions are known, so that their refusal can say so.
-fn transport_words() -> impl TypedValueParser<Value = String> {
+pub(super) fn transport_words() -> impl TypedValueParser<Value = String> {
     let now = Transport::ALL.map(|transport| PossibleValue::new(transport.word()));
     let later = ["xdp", "dds"].map(|word| PossibleValue::new(word).hide(true));
     PossibleValuesParser::new(now.into_iter().chain(later))

@@ -1,6 +1,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::probes::transport_words;
 use super::{
     EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LikeArgs, LoadArgs, PeerArgs, SearchArgs, SettingArgs, TalkArgs,
     WayArgs,
@@ -102,6 +103,15 @@ pub struct PacketArgs {
         hide_possible_values = true
     )]
     pub mode: Option<SendMode>,
+    /// How packets travel: udp or tcp [default: udp]
+    ///
+    /// tcp: each flow is a connection, each packet a message in it, and what is
+    /// counted arrived; --mode send only. A running `latlab serve` needs --tcp.
+    #[arg(
+        long, value_name = "WORD", value_parser = transport_words(), verbatim_doc_comment,
+        hide_possible_values = true, hide_short_help = true
+    )]
+    pub transport: Option<String>,
     /// Send up to N packets in one burst, 1 to 1024 [default: 64]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
     pub batch: Option<String>,

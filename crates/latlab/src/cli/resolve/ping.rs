@@ -24,7 +24,7 @@ pub struct PingJob {
 /// Settles `typed`.
 pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, RequestError> {
     let protocol = typed.probes.protocol.unwrap_or(Protocol::Native);
-    let transport = transport(&typed.probes)?;
+    let transport = transport(typed.probes.transport.as_deref())?;
     let target = target::target(typed.target.as_deref(), protocol)?;
     echo_has_a_host(protocol, &target)?;
     let path = path::path(&typed.path.way, &target)?;
@@ -102,8 +102,9 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
     }
 }
 
-fn transport(typed: &ProbeArgs) -> Result<Transport, RequestError> {
-    let Some(word) = typed.transport.as_deref() else { return Ok(Transport::default()) };
+/// How what is measured travels.
+pub(super) fn transport(typed: Option<&str>) -> Result<Transport, RequestError> {
+    let Some(word) = typed else { return Ok(Transport::default()) };
     Transport::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| RequestError::Later {
         what: format!("--transport {word}"),
         instead: "`--transport udp`, the default, and `--transport tcp` are what this version measures",
@@ -111,7 +112,7 @@ fn transport(typed: &ProbeArgs) -> Result<Transport, RequestError> {
 }
 
 /// What a connection cannot do.
-fn fits_a_connection(transport: Transport, protocol: Protocol, path: &PathSpec) -> Result<(), RequestError> {
+pub(super) fn fits_a_connection(transport: Transport, protocol: Protocol, path: &PathSpec) -> Result<(), RequestError> {
     let refuse =
         |option, cause, hint| Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint });
     match transport {

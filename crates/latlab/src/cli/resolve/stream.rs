@@ -1,12 +1,12 @@
 use super::{
-    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, rounds, search, setting, talk,
-    target, value,
+    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, ping, rounds, search, setting,
+    talk, target, value,
 };
 use crate::cli::args::{JudgingArgs, PacketArgs, StreamArgs};
 use crate::console::Talk;
 use crate::plan::{
     Direction, Judging, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending,
-    StreamRunSpec, Target, Work, defaults,
+    StreamRunSpec, Target, Transport, Work, defaults,
 };
 use crate::units::human::{self, NetworkRate};
 
@@ -33,6 +33,9 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let way = path::path(&typed.way, &target)?;
     path::address_needed(&way, &target)?;
+    let transport = ping::transport(typed.packets.transport.as_deref())?;
+    ping::fits_a_connection(transport, Protocol::Native, &way)?;
+    fits_a_connection(transport, typed)?;
     let direction = direction(&typed.packets)?;
     let key = key(typed, &target, direction)?;
     let here = ends::here(&typed.ends)?;
@@ -44,11 +47,12 @@ pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJ
     let (pace, wire) = rate(typed.packets.rate.as_deref())?;
     let base = StreamRunSpec {
         probes: search::probes(&typed.search, &path, search.as_ref())?,
+        transport,
         path,
         pace,
         wire,
         flows,
-        sending: sending(&typed.packets)?,
+        sending: sending(&typed.packets, transport)?,
         direction,
         search: search.clone(),
         ..StreamRunSpec::at(pace)
@@ -169,14 +173,35 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
     }
 }
 
-fn sending(typed: &PacketArgs) -> Result<Sending, RequestError> {
+/// What packets in a connection cannot do.
+fn fits_a_connection(transport: Transport, typed: &StreamArgs) -> Result<(), RequestError> {
+    let packets = &typed.packets;
+    let by_kernel = "leave it out: over TCP the kernel cuts and joins what it is handed by itself";
+    let udp_only = "leave it out, or measure over UDP";
+    let beside = [
+        ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg), "it hands over datagrams", by_kernel),
+        ("--mode gso", packets.mode == Some(SendMode::Gso), "it cuts datagrams", by_kernel),
+        ("--checksum off", packets.checksum == Some(false), "TCP has no segment without a checksum", udp_only),
+        (DOWN, packets.direction == Some(Direction::Down), "a reflector sends on its own over UDP alone", udp_only),
+        ("--search", !typed.search.search.is_empty(), "a connection loses nothing: it slows down", "`--rate max`"),
+        ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines are about UDP", udp_only),
+    ];
+    match beside.into_iter().find(|(_, asked, ..)| *asked) {
+        Some((option, _, cause, hint)) if transport == Transport::Tcp => {
+            Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn sending(typed: &PacketArgs, transport: Transport) -> Result<Sending, RequestError> {
     let most = u64::from(defaults::STREAM_BATCH_MAX);
     let batch = typed.batch.as_deref().map(|batch| value::whole("--batch", batch, 1..=most)).transpose()?;
     let sending = Sending {
         mode: typed.mode.unwrap_or(SendMode::Send),
         batch: batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16),
         checksum: typed.checksum.unwrap_or(true),
-        connect: typed.connect,
+        connect: typed.connect || transport == Transport::Tcp,
     };
     match sending {
         Sending { mode: SendMode::Gso, checksum: false, .. } => Err(RequestError::OutOfPlace {
@@ -285,6 +310,14 @@ mod tests {
     }
 
     #[test]
+    fn over_tcp_packets_are_messages_of_connections() {
+        let run = only("--transport tcp --checksum on --mode send --flows 2");
+        assert_eq!((run.transport(), run.sessions()), (Some(Transport::Tcp), 2));
+        assert!(run.stream().is_some_and(|stream| stream.sending.connect));
+        assert_eq!(only("").transport(), Some(Transport::Udp));
+    }
+
+    #[test]
     fn sizes_take_turns_and_ends_are_set() {
         let job = settle("lab -s 64,1472 --flows 3 --wait spin --cpu 0 --peer-cpu 1 --connect").expect("well typed");
         assert_eq!((job.plan.runs.len(), job.plan.rounds, &job.key), (2, defaults::ROUNDS, &KeySource::Fresh));
@@ -313,6 +346,14 @@ mod tests {
             ("--batch 0", "`0`", "1024"),
             ("--batch 1025", "`1025`", "1024"),
             ("--mode gso --checksum off", "`--mode gso`", "sendmmsg"),
+            ("--transport tcp --mode gso", "`--mode gso`", "leave it out"),
+            ("--transport tcp --mode sendmmsg", "`--mode sendmmsg`", "leave it out"),
+            ("--transport tcp --checksum off", "`--checksum off`", "over UDP"),
+            ("--transport tcp --direction down", "`--direction down`", "over UDP"),
+            ("--transport tcp --search", "`--search`", "--rate max"),
+            ("--transport tcp --like netperf-udp-stream", "`--transport tcp`", "over UDP"),
+            ("--transport tcp --df", "`--df`", "leave it out"),
+            ("--transport xdp", "`--transport xdp`", "--transport tcp"),
             ("--direction down --flows 2", "`--flows`", "leave one"),
             ("--direction down --mode gso", "`--mode`", "leave one"),
             ("127.0.0.1 --direction down", "--direction down", "--allow-down"),

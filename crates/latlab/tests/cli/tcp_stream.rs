@@ -1,0 +1,80 @@
+//! `latlab stream --transport tcp`: messages in connections, counted as they arrive.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::documents::check;
+use crate::harness::{Lab, contains, empty, wait_until, warnings_at_most};
+use crate::lab::privileged;
+use crate::store::{manifest, only_recording, recordings};
+use crate::tcp::serve_tcp;
+
+fn stream(target: &str, line: &str) -> Lab {
+    Lab::new().args(["stream", target, "--transport", "tcp"]).line(line)
+}
+
+#[test]
+fn everything_that_is_sent_arrives_in_order_paced_or_not() {
+    let mut targets = vec![("local", "-4"), ("local", "-6"), ("local", "--flows 3")];
+    if privileged("a stream over TCP in a lab") {
+        targets.push(("lab", "-4"));
+    }
+    for (target, options) in targets {
+        for rate in ["--rate 2kpps -d 600ms", "-d 400ms -s 200,20000"] {
+            let line = format!("{options} {rate} --warmup 100ms --json");
+            let ran = stream(target, &line).stderr(warnings_at_most()).success();
+            let document = ran.json();
+            let summaries = document["summaries"].as_array().cloned().unwrap_or_else(|| vec![document.clone()]);
+            for summary in summaries {
+                check(&summary, "summary/1");
+                assert_eq!(summary["condition"]["transport"], "tcp", "{target} {line}");
+                assert!(summary["sent"].as_u64().is_some_and(|sent| sent > 100), "{target} {line}: {summary:#}");
+                assert_eq!((&summary["sent"], &summary["lost"]), (&summary["answered"], &0.into()), "{target} {line}");
+                assert_eq!((&summary["reordered"], &summary["duplicates"]), (&0.into(), &0.into()), "{target} {line}");
+            }
+            for recording in recordings(ran.directory()) {
+                let run = &manifest(&recording)["run"];
+                assert!(run["connection"]["send_segment_bytes"].as_u64().is_some_and(|bytes| bytes > 500), "{run:#}");
+                assert_eq!(
+                    (&run["stream"]["settled"], run["connection"]["retransmitted"].is_u64()),
+                    (&true.into(), true)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_to_serve_ends_with_its_connection() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve_tcp(home.path(), "");
+    let line = format!("stream {address} --transport tcp -d 300ms --warmup 0 --no-record");
+    Lab::at(home.path()).line(&line).success();
+    let running = Lab::at(home.path()).line(&format!("stream {address} --transport tcp -d 50s --warmup 0")).start();
+    wait_until("the stream was under way", || {
+        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 500)
+    });
+    let start = Instant::now();
+    reflector.signal(Signal::KILL);
+    reflector.dies_of(Signal::KILL);
+    let told = running.ends(3).stderr;
+    assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
+    assert!(start.elapsed() < Duration::from_secs(6), "three times the promise");
+    assert_eq!(manifest(&only_recording(home.path()))["ending"], "failed");
+}
+
+#[test]
+fn what_is_about_datagrams_is_refused_over_tcp() {
+    for (line, option, hint) in [
+        ("--mode gso", "`--mode gso`", "leave it out"),
+        ("--mode sendmmsg", "`--mode sendmmsg`", "leave it out"),
+        ("--checksum off", "`--checksum off`", "leave it out, or measure over UDP"),
+        ("--direction down", "`--direction down`", "leave it out, or measure over UDP"),
+        ("--df", "`--df`", "leave it out"),
+    ] {
+        let lab = stream("local", line).stdout(empty()).stderr(contains(option));
+        lab.stderr(contains(format!("\n  hint: {hint}"))).failure(2);
+    }
+}
