@@ -1,13 +1,15 @@
 //! `latlab run udp-loopback-matrix`: the cells of a publication, where a host can switch offload and where it cannot.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents;
-use crate::experiment::{events, journal, only};
+use crate::experiment::{events, journal, only, until_ended};
 use crate::harness::{Lab, contains};
 use crate::lab::privileged;
 use crate::store::{manifest, recordings_in};
@@ -140,4 +142,41 @@ fn where_every_cell_is_impossible_it_is_refused() {
     // Nothing answers there, and nobody sets anything on a host without an agent.
     let told = Lab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
     assert!(told.contains("no run of the experiment can be judged"), "{told}");
+}
+
+#[test]
+fn blocks_are_boots_where_reboots_lie_between_them() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let boot = home.path().join("host/proc/sys/kernel/random/boot_id");
+    fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
+    fs::write(&boot, "first\n").expect("written");
+    let at = || {
+        let lab = Lab::at(home.path()).environment("LATLAB_HOST_ROOT", home.path().join("host"));
+        lab.environment("LATLAB_STATE_DIR", home.path().join("state")).deadline(QUICK)
+    };
+    // Begun as it is, and then made short: what it does over boots does not depend on how long its runs are.
+    let running = at().line("run udp-loopback-matrix local --reboots").start();
+    until_ended(home.path(), 1);
+    running.signal(Signal::INT);
+    running.ends(130);
+    let experiment = only(home.path());
+    let file = fs::read_to_string(experiment.join("experiment.toml")).expect("its file");
+    let short =
+        [("\"5s\"", "\"300ms\""), ("\"500ms\"", "\"0\""), ("runs = 10", "runs = 2"), ("blocks = 3", "blocks = 2")];
+    let file = short.iter().fold(file, |file, (usual, short)| file.replace(usual, short));
+    fs::write(experiment.join("experiment.toml"), file).expect("written");
+    let shown = experiment.display().to_string();
+    let go_on = || at().args(["run", &shown, "--force"]);
+    go_on().stderr(contains("block 1 is done: reboot, then run me again")).success();
+    go_on().stderr(contains("needs a reboot first")).failure(3);
+    fs::write(&boot, "second\n").expect("written");
+    let told = go_on().start().ends_with(&[0, 4]).stdout;
+    for words in ["2 blocks in 2 boots", "it takes 6 boots", "block 1   block 2  between blocks\n"] {
+        assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    let document = at().args(["run", &shown, "--json", "-q"]).start().ends_with(&[0, 4]).json();
+    documents::check(&document, "compare/1");
+    let spread = &document["experiment"]["spread"];
+    let blocks = spread["cells"][0]["blocks"].as_array().map(Vec::len);
+    assert_eq!((&spread["boots"], blocks), (&2.into(), Some(2)), "{spread:#}");
 }
