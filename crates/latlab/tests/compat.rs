@@ -56,7 +56,6 @@ fn facts(recording: &Recording) -> Value {
         .map(|fate| (fate.word().to_owned(), json!(rows.iter().filter(|row| row.fate == fate).count())))
         .into_iter()
         .collect();
-    let nanos = |stamps: &mut dyn Iterator<Item = i64>| stamps.fold(0i64, i64::wrapping_add);
     let mut facts = json!({
         "run_id": manifest.run_id,
         "ending": manifest.ending,
@@ -108,17 +107,25 @@ fn facts(recording: &Recording) -> Value {
     if let Some(connection) = &manifest.run.connection {
         facts["connection"] = json!(connection);
     }
-    // Format 1.0 had none.
+    facts_of_host(recording, &mut facts);
+    facts
+}
+
+/// The same of the samples of hosts, which format 1.0 did not have.
+fn facts_of_host(recording: &Recording, facts: &mut Value) {
     let samples: Vec<_> = recording.host_samples().expect("open").map(|sample| sample.expect("reads").1).collect();
     if !samples.is_empty() {
         let cpus = || samples.iter().flat_map(|sample| &sample.cpus);
-        facts["host_rows"] = json!(manifest.host_rows);
+        facts["host_rows"] = json!(recording.manifest().host_rows);
         facts["host_samples"] = json!(samples.len());
         facts["sum_of_busy_ns"] = json!(nanos(&mut cpus().filter_map(|(_, cpu)| cpu.busy_ns)));
         facts["sum_of_own_ns"] = json!(nanos(&mut samples.iter().filter_map(|sample| sample.host.own_ns)));
         facts["sum_of_start_ns"] = json!(nanos(&mut samples.iter().map(|sample| sample.start_ns)));
     }
-    facts
+}
+
+fn nanos(stamps: &mut dyn Iterator<Item = i64>) -> i64 {
+    stamps.fold(0, i64::wrapping_add)
 }
 
 fn intervals(recording: &Recording) -> Vec<StreamInterval> {

@@ -6,6 +6,7 @@ mod connection;
 mod drops;
 mod ends;
 mod fates;
+mod kept;
 mod limits;
 mod loads;
 mod samples;
@@ -39,7 +40,8 @@ pub(super) fn derive(
     metrics: &BTreeMap<Metric, Description>,
     (hosts, wakeups, beside): (&BTreeMap<Side, HostCourse>, Option<&Wakeups>, Option<&Coincidence>),
 ) -> Vec<Caveat> {
-    let mut caveats = fates::derive(manifest, tally, refusals);
+    let mut caveats = kept::derive(manifest);
+    caveats.extend(fates::derive(manifest, tally, refusals));
     caveats.extend(fates::few_observations(metrics.get(&manifest.kind.metric())));
     caveats.extend(wakeups.into_iter().flat_map(|wakeups| wakeups::derive(wakeups, tally.counts.answered)));
     caveats.extend(beside.and_then(wakeups::overrun_beside));
@@ -55,7 +57,7 @@ pub(super) fn derive_of_stream(
     metrics: &BTreeMap<Metric, Description>,
     hosts: &BTreeMap<Side, HostCourse>,
 ) -> Vec<Caveat> {
-    let mut caveats = fates::of_the_recording(manifest);
+    let mut caveats = kept::of_the_recording(manifest);
     caveats.extend(streams::derive(manifest, stream, metrics.get(&Metric::DeliveredRate)));
     caveats.extend(searches::derive(stream));
     caveats.extend(connection::of_stream(manifest));

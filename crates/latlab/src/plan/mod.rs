@@ -3,6 +3,7 @@
 mod condition;
 pub mod defaults;
 mod experiment;
+mod kind;
 mod like;
 mod load;
 mod ping;
@@ -22,12 +23,13 @@ pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, Turn,
     condition_words,
 };
+pub use kind::Kind;
 pub use like::Like;
 pub use load::{LoadKind, LoadSpec};
 pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
 pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
-pub use run::{EndSpec, Judging, Kind, RunSpec, StopWhen, WaitMode, Warmup, Work};
+pub use run::{EndSpec, Judging, RunSpec, StopWhen, WaitMode, Warmup, Work};
 pub use send_mode::{SendMode, Sending};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;

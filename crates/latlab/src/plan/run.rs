@@ -6,62 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Family, Like, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, Transport, WakeupBeside,
-    WakeupSpec, defaults,
+    Family, Kind, Like, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, Transport,
+    WakeupBeside, WakeupSpec, defaults,
 };
-use crate::metric::Metric;
 use crate::schedule::Schedule;
 use crate::units::Nanos;
-
-/// The kind of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Round trips.
-    Ping,
-    /// Wake-ups.
-    Wakeup,
-    /// Rates of a stream.
-    Stream,
-}
-
-impl Kind {
-    /// The word in directory names and JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Kind::Ping => "ping",
-            Kind::Wakeup => "wakeup",
-            Kind::Stream => "stream",
-        }
-    }
-
-    /// What its rows are, for people.
-    pub const fn rows(self) -> &'static str {
-        match self {
-            Kind::Ping => "probes",
-            Kind::Wakeup => "wake-ups",
-            Kind::Stream => "packets",
-        }
-    }
-
-    /// The metric that its recordings are about.
-    pub const fn metric(self) -> Metric {
-        match self {
-            Kind::Ping => Metric::RoundTripDelay,
-            Kind::Wakeup => Metric::WakeupLatency,
-            Kind::Stream => Metric::DeliveredRate,
-        }
-    }
-
-    /// Every metric that its recordings have.
-    pub const fn metrics(self) -> &'static [Metric] {
-        match self {
-            Kind::Ping => &Metric::PING,
-            Kind::Wakeup => &Metric::WAKEUP,
-            Kind::Stream => &Metric::STREAM,
-        }
-    }
-}
 
 /// What one run measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

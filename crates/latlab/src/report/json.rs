@@ -2,23 +2,24 @@
 //! null; a key never changes its meaning, and new ones are added to the schema.
 
 mod coincidence;
+mod wakeups;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::meanwhile_document::MeanwhileDocument;
 use super::stages::StagesDocument;
 use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
-use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary, Wakeups};
+use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
 use crate::caveat::Caveat;
-use crate::facts::{Instrument, LateWakeup, LoadReport};
+use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::recording::manifest::Ending;
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 use coincidence::CoincidenceDocument;
+use wakeups::WakeupsDocument;
 
 /// One document: the summary itself for one run, a list for several. Ends in a newline.
 pub fn render(summaries: &[Summary], showing: Showing) -> String {
@@ -119,29 +120,6 @@ struct WindowDocument {
 }
 
 #[derive(Serialize)]
-struct WakeupsDocument<'a> {
-    cpus: Vec<WakeupCpuDocument>,
-    overrun_slots: u64,
-    not_slept: Option<u64>,
-    timer_slack_ns: Option<Nanos>,
-    stretch: Option<f64>,
-    allowed_ns: Option<Nanos>,
-    rounding_ns: Option<f64>,
-    rest_ns: Option<f64>,
-    meanwhile: Vec<MeanwhileDocument<'a>>,
-    broke: Option<LateWakeup>,
-    cut_short: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct WakeupCpuDocument {
-    cpu: u16,
-    wakeup_latency: MetricDocument,
-}
-
-#[derive(Serialize)]
 pub(super) struct MetricDocument {
     unit: &'static str,
     n: u64,
@@ -219,7 +197,7 @@ fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
             due,
         }),
         windows: windows(summary),
-        wakeups: summary.wakeups.as_ref().map(wakeups),
+        wakeups: summary.wakeups.as_ref().map(WakeupsDocument::of),
         rates: summary.stream.as_ref().map(|stream| RatesDocument::of(stream, summary.ratios.loss)),
         stream: summary.stream.as_ref().map(StreamDocument::of),
         stages: StagesDocument::of(summary),
@@ -249,26 +227,6 @@ fn windows(summary: &Summary) -> Option<WindowsDocument> {
         WindowDocument { start_ns: window.start_ns, round_trip_delay, wakeup_latency }
     };
     summary.window_ns.map(|window_ns| WindowsDocument { window_ns, rows: summary.windows.iter().map(row).collect() })
-}
-
-fn wakeups(wakeups: &Wakeups) -> WakeupsDocument<'_> {
-    let of_cpu =
-        |(cpu, described): &(u16, Description)| WakeupCpuDocument { cpu: *cpu, wakeup_latency: whole(described) };
-    let lateness = &wakeups.lateness;
-    WakeupsDocument {
-        cpus: wakeups.by_cpu.iter().map(of_cpu).collect(),
-        overrun_slots: wakeups.overrun_slots,
-        not_slept: wakeups.not_slept,
-        timer_slack_ns: lateness.timer_slack_ns,
-        stretch: lateness.stretch,
-        allowed_ns: lateness.allowed_ns,
-        rounding_ns: lateness.rounding_ns,
-        rest_ns: lateness.rest.known(),
-        meanwhile: wakeups.meanwhile.iter().map(MeanwhileDocument::of).collect(),
-        broke: wakeups.broke,
-        cut_short: wakeups.cut_short,
-        trace: wakeups.trace.as_deref(),
-    }
 }
 
 fn of_metric(of: Metric, described: &Description) -> MetricDocument {

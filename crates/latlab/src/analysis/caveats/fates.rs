@@ -1,10 +1,10 @@
 //! What the counts say: losses, slips, holes, and samples too small for what was asked of them.
 
+use super::kept::timeout_of;
 use super::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, SCHEDULE_LOST};
-use super::words::{cut_off, torn};
 use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
 use crate::caveat::{Caveat, Severity};
-use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, quantile, span};
@@ -13,12 +13,7 @@ use crate::units::human::{errno, grouped, percent, quantile, span};
 pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) -> Vec<Caveat> {
     let counts = &tally.counts;
     [
-        ended(manifest),
         nothing(manifest, counts),
-        gap(manifest),
-        undecided(manifest),
-        orphans(manifest),
-        unreadable(manifest),
         not_sent(manifest, counts),
         behind(manifest, tally),
         send_slip(manifest, tally),
@@ -35,41 +30,9 @@ pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) ->
     .collect()
 }
 
-/// What became of the recording itself, whatever its rows are.
-pub(super) fn of_the_recording(manifest: &Manifest) -> Vec<Caveat> {
-    [ended(manifest), gap(manifest), unreadable(manifest)].into_iter().flatten().collect()
-}
-
 /// `412 of 60,000 probes`
 fn of_probes(some: u64, all: u64) -> String {
     format!("{} of {} probes", grouped(some), grouped(all))
-}
-
-fn ended(manifest: &Manifest) -> Option<Caveat> {
-    let why = |message: &str| match &manifest.reason {
-        Some(reason) => format!("{message}: {reason}"),
-        None => message.into(),
-    };
-    let part = "the figures are about the part that was measured";
-    let again = "measure again for the full length";
-    match manifest.ending {
-        Ending::Completed => None,
-        Ending::Measuring => {
-            Some(Caveat::new(Severity::Warning, "unfinished", why("the run has not ended"), part, "wait for its end"))
-        }
-        Ending::Interrupted => {
-            let message = why("the run was interrupted before its planned end");
-            Some(Caveat::new(Severity::Note, "interrupted", message, part, again))
-        }
-        Ending::Failed => {
-            let message = why("the run ended before its planned end");
-            Some(Caveat::new(Severity::Warning, "ended-early", message, part, again))
-        }
-        Ending::Recovered => {
-            let message = why("the run died; the recording was finished from its spool");
-            Some(Caveat::new(Severity::Warning, "recovered", message, cut_off(manifest.kind), again))
-        }
-    }
 }
 
 fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
@@ -91,77 +54,6 @@ fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
     } else {
         None
     }
-}
-
-fn gap(manifest: &Manifest) -> Option<Caveat> {
-    let events = manifest.run.gap_events;
-    (events > 0).then(|| {
-        // A disk that refused to write is told by the reason, in the words of `errno::explain`; a faster one would
-        // have refused as well.
-        let reason = manifest.reason.as_deref().filter(|_| manifest.ending == Ending::Failed).unwrap_or_default();
-        let is_full = ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| reason.contains(name));
-        let (why, hint) = match is_full {
-            true => ("the disk was full", "free some space, or name another place with `--store`"),
-            false => ("the disk did not keep up", "a faster disk for `--store` (a tmpfs will do), or a lower rate"),
-        };
-        Caveat::new(
-            Severity::Warning,
-            "recording-gap",
-            format!("{} events were thrown away: {why}", grouped(events)),
-            torn(manifest.kind),
-            hint,
-        )
-    })
-}
-
-fn undecided(manifest: &Manifest) -> Option<Caveat> {
-    let probes = manifest.run.undecided_probes;
-    (probes > 0).then(|| {
-        let timeout = span(timeout_of(manifest));
-        Caveat::new(
-            Severity::Note,
-            "undecided-probes",
-            format!("probes still in flight when the run stopped listening: {}", grouped(probes)),
-            format!("they are counted nowhere: nobody waited the time-out of {timeout} for their answers"),
-            "none for an interrupted run; a shorter `--timeout` leaves fewer of them",
-        )
-    })
-}
-
-/// Of a run that sends nothing there is none.
-fn timeout_of(manifest: &Manifest) -> Nanos {
-    manifest.spec.sending().map_or(Nanos::ZERO, |ping| ping.timeout_ns)
-}
-
-/// A gap explains them, and has its own caveat.
-fn orphans(manifest: &Manifest) -> Option<Caveat> {
-    let answers = manifest.run.orphan_answers;
-    let explained = manifest.run.gap_events > 0 || manifest.run.unreadable_events > 0;
-    (answers > 0).then(|| {
-        Caveat::new(
-            if explained { Severity::Note } else { Severity::Warning },
-            "orphan-answers",
-            format!("answers to probes that the recording does not know: {}", grouped(answers)),
-            "these probes are in no count, though they were sent and answered",
-            match explained {
-                true => "what tore the recording is told beside this",
-                false => "nothing explains it: please report it with the recording's manifest",
-            },
-        )
-    })
-}
-
-fn unreadable(manifest: &Manifest) -> Option<Caveat> {
-    let events = manifest.run.unreadable_events;
-    (events > 0).then(|| {
-        Caveat::new(
-            Severity::Warning,
-            "unreadable-events",
-            format!("places of the spool that held no event: {}", grouped(events)),
-            torn(manifest.kind),
-            "expected after a power cut; else check the disk under `--store`, and measure again",
-        )
-    })
 }
 
 fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
