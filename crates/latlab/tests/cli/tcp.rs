@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -259,4 +260,41 @@ fn lab_and_agents_answer_over_tcp() {
             assert!(codes.clone().all(|code| code != "fragmentation"), "{target}");
         }
     }
+}
+
+/// A loopback of our own goes down for a moment: what was on its way is sent again.
+#[test]
+fn what_udp_would_lose_is_late_and_told() {
+    if !privileged("a broken path under TCP") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let script = "ip link set lo up && exec \"$0\" ping --transport tcp -i 2ms -d 3s --warmup 0 --timeout 30s --json";
+    let running = Command::new("unshare")
+        .args(["--net", "sh", "-c", script, env!("CARGO_BIN_EXE_latlab")])
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("unshare(1) is everywhere");
+    let under_way = || {
+        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 5_000)
+    };
+    wait_until("the run was under way", under_way);
+    let set = |state: &str| {
+        let there = format!("--net=/proc/{}/ns/net", running.id());
+        let done = Command::new("nsenter").args([&there, "ip", "link", "set", "lo", state]).status();
+        assert!(done.expect("nsenter(1) is everywhere").success(), "lo {state}");
+    };
+    set("down");
+    std::thread::sleep(Duration::from_millis(300));
+    set("up");
+    let ended = running.wait_with_output().expect("our own child");
+    let document: serde_json::Value = serde_json::from_slice(&ended.stdout).expect("a summary");
+    assert_eq!((&document["lost"], &document["answered"]), (&0.into(), &document["sent"]));
+    let caveats = document["caveats"].as_array().expect("a list");
+    assert!(caveats.iter().any(|caveat| caveat["code"] == "tcp-retransmits"), "{caveats:#?}");
+    let connection = &manifest(&only_recording(home.path()))["run"]["connection"];
+    assert!(connection["retransmitted"].as_u64().is_some_and(|again| again > 0), "{connection}");
 }
