@@ -128,6 +128,7 @@ fn probes_go_beside_a_stream_of_any_kind() {
     for line in [
         "--rate 2kpps -s 200,700 --flows 2",
         "--rate 2kpps --direction down",
+        "--rate 2kpps --transport tcp",
         "--rate 2kpps --load net=1Mbit/s --cpu 0",
     ] {
         let ran = Lab::new().line("stream -d 500ms --warmup 100ms --probe 2ms --json").line(line).success();
