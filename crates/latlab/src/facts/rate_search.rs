@@ -13,6 +13,10 @@ const UNSENT_WITHIN: Nanos = Nanos::from_millis(5);
 /// receiver takes as long.
 const COUNTED_WITHIN: Nanos = Nanos::from_millis(20);
 
+/// A trial without a loss that was short or late is tried again, so many times in a row at most: an end that was kept from
+/// its CPU says nothing about the path, and one that is always short or late is at its limit.
+const AGAIN: usize = 2;
+
 /// A rate that was held for a time, told by both ends. Of several flows the packets are added up, and the times are the
 /// longest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,17 +92,33 @@ impl TrialFacts {
     /// The share of packets that was not carried: lost, not offered though it was asked for, or still under way so long
     /// after the last packet was sent that a queue must have grown. 1 where nobody counted.
     pub fn loss_ratio(&self) -> f64 {
-        let pps = self.asked_pps.unwrap_or(0.0);
-        let asked = pps * self.lasting_ns.as_secs_f64();
-        let sent = self.sent_packets as f64;
-        let lacking = (UNSENT * asked).max(UNSENT_WITHIN.as_secs_f64() * pps);
-        let offered = if sent < asked - lacking { asked } else { sent };
+        let offered = if self.is_short() { self.asked_packets() } else { self.sent_packets as f64 };
         if !self.answered || offered <= 0.0 {
             return 1.0;
         }
-        let in_time = (self.sending_ns + COUNTED_WITHIN).as_secs_f64() / self.counting_ns.as_secs_f64().max(1e-9);
+        let in_time = self.counted_by().as_secs_f64() / self.counting_ns.as_secs_f64().max(1e-9);
         let carried = self.delivered_packets as f64 * in_time.min(1.0);
         (1.0 - carried / offered).clamp(0.0, 1.0)
+    }
+
+    fn asked_packets(&self) -> f64 {
+        self.asked_pps.unwrap_or(0.0) * self.lasting_ns.as_secs_f64()
+    }
+
+    /// Whether the sender did not offer the rate.
+    fn is_short(&self) -> bool {
+        let lacking = UNSENT.max(UNSENT_WITHIN.as_secs_f64() / self.lasting_ns.as_secs_f64().max(1e-9));
+        (self.sent_packets as f64) < self.asked_packets() * (1.0 - lacking)
+    }
+
+    fn counted_by(&self) -> Nanos {
+        self.sending_ns + COUNTED_WITHIN
+    }
+
+    /// Whether nothing was lost of a trial that was short or late.
+    fn is_odd(&self) -> bool {
+        let lossless = self.answered && self.sent_packets > 0 && self.delivered_packets >= self.sent_packets;
+        lossless && (self.is_short() || self.counting_ns > self.counted_by())
     }
 
     /// The trial as goals judge it; none where no rate was asked for.
@@ -109,9 +129,18 @@ impl TrialFacts {
 }
 
 impl RateSearchFacts {
-    /// The trials as goals judge them.
+    /// The trials as goals judge them, without those that were to be tried again.
     pub fn judged(&self) -> Vec<RateTrial> {
-        self.trials.iter().filter_map(TrialFacts::as_trial).collect()
+        let mut odd = 0;
+        let mut judged = Vec::with_capacity(self.trials.len());
+        for trial in &self.trials {
+            odd = if trial.is_odd() { odd + 1 } else { 0 };
+            if odd == 0 || odd > AGAIN {
+                odd = 0;
+                judged.extend(trial.as_trial());
+            }
+        }
+        judged
     }
 
     /// The rate that keeps to the first of `goals` that some rate keeps to, in packets a second.
@@ -163,5 +192,27 @@ mod tests {
             assert!((short.loss_ratio() - expected).abs() < 1e-12, "{sent} of 100: {}", short.loss_ratio());
         }
         assert_eq!(TrialFacts { asked_pps: None, ..CLEAN }.as_trial(), None);
+    }
+
+    #[test]
+    fn an_end_that_was_kept_from_its_cpu_has_two_more_tries() {
+        let short = TrialFacts { sent_packets: 500, delivered_packets: 500, ..CLEAN };
+        let late = TrialFacts { counting_ns: Nanos::from_millis(1_500), ..CLEAN };
+        let lossy = TrialFacts { delivered_packets: 900, ..CLEAN };
+        for (trials, kept, lost) in [
+            (vec![CLEAN, short, CLEAN], 2, 0),
+            (vec![short, late, CLEAN, short, late], 1, 0),
+            (vec![short, short, short], 0, 1),
+            (vec![late, short, late, late, late, late], 0, 2),
+            // What lost packets counts, however it was sent.
+            (vec![lossy, TrialFacts { sent_packets: 900, ..lossy }, lossy], 0, 2),
+            (vec![lossy, TrialFacts { sent_packets: 950, ..lossy }, lossy], 0, 3),
+        ] {
+            let (floor_pps, ceiling_pps, ending) = (20.0, 1e6, SearchEnding::Settled);
+            let facts = RateSearchFacts { floor_pps, ceiling_pps, trials, ending, took_ns: SECOND };
+            let judged = facts.judged();
+            let found = judged.iter().filter(|trial| trial.loss_ratio == 0.0).count();
+            assert_eq!((found, judged.len() - found), (kept, lost), "{:?}", facts.trials);
+        }
     }
 }

@@ -94,10 +94,11 @@ impl GoalSearch {
         Step::Settled
     }
 
-    /// Takes in what a trial showed, which took `took` in all.
-    pub fn learn(&mut self, trial: RateTrial, took: Nanos) {
-        self.overhead = self.overhead.max(took - trial.lasting);
-        self.trials.push(trial);
+    /// Takes in all trials so far, of which the last was to take `lasting` and took `took`.
+    pub fn learn(&mut self, trials: &[RateTrial], lasting: Nanos, took: Nanos) {
+        self.overhead = self.overhead.max(took - lasting);
+        self.trials.clear();
+        self.trials.extend_from_slice(trials);
     }
 
     /// The trials so far.

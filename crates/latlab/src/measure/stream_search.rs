@@ -57,11 +57,9 @@ impl StreamLane {
             if silent >= defaults::SEARCH_SILENT_TRIALS {
                 return Err(self.fell_silent());
             }
-            if let Some(judged) = trial.as_trial() {
-                search.learn(judged, Monotonic.now() - begin);
-            }
             if let Some(facts) = &mut self.facts_mut().search {
                 facts.trials.push(trial);
+                search.learn(&facts.judged(), lasting, Monotonic.now() - begin);
             }
         }
     }

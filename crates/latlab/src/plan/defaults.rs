@@ -130,8 +130,8 @@ pub const STREAM_PATIENCE: Nanos = Nanos::from_millis(1_500);
 pub const RATE_SEARCH: Nanos = Nanos::from_secs(10);
 /// A search with its stages takes so long at most: as long as a person waits …
 pub const SEARCH: Nanos = Nanos::from_secs(60);
-/// … and no less than this: a rate is settled by five trials of 100 ms.
-pub const SEARCH_MIN: Nanos = Nanos::from_secs(5);
+/// … and no less than this: sixty trials of 100 ms.
+pub const SEARCH_MIN: Nanos = Nanos::from_secs(10);
 /// More time buys no longer trials, and a reflector forgets the session of probes that rests for longer than this; all sizes
 /// of a command together.
 pub const SEARCH_MAX: Nanos = SERVE_IDLE;

@@ -365,7 +365,7 @@ mod tests {
             ("--search 60%", "`60%`", "50%"),
             ("--search 0,1%,0", "`0`", "once"),
             ("--search 0,1%,2%,3%,4%", "`0,1%,2%,3%,4%`", "at most 4"),
-            ("--search -d 4s", "`4s`", "from 5s"),
+            ("--search -d 9s", "`9s`", "from 10s"),
             ("--search -d 11m", "`11m`", "up to 10m"),
             ("--search -d 6m -s 64,1472", "`6m`", "5m"),
             ("--search --direction down", "`--search`", "other end"),

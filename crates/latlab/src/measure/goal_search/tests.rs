@@ -5,6 +5,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
+use crate::facts::{RateSearchFacts, SearchEnding, TrialFacts};
 
 const NO_LOSS: f64 = 0.0;
 const HALF_A_PERCENT: f64 = 0.005;
@@ -24,6 +25,8 @@ fn goal(loss_ratio: f64) -> LossGoal {
 struct Path {
     /// Packets a second that it carries on average.
     capacity: f64,
+    /// It holds back so many seconds' worth of them.
+    queue: f64,
     fastest: f64,
     /// Each trial meets another capacity: up to this share more or less.
     noise: f64,
@@ -33,21 +36,33 @@ struct Path {
     burst_packets: f64,
     /// This share of packets is lost at every rate.
     always: f64,
+    /// In this share of trials the sender is kept from its CPU for half of the time.
+    stalls: f64,
 }
 
 impl Path {
     const fn of(capacity: f64, fastest: f64) -> Path {
-        Path { capacity, fastest, noise: 0.0, burst_chance: 0.0, burst_packets: 0.0, always: 0.0 }
+        let (queue, noise, burst_chance, burst_packets, always, stalls) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        Path { capacity, queue, fastest, noise, burst_chance, burst_packets, always, stalls }
     }
 
-    fn loss_ratio(&self, pps: f64, lasting: Nanos, random: &mut impl Rng) -> f64 {
+    fn trial(&self, pps: f64, lasting: Nanos, random: &mut impl Rng) -> TrialFacts {
         let seconds = lasting.as_secs_f64();
         let capacity = self.capacity * (1.0 + self.noise * random.random_range(-1.0..=1.0));
-        let asked = (pps * seconds).round();
+        let fastest = if random.random_bool(self.stalls) { pps / 2.0 } else { self.fastest };
+        let sent = (pps.min(fastest) * seconds).round();
         let burst = if random.random_bool(self.burst_chance) { self.burst_packets } else { 0.0 };
-        let sent = asked.min((self.fastest * seconds).round());
-        let carried = ((sent * (1.0 - self.always)).min((capacity * seconds).round()) - burst).max(0.0);
-        (asked - carried) / asked
+        let carried = (sent * (1.0 - self.always)).min(capacity * (seconds + self.queue));
+        let delivered = (carried.round() - burst).max(0.0);
+        TrialFacts {
+            asked_pps: Some(pps),
+            lasting_ns: lasting,
+            sending_ns: lasting,
+            counting_ns: lasting.max(Nanos((carried / capacity * 1e9) as i64)),
+            sent_packets: sent as u64,
+            delivered_packets: delivered as u64,
+            answered: true,
+        }
     }
 }
 
@@ -65,15 +80,17 @@ fn search(path: &Path, goals: &[LossGoal], within: Nanos, seed: u64) -> Found {
     let guess_pps = path.capacity.min(path.fastest) * random.random_range(0.9..1.1);
     let reach = Reach { floor_pps: 20.0, ceiling_pps: path.fastest, guess_pps };
     let mut search = GoalSearch::new(goals, reach, start + within);
+    let (floor_pps, ceiling_pps, ending) = (20.0, path.fastest, SearchEnding::CutShort);
+    let mut facts = RateSearchFacts { floor_pps, ceiling_pps, trials: Vec::new(), ending, took_ns: Nanos::ZERO };
     let mut now = start;
     loop {
         let step = search.step(now);
         let Step::Try { pps, lasting } = step else { return Found { search, step, took: now - start } };
-        let loss_ratio = path.loss_ratio(pps, lasting, &mut random);
+        facts.trials.push(path.trial(pps, lasting, &mut random));
         let took = lasting + Nanos::from_millis(random.random_range(1..60));
-        search.learn(RateTrial { pps, lasting, loss_ratio }, took);
+        search.learn(&facts.judged(), lasting, took);
         now = now + took;
-        assert!(search.trials().len() < 10_000, "it never ends: {path:?}");
+        assert!(facts.trials.len() < 10_000, "it never ends: {path:?}");
     }
 }
 
@@ -116,13 +133,14 @@ fn a_path_that_carries_whatever_can_be_sent_ends_at_the_ceiling() {
 
 #[test]
 fn a_path_that_always_loses_ends_at_the_floor() {
-    let always = Path { always: 0.02, ..Path::of(1e5, 1e6) };
-    let found = search(&always, &[goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.05)], WITHIN, 1);
+    let always = Path { always: 0.3, ..Path::of(1e5, 1e6) };
+    let found = search(&always, &[goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.4)], WITHIN, 1);
     let bounds = |loss_ratio| goal(loss_ratio).bounds(found.search.trials());
     for strict in [NO_LOSS, HALF_A_PERCENT] {
         assert_eq!((bounds(strict).lower_pps, bounds(strict).upper_pps), (None, Some(20.0)), "{strict}");
     }
-    assert!(bounds(0.05).lower_pps.is_some_and(|pps| (pps / 1e5 - 1.0).abs() < 0.1), "{:?}", bounds(0.05));
+    // 0.6 of what is sent at that rate is what the path carries.
+    assert!(bounds(0.4).lower_pps.is_some_and(|pps| (pps * 0.6 / 1e5 - 1.0).abs() < 0.1), "{:?}", bounds(0.4));
 }
 
 #[test]
@@ -155,16 +173,38 @@ fn noise_moves_the_answer_by_no_more_than_itself() {
     }
 }
 
+#[test]
+fn a_deep_queue_is_no_capacity() {
+    let goal = goal(NO_LOSS);
+    let found = search(&Path { queue: 10.0, ..Path::of(50_000.0, 200_000.0) }, &[goal], WITHIN, 1);
+    let lower = goal.bounds(found.search.trials()).lower_pps.expect("a lower bound");
+    // 20 ms of a queue in a trial of half a second are 4 %.
+    assert!(lower > 50_000.0 * 0.97 && lower < 50_000.0 * 1.05, "{lower}");
+}
+
+#[test]
+fn a_sender_that_is_kept_from_its_cpu_now_and_then_does_not_move_the_answer() {
+    let goal = goal(NO_LOSS);
+    let near = |stalls| {
+        let path = Path { stalls, ..Path::of(50_000.0, 200_000.0) };
+        let lower = |seed| goal.bounds(search(&path, &[goal], WITHIN, seed).search.trials()).lower_pps.unwrap_or(0.0);
+        (0..100).filter(|seed| (lower(*seed) / 50_000.0 - 1.0).abs() < 0.03).count()
+    };
+    assert!(near(0.3) >= 98, "{}", near(0.3));
+    assert!(near(0.5) >= 85, "{}", near(0.5));
+}
+
 fn paths() -> impl Strategy<Value = Path> {
     let capacity = (2f64..6.5).prop_map(|power| 10f64.powf(power));
-    (capacity, 0.3..20.0f64, 0.0..0.3f64, 0.0..1.0f64, 0.0..200.0f64).prop_map(
-        |(capacity, reach, noise, burst_chance, burst_packets)| Path {
-            capacity,
+    (capacity, 0.3..20.0f64, 0.0..0.3f64, 0.0..1.0f64, 0.0..200.0f64, 0.0..2.0f64, 0.0..1.0f64).prop_map(
+        |(capacity, reach, noise, burst_chance, burst_packets, queue, stalls)| Path {
             fastest: (capacity * reach).max(25.0),
             noise,
             burst_chance,
             burst_packets: burst_packets.round(),
-            always: 0.0,
+            queue,
+            stalls,
+            ..Path::of(capacity, 1.0)
         },
     )
 }
