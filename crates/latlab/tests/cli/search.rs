@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::documents::check;
 use crate::harness::{Lab, contains, empty, wait_until};
 use crate::lab::privileged;
+use crate::serve::serve;
 use crate::skip::skip;
 use crate::store::{manifest, only_recording, open, recordings};
 
@@ -143,6 +144,13 @@ fn probes_go_beside_a_stream_of_any_kind() {
             assert!(number(&stage["delivered_pps"]) > 500.0, "{line}: {stage:#}");
         }
     }
+    // One reflector for both, in two sessions.
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (_reflector, address) = serve(home.path(), "");
+    let ran =
+        Lab::at(home.path()).args(["stream", &address, "--json"]).line(EASY.trim_start_matches("stream")).success();
+    check(&ran.json(), "summary/1");
+    assert!(number(&ran.json()["stages"][2]["round_trip_delay"]["n"]) > 100.0, "{:#}", ran.json()["stages"]);
     Lab::new().line("stream -d 300ms --warmup 0 --rate 2kpps --probe 1ms").stdout(contains("as asked")).success();
 }
 
