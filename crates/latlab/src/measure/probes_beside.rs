@@ -15,7 +15,7 @@ use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A session for probes, open.
-pub(super) struct ProbePath {
+pub(super) struct ProbeSession {
     spec: PingSpec,
     transport: UdpTransport,
     session: Box<NativeSession>,
@@ -25,13 +25,13 @@ pub(super) struct ProbePath {
 
 /// Probes that can be sent.
 pub(super) struct ProbesBeside {
-    path: ProbePath,
+    open: ProbeSession,
     course: Course,
     log: EventLog,
     listened_until: Option<Stamp<SenderClock>>,
 }
 
-impl ProbePath {
+impl ProbeSession {
     /// Opens it towards `peer`, for `lasting`. It waits in the kernel, whatever the stream does: a probe that spins takes a
     /// CPU from what it measures.
     pub(super) fn open(
@@ -40,7 +40,7 @@ impl ProbePath {
         key: Option<&PreSharedKey>,
         (lasting, turns): (Option<Nanos>, Option<Nanos>),
         stop: &AtomicBool,
-    ) -> Result<ProbePath, MeasureError> {
+    ) -> Result<ProbeSession, MeasureError> {
         let waiting = Waiting::settle(WaitMode::Block, spec.schedule, spec.timeout_ns);
         let mut transport = UdpTransport::open(&spec.path, peer.probed_at(), waiting)?;
         let name = transport.peer_address().to_string();
@@ -51,13 +51,13 @@ impl ProbePath {
         wishes.terms.idle = wishes.terms.idle.max(rests);
         let opened = session::open(&mut transport, &Monotonic, key, &wishes, stop);
         let session = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()))?;
-        Ok(ProbePath { spec: spec.clone(), transport, session: Box::new(session), footing: Footing::before(false) })
+        Ok(ProbeSession { spec: spec.clone(), transport, session: Box::new(session), footing: Footing::before(false) })
     }
 
     /// Ready to send, telling `log`.
     pub(super) fn armed(self, log: EventLog) -> ProbesBeside {
         let course = Course::new(&self.spec);
-        ProbesBeside { path: self, course, log, listened_until: None }
+        ProbesBeside { open: self, course, log, listened_until: None }
     }
 
     /// Ends the session.
@@ -80,7 +80,8 @@ impl ProbesBeside {
     }
 
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let ProbesBeside { path: ProbePath { spec, transport, session, footing }, course, log, listened_until } = self;
+        let ProbesBeside { open: ProbeSession { spec, transport, session, footing }, course, log, listened_until } =
+            self;
         footing.stand();
         let mut ends = Ends::new(transport, &Monotonic, &mut **session, log, CpuOf::Running);
         let ran = ping::run(&mut ends, course, slice, spec, stop);
@@ -95,7 +96,7 @@ impl ProbesBeside {
 
     /// Ends the session; the log comes back.
     pub(super) fn close(self) -> EventLog {
-        self.path.close();
+        self.open.close();
         self.log
     }
 }

@@ -9,7 +9,7 @@ use super::host_watch::Recorded;
 use super::lane::{LaneOutcome, Lasting};
 use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
-use super::probes_beside::{ProbePath, ProbesBeside};
+use super::probes_beside::{ProbeSession, ProbesBeside};
 use super::run_lane::RunLane;
 use super::stream::StreamError;
 use super::stream_flow::{FlowSlice, Stretch};
@@ -172,7 +172,7 @@ impl RunLane for StreamLane {
             }
             Err(error) => {
                 streams.into_iter().for_each(ReadyFlow::close);
-                probes.into_iter().for_each(ProbePath::close);
+                probes.into_iter().for_each(ProbeSession::close);
                 Err(error.into())
             }
         }

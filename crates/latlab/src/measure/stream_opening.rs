@@ -8,7 +8,7 @@ use super::down_flow::DownFlow;
 use super::down_stream::Down;
 use super::lane::Lasting;
 use super::manifest::OpenPath;
-use super::probes_beside::ProbePath;
+use super::probes_beside::ProbeSession;
 use super::stream::{Stream, StreamError};
 use super::stream_flow::{Flow, FlowSlice, Stretch};
 use super::{MeasureError, Peer};
@@ -191,8 +191,8 @@ impl Opening<'_> {
     }
 
     /// A session for `probes` beside them.
-    pub(super) fn probes(&self, probes: &PingSpec, peer: &Peer) -> Result<ProbePath, MeasureError> {
-        ProbePath::open(probes, peer, self.key, (self.lasting.whole, self.lasting.turns), self.stop)
+    pub(super) fn probes(&self, probes: &PingSpec, peer: &Peer) -> Result<ProbeSession, MeasureError> {
+        ProbeSession::open(probes, peer, self.key, (self.lasting.whole, self.lasting.turns), self.stop)
     }
 
     fn flow(&self, spec: &RunSpec, path: FlowPath) -> Result<ReadyFlow, MeasureError> {
