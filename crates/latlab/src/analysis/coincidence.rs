@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::late_stretches::LateStretches;
+use super::late_stretches::{LateStretches, Passage};
 use super::source::{Gatherer, ProbeSource, at, feed, measured, word};
 use crate::metric::Metric;
 use crate::plan::{WakeupBeside, WakeupCpus, defaults};
@@ -77,10 +77,13 @@ pub struct Coincidence {
     pub late: u64,
     /// From when on a probe was slow: its round trip, or with a deadline its wait for the answer.
     pub slow_beyond: Threshold,
-    /// Of the slow probes (n) those that coincided (hits).
+    /// Of the slow probes (n) those that coincided (hits); no value where nothing can be judged.
     pub slow: Share,
-    /// What share of them would have by chance; none without slow probes.
+    /// What share of them would have by chance; none without slow probes, and where nothing can be judged.
     pub chance: Option<f64>,
+    /// Whether nothing can be judged: on the CPUs of most slow probes most slots were past when their thread came back from
+    /// the one before, so that threads were late because they could not keep the interval.
+    pub is_backlog: bool,
 }
 
 /// What the wake-ups of `source` say of its slow probes; none where it has no wake-ups beside probes.
@@ -97,16 +100,19 @@ pub(super) fn coincidence<S: ProbeSource>(
         feed(source, &mut [&mut waits])?;
     }
     let slow_beyond = Threshold::of(deadline, &Sample::new(Metric::RoundTripDelay, waits.each));
-    let mut slow = SlowProbes {
-        beyond: slow_beyond,
-        by_deadline: deadline.is_some(),
-        stretches: &stretches,
-        met: vec![],
-        chance: 0.0,
-    };
+    let mut slow = SlowProbes { beyond: slow_beyond, by_deadline: deadline.is_some(), passages: vec![] };
     feed(source, &mut [&mut slow])?;
-    let SlowProbes { met, chance, .. } = slow;
-    let n = met.len();
+    let passages = slow.passages;
+    // 1 where it met one: slow probes come in bursts, and the interval knows their order.
+    let met = passages.iter().map(|passage| i64::from(stretches.meet(passage))).collect();
+    let mut slow = share(&Sample::new(Metric::RoundTripDelay, met), defaults::CONFIDENCE, |met| met == 1);
+    let mut chance =
+        (!passages.is_empty()).then(|| stretches.chances(&passages).iter().sum::<f64>() / passages.len() as f64);
+    let stuck = passages.iter().filter(|passage| stretches.is_backlog(passage)).count();
+    let is_backlog = stuck > passages.len() / 2;
+    if is_backlog {
+        (slow.value, slow.interval, chance) = (None, None, None);
+    }
     Ok(Some(Coincidence {
         interval_ns: beside.interval_ns,
         cpus: match &beside.cpus {
@@ -118,9 +124,9 @@ pub(super) fn coincidence<S: ProbeSource>(
         late_beyond,
         late: stretches.late(),
         slow_beyond,
-        // 1 where it met one: slow probes come in bursts, and the interval knows their order.
-        slow: share(&Sample::new(Metric::RoundTripDelay, met), defaults::CONFIDENCE, |met| met == 1),
-        chance: (n > 0).then(|| chance / n as f64),
+        slow,
+        chance,
+        is_backlog,
     }))
 }
 
@@ -170,7 +176,6 @@ fn late_stretches<S: ProbeSource>(
             stretches.take(cpu, due, woke, beyond.is_late(cpu, woke.saturating_sub(due)));
         }
     })?;
-    stretches.settle();
     Ok(stretches)
 }
 
@@ -204,18 +209,14 @@ impl Gatherer for Waits {
     }
 }
 
-/// The slow probes, held against the late stretches.
-struct SlowProbes<'a> {
+/// The slow probes, in order.
+struct SlowProbes {
     beyond: Threshold,
     by_deadline: bool,
-    stretches: &'a LateStretches,
-    /// Of each slow probe, in order: 1 where it met a late stretch, else 0.
-    met: Vec<i64>,
-    /// The sum of their chances.
-    chance: f64,
+    passages: Vec<Passage>,
 }
 
-impl Gatherer for SlowProbes<'_> {
+impl Gatherer for SlowProbes {
     fn columns(&self) -> Vec<ProbeColumn> {
         vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs, ProbeColumn::ReceivedCpu]
     }
@@ -223,11 +224,9 @@ impl Gatherer for SlowProbes<'_> {
     fn gather(&mut self, batch: &ProbeBatch) {
         measured(batch, |row, fate| {
             let Some((from, to)) = stretch(batch, row, fate, self.by_deadline) else { return };
-            let wait = to.saturating_sub(from);
-            if self.beyond.is_beyond(wait) {
+            if self.beyond.is_beyond(to.saturating_sub(from)) {
                 let cpu = at(&batch.received_cpu, row).and_then(|cpu| u16::try_from(cpu).ok());
-                self.met.push(i64::from(self.stretches.meet(cpu, from, to)));
-                self.chance += self.stretches.chance(cpu, wait);
+                self.passages.push(Passage { cpu, from, to });
             }
         });
     }
@@ -285,8 +284,8 @@ mod tests {
             assert_eq!((here.slow.n, here.slow.hits, here.late), (5, 5, 10), "{here:?}");
             // All that woke with the first of the ten were past by then, and none after them.
             assert_eq!(here.overrun_slots, 9);
-            // Ten of 399 ms were hogged; a probe of 0.9 ms meets them also where it begins just before.
-            assert!((here.chance.expect("slow probes") - 10.9 / 399.06).abs() < 1e-9, "{here:?}");
+            // Begun when a slot was due, a probe of 0.9 ms meets them from slots 39 to 49, and ends in time from 399.
+            assert!((here.chance.expect("slow probes") - 11.0 / 399.0).abs() < 1e-9, "{here:?}");
             let elsewhere = found(InMemory { batch, ..source(CLOSED, 1) }, late, slow);
             assert_eq!((elsewhere.slow.n, elsewhere.slow.hits, elsewhere.chance), (5, 0, Some(0.0)));
         }
@@ -317,6 +316,43 @@ mod tests {
         // Four of 400 slots lie beyond a 99th percentile.
         assert_eq!((found.late, found.slow.n, found.slow.hits), (8, 5, 5), "{found:?}");
         assert!(found.chance > Some(0.0), "{found:?}");
+    }
+
+    /// Probes and slots keep step, as with `-i 1ms --with-wakeup 1ms`, and one slot in fifty is late, by 30 µs.
+    #[test]
+    fn chance_knows_that_probes_keep_step_with_the_slots() {
+        let found_at = |offset_us: i64| {
+            let probe = |seq: u64| {
+                let start = seq as i64 * 1_000 + offset_us;
+                on_cpu(closed(seq, start, if seq % 49 == 3 { 30 } else { 5 }), 0)
+            };
+            let mut source = InMemory::of(EVERY_MS, (0..2_000).map(probe).collect());
+            let lateness = |slot: i64| if slot % 50 == 3 { 30_000 } else { 1_000 };
+            source.wakeups = (0..2_000).map(|slot| (Some(0), slot * MS, slot * MS + lateness(slot))).collect();
+            found(source, Some(Nanos::from_micros(5)), Some(Nanos::from_micros(10)))
+        };
+        // A probe of 30 µs that began at any moment would meet one in 60 µs of each 50 ms.
+        let of_moments = 0.06 / 50.0;
+        let (never, always) = (found_at(500), found_at(20));
+        assert_eq!((never.slow.n, never.slow.hits, never.chance), (41, 0, Some(0.0)), "{never:?}");
+        let chance = always.chance.expect("slow probes");
+        assert!((chance - 1.0 / 50.0).abs() < 1e-3 && chance > 10.0 * of_moments, "{always:?}");
+        // The slow ones are late slots' neighbours by chance only: one of 41 is in the same millisecond.
+        assert_eq!((always.slow.n, always.slow.hits), (41, 1), "{always:?}");
+    }
+
+    #[test]
+    fn threads_that_cannot_keep_their_interval_judge_nothing() {
+        let known = found(source(CLOSED, 0), None, Some(Nanos::from_micros(100)));
+        assert!(known.chance.is_some() && !known.is_backlog, "{known:?}");
+        let mut source = source(CLOSED, 0);
+        // Each slot takes one and a half of them.
+        for (_, due, woke) in &mut source.wakeups {
+            *woke = *due * 3 / 2;
+        }
+        let found = found(source, None, Some(Nanos::from_micros(100)));
+        assert!(found.is_backlog && found.slow.n == 5, "{found:?}");
+        assert_eq!((found.slow.value, found.slow.interval, found.chance), (None, None, None));
     }
 
     #[test]

@@ -2,7 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::shifts::Shifts;
+use super::wakeups::is_backlog;
 use crate::units::Nanos;
+
+/// A probe from when it set out until its answer came, and on which CPU that was, where it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Passage {
+    pub(super) cpu: Option<u16>,
+    pub(super) from: i64,
+    pub(super) to: i64,
+}
 
 /// Late stretches of every CPU that was watched.
 #[derive(Clone, Debug)]
@@ -29,25 +39,43 @@ impl LateStretches {
         }
     }
 
-    /// There are no more.
-    pub(super) fn settle(&mut self) {
-        self.by_cpu.values_mut().for_each(Watch::settle);
-        self.anywhere.settle();
-    }
-
     /// How many wake-ups were late.
     pub(super) fn late(&self) -> u64 {
         self.late
     }
 
-    /// Whether `[from, to]` meets a late stretch of `cpu`; where that is unknown or was not watched, of any.
-    pub(super) fn meet(&self, cpu: Option<u16>, from: i64, to: i64) -> bool {
-        self.watch(cpu).meet(from, to)
+    /// Whether `passage` meets a late stretch of its CPU; where that is unknown or was not watched, of any.
+    pub(super) fn meet(&self, passage: &Passage) -> bool {
+        self.watch(passage.cpu).meet(passage)
     }
 
-    /// The share of moments at which something of length `span` could begin and meet one.
-    pub(super) fn chance(&self, cpu: Option<u16>, span: i64) -> f64 {
-        self.watch(cpu).chance(span)
+    /// For each of `passages` the share of its shifts by whole intervals, in its slice and on its CPU, that meet one.
+    pub(super) fn chances(&self, passages: &[Passage]) -> Vec<f64> {
+        let mut chances = vec![0.0; passages.len()];
+        let mut by_slice: BTreeMap<(Option<u16>, usize), Vec<usize>> = BTreeMap::new();
+        for (place, passage) in passages.iter().enumerate() {
+            let cpu = passage.cpu.filter(|cpu| self.by_cpu.contains_key(cpu));
+            if let Some(slice) = self.watch(cpu).slice_of(passage) {
+                by_slice.entry((cpu, slice)).or_default().push(place);
+            }
+        }
+        for ((cpu, slice), places) in by_slice {
+            let spans: Vec<_> = places.iter().map(|place| (passages[*place].from, passages[*place].to)).collect();
+            let told = self.watch(cpu).shifts(slice, self.interval).chances(&spans);
+            places.iter().zip(told).for_each(|(place, chance)| chances[*place] = chance);
+        }
+        chances
+    }
+
+    /// Whether most slots on the CPU of `passage` were past when their thread came back from the one before; where that is
+    /// unknown or was not watched, most of all slots.
+    pub(super) fn is_backlog(&self, passage: &Passage) -> bool {
+        let (past, slots) = match passage.cpu.and_then(|cpu| self.by_cpu.get(&cpu)) {
+            Some(watch) => (watch.past, watch.slots),
+            None if self.by_cpu.is_empty() => (self.anywhere.past, self.anywhere.slots),
+            None => self.by_cpu.values().fold((0, 0), |sum, watch| (sum.0 + watch.past, sum.1 + watch.slots)),
+        };
+        is_backlog(past, slots)
     }
 
     fn watch(&self, cpu: Option<u16>) -> &Watch {
@@ -60,84 +88,63 @@ impl LateStretches {
 struct Watch {
     /// Ascending, none touching the next.
     late: Vec<(i64, i64)>,
-    /// The slice that is being watched.
-    slice: Option<Slice>,
-    watched_ns: i64,
-    /// Lengths of the stretches of each slice that end in a late one; ascending once settled, with their sums.
-    calm: Vec<i64>,
-    calm_sums: Vec<f64>,
-    /// Those after the last late stretch of each slice: from there nothing can be met.
-    calm_to_the_end_ns: i64,
+    /// Ascending.
+    slices: Vec<Slice>,
+    slots: u64,
+    /// Those that were due before the thread had come back from an earlier one; of one CPU only.
+    past: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slice {
+    start: i64,
+    /// Of its last slot so far.
     due: i64,
-    /// The end of the last late stretch, or the start.
-    calm_since: i64,
+    /// The last wake-up.
     end: i64,
+    /// Where its late stretches begin among all.
+    late_from: usize,
 }
 
 impl Watch {
     fn take(&mut self, interval: Nanos, due: i64, woke: i64, is_late: bool) {
         // No slot is ever skipped: a gap is the turn of another run.
         let goes_on = |slice: &Slice| due.saturating_sub(slice.due) <= interval.0;
-        if !self.slice.as_ref().is_some_and(goes_on) {
-            self.end_slice();
+        if !self.slices.last().is_some_and(goes_on) {
+            self.slices.push(Slice { start: due, due, end: due, late_from: self.late.len() });
         }
-        let before = self.slice.take();
-        let mut slice = before.unwrap_or(Slice { due, calm_since: due, end: due });
-        if before.is_none() {
-            self.watched_ns = self.watched_ns.saturating_sub(due);
-        }
-        if is_late {
-            match self.late.last_mut().filter(|last| before.is_some() && due <= last.1) {
-                Some(last) => last.1 = last.1.max(woke),
-                None => {
-                    self.calm.push(due - slice.calm_since);
-                    self.late.push((due, woke));
-                }
-            }
-            slice.calm_since = slice.calm_since.max(woke);
-        }
+        let Some(slice) = self.slices.last_mut() else { return };
+        self.slots += 1;
+        self.past += u64::from(slice.end > due);
         (slice.due, slice.end) = (due, slice.end.max(woke));
-        self.slice = Some(slice);
-    }
-
-    fn end_slice(&mut self) {
-        if let Some(slice) = self.slice.take() {
-            self.watched_ns = self.watched_ns.saturating_add(slice.end);
-            self.calm_to_the_end_ns += slice.end - slice.calm_since;
+        if is_late {
+            let own = self.late.len() > slice.late_from;
+            match self.late.last_mut().filter(|last| own && due <= last.1) {
+                Some(last) => last.1 = last.1.max(woke),
+                None => self.late.push((due, woke)),
+            }
         }
     }
 
-    fn settle(&mut self) {
-        self.end_slice();
-        self.calm.sort_unstable();
-        let mut sum = 0.0;
-        self.calm_sums = std::iter::once(0.0)
-            .chain(self.calm.iter().map(|calm| {
-                sum += *calm as f64;
-                sum
-            }))
-            .collect();
+    fn meet(&self, passage: &Passage) -> bool {
+        let first = self.late.partition_point(|(_, woke)| *woke < passage.from);
+        self.late.get(first).is_some_and(|(due, _)| *due <= passage.to)
     }
 
-    fn meet(&self, from: i64, to: i64) -> bool {
-        let first = self.late.partition_point(|(_, woke)| *woke < from);
-        self.late.get(first).is_some_and(|(due, _)| *due <= to)
+    /// The slice that `passage` belongs to: the nearest, since a probe may precede the first slot. None where nothing was
+    /// watched.
+    fn slice_of(&self, passage: &Passage) -> Option<usize> {
+        let next = self.slices.partition_point(|slice| slice.start <= passage.to);
+        let Some(before) = next.checked_sub(1) else { return (!self.slices.is_empty()).then_some(0) };
+        let since = passage.from.saturating_sub(self.slices[before].end);
+        let until = self.slices.get(next).map(|slice| slice.start.saturating_sub(passage.to));
+        Some(if until.is_some_and(|until| since > until) { next } else { before })
     }
 
-    fn chance(&self, span: i64) -> f64 {
-        if self.watched_ns <= 0 {
-            return 0.0;
-        }
-        // Of a calm stretch that ends in a late one only what is longer than the span leaves room to miss it.
-        let short = self.calm.partition_point(|calm| *calm <= span);
-        let longer = self.calm.len() - short;
-        let sums = self.calm_sums.last().copied().unwrap_or(0.0) - self.calm_sums.get(short).copied().unwrap_or(0.0);
-        let room = sums - longer as f64 * span as f64 + self.calm_to_the_end_ns as f64;
-        (1.0 - room / self.watched_ns as f64).clamp(0.0, 1.0)
+    fn shifts(&self, slice: usize, interval: Nanos) -> Shifts {
+        let Slice { start, end, late_from, .. } = self.slices[slice];
+        let late_to = self.slices.get(slice + 1).map_or(self.late.len(), |next| next.late_from);
+        Shifts::of(interval.0, (start, end), &self.late[late_from..late_to])
     }
 }
 
@@ -152,19 +159,11 @@ mod tests {
             let lateness = late.iter().find(|(at, _)| *at == due).map_or(0, |(_, lateness)| *lateness);
             stretches.take(Some(2), due, due + lateness, lateness > 0);
         }
-        stretches.settle();
         stretches
     }
 
-    /// The chance by trying every start.
-    fn tried(stretches: &LateStretches, slices: &[(i64, i64)], span: i64) -> f64 {
-        let starts: Vec<i64> = slices.iter().flat_map(|(start, end)| *start * 100..*end * 100).collect();
-        // Half a step off the border, where touching decides.
-        let met = starts.iter().filter(|start| {
-            let at = **start as f64 / 100.0 + 0.005;
-            stretches.by_cpu[&2].late.iter().any(|(due, woke)| *due as f64 <= at + span as f64 && *woke as f64 >= at)
-        });
-        met.count() as f64 / starts.len() as f64
+    fn on(cpu: Option<u16>, from: i64, to: i64) -> Passage {
+        Passage { cpu, from, to }
     }
 
     #[test]
@@ -172,6 +171,8 @@ mod tests {
         let stretches = watch(&[(0, 100)], &[(20, 25), (30, 15), (40, 5), (80, 3)]);
         assert_eq!(stretches.by_cpu[&2].late, [(20, 45), (80, 83)]);
         assert_eq!(stretches.late(), 4);
+        // Slots 30 and 40 came before the thread was back from 20 and 30.
+        assert_eq!((stretches.by_cpu[&2].past, stretches.by_cpu[&2].slots), (2, 10));
         for (from, to, met) in [
             (0, 19, false),
             (0, 20, true),
@@ -181,42 +182,53 @@ mod tests {
             (46, 200, true),
             (84, 99, false),
         ] {
-            assert_eq!(stretches.meet(Some(2), from, to), met, "{from} to {to}");
-            assert_eq!(stretches.meet(None, from, to), met, "{from} to {to}, anywhere");
+            assert_eq!(stretches.meet(&on(Some(2), from, to)), met, "{from} to {to}");
+            assert_eq!(stretches.meet(&on(None, from, to)), met, "{from} to {to}, anywhere");
         }
     }
 
     #[test]
-    fn chance_is_that_of_every_start_tried() {
-        for (slices, late) in [
-            (vec![(0, 100)], vec![(20, 25), (80, 3)]),
-            (vec![(0, 100)], vec![(0, 4), (90, 40)]),
-            (vec![(0, 100), (500, 600)], vec![(50, 5), (520, 30), (590, 1)]),
-            (vec![(0, 100)], vec![]),
+    fn chance_is_that_of_the_slice_and_of_the_phase() {
+        // The first slice is late in two of its ten slots, the second in one of five, by 3 each.
+        let slices = [(0, 100), (505, 555)];
+        let stretches = watch(&slices, &[(20, 3), (50, 3), (515, 3)]);
+        for (from, to, expected) in [
+            // Of the ten slots a probe of 2 has nine whole ones to itself, since the last wake-up was that of slot 90.
+            (1, 3, 2.0 / 9.0),
+            (91, 93, 2.0 / 9.0),
+            (4, 6, 0.0),
+            (9, 10, 2.0 / 9.0),
+            // It ends in the slot after the one that it begins in, or begins before a slice or after it.
+            (4, 14, 2.0 / 8.0),
+            (-9, -7, 2.0 / 9.0),
+            (499, 501, 0.0),
+            (506, 508, 1.0 / 4.0),
+            (556, 558, 1.0 / 4.0),
+            // Longer than what was watched.
+            (500, 600, 1.0),
         ] {
-            let stretches = watch(&slices, &late);
-            let end = |slice: &(i64, i64)| {
-                let of_slice = late.iter().filter(|(due, _)| (slice.0..slice.1).contains(due));
-                of_slice.map(|(due, late)| due + late).max().unwrap_or(0).max(slice.1 - 10)
-            };
-            let watched: Vec<(i64, i64)> = slices.iter().map(|slice| (slice.0, end(slice))).collect();
-            for span in [0, 1, 7, 30] {
-                let (told, tried) = (stretches.chance(Some(2), span), tried_within(&stretches, &watched, span));
-                assert!((told - tried).abs() < 2e-3, "{late:?} {span}: {told} {tried}");
+            for cpu in [Some(2), None, Some(7)] {
+                let told = stretches.chances(&[on(cpu, 0, 0), on(cpu, from, to)])[1];
+                assert!((told - expected).abs() < 1e-12, "{from} to {to}: {told} {expected}");
             }
         }
     }
 
-    /// As [`tried`], a probe of one slice not meeting what another slice saw.
-    fn tried_within(stretches: &LateStretches, watched: &[(i64, i64)], span: i64) -> f64 {
-        let whole: i64 = watched.iter().map(|(start, end)| end - start).sum();
-        let met = watched.iter().map(|slice| tried(stretches, &[*slice], span) * (slice.1 - slice.0) as f64);
-        met.sum::<f64>() / whole as f64
+    #[test]
+    fn each_cpu_has_a_backlog_of_its_own() {
+        let mut stretches = watch(&[(0, 100)], &[]);
+        for due in (0..100).step_by(10) {
+            stretches.take(Some(3), due, due + 60, true);
+        }
+        for (cpu, backlog) in [(Some(2), false), (Some(3), true), (None, false), (Some(7), false)] {
+            assert_eq!(stretches.is_backlog(&on(cpu, 0, 5)), backlog, "{cpu:?}");
+        }
     }
 
     #[test]
     fn nothing_watched_is_met_by_nothing() {
         let stretches = watch(&[], &[]);
-        assert_eq!((stretches.meet(None, 0, 100), stretches.chance(Some(7), 50)), (false, 0.0));
+        let passage = on(Some(7), 0, 50);
+        assert_eq!((stretches.meet(&passage), stretches.chances(&[passage])), (false, vec![0.0]));
     }
 }

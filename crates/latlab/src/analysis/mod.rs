@@ -17,6 +17,7 @@ mod ministat;
 mod operator;
 mod ratios;
 mod sameness;
+mod shifts;
 mod singletons;
 mod source;
 mod stages;

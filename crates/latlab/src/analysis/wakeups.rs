@@ -46,8 +46,13 @@ pub struct Wakeups {
 impl Wakeups {
     /// Whether most of `measured` slots waited for those before them: then lateness is backlog and no way of waking.
     pub fn is_backlog(&self, measured: u64) -> bool {
-        self.overrun_slots > measured / 2
+        is_backlog(self.overrun_slots, measured)
     }
+}
+
+/// Whether `overrun_slots`, those that were past when their thread came back, are most of the `measured` ones.
+pub(super) const fn is_backlog(overrun_slots: u64, measured: u64) -> bool {
+    overrun_slots > measured / 2
 }
 
 /// What of the lateness of a wake-up is the way it was asked for.

@@ -36,6 +36,11 @@ fn wakeups(found: &Coincidence) -> String {
 }
 
 fn coincidence(found: &Coincidence) -> String {
+    if found.is_backlog {
+        return "nothing to judge: most slots on the CPUs of the slow probes were past when their thread came back, which \
+                is late nearly all of the time, then; a longer interval of `--with-wakeup` would tell"
+            .into();
+    }
     let (Some(slow), Some(late)) = (beyond(found.slow_beyond, "--deadline"), late(&found.late_beyond)) else {
         return "nothing to judge: no probe was answered, or no thread woke".into();
     };
@@ -144,6 +149,9 @@ mod tests {
         found.late_beyond = LateBeyond::Tails([(Some(0), 8e4), (Some(1), 1.2e7)].into());
         let words = "1 probe slower than 2.01 ms (p99); no late wake-up on the CPUs of the slow probes: later than ";
         assert_eq!(coincidence(&found), format!("{words}80 µs on CPU 0, 12 ms on CPU 1 (p99)"));
+        found.is_backlog = true;
+        assert!(coincidence(&found).starts_with("nothing to judge: most slots"), "{}", coincidence(&found));
+        found.is_backlog = false;
         found.slow_beyond.beyond_ns = None;
         assert!(coincidence(&found).starts_with("nothing to judge"));
     }
