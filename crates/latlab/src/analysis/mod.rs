@@ -47,7 +47,7 @@ pub use streams::{CpuCost, StreamFigures, StreamRates, StreamTotals};
 pub use subject::{Ratio, Statistic, Subject};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
 pub use tally::Counts;
-pub use via_growth::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
+pub use via_growth::{Explained, GrowthAnswer, SleepRow, ViaGrowth, common_setting};
 pub use wakeups::{Lateness, Rest, Wakeups};
 pub use window::Window;
 

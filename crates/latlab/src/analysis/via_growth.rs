@@ -1,6 +1,9 @@
 //! Why longer sleeps wake later: how much of that growth is the call that sleeps.
 
+use std::collections::BTreeMap;
+
 use super::comparison::{Comparison, Effect};
+use crate::plan::Factors;
 use crate::units::Nanos;
 
 /// One interval: the same sleep through a call that is exact and through one that stretches its time-out.
@@ -59,6 +62,26 @@ pub struct ViaGrowth {
     pub explained: Option<Explained>,
     /// What follows.
     pub answer: GrowthAnswer,
+}
+
+/// Under which level of `set` the calls are compared, empty where that is no factor: under two of them latencies differ by
+/// more than the call does. Of those at which `exact` and another call slept for two intervals or more it is the one that
+/// leaves the host as it was found, else the first of `conditions`; none where there is none.
+pub fn common_setting<'a>(conditions: impl IntoIterator<Item = &'a Factors>, exact: &str) -> Option<&'a str> {
+    let mut met: Vec<(&str, BTreeMap<&str, [bool; 2]>)> = Vec::new();
+    for factors in conditions {
+        let level = |factor: &str| factors.get(factor).map_or("", String::as_str);
+        let set = level("set");
+        let place = met.iter().position(|(other, _)| *other == set).unwrap_or_else(|| {
+            met.push((set, BTreeMap::new()));
+            met.len() - 1
+        });
+        met[place].1.entry(level("interval")).or_default()[usize::from(level("via") == exact)] = true;
+    }
+    let is_told =
+        |intervals: &BTreeMap<&str, [bool; 2]>| intervals.values().filter(|calls| calls[0] && calls[1]).count() >= 2;
+    let mut told = met.iter().filter(|(_, intervals)| is_told(intervals)).map(|(set, _)| *set);
+    told.clone().find(|set| set.ends_with("=as-found")).or_else(|| told.next())
 }
 
 impl SleepRow {
@@ -144,6 +167,32 @@ mod tests {
         let rows = [row(10, 60.0, 2.0, Some(3.0)), row(1_000, 58.0, 1.0, Some(3.0))];
         assert_eq!(answer(rows, grown(-3.0, 4.0)), GrowthAnswer::Undecided);
         assert_eq!(answer(rows, None), GrowthAnswer::Undecided);
+    }
+
+    #[test]
+    fn calls_are_compared_under_one_setting() {
+        let of = |set: &str, via: &str, interval: &str| {
+            let factors = [("set", set), ("via", via), ("interval", interval)].into_iter();
+            factors.filter(|(_, level)| !level.is_empty()).map(|(name, level)| (name.into(), level.into())).collect()
+        };
+        let both = |set: &str, intervals: &[&str]| -> Vec<Factors> {
+            intervals.iter().flat_map(|interval| ["exact", "other"].map(|via| of(set, via, interval))).collect()
+        };
+        let select = |set: &str| vec![of(set, "other", "10ms"), of(set, "other", "1s")];
+        let (a, b, found) = ("governor=a", "governor=b", "governor=as-found");
+        for (conditions, expected) in [
+            // As `--quick` has it on a host with governors.
+            ([select(a), both(found, &["10ms", "100ms", "1s"]), select(b)].concat(), Some(found)),
+            ([both(b, &["10ms", "1s"]), both(a, &["10ms", "1s"]), both(found, &["10ms", "1s"])].concat(), Some(found)),
+            ([both(b, &["10ms", "1s"]), both(a, &["10ms", "1s"]), select(found)].concat(), Some(b)),
+            ([both(b, &["10ms"]), both(a, &["10ms", "1s"]), both(found, &["10ms"])].concat(), Some(a)),
+            // One call as found, the other under a governor: nothing is alike.
+            ([select(found), vec![of(a, "exact", "10ms"), of(a, "exact", "1s")]].concat(), None),
+            (both("", &["10ms", "1s"]), Some("")),
+            (Vec::new(), None),
+        ] {
+            assert_eq!(common_setting(&conditions, "exact"), expected, "{conditions:?}");
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct BesideView {
     pub decimals: usize,
     /// What its figures are of: `probes`, `wake-ups`.
     pub singletons: &'static str,
+    /// Whether one of them can be lost: a timer loses nothing.
+    pub may_be_lost: bool,
     /// Headings of the columns.
     pub columns: Vec<String>,
     /// One for each of its rows.
@@ -110,14 +112,20 @@ pub fn render(view: &BesideView, style: Style) -> String {
             }
             Some(Measured::Runs { runs, probes, lost, .. }) => {
                 push("  here");
-                let probes = grouped(*probes);
-                let runs = if *runs == 1 { "1 run".into() } else { format!("median of {runs} runs") };
-                let lost = format!("{} lost in all", grouped(*lost));
-                text.push(style.quiet(&format!("  {:<12}  {runs}, {probes} {} each, {lost}", "", view.singletons)));
+                text.push(style.quiet(&format!("  {:<12}  {}", "", rests((*runs, *probes, *lost), view))));
             }
         }
     }
     text.join("\n") + "\n"
+}
+
+/// On what the figures rest: `median of 9 runs, 10,000 probes each, 3 lost in all`
+fn rests((runs, singletons, lost): (usize, u64, u64), view: &BesideView) -> String {
+    let runs = if runs == 1 { "1 run".into() } else { format!("median of {runs} runs") };
+    let one = view.singletons.strip_suffix('s').filter(|_| singletons == 1);
+    let each = format!("{} {} each", grouped(singletons), one.unwrap_or(view.singletons));
+    let lost = if view.may_be_lost { format!(", {} lost in all", grouped(lost)) } else { String::new() };
+    format!("{runs}, {each}{lost}")
 }
 
 /// A line behind a label, in as many lines as it takes.
@@ -190,6 +198,7 @@ mod tests {
             unit: "ms".into(),
             decimals: 3,
             singletons: "probes",
+            may_be_lost: true,
             columns: vec!["mean".into(), "p99".into(), "max".into()],
             rows: vec![row("no load", here), row("CPU load", Measured::Nothing("no CPU to spare".into()))],
         };
@@ -207,6 +216,12 @@ CPU load
   here          no CPU to spare
 ";
         assert_eq!(render(&view, Style::PLAIN), expected);
+        let wakeups = BesideView { singletons: "wake-ups", may_be_lost: false, ..view };
+        for (runs, n, expected) in
+            [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
+        {
+            assert_eq!(rests((runs, n, 0), &wakeups), expected);
+        }
     }
 
     #[test]
@@ -231,6 +246,7 @@ CPU load
             unit: "10⁶ bit/s".into(),
             decimals: 1,
             singletons: "packets",
+            may_be_lost: true,
             columns: vec!["median".into(), "stdev".into()],
             rows: vec![
                 row("v4, no checksum", 6137.8, None, of(21_000.0, None)),

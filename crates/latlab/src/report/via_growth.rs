@@ -8,11 +8,22 @@ use crate::analysis::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
 
+/// What an experiment says of its question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GrowthView {
+    /// An answer.
+    Told(ViaGrowthView),
+    /// Both calls were not measured after two intervals under one setting.
+    Untold,
+}
+
 /// What was found, with what the kernel allows itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViaGrowthView {
     /// What was found.
     pub growth: ViaGrowth,
+    /// Under which setting, where there were several to choose from: `governor=as-found`.
+    pub setting: Option<String>,
     /// The timer slack that was in force, as far as it was read.
     pub slack: Option<Nanos>,
     /// Whether the threads were nice: then the kernel stretches five times as much.
@@ -25,9 +36,33 @@ const fn stretch(nice: bool) -> f64 {
     if nice { 0.005 } else { 0.001 }
 }
 
+/// Whether a difference is what the stretch predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prediction {
+    /// Its interval holds the prediction, and tells it from its contrary.
+    Held,
+    /// Its interval does not.
+    Missed,
+    /// Its interval is too wide to tell.
+    Open,
+}
+
 /// As text.
-pub fn render(view: &ViaGrowthView, style: Style) -> String {
-    let mut lines = vec![style.strong("why longer sleeps wake later: medians of idle runs, by the call that sleeps")];
+pub fn render(view: &GrowthView, style: Style) -> String {
+    let heading = style.strong("why longer sleeps wake later: medians of idle runs, by the call that sleeps");
+    let lines = match view {
+        GrowthView::Told(view) => told(view, style),
+        GrowthView::Untold => {
+            let needed = "Cannot be told: there are no two intervals after which both calls were measured under one and \
+                          the same setting, idle.";
+            wrap(needed, style.width)
+        }
+    };
+    [vec![heading], lines].concat().join("\n") + "\n"
+}
+
+fn told(view: &ViaGrowthView, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
     let head = ["interval", "clock_nanosleep", "select", "select later by", "its stretch"].map(str::to_owned);
     let rows: Vec<[String; 5]> = view.growth.rows.iter().map(|row| cells(row, view)).collect();
     let widest = |column: usize| rows.iter().chain([&head]).map(|row| width(&row[column])).max().unwrap_or_default();
@@ -40,20 +75,44 @@ pub fn render(view: &ViaGrowthView, style: Style) -> String {
     lines.extend(rows.iter().map(line));
     lines.extend(wrap(&rests(view), style.width));
     lines.extend(wrap(&answer(view), style.width));
-    lines.join("\n") + "\n"
+    lines
+}
+
+/// What the kernel may add to a time-out of that interval, ns.
+fn stretched(row: &SleepRow, view: &ViaGrowthView) -> f64 {
+    row.interval.0 as f64 * stretch(view.nice)
 }
 
 /// What the kernel allows itself beyond the slack that the exact call has as well, ns; without slack it stretches nothing.
 fn predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<Nanos> {
-    let stretched = (row.interval.0 as f64 * stretch(view.nice)) as i64;
+    let stretched = stretched(row, view) as i64;
     let beyond = |slack: Nanos| if slack.0 == 0 { Nanos::ZERO } else { Nanos(stretched - slack.0).max(Nanos::ZERO) };
     view.slack.map(beyond)
 }
 
-/// Whether the difference is what the stretch predicts: in its interval, where it has one.
+/// None where nothing is predicted. An interval tells of a stretch beyond the slack if it excludes that there is none; and
+/// where the slack hides the stretch, or there is none, if it is narrow enough to show it: within ± the whole stretch.
+fn prediction(row: &SleepRow, view: &ViaGrowthView) -> Option<Prediction> {
+    let predicted = predicted(row, view)?.0 as f64;
+    let (Some(low), Some(high)) = (row.later.interval.low, row.later.interval.high) else {
+        return Some(Prediction::Open);
+    };
+    let whole = stretched(row, view);
+    let tells = if predicted > 0.0 { low > 0.0 } else { low > -whole && high < whole };
+    Some(match (low..=high).contains(&predicted) {
+        false => Prediction::Missed,
+        true if tells => Prediction::Held,
+        true => Prediction::Open,
+    })
+}
+
+/// As a document has it.
 fn as_predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<bool> {
-    let (predicted, interval) = (predicted(row, view)?.0 as f64, row.later.interval);
-    Some((interval.low?..=interval.high?).contains(&predicted))
+    match prediction(row, view)? {
+        Prediction::Held => Some(true),
+        Prediction::Missed => Some(false),
+        Prediction::Open => None,
+    }
 }
 
 /// On what the table rests.
@@ -62,17 +121,23 @@ fn rests(view: &ViaGrowthView) -> String {
     let (fewest, most) = (runs().min().unwrap_or_default(), runs().max().unwrap_or_default());
     let runs = if fewest == most { fewest.to_string() } else { format!("{fewest}–{most}") };
     let level = view.growth.rows.first().map_or(0.0, |row| row.later.interval.confidence);
-    format!("{runs} runs of each call and interval; brackets: {} intervals.{}", percent(level), predictions(view))
+    let setting = view.setting.as_ref().map(|setting| format!(" under `{setting}`")).unwrap_or_default();
+    let (level, predictions) = (percent(level), predictions(view));
+    format!("{runs} runs of each call and interval{setting}; brackets: {level} intervals.{predictions}")
 }
 
 /// After which intervals the difference is what the stretch predicts.
 fn predictions(view: &ViaGrowthView) -> String {
     let rows = || view.growth.rows.iter();
-    let of = |wanted: bool| {
-        let those = rows().filter(|row| as_predicted(row, view) == Some(wanted)).map(|row| span(row.interval));
+    let of = |wanted: Prediction| {
+        let those = rows().filter(|row| prediction(row, view) == Some(wanted)).map(|row| span(row.interval));
         those.collect::<Vec<_>>().join(", ")
     };
-    let told = [("As its stretch predicts", of(true)), ("Not as predicted", of(false))];
+    let told = [
+        ("As its stretch predicts", of(Prediction::Held)),
+        ("Not as predicted", of(Prediction::Missed)),
+        ("Too wide to tell whether as predicted", of(Prediction::Open)),
+    ];
     let told = told.iter().filter(|(_, those)| !those.is_empty());
     told.map(|(words, those)| format!(" {words}: after {those}.")).collect()
 }
@@ -114,7 +179,8 @@ fn answer(view: &ViaGrowthView) -> String {
 }
 
 /// As what `latlab.compare/1` has of it, in `experiment.via_growth`.
-pub fn json(view: &ViaGrowthView) -> Value {
+pub fn json(view: &GrowthView) -> Value {
+    let GrowthView::Told(view) = view else { return Value::Null };
     let ViaGrowth { rows, grown, explained, answer } = &view.growth;
     let row = |row: &SleepRow| {
         let later = row.later;
@@ -130,6 +196,7 @@ pub fn json(view: &ViaGrowthView) -> Value {
     };
     json!({
         "statistic": "p50",
+        "setting": view.setting,
         "timer_slack_ns": view.slack,
         "rows": rows.iter().map(row).collect::<Vec<_>>(),
         "grown_ns": grown.as_ref().map(effect),
@@ -189,14 +256,16 @@ mod tests {
     fn a_row_for_each_interval_and_then_the_answer() {
         let rows = vec![row(10, 62.0, 1.0), row(100, 70.0, 51.0), row(1_000, 140.0, 950.0)];
         let growth = ViaGrowth::of(rows, grown(1_027.0)).expect("three rows");
-        let view = ViaGrowthView { growth, slack: Some(Nanos::from_micros(50)), nice: false };
+        let setting = Some("governor=as-found".into());
+        let view = ViaGrowthView { growth, setting, slack: Some(Nanos::from_micros(50)), nice: false };
+        let render = |view: &ViaGrowthView, style| super::render(&GrowthView::Told(view.clone()), style);
         let expected = "\
 why longer sleeps wake later: medians of idle runs, by the call that sleeps
   interval  clock_nanosleep    select          select later by  its stretch
      10 ms          62.0 µs   63.0 µs   +1.00 µs [−4.00, +6.00]         0 µs
     100 ms          70.0 µs    121 µs  +51.0 µs [+46.0, +56.0]      50.0 µs
        1 s           140 µs  1,090 µs       +950 µs [+945, +955]       950 µs
-4 runs of each call and interval; brackets: 95 % intervals.
+4 runs of each call and interval under `governor=as-found`; brackets: 95 % intervals.
 As its stretch predicts: after 10 ms, 100 ms, 1 s.
 ";
         let text = render(&view, Style::PLAIN);
@@ -215,13 +284,54 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
             "{nice}"
         );
         let alike = ViaGrowth::of(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)], grown(839.0)).expect("two rows");
-        let told = render(&ViaGrowthView { growth: alike, slack: None, nice: false }, Style::PLAIN);
+        let told = render(&ViaGrowthView { growth: alike, setting: None, slack: None, nice: false }, Style::PLAIN);
         assert!(squeezed(&told).contains("explains only"), "{told}");
         // Without slack the kernel stretches nothing: here half a millisecond would be.
         let exact = ViaGrowth::of(vec![row(10, 62.0, 0.0), row(1_000, 62.0, 1.0)], grown(0.5)).expect("two rows");
-        let view = ViaGrowthView { growth: exact, slack: Some(Nanos::ZERO), nice: false };
-        assert_eq!(json(&view)["rows"][1]["predicted_ns"], 0);
+        let view = ViaGrowthView { growth: exact, setting: None, slack: Some(Nanos::ZERO), nice: false };
+        let document = json(&GrowthView::Told(view.clone()));
+        assert_eq!((&document["rows"][1]["predicted_ns"], &document["setting"]), (&0.into(), &Value::Null));
         let told = render(&view, Style::PLAIN);
         assert!(squeezed(&told).contains("cannot be told, +0.500 µs [−0.500, +1.50]"), "{told}");
+    }
+
+    #[test]
+    fn an_interval_tells_only_if_it_excludes_the_contrary() {
+        let slack = Some(Nanos::from_micros(50));
+        let told = |interval_ms: i64, (low, high): (Option<f64>, Option<f64>), slack, nice| {
+            let mut row = row(interval_ms, 60.0, 0.0);
+            row.later.interval =
+                Interval { low: low.map(|us| us * 1e3), high: high.map(|us| us * 1e3), confidence: 0.95 };
+            let growth = ViaGrowth { rows: vec![row], grown: None, explained: None, answer: GrowthAnswer::Undecided };
+            let view = ViaGrowthView { growth, setting: None, slack, nice };
+            as_predicted(&view.growth.rows[0], &view)
+        };
+        for (interval_ms, low, high, expected) in [
+            // 950 µs are predicted.
+            (1_000, 900.0, 1_000.0, Some(true)),
+            (1_000, -100.0, 2_000.0, None),
+            (1_000, 0.0, 950.0, None),
+            (1_000, -100.0, 900.0, Some(false)),
+            // The slack hides a stretch of 10 µs: nothing is predicted, and what would show 10 µs has to be there.
+            (10, -8.0, 9.0, Some(true)),
+            (10, -8.0, 30.0, None),
+            (10, -30.0, 9.0, None),
+            (10, 1.0, 9.0, Some(false)),
+        ] {
+            let ends = (Some(low), Some(high));
+            assert_eq!(told(interval_ms, ends, slack, false), expected, "{interval_ms} ms: {low} to {high}");
+        }
+        assert_eq!(told(1_000, (None, Some(1_000.0)), slack, false), None);
+        assert_eq!(told(1_000, (Some(900.0), Some(1_000.0)), None, false), None);
+        // Without slack there is no stretch at all, which would be 5 ms of a nice thread's.
+        let none = Some(Nanos::ZERO);
+        assert_eq!(told(1_000, (Some(-900.0), Some(1_000.0)), none, true), Some(true));
+        assert_eq!(told(1_000, (Some(-900.0), Some(1_000.0)), none, false), None);
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_said_and_is_null() {
+        assert!(render(&GrowthView::Untold, Style::PLAIN).contains("\nCannot be told: there are no two intervals"));
+        assert_eq!(json(&GrowthView::Untold), Value::Null);
     }
 }

@@ -118,8 +118,12 @@ fn the_same_under_two_names_tells_false_positives_and_drift() {
 #[test]
 fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wake_later() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let ran = Lab::at(home.path()).line("run wakeup-governor --quick").deadline(QUICK).start().ends_with(&[0, 4]);
-    let told = ran.stdout;
+    let host = governed("ondemand powersave", "powersave");
+    let at = || {
+        let lab = Lab::at(home.path()).environment("LATLAB_HOST_ROOT", host.path());
+        lab.environment("LATLAB_STATE_DIR", host.path().join("state")).deadline(QUICK)
+    };
+    let told = at().line("run wakeup-governor --quick").start().ends_with(&[0, 4]).stdout;
     for words in [
         "wake-up latency through select, µs",
         "stdev",
@@ -127,34 +131,46 @@ fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wak
         "1042.4",
         "1 s, idle, governor as found",
         "10 ms, 30 × sha1sum, governor as found",
-        "median of 4 runs",
+        "median of 4 runs, 1 wake-up each\n",
         "why longer sleeps wake later",
         "select later by",
     ] {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
+    // A timer loses nothing; and what no scale could measure here has that for its reason.
+    assert!(!told.contains("lost") && !told.contains("not measured"), "{told}");
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches("`policy0` offers `ondemand powersave`").count(), 4, "{told}");
     // What it comes to is for the host to say; that it is about the call is not.
     let answers = ["the call explains", "select wakes no later", "whether select wakes later"];
     let said = told.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(answers.iter().any(|answer| said.contains(answer)), "{told}");
     let experiment = crate::store::only_recording(home.path()).display().to_string();
-    let document = Lab::at(home.path()).args(["run", &experiment, "--json", "-q"]).start().ends_with(&[0, 4]).json();
+    let document = at().args(["run", &experiment, "--json", "-q"]).start().ends_with(&[0, 4]).json();
     documents::check(&document, "compare/1");
     let growth = &document["experiment"]["via_growth"];
-    assert_eq!(growth["rows"].as_array().map(Vec::len), Some(3), "{growth:#}");
+    let rows = growth["rows"].as_array().expect("rows");
+    assert_eq!((rows.len(), &growth["setting"]), (3, &"governor=as-found".into()), "{growth:#}");
+    // Those of ondemand went through one call only.
+    let alike = serde_json::json!({ "clock_nanosleep": 4, "select": 4 });
+    assert!(rows.iter().all(|row| row["runs"] == alike), "{growth:#}");
+}
+
+/// A host of files with one frequency policy.
+fn governed(available: &str, now: &str) -> tempfile::TempDir {
+    let host = tempfile::tempdir().expect("a temporary directory");
+    let policy = host.path().join("sys/devices/system/cpu/cpufreq/policy0");
+    std::fs::create_dir_all(&policy).expect("a directory");
+    for (file, text) in [("scaling_governor", now), ("scaling_available_governors", available)] {
+        std::fs::write(policy.join(file), format!("{text}\n")).expect("written");
+    }
+    host
 }
 
 #[test]
 fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_measured() {
-    // A host of files whose one policy offers another governor than the publication's.
-    let host = tempfile::tempdir().expect("a temporary directory");
-    let policy = host.path().join("sys/devices/system/cpu/cpufreq/policy0");
-    std::fs::create_dir_all(&policy).expect("a directory");
-    for (file, text) in
-        [("scaling_governor", "powersave\n"), ("scaling_available_governors", "performance powersave\n")]
-    {
-        std::fs::write(policy.join(file), text).expect("written");
-    }
+    // It offers another governor than the publication's.
+    let host = governed("performance powersave", "powersave");
     let shown = Lab::new().line("recipes show wakeup-governor").success().stdout;
     let short = shown.replace("count = 100", "count = 2").replace("\"100ms\", \"1s\"", "\"11ms\"");
     let short =
@@ -172,7 +188,8 @@ fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_meas
     assert_eq!(of("governor=as-found", "failed") + of("governor=performance", "failed"), 0, "{runs:#?}");
     let reason = runs.iter().find_map(|run| run["reason"].as_str()).expect("a reason");
     assert!(reason.contains("`policy0` offers `performance powersave`"), "{reason}");
-    let left = std::fs::read_to_string(policy.join("scaling_governor")).expect("still there");
+    let left = std::fs::read_to_string(host.path().join("sys/devices/system/cpu/cpufreq/policy0/scaling_governor"))
+        .expect("still there");
     assert_eq!(left.trim(), "powersave");
 }
 

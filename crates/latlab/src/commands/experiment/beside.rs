@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::cells::Cells;
-use super::{Asked, runs};
+use super::{Asked, runs, unmeasured};
 use crate::analysis::ColumnFigure;
 use crate::error::Failure;
 use crate::experiment::Standing;
-use crate::plan::Factors;
+use crate::plan::{Factors, Kind};
 use crate::recipe::{self, Published, PublishedRow};
 use crate::report::beside::{BesideRow, BesideView, Measured};
 
@@ -25,6 +25,7 @@ pub(in crate::commands) fn published(published: &Published) -> BesideView {
         unit: published.unit.into(),
         decimals: published.decimals,
         singletons: published.kind().rows(),
+        may_be_lost: published.kind() != Kind::Wakeup,
         columns: published.columns.iter().map(|column| column.heading()).collect(),
         rows: published.rows.iter().map(row).collect(),
     }
@@ -45,7 +46,7 @@ pub(super) fn measured(
             Some(cells) => cells.beside(place),
             None => of_row(directory, standing, (published, row))?,
         };
-        let nothing = || Measured::Nothing(why_nothing(standing, asked, (published, row)));
+        let nothing = || Measured::Nothing(unmeasured::why(standing, asked, (published, row)));
         shown.measured = Some(measured.unwrap_or_else(nothing));
     }
     Ok(Some(view))
@@ -69,18 +70,6 @@ fn of_row(
     }
     let runs = figures.len();
     Ok((runs > 0).then(|| Measured::Runs { runs, probes, lost, figures: medians(&figures, published) }))
-}
-
-/// Why nothing was measured of a row.
-fn why_nothing(standing: &Standing, asked: &Asked, (published, row): (&Published, &PublishedRow)) -> String {
-    let is_ours = |factors: &Factors| published.is_done_by(row, factors);
-    let dropped = standing.dropped.iter().find(|(factors, _)| is_ours(factors)).map(|(_, reason)| reason);
-    let impossible = asked.job.impossible.iter().find(|row| is_ours(&row.factors)).map(|row| &row.reason);
-    if let Some(reason) = dropped.or(impossible) {
-        return format!("not possible here: {reason}");
-    }
-    let is_due = asked.job.experiment.conditions.iter().any(|condition| is_ours(&condition.factors));
-    if is_due { "not measured yet" } else { "not measured at this scale" }.into()
 }
 
 /// The median of the runs, column by column, in the publication's unit.

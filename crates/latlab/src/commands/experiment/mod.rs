@@ -26,6 +26,7 @@ mod taking;
 mod text;
 mod unchanged;
 pub(super) mod unit;
+mod unmeasured;
 mod verdicts;
 mod via_growth;
 mod waiting;

@@ -5,54 +5,65 @@ use std::path::Path;
 
 use super::runs;
 use crate::analysis::comparison::{Agenda, ComparisonWishes, Effect, ObservedRun, RunGroups, compare, subject_named};
-use crate::analysis::{SleepRow, ViaGrowth};
+use crate::analysis::{SleepRow, ViaGrowth, common_setting};
 use crate::error::Failure;
 use crate::experiment::{RunStanding, Standing};
 use crate::metric::Metric;
 use crate::plan::{Factors, defaults};
 use crate::recording::Recording;
-use crate::report::via_growth::ViaGrowthView;
+use crate::report::via_growth::{GrowthView, ViaGrowthView};
 use crate::units::Nanos;
 use crate::units::human::parse_duration;
 
 /// The call that stretches nothing.
 const EXACT: &str = "clock_nanosleep";
 
-/// What the experiment tells; none where it is another, or too little of it was measured.
-pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<ViaGrowthView>, Failure> {
+/// What the experiment tells; none where it is another.
+pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<GrowthView>, Failure> {
     if standing.recipe.as_ref().is_none_or(|recipe| recipe.name != "wakeup-governor") {
         return Ok(None);
     }
+    let mut idle: Vec<_> = runs::judged(standing).filter(|(run, _)| is_idle(run)).collect();
+    idle.sort_by_key(|(run, _)| run.place.condition);
+    let Some(setting) = common_setting(idle.iter().map(|(run, _)| &run.key.factors), EXACT) else {
+        return Ok(Some(GrowthView::Untold));
+    };
+    idle.retain(|(run, _)| run.key.factors.get("set").map_or("", String::as_str) == setting);
     let mut agenda = Agenda::default();
     // The median of a run: one disturbed wake-up in a hundred moves a mean by more than the call does.
     let median = subject_named(Some(Metric::WakeupLatency.name()), "p50")?;
     agenda.ask(median, Some(Factors::from([("via".into(), EXACT.into())])), None);
     let mut by_interval: BTreeMap<Nanos, Vec<ObservedRun>> = BTreeMap::new();
     let mut facts = None;
-    for (run, name) in runs::judged(standing).filter(|(run, _)| is_idle(run)) {
+    for (run, name) in &idle {
         let Some(Ok(interval)) = run.key.factors.get("interval").map(|text| parse_duration(text)) else { continue };
         let recording = Recording::open(&directory.join("runs").join(name))?;
         facts = facts.or_else(|| recording.manifest().run.wakeup.clone());
         by_interval.entry(interval).or_default().push(ObservedRun::of(&recording, &agenda.subjects())?);
     }
-    let row = |(interval, runs): (Nanos, Vec<ObservedRun>)| {
-        // An interval that only one call has runs of has nothing to tell.
-        let groups = RunGroups::by("via", runs).ok()?;
+    // An interval that only one call has runs of has nothing to tell.
+    by_interval.retain(|_, runs| runs.iter().any(is_stretched) && !runs.iter().all(is_stretched));
+    let row = |(interval, runs): (&Nanos, &Vec<ObservedRun>)| {
+        let groups = RunGroups::by("via", runs.clone()).ok()?;
         let compared = compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE)).ok()?;
-        SleepRow::of(interval, compared.rows.first()?)
+        SleepRow::of(*interval, compared.rows.first()?)
     };
-    let grown = grown(&by_interval);
-    let rows = by_interval.into_iter().filter_map(row).collect();
+    let rows = by_interval.iter().filter_map(row).collect();
+    let Some(growth) = ViaGrowth::of(rows, grown(&by_interval)) else { return Ok(Some(GrowthView::Untold)) };
     let facts = facts.unwrap_or_default();
     let nice = facts.niceness.is_some_and(|niceness| niceness > 0);
-    Ok(ViaGrowth::of(rows, grown).map(|growth| ViaGrowthView { growth, slack: facts.timer_slack_ns, nice }))
+    let setting = Some(setting.to_owned()).filter(|setting| !setting.is_empty());
+    Ok(Some(GrowthView::Told(ViaGrowthView { growth, setting, slack: facts.timer_slack_ns, nice })))
+}
+
+fn is_stretched(run: &ObservedRun) -> bool {
+    run.levels.get("via").is_some_and(|via| via != EXACT)
 }
 
 /// By how much the other call is later after the longest interval than after the shortest.
 fn grown(by_interval: &BTreeMap<Nanos, Vec<ObservedRun>>) -> Option<Effect> {
     let (shortest, longest) = (by_interval.values().next()?, by_interval.values().next_back()?);
-    let stretched = |run: &&ObservedRun| run.levels.get("via").is_some_and(|via| via != EXACT);
-    let runs: Vec<ObservedRun> = shortest.iter().chain(longest).filter(stretched).cloned().collect();
+    let runs: Vec<ObservedRun> = shortest.iter().chain(longest).filter(|run| is_stretched(run)).cloned().collect();
     let from = shortest.first()?.levels.get("interval")?.clone();
     let mut agenda = Agenda::default();
     let median = subject_named(Some(Metric::WakeupLatency.name()), "p50").ok()?;
