@@ -177,13 +177,14 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
 fn fits_a_connection(transport: Transport, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
     let by_kernel = "leave it out: over TCP the kernel cuts and joins what it is handed by itself";
+    let no_goal = "leave it out: `--rate max` shows what the path takes";
     let udp_only = "leave it out, or measure over UDP";
     let beside = [
         ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg), "it hands over datagrams", by_kernel),
         ("--mode gso", packets.mode == Some(SendMode::Gso), "it cuts datagrams", by_kernel),
         ("--checksum off", packets.checksum == Some(false), "TCP has no segment without a checksum", udp_only),
         (DOWN, packets.direction == Some(Direction::Down), "a reflector sends on its own over UDP alone", udp_only),
-        ("--search", !typed.search.search.is_empty(), "a connection loses nothing: it slows down", "`--rate max`"),
+        ("--search", !typed.search.search.is_empty(), "a connection loses nothing: it slows down", no_goal),
         ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines are about UDP", udp_only),
     ];
     match beside.into_iter().find(|(_, asked, ..)| *asked) {
