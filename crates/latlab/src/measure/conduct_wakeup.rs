@@ -19,8 +19,9 @@ use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
 use crate::plan::{EndSpec, Plan, RunSpec, WakeupCpus, WakeupSpec, Work, defaults};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, trace_awaited, trace_missing};
 
-/// How often the caller hears of progress, and the threads of the end.
-const HEARTBEAT: Duration = Duration::from_millis(100);
+/// How often the caller hears of progress, and the threads of the end. Seldom, for what runs elsewhere makes the next
+/// wake-up later, see [`defaults::WAKEUP_DRAIN`].
+const HEARTBEAT: Duration = Duration::from_millis(250);
 
 /// One run between its opening and its closing.
 struct WakeupLane {

@@ -12,8 +12,8 @@ use rustix::fs::fstat;
 use super::event::{EVENT_BYTES, EVENT_WORDS, Event};
 use super::ring::RingReader;
 use super::spool::{HEADER_BYTES, append};
-use crate::plan::defaults;
 use crate::probe::Phase;
+use crate::units::Nanos;
 
 /// Events per `write`: 64 KiB.
 const WRITE_EVENTS: u64 = 1024;
@@ -88,6 +88,8 @@ pub(crate) struct Drain {
     pub(crate) readers: Vec<RingReader>,
     /// The spool, at its end.
     pub(crate) spool: File,
+    /// How often.
+    pub(crate) every: Nanos,
     /// Set when the run should end because it can no longer be recorded.
     pub(crate) stop: Arc<AtomicBool>,
     /// Told of every event.
@@ -108,7 +110,7 @@ impl Drain {
             if over {
                 break;
             }
-            thread::park_timeout(defaults::DRAIN.to_duration());
+            thread::park_timeout(self.every.to_duration());
         }
         let gaps: Vec<Event> = self.readers.iter().filter_map(RingReader::pending_gap).collect();
         for gap in gaps {

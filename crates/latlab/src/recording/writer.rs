@@ -20,7 +20,8 @@ use super::naming::directory_name;
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
 use super::store::{Store, refuse_files};
-use crate::plan::defaults;
+use crate::plan::{Kind, defaults};
+use crate::units::Nanos;
 
 /// A recording in the making. Dropped without [`RecordingWriter::finish`] it stays as after a crash: the next
 /// command that opens it finishes it.
@@ -88,7 +89,8 @@ impl RecordingWriter {
         manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
         let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
-        let drain = Drain { readers, spool, stop, progress: self.progress.clone() };
+        let every = drained_every(self.manifest.kind, rings);
+        let drain = Drain { readers, spool, every, stop, progress: self.progress.clone() };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
         Ok(logs)
@@ -275,4 +277,9 @@ fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, Reco
         }
     }
     Err(RecordingError::Exists { path: path_with(16) })
+}
+/// How often `rings` are emptied: those of wake-ups that are not so dense that they fill one hold seconds.
+fn drained_every(kind: Kind, rings: &[usize]) -> Nanos {
+    let is_roomy = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
+    if kind == Kind::Wakeup && is_roomy { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
 }
