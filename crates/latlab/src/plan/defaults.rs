@@ -58,7 +58,7 @@ pub const WAKEUP_RING_EVENTS_MIN: usize = 1 << 12;
 /// How often the writer thread empties the ring; `kill -9` loses at most this and one write.
 pub const DRAIN: Nanos = Nanos::from_millis(50);
 /// The same beside wake-ups whose ring holds seconds: on a host that is idle otherwise each time that the writer runs makes
-/// the next wake-up elsewhere later, by some 5 % at 10 ms in a virtual machine of two CPUs.
+/// the next wake-up elsewhere later (docs/performance.md, Wake-ups).
 pub const WAKEUP_DRAIN: Nanos = Nanos::from_millis(500);
 /// The shortest key: 128 bit.
 pub const KEY_MIN_BYTES: usize = 16;
