@@ -9,9 +9,13 @@ use crate::units::Nanos;
 const UNSENT: f64 = 0.01;
 /// … nor one that lacks more than are due in so long: kept from its CPU at the very end, it cannot catch up.
 const UNSENT_WITHIN: Nanos = Nanos::from_millis(5);
-/// Packets that are counted within so much more than sending took did not queue up on the way: one late wake-up of a
-/// receiver takes as long.
-const COUNTED_WITHIN: Nanos = Nanos::from_millis(20);
+/// Packets may be counted over a time longer than that of sending by this share of a trial: what arrives later than that
+/// has waited in a queue that grew. It is half of the width to which a rate is known (2 %), so that the depth of a queue
+/// never shows in the answer …
+const LATE: f64 = 0.01;
+/// … but in short trials no less than this, which the first and the last question may differ by: a sleeping receiver wakes
+/// up some 0.1 ms late, and a question that finds a packet on the wire waits for it.
+const LATE_MIN: Nanos = Nanos::from_millis(1);
 
 /// A trial without a loss that was short or late is tried again, so many times in a row at most: an end that was kept from
 /// its CPU says nothing about the path, and one that is always short or late is at its limit.
@@ -59,6 +63,8 @@ pub enum SearchEnding {
     Settled,
     /// The next trial would have ended too late.
     TimeUp,
+    /// Nobody answered any more.
+    Silent,
     /// Somebody stopped it, or the world broke.
     CutShort,
 }
@@ -68,7 +74,7 @@ pub enum SearchEnding {
 pub struct RateSearchFacts {
     /// The least rate of interest, in packets a second.
     pub floor_pps: f64,
-    /// The most that this end can send, or was to try.
+    /// The most that this end can send, or was to try; 0 until that is known.
     pub ceiling_pps: f64,
     /// The trials in their order; the first ones were as fast as sends go.
     pub trials: Vec<TrialFacts>,
@@ -84,13 +90,14 @@ impl TrialFacts {
         rate(self.sent_packets, self.sending_ns)
     }
 
-    /// Packets a second that arrived.
+    /// Packets a second that arrived, while they were sent and counted.
     pub fn delivered_pps(&self) -> f64 {
         rate(self.delivered_packets, self.counting_ns.max(self.sending_ns))
     }
 
-    /// The share of packets that was not carried: lost, not offered though it was asked for, or still under way so long
-    /// after the last packet was sent that a queue must have grown. 1 where nobody counted.
+    /// The share of packets that was not carried: lost, not offered though it was asked for, or so late that a queue must have
+    /// grown. What was counted in a longer time than it was sent in, and than that may differ, counts at the rate at which it
+    /// arrived: whatever the queue holds, no more than that goes through. 1 where nobody counted.
     pub fn loss_ratio(&self) -> f64 {
         let offered = if self.is_short() { self.asked_packets() } else { self.sent_packets as f64 };
         if !self.answered || offered <= 0.0 {
@@ -106,13 +113,14 @@ impl TrialFacts {
     }
 
     /// Whether the sender did not offer the rate.
-    fn is_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         let lacking = UNSENT.max(UNSENT_WITHIN.as_secs_f64() / self.lasting_ns.as_secs_f64().max(1e-9));
         (self.sent_packets as f64) < self.asked_packets() * (1.0 - lacking)
     }
 
     fn counted_by(&self) -> Nanos {
-        self.sending_ns + COUNTED_WITHIN
+        let late = Nanos((self.lasting_ns.0 as f64 * LATE) as i64);
+        self.sending_ns + late.max(LATE_MIN)
     }
 
     /// Whether nothing was lost of a trial that was short or late.
@@ -124,7 +132,9 @@ impl TrialFacts {
     /// The trial as goals judge it; none where no rate was asked for.
     pub fn as_trial(&self) -> Option<RateTrial> {
         let (pps, lasting) = (self.asked_pps?, self.lasting_ns);
-        Some(RateTrial { pps, lasting, loss_ratio: self.loss_ratio() })
+        // The packets of a trial stand at both of its ends: one more than its rate says is not a higher rate.
+        let delivered_pps = self.delivered_pps().min(pps);
+        Some(RateTrial { pps, lasting, loss_ratio: self.loss_ratio(), delivered_pps })
     }
 }
 
@@ -178,8 +188,8 @@ mod tests {
             ("a packet short", TrialFacts { sent_packets: 999, delivered_packets: 999, ..CLEAN }, 0.0),
             ("ten short", TrialFacts { sent_packets: 990, delivered_packets: 990, ..CLEAN }, 0.0),
             ("never offered", TrialFacts { sent_packets: 900, delivered_packets: 900, ..CLEAN }, 0.1),
-            ("a late wake-up", TrialFacts { counting_ns: Nanos::from_millis(1_019), ..CLEAN }, 0.0),
-            ("a queue that grew", TrialFacts { counting_ns: Nanos::from_millis(2_040), ..CLEAN }, 0.5),
+            ("a late wake-up", TrialFacts { counting_ns: Nanos::from_millis(1_010), ..CLEAN }, 0.0),
+            ("a queue that grew", TrialFacts { counting_ns: Nanos::from_millis(2_020), ..CLEAN }, 0.5),
             ("silence", TrialFacts { answered: false, delivered_packets: 0, ..CLEAN }, 1.0),
             ("nothing sent", TrialFacts { sent_packets: 0, delivered_packets: 0, ..CLEAN }, 1.0),
         ] {
@@ -192,6 +202,31 @@ mod tests {
             assert!((short.loss_ratio() - expected).abs() < 1e-12, "{sent} of 100: {}", short.loss_ratio());
         }
         assert_eq!(TrialFacts { asked_pps: None, ..CLEAN }.as_trial(), None);
+    }
+
+    #[test]
+    fn what_a_queue_holds_is_not_carried_however_long_the_trial_is() {
+        // 10,000 packets a second are sent, and 8,000 go through: the queue has room for all of them.
+        for lasting in [25, 100, 166, 500, 1_000].map(Nanos::from_millis) {
+            let sent = (10_000.0 * lasting.as_secs_f64()) as u64;
+            let trial = TrialFacts {
+                asked_pps: Some(10_000.0),
+                lasting_ns: lasting,
+                sending_ns: lasting,
+                counting_ns: Nanos((sent as f64 / 8_000.0 * 1e9) as i64),
+                sent_packets: sent,
+                delivered_packets: sent,
+                answered: true,
+            };
+            // A millisecond in 25, else a hundredth.
+            let late = if lasting < Nanos::from_millis(100) { 0.04 } else { 0.01 };
+            let expected = 1.0 - 0.8 * (1.0 + late);
+            assert!((trial.loss_ratio() - expected).abs() < 1e-6, "{lasting:?}: {}", trial.loss_ratio());
+            let judged = trial.as_trial().expect("a rate was asked for");
+            assert!((judged.delivered_pps - 8_000.0).abs() < 0.1, "{judged:?}");
+        }
+        let one_more = TrialFacts { sent_packets: 1_001, delivered_packets: 1_001, ..CLEAN };
+        assert_eq!(one_more.as_trial().map(|trial| trial.delivered_pps), Some(1_000.0));
     }
 
     #[test]

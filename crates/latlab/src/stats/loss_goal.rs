@@ -31,6 +31,8 @@ pub struct RateTrial {
     pub lasting: Nanos,
     /// The share of packets that were not carried.
     pub loss_ratio: f64,
+    /// What arrived, in packets a second of the time in which it did.
+    pub delivered_pps: f64,
 }
 
 /// What a rate is, for a goal.
@@ -103,22 +105,24 @@ impl LossGoal {
     }
 
     /// What is delivered at `pps` in the trial at the exceed ratio: the worst ones beyond it are left out, and trial time
-    /// that is missing from the duration sum counts as lost.
+    /// that is missing from the duration sum delivers nothing.
     fn conditional_throughput(&self, pps: f64, trials: &[RateTrial]) -> f64 {
         let mut full: Vec<&RateTrial> = trials.iter().filter(|trial| trial.pps == pps && self.is_full(trial)).collect();
-        full.sort_by(|one, other| one.loss_ratio.total_cmp(&other.loss_ratio));
+        full.sort_by(|one, other| {
+            let by_rate = || other.delivered_pps.total_cmp(&one.delivered_pps);
+            one.loss_ratio.total_cmp(&other.loss_ratio).then_with(by_rate)
+        });
         let sum: f64 = full.iter().map(|trial| trial.lasting.as_secs_f64()).sum();
         let mut left = sum.max(self.duration_sum_ns.as_secs_f64()) * (1.0 - self.exceed_ratio);
-        let mut loss_ratio = None;
+        let mut delivered_pps = None;
         for trial in full {
-            if loss_ratio.is_some() && left <= ROUNDING {
+            if delivered_pps.is_some() && left <= ROUNDING {
                 break;
             }
-            loss_ratio = Some(trial.loss_ratio);
+            delivered_pps = Some(trial.delivered_pps);
             left -= trial.lasting.as_secs_f64();
         }
-        let loss_ratio = if left > ROUNDING { None } else { loss_ratio };
-        pps * (1.0 - loss_ratio.unwrap_or(1.0))
+        delivered_pps.filter(|_| left <= ROUNDING).unwrap_or(0.0)
     }
 
     fn is_full(&self, trial: &RateTrial) -> bool {
@@ -166,7 +170,7 @@ mod tests {
                 'k' => (Nanos::from_millis(250), 0.0),
                 _ => (Nanos::from_millis(250), 0.1),
             };
-            RateTrial { pps, lasting, loss_ratio }
+            RateTrial { pps, lasting, loss_ratio, delivered_pps: pps * (1.0 - loss_ratio) }
         };
         words.chars().map(trial).collect()
     }
@@ -218,7 +222,9 @@ mod tests {
 
     #[test]
     fn conditional_throughput_is_what_the_trial_at_the_exceed_ratio_delivered() {
-        let lossy = |loss_ratio| RateTrial { pps: 1_000.0, lasting: SECOND, loss_ratio };
+        let of_rate =
+            |loss_ratio, delivered_pps| RateTrial { pps: 1_000.0, lasting: SECOND, loss_ratio, delivered_pps };
+        let lossy = |loss_ratio| of_rate(loss_ratio, 1_000.0 * (1.0 - loss_ratio));
         let goal = LossGoal { loss_ratio: 0.02, ..GOAL };
         for (losses, expected) in [
             // Half of five seconds are three trials: the third best counts.
@@ -230,6 +236,9 @@ mod tests {
             let found = goal.bounds(&trials).conditional_pps.expect("a lower bound");
             assert!((found - expected).abs() < 1e-9, "{losses:?}: {found}");
         }
+        // A little late, as is allowed, nothing is lost: what arrived in a second is told all the same.
+        let late = [991.0, 1_000.0, 995.0, 993.0, 999.0].map(|delivered_pps| of_rate(0.0, delivered_pps));
+        assert_eq!(goal.bounds(&late).conditional_pps, Some(995.0));
     }
 
     /// Trials at one rate: how many tenths of a second, and whether it kept to the goal.
@@ -238,6 +247,7 @@ mod tests {
             pps: 1.0,
             lasting: Nanos::from_millis(tenths * 100),
             loss_ratio: if *kept { 0.0 } else { 0.1 },
+            delivered_pps: if *kept { 1.0 } else { 0.9 },
         };
         all.iter().map(trial).collect()
     }

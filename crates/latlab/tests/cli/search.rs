@@ -93,20 +93,27 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
 
 #[test]
 fn the_capacity_of_a_shaped_path_is_found() {
-    let shaper = "tbf rate 40mbit burst 8k latency 5ms";
-    let Some(_inside) = shaped("the search on a shaped path", shaper) else { return };
-    let json = Lab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
-    check(&json, "summary/1");
-    // 1,472 of 1,514 bytes on the wire are payload; a bucket and a queue let 0.1 s of a trial be 2.7 Mbit/s more.
-    let carried = 40e6 * 1_472.0 / 1_514.0;
-    for goal in list(&json["search"]["goals"]) {
-        let (lower, upper) = (number(&goal["lower_bps"]), number(&goal["upper_bps"]));
-        assert!(lower < upper && lower > carried * 0.8 && lower < carried * 1.1, "{goal:#}");
-        let conditional = number(&goal["conditional_throughput_bps"]);
-        assert!(conditional <= lower && conditional >= lower * (1.0 - number(&goal["loss_ratio"])) * 0.999, "{goal:#}");
+    // A bucket of two packets: a deeper one is capacity to trials of 0.1 s.
+    for queue in ["5ms", "200ms"] {
+        let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
+        let Some(_inside) = shaped("the search on a shaped path", &shaper) else { return };
+        let json = Lab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
+        check(&json, "summary/1");
+        // 1,472 of 1,514 bytes on the wire are payload.
+        let carried = 40e6 * 1_472.0 / 1_514.0;
+        for goal in list(&json["search"]["goals"]) {
+            let loss_ratio = number(&goal["loss_ratio"]);
+            let (lower, upper) = (number(&goal["lower_bps"]), goal["upper_bps"].as_f64());
+            assert!(upper.is_none_or(|upper| lower < upper), "{queue}: {goal:#}");
+            assert!(lower > carried * 0.8 && lower <= carried * 1.02 / (1.0 - loss_ratio), "{queue}: {goal:#}");
+            // A sender may lack what is due in 5 ms.
+            let conditional = number(&goal["conditional_throughput_bps"]);
+            assert!(conditional <= lower && conditional >= lower * (1.0 - loss_ratio) * 0.94, "{queue}: {goal:#}");
+        }
+        let stages = &json["stages"];
+        let delivered = number(&stages[3]["delivered_bps"]);
+        assert!(number(&stages[0]["round_trip_delay"]["min"]) > 0.0 && delivered < carried * 1.02, "{stages:#}");
     }
-    let delay = |stage: usize| number(&json["stages"][stage]["round_trip_delay"]["min"]);
-    assert!(delay(0) > 0.0 && number(&json["stages"][3]["delivered_bps"]) < carried * 1.1, "{:#}", json["stages"]);
 }
 
 #[test]
