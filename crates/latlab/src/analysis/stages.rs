@@ -2,7 +2,7 @@
 
 use super::source::{ProbeSource, at, word};
 use super::streams::loss_of;
-use crate::facts::{SearchEnding, StageFacts};
+use crate::facts::{SearchEnding, StageFacts, TrialFacts};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
@@ -76,12 +76,18 @@ pub struct SearchFigures {
 pub struct StageFigures {
     /// The share; none of a stream that was not searched for.
     pub share: Option<f64>,
+    /// What was to be sent, in packets a second; none where nothing was, or as much as leaves.
+    pub asked_pps: Option<f64>,
     /// What was sent, in packets a second; none where nothing was to be.
     pub offered_pps: Option<f64>,
     /// What arrived.
     pub delivered_pps: Option<f64>,
     /// The share of its packets that did not.
     pub loss_ratio: Option<f64>,
+    /// The share of what was to be sent that was not carried, judged as a trial is; none where no rate was searched for.
+    pub not_carried_ratio: Option<f64>,
+    /// Whether the sender did not offer the rate, judged likewise.
+    pub is_short: bool,
     /// The round trips of its probes; none where there were none.
     pub round_trip: Option<Description>,
     /// Probes that this end gave up or could not send.
@@ -112,9 +118,12 @@ impl StreamStages {
         let has_probes = manifest.spec.probes_beside().is_some();
         let figures = |(stage, probes): (&MergedStage, StageProbes)| StageFigures {
             share: stage.share,
-            offered_pps: stage.offered_pps(),
-            delivered_pps: stage.delivered_pps(),
-            loss_ratio: loss_of(stage.sent, stage.delivered),
+            asked_pps: stage.stream.and_then(|stream| stream.asked_pps),
+            offered_pps: stage.sending().map(|stream| stream.sent_pps()),
+            delivered_pps: stage.sending().map(|stream| stream.delivered_pps()),
+            loss_ratio: stage.stream.and_then(|stream| loss_of(stream.sent_packets, stream.delivered_packets)),
+            not_carried_ratio: stage.judged().map(|stream| stream.loss_ratio()),
+            is_short: stage.judged().is_some_and(|stream| stream.is_short()),
             round_trip: has_probes
                 .then(|| describe(&Sample::new(Metric::RoundTripDelay, probes.round_trips), &describing)),
             unsent_probes: probes.unsent,
@@ -151,48 +160,48 @@ fn search(manifest: &Manifest) -> Option<SearchFigures> {
 }
 
 /// Stages with the same share, which are slices of one where several sizes take turns.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct MergedStage {
     share: Option<f64>,
-    streamed: bool,
-    sent: u64,
-    delivered: u64,
-    sending: Nanos,
-    counting: Nanos,
+    /// All of their streams.
+    stream: Option<TrialFacts>,
 }
 
 impl MergedStage {
-    fn offered_pps(&self) -> Option<f64> {
-        self.rate(self.sent, self.sending)
+    /// Its stream, where it sent for a time.
+    fn sending(&self) -> Option<TrialFacts> {
+        self.stream.filter(|stream| stream.sending_ns > Nanos::ZERO)
     }
 
-    fn delivered_pps(&self) -> Option<f64> {
-        self.rate(self.delivered, self.counting)
-    }
-
-    fn rate(&self, packets: u64, span: Nanos) -> Option<f64> {
-        (self.streamed && span > Nanos::ZERO).then(|| packets as f64 / span.as_secs_f64())
+    /// Its stream, where its rate is one that was searched for.
+    fn judged(&self) -> Option<TrialFacts> {
+        self.stream.filter(|_| self.share.is_some())
     }
 }
 
 fn merged(stages: &[StageFacts]) -> Vec<MergedStage> {
     let mut merged: Vec<MergedStage> = Vec::new();
     for stage in stages {
-        let known = merged.iter().position(|other| other.share == stage.share);
-        let place = known.unwrap_or_else(|| {
-            merged.push(MergedStage { share: stage.share, ..MergedStage::default() });
-            merged.len() - 1
-        });
-        if let Some(stream) = stage.stream {
-            let sum = &mut merged[place];
-            sum.streamed = true;
-            sum.sent += stream.sent_packets;
-            sum.delivered += stream.delivered_packets;
-            sum.sending += stream.sending_ns;
-            sum.counting += stream.counting_ns;
+        match merged.iter_mut().find(|other| other.share == stage.share) {
+            Some(known) => known.stream = together(known.stream, stage.stream),
+            None => merged.push(MergedStage { share: stage.share, stream: stage.stream }),
         }
     }
     merged
+}
+
+/// Two slices as one, which is as long as both.
+fn together(one: Option<TrialFacts>, other: Option<TrialFacts>) -> Option<TrialFacts> {
+    let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+    Some(TrialFacts {
+        asked_pps: one.asked_pps,
+        lasting_ns: one.lasting_ns + other.lasting_ns,
+        sending_ns: one.sending_ns + other.sending_ns,
+        counting_ns: one.counting_ns + other.counting_ns,
+        sent_packets: one.sent_packets + other.sent_packets,
+        delivered_packets: one.delivered_packets + other.delivered_packets,
+        answered: one.answered && other.answered,
+    })
 }
 
 /// The place of the stage that had begun last when a probe left; none before the first.

@@ -35,7 +35,11 @@ fn found(search: &SearchFigures, bits: f64, title: String) -> TableView {
     ];
     TableView {
         title,
-        note: format!("{} trials in {}", grouped(search.trials as u64), span(search.took)),
+        note: match search.took {
+            // It was killed before it could tell.
+            Nanos::ZERO => format!("{} trials", grouped(search.trials as u64)),
+            took => format!("{} trials in {}", grouped(search.trials as u64), span(took)),
+        },
         corner: "loss up to".into(),
         rows: search.goals.iter().map(|goal| row(percent(goal.goal.loss_ratio))).collect(),
         groups: plain(columns),
@@ -71,6 +75,7 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
     };
     let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * bits)));
     let mut columns = vec![
+        column("offered", all(&|stage, _| rate(stage.offered_pps))),
         column("delivered", all(&|stage, _| rate(stage.delivered_pps))),
         column("lost", all(&|stage, _| or_absent(stage.loss_ratio.map(percent)))),
         column("probes", all(&|_, delay| probes(delay))),
@@ -171,6 +176,7 @@ struct StageDocument {
     offered_bps: Option<f64>,
     delivered_bps: Option<f64>,
     loss_ratio: Option<f64>,
+    not_carried_ratio: Option<f64>,
     round_trip_delay: Option<MetricDocument>,
     unsent_probes: u64,
 }
@@ -220,6 +226,7 @@ impl StageDocument {
             offered_bps: bits(stage.offered_pps),
             delivered_bps: bits(stage.delivered_pps),
             loss_ratio: stage.loss_ratio,
+            not_carried_ratio: stage.not_carried_ratio,
             round_trip_delay: stage.round_trip.as_ref().map(whole),
             unsent_probes: stage.unsent_probes,
         };

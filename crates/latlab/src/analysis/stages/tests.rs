@@ -107,6 +107,61 @@ fn probes_belong_to_the_stage_in_which_they_left() {
     assert_eq!((idle.unsent_probes, half.unsent_probes), (0, 1));
 }
 
+/// The codes and messages of the caveats of `source`.
+fn caveats(source: &InMemory) -> Vec<(String, String)> {
+    let summary = summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory");
+    summary.caveats.into_iter().map(|caveat| (caveat.code, caveat.message)).collect()
+}
+
+#[test]
+fn stages_are_judged_as_trials_are() {
+    let found: Vec<TrialFacts> = thrice(trial(2_000.0, 1_000, 1_000)).into();
+    // All of what was sent arrived, which is less than was asked for, or in more time.
+    let starved = trial(1_000.0, 300, 300);
+    let queued = TrialFacts { counting_ns: Nanos::from_millis(1_000), ..trial(2_000.0, 1_000, 1_000) };
+    let stages = vec![stage(Some(0.5), 1_000, Some(starved)), stage(Some(1.0), 2_000, Some(queued))];
+    let source = searched(found.clone(), stages, Vec::new());
+    let figures = figures(&source).stages;
+    let [half, whole] = figures.as_slice() else { panic!("{figures:?}") };
+    let missing = |stage: &StageFigures| stage.not_carried_ratio.expect("it was searched for");
+    assert!((missing(half) - 0.4).abs() < 1e-9 && half.is_short && half.loss_ratio == Some(0.0), "{half:?}");
+    assert!((missing(whole) - 0.495).abs() < 1e-9 && !whole.is_short, "{whole:?}");
+    assert_eq!((whole.offered_pps, whole.delivered_pps), (Some(2_000.0), Some(1_000.0)));
+    let said = caveats(&source);
+    for (code, words) in [
+        ("found-rate-lossy", "49.5 % was not carried (0 % were lost)"),
+        ("stage-unreached", "600 of 1,000 packets/s at 50 %"),
+        ("stages-left-out", "the stages at 0 %, 90 % were left out"),
+    ] {
+        let caveat = said.iter().find(|(other, _)| other == code);
+        assert!(caveat.is_some_and(|(_, message)| message.contains(words)), "{code}: {said:?}");
+    }
+    let held = RateSearchSpec::SHARES.map(|share| stage(Some(share), 1, Some(trial(1_000.0, 500, 500))));
+    let said = caveats(&searched(found, held.into(), Vec::new()));
+    assert!(said.iter().all(|(code, _)| !code.contains("stage") && code != "found-rate-lossy"), "{said:?}");
+}
+
+#[test]
+fn a_search_that_did_not_end_says_why() {
+    for (ending, trials, words) in [
+        (SearchEnding::Silent, 2, "the target fell silent after 2 trials"),
+        (SearchEnding::CutShort, 2, "ended after 2 trials"),
+        (SearchEnding::CutShort, 0, "no trial was kept"),
+        (SearchEnding::TimeUp, 2, "loses no more than 0 % and 5 %, in 2 trials"),
+    ] {
+        let mut source = searched(vec![trial(2_000.0, 1_000, 1); trials], Vec::new(), Vec::new());
+        if let Some(facts) = &mut source.manifest.run.search {
+            facts.ending = ending;
+        }
+        let said = caveats(&source);
+        let none: Vec<_> = said.iter().filter(|(code, _)| code == "no-rate-found").collect();
+        assert!(none.len() == 1 && none[0].1.contains(words), "{ending:?}: {said:?}");
+        let undecided = said.iter().any(|(code, _)| code == "search-undecided");
+        assert_eq!(undecided, ending == SearchEnding::TimeUp, "{said:?}");
+        assert!(said.iter().all(|(code, _)| code != "no-packet-sent"), "{said:?}");
+    }
+}
+
 #[test]
 fn slices_of_one_stage_are_added_up() {
     let slice = trial(1_000.0, 500, 500);
