@@ -26,8 +26,10 @@ fn tell_how_long(job: &StreamJob, console: &Console) {
     let search = job.plan.runs.first().and_then(|run| run.stream()?.search.as_ref());
     if let (Some(search), Some(longest)) = (search, job.plan.duration()) {
         let goals = search.goals.iter().map(|goal| percent(goal.loss_ratio)).collect::<Vec<_>>().join(" and ");
-        console
-            .note(&format!("searching for the highest rate with a loss of up to {goals}: at most {}", span(longest)));
+        console.note(&format!(
+            "searching for the highest rate with a loss of up to {goals}: measuring takes at most {}",
+            span(longest)
+        ));
     }
 }
 

@@ -83,9 +83,9 @@ impl StreamLane {
         self.flows.iter().map(|flow| (flow.stretch(), flow.is_settled()))
     }
 
-    /// That the receiver does not answer any more.
-    pub(super) fn fell_silent(&self) -> MeasureError {
-        MeasureError::of_stream(StreamError::Silent { span: defaults::STREAM_SETTLES }, self.path.peer)
+    /// That the receiver has not answered for `span`.
+    pub(super) fn fell_silent(&self, span: Nanos) -> MeasureError {
+        MeasureError::of_stream(StreamError::Silent { span }, self.path.peer)
     }
 
     /// The pace that was asked for, all flows together, in packets a second; none: as fast as sends go.

@@ -17,31 +17,64 @@ impl StreamLane {
     pub(super) fn search(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
         let until = begin + search.for_trials(self.has_probes());
-        let trial = search.goals.first().map_or(defaults::SEARCH_TRIAL_MIN, |goal| goal.final_trial_ns);
-        let mut trials = Vec::new();
-        while trials.len() < defaults::SEARCH_TRIALS_WITHOUT_PACE && !stop.load(Ordering::Relaxed) {
-            trials.push(self.trial(None, trial, stop)?);
-        }
-        let reach = self.reach(trial, &trials);
-        let facts = RateSearchFacts {
+        let lasting = search.goals.first().map_or(defaults::SEARCH_TRIAL_MIN, |goal| goal.final_trial_ns);
+        let reach = self.reach(lasting, &[]);
+        self.facts_mut().search = Some(RateSearchFacts {
             floor_pps: reach.floor_pps,
             ceiling_pps: reach.ceiling_pps,
-            trials,
+            trials: Vec::new(),
             ending: SearchEnding::CutShort,
             took_ns: Nanos::ZERO,
+        });
+        // A run that is killed before the end leaves that it was searching.
+        self.save();
+        let mut silence = Unanswered::default();
+        let ended = match self.try_at_will((lasting, until), &mut silence, stop) {
+            Ok(None) => self.try_rates((search, lasting, until), &mut silence, stop),
+            Ok(Some(ending)) => Ok(ending),
+            Err(error) => Err(error),
         };
-        self.facts_mut().search = Some(facts);
-        let ended = self.try_rates(GoalSearch::new(&search.goals, reach, until), stop);
         if let Some(facts) = &mut self.facts_mut().search {
             facts.took_ns = Monotonic.now() - begin;
             facts.ending = *ended.as_ref().unwrap_or(&SearchEnding::CutShort);
         }
         self.save();
-        ended.map(drop)
+        match ended? {
+            SearchEnding::Silent => Err(self.fell_silent(silence.span)),
+            SearchEnding::Settled | SearchEnding::TimeUp | SearchEnding::CutShort => Ok(()),
+        }
     }
 
-    fn try_rates(&mut self, mut search: GoalSearch, stop: &AtomicBool) -> Result<SearchEnding, MeasureError> {
-        let mut silent = 0;
+    /// The trials without a pace; why the search ends with them, if it does.
+    fn try_at_will(
+        &mut self,
+        (lasting, until): (Nanos, Stamp<SenderClock>),
+        silence: &mut Unanswered,
+        stop: &AtomicBool,
+    ) -> Result<Option<SearchEnding>, MeasureError> {
+        for _ in 0..defaults::SEARCH_TRIALS_WITHOUT_PACE {
+            if Monotonic.now() + lasting > until {
+                return Ok(Some(SearchEnding::TimeUp));
+            }
+            if let Some(ending) = self.try_one((None, lasting), silence, stop)? {
+                return Ok(Some(ending));
+            }
+        }
+        Ok(None)
+    }
+
+    fn try_rates(
+        &mut self,
+        (search, lasting, until): (&RateSearchSpec, Nanos, Stamp<SenderClock>),
+        silence: &mut Unanswered,
+        stop: &AtomicBool,
+    ) -> Result<SearchEnding, MeasureError> {
+        let at_will = self.facts_mut().search.as_ref().map(|facts| facts.trials.clone()).unwrap_or_default();
+        let reach = self.reach(lasting, &at_will);
+        if let Some(facts) = &mut self.facts_mut().search {
+            facts.ceiling_pps = reach.ceiling_pps;
+        }
+        let mut search = GoalSearch::new(&search.goals, reach, until);
         loop {
             let begin = Monotonic.now();
             let (pps, lasting) = match search.step(begin) {
@@ -49,19 +82,34 @@ impl StreamLane {
                 Step::TimeUp => return Ok(SearchEnding::TimeUp),
                 Step::Try { pps, lasting } => (pps, lasting),
             };
-            let trial = self.trial(Some(pps), lasting, stop)?;
-            if stop.load(Ordering::Relaxed) {
-                return Ok(SearchEnding::CutShort);
+            if let Some(ending) = self.try_one((Some(pps), lasting), silence, stop)? {
+                return Ok(ending);
             }
-            silent = if trial.answered { 0 } else { silent + 1 };
-            if silent >= defaults::SEARCH_SILENT_TRIALS {
-                return Err(self.fell_silent());
-            }
-            if let Some(facts) = &mut self.facts_mut().search {
-                facts.trials.push(trial);
+            if let Some(facts) = &self.facts_mut().search {
                 search.learn(&facts.judged(), lasting, Monotonic.now() - begin);
             }
         }
+    }
+
+    /// One trial, which is written down; why the search ends with it, if it does.
+    fn try_one(
+        &mut self,
+        (pps, lasting): (Option<f64>, Nanos),
+        silence: &mut Unanswered,
+        stop: &AtomicBool,
+    ) -> Result<Option<SearchEnding>, MeasureError> {
+        let begin = Monotonic.now();
+        let trial = self.trial(pps, lasting, stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Some(SearchEnding::CutShort));
+        }
+        if silence.ends_with(&trial, Monotonic.now() - begin) {
+            return Ok(Some(SearchEnding::Silent));
+        }
+        if let Some(facts) = &mut self.facts_mut().search {
+            facts.trials.push(trial);
+        }
+        Ok(None)
     }
 
     /// Holds a pace for a time; a receiver that is too swamped to answer is an answer.
@@ -70,18 +118,23 @@ impl StreamLane {
         Ok(self.trial_facts(pps, lasting))
     }
 
-    /// From ten packets in a trial to what left without a pace, or to the rate that was asked for if that is less.
+    /// From ten packets in a trial to what left without a pace, or to the rate that was asked for if that is less; no more is
+    /// tried, however few packets of a trial that leaves.
     fn reach(&self, lasting: Nanos, trials: &[TrialFacts]) -> Reach {
         let most = self.pps_of_all().unwrap_or(f64::INFINITY);
         let best = |of: fn(&TrialFacts) -> f64| trials.iter().map(of).fold(0.0, f64::max).min(most);
-        let floor_pps = defaults::SEARCH_PACKETS_MIN / lasting.as_secs_f64();
+        let floor_pps = (defaults::SEARCH_PACKETS_MIN / lasting.as_secs_f64()).min(most);
         Reach { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
     }
 
     /// Holds shares of the found rate one after the other, the last as the run itself. Where no rate was found there is
-    /// nothing to hold but none, beside probes.
+    /// nothing to hold but none, beside probes. Where the search took longer than it may, stages are left out.
     pub(super) fn hold_shares(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let found = self.facts_mut().search.as_ref().and_then(|facts| facts.found_pps(&search.goals));
+        let facts = self.facts_mut().search.clone();
+        let found = facts.as_ref().and_then(|facts| facts.found_pps(&search.goals));
+        let for_trials = search.for_trials(self.has_probes());
+        let late = facts.map_or(Nanos::ZERO, |facts| facts.took_ns - for_trials).max(Nanos::ZERO);
+        let until = Monotonic.now() + (search.within_ns - for_trials - late);
         for share in RateSearchSpec::SHARES {
             if stop.load(Ordering::Relaxed) || (share > 0.0 && found.is_none()) {
                 break;
@@ -89,9 +142,10 @@ impl StreamLane {
             if share < 1.0 && !self.has_probes() {
                 continue;
             }
+            let Some(span) = search.stage_within(share, until - Monotonic.now()) else { continue };
             let phase = if share < 1.0 { Phase::Warmup } else { Phase::Measure };
             let pace = if share > 0.0 { Held::Rate(found.map(|pps| pps * share)) } else { Held::Nothing };
-            self.stage(Some(share), (phase, search.stage_ns), pace, stop)?;
+            self.stage(Some(share), (phase, span), pace, stop)?;
             self.save();
         }
         Ok(())
@@ -155,6 +209,28 @@ impl StreamLane {
     }
 }
 
+/// Questions in a row that nobody answered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unanswered {
+    questions: u32,
+    /// For so long they were waited for, while nothing was sent.
+    span: Nanos,
+}
+
+impl Unanswered {
+    /// Takes in a trial that took so long; whether the receiver is gone. It may be too swamped to answer behind the packets
+    /// of a trial, but not before the first one of it, when it has had a second to recover.
+    fn ends_with(&mut self, trial: &TrialFacts, took: Nanos) -> bool {
+        if trial.answered {
+            *self = Unanswered::default();
+            return false;
+        }
+        self.questions += 1;
+        self.span += (took - trial.sending_ns).max(Nanos::ZERO);
+        trial.sent_packets == 0 || self.questions >= defaults::SEARCH_SILENT_QUESTIONS
+    }
+}
+
 /// What a stage holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Held {
@@ -162,4 +238,38 @@ pub(super) enum Held {
     Nothing,
     /// So many packets a second; none: as fast as sends go.
     Rate(Option<f64>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_is_gone_that_leaves_two_questions_unanswered_or_one_with_nothing_in_its_way() {
+        let second = Nanos::from_secs(1);
+        let trial = |sent_packets, answered| TrialFacts {
+            asked_pps: None,
+            lasting_ns: second,
+            sending_ns: if sent_packets > 0 { second } else { Nanos::ZERO },
+            counting_ns: Nanos::ZERO,
+            sent_packets,
+            delivered_packets: 0,
+            answered,
+        };
+        let (swamped, heard, before) = (trial(9, false), trial(9, true), trial(0, false));
+        for (trials, gone, span) in [
+            (vec![heard, swamped, heard, swamped], false, second),
+            (vec![heard, swamped, swamped], true, second + second),
+            (vec![heard, before], true, second),
+            (vec![swamped, before], true, second + second),
+            (vec![before], true, second),
+        ] {
+            let mut silence = Unanswered::default();
+            let took = |trial: &TrialFacts| trial.sending_ns + if trial.answered { Nanos::ZERO } else { second };
+            let ends: Vec<bool> = trials.iter().map(|trial| silence.ends_with(trial, took(trial))).collect();
+            let (last, rest) = ends.split_last().expect("some trials");
+            assert_eq!((*last, silence.span), (gone, span), "{trials:?}");
+            assert!(rest.iter().all(|ended| !ended), "{trials:?}");
+        }
+    }
 }

@@ -49,6 +49,16 @@ impl RateSearchSpec {
         self.within_ns - (self.stage_ns + self.probe_timeout()).saturating_mul(stages)
     }
 
+    /// How long the stage at `share` of the found rate is where so much time is left; none where it would leave too little
+    /// for the last one, which is the run and never left out.
+    pub fn stage_within(&self, share: f64, left: Nanos) -> Option<Nanos> {
+        let left = left - self.probe_timeout();
+        if share < 1.0 {
+            return (left >= self.stage_ns.saturating_mul(2)).then_some(self.stage_ns);
+        }
+        Some(self.stage_ns.min(left).max(defaults::SEARCH_STAGE_MIN))
+    }
+
     /// Its goals as typed: `0,0.5%`.
     pub fn words(&self) -> String {
         self.goals.iter().map(|goal| loss_words(goal.loss_ratio)).collect::<Vec<_>>().join(",")
@@ -73,6 +83,24 @@ mod tests {
         assert_eq!((minute.stage_ns, minute.probe_timeout()), (Nanos::from_millis(2_500), Nanos::from_secs(1)));
         assert_eq!(minute.for_trials(true), Nanos::from_secs(46));
         assert_eq!(minute.for_trials(false), Nanos::from_millis(56_500));
+    }
+
+    #[test]
+    fn what_comes_late_leaves_out_stages_and_never_the_run() {
+        let minute = RateSearchSpec::within(&[0.0], Nanos::from_secs(60));
+        let ms = Nanos::from_millis;
+        for (share, left, expected) in [
+            (0.0, ms(14_000), Some(ms(2_500))),
+            (0.9, ms(7_000), Some(ms(2_500))),
+            (0.9, ms(6_000), Some(ms(2_500))),
+            (0.9, ms(5_999), None),
+            (0.0, ms(-1), None),
+            (1.0, ms(3_500), Some(ms(2_500))),
+            (1.0, ms(2_000), Some(ms(1_000))),
+            (1.0, ms(-20_000), Some(ms(200))),
+        ] {
+            assert_eq!(minute.stage_within(share, left), expected, "{share} with {left:?} left");
+        }
     }
 
     #[test]

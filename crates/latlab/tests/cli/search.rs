@@ -55,7 +55,7 @@ fn shaped(test: &str, shaper: &str) -> Option<(Inside, Namespaces)> {
 #[test]
 fn a_search_ends_in_time_and_its_recording_says_the_same() {
     let begin = Instant::now();
-    let ran = Lab::new().line(EASY).args(["--json"]).stderr(contains("at most 10 s")).success();
+    let ran = Lab::new().line(EASY).args(["--json"]).stderr(contains("measuring takes at most 10 s")).success();
     // Three times the promise.
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let json = ran.json();
@@ -179,11 +179,49 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
         let said = Lab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
         check(&said, "summary/1");
         assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
+        assert_eq!(said["search"]["ending"], "cut_short");
+        let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
+        assert!(!codes.contains(&&"no-packet-sent".into()), "{codes:?}");
+        assert_eq!(said["search"]["found_pps"].is_null(), codes.contains(&&"no-rate-found".into()), "{codes:?}");
         if code.is_some() {
-            assert_eq!(said["search"]["ending"], "cut_short");
             assert!(number(&said["search"]["trials"]) >= 1.0, "{said:#}");
         }
     }
+}
+
+#[test]
+fn a_target_that_falls_silent_ends_the_search() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), "");
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let running = Lab::at(place.path())
+        .args(["stream", &address])
+        .line("--search -d 30s --rate 2kpps -s 200")
+        .stderr(contains("does not say any more what arrives"))
+        .start();
+    wait_until("trials were spooled", || {
+        let spools = recordings(place.path()).into_iter().map(|recording| recording.join("events.spool"));
+        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 20)
+    });
+    reflector.signal(Signal::STOP);
+    let silent = Instant::now();
+    running.ends(3);
+    // Two questions of a second or so each, and the rest of a trial.
+    assert!(silent.elapsed() < Duration::from_secs(6), "{:?}", silent.elapsed());
+    reflector.signal(Signal::CONT);
+    let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
+    check(&said, "summary/1");
+    assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"silent".into()), "{said:#}");
+}
+
+#[test]
+fn no_more_is_tried_than_was_asked_for() {
+    // Two packets in a trial: less than the least rate of a search without `--rate`.
+    let json = Lab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success().json();
+    check(&json, "summary/1");
+    let search = &json["search"];
+    assert!((number(&search["ceiling_pps"]) - 20.0).abs() < 1e-6 && number(&search["floor_pps"]) <= 20.0, "{search:#}");
+    assert!(search["found_pps"].as_f64().is_none_or(|found| found <= 20.0 + 1e-6), "{search:#}");
 }
 
 #[test]
