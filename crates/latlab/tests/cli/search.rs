@@ -249,6 +249,7 @@ fn what_cannot_be_searched_for_is_refused_before_anything_is_recorded() {
     for (line, word) in [
         ("--search lab", "TARGET"),
         ("--search 70%", "up to `50%`"),
+        ("--search 0,0.5", "`50%` or `0.5%`"),
         ("--search 0,0", "once"),
         ("--search -d 2s", "from 10s"),
         ("--search -n 5", "no option"),

@@ -5,7 +5,7 @@ use crate::cli::args::{LastingArgs, SearchArgs, StopArgs};
 use crate::plan::{Direction, PathSpec, PingSpec, RateSearchSpec, StopWhen, Warmup, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
-use crate::units::human::{parse_percent, typed_span};
+use crate::units::human::{parse_percent, typed_percent, typed_span};
 
 /// The option without a rate to look for.
 const OFF: &str = "off";
@@ -58,10 +58,18 @@ fn within(lasting: &LastingArgs, sizes: usize) -> Result<Nanos, RequestError> {
     Err(value::unusable("--duration", typed, cause, hint))
 }
 
-/// A share of packets that may be lost: `0`, `0.5%`. A search for half of all packets finds what is no rate.
+/// A share of packets that may be lost: `0`, `0.5%`. A search for half of all packets finds what is no rate. A bare `0.5` is
+/// as likely meant for half a per cent as for a half.
 fn loss(typed: &str) -> Result<f64, RequestError> {
     let hint = "such as `--search 0,0.5%`; a TARGET stands before `--search`";
     match parse_percent(typed) {
+        Ok(loss) if loss > 0.0 && !typed.contains('%') => {
+            let hint = match loss {
+                loss if loss > 0.5 => format!("`{typed}%`"),
+                loss => format!("`{}` or `{typed}%`, whichever is meant", typed_percent(loss)),
+            };
+            Err(value::unusable("--search", typed, "without a `%` it may be a share or a percentage", hint))
+        }
         Ok(loss) if (0.0..=0.5).contains(&loss) => Ok(loss),
         Ok(_) => Err(value::unusable("--search", typed, "more than half of the packets would be lost", "up to `50%`")),
         Err(_) => Err(value::unusable("--search", typed, "it is no share of packets", hint)),
