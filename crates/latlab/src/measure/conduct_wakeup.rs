@@ -198,13 +198,14 @@ impl WakeupLane {
         let mut manifest = opening_manifest_here(spec)?;
         manifest.settings = guard.facts();
         manifest.experiment = place.experiment.cloned();
-        // Known at the end as well, unless the run dies.
-        manifest.run.wakeup = Some(treatment(spec.here)?);
+        // Before any of it sleeps: a run that dies, or whose turn never comes, has it too.
+        let facts = treatment(spec.here)?;
+        manifest.run.wakeup = Some(facts.clone());
         let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
         let beds = spec.wakeup().map_or(Ok(Vec::new()), |wakeup| beds(&mut writer, wakeup, spec.here, stop));
         match beds {
             Ok(beds) => {
-                let (spec, facts) = (spec.clone(), Mutex::default());
+                let (spec, facts) = (spec.clone(), Mutex::new(facts));
                 Ok(WakeupLane { spec, writer, beds, facts, waits_in_vain: false, trace: None })
             }
             Err(error) => {

@@ -171,7 +171,7 @@ impl Peer {
             return Ok(None);
         }
         let (peer, sink) = self.another_reflector(&spec.target, key, sessions)?;
-        self.sink = sink.or(self.sink.take());
+        self.sink = sink;
         Ok(Some(LoadedPath { peer, path: spec.way(), key, lasting }))
     }
 

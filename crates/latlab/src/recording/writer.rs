@@ -278,6 +278,7 @@ fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, Reco
     }
     Err(RecordingError::Exists { path: path_with(16) })
 }
+
 /// How often `rings` are emptied: those of wake-ups that are not so dense that they fill one hold seconds.
 fn drained_every(kind: Kind, rings: &[usize]) -> Nanos {
     let is_roomy = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);

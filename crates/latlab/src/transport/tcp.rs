@@ -13,7 +13,7 @@ use super::Transport;
 use super::burst::BurstTransport;
 use super::frame::{Incoming, Outgoing};
 use super::refusal::TransportError;
-use super::udp::{family_of, is_interruption, setting, wanted_local};
+use super::udp::{family_of, is_interruption, setting, settle_way, wanted_local};
 use super::waiting::Step;
 pub use super::waiting::Waiting;
 use crate::facts::ConnectionFacts;
@@ -206,16 +206,7 @@ fn settle(
     family: address::Family,
     waiting: Waiting,
 ) -> Result<(), TransportError> {
-    if let Some(interface) = &path.bind_interface {
-        socket::bind_to_device(fd, interface)
-            .map_err(|source| TransportError::Interface { interface: interface.clone(), source })?;
-    }
-    if let Some(dscp) = path.dscp {
-        socket::set_dscp(fd, family, dscp).map_err(setting("the code point (DSCP)", dscp))?;
-    }
-    if let Waiting::Sleep { nap: Some(nap), .. } = waiting {
-        socket::set_receive_timeout(fd, nap.0).map_err(setting("the receive time-out", nap.0))?;
-    }
+    settle_way(fd, path, family, waiting)?;
     settle_connection(fd, waiting.busy_polls())
 }
 

@@ -198,8 +198,8 @@ fn prepared(path: &PathSpec, peer: SocketAddr, waiting: Waiting) -> Result<Owned
     Ok(owned)
 }
 
-/// Everything a socket promises besides its two addresses.
-fn settle(
+/// What the socket of any sender promises: its interface, its code point, and how long it sleeps at most.
+pub(super) fn settle_way(
     fd: BorrowedFd<'_>,
     path: &PathSpec,
     family: address::Family,
@@ -212,11 +212,22 @@ fn settle(
     if let Some(dscp) = path.dscp {
         socket::set_dscp(fd, family, dscp).map_err(setting("the code point (DSCP)", dscp))?;
     }
-    if path.dont_fragment {
-        socket::forbid_fragments(fd, family).map_err(setting("fragmentation", "forbidden"))?;
-    }
     if let Waiting::Sleep { nap: Some(nap), .. } = waiting {
         socket::set_receive_timeout(fd, nap.0).map_err(setting("the receive time-out", nap.0))?;
+    }
+    Ok(())
+}
+
+/// Everything a socket promises besides its two addresses.
+fn settle(
+    fd: BorrowedFd<'_>,
+    path: &PathSpec,
+    family: address::Family,
+    waiting: Waiting,
+) -> Result<(), TransportError> {
+    settle_way(fd, path, family, waiting)?;
+    if path.dont_fragment {
+        socket::forbid_fragments(fd, family).map_err(setting("fragmentation", "forbidden"))?;
     }
     socket::set_send_timeout(fd, defaults::NAP.0).map_err(setting("the send time-out", defaults::NAP.0))?;
     settle_buffers(fd, waiting.busy_polls()).map(drop)
