@@ -100,12 +100,20 @@ impl StreamRunSpec {
         }
     }
 
-    /// Whether its pace can be a stream's.
+    /// Whether its pace can be a stream's: each flow has intervals of its own, and each of these is to have a packet.
     ///
     /// # Errors
     /// The nearest pace that can.
     pub fn check(&self) -> Result<(), PaceError> {
-        StreamSpec { size_bytes: self.size.known(), wire: self.wire, ..StreamSpec::at(self.pace) }.check()
+        let size_bytes = self.size.known().unwrap_or(defaults::STREAM_PACKET_IPV4_BYTES);
+        let all = StreamSpec { size_bytes: Some(size_bytes), wire: self.wire, ..StreamSpec::at(self.pace) };
+        let flows = u64::from(self.flows.max(1));
+        let (least_bps, least_pps) = (all.least_bps() * flows, defaults::STREAM_PACKETS_MIN_PER_SECOND * flows);
+        match self.pace {
+            Pace::Rate { bps } if bps < least_bps => Err(PaceError::TooSlow(Pace::Rate { bps: least_bps })),
+            Pace::Packets { pps } if pps < least_pps => Err(PaceError::TooSlow(Pace::Packets { pps: least_pps })),
+            _ => all.check(),
+        }
     }
 
     /// Bits that a packet of `size_bytes` counts for in the rate that was asked for, over IPv4 or IPv6.
@@ -170,8 +178,20 @@ mod tests {
 
     #[test]
     fn a_rate_without_a_packet_in_each_interval_is_refused_with_the_least() {
-        let slow = StreamRunSpec { size: PacketSize::Bytes(1_000), ..StreamRunSpec::at(Pace::Rate { bps: 79_999 }) };
-        assert_eq!(slow.check(), Err(PaceError::TooSlow(Pace::Rate { bps: 80_000 })));
-        assert!(StreamRunSpec::at(Pace::Rate { bps: 10_000_000 }).check().is_ok());
+        let (bytes, bits, packets) = (PacketSize::Bytes, |bps| Pace::Rate { bps }, |pps| Pace::Packets { pps });
+        for (pace, size, flows, least) in [
+            (bits(79_999), bytes(1_000), 1, Some(bits(80_000))),
+            (bits(80_000), bytes(1_000), 1, None),
+            // Without a size asked for a packet has 1,472 bytes, however slow the stream.
+            (bits(5_120), PacketSize::OnePacket, 1, Some(bits(117_760))),
+            (bits(117_760), PacketSize::OnePacket, 1, None),
+            (bits(117_760), PacketSize::OnePacket, 2, Some(bits(235_520))),
+            (packets(320), bytes(64), 64, Some(packets(640))),
+            (packets(640), bytes(64), 64, None),
+            (bits(10_000_000), PacketSize::OnePacket, 1, None),
+        ] {
+            let spec = StreamRunSpec { size, flows, ..StreamRunSpec::at(pace) };
+            assert_eq!(spec.check().err(), least.map(PaceError::TooSlow), "{spec:?}");
+        }
     }
 }

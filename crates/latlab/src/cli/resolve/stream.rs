@@ -128,6 +128,9 @@ fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
         return refuse("a share needs a rate to be a share of", "such as `1Gbit/s`, `500kpps` or `max`");
     }
     let (number, wire) = typed.strip_suffix(":wire").map_or((typed, false), |number| (number, true));
+    if number == "max" {
+        return refuse("`max` is as fast as sends go, whatever bits are counted", "leave out `:wire`");
+    }
     match human::parse_network_rate(number).map_err(|source| value::unreadable("--rate", source))? {
         NetworkRate::Bits(bps) => Ok((Pace::Rate { bps }, wire)),
         NetworkRate::Packets(_) if wire => {
@@ -142,7 +145,7 @@ fn can_be_offered(stream: &StreamRunSpec) -> Result<(), RequestError> {
     match stream.check() {
         Ok(()) => Ok(()),
         Err(PaceError::TooSlow(least)) => {
-            refuse("each interval of 100 ms is to have a packet", format!("the least is `{least}`"))
+            refuse("each flow is to have a packet in each interval of 100 ms", format!("the least is `{least}`"))
         }
         Err(PaceError::TooFast(most)) => refuse("it is more than any path carries", format!("the most is `{most}`")),
     }
@@ -335,8 +338,11 @@ mod tests {
             ("--rate 1G", "`1G`", "Mbit/s"),
             ("--rate 90%", "`90%`", "max"),
             ("--rate fast", "`fast`", "Mbit/s"),
+            ("--rate max:wire", "`max:wire`", "leave out `:wire`"),
             ("--rate 5kpps:wire", "`5kpps:wire`", ":wire"),
-            ("--rate 1kbit/s", "`1kbit/s`", "5120bit/s"),
+            ("--rate 1kbit/s", "`1kbit/s`", "117760bit/s"),
+            ("--rate 5120bit/s", "`5120bit/s`", "117760bit/s"),
+            ("--flows 64 --rate 320pps", "`320pps`", "640pps"),
             ("--rate 1kbit/s -s 64", "`1kbit/s`", "5120bit/s"),
             ("--rate 100Tbit/s", "`100Tbit/s`", "10Tbit/s"),
             ("--rate 9pps", "`9pps`", "10pps"),
