@@ -9,8 +9,8 @@ use crate::error::Failure;
 use crate::experiment::{in_store, runs_of};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{Listing, ListingState, RecordingError, Store};
-use crate::report::Style;
 use crate::report::list::{ListingView, StoreView, render_json, render_text};
+use crate::report::{Style, unusual};
 use crate::units::human;
 
 /// Lists the store at `path`; one that does not exist holds nothing.
@@ -57,7 +57,8 @@ fn heading(manifest: &Manifest) -> String {
         (None, size) => human::bytes(size.unwrap_or(0).into()),
     };
     let when = condition.rate.as_ref().unwrap_or(&condition.schedule);
-    format!("{} {} · {what} · {when}", manifest.kind.word(), condition.target)
+    let usual = format!("{} {} · {what} · {when}", manifest.kind.word(), condition.target);
+    std::iter::once(usual).chain(unusual(condition)).collect::<Vec<_>>().join(" · ")
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

@@ -101,3 +101,52 @@ pub fn heading(runs: &[Headline]) -> String {
     });
     common.collect::<Vec<_>>().join(" · ")
 }
+
+/// How packets travel and leave, as far as that is not the usual way: what tells runs of one size and rate apart.
+pub fn unusual(condition: &Condition) -> Option<String> {
+    // Over TCP every sender is connected.
+    let tcp = condition.transport.as_deref().filter(|transport| *transport != "udp");
+    let connect = condition.connect.filter(|connected| *connected && tcp.is_none());
+    let words = [
+        tcp.map(str::to_owned),
+        condition.mode.map(|mode| mode.word()).filter(|mode| *mode != "send").map(str::to_owned),
+        condition.flows.filter(|flows| *flows > 1).map(|flows| format!("{flows} flows")),
+        condition.checksum.filter(|on| !on).map(|_| "no checksum".to_owned()),
+        connect.map(|_| "connected".to_owned()),
+        condition.direction.map(|way| way.word()).filter(|way| *way != "up").map(str::to_owned),
+    ];
+    let told: Vec<String> = words.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Direction, Pace, RunSpec, SendMode, Sending, StreamRunSpec, Transport, Work};
+
+    #[test]
+    fn only_what_is_unusual_is_told_apart() {
+        let usual = StreamRunSpec::at(Pace::Max);
+        let sending = |mode, checksum, connect| Sending { mode, checksum, connect, ..usual.sending };
+        for (stream, expected) in [
+            (usual.clone(), None),
+            (
+                StreamRunSpec {
+                    transport: Transport::Tcp,
+                    sending: sending(SendMode::Send, true, true),
+                    ..usual.clone()
+                },
+                Some("tcp"),
+            ),
+            (StreamRunSpec { sending: sending(SendMode::Gso, true, false), ..usual.clone() }, Some("gso")),
+            (
+                StreamRunSpec { flows: 2, sending: sending(SendMode::Sendmmsg, false, true), ..usual.clone() },
+                Some("sendmmsg, 2 flows, no checksum, connected"),
+            ),
+            (StreamRunSpec { direction: Direction::Down, ..usual.clone() }, Some("down")),
+        ] {
+            let condition = Condition::of(&RunSpec::here(Work::Stream(stream)));
+            assert_eq!(unusual(&condition).as_deref(), expected, "{condition:?}");
+        }
+    }
+}
