@@ -379,6 +379,13 @@ fn datagrams_that_fit_are_not_cut() {
         ping(&mut source.manifest).path.dont_fragment = dont_fragment;
         assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} to {peer}, mtu {mtu:?}");
     }
+    for (size, mtu, cut) in [(65_507, Some("65488"), true), (65_507, Some("65508"), false), (65_507, None, false)] {
+        let mut source = quiet(Schedule::Closed, closed_loop());
+        let known = mtu.map(|mtu: &str| (crate::recording::manifest::UNFRAGMENTED_BYTES.into(), mtu.into()));
+        source.manifest.run.conditions.extend(known);
+        ping(&mut source.manifest).size_bytes = size;
+        assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} on this host, mtu {mtu:?}");
+    }
 }
 
 #[test]
