@@ -14,7 +14,7 @@ use crate::recording::RecordingError;
 use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
 use crate::transport::burst::BurstRefusal;
 use crate::transport::refusal::{TransportError, broken_words};
-use crate::units::Nanos;
+use crate::units::{Nanos, human};
 
 /// Why a measurement could not happen, or could not go on.
 #[derive(Debug, Error)]
@@ -121,7 +121,7 @@ impl MeasureError {
             MeasureError::Socket { source, .. } => Some(broken_words(source)),
             MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
             MeasureError::StreamSilent { span, .. } => {
-                Some(format!("no TALLY came for {:.0} s, and what nobody counts is not sent", span.as_secs_f64()))
+                Some(format!("no TALLY came for {}, and what nobody counts is not sent", human::span(*span)))
             }
             MeasureError::NoDownStream { .. } => Some("it grants a session, but no down-stream in it".into()),
             MeasureError::ChecksumNeeded { .. } => Some(

@@ -159,13 +159,17 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
     let each: Vec<_> = groups.groups.iter().filter(|group| !group.runs.is_empty()).map(levels).collect();
     let own: BTreeSet<&String> = groups.groups.iter().flat_map(|group| group.levels.keys()).collect();
     let factors: BTreeSet<&String> = each.iter().flat_map(BTreeMap::keys).collect();
-    let differing: Vec<&str> = factors
+    let mut differing: Vec<&str> = factors
         .into_iter()
         .filter(|factor| {
             !own.contains(factor) && each.windows(2).any(|pair| pair[0].get(*factor) != pair[1].get(*factor))
         })
         .map(String::as_str)
         .collect();
+    // Over TCP nobody has the choice: a sender is connected.
+    if own.iter().any(|factor| *factor == "transport") || differing.contains(&"transport") {
+        differing.retain(|factor| *factor != "connect");
+    }
     // groups that somebody named differ in what the name says, most likely
     let (severity, effect) = match own.is_empty() {
         true => (Severity::Note, "a difference may come from each of these, if more than one"),
