@@ -1,4 +1,4 @@
-//! Is what was asked for what arrives? A stream at 10, 50 and 90 % of the rate that goes through at all.
+//! Is what was asked for what arrives? A stream at 10, 50 and 90 % of the rate delivered at `--rate max`.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn line(row: &Row, share: f64, asked_pps: f64, batch: u64, runs: &[Paced], quick
         false => "**not met**",
     };
     vec![
-        format!("{}, paced at {:.0} % of the found rate", row.title(), share * 100.0),
+        format!("{}, paced at {:.0} % of the rate delivered at max", row.title(), share * 100.0),
         format!("{asked_pps:.0} packets/s asked for"),
         format!("{ratio:.4} × (worst {:.2} % off), {skipped} skipped, bursts ≤ {burst}", worst * 100.0),
         format!("within 0.5 %, bursts ≤ {batch}"),
