@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Nanos;
+
 /// How the two ends were set up, and how the kernel treated them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamFacts {
@@ -15,6 +17,9 @@ pub struct StreamFacts {
     pub burst_packets: u64,
     /// The receiver's kernel counts what its socket drops in merged buffers (GRO), of which each may be many packets.
     pub drops_are_merged: bool,
+    /// From one packet of a down-stream to the next, as the end that sends it grants it; none of an up-stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted_gap_ns: Option<Nanos>,
     /// Whether the final count of every flow came: else what was sent after the last one is undecided.
     pub settled: bool,
 }

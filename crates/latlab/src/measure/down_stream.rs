@@ -70,6 +70,11 @@ impl<T: Transport, C: Clock> Down<T, C> {
         &self.transport
     }
 
+    /// From one packet to the next, as the reflector grants it.
+    pub fn gap(&self) -> Nanos {
+        self.down.gap()
+    }
+
     /// What arrived so far.
     pub fn counts(&self) -> DownCounts {
         self.down.counts()

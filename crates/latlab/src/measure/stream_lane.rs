@@ -153,6 +153,7 @@ impl RunLane for StreamLane {
         let manifest = opening_manifest(&spec, peer, path)?;
         let facts = facts(&spec, peer, &first);
         let streams = opening.streams(&spec, first)?;
+        let facts = StreamFacts { granted_gap_ns: streams.first().and_then(ReadyFlow::granted_gap), ..facts };
         let probes = match spec.probes_beside().map(|probes| opening.probes(probes, peer)).transpose() {
             Ok(probes) => probes,
             Err(error) => {

@@ -81,6 +81,14 @@ impl ReadyFlow {
         }
     }
 
+    /// From one packet to the next, where the other end sends them.
+    pub(super) fn granted_gap(&self) -> Option<Nanos> {
+        match self {
+            ReadyFlow::Down(down) => Some(down.gap()),
+            ReadyFlow::Up(_) | ReadyFlow::Connected(_) => None,
+        }
+    }
+
     /// Ends the session.
     pub(super) fn close(self) {
         match self {

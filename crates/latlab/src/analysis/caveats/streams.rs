@@ -3,7 +3,7 @@
 use super::limits::RATE_REACHED;
 use crate::analysis::streams::{StreamFigures, StreamTotals};
 use crate::caveat::{Caveat, Severity};
-use crate::plan::{SendMode, defaults};
+use crate::plan::{Direction, SendMode, Transport, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
@@ -12,7 +12,7 @@ use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
 pub(super) fn derive(manifest: &Manifest, stream: &StreamFigures, delivered: Option<&Description>) -> Vec<Caveat> {
     [
         nothing(stream),
-        beyond_reach(stream),
+        beyond_reach(manifest, stream),
         slow_receiver(stream),
         lost(stream),
         undecided(&stream.total),
@@ -52,7 +52,7 @@ fn nothing(stream: &StreamFigures) -> Option<Caveat> {
     })
 }
 
-fn beyond_reach(stream: &StreamFigures) -> Option<Caveat> {
+fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     let (asked, reached) = stream.asked_pps.zip(stream.rates.offered_pps)?;
     let share = reached / asked;
     (share < RATE_REACHED).then(|| {
@@ -71,9 +71,39 @@ fn beyond_reach(stream: &StreamFigures) -> Option<Caveat> {
                 percent(share)
             ),
             "every figure is about the rate that was reached",
-            "`--mode sendmmsg` or `gso`, more `--flows`, a larger `--size`, or `--wait spin`",
+            way_up(manifest, asked),
         )
     })
+}
+
+/// What may bring more than was reached: of the options only those that such a stream takes.
+fn way_up(manifest: &Manifest, asked_pps: f64) -> String {
+    let Some(stream) = manifest.spec.stream() else { return String::new() };
+    if stream.direction == Direction::Down {
+        let granted = manifest.run.stream.as_ref().and_then(|facts| facts.granted_gap_ns);
+        let granted_pps = granted.map(|gap| 1.0 / gap.as_secs_f64()).filter(|pps| pps / asked_pps < RATE_REACHED);
+        return match granted_pps {
+            Some(pps) => {
+                let granted = bit_rate(pps * f64::from(stream.size.known().unwrap_or(0)) * 8.0);
+                format!("no more than {granted} is allowed there: a larger RATE with `serve --allow-down RATE`")
+            }
+            None => "a larger `--size`, or a CPU of its own for the sender (`--peer-cpu`, `serve --cpu`)".into(),
+        };
+    }
+    if stream.transport == Transport::Tcp {
+        let hint = "a larger `--size` or more `--flows`, where it is not the path that carries no more";
+        return hint.into();
+    }
+    let mode = match (stream.sending.mode, stream.sending.checksum) {
+        (SendMode::Send, true) => Some("`--mode sendmmsg` or `gso`"),
+        (SendMode::Send, false) => Some("`--mode sendmmsg`"),
+        (SendMode::Sendmmsg, true) => Some("`--mode gso`"),
+        (SendMode::Sendmmsg, false) | (SendMode::Gso, _) => None,
+    };
+    let flows = (stream.flows < defaults::STREAM_FLOWS_MAX).then_some("more `--flows`");
+    let spin = (manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
+    let ways: Vec<&str> = [mode, flows, Some("a larger `--size`"), spin].into_iter().flatten().collect();
+    ways.join(", or ")
 }
 
 /// Whoever reaches the receiver's host is not lost on the way. Its socket may hear others, and hears questions too: of
@@ -199,17 +229,16 @@ fn small_buffers(stream: &StreamFigures) -> Option<Caveat> {
 }
 
 fn unchecked(manifest: &Manifest) -> Option<Caveat> {
-    let stream = manifest.spec.stream().filter(|stream| !stream.sending.checksum)?;
-    Some(Caveat::new(
-        Severity::Note,
-        "no-checksum",
-        "packets carry no UDP checksum",
-        "a packet that is damaged on the way is delivered and counted all the same",
-        format!(
-            "`--checksum on` is the default{}",
-            if stream.path.dont_fragment { "" } else { "; see docs/stream.md" }
-        ),
-    ))
+    let unchecked = manifest.spec.stream().is_some_and(|stream| !stream.sending.checksum);
+    unchecked.then(|| {
+        Caveat::new(
+            Severity::Note,
+            "no-checksum",
+            "packets carry no UDP checksum",
+            "a packet that is damaged on the way is delivered and counted all the same",
+            "leave out `--checksum off`, unless what it saves is the question (docs/stream.md)",
+        )
+    })
 }
 
 /// Before Linux 6.11 such a send fails with EIO; since then the kernel computes them in place of the device.
