@@ -272,7 +272,8 @@ fn close<L: RunLane>(
     let died = death.as_ref().map(|how| format!("the reflector process died: {how}"));
     let reason = failure.as_ref().map(ToString::to_string).or(died);
     let ending = ending_of(reason.is_some(), stop.load(Ordering::Relaxed));
-    let outcome = LaneOutcome { ending, reason, reflector_died: death };
+    let peer_is_silent = matches!(failure, Some(MeasureError::StreamSilent { .. }));
+    let outcome = LaneOutcome { ending, reason, reflector_died: death, peer_is_silent };
     let mut recordings = Vec::with_capacity(lanes.len());
     for lane in lanes {
         match lane.close(outcome.clone()) {

@@ -50,9 +50,9 @@ impl DownFlow {
         self.stretch
     }
 
-    /// Ends the session, unless the far end has fallen silent.
-    pub(super) fn close(self) -> (Option<UdpTransport>, EventLog) {
-        (self.settled.then(|| self.down.close()), self.log)
+    /// Ends the session, unless the far end `is_gone` or has fallen silent.
+    pub(super) fn close(self, is_gone: bool) -> (Option<UdpTransport>, EventLog) {
+        ((self.settled && !is_gone).then(|| self.down.close()), self.log)
     }
 
     /// Has the far end send for a slice, or until `stop`, and writes down each interval of both ends. The far end is asked

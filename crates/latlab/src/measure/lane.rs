@@ -52,6 +52,8 @@ pub(crate) struct LaneOutcome {
     pub(crate) reason: Option<String>,
     /// How latlab's own reflector process died, where it did.
     pub(crate) reflector_died: Option<String>,
+    /// The other end has fallen silent: no lane says anything to it any more.
+    pub(crate) peer_is_silent: bool,
 }
 
 /// What the two ends say to each other in this lane.

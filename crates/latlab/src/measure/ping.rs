@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::slice::LINGER;
 use super::{Course, Ends, Slice};
 use crate::clock::Clock;
 use crate::plan::PingSpec;
@@ -12,10 +13,6 @@ use crate::schedule::Schedule;
 use crate::session::Dialogue;
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
-
-/// How long an interrupted run still waits for the answers in flight: whoever pressed Ctrl-C wants the summary
-/// now. What is unanswered by then and not yet past its time-out has no fate and gets no row.
-const LINGER: Nanos = Nanos::from_secs(1);
 
 /// How long a closed loop pauses after a send that the kernel refused: nothing can come of it, but a path that
 /// refuses every probe must not become a busy loop. At most 1,000 system calls a second, and a run of 10,000
@@ -144,7 +141,7 @@ fn drain<T: Transport, C: Clock, D: Dialogue>(
 ) -> io::Result<()> {
     let mut now = ends.now();
     while !course.flight.is_empty() && now < last_sent + timeout {
-        if stop.load(Ordering::Relaxed) && now >= last_sent + LINGER {
+        if stop.load(Ordering::Relaxed) && now >= last_sent + course.linger {
             break;
         }
         receive_into(ends, course, last_sent + timeout - now)?;

@@ -14,6 +14,11 @@ use crate::session::{self, NativeSession, PreSharedKey, SessionWishes, random_by
 use crate::transport::udp::{UdpTransport, Waiting};
 use crate::units::{Nanos, SenderClock, Stamp};
 
+/// A stream that was told to stop, or whose receiver fell silent, does not wait for the answers of its probes longer than
+/// this: what nobody waited for has no fate and no row. With the 1.75 s after which the stream knows of the silence
+/// (`stream.rs`) it is less than the 2 s after which its command is to end.
+const LINGER: Nanos = Nanos::from_millis(50);
+
 /// A session for probes, open.
 pub(super) struct ProbeSession {
     spec: PingSpec,
@@ -56,7 +61,7 @@ impl ProbeSession {
 
     /// Ready to send, telling `log`.
     pub(super) fn armed(self, log: EventLog) -> ProbesBeside {
-        let course = Course::new(&self.spec);
+        let course = Course::lingering(&self.spec, LINGER);
         ProbesBeside { open: self, course, log, listened_until: None }
     }
 
@@ -94,9 +99,11 @@ impl ProbesBeside {
         self.listened_until
     }
 
-    /// Ends the session; the log comes back.
-    pub(super) fn close(self) -> EventLog {
-        self.open.close();
+    /// Ends the session, unless the other end `is_gone`; the log comes back.
+    pub(super) fn close(self, is_gone: bool) -> EventLog {
+        if !is_gone {
+            self.open.close();
+        }
         self.log
     }
 }

@@ -6,6 +6,10 @@ use crate::probe::{Phase, Seq};
 use crate::schedule::DueTimes;
 use crate::units::{Nanos, SenderClock, Stamp};
 
+/// How long an interrupted run still waits for the answers in flight: whoever pressed Ctrl-C wants the summary
+/// now. What is unanswered by then and not yet past its time-out has no fate and gets no row.
+pub(super) const LINGER: Nanos = Nanos::from_secs(1);
+
 /// A stretch of a run: the loop is armed once per slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
@@ -56,6 +60,8 @@ pub struct Course {
     /// Where offset zero lies, for the slice that runs.
     origin: Stamp<SenderClock>,
     pub(crate) flight: InFlight,
+    /// How long an interrupted slice still waits for the answers in flight.
+    pub(crate) linger: Nanos,
 }
 
 impl Course {
@@ -64,7 +70,12 @@ impl Course {
         let mut due_times = ping.schedule.due_times();
         let offset = due_times.next().unwrap_or(Nanos::MAX);
         let flight = InFlight::new(in_flight_limit(ping));
-        Course { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0), flight }
+        Course { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0), flight, linger: LINGER }
+    }
+
+    /// The same, whose interrupted slice waits for answers for another time.
+    pub fn lingering(ping: &PingSpec, linger: Nanos) -> Course {
+        Course { linger, ..Course::new(ping) }
     }
 
     /// A slice starts now: the next probe is due now, and the schedule goes on from there.

@@ -19,8 +19,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 const QUANTUM: Nanos = Nanos::from_micros(50);
 /// Where it waits for nothing, the loop looks this often for a TALLY: a receive call that finds nothing takes 0.2 µs.
 const LOOK_EVERY: Nanos = Nanos::from_micros(250);
-/// How long a stream waits for the tally of all that it has sent.
-const SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
+/// How long a load waits for the tally of all that it has sent: whatever it is a load of waits for that.
+const LOAD_SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
 /// A target that falls silent ends a measured stream within 2 s of its last answer: that is noticed at the latest when the
 /// next POLL is due, two sends may each have slept for a nap on the way there, and a quarter of a second is left to close
 /// the recording.
@@ -57,15 +57,26 @@ pub struct Stream<T, C> {
     silence_max: Nanos,
     /// … and holds its packets back when that lasts so long: a POLL shall get through to a receiver that is swamped.
     holds_after: Nanos,
+    /// So long it waits for the tally of all that it has sent.
+    settles_within: Nanos,
+    /// How it is followed.
+    meter: fn(Stamp<SenderClock>) -> StreamMeter,
 }
 
 impl<T: BurstTransport, C: Clock> Stream<T, C> {
-    /// Arms `up` as a load, or as what is measured over a connection: that holds its sender back by itself, and tells when the
-    /// other end is gone.
+    /// Arms `up` as a load.
     pub fn new(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let (silence_max, next_look) = (defaults::STREAM_SILENCE_MAX, clock.now());
-        Stream { transport, clock, up, buffer, refused: 0, next_look, silence_max, holds_after: silence_max }
+        let (holds_after, settles_within, meter) = (silence_max, LOAD_SETTLES_WITHIN, StreamMeter::new as fn(_) -> _);
+        Stream { transport, clock, up, buffer, refused: 0, next_look, silence_max, holds_after, settles_within, meter }
+    }
+
+    /// Arms `up` as what is measured over a connection: that holds its sender back by itself, and tells when the other end is
+    /// gone. A POLL stands behind all that its kernel has taken: on a slow path that takes seconds, and is no silence.
+    pub fn connected(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
+        let (settles_within, meter) = (defaults::STREAM_SILENCE_MAX, StreamMeter::over_a_connection as fn(_) -> _);
+        Stream { settles_within, meter, ..Stream::new(transport, clock, up) }
     }
 
     /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner when nobody
@@ -77,6 +88,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         let silence_max = defaults::STREAM_PATIENCE;
         let mut stream = Stream::new(transport, clock, up);
         (stream.silence_max, stream.holds_after) = (silence_max, Nanos(silence_max.0 / 2));
+        stream.settles_within = silence_max;
         stream.transport.protect(false).map_err(StreamError::Socket)?;
         Ok(stream)
     }
@@ -85,6 +97,11 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     #[inline]
     pub fn now(&self) -> Stamp<SenderClock> {
         self.clock.now()
+    }
+
+    /// What follows a stretch of it that begins now.
+    pub fn meter(&self) -> StreamMeter {
+        (self.meter)(self.clock.now())
     }
 
     /// Packets that the kernel took, and how often it refused one for want of room.
@@ -136,14 +153,14 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     /// Waits until the reflector has told what arrived of all that was sent before.
     ///
     /// # Errors
-    /// The socket broke, or no tally came within a second.
+    /// The socket broke, or no tally came in time: 1 s for a load, else what ends a stream that nobody counts.
     pub fn settle(&mut self, meter: &mut StreamMeter) -> Result<Point, StreamError> {
         let begin = self.clock.now();
         let sent = self.up.sent();
         loop {
             let now = self.clock.now();
-            if now - begin >= SETTLES_WITHIN {
-                return Err(StreamError::Silent { span: SETTLES_WITHIN });
+            if now - begin >= self.settles_within {
+                return Err(StreamError::Silent { span: self.settles_within });
             }
             let poll_in = self.poll(meter, now)?;
             self.hear(meter, poll_in)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::live::LiveRates;
 use super::stream::{Stream, StreamError};
-use super::stream_meter::{Point, StreamMeter};
+use super::stream_meter::Point;
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, thread_cpu_time};
 use crate::facts::{Seen, StreamInterval};
@@ -95,9 +95,10 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         self.stretch
     }
 
-    /// Ends the session, unless its reflector has fallen silent: it forgets sessions by itself, and nobody waits for it.
-    pub(super) fn close(self) -> (Option<T>, EventLog) {
-        (self.settled.then(|| self.stream.close()), self.log)
+    /// Ends the session, unless its reflector `is_gone` or has fallen silent: it forgets sessions by itself, and nobody waits
+    /// for it.
+    pub(super) fn close(self, is_gone: bool) -> (Option<T>, EventLog) {
+        ((self.settled && !is_gone).then(|| self.stream.close()), self.log)
     }
 
     /// Sends for a slice, or until `stop`, and writes down each interval of both ends. The receiver is asked before the
@@ -107,7 +108,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// The socket broke, or nobody says any more what arrives.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
-        let mut meter = StreamMeter::new(self.stream.now());
+        let mut meter = self.stream.meter();
         (self.settled, self.stretch) = (false, Stretch::default());
         let mut counted = self.stream.settle(&mut meter)?;
         let origin = counted;

@@ -202,8 +202,8 @@ impl RunLane for StreamLane {
     }
 
     fn discard(self) {
-        let logs = self.flows.into_iter().map(|flow| flow.close().log);
-        let logs = logs.chain(self.probes.map(ProbesBeside::close));
+        let logs = self.flows.into_iter().map(|flow| flow.close(false).log);
+        let logs = logs.chain(self.probes.map(|probes| probes.close(false)));
         self.writer.discard(logs.collect::<Vec<_>>());
     }
 
@@ -211,7 +211,7 @@ impl RunLane for StreamLane {
         let StreamLane { flows, probes, mut writer, path, settled, .. } = self;
         let drops_are_merged = flows.iter().any(AnyFlow::drops_are_merged);
         let (mut errors, mut logs, mut connection) = (BTreeMap::new(), Vec::new(), None);
-        for flow in flows.into_iter().map(AnyFlow::close) {
+        for flow in flows.into_iter().map(|flow| flow.close(outcome.peer_is_silent)) {
             for (kind, count) in flow.errors {
                 *errors.entry(kind).or_default() += count;
             }
@@ -220,7 +220,7 @@ impl RunLane for StreamLane {
         }
         if let Some(probes) = probes {
             writer.manifest_mut().run.listened_until_ns = probes.listened_until().map(Stamp::as_nanos);
-            logs.push(probes.close());
+            logs.push(probes.close(outcome.peer_is_silent));
         }
         closing_facts(writer.manifest_mut(), path, None, BTreeMap::new(), errors);
         let run = &mut writer.manifest_mut().run;

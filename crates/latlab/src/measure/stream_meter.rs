@@ -5,8 +5,9 @@ use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::Tally;
 
-/// POLLs that may be unanswered at a time: five windows of them, in a power of two.
-const ASKED: usize = 32;
+/// POLLs that may be unanswered at a time: those of 1.5 s, when a stream that nobody counts is ended, in a power of two.
+/// Over a connection, where they are asked again ten times more seldom, those of 5 s.
+const ASKED: usize = 64;
 /// A shorter window is joined to the next one: a POLL that was sent again cuts them unevenly.
 const WINDOW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
 
@@ -37,6 +38,8 @@ pub struct StreamMeter {
     next_poll: Stamp<SenderClock>,
     /// When a POLL that is not answered is sent again.
     again: Nanos,
+    /// … and then twice as late each time, up to this.
+    again_max: Nanos,
     /// When the current window began, on the grid of windows.
     grid: Stamp<SenderClock>,
     heard_at: Stamp<SenderClock>,
@@ -76,6 +79,7 @@ impl StreamMeter {
             newest: 0,
             next_poll: now,
             again: defaults::STREAM_POLL_AGAIN,
+            again_max: defaults::STREAM_POLL_AGAIN,
             grid: now,
             heard_at: now,
             origin: None,
@@ -87,11 +91,19 @@ impl StreamMeter {
         }
     }
 
+    /// The same over a connection, which loses no POLL: that of a slow path waits behind seconds of packets, and what was
+    /// asked meanwhile would make its answer a forgotten one.
+    pub fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
+        let again = Nanos(defaults::STREAM_POLL_AGAIN.0 * 10);
+        StreamMeter { again, again_max: again, ..StreamMeter::new(now) }
+    }
+
     /// For what is still under way behind the last packet: its first POLL is due at once. Nothing comes on top of a queue
     /// that is full any more, so that an unanswered POLL is sent again soon, and then less and less often. The stretch ends
     /// when the receiver answers: 25 ms too late would be 2.5 % of a second. Silence goes on where it has begun.
     pub fn behind_the_last(&self, now: Stamp<SenderClock>) -> StreamMeter {
-        StreamMeter { again: defaults::STREAM_POLL_SOON, heard_at: self.heard_at, ..StreamMeter::new(now) }
+        let (again_max, heard_at) = (self.again_max, self.heard_at);
+        StreamMeter { again: defaults::STREAM_POLL_SOON, again_max, heard_at, ..StreamMeter::new(now) }
     }
 
     /// How long until a POLL is due; zero or less: now.
@@ -105,7 +117,7 @@ impl StreamMeter {
         self.asked[number as usize % ASKED] = (number, sent);
         self.newest = number;
         self.next_poll = sent.at + self.again;
-        self.again = Nanos(self.again.0 * 2).min(defaults::STREAM_POLL_AGAIN);
+        self.again = Nanos(self.again.0 * 2).min(self.again_max);
     }
 
     /// `tally` came at `now`. Answers to POLLs that are forgotten, or older than one that was heard, say nothing new.
@@ -213,6 +225,23 @@ mod tests {
             }
         }
         meter
+    }
+
+    #[test]
+    fn an_answer_that_comes_as_late_as_a_stream_waits_is_understood() {
+        for (meter, silence) in [
+            (StreamMeter::new(Stamp::from_nanos(0)), defaults::STREAM_PATIENCE),
+            (StreamMeter::over_a_connection(Stamp::from_nanos(0)), defaults::STREAM_SILENCE_MAX),
+        ] {
+            let (mut meter, mut now, mut number) = (meter, Stamp::from_nanos(0), 0);
+            while now < Stamp::from_nanos(silence.0) {
+                number += 1;
+                meter.asked(number, Sent { at: now, packets: number });
+                now = now + meter.poll_in(now).max(Nanos(1));
+            }
+            meter.heard(tally(1, 0, 0), now);
+            assert_eq!(meter.last().map(|point| point.sent.packets), Some(1), "{number} questions in {silence:?}");
+        }
     }
 
     #[test]

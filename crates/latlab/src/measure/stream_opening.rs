@@ -135,21 +135,21 @@ impl AnyFlow {
         }
     }
 
-    /// Ends the session.
-    pub(super) fn close(self) -> FlowEnd {
+    /// Ends the session, unless the other end `is_gone`.
+    pub(super) fn close(self, is_gone: bool) -> FlowEnd {
         let of_datagrams =
             |errors: Option<_>, log| FlowEnd { errors: errors.unwrap_or_default(), connection: None, log };
         match self {
             AnyFlow::Up(flow) => {
-                let (path, log) = flow.close();
+                let (path, log) = flow.close(is_gone);
                 of_datagrams(path.map(|path| path.socket_errors()), log)
             }
             AnyFlow::Connected(flow) => {
-                let (path, log) = flow.close();
+                let (path, log) = flow.close(is_gone);
                 FlowEnd { errors: BTreeMap::new(), connection: path.and_then(|path| path.facts()), log }
             }
             AnyFlow::Down(flow) => {
-                let (path, log) = flow.close();
+                let (path, log) = flow.close(is_gone);
                 of_datagrams(path.map(|path| path.socket_errors()), log)
             }
         }
@@ -231,7 +231,7 @@ impl Opening<'_> {
         let wishes = self.wishes(spec)?;
         let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
         let opened = opened.map_err(SessionError::over_a_connection)?;
-        Ok(Stream::new(path, Monotonic, UpStream::new(opened)))
+        Ok(Stream::connected(path, Monotonic, UpStream::new(opened)))
     }
 
     fn down(&self, spec: &RunSpec, mut path: UdpTransport) -> Result<Down<UdpTransport, Monotonic>, MeasureError> {

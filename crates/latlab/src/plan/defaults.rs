@@ -91,8 +91,10 @@ pub const STREAM_PACKET_IPV6_BYTES: u32 = 1_452;
 pub const STREAM_FLOWS: u16 = 1;
 /// Each flow is a session and a thread: more of them than this measure the scheduler.
 pub const STREAM_FLOWS_MAX: u16 = 64;
-/// What a slice of a stream may take beyond its time, to hear what arrived: a second before it and one after it.
-pub const STREAM_SETTLES: Nanos = Nanos::from_secs(2);
+/// What a slice of a stream may take beyond its time, to hear what arrived: [`STREAM_PATIENCE`] before it and after it …
+pub const STREAM_SETTLES: Nanos = Nanos(STREAM_PATIENCE.0 * 2);
+/// … and over TCP [`STREAM_SILENCE_MAX`].
+pub const STREAM_SETTLES_CONNECTED: Nanos = Nanos(STREAM_SILENCE_MAX.0 * 2);
 /// Events of a flow's ring: twenty a second, for three minutes of a writer that is kept from its work. 256 KiB.
 pub const STREAM_RING_EVENTS: usize = 1 << 12;
 /// The least payload of a stream's packet that a slow rate is spread over, unless one was asked for.

@@ -221,7 +221,11 @@ impl RunSpec {
             bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
         if self.stream().is_some() {
             let answers = self.probes_beside().map_or(Nanos::ZERO, |probes| probes.timeout_ns);
-            return Some(due + (defaults::STREAM_SETTLES + answers).saturating_mul(i64::from(rounds) + 1));
+            let settles = match self.transport() {
+                Some(Transport::Tcp) => defaults::STREAM_SETTLES_CONNECTED,
+                _ => defaults::STREAM_SETTLES,
+            };
+            return Some(due + (settles + answers).saturating_mul(i64::from(rounds) + 1));
         }
         let Some(ping) = self.sending() else { return Some(due) };
         let pieces = i64::from(rounds) + 1;
