@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::down_stream::{Down, DownPoint};
+use super::down_stream::Down;
 use super::stream::StreamError;
 use super::stream_flow::{FlowSlice, Stretch, set_exact_timers, tell};
 use crate::clock::{Monotonic, thread_cpu_time};
@@ -12,7 +12,8 @@ use crate::plan::defaults;
 use crate::recording::EventLog;
 use crate::session::DownCounts;
 use crate::transport::udp::UdpTransport;
-use crate::units::{Nanos, SenderClock, Stamp};
+use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
+use crate::wire::Tally;
 
 /// The flow, open.
 pub(super) struct DownFlow {
@@ -32,6 +33,36 @@ struct Mark {
     /// What this end's socket dropped, where its kernel tells.
     drops: Option<u64>,
     cpu: Nanos,
+}
+
+/// What the far end told of its sending in a slice.
+struct Sending {
+    /// When its first packet could leave.
+    origin: Tally,
+    /// The latest.
+    told: Tally,
+    /// When what it told of was sent.
+    until: Stamp<ReflectorClock>,
+}
+
+impl From<Tally> for Sending {
+    fn from(tally: Tally) -> Sending {
+        Sending { origin: tally, told: tally, until: tally.at }
+    }
+}
+
+/// What this end counted of a slice.
+struct Counting {
+    origin: Mark,
+    mark: Mark,
+    /// No packet has come.
+    is_waiting: bool,
+}
+
+impl From<Mark> for Counting {
+    fn from(mark: Mark) -> Counting {
+        Counting { origin: mark, mark, is_waiting: true }
+    }
 }
 
 impl DownFlow {
@@ -56,36 +87,42 @@ impl DownFlow {
     }
 
     /// Has the far end send for a slice, or until `stop`, and writes down each interval of both ends. The far end is asked
-    /// before the first credit and after the last one, so that both ends tell of the same packets.
+    /// before the first credit and after the last one, so that both ends tell of the same packets. What passes before the
+    /// first packet and after the last one, while nothing is sent, is in no interval.
     ///
     /// # Errors
     /// The socket broke, or the far end fell silent.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
         (self.settled, self.stretch) = (false, Stretch::default());
-        let mut told = self.down.settle()?;
+        let settled = self.down.settle()?.tally;
+        let mut sending = Sending::from(self.down.last().map_or(settled, |last| last.tally));
         let begin = self.down.now();
         let end = begin + slice.span;
-        let mut mark = self.mark(begin, told.tally.packets);
-        let (origin, first) = (told, mark);
+        self.down.begin(end, sending.origin.packets);
+        let mut counting = Counting::from(self.mark(begin, sending.origin.packets));
         let ended = loop {
-            let until = (mark.at + defaults::STREAM_WINDOW).min(end);
+            let until = (self.down.now() + defaults::STREAM_WINDOW).min(end);
             let ran = self.down.run(until, stop);
-            self.tell_sent(slice, &mut told, self.down.last().copied());
-            self.tell_counted(slice, &mut mark, told.tally.packets);
-            if ran.is_err() || mark.at >= end || stop.load(Ordering::Relaxed) {
+            self.tell_sent(slice, &mut sending, self.down.last().map(|last| last.tally));
+            let now = self.down.now();
+            if ran.is_err() || now >= end || stop.load(Ordering::Relaxed) {
                 break ran;
             }
+            self.tell_counted(slice, &mut counting, sending.told.packets, now);
         };
         let last = ended.and_then(|()| self.down.settle());
         self.settled = last.is_ok();
-        self.tell_sent(slice, &mut told, last.as_ref().ok().copied());
-        self.tell_counted(slice, &mut mark, told.tally.packets);
+        if let Ok(last) = &last {
+            self.tell_last_sent(slice, &mut sending, last.tally);
+        }
+        let until = self.last_came(&counting);
+        self.tell_counted(slice, &mut counting, sending.told.packets, until);
         self.stretch = Stretch {
-            sent: told.tally.packets.saturating_sub(origin.tally.packets),
-            delivered: mark.counts.packets.saturating_sub(first.counts.packets),
-            sending: told.tally.at - origin.tally.at,
-            counting: mark.at - first.at,
+            sent: sending.told.packets.saturating_sub(sending.origin.packets),
+            delivered: counting.mark.counts.packets.saturating_sub(counting.origin.counts.packets),
+            sending: sending.until - sending.origin.at,
+            counting: counting.mark.at - counting.origin.at,
         };
         match last {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
@@ -98,27 +135,79 @@ impl DownFlow {
         Mark { at, counts: self.down.counts(), sent, drops, cpu: thread_cpu_time() }
     }
 
-    /// Writes down what the far end sent since `since`, which moves on, where something new is known.
-    fn tell_sent(&mut self, slice: &FlowSlice<'_>, since: &mut DownPoint, last: Option<DownPoint>) {
-        let Some(now) = last.filter(|last| last.tally.number > since.tally.number) else { return };
-        let from = std::mem::replace(since, now).tally;
-        let now = now.tally;
+    /// When counting was over: a gap after the last packet came, where another would have been due. Where none came at all
+    /// it lasted until now.
+    fn last_came(&self, counting: &Counting) -> Stamp<SenderClock> {
+        let now = self.down.now();
+        let over = self.down.came().map_or(now, |(_, last)| last + self.down.gap());
+        over.max(counting.mark.at).min(now)
+    }
+
+    /// Writes down what the far end sent, where something new is known. Before its first packet it waits for credit.
+    fn tell_sent(&mut self, slice: &FlowSlice<'_>, sending: &mut Sending, last: Option<Tally>) {
+        let Some(now) = last.filter(|last| last.number > sending.told.number) else { return };
+        if now.packets == sending.origin.packets {
+            *sending = Sending::from(now);
+        } else {
+            self.tell_sent_until(slice, sending, now, now.at);
+        }
+    }
+
+    /// The same of what it sent before it was told to end: the last packet left between two TALLYs, when it was its turn at
+    /// the pace of those before.
+    fn tell_last_sent(&mut self, slice: &FlowSlice<'_>, sending: &mut Sending, now: Tally) {
+        let (origin, told) = (sending.origin, sending.told);
+        let packets = now.packets.saturating_sub(told.packets);
+        if packets == 0 {
+            return;
+        }
+        let (before, took) = (told.packets.saturating_sub(origin.packets), told.at - origin.at);
+        let until = match before {
+            0 => now.at,
+            before => told.at + Nanos((took.0 as f64 * packets as f64 / before as f64) as i64),
+        };
+        self.tell_sent_until(slice, sending, now, until.min(now.at));
+    }
+
+    fn tell_sent_until(
+        &mut self,
+        slice: &FlowSlice<'_>,
+        sending: &mut Sending,
+        now: Tally,
+        until: Stamp<ReflectorClock>,
+    ) {
+        let from = std::mem::replace(&mut sending.told, now);
+        sending.until = until;
         let packets = now.packets.saturating_sub(from.packets);
         let interval = StreamInterval {
             flow: 0,
             phase: slice.phase,
             start_ns: from.at.as_nanos(),
-            end_ns: now.at.as_nanos(),
+            end_ns: until.as_nanos(),
             cpu: from.cpu.zip(now.cpu).map(|(from, now)| now - from),
             seen: Seen::Offered { packets, refused: 0, skipped: 0 },
         };
         tell(&mut self.log, slice, interval);
     }
 
-    /// Writes down what arrived since `mark`, which moves on; by now the far end has told of `sent` packets.
-    fn tell_counted(&mut self, slice: &FlowSlice<'_>, mark: &mut Mark, sent: u64) {
-        let now = self.mark(self.down.now(), sent);
-        let since = std::mem::replace(mark, now);
+    /// Writes down what arrived until `until`; by now the far end has told of `sent` packets. The first interval begins when
+    /// the first packet was due.
+    fn tell_counted(&mut self, slice: &FlowSlice<'_>, counting: &mut Counting, sent: u64, until: Stamp<SenderClock>) {
+        let now = self.mark(until, sent);
+        if counting.is_waiting {
+            match self.down.came() {
+                Some((first, _)) => {
+                    let from = counting.mark.at.max(first - self.down.gap()).min(until);
+                    if counting.mark.at == counting.origin.at {
+                        counting.origin.at = from;
+                    }
+                    (counting.mark.at, counting.is_waiting) = (from, false);
+                }
+                None if sent == counting.mark.sent => return,
+                None => {}
+            }
+        }
+        let since = std::mem::replace(&mut counting.mark, now);
         let gone = |what: fn(&DownCounts) -> u64| what(&now.counts).saturating_sub(what(&since.counts));
         let narrow = |what| u32::try_from(gone(what)).unwrap_or(u32::MAX);
         // Counted modulo 2^32.

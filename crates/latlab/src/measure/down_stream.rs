@@ -22,6 +22,8 @@ const CREDIT_PACKETS_MIN: u64 = 2_048;
 const SETTLES_WITHIN: Nanos = Nanos::from_millis(1_500);
 /// After that TALLY, what is still under way is waited for as long as this.
 const LINGERS: Nanos = Nanos::from_millis(50);
+/// Near the end of a slice credit is given for so much more than what is left of it: that much of it is under way.
+const UNDER_WAY: Nanos = defaults::STREAM_WINDOW;
 /// One more byte than the longest datagram.
 const BUFFER_BYTES: usize = 65_508;
 
@@ -50,6 +52,19 @@ pub struct Down<T, C> {
     /// When a TALLY came last, or the stream began.
     heard_at: Stamp<SenderClock>,
     last: Option<DownPoint>,
+    limit: Option<Limit>,
+    /// When the first packet of the slice came, and the latest one.
+    came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
+    /// A packet came after the last look at the clock.
+    is_new: bool,
+}
+
+/// Where the credit of a slice ends.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    until: Stamp<SenderClock>,
+    /// Packets since the session was opened.
+    packets: u64,
 }
 
 impl<T: Transport, C: Clock> Down<T, C> {
@@ -57,7 +72,34 @@ impl<T: Transport, C: Clock> Down<T, C> {
     pub fn new(transport: T, clock: C, down: DownStream) -> Down<T, C> {
         let now = clock.now();
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Down { transport, clock, down, buffer, next_poll: now, spanned: 0, heard_at: now, last: None }
+        let (last, limit, came) = (None, None, None);
+        Down {
+            transport,
+            clock,
+            down,
+            buffer,
+            next_poll: now,
+            spanned: 0,
+            heard_at: now,
+            last,
+            limit,
+            came,
+            is_new: false,
+        }
+    }
+
+    /// A slice begins now and ends at `until`. The reflector has sent `sent` packets before it, and is given credit for no
+    /// more than what its pace makes of the slice.
+    pub fn begin(&mut self, until: Stamp<SenderClock>, sent: u64) {
+        let now = self.clock.now();
+        let paced = (until - now).0.max(0) / self.down.gap().0.max(1);
+        self.limit = Some(Limit { until, packets: sent.saturating_add(paced.max(1) as u64) });
+        (self.came, self.is_new, self.heard_at) = (None, false, now);
+    }
+
+    /// When the first packet of the slice came and the latest one, to within one look at the socket; none: none came.
+    pub fn came(&self) -> Option<(Stamp<SenderClock>, Stamp<SenderClock>)> {
+        self.came
     }
 
     /// Now.
@@ -91,7 +133,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
     /// The socket broke, or the reflector was silent for 1.5 s.
     pub fn run(&mut self, until: Stamp<SenderClock>, stop: &AtomicBool) -> Result<(), StreamError> {
         while !stop.load(Ordering::Relaxed) {
-            let now = self.clock.now();
+            let now = self.look();
             if now >= until {
                 break;
             }
@@ -100,7 +142,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
                 return Err(StreamError::Silent { span });
             }
             if now >= self.next_poll {
-                let ahead = self.ahead();
+                let ahead = self.ahead(now);
                 self.ask(ahead)?;
                 self.next_poll = now + defaults::STREAM_WINDOW;
             }
@@ -109,16 +151,19 @@ impl<T: Transport, C: Clock> Down<T, C> {
         Ok(())
     }
 
-    /// Gives no credit any more and waits until the reflector has told what it sent, and that has arrived or is lost.
+    /// Gives no credit any more and waits until the reflector has told what it sent, and that has arrived or is lost. The
+    /// tally is the first that told of all of it.
     ///
     /// # Errors
     /// The socket broke, or no TALLY came within 1.5 s.
     pub fn settle(&mut self) -> Result<DownPoint, StreamError> {
         let begin = self.clock.now();
         let (mut next_poll, mut known) = (begin, None);
+        let mut first: Option<DownPoint> = self.last;
+        // The next packet may be due so late.
+        let apart = self.down.gap().min(CREDIT_AHEAD);
         loop {
-            let now = self.clock.now();
-            let before = self.last;
+            let now = self.look();
             match known {
                 Some((at, point)) if now - at >= LINGERS => {
                     return Ok(DownPoint { counts: self.down.counts(), ..point });
@@ -132,9 +177,12 @@ impl<T: Transport, C: Clock> Down<T, C> {
             }
             self.hear(next_poll - now)?;
             // Two TALLYs that say the same: the credit is used up or stale, and nothing is sent any more.
-            let two = before.zip(self.last).filter(|(before, last)| before.tally.number < last.tally.number);
-            if let Some((_, last)) = two.filter(|(before, last)| before.tally.packets == last.tally.packets) {
-                known = known.or(Some((now, last)));
+            match (first, self.last) {
+                (Some(one), Some(other)) if one.tally.packets == other.tally.packets => {
+                    let is_over = one.tally.number < other.tally.number && other.tally.at - one.tally.at >= apart;
+                    known = known.or(is_over.then_some((now, one)));
+                }
+                (_, other) => first = other,
             }
         }
     }
@@ -147,17 +195,36 @@ impl<T: Transport, C: Clock> Down<T, C> {
         transport
     }
 
-    /// How much of the stream the next POLL gives credit for.
-    fn ahead(&mut self) -> Nanos {
+    /// Reads the clock, which is also when what came before it came.
+    #[inline]
+    fn look(&mut self) -> Stamp<SenderClock> {
+        let now = self.clock.now();
+        if std::mem::take(&mut self.is_new) {
+            self.came = Some((self.came.map_or(now, |(first, _)| first), now));
+        }
+        now
+    }
+
+    /// How much of the stream the next POLL, which leaves at `now`, gives credit for.
+    fn ahead(&mut self, now: Stamp<SenderClock>) -> Nanos {
         let spanned = self.down.counts().spanned;
         let arrived = spanned - std::mem::replace(&mut self.spanned, spanned);
-        let packets = arrived.saturating_mul(GROWTH).max(CREDIT_PACKETS_MIN);
+        let left = self.limit.map_or(CREDIT_AHEAD, |limit| limit.until - now);
+        let mut packets = arrived.saturating_mul(GROWTH).max(CREDIT_PACKETS_MIN);
         let gap = self.down.gap().max(Nanos(1));
-        CREDIT_AHEAD.min(gap.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX)))
+        let span = gap.saturating_mul(i64::try_from(arrived).unwrap_or(i64::MAX));
+        if arrived > 0 && left < CREDIT_AHEAD && span.0 < defaults::STREAM_WINDOW.0 / 10 * 9 {
+            // Behind its pace: no more than what comes until the end, if it goes on as in the last window.
+            let windows = left.0 as f64 / defaults::STREAM_WINDOW.0 as f64;
+            packets = packets.min((arrived as f64 * windows).ceil() as u64).max(1);
+        }
+        let ahead = gap.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX));
+        CREDIT_AHEAD.min(left + UNDER_WAY).min(ahead)
     }
 
     fn ask(&mut self, ahead: Nanos) -> Result<(), StreamError> {
-        let (_, datagram) = self.down.poll(ahead);
+        let most = self.limit.map_or(u64::MAX, |limit| limit.packets);
+        let (_, datagram) = self.down.poll(ahead, most);
         match self.transport.send(datagram) {
             Err(error) if !super::stream::lacks_room(&error) => Err(StreamError::Socket(error)),
             // As good as lost: the next one comes soon.
@@ -170,12 +237,16 @@ impl<T: Transport, C: Clock> Down<T, C> {
     fn hear(&mut self, patience: Nanos) -> Result<(), StreamError> {
         let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
         let Some(datagram) = received.and_then(|bytes| self.buffer.get(..bytes)) else { return Ok(()) };
-        if let DownHeard::Tally(tally) = self.down.hear(datagram) {
-            let at = self.clock.now();
-            self.heard_at = at;
-            if self.last.is_none_or(|last| last.tally.number < tally.number) {
-                self.last = Some(DownPoint { at, counts: self.down.counts(), tally });
+        match self.down.hear(datagram) {
+            DownHeard::Packet => self.is_new = true,
+            DownHeard::Tally(tally) => {
+                let at = self.clock.now();
+                self.heard_at = at;
+                if self.last.is_none_or(|last| last.tally.number < tally.number) {
+                    self.last = Some(DownPoint { at, counts: self.down.counts(), tally });
+                }
             }
+            DownHeard::Nothing => {}
         }
         Ok(())
     }

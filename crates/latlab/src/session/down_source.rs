@@ -75,16 +75,25 @@ impl DownSource {
 
     /// A fresh credit came at `now`: `credit_bytes` may be sent since the session was opened.
     fn credited(&mut self, credit_bytes: u64, now: Stamp<ReflectorClock>) {
+        // Who had to wait for credit is not behind: a backlog in one lump is no pace.
+        if !self.may_send(now) {
+            self.next_due = self.next_due.max(now);
+        }
         let ahead_packets = (CREDIT_AHEAD.0 / self.gap.0).max(1) as u64;
         let usable = self.sent_bytes().saturating_add(ahead_packets.saturating_mul(u64::from(self.size_bytes)));
         self.credit_bytes = self.credit_bytes.max(credit_bytes.min(usable));
         self.credited_at = Some(now);
     }
 
+    /// Whether there is credit for a packet, and it is fresh.
+    fn may_send(&self, now: Stamp<ReflectorClock>) -> bool {
+        let is_fresh = self.credited_at.is_some_and(|then| now - then <= CREDIT_LASTS);
+        is_fresh && self.sent_bytes() + u64::from(self.size_bytes) <= self.credit_bytes
+    }
+
     /// What is due at `now`; a packet is written into `buffer`, and counts as sent.
     pub(super) fn due(&mut self, now: Stamp<ReflectorClock>, buffer: &mut [u8]) -> DownDue {
-        let is_fresh = self.credited_at.is_some_and(|then| now - then <= CREDIT_LASTS);
-        if !is_fresh || self.sent_bytes() + u64::from(self.size_bytes) > self.credit_bytes {
+        if !self.may_send(now) {
             return DownDue::Nothing;
         }
         if now < self.next_due {
@@ -197,6 +206,16 @@ mod tests {
         source.credited(u64::MAX, at(3_000));
         let more = drain(&mut source, 3_000, 3_900).0;
         assert!((900..915).contains(&more), "{more}");
+    }
+
+    #[test]
+    fn who_waited_for_credit_goes_on_at_the_pace() {
+        let mut source = source(Nanos::from_millis(1));
+        for (from, credit_bytes) in [(100, 2_000), (600, 4_000)] {
+            source.credited(credit_bytes, at(from));
+            assert_eq!(drain(&mut source, from, from + 10).0, 10, "{from} ms");
+            assert_eq!(drain(&mut source, from + 10, from + 200).0, 10, "{from} ms");
+        }
     }
 
     #[test]

@@ -79,12 +79,13 @@ impl DownStream {
         self.counts
     }
 
-    /// A fresh POLL with its number, whose credit lasts for `ahead` of the stream from the newest packet that came. Zero
-    /// gives no new credit.
-    pub fn poll(&mut self, ahead: Nanos) -> (u64, &[u8]) {
+    /// A fresh POLL with its number, whose credit lasts for `ahead` of the stream from the newest packet that came, and for
+    /// no more than `most` packets since the session was opened. Zero gives no new credit.
+    pub fn poll(&mut self, ahead: Nanos, most: u64) -> (u64, &[u8]) {
         self.polls += 1;
         let packets = if ahead > Nanos::ZERO { (ahead.0 / self.gap().0.max(1)).max(1) as u64 } else { 0 };
-        let credit_bytes = self.counts.spanned.saturating_add(packets).saturating_mul(u64::from(self.size_bytes()));
+        let packets = self.counts.spanned.saturating_add(packets).min(most);
+        let credit_bytes = packets.saturating_mul(u64::from(self.size_bytes()));
         self.credit_bytes = self.credit_bytes.max(credit_bytes);
         let poll = Poll {
             session: self.session.number(),

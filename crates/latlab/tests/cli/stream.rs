@@ -129,6 +129,11 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
     assert_eq!(json["condition"]["direction"], "down");
     let (sent, decided, delivered) = totals(&rows(&only_recording(ran.directory())));
     assert!(sent > 800 && sent == decided && delivered <= sent && delivered > 800, "{sent} {decided} {delivered}");
+    // Nothing is sent while both ends find out what the other one did: that is no part of the rate.
+    let rates =
+        ["offered_bps", "delivered_bps"].map(|rate| json["rates"][rate].as_f64().unwrap_or(0.0) / 8.0 / 1_472.0);
+    assert!(rates.iter().all(|pps| (1_900.0..2_100.0).contains(pps)), "{rates:?}");
+    assert!((1_500..=1_602).contains(&sent), "a slice of 800 ms has 1,600 packets, and not {sent}");
     // As fast as it may: what is under way at the end has to come to one all the same.
     let json = Lab::new().line("stream --direction down -d 600ms --warmup 200ms --json").success().json();
     assert!(figure(&json, &["answered"]) > 1_000, "{json:#}");
