@@ -130,8 +130,8 @@ fn stream(run_id: &str) -> Manifest {
         send_buffer_bytes: Some(8 << 20),
         receive_buffer_bytes: Some(8 << 20),
         burst_packets: 64,
-        drops_are_merged: false,
         settled: true,
+        ..StreamFacts::default()
     });
     manifest
 }

@@ -19,8 +19,6 @@ use crate::units::{Nanos, SenderClock, Stamp};
 const QUANTUM: Nanos = Nanos::from_micros(50);
 /// Where it waits for nothing, the loop looks this often for a TALLY: a receive call that finds nothing takes 0.2 µs.
 const LOOK_EVERY: Nanos = Nanos::from_micros(250);
-/// How long a load waits for the tally of all that it has sent: whatever it is a load of waits for that.
-const LOAD_SETTLES_WITHIN: Nanos = Nanos::from_secs(1);
 /// A target that falls silent ends a measured stream within 2 s of its last answer: that is noticed at the latest when the
 /// next POLL is due, two sends may each have slept for a nap on the way there, and a quarter of a second is left to close
 /// the recording.
@@ -44,6 +42,45 @@ pub enum StreamError {
     },
 }
 
+/// How long a silent receiver is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// The stream ends when nobody has counted for so long …
+    silence_max: Nanos,
+    /// … and holds its packets back when that lasts so long: a POLL shall get through to a receiver that is swamped.
+    holds_after: Nanos,
+    /// So long it waits for the tally of all that it has sent.
+    settles_within: Nanos,
+}
+
+impl Patience {
+    /// Of a load: whatever it is a load of waits until it is settled.
+    const LOAD: Patience = Patience { settles_within: Nanos::from_secs(1), ..Patience::CONNECTED };
+    /// Of a connection: it holds its sender back by itself, and tells when the other end is gone. A POLL stands behind all
+    /// that its kernel has taken: on a slow path that takes seconds, and is no silence.
+    const CONNECTED: Patience = Patience {
+        silence_max: defaults::STREAM_SILENCE_MAX,
+        holds_after: defaults::STREAM_SILENCE_MAX,
+        settles_within: defaults::STREAM_SILENCE_MAX,
+    };
+    /// Of what is measured.
+    const MEASURED: Patience = Patience {
+        silence_max: defaults::STREAM_PATIENCE,
+        holds_after: Nanos(defaults::STREAM_PATIENCE.0 / 2),
+        settles_within: defaults::STREAM_PATIENCE,
+    };
+
+    /// What each of so many `questions` in a row has of it.
+    fn divided(self, questions: u32) -> Patience {
+        let share = |span: Nanos| Nanos(span.0 / i64::from(questions.max(1)));
+        Patience {
+            silence_max: share(self.silence_max),
+            holds_after: share(self.holds_after),
+            settles_within: share(self.settles_within),
+        }
+    }
+}
+
 /// The sending end of a stream, armed.
 #[derive(Debug)]
 pub struct Stream<T, C> {
@@ -53,12 +90,9 @@ pub struct Stream<T, C> {
     buffer: Box<[u8]>,
     refused: u64,
     next_look: Stamp<SenderClock>,
-    /// It ends when nobody has counted for so long …
-    silence_max: Nanos,
-    /// … and holds its packets back when that lasts so long: a POLL shall get through to a receiver that is swamped.
-    holds_after: Nanos,
-    /// So long it waits for the tally of all that it has sent.
-    settles_within: Nanos,
+    /// Where it is not divided.
+    patience_in_all: Patience,
+    patience: Patience,
     /// How it is followed.
     meter: fn(Stamp<SenderClock>) -> StreamMeter,
 }
@@ -67,16 +101,15 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     /// Arms `up` as a load.
     pub fn new(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        let (silence_max, next_look) = (defaults::STREAM_SILENCE_MAX, clock.now());
-        let (holds_after, settles_within, meter) = (silence_max, LOAD_SETTLES_WITHIN, StreamMeter::new as fn(_) -> _);
-        Stream { transport, clock, up, buffer, refused: 0, next_look, silence_max, holds_after, settles_within, meter }
+        let (next_look, meter) = (clock.now(), StreamMeter::new as fn(_) -> _);
+        let (patience_in_all, patience) = (Patience::LOAD, Patience::LOAD);
+        Stream { transport, clock, up, buffer, refused: 0, next_look, patience_in_all, patience, meter }
     }
 
-    /// Arms `up` as what is measured over a connection: that holds its sender back by itself, and tells when the other end is
-    /// gone. A POLL stands behind all that its kernel has taken: on a slow path that takes seconds, and is no silence.
+    /// Arms `up` as what is measured over a connection.
     pub fn connected(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
-        let (settles_within, meter) = (defaults::STREAM_SILENCE_MAX, StreamMeter::over_a_connection as fn(_) -> _);
-        Stream { settles_within, meter, ..Stream::new(transport, clock, up) }
+        let stream = Stream::new(transport, clock, up);
+        Stream { meter: StreamMeter::over_a_connection, ..stream.waiting(Patience::CONNECTED) }
     }
 
     /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner when nobody
@@ -85,12 +118,18 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     /// # Errors
     /// The socket does not leave out checksums.
     pub fn measured(transport: T, clock: C, up: UpStream) -> Result<Stream<T, C>, StreamError> {
-        let silence_max = defaults::STREAM_PATIENCE;
-        let mut stream = Stream::new(transport, clock, up);
-        (stream.silence_max, stream.holds_after) = (silence_max, Nanos(silence_max.0 / 2));
-        stream.settles_within = silence_max;
+        let mut stream = Stream::new(transport, clock, up).waiting(Patience::MEASURED);
         stream.transport.protect(false).map_err(StreamError::Socket)?;
         Ok(stream)
+    }
+
+    fn waiting(self, patience: Patience) -> Stream<T, C> {
+        Stream { patience_in_all: patience, patience, ..self }
+    }
+
+    /// From now on a silent receiver is given up after the part of the time that one of `questions` in a row has.
+    pub fn divide_patience(&mut self, questions: u32) {
+        self.patience = self.patience_in_all.divided(questions);
     }
 
     /// Now.
@@ -135,7 +174,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
             let patience = match schedule.due(now) {
                 Due::In(span) if schedule.sleeps() => span.max(QUANTUM),
                 Due::In(_) => Nanos::ZERO,
-                Due::Now { .. } if meter.silent_for(now) >= self.holds_after => QUANTUM,
+                Due::Now { .. } if meter.silent_for(now) >= self.patience.holds_after => QUANTUM,
                 Due::Now { packets, behind } => {
                     let all_left = self.burst(schedule, packets)?;
                     if (behind && schedule.sleeps()) || !all_left { QUANTUM } else { Nanos::ZERO }
@@ -159,8 +198,8 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         let sent = self.up.sent();
         loop {
             let now = self.clock.now();
-            if now - begin >= self.settles_within {
-                return Err(StreamError::Silent { span: self.settles_within });
+            if now - begin >= self.patience.settles_within {
+                return Err(StreamError::Silent { span: now - begin });
             }
             let poll_in = self.poll(meter, now)?;
             self.hear(meter, poll_in)?;
@@ -215,7 +254,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     fn poll(&mut self, meter: &mut StreamMeter, now: Stamp<SenderClock>) -> Result<Nanos, StreamError> {
         if meter.poll_in(now) <= Nanos::ZERO {
             let span = meter.silent_for(now);
-            if span >= self.silence_max {
+            if span >= self.patience.silence_max {
                 return Err(StreamError::Silent { span });
             }
             let sent = Sent { at: now, packets: self.up.sent() };

@@ -47,6 +47,8 @@ pub(super) struct FlowSlice<'a> {
     pub(super) burst_packets: u16,
     /// Timers are as exact as the kernel can, unless the run set their slack itself.
     pub(super) exact_timers: bool,
+    /// A silent receiver is asked in so many slices until it is given up, and waited for in each of them a part of the time.
+    pub(super) questions: u32,
     /// Who watches.
     pub(super) live: Option<&'a LiveRates>,
 }
@@ -108,6 +110,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// The socket broke, or nobody says any more what arrives.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
+        self.stream.divide_patience(slice.questions);
         let mut meter = self.stream.meter();
         (self.settled, self.stretch) = (false, Stretch::default());
         let mut counted = self.stream.settle(&mut meter)?;

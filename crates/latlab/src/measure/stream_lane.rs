@@ -112,6 +112,10 @@ impl StreamLane {
             size_bytes,
             burst_packets: stream.sending.burst_packets(size_bytes),
             exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
+            questions: match silence {
+                Silence::IsTheEnd => 1,
+                Silence::IsLoss => defaults::SEARCH_SILENT_QUESTIONS,
+            },
             live: self.live.as_deref(),
         };
         // One flow's end is the end of all: what the others would measure alone is another run.

@@ -219,7 +219,7 @@ struct Unanswered {
 
 impl Unanswered {
     /// Takes in a trial that took so long; whether the receiver is gone. It may be too swamped to answer behind the packets
-    /// of a trial, but not before the first one of it, when it has had a second to recover.
+    /// of a trial, but not the next question too, which waits with nothing in its way.
     fn ends_with(&mut self, trial: &TrialFacts, took: Nanos) -> bool {
         if trial.answered {
             *self = Unanswered::default();
@@ -227,7 +227,7 @@ impl Unanswered {
         }
         self.questions += 1;
         self.span += (took - trial.sending_ns).max(Nanos::ZERO);
-        trial.sent_packets == 0 || self.questions >= defaults::SEARCH_SILENT_QUESTIONS
+        self.questions >= defaults::SEARCH_SILENT_QUESTIONS
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_is_gone_that_leaves_two_questions_unanswered_or_one_with_nothing_in_its_way() {
+    fn a_receiver_is_gone_that_leaves_two_questions_in_a_row_unanswered() {
         let second = Nanos::from_secs(1);
         let trial = |sent_packets, answered| TrialFacts {
             asked_pps: None,
@@ -260,9 +260,9 @@ mod tests {
         for (trials, gone, span) in [
             (vec![heard, swamped, heard, swamped], false, second),
             (vec![heard, swamped, swamped], true, second + second),
-            (vec![heard, before], true, second),
+            (vec![heard, before], false, second),
             (vec![swamped, before], true, second + second),
-            (vec![before], true, second),
+            (vec![before, before], true, second + second),
         ] {
             let mut silence = Unanswered::default();
             let took = |trial: &TrialFacts| trial.sending_ns + if trial.answered { Nanos::ZERO } else { second };

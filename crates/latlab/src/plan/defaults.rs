@@ -170,6 +170,7 @@ pub const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
 /// So many time-outs of probes would fill the time.
 pub const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
 /// A swamped receiver recovers as soon as nothing is sent; one that leaves so many questions in a row unanswered is gone.
+/// They share [`STREAM_PATIENCE`].
 pub const SEARCH_SILENT_QUESTIONS: u32 = 2;
 /// From one probe beside a stream to the next …
 pub const STREAM_PROBE_INTERVAL: Nanos = Nanos::from_millis(1);

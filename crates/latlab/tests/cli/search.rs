@@ -206,8 +206,8 @@ fn a_target_that_falls_silent_ends_the_search() {
     reflector.signal(Signal::STOP);
     let silent = Instant::now();
     running.ends(3);
-    // Two questions of a second or so each, and the rest of a trial.
-    assert!(silent.elapsed() < Duration::from_secs(6), "{:?}", silent.elapsed());
+    // The promise is 2 s. A machine that is busy with other tests gets the rest.
+    assert!(silent.elapsed() < Duration::from_millis(2_900), "{:?}", silent.elapsed());
     reflector.signal(Signal::CONT);
     let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
     check(&said, "summary/1");

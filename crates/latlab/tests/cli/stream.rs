@@ -218,7 +218,8 @@ fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
 
 #[test]
 fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
-    for options in ["-s 200", "-s 200,700", "--probe 1ms"] {
+    // Each probe is an event as well, a thousand a second.
+    for (options, events) in [("-s 200", 10), ("-s 200,700", 10), ("--probe 1ms", 1_000)] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (reflector, address) = serve(home.path(), "");
         let running = Lab::at(home.path())
@@ -228,13 +229,13 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
             .start();
         let counted = || {
             let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 10)
+            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * events)
         };
         wait_until("intervals were spooled", counted);
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.ends(3);
-        // The promise is 2 s. Waiting for the other runs' and the probes' sessions in vain takes one more for each.
+        // The promise is 2 s. A machine that is busy with other tests gets the rest.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         let recordings = recordings(home.path());

@@ -1,6 +1,7 @@
 //! Each caveat appears when its cause does, and only then.
 
 mod connection;
+mod fragments;
 mod samples;
 
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
@@ -355,37 +356,6 @@ fn one_machine_steps_its_clock_once() {
     let steps: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == "clock-stepped").collect();
     assert_eq!(steps.len(), 1);
     assert!(steps[0].message.contains("this host was stepped forward by 7 s"), "{}", steps[0].message);
-}
-
-#[test]
-fn datagrams_that_fit_are_not_cut() {
-    for (size, peer, dont_fragment, mtu, cut) in [
-        (1_472, "10.0.0.7:9862", false, None, false),
-        (1_473, "10.0.0.7:9862", false, None, true),
-        (1_473, "10.0.0.7:9862", true, None, false),
-        (1_453, "[fd00::7]:9862", false, None, true),
-        (8_972, "10.0.0.7:9862", false, Some("8972"), false),
-        (8_973, "10.0.0.7:9862", false, Some("8972"), true),
-    ] {
-        let mut source = quiet(Schedule::Closed, closed_loop());
-        source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
-        source.manifest.run.peer_address = Some(peer.into());
-        source
-            .manifest
-            .run
-            .conditions
-            .extend(mtu.map(|mtu: &str| (crate::recording::manifest::UNFRAGMENTED_BYTES.into(), mtu.into())));
-        ping(&mut source.manifest).size_bytes = size;
-        ping(&mut source.manifest).path.dont_fragment = dont_fragment;
-        assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} to {peer}, mtu {mtu:?}");
-    }
-    for (size, mtu, cut) in [(65_507, Some("65488"), true), (65_507, Some("65508"), false), (65_507, None, false)] {
-        let mut source = quiet(Schedule::Closed, closed_loop());
-        let known = mtu.map(|mtu: &str| (crate::recording::manifest::UNFRAGMENTED_BYTES.into(), mtu.into()));
-        source.manifest.run.conditions.extend(known);
-        ping(&mut source.manifest).size_bytes = size;
-        assert_eq!(find(&source, "fragmentation").is_some(), cut, "{size} on this host, mtu {mtu:?}");
-    }
 }
 
 #[test]
