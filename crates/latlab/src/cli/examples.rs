@@ -32,7 +32,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
         "stream",
         [
             example("latlab stream --cpu 0 --peer-cpu 1", "as fast as sends go over loopback, both ends pinned"),
-            example("latlab stream ssh:pi3 --rate 90Mbit/s -s 1472", "a stated rate to another host"),
+            example("latlab stream ssh:pi3 --search", "to another host: the highest rate without loss"),
         ],
     ),
     (
@@ -45,7 +45,7 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
     (
         "serve",
         [
-            example("latlab serve --psk-file lab.key", "every address, authenticated sessions only"),
+            example("latlab serve --psk-file lab.key --tcp", "every address, UDP and TCP, authenticated sessions only"),
             example("latlab serve --bind 127.0.0.1:9000 --wait spin", "loopback needs no key"),
         ],
     ),

@@ -5,7 +5,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use super::answering::Listening;
 use crate::cli::resolve::ServeSpec;
 use crate::error::Failure;
-use crate::plan::{Transport, defaults};
+use crate::plan::{EndSpec, Transport, WaitMode, defaults};
 
 /// Every address asked for, over each transport asked for. Where none was asked for, one family may be missing on this
 /// host.
@@ -35,5 +35,32 @@ fn bind_all(transport: Transport, spec: &ServeSpec) -> Result<Vec<Listening>, Fa
     match missing {
         Some(error) if sockets.is_empty() => Err(error.into()),
         _ => Ok(sockets),
+    }
+}
+
+/// What is to be said where threads spin on one CPU: each keeps the others from it.
+pub(super) fn crowd(end: &EndSpec, posts: usize) -> Option<String> {
+    let cpu = end.cpu.filter(|_| end.wait == WaitMode::Spin && posts > 1)?;
+    Some(format!(
+        "{posts} threads spin on CPU {cpu} and take turns of milliseconds, which answers wait for: use one address and one \
+         transport, `--wait block`, or no `--cpu`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_share_a_cpu_and_never_sleep_are_told() {
+        for (wait, cpu, posts, told) in [
+            (WaitMode::Spin, Some(1), 2, true),
+            (WaitMode::Spin, Some(1), 1, false),
+            (WaitMode::Spin, None, 2, false),
+            (WaitMode::Block, Some(1), 2, false),
+        ] {
+            let end = EndSpec { wait, cpu, ..EndSpec::SYSTEM };
+            assert_eq!(crowd(&end, posts).is_some_and(|told| told.starts_with("2 threads spin on CPU 1")), told);
+        }
     }
 }

@@ -8,7 +8,7 @@ use signal_hook::consts::SIGUSR1;
 
 use super::answering::{Listening, answer};
 use super::interrupt::Interrupt;
-use super::listening::bind;
+use super::listening::{bind, crowd};
 use super::{Outcome, keys};
 use crate::cli::resolve::ServeSpec;
 use crate::clock::{Clock, Monotonic};
@@ -34,6 +34,9 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
     for (socket, _) in &posts {
         console.note(&format!("answering on {socket} until Ctrl-C"));
+    }
+    if let Some(crowd) = crowd(&spec.end, posts.len()) {
+        console.note(&crowd);
     }
     stand(posts, spec, interrupt.stop(), console)?;
     Ok(Outcome::Done)

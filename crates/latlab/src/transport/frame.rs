@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::plan::defaults;
 
 /// The length in front of each message, big endian.
-pub(super) const HEAD_BYTES: usize = 2;
+pub const HEAD_BYTES: usize = 2;
 /// No message is shorter: a probe's header.
 const MESSAGE_MIN_BYTES: usize = defaults::SIZE_MIN_BYTES as usize;
 /// No message is longer: the longest datagram.
@@ -15,34 +15,36 @@ const ROOM_BYTES: usize = (HEAD_BYTES + MESSAGE_MAX_BYTES).next_multiple_of(4_09
 
 /// A length that no message has: where the next one begins is unknown from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoMessage;
+pub struct NoMessage;
 
 /// What came and was not taken yet. Its memory is there from the start; pages that nothing came to are not touched.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub struct Incoming {
     bytes: Box<[u8]>,
     /// What of it is not taken yet.
     held: Range<usize>,
 }
 
-impl Incoming {
-    pub(super) fn new() -> Incoming {
+impl Default for Incoming {
+    fn default() -> Incoming {
         Incoming { bytes: vec![0; ROOM_BYTES].into_boxed_slice(), held: 0..0 }
     }
+}
 
+impl Incoming {
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.held = 0..0;
     }
 
     /// Whether a part of a message is there, or a whole one.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
     /// Where the next bytes go; never empty as long as every whole message is taken first.
     #[inline]
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    pub fn room(&mut self) -> &mut [u8] {
         if self.held.start > 0 {
             self.bytes.copy_within(self.held.clone(), 0);
             self.held = 0..self.held.len();
@@ -52,13 +54,13 @@ impl Incoming {
 
     /// Told that so many bytes were written to the room.
     #[inline]
-    pub(super) fn came(&mut self, bytes: usize) {
+    pub fn came(&mut self, bytes: usize) {
         self.held.end += bytes;
     }
 
     /// Moves the next message into `into`, as far as that reaches, if it is whole: its length.
     #[inline]
-    pub(super) fn take(&mut self, into: &mut [u8]) -> Result<Option<usize>, NoMessage> {
+    pub fn take(&mut self, into: &mut [u8]) -> Result<Option<usize>, NoMessage> {
         let Some((head, rest)) = self.bytes[self.held.clone()].split_first_chunk::<HEAD_BYTES>() else {
             return Ok(None);
         };
@@ -79,25 +81,27 @@ impl Incoming {
 
 /// The message that leaves, behind its length, and what of it the kernel has not taken yet.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub struct Outgoing {
     bytes: Box<[u8]>,
     owed: Range<usize>,
 }
 
-impl Outgoing {
-    pub(super) fn new() -> Outgoing {
+impl Default for Outgoing {
+    fn default() -> Outgoing {
         Outgoing { bytes: vec![0; ROOM_BYTES].into_boxed_slice(), owed: 0..0 }
     }
+}
 
+impl Outgoing {
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.owed = 0..0;
     }
 
     /// `message` with its length in front, in one piece; none where it is longer than a message can be. Only while
     /// nothing is owed.
     #[inline]
-    pub(super) fn frame(&mut self, message: &[u8]) -> Option<&[u8]> {
+    pub fn frame(&mut self, message: &[u8]) -> Option<&[u8]> {
         debug_assert!(self.owed.is_empty(), "a frame was begun and not ended");
         if message.len() > MESSAGE_MAX_BYTES {
             return None;
@@ -109,23 +113,23 @@ impl Outgoing {
     }
 
     /// Told that of the frame just made only so many of `all` bytes were taken: the rest is owed.
-    pub(super) fn owe(&mut self, taken: usize, all: usize) {
+    pub fn owe(&mut self, taken: usize, all: usize) {
         self.owed = taken..all;
     }
 
     /// Whether a part of a message waits to be sent.
     #[inline]
-    pub(super) fn owes(&self) -> bool {
+    pub fn owes(&self) -> bool {
         !self.owed.is_empty()
     }
 
     /// That part.
-    pub(super) fn owed(&self) -> &[u8] {
+    pub fn owed(&self) -> &[u8] {
         &self.bytes[self.owed.clone()]
     }
 
     /// Told that so many more bytes of it were taken.
-    pub(super) fn paid(&mut self, bytes: usize) {
+    pub fn paid(&mut self, bytes: usize) {
         self.owed.start += bytes;
     }
 }
@@ -136,7 +140,7 @@ mod tests {
 
     /// Feeds `stream` in pieces of so many bytes and takes every message as soon as it is whole.
     fn fed(stream: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, NoMessage> {
-        let (mut incoming, mut messages) = (Incoming::new(), Vec::new());
+        let (mut incoming, mut messages) = (Incoming::default(), Vec::new());
         let mut buffer = vec![0; MESSAGE_MAX_BYTES + 1];
         for bytes in stream.chunks(piece) {
             let mut left = bytes;
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn messages_come_out_as_they_went_in_however_they_are_cut() {
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = Outgoing::default();
         let messages: Vec<Vec<u8>> =
             [24, 25, 128, 65_507, 24, 1_472].iter().enumerate().map(|(at, size)| vec![at as u8; *size]).collect();
         let mut stream = Vec::new();
@@ -175,18 +179,18 @@ mod tests {
         for (length, possible) in
             [(0_u16, false), (23, false), (24, true), (65_507, true), (65_508, false), (u16::MAX, false)]
         {
-            let mut incoming = Incoming::new();
+            let mut incoming = Incoming::default();
             incoming.room()[..2].copy_from_slice(&length.to_be_bytes());
             incoming.came(2);
             let taken = incoming.take(&mut [0; 8]);
             assert_eq!(taken, if possible { Ok(None) } else { Err(NoMessage) }, "{length}");
         }
-        assert!(Outgoing::new().frame(&[0; 65_508]).is_none());
+        assert!(Outgoing::default().frame(&[0; 65_508]).is_none());
     }
 
     #[test]
     fn a_message_longer_than_the_buffer_is_cut_and_the_next_one_found() {
-        let (mut incoming, mut outgoing) = (Incoming::new(), Outgoing::new());
+        let (mut incoming, mut outgoing) = (Incoming::default(), Outgoing::default());
         for byte in [1, 2] {
             let frame = outgoing.frame(&[byte; 30]).expect("a frame");
             incoming.room()[..frame.len()].copy_from_slice(frame);
@@ -200,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_was_not_taken_is_owed_until_it_is() {
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = Outgoing::default();
         let all = outgoing.frame(&[7; 24]).expect("a frame").len();
         assert!(!outgoing.owes());
         outgoing.owe(1, all);

@@ -3,7 +3,7 @@
 pub mod batch_receiver;
 pub mod burst;
 pub mod connections;
-mod frame;
+pub mod frame;
 mod place;
 pub mod prefix;
 pub mod reflector;

@@ -60,7 +60,7 @@ impl TcpTransport {
         }
         connect(fd, peer, stop)?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Connection { peer, source })?;
-        Ok(TcpTransport { socket, waiting, local, peer, incoming: Incoming::new(), outgoing: Outgoing::new() })
+        Ok(TcpTransport { socket, waiting, local, peer, incoming: Incoming::default(), outgoing: Outgoing::default() })
     }
 
     /// For a stream, which asks what arrived behind all that it has sent: the kernel takes no more than it is about to send.

@@ -27,15 +27,15 @@ fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
 
-/// A private namespace whose loopback lets pass what `shaper` allows, and the calling thread in it; none, with a reason,
+/// A private namespace whose loopback has packets of 1,500 bytes and lets pass what `shaper` allows, and the calling thread in it; none, with a reason,
 /// where that cannot be had.
-fn shaped(test: &str, shaper: &str) -> Option<(Inside, Namespaces)> {
+pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(Inside, Namespaces)> {
     if !privileged(test) {
         return None;
     }
     let namespaces = Namespaces::set_up().expect("root");
     let inside = namespaces.enter_sender().expect("the namespace is there");
-    for line in ["ip link set lo up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
+    for line in ["ip link set lo mtu 1500 up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
         let words: Vec<&str> = line.split_whitespace().collect();
         match Command::new(words[0]).args(&words[1..]).output() {
             Ok(done) if done.status.success() => {}

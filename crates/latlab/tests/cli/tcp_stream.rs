@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use crate::documents::check;
 use crate::harness::{Lab, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
+use crate::search::shaped;
 use crate::store::{manifest, only_recording, recordings};
 use crate::tcp::serve_tcp;
 
@@ -43,6 +44,21 @@ fn everything_that_is_sent_arrives_in_order_paced_or_not() {
             }
         }
     }
+}
+
+#[test]
+fn a_narrow_path_holds_its_sender_back_and_is_no_silence() {
+    // What the kernel takes beforehand lasts for seconds: a question waits behind it.
+    let Some(_inside) = shaped("a stream over TCP on a narrow path", "tbf rate 1mbit burst 8k latency 100ms") else {
+        return;
+    };
+    let begin = Instant::now();
+    let json = stream("local", "-4 -d 2s --warmup 0 --json").stderr(warnings_at_most()).success().json();
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    check(&json, "summary/1");
+    let delivered = json["rates"]["delivered_bps"].as_f64().expect("a rate");
+    assert!((1e5..1.2e6).contains(&delivered), "{delivered}");
+    assert_eq!((&json["sent"], &json["lost"]), (&json["answered"], &0.into()), "{json:#}");
 }
 
 #[test]

@@ -182,7 +182,8 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
     };
     let family = if tested > 1 { format!(", Holm over {tested} comparisons") } else { String::new() };
     let more = if showing.explain { "" } else { "; `--explain` tells more" };
-    let mut notes = vec![format!("p values: {over}{family}{more}")];
+    let mut notes: Vec<String> = figures(comparisons).into_iter().collect();
+    notes.push(format!("p values: {over}{family}{more}"));
     let equivalent = comparisons.rows.iter().filter(|row| row.verdict == Verdict::Equivalent);
     let mut margins: Vec<String> = equivalent.filter_map(|row| row.margin).map(human::percent).collect();
     margins.dedup();
@@ -193,6 +194,19 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
         ));
     }
     notes
+}
+
+/// Which mean the figures are: beside them may stand the arithmetic one of a publication.
+fn figures(comparisons: &Comparisons) -> Option<String> {
+    let scales: BTreeSet<bool> = comparisons.rows.iter().map(|row| row.scale == Scale::Logarithmic).collect();
+    let of = if comparisons.quantities.contains(&Quantity::Value) { "the values" } else { "the runs" };
+    let means = match (scales.contains(&true), scales.contains(&false)) {
+        (true, false) => format!("geometric means of {of}"),
+        (false, true) => format!("means of {of}"),
+        (true, true) => format!("geometric means of {of}; of shares, and where one is not above 0, means"),
+        (false, false) => return None,
+    };
+    Some(format!("figures: {means}"))
 }
 
 fn explanation(row: &Comparison) -> String {
