@@ -128,6 +128,15 @@ pub fn counts(socket: BorrowedFd<'_>) -> io::Result<ConnectionCounts> {
     Ok(ConnectionCounts { send_segment_bytes: told.tcpi_snd_mss, retransmitted: told.tcpi_total_retrans })
 }
 
+/// Bytes that were handed over and that the other end's kernel has not acknowledged (SIOCOUTQ,
+/// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut bytes: c_int = 0;
+    // SAFETY: the kernel writes one int into `bytes`. SIOCOUTQ is TIOCOUTQ by another name.
+    done(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes) })?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
 /// The name of its congestion control, such as `cubic` (TCP_CONGESTION,
 /// [tcp(7)](https://man7.org/linux/man-pages/man7/tcp.7.html)).
 pub fn congestion_control(socket: BorrowedFd<'_>) -> io::Result<String> {

@@ -10,7 +10,7 @@ use crate::experiment::{in_store, runs_of};
 use crate::recording::manifest::{Ending, Manifest};
 use crate::recording::{Listing, ListingState, RecordingError, Store};
 use crate::report::list::{ListingView, StoreView, render_json, render_text};
-use crate::report::{Style, unusual};
+use crate::report::{Style, family_of, unusual};
 use crate::units::human;
 
 /// Lists the store at `path`; one that does not exist holds nothing.
@@ -58,7 +58,8 @@ fn heading(manifest: &Manifest) -> String {
     };
     let when = condition.rate.as_ref().unwrap_or(&condition.schedule);
     let usual = format!("{} {} · {what} · {when}", manifest.kind.word(), condition.target);
-    std::iter::once(usual).chain(unusual(condition)).collect::<Vec<_>>().join(" · ")
+    let family = manifest.run.peer_address.as_deref().map(family_of);
+    std::iter::once(usual).chain(unusual(condition, family)).collect::<Vec<_>>().join(" · ")
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

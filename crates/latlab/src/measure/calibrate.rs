@@ -8,7 +8,6 @@ use std::thread;
 use super::MeasureError;
 use super::bare::{self, Wait};
 use super::bare_tcp;
-use super::manifest::wait_word;
 use crate::clock;
 use crate::facts::BareLoop;
 use crate::host::{HostRoot, facts, placement};
@@ -64,7 +63,7 @@ fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) 
         p99_ns: quantile(1),
         n: sample.n(),
         size_bytes,
-        wait: wait_word(here.wait).into(),
+        wait: here.wait.word().into(),
         cpu: here.cpu,
         peer_cpu: peer.cpu,
         measured_at: started_at(clock::anchor().realtime_ns),

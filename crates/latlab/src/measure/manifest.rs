@@ -10,7 +10,7 @@ use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
 use crate::host::facts::{self, Interface};
-use crate::plan::{RunSpec, Target, WaitMode};
+use crate::plan::{RunSpec, Target};
 use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
@@ -164,19 +164,10 @@ fn place_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
         p99_ns: 0.0,
         n: 0,
         size_bytes: spec.sending()?.size_bytes,
-        wait: wait_word(spec.here.wait).into(),
+        wait: spec.here.wait.word().into(),
         cpu: spec.here.cpu,
         peer_cpu: peer.cpu,
         measured_at: String::new(),
         boot_id: host.boot_id.clone(),
     })
-}
-
-/// The word of `--wait`.
-pub(crate) const fn wait_word(wait: WaitMode) -> &'static str {
-    match wait {
-        WaitMode::Block => "block",
-        WaitMode::Spin => "spin",
-        WaitMode::BusyPoll => "busy-poll",
-    }
 }

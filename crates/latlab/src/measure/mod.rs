@@ -38,6 +38,7 @@ pub mod stream_meter;
 mod stream_opening;
 mod stream_search;
 pub mod token_schedule;
+mod under_way;
 pub mod wakeup;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::stream_meter::{Point, Sent, StreamMeter};
 use super::token_schedule::{Due, TokenSchedule};
+use super::under_way::UnderWay;
 use crate::clock::Clock;
 use crate::plan::defaults;
 use crate::session::UpStream;
@@ -55,13 +56,17 @@ struct Patience {
 
 impl Patience {
     /// Of a load: whatever it is a load of waits until it is settled.
-    const LOAD: Patience = Patience { settles_within: Nanos::from_secs(1), ..Patience::CONNECTED };
-    /// Of a connection: it holds its sender back by itself, and tells when the other end is gone. A POLL stands behind all
-    /// that its kernel has taken: on a slow path that takes seconds, and is no silence.
-    const CONNECTED: Patience = Patience {
+    const LOAD: Patience = Patience {
         silence_max: defaults::STREAM_SILENCE_MAX,
         holds_after: defaults::STREAM_SILENCE_MAX,
-        settles_within: defaults::STREAM_SILENCE_MAX,
+        settles_within: Nanos::from_secs(1),
+    };
+    /// Of a connection: it holds its sender back by itself. A POLL stands behind all that its kernel has taken: on a slow path
+    /// that takes seconds, and is no silence as long as the connection comes nearer to it.
+    const CONNECTED: Patience = Patience {
+        silence_max: defaults::STREAM_PATIENCE,
+        holds_after: defaults::STREAM_SETTLES_CONNECTED,
+        settles_within: defaults::STREAM_SETTLES_CONNECTED,
     };
     /// Of what is measured.
     const MEASURED: Patience = Patience {
@@ -93,6 +98,7 @@ pub struct Stream<T, C> {
     /// Where it is not divided.
     patience_in_all: Patience,
     patience: Patience,
+    under_way: UnderWay,
     /// How it is followed.
     meter: fn(Stamp<SenderClock>) -> StreamMeter,
 }
@@ -103,7 +109,8 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let (next_look, meter) = (clock.now(), StreamMeter::new as fn(_) -> _);
         let (patience_in_all, patience) = (Patience::LOAD, Patience::LOAD);
-        Stream { transport, clock, up, buffer, refused: 0, next_look, patience_in_all, patience, meter }
+        let under_way = UnderWay::new(next_look);
+        Stream { transport, clock, up, buffer, refused: 0, next_look, patience_in_all, patience, under_way, meter }
     }
 
     /// Arms `up` as what is measured over a connection.
@@ -194,11 +201,21 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     /// # Errors
     /// The socket broke, or no tally came in time: 1 s for a load, else what ends a stream that nobody counts.
     pub fn settle(&mut self, meter: &mut StreamMeter) -> Result<Point, StreamError> {
+        self.settle_unless(&AtomicBool::new(false), meter)
+    }
+
+    /// The same, but who says `stop` waits no longer than for a silent receiver.
+    ///
+    /// # Errors
+    /// As of [`Stream::settle`].
+    pub fn settle_unless(&mut self, stop: &AtomicBool, meter: &mut StreamMeter) -> Result<Point, StreamError> {
         let begin = self.clock.now();
         let sent = self.up.sent();
         loop {
             let now = self.clock.now();
-            if now - begin >= self.patience.settles_within {
+            let Patience { silence_max, settles_within, .. } = self.patience;
+            let within = if stop.load(Ordering::Relaxed) { settles_within.min(silence_max) } else { settles_within };
+            if now - begin >= within {
                 return Err(StreamError::Silent { span: now - begin });
             }
             let poll_in = self.poll(meter, now)?;
@@ -253,7 +270,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     #[inline]
     fn poll(&mut self, meter: &mut StreamMeter, now: Stamp<SenderClock>) -> Result<Nanos, StreamError> {
         if meter.poll_in(now) <= Nanos::ZERO {
-            let span = meter.silent_for(now);
+            let span = self.silent_for(meter, now);
             if span >= self.patience.silence_max {
                 return Err(StreamError::Silent { span });
             }
@@ -266,8 +283,20 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
                 Err(error) => return Err(StreamError::Socket(error)),
             }
             meter.asked(number, sent);
+            if let Some(carried) = self.transport.carried() {
+                self.under_way.asked(carried);
+            }
         }
         Ok(meter.poll_in(now))
+    }
+
+    /// For how long nobody has counted, nor a connection come nearer to where it is to be counted.
+    fn silent_for(&mut self, meter: &StreamMeter, now: Stamp<SenderClock>) -> Nanos {
+        let span = meter.silent_for(now);
+        match self.transport.carried() {
+            Some(carried) => span.min(now - self.under_way.moved(carried, now)),
+            None => span,
+        }
     }
 
     /// Takes one datagram, waiting about `patience`.
@@ -277,6 +306,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         let heard = received.and_then(|bytes| self.up.hear(self.buffer.get(..bytes)?));
         if let Some(tally) = heard {
             meter.heard(tally, self.clock.now());
+            self.under_way.answered();
         }
         Ok(())
     }

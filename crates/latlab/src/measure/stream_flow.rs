@@ -113,7 +113,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         self.stream.divide_patience(slice.questions);
         let mut meter = self.stream.meter();
         (self.settled, self.stretch) = (false, Stretch::default());
-        let mut counted = self.stream.settle(&mut meter)?;
+        let mut counted = self.stream.settle_unless(stop, &mut meter)?;
         let origin = counted;
         let begin = self.stream.now();
         let end = begin + slice.span;
@@ -130,7 +130,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         };
         // A meter of its own: its first question leaves at once, behind the last packet.
         let mut meter = meter.behind_the_last(self.stream.now());
-        let last = ended.and_then(|()| self.stream.settle(&mut meter));
+        let last = ended.and_then(|()| self.stream.settle_unless(stop, &mut meter));
         self.settled = last.is_ok();
         self.tell_counted(slice, &mut counted, meter.last());
         // Spans of two clocks, and no instants of them: the pause before the first packet is the sender's.

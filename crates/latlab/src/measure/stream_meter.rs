@@ -6,8 +6,8 @@ use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::Tally;
 
 /// POLLs that may be unanswered at a time: those of 1.5 s, when a stream that nobody counts is ended, in a power of two.
-/// Over a connection, where they are asked again ten times more seldom, those of 5 s.
-const ASKED: usize = 64;
+/// Over a connection, where they are asked again five times more seldom, those of 30 s.
+const ASKED: usize = 256;
 /// A shorter window is joined to the next one: a POLL that was sent again cuts them unevenly.
 const WINDOW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
 
@@ -94,7 +94,7 @@ impl StreamMeter {
     /// The same over a connection, which loses no POLL: that of a slow path waits behind seconds of packets, and what was
     /// asked meanwhile would make its answer a forgotten one.
     pub fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
-        let again = Nanos(defaults::STREAM_POLL_AGAIN.0 * 10);
+        let again = Nanos(defaults::STREAM_POLL_AGAIN.0 * 5);
         StreamMeter { again, again_max: again, ..StreamMeter::new(now) }
     }
 
@@ -231,7 +231,7 @@ mod tests {
     fn an_answer_that_comes_as_late_as_a_stream_waits_is_understood() {
         for (meter, silence) in [
             (StreamMeter::new(Stamp::from_nanos(0)), defaults::STREAM_PATIENCE),
-            (StreamMeter::over_a_connection(Stamp::from_nanos(0)), defaults::STREAM_SILENCE_MAX),
+            (StreamMeter::over_a_connection(Stamp::from_nanos(0)), defaults::STREAM_SETTLES_CONNECTED),
         ] {
             let (mut meter, mut now, mut number) = (meter, Stamp::from_nanos(0), 0);
             while now < Stamp::from_nanos(silence.0) {

@@ -93,8 +93,8 @@ pub const STREAM_FLOWS: u16 = 1;
 pub const STREAM_FLOWS_MAX: u16 = 64;
 /// What a slice of a stream may take beyond its time, to hear what arrived: [`STREAM_PATIENCE`] before it and after it …
 pub const STREAM_SETTLES: Nanos = Nanos(STREAM_PATIENCE.0 * 2);
-/// … and over TCP [`STREAM_SILENCE_MAX`].
-pub const STREAM_SETTLES_CONNECTED: Nanos = Nanos(STREAM_SILENCE_MAX.0 * 2);
+/// … and over TCP so long each time, where the path is so slow: four flows at 256 kbit/s, with 256 KiB each.
+pub const STREAM_SETTLES_CONNECTED: Nanos = Nanos::from_secs(30);
 /// Events of a flow's ring: twenty a second, for three minutes of a writer that is kept from its work. 256 KiB.
 pub const STREAM_RING_EVENTS: usize = 1 << 12;
 /// The least payload of a stream's packet that a slow rate is spread over, unless one was asked for.

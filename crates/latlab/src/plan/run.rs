@@ -36,6 +36,17 @@ pub enum WaitMode {
     BusyPoll,
 }
 
+impl WaitMode {
+    /// The word of `--wait`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            WaitMode::Block => "block",
+            WaitMode::Spin => "spin",
+            WaitMode::BusyPoll => "busy-poll",
+        }
+    }
+}
+
 /// When a run ends. Whichever comes first; at least one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopWhen {
@@ -222,7 +233,7 @@ impl RunSpec {
         if self.stream().is_some() {
             let answers = self.probes_beside().map_or(Nanos::ZERO, |probes| probes.timeout_ns);
             let settles = match self.transport() {
-                Some(Transport::Tcp) => defaults::STREAM_SETTLES_CONNECTED,
+                Some(Transport::Tcp) => Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
                 _ => defaults::STREAM_SETTLES,
             };
             return Some(due + (settles + answers).saturating_mul(i64::from(rounds) + 1));

@@ -1,6 +1,7 @@
 //! What is measured, in one line: the same words while it is measured and when it is shown.
 
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
+use crate::plan::{WaitMode, defaults};
 use crate::units::human::{bytes, grouped, span};
 
 /// What a heading says of one run, be it planned or measured.
@@ -19,8 +20,7 @@ pub struct Headline<'a> {
 impl Headline<'_> {
     /// That of a summary.
     pub(super) fn of(summary: &Summary) -> Headline<'_> {
-        let v6 = summary.peer_address.as_deref().map(|address| address.starts_with('['));
-        let family = v6.map(|v6| if v6 { Family::Ipv6 } else { Family::Ipv4 });
+        let family = summary.peer_address.as_deref().map(family_of);
         Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop }
     }
 
@@ -71,6 +71,11 @@ impl Headline<'_> {
     }
 }
 
+/// That of an address with a port.
+pub fn family_of(address: &str) -> Family {
+    if address.starts_with('[') { Family::Ipv6 } else { Family::Ipv4 }
+}
+
 /// What a run has to say on something, if it has.
 type Part = fn(&Headline) -> Option<String>;
 
@@ -103,17 +108,21 @@ pub fn heading(runs: &[Headline]) -> String {
 }
 
 /// How packets travel and leave, as far as that is not the usual way: what tells runs of one size and rate apart.
-pub fn unusual(condition: &Condition) -> Option<String> {
+pub fn unusual(condition: &Condition, family: Option<Family>) -> Option<String> {
     // Over TCP every sender is connected.
     let tcp = condition.transport.as_deref().filter(|transport| *transport != "udp");
     let connect = condition.connect.filter(|connected| *connected && tcp.is_none());
     let words = [
         tcp.map(str::to_owned),
+        family.filter(|family| *family == Family::Ipv6).map(|_| "ipv6".to_owned()),
         condition.mode.map(|mode| mode.word()).filter(|mode| *mode != "send").map(str::to_owned),
+        condition.batch.filter(|batch| *batch != defaults::STREAM_BATCH).map(|batch| format!("batch {batch}")),
         condition.flows.filter(|flows| *flows > 1).map(|flows| format!("{flows} flows")),
         condition.checksum.filter(|on| !on).map(|_| "no checksum".to_owned()),
         connect.map(|_| "connected".to_owned()),
         condition.direction.map(|way| way.word()).filter(|way| *way != "up").map(str::to_owned),
+        condition.probe_ns.map(|interval| format!("probes every {}", span(interval))),
+        condition.wait.filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().to_owned()),
     ];
     let told: Vec<String> = words.into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(", "))
@@ -122,7 +131,8 @@ pub fn unusual(condition: &Condition) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Direction, Pace, RunSpec, SendMode, Sending, StreamRunSpec, Transport, Work};
+    use crate::plan::{Direction, Pace, RunSpec, SendMode, Sending, StreamRunSpec, Transport, WaitMode, Work};
+    use crate::units::Nanos;
 
     #[test]
     fn only_what_is_unusual_is_told_apart() {
@@ -146,7 +156,16 @@ mod tests {
             (StreamRunSpec { direction: Direction::Down, ..usual.clone() }, Some("down")),
         ] {
             let condition = Condition::of(&RunSpec::here(Work::Stream(stream)));
-            assert_eq!(unusual(&condition).as_deref(), expected, "{condition:?}");
+            assert_eq!(unusual(&condition, Some(Family::Ipv4)).as_deref(), expected, "{condition:?}");
         }
+        let usual = Condition::of(&RunSpec::here(Work::Stream(usual)));
+        let odd = Condition {
+            batch: Some(8),
+            probe_ns: Some(Nanos::from_millis(1)),
+            wait: Some(WaitMode::Spin),
+            ..usual.clone()
+        };
+        assert_eq!(unusual(&odd, None).as_deref(), Some("batch 8, probes every 1 ms, spin"));
+        assert_eq!(unusual(&usual, Some(Family::Ipv6)).as_deref(), Some("ipv6"));
     }
 }

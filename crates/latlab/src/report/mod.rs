@@ -34,7 +34,7 @@ pub mod text;
 pub mod via_growth;
 pub mod view;
 
-pub use heading::{Headline, heading, unusual};
+pub use heading::{Headline, family_of, heading, unusual};
 pub use paint::Style;
 
 #[cfg(test)]

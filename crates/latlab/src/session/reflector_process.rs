@@ -16,8 +16,9 @@ use crate::plan::{EndSpec, Transport};
 /// The hidden command that a reflector process runs.
 pub const REFLECTOR_COMMAND: &str = "reflector";
 
-/// How long it may take to end of itself, after which it is killed: it owns nothing that must be put in order.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// How long it may take to end of itself, after which it is killed: it owns nothing that must be put in order, and a stream
+/// whose target fell silent after 1.5 s is over within 2 s.
+const ENDS_WITHIN: Duration = Duration::from_millis(200);
 
 /// How long it may take to get ready: to bind, to be placed, to lock its memory. A busy host needs tens of
 /// milliseconds; an agent must not wait for a stuck one longer than its own end waits for the reply.

@@ -85,6 +85,20 @@ pub trait BurstTransport: Transport {
         _ = protected;
         Ok(())
     }
+
+    /// How far a connection has come; none where each datagram is on its own.
+    fn carried(&self) -> Option<Carried> {
+        None
+    }
+}
+
+/// Bytes of a connection, since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Handed over to be sent.
+    pub handed_bytes: u64,
+    /// Of these, acknowledged by the other end's kernel.
+    pub acknowledged_bytes: u64,
 }
 
 /// A transport as a guest.
@@ -95,6 +109,10 @@ impl<T: BurstTransport + ?Sized> BurstTransport for &mut T {
 
     fn protect(&mut self, protected: bool) -> io::Result<()> {
         (**self).protect(protected)
+    }
+
+    fn carried(&self) -> Option<Carried> {
+        (**self).carried()
     }
 }
 

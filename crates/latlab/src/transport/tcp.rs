@@ -10,7 +10,7 @@ use latlab_sys::{address, connection, datagram, readiness, socket};
 use rustix::io::Errno;
 
 use super::Transport;
-use super::burst::BurstTransport;
+use super::burst::{BurstTransport, Carried};
 use super::frame::{Incoming, Outgoing};
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, settle_way, wanted_local};
@@ -32,6 +32,8 @@ pub struct TcpTransport {
     peer: SocketAddr,
     incoming: Incoming,
     outgoing: Outgoing,
+    /// With their lengths in front, and with what is still owed.
+    handed_bytes: u64,
 }
 
 impl TcpTransport {
@@ -60,7 +62,8 @@ impl TcpTransport {
         }
         connect(fd, peer, stop)?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Connection { peer, source })?;
-        Ok(TcpTransport { socket, waiting, local, peer, incoming: Incoming::default(), outgoing: Outgoing::default() })
+        let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
+        Ok(TcpTransport { socket, waiting, local, peer, incoming, outgoing, handed_bytes: 0 })
     }
 
     /// For a stream, which asks what arrived behind all that it has sent: the kernel takes no more than it is about to send.
@@ -160,6 +163,7 @@ impl Transport for TcpTransport {
             sent = datagram::send(self.socket.as_fd(), frame);
         }
         let taken = sent?;
+        self.handed_bytes += all as u64;
         if taken < all {
             self.outgoing.owe(taken, all);
         }
@@ -190,7 +194,13 @@ impl Transport for TcpTransport {
 }
 
 /// Message by message: the kernel cuts and joins them as the path wants it.
-impl BurstTransport for TcpTransport {}
+impl BurstTransport for TcpTransport {
+    fn carried(&self) -> Option<Carried> {
+        let under_way = connection::unacknowledged(self.as_fd()).ok()? + self.outgoing.owed().len() as u64;
+        let acknowledged_bytes = self.handed_bytes.saturating_sub(under_way);
+        Some(Carried { handed_bytes: self.handed_bytes, acknowledged_bytes })
+    }
+}
 
 impl AsFd for TcpTransport {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -54,6 +54,10 @@ fn nothing(stream: &StreamFigures) -> Option<Caveat> {
 
 fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
     let (asked, reached) = stream.asked_pps.zip(stream.rates.offered_pps)?;
+    // Where nobody counts any more packets are held back: that is no limit of this end.
+    if manifest.run.stream.as_ref().is_some_and(|facts| !facts.settled) {
+        return None;
+    }
     let share = reached / asked;
     (share < RATE_REACHED).then(|| {
         let rate = |pps: f64| bit_rate(pps * f64::from(stream.size_bytes) * 8.0);
@@ -79,31 +83,38 @@ fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
 /// What may bring more than was reached: of the options only those that such a stream takes.
 fn way_up(manifest: &Manifest, asked_pps: f64) -> String {
     let Some(stream) = manifest.spec.stream() else { return String::new() };
-    if stream.direction == Direction::Down {
-        let granted = manifest.run.stream.as_ref().and_then(|facts| facts.granted_gap_ns);
-        let granted_pps = granted.map(|gap| 1.0 / gap.as_secs_f64()).filter(|pps| pps / asked_pps < RATE_REACHED);
-        return match granted_pps {
-            Some(pps) => {
-                let granted = bit_rate(pps * f64::from(stream.size.known().unwrap_or(0)) * 8.0);
-                format!("no more than {granted} is allowed there: a larger RATE with `serve --allow-down RATE`")
-            }
-            None => "a larger `--size`, or a CPU of its own for the sender (`--peer-cpu`, `serve --cpu`)".into(),
-        };
-    }
-    if stream.transport == Transport::Tcp {
-        let hint = "a larger `--size` or more `--flows`, where it is not the path that carries no more";
-        return hint.into();
-    }
-    let mode = match (stream.sending.mode, stream.sending.checksum) {
-        (SendMode::Send, true) => Some("`--mode sendmmsg` or `gso`"),
-        (SendMode::Send, false) => Some("`--mode sendmmsg`"),
-        (SendMode::Sendmmsg, true) => Some("`--mode gso`"),
-        (SendMode::Sendmmsg, false) | (SendMode::Gso, _) => None,
+    let facts = manifest.run.stream.clone().unwrap_or_default();
+    let size_bytes = stream.size.known().unwrap_or(0);
+    let is_tcp = stream.transport == Transport::Tcp;
+    // Larger datagrams would be fragmented.
+    let room = facts.unfragmented_bytes.filter(|_| !is_tcp).unwrap_or(defaults::SIZE_MAX_BYTES);
+    let size = (size_bytes < room).then_some("a larger `--size`");
+    let cuttable = stream.sending.checksum && size_bytes <= room;
+    let mode = match stream.sending.mode {
+        _ if is_tcp => None,
+        SendMode::Send if cuttable => Some("`--mode sendmmsg` or `gso`"),
+        SendMode::Send => Some("`--mode sendmmsg`"),
+        SendMode::Sendmmsg => cuttable.then_some("`--mode gso`"),
+        SendMode::Gso => None,
     };
     let flows = (stream.flows < defaults::STREAM_FLOWS_MAX).then_some("more `--flows`");
-    let spin = (manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
-    let ways: Vec<&str> = [mode, flows, Some("a larger `--size`"), spin].into_iter().flatten().collect();
-    ways.join(", or ")
+    let spin = (!is_tcp && manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
+    let granted_pps = facts.granted_gap_ns.map(|gap| 1.0 / gap.as_secs_f64());
+    let ways = match (stream.direction, granted_pps.filter(|pps| pps / asked_pps < RATE_REACHED)) {
+        (Direction::Down, Some(pps)) => {
+            let granted = bit_rate(pps * f64::from(size_bytes) * 8.0);
+            return format!("no more than {granted} is allowed there: a larger RATE with `serve --allow-down RATE`");
+        }
+        (Direction::Down, None) => {
+            [size, Some("a CPU of its own for the sender (`--peer-cpu`, `serve --cpu`)"), None, None]
+        }
+        (Direction::Up, _) => [mode, flows, size, spin],
+    };
+    let ways: Vec<&str> = ways.into_iter().flatten().collect();
+    match ways.is_empty() {
+        true => "a lower `--rate`: this is what this way of sending brings".into(),
+        false => format!("{}, where it is not the path that carries no more", ways.join(", or ")),
+    }
 }
 
 /// Whoever reaches the receiver's host is not lost on the way. Its socket may hear others, and hears questions too: of
@@ -281,4 +292,53 @@ fn few_intervals(delivered: &Description) -> Option<Caveat> {
             "a longer `--duration`: each 100 ms are one interval",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::InMemory;
+    use crate::facts::StreamFacts;
+    use crate::plan::{Pace, PacketSize, RunSpec, Sending, StreamRunSpec, Work};
+    use crate::schedule::Schedule;
+    use crate::units::Nanos;
+
+    #[test]
+    fn a_hint_names_only_what_such_a_stream_takes() {
+        let usual = StreamRunSpec::at(Pace::Packets { pps: 1_000 });
+        let by = |mode, checksum| Sending { mode, checksum, ..usual.sending };
+        let (up, down, tcp) = (Direction::Up, Direction::Down, Transport::Tcp);
+        let (all, udp) = (["`--mode sendmmsg`", "`gso`", "`--flows`", "`--size`", "`--wait spin`"], Transport::Udp);
+        for (sending, size, flows, direction, transport, named) in [
+            (by(SendMode::Send, true), 200, 1, up, udp, &all[..]),
+            (
+                by(SendMode::Send, false),
+                200,
+                1,
+                up,
+                udp,
+                &["`--mode sendmmsg`", "`--flows`", "`--size`", "`--wait spin`"],
+            ),
+            (by(SendMode::Send, true), 4_000, 1, up, udp, &["`--mode sendmmsg`", "`--flows`", "`--wait spin`"]),
+            (by(SendMode::Gso, true), 1_472, 64, up, udp, &["`--wait spin`"]),
+            (by(SendMode::Send, true), 65_507, 64, up, tcp, &["a lower `--rate`"]),
+            (by(SendMode::Send, true), 4_000, 1, up, tcp, &["`--flows`", "`--size`"]),
+            (by(SendMode::Send, true), 1_472, 1, down, udp, &["`--peer-cpu`"]),
+        ] {
+            let size = PacketSize::Bytes(size);
+            let stream = StreamRunSpec { sending, size, flows, direction, transport, ..usual.clone() };
+            let mut manifest = InMemory::of(Schedule::Closed, Vec::new()).manifest;
+            manifest.spec = RunSpec::here(Work::Stream(stream));
+            manifest.run.stream = Some(StreamFacts { unfragmented_bytes: Some(1_472), ..StreamFacts::default() });
+            let hint = way_up(&manifest, 2_000.0);
+            let offers = |word: &&str| hint.contains(word);
+            assert!(named.iter().all(offers), "{hint}");
+            assert!(all.iter().filter(|word| !named.contains(word)).all(|word| !offers(word)), "{hint}");
+        }
+        let mut manifest = InMemory::of(Schedule::Closed, Vec::new()).manifest;
+        manifest.spec = RunSpec::here(Work::Stream(StreamRunSpec { direction: down, ..usual }));
+        let granted_gap_ns = Some(Nanos::from_millis(2));
+        manifest.run.stream = Some(StreamFacts { granted_gap_ns, ..StreamFacts::default() });
+        assert!(way_up(&manifest, 2_000.0).contains("`serve --allow-down RATE`"));
+    }
 }

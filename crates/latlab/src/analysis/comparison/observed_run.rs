@@ -186,7 +186,7 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
         ("size".to_owned(), optional(condition.size_bytes.map(|size| size.to_string()))),
         ("schedule".to_owned(), condition.schedule.clone()),
         ("interval".to_owned(), optional(condition.interval_ns.map(crate::units::human::span))),
-        ("wait".to_owned(), optional(wait_word(manifest))),
+        ("wait".to_owned(), optional(manifest.condition.wait.map(|wait| wait.word().into()))),
         ("via".to_owned(), optional(condition.via.map(|via| via.word().into()))),
         ("rate".to_owned(), optional(condition.rate.clone())),
         ("mode".to_owned(), optional(condition.mode.map(|mode| mode.word().into()))),
@@ -206,17 +206,6 @@ fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
 
 fn on_or_off(on: bool) -> String {
     if on { "on" } else { "off" }.into()
-}
-
-/// The word of the option `--wait`.
-fn wait_word(manifest: &Manifest) -> Option<String> {
-    use crate::plan::WaitMode;
-    let word = match manifest.condition.wait? {
-        WaitMode::Block => "block",
-        WaitMode::Spin => "spin",
-        WaitMode::BusyPoll => "busy-poll",
-    };
-    Some(word.into())
 }
 
 /// Of how many probes how many were lost.
