@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, Pace, RunSpec, SendMode, StreamRunSpec, Via, WaitMode};
+use super::{Direction, Pace, RunSpec, SendMode, StreamRunSpec, Via, WaitMode, defaults};
 use crate::units::Nanos;
 
 /// The settled factors of one run, flat, as the JSON document shows them.
@@ -75,6 +75,11 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// The batch, where it is not the default.
+    pub fn unusual_batch(&self) -> Option<u16> {
+        self.batch.filter(|batch| *batch != defaults::STREAM_BATCH)
+    }
+
     /// The condition that `spec` asks for.
     pub fn of(spec: &RunSpec) -> Condition {
         let (sending, wakeup, stream) = (spec.sending(), spec.wakeup(), spec.stream());

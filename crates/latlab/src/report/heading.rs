@@ -1,7 +1,6 @@
 //! What is measured, in one line: the same words while it is measured and when it is shown.
 
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
-use crate::plan::{WaitMode, defaults};
 use crate::units::human::{bytes, grouped, span};
 
 /// What a heading says of one run, be it planned or measured.
@@ -116,13 +115,13 @@ pub fn unusual(condition: &Condition, family: Option<Family>) -> Option<String> 
         tcp.map(str::to_owned),
         family.filter(|family| *family == Family::Ipv6).map(|_| "ipv6".to_owned()),
         condition.mode.map(|mode| mode.word()).filter(|mode| *mode != "send").map(str::to_owned),
-        condition.batch.filter(|batch| *batch != defaults::STREAM_BATCH).map(|batch| format!("batch {batch}")),
+        condition.unusual_batch().map(|batch| format!("batch {batch}")),
         condition.flows.filter(|flows| *flows > 1).map(|flows| format!("{flows} flows")),
         condition.checksum.filter(|on| !on).map(|_| "no checksum".to_owned()),
         connect.map(|_| "connected".to_owned()),
         condition.direction.map(|way| way.word()).filter(|way| *way != "up").map(str::to_owned),
         condition.probe_ns.map(|interval| format!("probes every {}", span(interval))),
-        condition.wait.filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().to_owned()),
+        condition.wait.map(|wait| wait.word()).filter(|wait| *wait != "block").map(str::to_owned),
     ];
     let told: Vec<String> = words.into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(", "))
