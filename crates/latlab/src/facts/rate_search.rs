@@ -76,7 +76,7 @@ pub struct RateSearchFacts {
     pub floor_pps: f64,
     /// The most that this end can send, or was to try; 0 until that is known.
     pub ceiling_pps: f64,
-    /// The trials in their order; the first ones were as fast as sends go.
+    /// The trials in their order; the first ones were as fast as sends go, unless a rate was asked for.
     pub trials: Vec<TrialFacts>,
     /// Why there are no more of them.
     pub ending: SearchEnding,

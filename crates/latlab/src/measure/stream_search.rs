@@ -29,7 +29,12 @@ impl StreamLane {
         // A run that is killed before the end leaves that it was searching.
         self.save();
         let mut silence = Unanswered::default();
-        let ended = match self.try_at_will((lasting, until), &mut silence, stop) {
+        let at_will = match self.pps_of_all() {
+            // Nobody wants to know of more than this, and the path may have to be spared it.
+            Some(_) => Ok(None),
+            None => self.try_at_will((lasting, until), &mut silence, stop),
+        };
+        let ended = match at_will {
             Ok(None) => self.try_rates((search, lasting, until), &mut silence, stop),
             Ok(Some(ending)) => Ok(ending),
             Err(error) => Err(error),
@@ -118,12 +123,12 @@ impl StreamLane {
         Ok(self.trial_facts(pps, lasting))
     }
 
-    /// From ten packets in a trial to what left without a pace, or to the rate that was asked for if that is less; no more is
-    /// tried, however few packets of a trial that leaves.
+    /// From ten packets in a trial to the rate that was asked for, or else to what left without a pace; no more is tried,
+    /// however few packets of a trial that leaves.
     fn reach(&self, lasting: Nanos, trials: &[TrialFacts]) -> Reach {
-        let most = self.pps_of_all().unwrap_or(f64::INFINITY);
-        let best = |of: fn(&TrialFacts) -> f64| trials.iter().map(of).fold(0.0, f64::max).min(most);
-        let floor_pps = (defaults::SEARCH_PACKETS_MIN / lasting.as_secs_f64()).min(most);
+        let asked = self.pps_of_all();
+        let best = |of: fn(&TrialFacts) -> f64| asked.unwrap_or_else(|| trials.iter().map(of).fold(0.0, f64::max));
+        let floor_pps = (defaults::SEARCH_PACKETS_MIN / lasting.as_secs_f64()).min(asked.unwrap_or(f64::INFINITY));
         Reach { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
     }
 

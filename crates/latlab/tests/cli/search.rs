@@ -165,7 +165,8 @@ fn probes_go_beside_a_stream_of_any_kind() {
 fn a_search_that_is_cut_short_keeps_what_it_saw() {
     for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let running = Lab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
+        // Trials of a second: the search takes some 4 s.
+        let running = Lab::at(home.path()).line("stream --search -d 10m --rate 2kpps -s 200").start();
         wait_until("trials were spooled", || {
             let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
             spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 40)
@@ -196,7 +197,7 @@ fn a_target_that_falls_silent_ends_the_search() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let running = Lab::at(place.path())
         .args(["stream", &address])
-        .line("--search -d 30s --rate 2kpps -s 200")
+        .line("--search -d 10m --rate 2kpps -s 200")
         .stderr(contains("does not say any more what arrives"))
         .start();
     wait_until("trials were spooled", || {
@@ -217,11 +218,21 @@ fn a_target_that_falls_silent_ends_the_search() {
 #[test]
 fn no_more_is_tried_than_was_asked_for() {
     // Two packets in a trial: less than the least rate of a search without `--rate`.
-    let json = Lab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success().json();
+    let ran = Lab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
+    let json = ran.json();
     check(&json, "summary/1");
     let search = &json["search"];
     assert!((number(&search["ceiling_pps"]) - 20.0).abs() < 1e-6 && number(&search["floor_pps"]) <= 20.0, "{search:#}");
     assert!(search["found_pps"].as_f64().is_none_or(|found| found <= 20.0 + 1e-6), "{search:#}");
+    let kept = manifest(&only_recording(ran.directory()));
+    let trials = list(&kept["run"]["search"]["trials"]);
+    assert!(!trials.is_empty());
+    for trial in trials {
+        let due = 20.0 * number(&trial["sending_ns"]).max(number(&trial["lasting_ns"])) / 1e9;
+        assert!(number(&trial["asked_pps"]) <= 20.0 + 1e-6, "{trial:#}");
+        // Packets stand at both ends of a trial.
+        assert!(number(&trial["sent_packets"]) <= due + 1.0, "{trial:#}");
+    }
 }
 
 #[test]
