@@ -75,15 +75,33 @@ impl Patience {
         settles_within: defaults::STREAM_PATIENCE,
     };
 
-    /// What each of so many `questions` in a row has of it.
-    fn divided(self, questions: u32) -> Patience {
-        let share = |span: Nanos| Nanos(span.0 / i64::from(questions.max(1)));
-        Patience {
+    /// What of it is for `awaiting`.
+    fn of(self, awaiting: Awaiting) -> Patience {
+        let share = |span: Nanos| Nanos(span.0 / i64::from(defaults::SEARCH_SILENT_QUESTIONS));
+        let divided = Patience {
             silence_max: share(self.silence_max),
             holds_after: share(self.holds_after),
             settles_within: share(self.settles_within),
+        };
+        let deep = self.silence_max.max(defaults::SEARCH_PATIENCE_WITHOUT_PACE);
+        match awaiting {
+            Awaiting::Answer => self,
+            Awaiting::OneOfSeveral => divided,
+            // Packets are held back as soon: what is in the queue by then is enough.
+            Awaiting::UnknownQueue => Patience { silence_max: deep, settles_within: deep, ..divided },
         }
     }
+}
+
+/// For what a stream waits that asks how much arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaiting {
+    /// For an answer, as long as anybody does.
+    Answer,
+    /// For the answer to one of the questions in a row that share that time.
+    OneOfSeveral,
+    /// For an answer from behind a queue whose depth nobody knows yet.
+    UnknownQueue,
 }
 
 /// The sending end of a stream, armed.
@@ -95,7 +113,7 @@ pub struct Stream<T, C> {
     buffer: Box<[u8]>,
     refused: u64,
     next_look: Stamp<SenderClock>,
-    /// Where it is not divided.
+    /// For an answer.
     patience_in_all: Patience,
     patience: Patience,
     under_way: UnderWay,
@@ -134,9 +152,9 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         Stream { patience_in_all: patience, patience, ..self }
     }
 
-    /// From now on a silent receiver is given up after the part of the time that one of `questions` in a row has.
-    pub fn divide_patience(&mut self, questions: u32) {
-        self.patience = self.patience_in_all.divided(questions);
+    /// From now on a silent receiver is given up as is due where one is `awaiting` that.
+    pub fn wait_as(&mut self, awaiting: Awaiting) {
+        self.patience = self.patience_in_all.of(awaiting);
     }
 
     /// Now.

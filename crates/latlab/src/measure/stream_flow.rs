@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::live::LiveRates;
-use super::stream::{Stream, StreamError};
+use super::stream::{Awaiting, Stream, StreamError};
 use super::stream_meter::Point;
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, thread_cpu_time};
@@ -47,8 +47,10 @@ pub(super) struct FlowSlice<'a> {
     pub(super) burst_packets: u16,
     /// Timers are as exact as the kernel can, unless the run set their slack itself.
     pub(super) exact_timers: bool,
-    /// A silent receiver is asked in so many slices until it is given up, and waited for in each of them a part of the time.
-    pub(super) questions: u32,
+    /// What the question before the first packet waits for.
+    pub(super) before: Awaiting,
+    /// What all others wait for.
+    pub(super) behind: Awaiting,
     /// Who watches.
     pub(super) live: Option<&'a LiveRates>,
 }
@@ -110,10 +112,11 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// The socket broke, or nobody says any more what arrives.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
-        self.stream.divide_patience(slice.questions);
+        self.stream.wait_as(slice.before);
         let mut meter = self.stream.meter();
         (self.settled, self.stretch) = (false, Stretch::default());
         let mut counted = self.stream.settle_unless(stop, &mut meter)?;
+        self.stream.wait_as(slice.behind);
         let origin = counted;
         let begin = self.stream.now();
         let end = begin + slice.span;

@@ -11,7 +11,7 @@ use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
 use super::probes_beside::{ProbeSession, ProbesBeside};
 use super::run_lane::RunLane;
-use super::stream::StreamError;
+use super::stream::{Awaiting, StreamError};
 use super::stream_flow::{FlowSlice, Stretch};
 use super::stream_opening::{AnyFlow, FlowPath, Opening, ReadyFlow};
 use super::stream_search::Held;
@@ -44,7 +44,12 @@ pub(super) enum Silence {
     /// There is no stream any more.
     IsTheEnd,
     /// This pace was too much.
-    IsLoss,
+    IsLoss {
+        /// What the question before the first packet waits for.
+        before: Awaiting,
+        /// What those behind it wait for.
+        behind: Awaiting,
+    },
 }
 
 impl StreamLane {
@@ -105,6 +110,10 @@ impl StreamLane {
     ) -> Result<(), MeasureError> {
         let Some(stream) = self.spec.stream() else { return Ok(()) };
         let size_bytes = stream.size.known().unwrap_or(0);
+        let (before, behind) = match silence {
+            Silence::IsTheEnd => (Awaiting::Answer, Awaiting::Answer),
+            Silence::IsLoss { before, behind } => (before, behind),
+        };
         let slice = FlowSlice {
             phase,
             span,
@@ -112,15 +121,13 @@ impl StreamLane {
             size_bytes,
             burst_packets: stream.sending.burst_packets(size_bytes),
             exact_timers: !self.spec.settings.iter().any(|spec| matches!(spec.setting, Setting::TimerSlack(_))),
-            questions: match silence {
-                Silence::IsTheEnd => 1,
-                Silence::IsLoss => defaults::SEARCH_SILENT_QUESTIONS,
-            },
+            before,
+            behind,
             live: self.live.as_deref(),
         };
         // One flow's end is the end of all: what the others would measure alone is another run.
         let end = |ran: Result<(), StreamError>| match ran {
-            Err(StreamError::Silent { .. }) if silence == Silence::IsLoss => Ok(()),
+            Err(StreamError::Silent { .. }) if silence != Silence::IsTheEnd => Ok(()),
             ran => ran.inspect_err(|_| stop.store(true, Ordering::Relaxed)),
         };
         let ended: Vec<_> = thread::scope(|scope| {

@@ -5,8 +5,9 @@ use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::Tally;
 
-/// POLLs that may be unanswered at a time: those of 1.5 s, when a stream that nobody counts is ended, in a power of two.
-/// Over a connection, where they are asked again five times more seldom, those of 30 s.
+/// POLLs that may be unanswered at a time, in a power of two: those of 5 s, the longest that a datagram's answer is waited
+/// for, where each is asked again after 25 ms; over a connection, where that is after 125 ms, those of 30 s. The first of
+/// them may be the one that a deep queue answers.
 const ASKED: usize = 256;
 /// A shorter window is joined to the next one: a POLL that was sent again cuts them unevenly.
 const WINDOW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);

@@ -5,6 +5,7 @@ use std::thread;
 
 use super::MeasureError;
 use super::goal_search::{GoalSearch, Reach, Step};
+use super::stream::Awaiting;
 use super::stream_lane::{Silence, StreamLane};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
@@ -64,6 +65,10 @@ impl StreamLane {
             if let Some(ending) = self.try_one((None, lasting), silence, stop)? {
                 return Ok(Some(ending));
             }
+            let trials = self.facts_mut().search.as_ref().map(|facts| facts.trials.as_slice()).unwrap_or_default();
+            if trials.last().is_some_and(|trial| trial.counting_ns - trial.sending_ns > defaults::SEARCH_DEEP_QUEUE) {
+                break;
+            }
         }
         Ok(None)
     }
@@ -96,7 +101,8 @@ impl StreamLane {
         }
     }
 
-    /// One trial, which is written down; why the search ends with it, if it does.
+    /// One trial, which is written down; why the search ends with it, if it does. A receiver that is too swamped to answer is
+    /// an answer.
     fn try_one(
         &mut self,
         (pps, lasting): (Option<f64>, Nanos),
@@ -104,23 +110,20 @@ impl StreamLane {
         stop: &AtomicBool,
     ) -> Result<Option<SearchEnding>, MeasureError> {
         let begin = Monotonic.now();
-        let trial = self.trial(pps, lasting, stop)?;
+        let (before, behind) = silence.awaiting(pps);
+        self.hold((Phase::Warmup, lasting), pps, Silence::IsLoss { before, behind }, stop)?;
+        let trial = self.trial_facts(pps, lasting);
         if stop.load(Ordering::Relaxed) {
             return Ok(Some(SearchEnding::CutShort));
         }
-        if silence.ends_with(&trial, Monotonic.now() - begin) {
+        let awaiting = if trial.sending_ns > Nanos::ZERO { behind } else { before };
+        if silence.ends_with(&trial, awaiting, Monotonic.now() - begin) {
             return Ok(Some(SearchEnding::Silent));
         }
         if let Some(facts) = &mut self.facts_mut().search {
             facts.trials.push(trial);
         }
         Ok(None)
-    }
-
-    /// Holds a pace for a time; a receiver that is too swamped to answer is an answer.
-    fn trial(&mut self, pps: Option<f64>, lasting: Nanos, stop: &AtomicBool) -> Result<TrialFacts, MeasureError> {
-        self.hold((Phase::Warmup, lasting), pps, Silence::IsLoss, stop)?;
-        Ok(self.trial_facts(pps, lasting))
     }
 
     /// From ten packets in a trial to the rate that was asked for, or else to what left without a pace; no more is tried,
@@ -220,19 +223,30 @@ struct Unanswered {
     questions: u32,
     /// For so long they were waited for, while nothing was sent.
     span: Nanos,
+    /// Whether the trial before had no pace: then there may still be what is in a queue of any depth.
+    without_pace: bool,
 }
 
 impl Unanswered {
-    /// Takes in a trial that took so long; whether the receiver is gone. It may be too swamped to answer behind the packets
-    /// of a trial, but not the next question too, which waits with nothing in its way.
-    fn ends_with(&mut self, trial: &TrialFacts, took: Nanos) -> bool {
+    /// What a trial at this pace waits for before its first packet and behind it.
+    fn awaiting(&self, pps: Option<f64>) -> (Awaiting, Awaiting) {
+        let of = |without_pace| if without_pace { Awaiting::UnknownQueue } else { Awaiting::OneOfSeveral };
+        (of(pps.is_none() || self.without_pace), of(pps.is_none()))
+    }
+
+    /// Takes in a trial that took so long, and whose last question was `awaiting` that; whether the receiver is gone. It may
+    /// be too swamped to answer behind the packets of a trial, but not the next question too, which waits with nothing in its
+    /// way. Where a queue of any depth was allowed for, one question is enough.
+    fn ends_with(&mut self, trial: &TrialFacts, awaiting: Awaiting, took: Nanos) -> bool {
+        let without_pace = trial.asked_pps.is_none();
         if trial.answered {
-            *self = Unanswered::default();
+            *self = Unanswered { without_pace, ..Unanswered::default() };
             return false;
         }
+        self.without_pace = without_pace;
         self.questions += 1;
         self.span += (took - trial.sending_ns).max(Nanos::ZERO);
-        self.questions >= defaults::SEARCH_SILENT_QUESTIONS
+        awaiting == Awaiting::UnknownQueue || self.questions >= defaults::SEARCH_SILENT_QUESTIONS
     }
 }
 
@@ -249,32 +263,63 @@ pub(super) enum Held {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_receiver_is_gone_that_leaves_two_questions_in_a_row_unanswered() {
-        let second = Nanos::from_secs(1);
-        let trial = |sent_packets, answered| TrialFacts {
-            asked_pps: None,
-            lasting_ns: second,
-            sending_ns: if sent_packets > 0 { second } else { Nanos::ZERO },
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    fn trial(asked_pps: Option<f64>, sent_packets: u64, answered: bool) -> TrialFacts {
+        TrialFacts {
+            asked_pps,
+            lasting_ns: SECOND,
+            sending_ns: if sent_packets > 0 { SECOND } else { Nanos::ZERO },
             counting_ns: Nanos::ZERO,
             sent_packets,
             delivered_packets: 0,
             answered,
-        };
-        let (swamped, heard, before) = (trial(9, false), trial(9, true), trial(0, false));
+        }
+    }
+
+    /// Whether the last of `trials` ends a search, none of those before it, and after how much silence.
+    fn ended(trials: &[TrialFacts]) -> (bool, Nanos) {
+        let mut silence = Unanswered::default();
+        let mut ends = Vec::new();
+        for trial in trials {
+            let (before, behind) = silence.awaiting(trial.asked_pps);
+            let awaiting = if trial.sending_ns > Nanos::ZERO { behind } else { before };
+            let took = trial.sending_ns + if trial.answered { Nanos::ZERO } else { SECOND };
+            ends.push(silence.ends_with(trial, awaiting, took));
+        }
+        let (last, rest) = ends.split_last().expect("some trials");
+        assert!(rest.iter().all(|ended| !ended), "{trials:?}");
+        (*last, silence.span)
+    }
+
+    #[test]
+    fn a_receiver_is_gone_that_leaves_two_questions_in_a_row_unanswered() {
+        let pace = Some(9.0);
+        let (swamped, heard, before) = (trial(pace, 9, false), trial(pace, 9, true), trial(pace, 0, false));
         for (trials, gone, span) in [
-            (vec![heard, swamped, heard, swamped], false, second),
-            (vec![heard, swamped, swamped], true, second + second),
-            (vec![heard, before], false, second),
-            (vec![swamped, before], true, second + second),
-            (vec![before, before], true, second + second),
+            (vec![heard, swamped, heard, swamped], false, SECOND),
+            (vec![heard, swamped, swamped], true, SECOND + SECOND),
+            (vec![heard, before], false, SECOND),
+            (vec![swamped, before], true, SECOND + SECOND),
+            (vec![before, before], true, SECOND + SECOND),
         ] {
-            let mut silence = Unanswered::default();
-            let took = |trial: &TrialFacts| trial.sending_ns + if trial.answered { Nanos::ZERO } else { second };
-            let ends: Vec<bool> = trials.iter().map(|trial| silence.ends_with(trial, took(trial))).collect();
-            let (last, rest) = ends.split_last().expect("some trials");
-            assert_eq!((*last, silence.span), (gone, span), "{trials:?}");
-            assert!(rest.iter().all(|ended| !ended), "{trials:?}");
+            assert_eq!(ended(&trials), (gone, span), "{trials:?}");
+        }
+    }
+
+    #[test]
+    fn one_question_is_enough_where_a_queue_of_any_depth_was_allowed_for() {
+        let (heard, silent, before) = (trial(None, 9, true), trial(None, 9, false), trial(None, 0, false));
+        let (paced_before, paced_behind) = (trial(Some(9.0), 0, false), trial(Some(9.0), 9, false));
+        for (trials, gone) in [
+            (vec![silent], true),
+            (vec![heard, before], true),
+            // What a trial without a pace has left in a queue is in the way of the next question.
+            (vec![heard, paced_before], true),
+            (vec![heard, paced_behind], false),
+            (vec![heard, paced_behind, paced_before], true),
+        ] {
+            assert_eq!(ended(&trials).0, gone, "{trials:?}");
         }
     }
 }

@@ -159,6 +159,12 @@ pub const SEARCH_TRIALS_AT_A_RATE: i64 = 5;
 pub const SEARCH_EXCEED_RATIO: f64 = 0.5;
 /// The bounds of a rate are to lie within this share: trials of half a second differ by about as much.
 pub const SEARCH_WIDTH: f64 = 0.02;
+/// What leaves without a pace fills whatever queue is on the path, and nobody knows yet how deep that is: the question
+/// behind it is waited for so long, so that a silent target ends the search within [`STREAM_SILENCE_MAX`].
+pub const SEARCH_PATIENCE_WITHOUT_PACE: Nanos = Nanos(STREAM_SILENCE_MAX.0 - 500_000_000);
+/// A trial without a pace that is answered later than this behind its last packet has told what the path carries; another
+/// would fill the queue again.
+pub const SEARCH_DEEP_QUEUE: Nanos = Nanos::from_millis(500);
 /// A trial at the least rate has so many packets.
 pub const SEARCH_PACKETS_MIN: f64 = 10.0;
 /// So many stages would fill the time …
@@ -170,7 +176,7 @@ pub const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
 /// So many time-outs of probes would fill the time.
 pub const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
 /// A swamped receiver recovers as soon as nothing is sent; one that leaves so many questions in a row unanswered is gone.
-/// They share [`STREAM_PATIENCE`].
+/// They share [`STREAM_PATIENCE`]: paced trials are short, and near to what the path carries.
 pub const SEARCH_SILENT_QUESTIONS: u32 = 2;
 /// From one probe beside a stream to the next …
 pub const STREAM_PROBE_INTERVAL: Nanos = Nanos::from_millis(1);

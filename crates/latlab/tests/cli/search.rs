@@ -94,7 +94,7 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
 #[test]
 fn the_capacity_of_a_shaped_path_is_found() {
     // A bucket of two packets: a deeper one is capacity to trials of 0.1 s.
-    for queue in ["5ms", "200ms"] {
+    for queue in ["5ms", "200ms", "1s"] {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
         let Some(_inside) = shaped("the search on a shaped path", &shaper) else { return };
         let json = Lab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
@@ -105,7 +105,7 @@ fn the_capacity_of_a_shaped_path_is_found() {
             let loss_ratio = number(&goal["loss_ratio"]);
             let (lower, upper) = (number(&goal["lower_bps"]), goal["upper_bps"].as_f64());
             assert!(upper.is_none_or(|upper| lower < upper), "{queue}: {goal:#}");
-            assert!(lower > carried * 0.8 && lower <= carried * 1.02 / (1.0 - loss_ratio), "{queue}: {goal:#}");
+            assert!(lower > carried * 0.9 && lower <= carried * 1.02 / (1.0 - loss_ratio), "{queue}: {goal:#}");
             // A sender may lack what is due in 5 ms.
             let conditional = number(&goal["conditional_throughput_bps"]);
             assert!(conditional <= lower && conditional >= lower * (1.0 - loss_ratio) * 0.94, "{queue}: {goal:#}");
@@ -192,23 +192,31 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
 
 #[test]
 fn a_target_that_falls_silent_ends_the_search() {
+    // The promises are 2 s, and 5 s behind a trial without a pace, the first of which lasts for 1 s. A machine that is busy
+    // with other tests gets the rest.
+    for (rate, events, within_ms) in [("--rate 2kpps", 20, 2_900), ("", 1, 5_900)] {
+        falls_silent(rate, events, Duration::from_millis(within_ms));
+    }
+}
+
+fn falls_silent(rate: &str, events: u64, within: Duration) {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     let place = tempfile::tempdir().expect("a temporary directory");
     let running = Lab::at(place.path())
         .args(["stream", &address])
-        .line("--search -d 10m --rate 2kpps -s 200")
+        .line("--search -d 10m -s 200")
+        .line(rate)
         .stderr(contains("does not say any more what arrives"))
         .start();
     wait_until("trials were spooled", || {
         let spools = recordings(place.path()).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 20)
+        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * events)
     });
     reflector.signal(Signal::STOP);
     let silent = Instant::now();
     running.ends(3);
-    // The promise is 2 s. A machine that is busy with other tests gets the rest.
-    assert!(silent.elapsed() < Duration::from_millis(2_900), "{:?}", silent.elapsed());
+    assert!(silent.elapsed() < within, "{rate}: {:?}", silent.elapsed());
     reflector.signal(Signal::CONT);
     let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
     check(&said, "summary/1");
