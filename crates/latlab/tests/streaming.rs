@@ -261,8 +261,8 @@ fn a_device_without_checksum_offload_is_named() {
     });
 }
 
-/// A stream over a network of 100 µs to a far end that is gone after 300 ms, and when the last packet reached its host.
-fn abandoned() -> (Stream<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
+/// A network of 100 µs to a far end that is gone after 300 ms, and when the last packet reached its host.
+fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64>>) {
     let network = Network {
         delay: Nanos::from_micros(100),
         jitter: Nanos::ZERO,
@@ -273,11 +273,12 @@ fn abandoned() -> (Stream<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
         seed: 1,
         faults: Vec::new(),
     };
-    let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, None, [1; 32]);
+    let limits = ReflectorLimits { down_bps: 80_000_000, ..ReflectorLimits::DEFAULT };
+    let mut reflector = SessionReflector::new(limits, key, [1; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
     let (gone, last) = (Nanos::from_millis(300), Rc::new(Cell::new(0)));
     let seen = Rc::clone(&last);
-    let mut transport = SimTransport::new(
+    let transport = SimTransport::new(
         network,
         Stamp::from_nanos(0),
         Box::new(move |datagram, at| {
@@ -295,6 +296,12 @@ fn abandoned() -> (Stream<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
             Some(reply)
         }),
     );
+    (transport, last)
+}
+
+/// A stream to that far end.
+fn abandoned() -> (Stream<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
+    let (mut transport, last) = abandoning(None);
     let clock = transport.clock();
     let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
     let session = open(&mut transport, &clock, None, &wishes, &NEVER).expect("a session");
@@ -315,5 +322,24 @@ fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
         let (ended, held) = (stream.now().as_nanos(), last.get());
         assert!((1_600_000_000..2_000_000_000).contains(&ended), "{ended} ns");
         assert!((900_000_000..1_200_000_000).contains(&held), "the last DATA left at {held} ns");
+    }
+}
+
+#[test]
+fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
+    for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700), Nanos::from_millis(310)] {
+        let key = PreSharedKey::fresh().expect("chance");
+        let (mut transport, _) = abandoning(Some(&key));
+        let clock = transport.clock();
+        let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND).going_down(Nanos::ZERO);
+        let session = open(&mut transport, &clock, Some(&key), &wishes, &NEVER).expect("a session");
+        let mut down = Down::new(transport, clock, DownStream::new(session).expect("a down-stream"));
+        down.ready().expect("it is there");
+        let end = down.now() + slice;
+        down.begin(end, 0);
+        let ended = down.run(end, &NEVER).and_then(|()| down.settle().map(drop));
+        assert!(matches!(ended, Err(StreamError::Silent { .. })), "{ended:?}");
+        let ended = down.now().as_nanos();
+        assert!((1_600_000_000..2_000_000_000).contains(&ended), "{slice:?}: {ended} ns");
     }
 }

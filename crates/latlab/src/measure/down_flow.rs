@@ -95,7 +95,7 @@ impl DownFlow {
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
         (self.settled, self.stretch) = (false, Stretch::default());
-        let settled = self.down.settle()?.tally;
+        let settled = self.down.ready()?.tally;
         let mut sending = Sending::from(self.down.last().map_or(settled, |last| last.tally));
         let begin = self.down.now();
         let end = begin + slice.span;

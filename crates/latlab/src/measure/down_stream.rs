@@ -18,8 +18,6 @@ const CREDIT_AHEAD: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
 const GROWTH: u64 = 2;
 /// So many packets are always given credit for.
 const CREDIT_PACKETS_MIN: u64 = 2_048;
-/// How long a TALLY of all that was sent is waited for: the credit that is left, 200 ms of it, is used up first.
-const SETTLES_WITHIN: Nanos = Nanos::from_millis(1_500);
 /// After that TALLY, what is still under way is waited for as long as this.
 const LINGERS: Nanos = Nanos::from_millis(50);
 /// Near the end of a slice credit is given for so much more than what is left of it: that much of it is under way.
@@ -137,10 +135,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
             if now >= until {
                 break;
             }
-            let span = now - self.heard_at;
-            if span >= defaults::STREAM_PATIENCE {
-                return Err(StreamError::Silent { span });
-            }
+            self.patience(now)?;
             if now >= self.next_poll {
                 let ahead = self.ahead(now);
                 self.ask(ahead)?;
@@ -151,14 +146,22 @@ impl<T: Transport, C: Clock> Down<T, C> {
         Ok(())
     }
 
+    /// Before a slice: the same as [`Down::settle`], for a reflector that was not asked for a while.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn ready(&mut self) -> Result<DownPoint, StreamError> {
+        self.heard_at = self.clock.now();
+        self.settle()
+    }
+
     /// Gives no credit any more and waits until the reflector has told what it sent, and that has arrived or is lost. The
     /// tally is the first that told of all of it.
     ///
     /// # Errors
-    /// The socket broke, or no TALLY came within 1.5 s.
+    /// The socket broke, or no TALLY came for 1.5 s: silence goes on where it has begun.
     pub fn settle(&mut self) -> Result<DownPoint, StreamError> {
-        let begin = self.clock.now();
-        let (mut next_poll, mut known) = (begin, None);
+        let (mut next_poll, mut known) = (self.clock.now(), None);
         let mut first: Option<DownPoint> = self.last;
         // The next packet may be due so late.
         let apart = self.down.gap().min(CREDIT_AHEAD);
@@ -168,8 +171,8 @@ impl<T: Transport, C: Clock> Down<T, C> {
                 Some((at, point)) if now - at >= LINGERS => {
                     return Ok(DownPoint { counts: self.down.counts(), ..point });
                 }
-                None if now - begin >= SETTLES_WITHIN => return Err(StreamError::Silent { span: SETTLES_WITHIN }),
-                _ => {}
+                Some(_) => {}
+                None => self.patience(now)?,
             }
             if now >= next_poll {
                 self.ask(Nanos::ZERO)?;
@@ -203,6 +206,11 @@ impl<T: Transport, C: Clock> Down<T, C> {
             self.came = Some((self.came.map_or(now, |(first, _)| first), now));
         }
         now
+    }
+
+    fn patience(&self, now: Stamp<SenderClock>) -> Result<(), StreamError> {
+        let span = now - self.heard_at;
+        if span < defaults::STREAM_PATIENCE { Ok(()) } else { Err(StreamError::Silent { span }) }
     }
 
     /// How much of the stream the next POLL, which leaves at `now`, gives credit for.

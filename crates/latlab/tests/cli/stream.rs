@@ -219,11 +219,18 @@ fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
 #[test]
 fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
     // Each probe is an event as well, a thousand a second.
-    for (options, events) in [("-s 200", 10), ("-s 200,700", 10), ("--probe 1ms", 1_000)] {
+    // Down it is silent while packets are due, or is so until after them.
+    let down = ["-d 60s --direction down --psk-file key", "-d 1900ms --direction down --psk-file key"];
+    let up = [("-d 60s -s 200", 10), ("-d 60s -s 200,700", 10), ("-d 60s --probe 1ms", 1_000)];
+    for (options, events) in up.into_iter().chain(down.map(|options| (options, 6))) {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let (reflector, address) = serve(home.path(), "");
+        let serving = if options.contains("down") { "--psk-file key --allow-down 100Mbit/s" } else { "" };
+        if options.contains("down") {
+            Lab::at(home.path()).args(["keygen", "key"]).success();
+        }
+        let (reflector, address) = serve(home.path(), serving);
         let running = Lab::at(home.path())
-            .args(["stream", &address, "--rate", "1kpps", "-d", "60s", "--warmup", "0"])
+            .args(["stream", &address, "--rate", "1kpps", "--warmup", "0"])
             .line(options)
             .stderr(contains("does not say any more what arrives"))
             .start();
