@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use super::live::LiveRates;
 use super::stream::{Awaiting, Stream, StreamError};
@@ -148,6 +149,33 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
             // Whoever ends a run early has to live with what is still under way; so does who finds its target gone.
             _ => Ok(()),
         }
+    }
+
+    /// Sends nothing for a while, or until `stop`, and asks now and then whether the receiver is still there. Nothing of it is
+    /// written down. In between it sleeps, however a stream waits: what is measured beside it is an idle host.
+    ///
+    /// # Errors
+    /// The socket broke, or nobody answers.
+    pub(super) fn rest(&mut self, span: Nanos, stop: &AtomicBool) -> Result<(), StreamError> {
+        self.stream.wait_as(Awaiting::Answer);
+        let mut meter = self.stream.meter();
+        (self.settled, self.stretch) = (false, Stretch::default());
+        let mut ask_at = self.stream.now();
+        let end = ask_at + span;
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.stream.now();
+            if now >= end {
+                break;
+            }
+            if now >= ask_at {
+                self.stream.settle(&mut meter)?;
+                ask_at = now + defaults::SEARCH_ASKS_EVERY;
+            } else {
+                thread::sleep(defaults::NAP.min(ask_at - now).min(end - now).to_duration());
+            }
+        }
+        self.settled = true;
+        Ok(())
     }
 
     fn mark(&self, at: Stamp<SenderClock>, schedule: &TokenSchedule) -> Mark {

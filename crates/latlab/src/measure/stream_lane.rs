@@ -130,22 +130,40 @@ impl StreamLane {
             Err(StreamError::Silent { .. }) if silence != Silence::IsTheEnd => Ok(()),
             ran => ran.inspect_err(|_| stop.store(true, Ordering::Relaxed)),
         };
-        let ended: Vec<_> = thread::scope(|scope| {
-            let begun = self.flows.iter_mut().map(|flow| {
-                let measuring = move || end(flow.run(&slice, stop));
-                thread::Builder::new().name("flow".into()).spawn_scoped(scope, measuring)
-            });
-            let begun: Vec<_> = begun.collect();
-            begun.into_iter().map(|begun| begun.map(thread::ScopedJoinHandle::join)).collect()
-        });
+        let ran = each_of(&mut self.flows, self.path, |flow| end(flow.run(&slice, stop)));
         if silence == Silence::IsTheEnd {
             self.settled &= self.flows.iter().all(AnyFlow::is_settled);
         }
-        ended.into_iter().try_for_each(|ended| {
-            let ran = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            ran.map_err(|error| MeasureError::of_stream(error, self.path.peer))
-        })
+        ran
     }
+
+    /// Sends nothing for `span`; a receiver that is gone by then is found out.
+    pub(super) fn rest(&mut self, span: Nanos, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let end = |rested: Result<(), StreamError>| rested.inspect_err(|_| stop.store(true, Ordering::Relaxed));
+        let rested = each_of(&mut self.flows, self.path, |flow| end(flow.rest(span, stop)));
+        self.settled &= self.flows.iter().all(AnyFlow::is_settled);
+        rested
+    }
+}
+
+/// Has a thread for each of `flows`, which go along `path`, do `work`.
+fn each_of<W>(flows: &mut [AnyFlow], path: OpenPath, work: W) -> Result<(), MeasureError>
+where
+    W: Fn(&mut AnyFlow) -> Result<(), StreamError> + Sync,
+{
+    let work = &work;
+    let ended: Vec<_> = thread::scope(|scope| {
+        let begun = flows.iter_mut().map(|flow| {
+            let working = move || work(flow);
+            thread::Builder::new().name("flow".into()).spawn_scoped(scope, working)
+        });
+        let begun: Vec<_> = begun.collect();
+        begun.into_iter().map(|begun| begun.map(thread::ScopedJoinHandle::join)).collect()
+    });
+    ended.into_iter().try_for_each(|ended| {
+        let worked = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        worked.map_err(|error| MeasureError::of_stream(error, path.peer))
+    })
 }
 
 impl RunLane for StreamLane {

@@ -109,6 +109,16 @@ impl AnyFlow {
         }
     }
 
+    /// Sends nothing for `span`, and sees to it that the receiver is still there.
+    pub(super) fn rest(&mut self, span: Nanos, stop: &AtomicBool) -> Result<(), StreamError> {
+        match self {
+            AnyFlow::Up(flow) => flow.rest(span, stop),
+            AnyFlow::Connected(flow) => flow.rest(span, stop),
+            // Its rate cannot be searched for: it never rests.
+            AnyFlow::Down(_) => Ok(()),
+        }
+    }
+
     /// Whether both ends have told of all packets of the last slice.
     pub(super) fn is_settled(&self) -> bool {
         match self {

@@ -174,7 +174,7 @@ impl StreamLane {
             let probing = probing.map_err(MeasureError::Thread)?;
             let held = match pace {
                 Held::Rate(pps) => self.hold((phase, span), pps, Silence::IsTheEnd, stop),
-                Held::Nothing => Ok(()),
+                Held::Nothing => self.rest(span, stop),
             };
             let end = match pace {
                 Held::Rate(_) => Monotonic.now(),

@@ -173,6 +173,9 @@ pub const SEARCH_STAGES_IN_ALL: i64 = 24;
 pub const SEARCH_STAGE_MIN: Nanos = Nanos::from_millis(200);
 /// … and no longer than a usual run.
 pub const SEARCH_STAGE_MAX: Nanos = Nanos::from_secs(10);
+/// Where nothing is sent the receiver is asked so often whether it is there: next to a thousand probes a second that is nothing,
+/// and the last question before it falls silent is not much older than the last probe.
+pub const SEARCH_ASKS_EVERY: Nanos = Nanos::from_millis(250);
 /// So many time-outs of probes would fill the time.
 pub const SEARCH_TIMEOUTS_IN_ALL: i64 = 60;
 /// A swamped receiver recovers as soon as nothing is sent; one that leaves so many questions in a row unanswered is gone.
