@@ -49,9 +49,9 @@ pub struct StageFacts {
     pub share: Option<f64>,
     /// When it began, on the sender's clock, in ns.
     pub begin_ns: i64,
-    /// When its last packet had been sent, in ns.
+    /// When its last packet had been sent, in ns; of one that broke off when it did, or was to end.
     pub end_ns: i64,
-    /// Its stream; null where none was sent.
+    /// Its stream; null where none was sent, or where it broke off.
     pub stream: Option<TrialFacts>,
 }
 

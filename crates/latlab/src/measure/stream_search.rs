@@ -168,6 +168,10 @@ impl StreamLane {
         stop: &AtomicBool,
     ) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
+        // It is written down before it begins: whatever ends it, its probes are in no other stage.
+        let until = (begin + span).as_nanos();
+        self.facts_mut().stages.push(StageFacts { share, begin_ns: begin.as_nanos(), end_ns: until, stream: None });
+        self.save();
         let mut probes = self.lend_probes();
         let ran = thread::scope(|scope| {
             let probing = probes.as_mut().map(|probes| probes.spawn(scope, (phase, span), stop)).transpose();
@@ -185,14 +189,16 @@ impl StreamLane {
             held.and(probed.unwrap_or(Ok(()))).map(|()| end)
         });
         self.return_probes(probes);
-        let end: Stamp<SenderClock> = ran?;
-        let stream = match pace {
-            Held::Rate(pps) => Some(self.trial_facts(pps, span)),
-            Held::Nothing => None,
+        let stream = match (&ran, pace) {
+            (Ok(_), Held::Rate(pps)) => Some(self.trial_facts(pps, span)),
+            // What a receiver that fell silent did not count is not lost: there is nothing to say.
+            (Err(_), _) | (_, Held::Nothing) => None,
         };
-        let stage = StageFacts { share, begin_ns: begin.as_nanos(), end_ns: end.as_nanos(), stream };
-        self.facts_mut().stages.push(stage);
-        Ok(())
+        let end: Stamp<SenderClock> = *ran.as_ref().unwrap_or(&Monotonic.now());
+        if let Some(stage) = self.facts_mut().stages.last_mut() {
+            (stage.end_ns, stage.stream) = (end.as_nanos(), stream);
+        }
+        ran.map(drop)
     }
 
     /// What all flows came to in the last slice.

@@ -224,6 +224,44 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
 }
 
 #[test]
+fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
+    // At 0 % nothing is sent but questions.
+    for stages in [1, 2] {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let (reflector, address) = serve(home.path(), "");
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let lab = Lab::at(place.path()).args(["stream", &address]).line("--search 0 -d 60s --rate 2kpps -s 200");
+        let running = lab.stderr(contains("does not say any more what arrives")).start();
+        wait_until("a stage had begun", || recordings(place.path()).iter().any(|at| stages_of(at).len() >= stages));
+        reflector.signal(Signal::STOP);
+        let silent = Instant::now();
+        running.ends(3);
+        // The promise is 2 s. A machine that is busy with other tests gets the rest.
+        assert!(silent.elapsed() < Duration::from_millis(2_900), "{stages}: {:?}", silent.elapsed());
+        reflector.signal(Signal::CONT);
+        let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
+        check(&said, "summary/1");
+        assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"settled".into()), "{said:#}");
+        // Each stage has its own probes, and one that broke off has no count.
+        let kept = list(&said["stages"]);
+        assert_eq!(kept.len(), stages, "{said:#}");
+        for stage in kept {
+            let n = number(&stage["round_trip_delay"]["n"]);
+            assert!(n <= 2_501.0 && stage["delivered_pps"].is_null(), "{stage:#}");
+        }
+        let lost = &kept[0]["round_trip_delay"]["lost"];
+        assert!(stages == 1 || number(lost) < 100.0, "{said:#}");
+    }
+}
+
+/// The stages that the manifest of a recording knows so far.
+fn stages_of(recording: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(recording.join("manifest.json")).unwrap_or_default();
+    let kept = serde_json::from_str::<Value>(&text).ok();
+    kept.and_then(|kept| kept["run"]["stages"].as_array().cloned()).unwrap_or_default()
+}
+
+#[test]
 fn no_more_is_tried_than_was_asked_for() {
     // Two packets in a trial: less than the least rate of a search without `--rate`.
     let ran = Lab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
@@ -247,12 +285,7 @@ fn no_more_is_tried_than_was_asked_for() {
 fn what_was_found_outlives_a_kill_in_the_stages() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Lab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
-    let staged = |recording: &Path| {
-        let text = std::fs::read_to_string(recording.join("manifest.json")).unwrap_or_default();
-        let stages = serde_json::from_str::<Value>(&text).ok().map(|kept| kept["run"]["stages"].clone());
-        stages.is_some_and(|stages| stages.as_array().is_some_and(|stages| !stages.is_empty()))
-    };
-    wait_until("a stage was over", || recordings(home.path()).iter().any(|recording| staged(recording)));
+    wait_until("a stage was over", || recordings(home.path()).iter().any(|recording| stages_of(recording).len() > 1));
     running.signal(Signal::KILL);
     running.dies_of(Signal::KILL);
     let recording = only_recording(home.path());
@@ -260,7 +293,8 @@ fn what_was_found_outlives_a_kill_in_the_stages() {
     check(&said, "summary/1");
     assert_eq!((&said["ending"], &said["search"]["ending"]), (&"recovered".into(), &"settled".into()));
     assert!(number(&said["search"]["found_pps"]) > 0.0);
-    assert!(number(&said["stages"][0]["round_trip_delay"]["n"]) > 1_000.0, "{:#}", said["stages"]);
+    let n = number(&said["stages"][0]["round_trip_delay"]["n"]);
+    assert!(n > 1_000.0 && n <= 2_501.0 && list(&said["stages"]).len() == 2, "{:#}", said["stages"]);
 }
 
 #[test]
