@@ -59,7 +59,7 @@ pub(super) fn derive_of_stream(
 ) -> Vec<Caveat> {
     let mut caveats = kept::of_the_recording(manifest);
     caveats.extend(streams::derive(manifest, stream, metrics.get(&Metric::DeliveredRate)));
-    caveats.extend(searches::derive(stream));
+    caveats.extend(searches::derive(manifest, stream));
     caveats.extend(connection::of_stream(manifest));
     worst_first(manifest, hosts, caveats)
 }

@@ -4,17 +4,26 @@ use crate::analysis::stages::{GoalEnd, GoalFigures, SearchFigures, StreamStages}
 use crate::analysis::streams::StreamFigures;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::SearchEnding;
-use crate::plan::RateSearchSpec;
-use crate::units::human::{grouped, percent, span};
+use crate::plan::{Pace, RateSearchSpec, StreamSpec, defaults};
+use crate::recording::manifest::Manifest;
+use crate::schedule::Schedule;
+use crate::units::Nanos;
+use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
 
-/// The caveats of a search; none where there was none.
-pub(super) fn derive(stream: &StreamFigures) -> Vec<Caveat> {
+/// Probes that are more of the traffic than this are a part of what is measured: it is half of the width to which a rate is
+/// found.
+const PROBES: f64 = 0.01;
+/// No computed share is closer to it than this.
+const SAME: f64 = 1e-9;
+
+/// The caveats of a search, and of probes beside a stream; none where there was neither.
+pub(super) fn derive(manifest: &Manifest, stream: &StreamFigures) -> Vec<Caveat> {
     let beside = &stream.beside;
     let of_search = beside.search.iter().flat_map(|search| {
         let rates = [none_found(search), undecided(search), at_ceiling(search)];
         rates.into_iter().chain([not_held(search, beside), left_out(search, beside)]).flatten()
     });
-    of_search.chain(not_offered(beside)).chain(unsent(beside)).collect()
+    of_search.chain(not_offered(beside)).chain(unsent(beside)).chain(probes_load(manifest, stream)).collect()
 }
 
 /// `0 %`, `0 % and 0.5 %`
@@ -143,6 +152,58 @@ fn left_out(search: &SearchFigures, beside: &StreamStages) -> Option<Caveat> {
     ))
 }
 
+/// Probes take the path too, each way, and trials were made without them.
+fn probes_load(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
+    let probes = manifest.spec.probes_beside()?;
+    let Schedule::Periodic { interval_ns } = probes.schedule else { return None };
+    let (pps, rate) = match &stream.beside.search {
+        Some(search) => (search.found_pps?, "the found rate"),
+        None => (stream.asked_pps?, "the asked rate"),
+    };
+    // A row or a run that they are in.
+    stream.beside.stages.iter().find(|stage| stage.share != Some(0.0))?;
+    let ipv6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
+    let on_wire = StreamSpec { wire: true, ..StreamSpec::at(Pace::Max) };
+    let probe_bits = on_wire.packet_bits(probes.size_bytes, ipv6) as f64;
+    let stream_bps = pps * on_wire.packet_bits(stream.size_bytes, ipv6) as f64;
+    let probes_bps = probe_bits / interval_ns.as_secs_f64();
+    let share = probes_bps / stream_bps;
+    (share > PROBES * (1.0 + SAME)).then(|| {
+        let enough = plain_interval(probe_bits / (PROBES * stream_bps)).filter(|span| *span <= defaults::WARMUP);
+        let hint = match enough {
+            Some(span) => format!(
+                "`--probe {}`, with which it is {} at most, or `--probe off`",
+                typed_span(span),
+                percent(PROBES)
+            ),
+            None => "`--probe off`".into(),
+        };
+        Caveat::new(
+            Severity::Warning,
+            "probes-load",
+            format!(
+                "probes take {} on the wire each way, which is {} of {rate} ({})",
+                bit_rate(probes_bps),
+                percent(share),
+                bit_rate(stream_bps)
+            ),
+            match stream.beside.search {
+                Some(_) => "trials had none beside them: the stages and the run are of a path that carries both",
+                None => "the run is of a path that carries both",
+            },
+            hint,
+        )
+    })
+}
+
+/// So many seconds, rounded up to 1, 2 or 5 of a decade: somebody types it.
+fn plain_interval(seconds: f64) -> Option<Nanos> {
+    let nanos = seconds * 1e9;
+    let decades = (0..18).map(|decade| 10i64.pow(decade));
+    let mut plain = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]);
+    plain.find(|plain| *plain as f64 >= nanos * (1.0 - SAME)).map(Nanos)
+}
+
 fn unsent(beside: &StreamStages) -> Option<Caveat> {
     let unsent: u64 = beside.stages.iter().map(|stage| stage.unsent_probes).sum();
     (unsent > 0).then(|| {
@@ -154,4 +215,18 @@ fn unsent(beside: &StreamStages) -> Option<Caveat> {
             "a longer `--probe`, or a CPU that the stream leaves free (`--cpu`)",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_rounded_up_to_what_somebody_types() {
+        for (seconds, typed) in
+            [(0.001, "1ms"), (0.0010001, "2ms"), (0.0049, "5ms"), (0.0051, "10ms"), (0.3, "500ms"), (0.7, "1s")]
+        {
+            assert_eq!(plain_interval(seconds).map(typed_span), Some(typed.into()), "{seconds}");
+        }
+    }
 }

@@ -163,6 +163,38 @@ fn a_search_that_did_not_end_says_why() {
 }
 
 #[test]
+fn probes_that_are_a_load_name_an_interval_at_which_they_are_none() {
+    // A probe of 64 bytes is one of 130 on the wire, a packet of 1,000 one of 1,066.
+    for (pps, interval_us, hint) in [
+        (2_000.0, 1_000, Some("`--probe 10ms`")),
+        (2_000.0, 10_000, None),
+        (20_000.0, 500, Some("`--probe 1ms`")),
+        (20_000.0, 1_000, None),
+        (20.0, 10_000, Some("`--probe 1s`")),
+        (10.0, 10_000, Some("`--probe off`")),
+    ] {
+        let interval_ns = Nanos::from_micros(interval_us);
+        let held = trial(pps, (pps / 2.0) as u64, (pps / 2.0) as u64);
+        let stages = vec![stage(Some(1.0), 1_000, Some(held))];
+        let mut source = searched(thrice(held).into(), stages, Vec::new());
+        let Work::Stream(stream) = &mut source.manifest.spec.work else { panic!("it is a stream") };
+        stream.probes = Some(PingSpec::on(crate::schedule::Schedule::Periodic { interval_ns }));
+        source.manifest.run.peer_address = Some("127.0.0.1:1".into());
+        let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory");
+        let said = summary.caveats.iter().find(|caveat| caveat.code == "probes-load");
+        assert_eq!(said.is_some(), hint.is_some(), "{pps} {interval_us}: {said:?}");
+        let named = said.map(|said| format!("{said:?}")).unwrap_or_default();
+        assert!(hint.is_none_or(|hint| named.contains(hint)), "{pps} {interval_us}: {named}");
+        if (pps, interval_us) == (2_000.0, 1_000) {
+            assert!(
+                named.contains("1.04 Mbit/s") && named.contains("6.1 % of the found rate (17.1 Mbit/s)"),
+                "{named}"
+            );
+        }
+    }
+}
+
+#[test]
 fn slices_of_one_stage_are_added_up() {
     let slice = trial(1_000.0, 500, 500);
     let stages = vec![stage(None, 1_000, Some(slice)), stage(None, 5_000, Some(slice))];
