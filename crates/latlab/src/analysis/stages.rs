@@ -63,6 +63,8 @@ pub struct SearchFigures {
     pub reach_pps: (f64, f64),
     /// Trials.
     pub trials: usize,
+    /// The latest trial at the least rate, where nothing was lost there and packets only came late.
+    pub late_at_least: Option<TrialFacts>,
     /// How long they took together.
     pub took: Nanos,
     /// How long all of it was allowed to take.
@@ -153,6 +155,7 @@ fn search(manifest: &Manifest) -> Option<SearchFigures> {
         found_pps: facts.found_pps(&spec.goals),
         reach_pps: (facts.floor_pps, facts.ceiling_pps),
         trials: facts.trials.len(),
+        late_at_least: facts.late_at_least(),
         took: facts.took_ns,
         within: spec.within_ns,
         ending: facts.ending,

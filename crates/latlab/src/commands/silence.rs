@@ -33,6 +33,13 @@ fn without_a_rate(summaries: &[Summary], target: &str) -> Option<Failure> {
     let searches = || summaries.iter().filter_map(|summary| summary.stream.as_ref()?.beside.search.as_ref());
     let searched = searches().next().is_some() && searches().all(|search| search.found_pps.is_none());
     let trials: usize = searches().map(|search| search.trials).sum();
+    if searched && searches().all(|search| search.late_at_least.is_some()) {
+        let failure = Failure::world(format!("no rate to `{target}` is carried in time")).because(format!(
+            "{} trials, and at the least rate no packet was lost, but they came late",
+            grouped(trials as u64)
+        ));
+        return Some(failure.hint("choose a smaller `--size`, or give it longer trials (`-d 5m`)"));
+    }
     searched.then(|| {
         Failure::world(format!("no rate to `{target}` loses as little as asked"))
             .because(format!("{} trials, each of which lost too much or did not suffice", grouped(trials as u64)))

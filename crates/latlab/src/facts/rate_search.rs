@@ -125,8 +125,15 @@ impl TrialFacts {
 
     /// Whether nothing was lost of a trial that was short or late.
     fn is_odd(&self) -> bool {
-        let lossless = self.answered && self.sent_packets > 0 && self.delivered_packets >= self.sent_packets;
-        lossless && (self.is_short() || self.counting_ns > self.counted_by())
+        self.is_lossless() && (self.is_short() || self.is_late())
+    }
+
+    fn is_lossless(&self) -> bool {
+        self.answered && self.sent_packets > 0 && self.delivered_packets >= self.sent_packets
+    }
+
+    fn is_late(&self) -> bool {
+        self.counting_ns > self.counted_by()
     }
 
     /// The trial as goals judge it; none where no rate was asked for.
@@ -151,6 +158,17 @@ impl RateSearchFacts {
             }
         }
         judged
+    }
+
+    /// The latest of the trials at the lowest rate that was tried, where nothing was lost in any of them and one was late;
+    /// none where that is not what was wrong with them.
+    pub fn late_at_least(&self) -> Option<TrialFacts> {
+        let paced = || self.trials.iter().filter_map(|trial| Some((trial.asked_pps?, trial)));
+        let least = paced().map(|(pps, _)| pps).fold(f64::INFINITY, f64::min);
+        let lowest = || paced().filter(|(pps, _)| *pps <= least).map(|(_, trial)| trial);
+        let carried = lowest().all(|trial| trial.is_lossless() && !trial.is_short());
+        let late = lowest().filter(|trial| trial.is_late()).max_by_key(|trial| trial.counting_ns);
+        late.filter(|_| carried).copied()
     }
 
     /// The rate that keeps to the first of `goals` that some rate keeps to, in packets a second.
@@ -227,6 +245,26 @@ mod tests {
         }
         let one_more = TrialFacts { sent_packets: 1_001, delivered_packets: 1_001, ..CLEAN };
         assert_eq!(one_more.as_trial().map(|trial| trial.delivered_pps), Some(1_000.0));
+    }
+
+    #[test]
+    fn what_only_came_late_was_not_lost() {
+        let late = |millis| TrialFacts { counting_ns: Nanos::from_millis(millis), ..CLEAN };
+        let lossy = TrialFacts { delivered_packets: 900, ..late(1_400) };
+        let faster = |trial: TrialFacts| TrialFacts { asked_pps: Some(1_010.0), ..trial };
+        for (trials, expected) in [
+            (vec![late(1_100), late(1_200), late(1_150)], Some(late(1_200))),
+            (vec![faster(lossy), late(1_100), CLEAN], Some(late(1_100))),
+            (vec![TrialFacts { asked_pps: None, ..lossy }, late(1_100)], Some(late(1_100))),
+            (vec![late(1_100), lossy], None),
+            (vec![late(1_100), TrialFacts { sent_packets: 500, delivered_packets: 500, ..CLEAN }], None),
+            (vec![faster(late(1_100)), CLEAN], None),
+            (Vec::new(), None),
+        ] {
+            let (floor_pps, ceiling_pps, ending) = (1_000.0, 1e6, SearchEnding::Settled);
+            let facts = RateSearchFacts { floor_pps, ceiling_pps, trials, ending, took_ns: SECOND };
+            assert_eq!(facts.late_at_least(), expected, "{:?}", facts.trials);
+        }
     }
 
     #[test]

@@ -132,6 +132,20 @@ fn a_path_on_which_every_rate_loses_has_none() {
 }
 
 #[test]
+fn a_path_that_is_only_late_is_said_to_be_late() {
+    // Ten packets in a trial of 0.1 s are 1.2 Mbit/s: the queue has room for them, and half a second of them.
+    let shaper = "tbf rate 256kbit burst 5k latency 1s";
+    let Some(_inside) = shaped("the search on a path that only delays", shaper) else { return };
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let lab = Lab::at(home.path()).line("stream --search 0 -d 10s -4 --probe off");
+    lab.stderr(contains("is carried in time")).stderr(contains("came late")).failure(3);
+    let json = Lab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
+    let said = list(&json["caveats"]).iter().find(|caveat| caveat["code"] == "no-rate-found").cloned();
+    let message = said.map(|said| said["message"].to_string()).unwrap_or_default();
+    assert!(message.contains("none was lost"), "{message}");
+}
+
+#[test]
 fn probes_go_beside_a_stream_of_any_kind() {
     for line in [
         "--rate 2kpps -s 200,700 --flows 2",

@@ -48,6 +48,10 @@ fn none_found(search: &SearchFigures) -> Option<Caveat> {
             format!("the run ended after {} trials of the search, and no rate had been found", trials()),
             "let the search end: it says beforehand how long it takes",
         ),
+        SearchEnding::Settled | SearchEnding::TimeUp if search.late_at_least.is_some() => (
+            late_at_least(search)?,
+            "packets of fewer bytes (`-s`), or more time (`-d`): the least rate is ten packets in a trial",
+        ),
         SearchEnding::Settled | SearchEnding::TimeUp => (
             format!(
                 "no rate was found that loses no more than {}, in {} trials",
@@ -59,6 +63,19 @@ fn none_found(search: &SearchFigures) -> Option<Caveat> {
     };
     let effect = "there is no rate to hold, and no delay beside it";
     Some(Caveat::new(Severity::Warning, "no-rate-found", message, effect, hint))
+}
+
+/// What a queue holds is late, and not lost.
+fn late_at_least(search: &SearchFigures) -> Option<String> {
+    let late = search.late_at_least?;
+    Some(format!(
+        "no rate was found that is carried in time, in {} trials: of {} packets/s, the least that was tried, none was lost, but what \
+         was sent in {} arrived within {}",
+        grouped(search.trials as u64),
+        grouped(late.asked_pps.unwrap_or_default() as u64),
+        span(late.sending_ns),
+        span(late.counting_ns)
+    ))
 }
 
 fn undecided(search: &SearchFigures) -> Option<Caveat> {

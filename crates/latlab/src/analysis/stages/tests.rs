@@ -195,6 +195,21 @@ fn probes_that_are_a_load_name_an_interval_at_which_they_are_none() {
 }
 
 #[test]
+fn a_path_that_is_only_late_loses_nothing() {
+    // Ten packets in half a second are more than it carries: they queue.
+    let late = TrialFacts { counting_ns: Nanos::from_millis(618), ..trial(20.0, 10, 10) };
+    let said = caveats(&searched(vec![late; 9], Vec::new(), Vec::new()));
+    let none: Vec<_> = said.iter().filter(|(code, _)| code == "no-rate-found").map(|(_, message)| message).collect();
+    let [message] = none.as_slice() else { panic!("{said:?}") };
+    for words in ["carried in time", "none was lost", "sent in 500 ms arrived within 618 ms"] {
+        assert!(message.contains(words), "{message}");
+    }
+    // Whoever lost packets is told that.
+    let said = caveats(&searched(vec![trial(20.0, 10, 9); 9], Vec::new(), Vec::new()));
+    assert!(said.iter().any(|(_, message)| message.contains("loses no more than")), "{said:?}");
+}
+
+#[test]
 fn slices_of_one_stage_are_added_up() {
     let slice = trial(1_000.0, 500, 500);
     let stages = vec![stage(None, 1_000, Some(slice)), stage(None, 5_000, Some(slice))];
