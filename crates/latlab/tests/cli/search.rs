@@ -256,6 +256,8 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
         check(&said, "summary/1");
         assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"settled".into()), "{said:#}");
+        let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
+        assert!(!codes.contains(&&"no-packet-sent".into()), "{codes:?}");
         // Each stage has its own probes, and one that broke off has no count.
         let kept = list(&said["stages"]);
         assert_eq!(kept.len(), stages, "{said:#}");

@@ -36,8 +36,9 @@ fn of_packets(some: u64, all: u64) -> String {
 
 fn nothing(stream: &StreamFigures) -> Option<Caveat> {
     let total = &stream.total;
-    // A search that found no rate says so.
-    if stream.beside.search.as_ref().is_some_and(|search| search.found_pps.is_none()) {
+    // A search that found no rate says so; one that found one has sent packets, and what ended it before it held that rate has a
+    // caveat of its own.
+    if stream.beside.search.as_ref().is_some_and(|search| search.found_pps.is_none() || total.sent == 0) {
         return None;
     }
     let effect = "there are no rates to show";

@@ -195,6 +195,24 @@ fn probes_that_are_a_load_name_an_interval_at_which_they_are_none() {
 }
 
 #[test]
+fn a_search_that_was_stopped_before_it_held_its_rate_has_sent_packets() {
+    let found: Vec<TrialFacts> = thrice(trial(2_000.0, 1_000, 1_000)).into();
+    for ending in [SearchEnding::Settled, SearchEnding::CutShort, SearchEnding::Silent] {
+        let mut source = searched(found.clone(), vec![stage(Some(0.0), 1_000, None)], Vec::new());
+        if let Some(facts) = &mut source.manifest.run.search {
+            facts.ending = ending;
+        }
+        let said = caveats(&source);
+        assert!(said.iter().all(|(code, _)| code != "no-packet-sent"), "{ending:?}: {said:?}");
+        if let Work::Stream(stream) = &mut source.manifest.spec.work {
+            stream.search = None;
+        }
+        let said = caveats(&source);
+        assert!(said.iter().any(|(code, _)| code == "no-packet-sent"), "{ending:?}: {said:?}");
+    }
+}
+
+#[test]
 fn a_path_that_is_only_late_loses_nothing() {
     // Ten packets in half a second are more than it carries: they queue.
     let late = TrialFacts { counting_ns: Nanos::from_millis(618), ..trial(20.0, 10, 10) };
