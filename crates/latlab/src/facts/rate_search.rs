@@ -38,7 +38,7 @@ pub struct TrialFacts {
     pub sent_packets: u64,
     /// Packets that the receiver had counted by then.
     pub delivered_packets: u64,
-    /// Whether it answered at all, within a second.
+    /// Whether it answered at all: within 0.75 s, or 4.5 s where a trial without a pace may have filled a queue.
     pub answered: bool,
 }
 
