@@ -210,7 +210,8 @@ fn a_down_stream_arrives_within_its_credit_and_ends_with_it() {
             let asked = wishes(1_000).going_down(Nanos::ZERO);
             let session = open(&mut transport, &Monotonic, Some(&key), &asked, &NEVER).expect("a session");
             let mut down = Down::new(transport, Monotonic, DownStream::new(session).expect("a down-stream"));
-            down.run(down.now() + Nanos::from_millis(500), &NEVER).expect("it runs");
+            let end = down.now() + Nanos::from_millis(500);
+            down.run(end, end, &NEVER).expect("it runs");
             let point = down.settle().expect("a last TALLY");
             let what = format!("{loopback}: {point:?}");
             // 10,000 packets a second are allowed, for half a second and the credit that was left.
@@ -337,7 +338,7 @@ fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
         down.ready().expect("it is there");
         let end = down.now() + slice;
         down.begin(end, 0);
-        let ended = down.run(end, &NEVER).and_then(|()| down.settle().map(drop));
+        let ended = down.run(end, end, &NEVER).and_then(|()| down.settle().map(drop));
         assert!(matches!(ended, Err(StreamError::Silent { .. })), "{ended:?}");
         let ended = down.now().as_nanos();
         assert!((1_600_000_000..2_000_000_000).contains(&ended), "{slice:?}: {ended} ns");

@@ -125,14 +125,20 @@ impl<T: Transport, C: Clock> Down<T, C> {
         self.last.as_ref()
     }
 
-    /// Gives credit and counts, until `until` or `stop`. It can be called again and again.
+    /// Gives credit and counts, until `until` or `stop`, or until a TALLY comes at `row` or later. It can be called again and
+    /// again.
     ///
     /// # Errors
     /// The socket broke, or the reflector was silent for 1.5 s.
-    pub fn run(&mut self, until: Stamp<SenderClock>, stop: &AtomicBool) -> Result<(), StreamError> {
+    pub fn run(
+        &mut self,
+        row: Stamp<SenderClock>,
+        until: Stamp<SenderClock>,
+        stop: &AtomicBool,
+    ) -> Result<(), StreamError> {
         while !stop.load(Ordering::Relaxed) {
             let now = self.look();
-            if now >= until {
+            if now >= until || self.last.is_some_and(|last| last.at >= row) {
                 break;
             }
             self.patience(now)?;

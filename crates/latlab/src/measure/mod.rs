@@ -9,6 +9,7 @@ mod calibrate;
 mod conduct;
 mod conduct_wakeup;
 mod down_flow;
+mod down_rows;
 pub mod down_stream;
 mod ends;
 mod error;

@@ -248,6 +248,9 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
         let recordings = recordings(home.path());
         assert!(recordings.iter().all(|recording| manifest(recording)["ending"] == "failed"), "{options}");
         assert!(recordings.iter().map(|recording| totals(&rows(recording)).2).sum::<u64>() > 0, "{options}");
+        for (sent, decided, delivered) in recordings.iter().map(|recording| totals(&rows(recording))) {
+            assert!(delivered <= decided && decided <= sent, "{options}: {sent} {decided} {delivered}");
+        }
     }
 }
 
@@ -265,9 +268,11 @@ fn a_reflector_that_dies_ends_the_stream_too() {
 
 #[test]
 fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
-    for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
+    let ends = [(Signal::KILL, None), (Signal::INT, Some(130))];
+    for (direction, (by, code)) in ["up", "down"].into_iter().flat_map(|way| ends.map(|end| (way, end))) {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let running = Lab::at(home.path()).line("stream --rate 1kpps --warmup 0 -d 50s").start();
+        let line = format!("stream --rate 1kpps --warmup 0 -d 50s --direction {direction}");
+        let running = Lab::at(home.path()).line(&line).start();
         wait_until("intervals were spooled", || {
             let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
             spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 12)
@@ -283,6 +288,9 @@ fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
         check(&said, "summary/1");
         assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
         assert!(figure(&said, &["answered"]) > 100, "{said:#}");
+        let [sent, answered, late, lost] = ["sent", "answered", "late", "lost"].map(|fate| figure(&said, &[fate]));
+        let left = figure(&said["stream"]["flows"][0], &["sent"]);
+        assert!(sent == answered + late + lost && sent <= left, "{direction}: {said:#}");
     }
 }
 

@@ -1,0 +1,291 @@
+//! The intervals of a down-stream, from what both ends had counted at each TALLY. Pure.
+
+use super::down_stream::DownPoint;
+use crate::facts::Seen;
+use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
+use crate::wire::Tally;
+
+/// What counting had cost this end by a TALLY.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// What its socket dropped, where its kernel tells.
+    pub(super) drops: Option<u64>,
+    /// CPU time of its thread.
+    pub(super) cpu: Nanos,
+}
+
+/// One interval of one end, on that end's clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DownRow {
+    pub(super) start_ns: i64,
+    pub(super) end_ns: i64,
+    pub(super) cpu: Option<Nanos>,
+    pub(super) seen: Seen,
+}
+
+/// What the far end told of its sending in a slice.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    /// When its first packet could leave.
+    origin: Tally,
+    /// The latest.
+    told: Tally,
+    /// When what it told of was sent.
+    until: Stamp<ReflectorClock>,
+}
+
+impl From<Tally> for Sending {
+    fn from(tally: Tally) -> Sending {
+        Sending { origin: tally, told: tally, until: tally.at }
+    }
+}
+
+/// What this end counted of a slice.
+#[derive(Clone, Copy, Debug)]
+struct Counting {
+    /// What it had counted before.
+    origin: DownPoint,
+    begin: Stamp<SenderClock>,
+    until: Stamp<SenderClock>,
+    last: DownPoint,
+    cost: Cost,
+    polled: u64,
+    delivered: u64,
+    outside_window: u64,
+    /// No packet has come, and none is known to have left.
+    is_waiting: bool,
+}
+
+/// Both ends of a slice. A row of either is from one TALLY to another: what arrived behind the latest is in none, since
+/// nobody knows yet how much was sent meanwhile. So no more is delivered than was sent, wherever a recording ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DownRows {
+    gap: Nanos,
+    sending: Sending,
+    counting: Counting,
+}
+
+impl DownRows {
+    /// Of a slice that begins at `begin`, of packets that are `gap` apart; `ready`: both ends before it.
+    pub(super) fn new(gap: Nanos, begin: Stamp<SenderClock>, ready: DownPoint, cost: Cost) -> DownRows {
+        let counting = Counting {
+            origin: ready,
+            begin,
+            until: begin,
+            last: ready,
+            cost,
+            polled: 0,
+            delivered: 0,
+            outside_window: 0,
+            is_waiting: true,
+        };
+        DownRows { gap, sending: Sending::from(ready.tally), counting }
+    }
+
+    /// When the rows end so far, on this end's clock.
+    pub(super) fn until(&self) -> Stamp<SenderClock> {
+        self.counting.until
+    }
+
+    /// Packets sent and delivered by the latest row, and how long that took, on the sender's clock and on the receiver's.
+    pub(super) fn totals(&self) -> (u64, u64, Nanos, Nanos) {
+        let Sending { origin, told, until } = self.sending;
+        let Counting { begin, until: counted, delivered, .. } = self.counting;
+        (told.packets.saturating_sub(origin.packets), delivered, until - origin.at, counted - begin)
+    }
+
+    /// The rows up to `point`, where it says something new. Before its first packet the far end waits for credit. `came`:
+    /// when the first packet of the slice came, and the latest one.
+    pub(super) fn told(
+        &mut self,
+        point: DownPoint,
+        cost: Cost,
+        came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
+    ) -> Option<[DownRow; 2]> {
+        if point.tally.number <= self.sending.told.number {
+            return None;
+        }
+        if point.tally.packets == self.sending.origin.packets {
+            self.sending = Sending::from(point.tally);
+            let counting = &mut self.counting;
+            (counting.begin, counting.until, counting.last, counting.cost) = (point.at, point.at, point, cost);
+            return None;
+        }
+        let sent = self.sent(point.tally, point.tally.at);
+        Some([sent, self.counted(point, cost, came, point.at)])
+    }
+
+    /// The rows up to the `last` TALLY of a slice, seen at `now`: the last packet left between two TALLYs, when it was its
+    /// turn at the pace of those before, and counting was over a gap after the last one came, where another would have been
+    /// due.
+    pub(super) fn last(
+        &mut self,
+        last: DownPoint,
+        cost: Cost,
+        came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
+        now: Stamp<SenderClock>,
+    ) -> [Option<DownRow>; 2] {
+        let more = last.tally.packets.saturating_sub(self.sending.told.packets);
+        let sent = (more > 0).then(|| self.sent(last.tally, self.last_left(last.tally)));
+        let due = self.counting.until + self.gap.saturating_mul(i64::try_from(more).unwrap_or(i64::MAX));
+        let until = came.map_or(now, |(_, latest)| (latest + self.gap).max(due)).min(now);
+        let late = last.counts.packets.saturating_sub(self.counting.last.counts.packets);
+        let counted = (more + late > 0).then(|| self.counted(last, cost, came, until));
+        [sent, counted]
+    }
+
+    fn last_left(&self, now: Tally) -> Stamp<ReflectorClock> {
+        let Sending { origin, told, .. } = self.sending;
+        let packets = now.packets.saturating_sub(told.packets);
+        let (before, took) = (told.packets.saturating_sub(origin.packets), told.at - origin.at);
+        let until = match before {
+            0 => now.at,
+            before => told.at + Nanos((took.0 as f64 * packets as f64 / before as f64) as i64),
+        };
+        until.min(now.at)
+    }
+
+    fn sent(&mut self, now: Tally, until: Stamp<ReflectorClock>) -> DownRow {
+        let from = std::mem::replace(&mut self.sending.told, now);
+        let start = std::mem::replace(&mut self.sending.until, until);
+        DownRow {
+            start_ns: start.as_nanos(),
+            end_ns: until.as_nanos(),
+            cpu: from.cpu.zip(now.cpu).map(|(from, now)| now - from),
+            seen: Seen::Offered { packets: now.packets.saturating_sub(from.packets), refused: 0, skipped: 0 },
+        }
+    }
+
+    fn counted(
+        &mut self,
+        now: DownPoint,
+        cost: Cost,
+        came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
+        until: Stamp<SenderClock>,
+    ) -> DownRow {
+        let counting = &mut self.counting;
+        if std::mem::take(&mut counting.is_waiting) {
+            // It was due a gap before it came, but no earlier than it was asked for.
+            let due = came.map_or(counting.begin, |(first, _)| first - self.gap);
+            counting.begin = counting.begin.max(due).min(until);
+            counting.until = counting.begin;
+        }
+        let (origin, since) = (counting.origin, std::mem::replace(&mut counting.last, now));
+        let gone = |what: fn(&DownPoint) -> u64| what(&now).saturating_sub(what(&since));
+        let in_all = |what: fn(&DownPoint) -> u64| what(&now).saturating_sub(what(&origin));
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let polled = in_all(|point| point.tally.packets).saturating_sub(counting.polled);
+        counting.polled += polled;
+        // What overtook the TALLY was sent after it, and waits for the next one.
+        let room = counting.polled - counting.delivered - counting.outside_window;
+        let delivered = in_all(|point| point.counts.packets).saturating_sub(counting.delivered).min(room);
+        let outside = in_all(|point| point.counts.left_window).saturating_sub(counting.outside_window);
+        let outside_window = outside.min(room - delivered);
+        counting.delivered += delivered;
+        counting.outside_window += outside_window;
+        let before = std::mem::replace(&mut counting.cost, cost);
+        let start = std::mem::replace(&mut counting.until, until);
+        DownRow {
+            start_ns: start.as_nanos(),
+            end_ns: until.as_nanos(),
+            cpu: Some(cost.cpu - before.cpu),
+            seen: Seen::Counted {
+                polled,
+                delivered,
+                reordered: narrow(gone(|point| point.counts.reordered)),
+                duplicates: narrow(gone(|point| point.counts.seen_before)),
+                outside_window: narrow(outside_window),
+                // Counted modulo 2^32.
+                socket_drops: before.drops.zip(cost.drops).map(|(from, now)| (now as u32).wrapping_sub(from as u32)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::DownCounts;
+
+    const COST: Cost = Cost { drops: None, cpu: Nanos::ZERO };
+    const GAP: Nanos = Nanos::from_millis(1);
+
+    fn at(millis: i64) -> Stamp<SenderClock> {
+        Stamp::from_nanos(Nanos::from_millis(millis).0)
+    }
+
+    /// Both ends at a TALLY that came at `millis`; the far end's clock is 7,000 s ahead.
+    fn point(number: u64, millis: i64, sent: u64, arrived: u64) -> DownPoint {
+        let tally = Tally {
+            session: 1,
+            nonce: [0; 16],
+            number,
+            at: Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0),
+            packets: sent,
+            bytes: 0,
+            spanned: sent,
+            reordered: 0,
+            seen_before: 0,
+            left_window: 0,
+            forged: 0,
+            wrong_size: 0,
+            socket_drops: None,
+            drops_merged: false,
+            cpu: None,
+        };
+        DownPoint { at: at(millis), counts: DownCounts { packets: arrived, ..DownCounts::default() }, tally }
+    }
+
+    /// Of 500 packets, 490 of them counted, before the slice.
+    fn rows() -> DownRows {
+        DownRows::new(GAP, at(0), point(10, -50, 500, 490), COST)
+    }
+
+    fn packets(row: &DownRow) -> (u64, u64) {
+        match row.seen {
+            Seen::Offered { packets, .. } => (packets, 0),
+            Seen::Counted { polled, delivered, .. } => (polled, delivered),
+        }
+    }
+
+    #[test]
+    fn wherever_a_recording_ends_no_more_is_delivered_than_was_sent() {
+        // What was sent behind a TALLY may overtake it; nothing is lost in the end.
+        let points = [(11, 0, 500, 490), (12, 100, 600, 593), (13, 200, 700, 690), (14, 300, 800, 799)];
+        let (mut rows, came) = (rows(), Some((at(1), at(299))));
+        let (mut sent, mut decided, mut delivered, mut until) = (0, 0, 0, None);
+        for (number, millis, told, arrived) in points {
+            let Some([offered, counted]) = rows.told(point(number, millis, told, arrived), COST, came) else {
+                assert_eq!(told, 500, "before the first packet there is no row");
+                continue;
+            };
+            sent += packets(&offered).0;
+            decided += packets(&counted).0;
+            delivered += packets(&counted).1;
+            assert!(delivered <= decided && decided <= sent && sent == told - 500, "{offered:?} {counted:?}");
+            assert!(until.is_none_or(|until| until == counted.start_ns), "{counted:?}");
+            until = Some(counted.end_ns);
+            assert!(rows.told(point(number, millis, told, arrived + 1), COST, came).is_none(), "told once");
+        }
+        assert_eq!((sent, decided, delivered), (300, 300, 300));
+        let [offered, counted] = rows.last(point(15, 330, 810, 800), COST, Some((at(1), at(310))), at(400));
+        let (offered, counted) = (offered.expect("10 more"), counted.expect("10 more"));
+        assert_eq!((packets(&offered), packets(&counted)), ((10, 0), (10, 10)));
+        assert_eq!(rows.totals().0, rows.totals().1);
+    }
+
+    #[test]
+    fn what_is_lost_at_the_end_is_known_and_nothing_makes_no_row() {
+        let mut lossy = rows();
+        let came = Some((at(1), at(100)));
+        assert!(lossy.told(point(11, 0, 500, 490), COST, None).is_none());
+        lossy.told(point(12, 100, 600, 590), COST, came).expect("a row");
+        let [_, counted] = lossy.last(point(13, 150, 640, 590), COST, came, at(200));
+        let counted = counted.expect("40 were sent");
+        assert_eq!((packets(&counted), counted.end_ns - counted.start_ns), ((40, 0), 40_000_000));
+        let mut idle = rows();
+        assert!(idle.told(point(11, 0, 500, 490), COST, None).is_none());
+        assert_eq!(idle.last(point(12, 100, 500, 490), COST, None, at(200)), [None, None]);
+        assert_eq!(idle.totals(), (0, 0, Nanos::ZERO, Nanos::ZERO));
+    }
+}
