@@ -9,13 +9,8 @@ use super::stream::StreamError;
 use super::stream_flow::{FlowSlice, Stretch, set_exact_timers, tell};
 use crate::clock::{Monotonic, thread_cpu_time};
 use crate::facts::StreamInterval;
-use crate::plan::defaults;
 use crate::recording::EventLog;
 use crate::transport::udp::UdpTransport;
-use crate::units::Nanos;
-
-/// A row ends with the first TALLY that came so long after the one before: those of windows come a little unevenly.
-const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
 
 /// The flow, open.
 pub(super) struct DownFlow {
@@ -62,7 +57,7 @@ impl DownFlow {
         self.down.begin(end, ready.tally.packets);
         let mut rows = DownRows::new(self.down.gap(), begin, ready, self.cost());
         let ended = loop {
-            let ran = self.down.run(rows.until() + ROW_MIN, end, stop);
+            let ran = self.down.run(rows.due(), end, stop);
             self.tell_latest(slice, &mut rows);
             if ran.is_err() || self.down.now() >= end || stop.load(Ordering::Relaxed) {
                 break ran;

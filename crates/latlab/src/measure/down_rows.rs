@@ -2,8 +2,12 @@
 
 use super::down_stream::DownPoint;
 use crate::facts::Seen;
+use crate::plan::defaults;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::Tally;
+
+/// A row ends with the first TALLY that came so long after the one before: those of windows come a little unevenly.
+const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
 
 /// What counting had cost this end by a TALLY.
 #[derive(Clone, Copy, Debug)]
@@ -82,9 +86,10 @@ impl DownRows {
         DownRows { gap, sending: Sending::from(ready.tally), counting }
     }
 
-    /// When the rows end so far, on this end's clock.
-    pub(super) fn until(&self) -> Stamp<SenderClock> {
-        self.counting.until
+    /// From when on a TALLY ends a row, on this end's clock. Before the first packet each one tells that it has not left.
+    pub(super) fn due(&self) -> Stamp<SenderClock> {
+        let is_waiting = self.sending.told.packets == self.sending.origin.packets;
+        self.counting.until + if is_waiting { Nanos(1) } else { ROW_MIN }
     }
 
     /// Packets sent and delivered by the latest row, and how long that took, on the sender's clock and on the receiver's.
@@ -111,6 +116,7 @@ impl DownRows {
             (counting.begin, counting.until, counting.last, counting.cost) = (point.at, point.at, point, cost);
             return None;
         }
+        self.find_begin(point);
         let sent = self.sent(point.tally, point.tally.at);
         Some([sent, self.counted(point, cost, came, point.at)])
     }
@@ -125,6 +131,7 @@ impl DownRows {
         came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
         now: Stamp<SenderClock>,
     ) -> [Option<DownRow>; 2] {
+        self.find_begin(last);
         let more = last.tally.packets.saturating_sub(self.sending.told.packets);
         let sent = (more > 0).then(|| self.sent(last.tally, self.last_left(last.tally)));
         let due = self.counting.until + self.gap.saturating_mul(i64::try_from(more).unwrap_or(i64::MAX));
@@ -132,6 +139,17 @@ impl DownRows {
         let late = last.counts.packets.saturating_sub(self.counting.last.counts.packets);
         let counted = (more + late > 0).then(|| self.counted(last, cost, came, until));
         [sent, counted]
+    }
+
+    /// Where no TALLY of the slice came before its first packet, that one left after the slice had begun here: spans of two
+    /// clocks, and no instants of them.
+    fn find_begin(&mut self, point: DownPoint) {
+        let Sending { origin, told, until } = &mut self.sending;
+        if told.number == self.counting.origin.tally.number {
+            let begin = point.tally.at - (point.at - self.counting.begin);
+            *until = begin.max(*until);
+            (origin.at, told.at) = (*until, *until);
+        }
     }
 
     fn last_left(&self, now: Tally) -> Stamp<ReflectorClock> {
@@ -272,6 +290,18 @@ mod tests {
         let (offered, counted) = (offered.expect("10 more"), counted.expect("10 more"));
         assert_eq!((packets(&offered), packets(&counted)), ((10, 0), (10, 10)));
         assert_eq!(rows.totals().0, rows.totals().1);
+    }
+
+    #[test]
+    fn a_first_tally_that_is_lost_makes_no_row_longer() {
+        for (first, expected) in [(Some(point(11, 1, 500, 490)), 99), (None, 100)] {
+            let mut rows = rows();
+            assert_eq!(rows.due(), at(0) + Nanos(1));
+            assert!(first.is_none_or(|first| rows.told(first, COST, None).is_none()));
+            let [offered, _] = rows.told(point(12, 100, 600, 590), COST, Some((at(1), at(100)))).expect("a row");
+            assert_eq!(offered.end_ns - offered.start_ns, Nanos::from_millis(expected).0);
+            assert_eq!(rows.due(), at(175));
+        }
     }
 
     #[test]
