@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::down_credit::Credit;
 use super::stream::StreamError;
 use crate::clock::Clock;
 use crate::plan::defaults;
@@ -11,17 +12,10 @@ use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::Tally;
 
-/// Credit is given for so much of the stream: three windows, so that a lost POLL or two stop nothing.
-const CREDIT_AHEAD: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
-/// … but for no more packets than so many times those that came since the last POLL: where nobody set a pace the credit
-/// would last for minutes after the end.
-const GROWTH: u64 = 2;
-/// So many packets are always given credit for.
-const CREDIT_PACKETS_MIN: u64 = 2_048;
+/// The next packet of a slow stream is waited for no longer than this.
+const APART_MAX: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
 /// After that TALLY, what is still under way is waited for as long as this.
 const LINGERS: Nanos = Nanos::from_millis(50);
-/// Near the end of a slice credit is given for so much more than what is left of it: that much of it is under way.
-const UNDER_WAY: Nanos = defaults::STREAM_WINDOW;
 /// One more byte than the longest datagram.
 const BUFFER_BYTES: usize = 65_508;
 
@@ -43,10 +37,7 @@ pub struct Down<T, C> {
     clock: C,
     down: DownStream,
     buffer: Box<[u8]>,
-    /// When the next POLL leaves.
-    next_poll: Stamp<SenderClock>,
-    /// The highest counter seen, + 1, when the last POLL left.
-    spanned: u64,
+    credit: Credit,
     /// When a TALLY came last, or the stream began.
     heard_at: Stamp<SenderClock>,
     last: Option<DownPoint>,
@@ -70,20 +61,9 @@ impl<T: Transport, C: Clock> Down<T, C> {
     pub fn new(transport: T, clock: C, down: DownStream) -> Down<T, C> {
         let now = clock.now();
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        let credit = Credit::new(now, down.gap());
         let (last, limit, came) = (None, None, None);
-        Down {
-            transport,
-            clock,
-            down,
-            buffer,
-            next_poll: now,
-            spanned: 0,
-            heard_at: now,
-            last,
-            limit,
-            came,
-            is_new: false,
-        }
+        Down { transport, clock, down, buffer, credit, heard_at: now, last, limit, came, is_new: false }
     }
 
     /// A slice begins now and ends at `until`. The reflector has sent `sent` packets before it, and is given credit for no
@@ -93,6 +73,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
         let paced = (until - now).0.max(0) / self.down.gap().0.max(1);
         self.limit = Some(Limit { until, packets: sent.saturating_add(paced.max(1) as u64) });
         (self.came, self.is_new, self.heard_at) = (None, false, now);
+        self.credit.begin(now, until - now);
     }
 
     /// When the first packet of the slice came and the latest one, to within one look at the socket; none: none came.
@@ -142,12 +123,14 @@ impl<T: Transport, C: Clock> Down<T, C> {
                 break;
             }
             self.patience(now)?;
-            if now >= self.next_poll {
-                let ahead = self.ahead(now);
-                self.ask(ahead)?;
-                self.next_poll = now + defaults::STREAM_WINDOW;
+            let mut due_in = self.credit.due_in(now, self.down.passed());
+            if due_in <= Nanos::ZERO {
+                let left = self.limit.map_or(until, |limit| limit.until) - now;
+                let packets = self.credit.give(now, self.down.passed(), left);
+                self.ask(packets)?;
+                due_in = self.credit.due_in(now, self.down.passed());
             }
-            self.hear((self.next_poll - now).min(until - now))?;
+            self.hear(due_in.min(until - now))?;
         }
         Ok(())
     }
@@ -170,7 +153,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
         let (mut next_poll, mut known) = (self.clock.now(), None);
         let mut first: Option<DownPoint> = self.last;
         // The next packet may be due so late.
-        let apart = self.down.gap().min(CREDIT_AHEAD);
+        let apart = self.down.gap().min(APART_MAX);
         loop {
             let now = self.look();
             match known {
@@ -181,7 +164,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
                 None => self.patience(now)?,
             }
             if now >= next_poll {
-                self.ask(Nanos::ZERO)?;
+                self.ask(0)?;
                 next_poll = now + defaults::STREAM_POLL_AGAIN;
             }
             self.hear(next_poll - now)?;
@@ -219,26 +202,10 @@ impl<T: Transport, C: Clock> Down<T, C> {
         if span < defaults::STREAM_PATIENCE { Ok(()) } else { Err(StreamError::Silent { span }) }
     }
 
-    /// How much of the stream the next POLL, which leaves at `now`, gives credit for.
-    fn ahead(&mut self, now: Stamp<SenderClock>) -> Nanos {
-        let spanned = self.down.counts().spanned;
-        let arrived = spanned - std::mem::replace(&mut self.spanned, spanned);
-        let left = self.limit.map_or(CREDIT_AHEAD, |limit| limit.until - now);
-        let mut packets = arrived.saturating_mul(GROWTH).max(CREDIT_PACKETS_MIN);
-        let gap = self.down.gap().max(Nanos(1));
-        let span = gap.saturating_mul(i64::try_from(arrived).unwrap_or(i64::MAX));
-        if arrived > 0 && left < CREDIT_AHEAD && span.0 < defaults::STREAM_WINDOW.0 / 10 * 9 {
-            // Behind its pace: no more than what comes until the end, if it goes on as in the last window.
-            let windows = left.0 as f64 / defaults::STREAM_WINDOW.0 as f64;
-            packets = packets.min((arrived as f64 * windows).ceil() as u64).max(1);
-        }
-        let ahead = gap.saturating_mul(i64::try_from(packets).unwrap_or(i64::MAX));
-        CREDIT_AHEAD.min(left + UNDER_WAY).min(ahead)
-    }
-
-    fn ask(&mut self, ahead: Nanos) -> Result<(), StreamError> {
+    /// Asks how much was sent, with credit for `packets` more.
+    fn ask(&mut self, packets: u64) -> Result<(), StreamError> {
         let most = self.limit.map_or(u64::MAX, |limit| limit.packets);
-        let (_, datagram) = self.down.poll(ahead, most);
+        let (_, datagram) = self.down.poll(packets, most);
         match self.transport.send(datagram) {
             Err(error) if !super::stream::lacks_room(&error) => Err(StreamError::Socket(error)),
             // As good as lost: the next one comes soon.

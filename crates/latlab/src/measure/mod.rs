@@ -8,6 +8,7 @@ mod beside;
 mod calibrate;
 mod conduct;
 mod conduct_wakeup;
+mod down_credit;
 mod down_flow;
 mod down_rows;
 pub mod down_stream;

@@ -47,6 +47,8 @@ pub struct DownStream {
     counts: DownCounts,
     poll: [u8; POLL_BYTES],
     polls: u64,
+    /// Packets that the reflector had sent by its latest TALLY.
+    told: u64,
     credit_bytes: u64,
 }
 
@@ -60,6 +62,7 @@ impl DownStream {
             counts: DownCounts::default(),
             poll: [0; POLL_BYTES],
             polls: 0,
+            told: 0,
             credit_bytes: 0,
         })
     }
@@ -79,12 +82,16 @@ impl DownStream {
         self.counts
     }
 
-    /// A fresh POLL with its number, whose credit lasts for `ahead` of the stream from the newest packet that came, and for
-    /// no more than `most` packets since the session was opened. Zero gives no new credit.
-    pub fn poll(&mut self, ahead: Nanos, most: u64) -> (u64, &[u8]) {
+    /// Packets that are not on their way any more: what arrived, and what is lost before it or before the latest TALLY.
+    pub fn passed(&self) -> u64 {
+        self.counts.spanned.max(self.told)
+    }
+
+    /// A fresh POLL with its number, whose credit lasts for `packets` beyond those that passed, and for no more than `most`
+    /// packets since the session was opened. Zero gives no new credit.
+    pub fn poll(&mut self, packets: u64, most: u64) -> (u64, &[u8]) {
         self.polls += 1;
-        let packets = if ahead > Nanos::ZERO { (ahead.0 / self.gap().0.max(1)).max(1) as u64 } else { 0 };
-        let packets = self.counts.spanned.saturating_add(packets).min(most);
+        let packets = self.passed().saturating_add(packets).min(most);
         let credit_bytes = packets.saturating_mul(u64::from(self.size_bytes()));
         self.credit_bytes = self.credit_bytes.max(credit_bytes);
         let poll = Poll {
@@ -104,7 +111,9 @@ impl DownStream {
         match MessageType::of(datagram) {
             Ok(MessageType::Down) => self.count(datagram),
             Ok(MessageType::Tally) => {
-                self.session.tally(datagram, self.polls).map_or(DownHeard::Nothing, DownHeard::Tally)
+                let Some(tally) = self.session.tally(datagram, self.polls) else { return DownHeard::Nothing };
+                self.told = self.told.max(tally.packets);
+                DownHeard::Tally(tally)
             }
             _ => DownHeard::Nothing,
         }

@@ -39,7 +39,7 @@ fn given(stage: &mut Stage, span: Nanos) -> Vec<Vec<u8>> {
 }
 
 fn credit(stage: &mut Stage, down: &mut DownStream, ahead: Nanos) -> Tally {
-    let poll = down.poll(ahead, u64::MAX).1.to_vec();
+    let poll = down.poll((ahead.0 / GAP.0) as u64, u64::MAX).1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
     match down.hear(&reply) {
         DownHeard::Tally(tally) => tally,
@@ -115,7 +115,7 @@ fn what_is_captured_or_forged_brings_no_traffic() {
     let (mut stage, mut down) = streaming();
     let captured = stage.requests.iter().find(|request| request[0] == MessageType::Open as u8).cloned();
     let captured = captured.expect("an OPEN was sent");
-    let old_poll = down.poll(Nanos::from_millis(64), u64::MAX).1.to_vec();
+    let old_poll = down.poll(1_000, u64::MAX).1.to_vec();
     stage.ask(&old_poll).expect("a TALLY");
     assert_eq!(given(&mut stage, Nanos::from_millis(200)).len(), 1_000);
 
