@@ -23,6 +23,7 @@ mod man;
 mod measuring;
 mod ministat;
 mod net_load;
+mod no_rate;
 mod number_files;
 mod observing;
 mod order;

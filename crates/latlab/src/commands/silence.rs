@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::no_rate;
 use crate::analysis::{Counts, Kind, Summary};
 use crate::error::Failure;
 use crate::units::human::grouped;
@@ -14,7 +15,7 @@ pub(super) fn failure(summaries: &[Summary]) -> Failure {
             .hint("measure for longer, or with a shorter `--interval` or `--warmup`");
     }
     let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
-    if let Some(failure) = without_a_rate(summaries, &target) {
+    if let Some(failure) = no_rate::failure(summaries, &target) {
         return failure;
     }
     if summaries.iter().any(|summary| summary.stream.is_some()) {
@@ -26,25 +27,6 @@ pub(super) fn failure(summaries: &[Summary]) -> Failure {
     }
     let (cause, hint) = why(summaries);
     Failure::world(format!("no probe was answered by `{target}`")).because(cause).hint(hint)
-}
-
-/// Searches that found no rate have nothing to hold.
-fn without_a_rate(summaries: &[Summary], target: &str) -> Option<Failure> {
-    let searches = || summaries.iter().filter_map(|summary| summary.stream.as_ref()?.beside.search.as_ref());
-    let searched = searches().next().is_some() && searches().all(|search| search.found_pps.is_none());
-    let trials: usize = searches().map(|search| search.trials).sum();
-    if searched && searches().all(|search| search.late_at_least.is_some()) {
-        let failure = Failure::world(format!("no rate to `{target}` is carried in time")).because(format!(
-            "{} trials, and at the least rate no packet was lost, but they came late",
-            grouped(trials as u64)
-        ));
-        return Some(failure.hint("choose a smaller `--size`, or give it longer trials (`-d 5m`)"));
-    }
-    searched.then(|| {
-        Failure::world(format!("no rate to `{target}` loses as little as asked"))
-            .because(format!("{} trials, each of which lost too much or did not suffice", grouped(trials as u64)))
-            .hint("allow more loss (`--search 1%`) or give it more time (`-d 5m`)")
-    })
 }
 
 fn why(summaries: &[Summary]) -> (String, String) {
