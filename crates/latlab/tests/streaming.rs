@@ -336,8 +336,9 @@ fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
         let session = open(&mut transport, &clock, Some(&key), &wishes, &NEVER).expect("a session");
         let mut down = Down::new(transport, clock, DownStream::new(session).expect("a down-stream"));
         down.ready().expect("it is there");
-        let end = down.now() + slice;
-        down.begin(end, 0);
+        let begin = down.now();
+        let end = begin + slice;
+        down.begin(begin, slice, 0, false);
         let ended = down.run(end, end, &NEVER).and_then(|()| down.settle().map(drop));
         assert!(matches!(ended, Err(StreamError::Silent { .. })), "{ended:?}");
         let ended = down.now().as_nanos();

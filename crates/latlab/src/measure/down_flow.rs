@@ -54,11 +54,11 @@ impl DownFlow {
         let ready = DownPoint { tally: self.down.last().map_or(ready.tally, |last| last.tally), ..ready };
         let begin = self.down.now();
         let end = begin + slice.span;
-        self.down.begin(end, ready.tally.packets);
+        self.down.begin(begin, slice.span, ready.tally.packets, slice.packets_per_second.is_some());
         let mut rows = DownRows::new(self.down.gap(), begin, ready, self.cost());
         let ended = loop {
             let ran = self.down.run(rows.due(), end, stop);
-            self.tell_latest(slice, &mut rows);
+            self.tell_latest(slice, &mut rows, true);
             if ran.is_err() || self.down.now() >= end || stop.load(Ordering::Relaxed) {
                 break ran;
             }
@@ -70,7 +70,7 @@ impl DownFlow {
                 let told = rows.last(*last, self.cost(), self.down.came(), self.down.now());
                 told.into_iter().flatten().for_each(|row| self.tell(slice, row));
             }
-            Err(_) => self.tell_latest(slice, &mut rows),
+            Err(_) => self.tell_latest(slice, &mut rows, false),
         }
         let (sent, delivered, sending, counting) = rows.totals();
         self.stretch = Stretch { sent, delivered, sending, counting };
@@ -84,10 +84,10 @@ impl DownFlow {
         Cost { drops: self.down.transport().socket_drops(), cpu: thread_cpu_time() }
     }
 
-    /// Writes down what both ends did until the latest TALLY.
-    fn tell_latest(&mut self, slice: &FlowSlice<'_>, rows: &mut DownRows) {
+    /// Writes down what both ends did until the latest TALLY, unless that comes too soon and more `is_to_follow`.
+    fn tell_latest(&mut self, slice: &FlowSlice<'_>, rows: &mut DownRows, is_to_follow: bool) {
         let Some(latest) = self.down.last().copied() else { return };
-        let told = rows.told(latest, self.cost(), self.down.came());
+        let told = rows.told(latest, self.cost(), self.down.came(), is_to_follow);
         told.into_iter().flatten().for_each(|row| self.tell(slice, row));
     }
 

@@ -67,6 +67,8 @@ pub(super) struct DownRows {
     gap: Nanos,
     sending: Sending,
     counting: Counting,
+    /// A packet of the slice has left.
+    has_left: bool,
 }
 
 impl DownRows {
@@ -83,13 +85,12 @@ impl DownRows {
             outside_window: 0,
             is_waiting: true,
         };
-        DownRows { gap, sending: Sending::from(ready.tally), counting }
+        DownRows { gap, sending: Sending::from(ready.tally), counting, has_left: false }
     }
 
-    /// From when on a TALLY ends a row, on this end's clock. Before the first packet each one tells that it has not left.
+    /// From when on a TALLY is news, on this end's clock: it ends a row, or tells that the first packet has not left yet.
     pub(super) fn due(&self) -> Stamp<SenderClock> {
-        let is_waiting = self.sending.told.packets == self.sending.origin.packets;
-        self.counting.until + if is_waiting { Nanos(1) } else { ROW_MIN }
+        self.counting.until + if self.has_left { ROW_MIN } else { Nanos(1) }
     }
 
     /// Packets sent and delivered by the latest row, and how long that took, on the sender's clock and on the receiver's.
@@ -99,13 +100,14 @@ impl DownRows {
         (told.packets.saturating_sub(origin.packets), delivered, until - origin.at, counted - begin)
     }
 
-    /// The rows up to `point`, where it says something new. Before its first packet the far end waits for credit. `came`:
-    /// when the first packet of the slice came, and the latest one.
+    /// The rows up to `point`, where it ends one, as also one does that comes soon where nothing `is_to_follow`. Before its
+    /// first packet the far end waits for credit. `came`: when the first packet of the slice came, and the latest one.
     pub(super) fn told(
         &mut self,
         point: DownPoint,
         cost: Cost,
         came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
+        is_to_follow: bool,
     ) -> Option<[DownRow; 2]> {
         if point.tally.number <= self.sending.told.number {
             return None;
@@ -114,6 +116,10 @@ impl DownRows {
             self.sending = Sending::from(point.tally);
             let counting = &mut self.counting;
             (counting.begin, counting.until, counting.last, counting.cost) = (point.at, point.at, point, cost);
+            return None;
+        }
+        self.has_left = true;
+        if is_to_follow && point.at < self.due() {
             return None;
         }
         self.find_begin(point);
@@ -273,7 +279,7 @@ mod tests {
         let (mut rows, came) = (rows(), Some((at(1), at(299))));
         let (mut sent, mut decided, mut delivered, mut until) = (0, 0, 0, None);
         for (number, millis, told, arrived) in points {
-            let Some([offered, counted]) = rows.told(point(number, millis, told, arrived), COST, came) else {
+            let Some([offered, counted]) = rows.told(point(number, millis, told, arrived), COST, came, true) else {
                 assert_eq!(told, 500, "before the first packet there is no row");
                 continue;
             };
@@ -283,7 +289,7 @@ mod tests {
             assert!(delivered <= decided && decided <= sent && sent == told - 500, "{offered:?} {counted:?}");
             assert!(until.is_none_or(|until| until == counted.start_ns), "{counted:?}");
             until = Some(counted.end_ns);
-            assert!(rows.told(point(number, millis, told, arrived + 1), COST, came).is_none(), "told once");
+            assert!(rows.told(point(number, millis, told, arrived + 1), COST, came, true).is_none(), "told once");
         }
         assert_eq!((sent, decided, delivered), (300, 300, 300));
         let [offered, counted] = rows.last(point(15, 330, 810, 800), COST, Some((at(1), at(310))), at(400));
@@ -297,8 +303,12 @@ mod tests {
         for (first, expected) in [(Some(point(11, 1, 500, 490)), 99), (None, 100)] {
             let mut rows = rows();
             assert_eq!(rows.due(), at(0) + Nanos(1));
-            assert!(first.is_none_or(|first| rows.told(first, COST, None).is_none()));
-            let [offered, _] = rows.told(point(12, 100, 600, 590), COST, Some((at(1), at(100)))).expect("a row");
+            assert!(first.is_none_or(|first| rows.told(first, COST, None, true).is_none()));
+            let soon = point(12, 50, 550, 540);
+            let mut ended = rows;
+            assert!(ended.told(soon, COST, Some((at(1), at(50))), false).is_some(), "the last one of all");
+            assert!(rows.told(soon, COST, Some((at(1), at(50))), true).is_none(), "too short for a row");
+            let [offered, _] = rows.told(point(13, 100, 600, 590), COST, Some((at(1), at(100))), true).expect("a row");
             assert_eq!(offered.end_ns - offered.start_ns, Nanos::from_millis(expected).0);
             assert_eq!(rows.due(), at(175));
         }
@@ -308,13 +318,13 @@ mod tests {
     fn what_is_lost_at_the_end_is_known_and_nothing_makes_no_row() {
         let mut lossy = rows();
         let came = Some((at(1), at(100)));
-        assert!(lossy.told(point(11, 0, 500, 490), COST, None).is_none());
-        lossy.told(point(12, 100, 600, 590), COST, came).expect("a row");
+        assert!(lossy.told(point(11, 0, 500, 490), COST, None, true).is_none());
+        lossy.told(point(12, 100, 600, 590), COST, came, true).expect("a row");
         let [_, counted] = lossy.last(point(13, 150, 640, 590), COST, came, at(200));
         let counted = counted.expect("40 were sent");
         assert_eq!((packets(&counted), counted.end_ns - counted.start_ns), ((40, 0), 40_000_000));
         let mut idle = rows();
-        assert!(idle.told(point(11, 0, 500, 490), COST, None).is_none());
+        assert!(idle.told(point(11, 0, 500, 490), COST, None, true).is_none());
         assert_eq!(idle.last(point(12, 100, 500, 490), COST, None, at(200)), [None, None]);
         assert_eq!(idle.totals(), (0, 0, Nanos::ZERO, Nanos::ZERO));
     }

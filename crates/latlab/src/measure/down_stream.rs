@@ -66,14 +66,13 @@ impl<T: Transport, C: Clock> Down<T, C> {
         Down { transport, clock, down, buffer, credit, heard_at: now, last, limit, came, is_new: false }
     }
 
-    /// A slice begins now and ends at `until`. The reflector has sent `sent` packets before it, and is given credit for no
-    /// more than what its pace makes of the slice.
-    pub fn begin(&mut self, until: Stamp<SenderClock>, sent: u64) {
-        let now = self.clock.now();
-        let paced = (until - now).0.max(0) / self.down.gap().0.max(1);
-        self.limit = Some(Limit { until, packets: sent.saturating_add(paced.max(1) as u64) });
+    /// A slice begins at `now` and lasts for `span`. The reflector has sent `sent` packets before it, and is given credit for
+    /// no more than what its pace makes of the slice; `has_pace`: that pace was asked for, and is no limit only.
+    pub fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, sent: u64, has_pace: bool) {
+        let paced = (span.0.max(0) as f64 / self.down.gap().0.max(1) as f64).round().max(1.0) as u64;
+        self.limit = Some(Limit { until: now + span, packets: sent.saturating_add(paced) });
         (self.came, self.is_new, self.heard_at) = (None, false, now);
-        self.credit.begin(now, until - now);
+        self.credit.begin(now, span, has_pace);
     }
 
     /// When the first packet of the slice came and the latest one, to within one look at the socket; none: none came.
@@ -123,12 +122,13 @@ impl<T: Transport, C: Clock> Down<T, C> {
                 break;
             }
             self.patience(now)?;
-            let mut due_in = self.credit.due_in(now, self.down.passed());
+            let passed = self.down.passed();
+            let mut due_in = self.credit.due_in(now, passed);
             if due_in <= Nanos::ZERO {
                 let left = self.limit.map_or(until, |limit| limit.until) - now;
-                let packets = self.credit.give(now, self.down.passed(), left);
+                let packets = self.credit.give(now, passed, self.down.counts().packets, left);
                 self.ask(packets)?;
-                due_in = self.credit.due_in(now, self.down.passed());
+                due_in = self.credit.due_in(now, passed);
             }
             self.hear(due_in.min(until - now))?;
         }
