@@ -9,6 +9,9 @@ use crate::wire::Tally;
 /// A row ends with the first TALLY that came so long after the one before: those of windows come a little unevenly.
 const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
 
+/// A stream kept its pace where its packets make so much of the time until the question behind the last of them.
+const PACE_KEPT: f64 = 0.8;
+
 /// What counting had cost this end by a TALLY.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
@@ -140,7 +143,7 @@ impl DownRows {
         self.find_begin(last);
         let more = last.tally.packets.saturating_sub(self.sending.told.packets);
         let sent = (more > 0).then(|| self.sent(last.tally, self.last_left(last.tally)));
-        let due = self.counting.until + self.gap.saturating_mul(i64::try_from(more).unwrap_or(i64::MAX));
+        let due = self.counting.until + self.gap.max(Nanos(1)).saturating_mul(i64::try_from(more).unwrap_or(i64::MAX));
         let until = came.map_or(now, |(_, latest)| (latest + self.gap).max(due)).min(now);
         let late = last.counts.packets.saturating_sub(self.counting.last.counts.packets);
         let counted = (more + late > 0).then(|| self.counted(last, cost, came, until));
@@ -158,15 +161,20 @@ impl DownRows {
         }
     }
 
+    /// When the last packet had its turn: at the granted gap, or at the pace of those before where that is slower.
     fn last_left(&self, now: Tally) -> Stamp<ReflectorClock> {
-        let Sending { origin, told, .. } = self.sending;
-        let packets = now.packets.saturating_sub(told.packets);
-        let (before, took) = (told.packets.saturating_sub(origin.packets), told.at - origin.at);
-        let until = match before {
-            0 => now.at,
-            before => told.at + Nanos((took.0 as f64 * packets as f64 / before as f64) as i64),
+        let Sending { origin, told, until } = self.sending;
+        let all = now.packets.saturating_sub(origin.packets);
+        let before = told.packets.saturating_sub(origin.packets);
+        let granted = self.gap.saturating_mul(i64::try_from(all).unwrap_or(i64::MAX));
+        let took = match before {
+            // Nothing is known of its pace, unless it kept the granted one.
+            0 if granted.0 as f64 >= (now.at - origin.at).0 as f64 * PACE_KEPT => granted,
+            0 => now.at - origin.at,
+            before => granted.max(Nanos(((told.at - origin.at).0 as f64 * all as f64 / before as f64) as i64)),
         };
-        until.min(now.at)
+        let left = (origin.at + took).min(now.at);
+        if left > until { left } else { now.at }
     }
 
     fn sent(&mut self, now: Tally, until: Stamp<ReflectorClock>) -> DownRow {
@@ -189,9 +197,9 @@ impl DownRows {
     ) -> DownRow {
         let counting = &mut self.counting;
         if std::mem::take(&mut counting.is_waiting) {
-            // It was due a gap before it came, but no earlier than it was asked for.
-            let due = came.map_or(counting.begin, |(first, _)| first - self.gap);
-            counting.begin = counting.begin.max(due).min(until);
+            // So many packets, so many gaps: the last one ends a gap after it came.
+            let first = came.map_or(counting.begin, |(first, _)| first);
+            counting.begin = counting.begin.max(first).min(until - Nanos(1));
             counting.until = counting.begin;
         }
         let (origin, since) = (counting.origin, std::mem::replace(&mut counting.last, now));
@@ -327,5 +335,49 @@ mod tests {
         assert!(idle.told(point(11, 0, 500, 490), COST, None, true).is_none());
         assert_eq!(idle.last(point(12, 100, 500, 490), COST, None, at(200)), [None, None]);
         assert_eq!(idle.totals(), (0, 0, Nanos::ZERO, Nanos::ZERO));
+    }
+
+    #[test]
+    fn the_last_packet_has_its_whole_gap() {
+        // (TALLYs at these ms with so many sent, those of 20 ms apart), ms of sending in all
+        let gap = Nanos::from_millis(20);
+        for (points, last, expected) in [
+            (vec![(100, 5), (200, 10)], (320, 15), 300),
+            // One left right before the question, and none behind it.
+            (vec![(100, 6), (200, 11)], (320, 15), 300),
+            (vec![], (120, 5), 100),
+            // Twice as slow as it may be.
+            (vec![(200, 5)], (420, 10), 400),
+            (vec![], (200, 5), 200),
+        ] {
+            let mut rows = DownRows::new(gap, at(0), point(10, -50, 500, 500), COST);
+            assert!(rows.told(point(11, 0, 500, 500), COST, None, true).is_none());
+            for (number, (millis, sent)) in (12..).zip(&points) {
+                let came = Some((at(1), at(millis - 1)));
+                rows.told(point(number, *millis, 500 + sent, 500 + sent), COST, came, true).expect("a row");
+            }
+            let (millis, sent) = last;
+            let came = Some((at(1), at(millis - 40)));
+            rows.last(point(20, millis, 500 + sent, 500 + sent), COST, came, at(millis + 50));
+            assert_eq!(rows.totals().2, Nanos::from_millis(expected), "{points:?} {last:?}");
+        }
+    }
+
+    #[test]
+    fn no_row_is_without_a_length() {
+        for gap in [Nanos::ZERO, Nanos(1), GAP, Nanos::from_millis(100)] {
+            for (sent, arrived) in [(1, 0), (1, 1), (2, 1), (3, 3)] {
+                for told in [false, true] {
+                    let mut rows = DownRows::new(gap, at(0), point(10, -50, 500, 500), COST);
+                    assert!(rows.told(point(11, 0, 500, 500), COST, None, true).is_none());
+                    let came = (arrived > 0).then_some((at(100), at(100)));
+                    let row = told.then(|| rows.told(point(12, 100, 500 + sent - 1, 500), COST, came, true)).flatten();
+                    let last = rows.last(point(13, 200, 500 + sent, 500 + arrived), COST, came, at(250));
+                    for row in row.into_iter().flatten().chain(last.into_iter().flatten()) {
+                        assert!(row.end_ns > row.start_ns, "{gap:?} {sent} {arrived} {told}: {row:?}");
+                    }
+                }
+            }
+        }
     }
 }
