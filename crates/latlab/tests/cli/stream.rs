@@ -133,7 +133,18 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
     let rates =
         ["offered_bps", "delivered_bps"].map(|rate| json["rates"][rate].as_f64().unwrap_or(0.0) / 8.0 / 1_472.0);
     assert!(rates.iter().all(|pps| (1_900.0..2_100.0).contains(pps)), "{rates:?}");
-    assert!((1_500..=1_602).contains(&sent), "a slice of 800 ms has 1,600 packets, and not {sent}");
+    assert!((1_500..=1_600).contains(&sent), "a slice of 800 ms has 1,600 packets, and not {sent}");
+    // Few packets: none is missing, the time of each is counted, and no row is without a length.
+    for (rate, span, expected) in [("10pps", "1s", 10), ("50pps", "1s", 50), ("1kpps", "100ms", 100)] {
+        let slow = format!("stream --direction down --rate {rate} -d {span} --warmup 0 --json");
+        let ran = Lab::new().line(&slow).success();
+        let (json, rows) = (ran.json(), rows(&only_recording(ran.directory())));
+        assert_eq!(figure(&json, &["sent"]), expected, "{slow}");
+        assert!(rows.iter().all(|row| row.end_ns > row.start_ns), "{slow}: {rows:?}");
+        let pps = rate.replace("kpps", "000").replace("pps", "").parse::<f64>().expect("a number");
+        let told = json["rates"]["offered_pps"].as_f64().expect("a rate") / pps;
+        assert!((0.95..1.005).contains(&told), "{slow}: {told}");
+    }
     // As fast as it may: what is under way at the end has to come to one all the same.
     let json = Lab::new().line("stream --direction down -d 600ms --warmup 200ms --json").success().json();
     assert!(figure(&json, &["answered"]) > 1_000, "{json:#}");
@@ -332,6 +343,14 @@ fn an_experiment_of_streams_is_conducted_and_compared() {
 }
 
 #[test]
+fn sizes_of_down_streams_are_a_factor_of_an_experiment() {
+    let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '1kpps'\n\
+                direction = 'down'\n[factors]\nsize = [200, 700]\n[design]\nruns = 1\nblocks = 2\nsettle = '0s'\n";
+    let json = Lab::new().file("x.toml", file).line("run x.toml --json").success().json();
+    assert_eq!(json["groups"].as_array().map(Vec::len), Some(2), "{json:#}");
+}
+
+#[test]
 fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
     for (line, code, word) in [
         ("--mode gso --checksum off", 2, "sendmmsg"),
@@ -343,6 +362,8 @@ fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
         ("--flows 99", 2, "64"),
         ("--deadline 1ms", 2, "leave it out"),
         ("--direction down --mode gso", 2, "leave one"),
+        ("--direction down --batch 8", 2, "leave one"),
+        ("--direction down -s 200,700", 2, "one size"),
         ("127.0.0.1 --direction down", 2, "--allow-down"),
         ("192.0.2.9", 2, "keygen"),
         ("--cpu 1023", 3, "CPU `1023`"),

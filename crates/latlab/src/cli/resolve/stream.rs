@@ -224,11 +224,18 @@ fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
     let beside = [
         ("--flows", typed.flows.as_deref().is_some_and(|flows| flows != "1"), "a reflector sends one stream at a time"),
         ("--mode", typed.mode.is_some_and(|mode| mode != SendMode::Send), "a reflector sends packet by packet"),
+        ("--batch", typed.batch.is_some(), "a reflector sends packet by packet"),
         ("--checksum off", typed.checksum == Some(false), "a reflector sends with checksums"),
         ("--connect", typed.connect, "it is about the sender's sockets, and the other end sends"),
     ];
     if let Some((option, _, cause)) = beside.into_iter().find(|(_, asked, _)| *asked) {
         return Err(RequestError::OutOfPlace { option, with: DOWN.into(), cause, hint: "leave one of them out" });
+    }
+    if typed.size.len() > 1 {
+        let cause =
+            "with `--direction down` they would take turns, and a reflector holds one down-stream open at a time";
+        let hint = "one size for each command, or `size` as a factor of an experiment";
+        return Err(value::unusable("--size", typed.size.join(","), cause, hint));
     }
     Ok(Direction::Down)
 }
@@ -363,6 +370,8 @@ mod tests {
             ("--transport xdp", "`--transport xdp`", "--transport tcp"),
             ("--direction down --flows 2", "`--flows`", "leave one"),
             ("--direction down --mode gso", "`--mode`", "leave one"),
+            ("--direction down --batch 8", "`--batch`", "leave one"),
+            ("--direction down -s 200,700", "`200,700`", "one size"),
             ("127.0.0.1 --direction down", "--direction down", "--allow-down"),
             ("ssh:pi3 --flows 64 --size 64,100", "128 sessions", "fewer flows"),
             ("--warmup 500", "`500`", "1s"),
