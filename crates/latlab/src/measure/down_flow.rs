@@ -54,8 +54,8 @@ impl DownFlow {
         let ready = DownPoint { tally: self.down.last().map_or(ready.tally, |last| last.tally), ..ready };
         let begin = self.down.now();
         let end = begin + slice.span;
-        self.down.begin(begin, slice.span, ready.tally.packets, slice.packets_per_second.is_some());
-        let mut rows = DownRows::new(self.down.gap(), begin, ready, self.cost());
+        let most = self.down.begin(begin, slice.span, ready.tally.packets, slice.packets_per_second.is_some());
+        let mut rows = DownRows::new((self.down.gap(), most), begin, ready, self.cost());
         let ended = loop {
             let ran = self.down.run(rows.due(), end, stop);
             self.tell_latest(slice, &mut rows, true);

@@ -70,13 +70,16 @@ pub(super) struct DownRows {
     gap: Nanos,
     sending: Sending,
     counting: Counting,
-    /// A packet of the slice has left.
+    /// Packets of the slice at most.
+    most: u64,
+    /// A packet of the slice has left, and the last one has.
     has_left: bool,
+    have_all_left: bool,
 }
 
 impl DownRows {
-    /// Of a slice that begins at `begin`, of packets that are `gap` apart; `ready`: both ends before it.
-    pub(super) fn new(gap: Nanos, begin: Stamp<SenderClock>, ready: DownPoint, cost: Cost) -> DownRows {
+    /// Of a slice that begins at `begin`, of `most` packets that are `gap` apart; `ready`: both ends before it.
+    pub(super) fn new((gap, most): (Nanos, u64), begin: Stamp<SenderClock>, ready: DownPoint, cost: Cost) -> DownRows {
         let counting = Counting {
             origin: ready,
             begin,
@@ -88,12 +91,16 @@ impl DownRows {
             outside_window: 0,
             is_waiting: true,
         };
-        DownRows { gap, sending: Sending::from(ready.tally), counting, has_left: false }
+        DownRows { gap, sending: Sending::from(ready.tally), counting, most, has_left: false, have_all_left: false }
     }
 
     /// From when on a TALLY is news, on this end's clock: it ends a row, or tells that the first packet has not left yet.
     pub(super) fn due(&self) -> Stamp<SenderClock> {
-        self.counting.until + if self.has_left { ROW_MIN } else { Nanos(1) }
+        match (self.has_left, self.have_all_left) {
+            (_, true) => Stamp::from_nanos(i64::MAX),
+            (true, _) => self.counting.until + ROW_MIN,
+            (false, _) => self.counting.until + Nanos(1),
+        }
     }
 
     /// Packets sent and delivered by the latest row, and how long that took, on the sender's clock and on the receiver's.
@@ -121,7 +128,9 @@ impl DownRows {
             (counting.begin, counting.until, counting.last, counting.cost) = (point.at, point.at, point, cost);
             return None;
         }
+        // The gap of the last packet goes on: its row ends with the slice.
         self.has_left = true;
+        self.have_all_left = point.tally.packets.saturating_sub(self.sending.origin.packets) >= self.most;
         if is_to_follow && point.at < self.due() {
             return None;
         }
@@ -173,7 +182,7 @@ impl DownRows {
             0 => now.at - origin.at,
             before => granted.max(Nanos(((told.at - origin.at).0 as f64 * all as f64 / before as f64) as i64)),
         };
-        let left = (origin.at + took).min(now.at);
+        let left = (origin.at + took).min(now.at + self.gap);
         if left > until { left } else { now.at }
     }
 
@@ -270,7 +279,7 @@ mod tests {
 
     /// Of 500 packets, 490 of them counted, before the slice.
     fn rows() -> DownRows {
-        DownRows::new(GAP, at(0), point(10, -50, 500, 490), COST)
+        DownRows::new((GAP, 10_000), at(0), point(10, -50, 500, 490), COST)
     }
 
     fn packets(row: &DownRow) -> (u64, u64) {
@@ -346,15 +355,16 @@ mod tests {
             // One left right before the question, and none behind it.
             (vec![(100, 6), (200, 11)], (320, 15), 300),
             (vec![], (120, 5), 100),
+            (vec![(100, 6), (200, 11), (281, 15)], (281, 15), 300),
             // Twice as slow as it may be.
             (vec![(200, 5)], (420, 10), 400),
             (vec![], (200, 5), 200),
         ] {
-            let mut rows = DownRows::new(gap, at(0), point(10, -50, 500, 500), COST);
+            let mut rows = DownRows::new((gap, 15), at(0), point(10, -50, 500, 500), COST);
             assert!(rows.told(point(11, 0, 500, 500), COST, None, true).is_none());
             for (number, (millis, sent)) in (12..).zip(&points) {
                 let came = Some((at(1), at(millis - 1)));
-                rows.told(point(number, *millis, 500 + sent, 500 + sent), COST, came, true).expect("a row");
+                rows.told(point(number, *millis, 500 + sent, 500 + sent), COST, came, true);
             }
             let (millis, sent) = last;
             let came = Some((at(1), at(millis - 40)));
@@ -368,7 +378,7 @@ mod tests {
         for gap in [Nanos::ZERO, Nanos(1), GAP, Nanos::from_millis(100)] {
             for (sent, arrived) in [(1, 0), (1, 1), (2, 1), (3, 3)] {
                 for told in [false, true] {
-                    let mut rows = DownRows::new(gap, at(0), point(10, -50, 500, 500), COST);
+                    let mut rows = DownRows::new((gap, 15), at(0), point(10, -50, 500, 500), COST);
                     assert!(rows.told(point(11, 0, 500, 500), COST, None, true).is_none());
                     let came = (arrived > 0).then_some((at(100), at(100)));
                     let row = told.then(|| rows.told(point(12, 100, 500 + sent - 1, 500), COST, came, true)).flatten();

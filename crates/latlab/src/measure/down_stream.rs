@@ -67,12 +67,14 @@ impl<T: Transport, C: Clock> Down<T, C> {
     }
 
     /// A slice begins at `now` and lasts for `span`. The reflector has sent `sent` packets before it, and is given credit for
-    /// no more than what its pace makes of the slice; `has_pace`: that pace was asked for, and is no limit only.
-    pub fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, sent: u64, has_pace: bool) {
+    /// no more than what its pace makes of the slice, which is returned; `has_pace`: that pace was asked for, and is no limit
+    /// only.
+    pub fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, sent: u64, has_pace: bool) -> u64 {
         let paced = (span.0.max(0) as f64 / self.down.gap().0.max(1) as f64).round().max(1.0) as u64;
         self.limit = Some(Limit { until: now + span, packets: sent.saturating_add(paced) });
         (self.came, self.is_new, self.heard_at) = (None, false, now);
         self.credit.begin(now, span, has_pace);
+        paced
     }
 
     /// When the first packet of the slice came and the latest one, to within one look at the socket; none: none came.
