@@ -231,8 +231,9 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         let sent = self.up.sent();
         loop {
             let now = self.clock.now();
-            let Patience { silence_max, settles_within, .. } = self.patience;
-            let within = if stop.load(Ordering::Relaxed) { settles_within.min(silence_max) } else { settles_within };
+            let settles_within = self.patience.settles_within;
+            let is_over = stop.load(Ordering::Relaxed);
+            let within = if is_over { settles_within.min(defaults::STREAM_PATIENCE) } else { settles_within };
             if now - begin >= within {
                 return Err(StreamError::Silent { span: now - begin });
             }

@@ -41,14 +41,14 @@ pub(super) enum FlowPath {
 pub(super) enum ReadyFlow {
     Up(Stream<UdpStream, Monotonic>),
     Connected(Stream<TcpTransport, Monotonic>),
-    Down(Down<UdpTransport, Monotonic>),
+    Down(Box<Down<UdpTransport, Monotonic>>),
 }
 
 /// A flow that tells what it sees.
 pub(super) enum AnyFlow {
     Up(Flow<UdpStream, Monotonic>),
     Connected(Flow<TcpTransport, Monotonic>),
-    Down(DownFlow),
+    Down(Box<DownFlow>),
 }
 
 /// What a flow leaves behind.
@@ -77,7 +77,7 @@ impl ReadyFlow {
         match self {
             ReadyFlow::Up(stream) => AnyFlow::Up(Flow::new(number, stream, log)),
             ReadyFlow::Connected(stream) => AnyFlow::Connected(Flow::new(number, stream, log)),
-            ReadyFlow::Down(down) => AnyFlow::Down(DownFlow::new(down, log)),
+            ReadyFlow::Down(down) => AnyFlow::Down(Box::new(DownFlow::new(*down, log))),
         }
     }
 
@@ -217,7 +217,7 @@ impl Opening<'_> {
         match path {
             FlowPath::Up(path) => self.up(spec, path).map(ReadyFlow::Up),
             FlowPath::Connected(path) => self.connected(spec, path).map(ReadyFlow::Connected),
-            FlowPath::Down(path) => self.down(spec, path).map(ReadyFlow::Down),
+            FlowPath::Down(path) => self.down(spec, path).map(Box::new).map(ReadyFlow::Down),
         }
     }
 

@@ -19,6 +19,7 @@ mod load;
 mod net_load;
 mod path;
 mod ping;
+mod rate;
 mod remedies;
 mod request_error;
 mod run;

@@ -1,3 +1,6 @@
+//! The request for a stream.
+
+use super::rate::{can_be_offered, rate};
 use super::{
     Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, ping, rounds, search, setting,
     talk, target, value,
@@ -5,10 +8,9 @@ use super::{
 use crate::cli::args::{JudgingArgs, PacketArgs, StreamArgs};
 use crate::console::Talk;
 use crate::plan::{
-    Direction, Judging, Pace, PaceError, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending,
-    StreamRunSpec, Target, Transport, Work, defaults,
+    Direction, Judging, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending, StreamRunSpec, Target,
+    Transport, Work, defaults,
 };
-use crate::units::human::{self, NetworkRate};
 
 const DOWN: &str = "--direction down";
 
@@ -120,37 +122,6 @@ fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
     }
 }
 
-/// `max`, `1Gbit/s`, `500kpps`, and whether bits are those on a wire.
-fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
-    let Some(typed) = typed.filter(|typed| *typed != "max") else { return Ok((Pace::Max, false)) };
-    let refuse = |cause: &str, hint: &str| Err(value::unusable("--rate", typed, cause, hint));
-    if typed.ends_with('%') {
-        return refuse("a share needs a rate to be a share of", "such as `1Gbit/s`, `500kpps` or `max`");
-    }
-    let (number, wire) = typed.strip_suffix(":wire").map_or((typed, false), |number| (number, true));
-    if number == "max" {
-        return refuse("`max` is as fast as sends go, whatever bits are counted", "leave out `:wire`");
-    }
-    match human::parse_network_rate(number).map_err(|source| value::unreadable("--rate", source))? {
-        NetworkRate::Bits(bps) => Ok((Pace::Rate { bps }, wire)),
-        NetworkRate::Packets(_) if wire => {
-            refuse("a packet is a packet, on the wire as before it", "leave out `:wire`")
-        }
-        NetworkRate::Packets(pps) => Ok((Pace::Packets { pps }, false)),
-    }
-}
-
-fn can_be_offered(stream: &StreamRunSpec) -> Result<(), RequestError> {
-    let refuse = |cause: &str, hint: String| Err(value::unusable("--rate", stream.rate_words(), cause, hint));
-    match stream.check() {
-        Ok(()) => Ok(()),
-        Err(PaceError::TooSlow(least)) => {
-            refuse("each flow is to have a packet in each interval of 100 ms", format!("the least is `{least}`"))
-        }
-        Err(PaceError::TooFast(most)) => refuse("it is more than any path carries", format!("the most is `{most}`")),
-    }
-}
-
 fn sizes(typed: &PacketArgs) -> Result<Vec<PacketSize>, RequestError> {
     match typed.size.as_slice() {
         [] => Ok(vec![PacketSize::OnePacket]),
@@ -259,6 +230,7 @@ fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeyS
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::plan::Pace;
     use crate::plan::{EndSpec, StopWhen, WaitMode, Warmup};
     use crate::units::Nanos;
 
