@@ -245,6 +245,28 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
         }
     }
 
+    /// Asks what has arrived, and waits for an answer until then, or until `stop`; nothing else is sent.
+    ///
+    /// # Errors
+    /// The socket broke, or nobody counted for too long.
+    pub fn ask(
+        &mut self,
+        meter: &mut StreamMeter,
+        until: Stamp<SenderClock>,
+        stop: &AtomicBool,
+    ) -> Result<(), StreamError> {
+        let known = meter.last().map(|point| point.tally.number);
+        while meter.last().map(|point| point.tally.number) == known && !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            if now >= until {
+                break;
+            }
+            let poll_in = self.poll(meter, now)?;
+            self.hear(meter, poll_in.min(until - now))?;
+        }
+        Ok(())
+    }
+
     /// Ends the session; the transport comes back, and protects what it sends.
     pub fn close(self) -> T {
         let Stream { mut transport, clock, up, .. } = self;

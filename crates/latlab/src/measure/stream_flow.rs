@@ -156,8 +156,8 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     ///
     /// # Errors
     /// The socket broke, or nobody answers.
-    pub(super) fn rest(&mut self, span: Nanos, stop: &AtomicBool) -> Result<(), StreamError> {
-        self.stream.wait_as(Awaiting::Answer);
+    pub(super) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError> {
+        self.stream.wait_as(awaiting);
         let mut meter = self.stream.meter();
         (self.settled, self.stretch) = (false, Stretch::default());
         let mut ask_at = self.stream.now();
@@ -168,7 +168,8 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
                 break;
             }
             if now >= ask_at {
-                self.stream.settle(&mut meter)?;
+                // Where no answer comes by the end, what follows asks again.
+                self.stream.ask(&mut meter, end, stop)?;
                 ask_at = now + defaults::SEARCH_ASKS_EVERY;
             } else {
                 thread::sleep(defaults::NAP.min(ask_at - now).min(end - now).to_duration());

@@ -138,9 +138,9 @@ impl StreamLane {
     }
 
     /// Sends nothing for `span`; a receiver that is gone by then is found out.
-    pub(super) fn rest(&mut self, span: Nanos, stop: &AtomicBool) -> Result<(), MeasureError> {
+    pub(super) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), MeasureError> {
         let end = |rested: Result<(), StreamError>| rested.inspect_err(|_| stop.store(true, Ordering::Relaxed));
-        let rested = each_of(&mut self.flows, self.path, |flow| end(flow.rest(span, stop)));
+        let rested = each_of(&mut self.flows, self.path, |flow| end(flow.rest(span, awaiting, stop)));
         self.settled &= self.flows.iter().all(AnyFlow::is_settled);
         rested
     }

@@ -9,7 +9,7 @@ use super::down_stream::Down;
 use super::lane::Lasting;
 use super::manifest::OpenPath;
 use super::probes_beside::ProbeSession;
-use super::stream::{Stream, StreamError};
+use super::stream::{Awaiting, Stream, StreamError};
 use super::stream_flow::{Flow, FlowSlice, Stretch};
 use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
@@ -110,10 +110,10 @@ impl AnyFlow {
     }
 
     /// Sends nothing for `span`, and sees to it that the receiver is still there.
-    pub(super) fn rest(&mut self, span: Nanos, stop: &AtomicBool) -> Result<(), StreamError> {
+    pub(super) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError> {
         match self {
-            AnyFlow::Up(flow) => flow.rest(span, stop),
-            AnyFlow::Connected(flow) => flow.rest(span, stop),
+            AnyFlow::Up(flow) => flow.rest(span, awaiting, stop),
+            AnyFlow::Connected(flow) => flow.rest(span, awaiting, stop),
             // Its rate cannot be searched for: it never rests.
             AnyFlow::Down(_) => Ok(()),
         }

@@ -143,6 +143,8 @@ impl StreamLane {
         let for_trials = search.for_trials(self.has_probes());
         let late = facts.map_or(Nanos::ZERO, |facts| facts.took_ns - for_trials).max(Nanos::ZERO);
         let until = Monotonic.now() + (search.within_ns - for_trials - late);
+        // What carries no rate may not carry the probes either: they fill its queue.
+        let awaiting = if found.is_some() { Awaiting::Answer } else { Awaiting::UnknownQueue };
         for share in RateSearchSpec::SHARES {
             if stop.load(Ordering::Relaxed) || (share > 0.0 && found.is_none()) {
                 break;
@@ -152,7 +154,7 @@ impl StreamLane {
             }
             let Some(span) = search.stage_within(share, until - Monotonic.now()) else { continue };
             let phase = if share < 1.0 { Phase::Warmup } else { Phase::Measure };
-            let pace = if share > 0.0 { Held::Rate(found.map(|pps| pps * share)) } else { Held::Nothing };
+            let pace = if share > 0.0 { Held::Rate(found.map(|pps| pps * share)) } else { Held::Nothing(awaiting) };
             self.stage(Some(share), (phase, span), pace, stop)?;
             self.save();
         }
@@ -178,11 +180,11 @@ impl StreamLane {
             let probing = probing.map_err(MeasureError::Thread)?;
             let held = match pace {
                 Held::Rate(pps) => self.hold((phase, span), pps, Silence::IsTheEnd, stop),
-                Held::Nothing => self.rest(span, stop),
+                Held::Nothing(awaiting) => self.rest(span, awaiting, stop),
             };
             let end = match pace {
                 Held::Rate(_) => Monotonic.now(),
-                Held::Nothing => begin + span,
+                Held::Nothing(_) => begin + span,
             };
             let probed = probing.map(thread::ScopedJoinHandle::join).transpose();
             let probed = probed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -192,7 +194,7 @@ impl StreamLane {
         let stream = match (&ran, pace) {
             (Ok(_), Held::Rate(pps)) => Some(self.trial_facts(pps, span)),
             // What a receiver that fell silent did not count is not lost: there is nothing to say.
-            (Err(_), _) | (_, Held::Nothing) => None,
+            (Err(_), _) | (_, Held::Nothing(_)) => None,
         };
         let end: Stamp<SenderClock> = *ran.as_ref().unwrap_or(&Monotonic.now());
         if let Some(stage) = self.facts_mut().stages.last_mut() {
@@ -259,8 +261,8 @@ impl Unanswered {
 /// What a stage holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Held {
-    /// Nothing at all.
-    Nothing,
+    /// Nothing at all; the questions meanwhile are awaiting that.
+    Nothing(Awaiting),
     /// So many packets a second; none: as fast as sends go.
     Rate(Option<f64>),
 }
