@@ -97,7 +97,9 @@ impl Credit {
         let within = |span: Nanos| (more as f64 * span.0 as f64 / took.0 as f64).ceil() as u64;
         let grows = more * 2 >= self.ahead;
         if grows {
-            self.ahead = (self.ahead * GROWTH).min(within(AHEAD_OF_OTHERS)).min(self.carried(mark));
+            // An end that was kept from its CPU makes a fast path look slow for once: credit shrinks in steps.
+            let carried = within(AHEAD_OF_OTHERS).max(self.ahead / 8 * 7);
+            self.ahead = (self.ahead * GROWTH).min(carried).min(self.carried(mark));
         } else if took >= defaults::STREAM_WINDOW {
             // On a long way what was given at once comes at once, and nothing for some windows.
             self.ahead = (more * GROWTH).max(self.ahead / 8 * 7);
