@@ -14,7 +14,7 @@ use crate::processes::{arguments, children, is_alive};
 use crate::remote::{UnderWay, below, signal, with_latlab};
 use crate::setting::FakeHost;
 use crate::sshd::Sshd;
-use crate::store::{manifest, only_recording, recordings};
+use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 /// Three settings of the far host.
@@ -102,10 +102,7 @@ fn what_one_host_refuses_changes_neither() {
 fn under_way(here: &FakeHost, far: &FakeHost) -> (Running, i32) {
     let running = between(here, far, &format!("-d 50s -i 1ms --warmup 0 {THREE_THERE} {LOADED}")).start();
     let pid = running.pid().as_raw_nonzero().get();
-    wait_until("the run was under way", || {
-        let spools = recordings(here.home.path()).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 1_000)
-    });
+    wait_until("the run was under way", || spool_bytes(here.home.path()) > 1_000);
     assert_eq!(far.values(), SET);
     (running, below(pid, &["agent", "--stdio"]).expect("the agent runs"))
 }

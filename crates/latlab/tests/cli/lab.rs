@@ -10,7 +10,7 @@ use crate::documents::check;
 use crate::harness::{Lab, contains, wait_until, warnings_at_most};
 use crate::processes::{children, is_alive, network_namespaces};
 use crate::skip::skip;
-use crate::store::{manifest, only_recording, recordings};
+use crate::store::{manifest, only_recording, spool_bytes};
 
 /// Whether `test` can run here; where it cannot, says why.
 pub(crate) fn privileged(test: &str) -> bool {
@@ -51,10 +51,7 @@ fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
     }
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Lab::at(home.path()).line("ping lab -d 50s --warmup 0").start();
-    let spool_has_events = || {
-        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 1_000)
-    };
+    let spool_has_events = || spool_bytes(home.path()) > 1_000;
     wait_until("the run was under way", spool_has_events);
     let pid = running.pid().as_raw_nonzero().get();
     let reflectors = children(pid);

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Lab, wait_until};
 use crate::skip::skip;
-use crate::store::{only_recording, recordings};
+use crate::store::{only_recording, spool_bytes};
 use crate::wakeup::hog;
 
 /// Whether processes of this user may trace; where not, says so.
@@ -93,10 +93,7 @@ fn the_trace_names_the_hog() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let line = format!("wakeup -i 1ms -d 30s --warmup 0 --break 40ms --fifo 40 --cpu {cpu} --json");
         let running = Lab::at(home.path()).line(&line).start();
-        wait_until("wake-ups were spooled", || {
-            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 100)
-        });
+        wait_until("wake-ups were spooled", || spool_bytes(home.path()) > 64 * 100);
         let Some((begin, end)) = hog(cpu, Duration::from_millis(80)) else {
             running.signal(Signal::INT);
             running.ends(130);

@@ -1,9 +1,6 @@
 //! Runs whose probes do not even get as far as the path: refused by the sender's kernel, or thrown away at the
 //! reflector's socket.
 
-use std::fs;
-use std::path::Path;
-
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -11,13 +8,7 @@ use crate::documents::check;
 use crate::harness::{Lab, contains, wait_until};
 use crate::lab::privileged;
 use crate::serve::serve;
-use crate::store::{manifest, only_recording, recordings};
-
-/// The bytes of the spool of the only run in `directory`; 0 where there is none yet, or no more.
-fn spool_bytes(directory: &Path) -> u64 {
-    let spools = recordings(directory).into_iter().map(|recording| recording.join("events.spool"));
-    spools.filter_map(|spool| fs::metadata(spool).ok()).map(|spool| spool.len()).sum()
-}
+use crate::store::{manifest, only_recording, spool_bytes};
 
 /// The caveat `code` of the summary in `document` whose message holds `text`.
 #[track_caller]

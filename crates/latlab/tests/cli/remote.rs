@@ -12,7 +12,7 @@ use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive, state};
 use crate::sshd::Sshd;
-use crate::store::{manifest, only_recording, recordings};
+use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
@@ -64,10 +64,7 @@ impl UnderWay {
         let sshd = Sshd::start(test, path)?;
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
-        wait_until("the run was under way", || {
-            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 1_000)
-        });
+        wait_until("the run was under way", || spool_bytes(home.path()) > 1_000);
         let ssh = below(running.pid().as_raw_nonzero().get(), &["latlab", "agent", "--stdio"]).expect("ssh runs");
         let agent = below(sshd.pid(), &["latlab", "agent", "--stdio"]).expect("the agent runs");
         // The login's shell may stand between sshd and the agent; the reflector's parent is the agent itself.

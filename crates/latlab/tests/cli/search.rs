@@ -14,7 +14,7 @@ use crate::harness::{Lab, contains, empty, wait_until};
 use crate::lab::privileged;
 use crate::serve::serve;
 use crate::skip::skip;
-use crate::store::{manifest, only_recording, open, recordings};
+use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 /// So little that any host sends it, so that the ceiling is known.
 const EASY: &str = "stream --search -d 10s --rate 2kpps -s 200";
@@ -181,10 +181,7 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
         let home = tempfile::tempdir().expect("a temporary directory");
         // Trials of a second: the search takes some 4 s.
         let running = Lab::at(home.path()).line("stream --search -d 10m --rate 2kpps -s 200").start();
-        wait_until("trials were spooled", || {
-            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 40)
-        });
+        wait_until("trials were spooled", || spool_bytes(home.path()) > 64 * 40);
         running.signal(by);
         match code {
             Some(code) => _ = running.ends(code),
@@ -223,10 +220,7 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
         .line(rate)
         .stderr(contains("does not say any more what arrives"))
         .start();
-    wait_until("trials were spooled", || {
-        let spools = recordings(place.path()).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * events)
-    });
+    wait_until("trials were spooled", || spool_bytes(place.path()) > 64 * events);
     reflector.signal(Signal::STOP);
     let silent = Instant::now();
     running.ends(3);

@@ -21,6 +21,12 @@ pub(crate) fn recordings_in(store: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The length of the longest spool in the default store of `directory`; 0: there is none yet, or none any more.
+pub(crate) fn spool_bytes(directory: &Path) -> u64 {
+    let spools = recordings(directory).into_iter().map(|recording| recording.join("events.spool"));
+    spools.filter_map(|spool| fs::metadata(spool).ok()).map(|spool| spool.len()).max().unwrap_or(0)
+}
+
 /// The only recording in the default store of `directory`.
 #[track_caller]
 pub(crate) fn only_recording(directory: &Path) -> PathBuf {

@@ -16,7 +16,7 @@ use crate::lab::privileged;
 use crate::processes::children;
 use crate::remote::signal;
 use crate::serve::serve;
-use crate::store::{manifest, only_recording, recordings};
+use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
 /// Slow enough that no host loses any of it, fast enough that each interval has its packets.
 const EASY: &str = "--rate 2kpps -d 1s --warmup 300ms";
@@ -247,10 +247,7 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
             .line(options)
             .stderr(contains("does not say any more what arrives"))
             .start();
-        let counted = || {
-            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * events)
-        };
+        let counted = || spool_bytes(home.path()) > 64 * events;
         wait_until("intervals were spooled", counted);
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
@@ -286,10 +283,7 @@ fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let line = format!("stream --rate 1kpps --warmup 0 -d 50s --direction {direction}");
         let running = Lab::at(home.path()).line(&line).start();
-        wait_until("intervals were spooled", || {
-            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 12)
-        });
+        wait_until("intervals were spooled", || spool_bytes(home.path()) > 64 * 12);
         running.signal(by);
         match code {
             Some(code) => _ = running.ends(code),

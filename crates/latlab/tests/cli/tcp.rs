@@ -24,7 +24,7 @@ use crate::documents::check;
 use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::serve::free_port;
-use crate::store::{manifest, only_recording, open, recordings};
+use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -154,10 +154,7 @@ fn a_reflector_that_dies_ends_the_run_and_what_is_unanswered_is_lost() {
         let place = tempfile::tempdir_in(home.path()).expect("a directory");
         let (reflector, address) = serve_tcp(place.path(), "");
         let running = ping(place.path(), &address).line("-d 50s --warmup 0").line(schedule).start();
-        wait_until("the run was under way", || {
-            let spools = recordings(place.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 10_000)
-        });
+        wait_until("the run was under way", || spool_bytes(place.path()) > 10_000);
         reflector.signal(Signal::KILL);
         reflector.dies_of(Signal::KILL);
         let told = running.ends(3).stderr;
@@ -277,10 +274,7 @@ fn what_udp_would_lose_is_late_and_told() {
         .stderr(Stdio::null())
         .spawn()
         .expect("unshare(1) is everywhere");
-    let under_way = || {
-        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 5_000)
-    };
+    let under_way = || spool_bytes(home.path()) > 5_000;
     wait_until("the run was under way", under_way);
     let set = |state: &str| {
         let there = format!("--net=/proc/{}/ns/net", running.id());

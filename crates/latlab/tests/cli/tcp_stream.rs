@@ -8,7 +8,7 @@ use crate::documents::check;
 use crate::harness::{Lab, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::search::shaped;
-use crate::store::{manifest, only_recording, recordings};
+use crate::store::{manifest, only_recording, recordings, spool_bytes};
 use crate::tcp::serve_tcp;
 
 fn stream(target: &str, line: &str) -> Lab {
@@ -74,10 +74,7 @@ fn a_target_that_falls_silent_ends_it_though_its_kernel_lives() {
             .line(options)
             .stderr(contains("does not say any more what arrives"))
             .start();
-        wait_until("intervals were spooled", || {
-            let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-            spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 10)
-        });
+        wait_until("intervals were spooled", || spool_bytes(home.path()) > 64 * 10);
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.ends(3);
@@ -95,10 +92,7 @@ fn a_stream_to_serve_ends_with_its_connection() {
     let line = format!("stream {address} --transport tcp -d 300ms --warmup 0 --no-record");
     Lab::at(home.path()).line(&line).success();
     let running = Lab::at(home.path()).line(&format!("stream {address} --transport tcp -d 50s --warmup 0")).start();
-    wait_until("the stream was under way", || {
-        let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 500)
-    });
+    wait_until("the stream was under way", || spool_bytes(home.path()) > 500);
     let start = Instant::now();
     reflector.signal(Signal::KILL);
     reflector.dies_of(Signal::KILL);

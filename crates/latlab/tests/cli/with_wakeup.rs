@@ -11,14 +11,11 @@ use rustix::process::Signal;
 
 use crate::harness::{Lab, Running, contains, wait_until};
 use crate::skip::skip;
-use crate::store::{only_recording, open, recordings};
+use crate::store::{only_recording, open, recordings, spool_bytes};
 use crate::wakeup::{Row, hog, rows};
 
 fn spooled(home: &Path, events: u64) {
-    wait_until("events were spooled", || {
-        let spools = recordings(home).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * events)
-    });
+    wait_until("events were spooled", || spool_bytes(home) > 64 * events);
 }
 
 fn begun(home: &Path, line: &str) -> Running {

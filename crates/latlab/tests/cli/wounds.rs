@@ -15,7 +15,7 @@ use crate::harness::{Lab, Running, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
 use crate::serve::serve;
 use crate::skip::skip;
-use crate::store::{manifest, only_recording, open, recordings};
+use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 /// Past the header and the first few events of a spool.
 const SOME_EVENTS: u64 = 1_000;
@@ -30,10 +30,7 @@ fn measuring(directory: &Path, line: &str) -> Running {
 #[track_caller]
 fn under_way(directory: &Path, line: &str) -> Running {
     let running = Lab::at(directory).arg("ping").line(line).start();
-    wait_until("the run was under way", || {
-        let spools = recordings(directory).into_iter().map(|recording| recording.join("events.spool"));
-        spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > SOME_EVENTS)
-    });
+    wait_until("the run was under way", || spool_bytes(directory) > SOME_EVENTS);
     running
 }
 
