@@ -62,9 +62,10 @@ impl Patience {
         settles_within: Nanos::from_secs(1),
     };
     /// Of a connection: it holds its sender back by itself. A POLL stands behind all that its kernel has taken: on a slow path
-    /// that takes seconds, and is no silence as long as the connection comes nearer to it.
+    /// that takes seconds, and is no silence as long as the connection comes nearer to it. A segment that is lost again and
+    /// again is sent again after 0.2, 0.4, 0.8 and 1.6 s, in which nothing moves; so is an answer.
     const CONNECTED: Patience = Patience {
-        silence_max: defaults::STREAM_PATIENCE,
+        silence_max: defaults::STREAM_SILENCE_MAX,
         holds_after: defaults::STREAM_SETTLES_CONNECTED,
         settles_within: defaults::STREAM_SETTLES_CONNECTED,
     };

@@ -78,8 +78,8 @@ fn a_target_that_falls_silent_ends_it_though_its_kernel_lives() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.ends(3);
-        // The promise is 2 s. A machine that is busy with other tests gets the rest.
-        assert!(silent.elapsed() < Duration::from_millis(2_900), "{options}: {:?}", silent.elapsed());
+        // The promise is 5.5 s. A machine that is busy with other tests gets the rest.
+        assert!(silent.elapsed() < Duration::from_millis(6_500), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         assert_eq!(manifest(&only_recording(home.path()))["ending"], "failed");
     }
