@@ -52,7 +52,7 @@ fn a_narrow_path_holds_its_sender_back_and_is_no_silence() {
     let Some(_inside) = shaped("a stream over TCP on a narrow path", "tbf rate 1mbit burst 8k latency 100ms") else {
         return;
     };
-    for options in ["", "--flows 4 -s 4000", "-s 65507"] {
+    for options in ["", "-s 65507"] {
         let begin = Instant::now();
         let line = format!("-4 -d 2s --warmup 0 --json {options}");
         let json = stream("local", &line).stderr(warnings_at_most()).success().json();
