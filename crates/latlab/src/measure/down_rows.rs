@@ -257,23 +257,7 @@ mod tests {
 
     /// Both ends at a TALLY that came at `millis`; the far end's clock is 7,000 s ahead.
     fn point(number: u64, millis: i64, sent: u64, arrived: u64) -> DownPoint {
-        let tally = Tally {
-            session: 1,
-            nonce: [0; 16],
-            number,
-            at: Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0),
-            packets: sent,
-            bytes: 0,
-            spanned: sent,
-            reordered: 0,
-            seen_before: 0,
-            left_window: 0,
-            forged: 0,
-            wrong_size: 0,
-            socket_drops: None,
-            drops_merged: false,
-            cpu: None,
-        };
+        let tally = Tally::plain(number, Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0), sent);
         DownPoint { at: at(millis), counts: DownCounts { packets: arrived, ..DownCounts::default() }, tally }
     }
 

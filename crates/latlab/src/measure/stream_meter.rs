@@ -193,23 +193,7 @@ mod tests {
     use super::*;
 
     fn tally(number: u64, at_ms: i64, packets: u64) -> Tally {
-        Tally {
-            session: 1,
-            nonce: [0; 16],
-            number,
-            at: Stamp::from_nanos(Nanos::from_millis(at_ms + 7_000_000).0),
-            packets,
-            bytes: 0,
-            spanned: 0,
-            reordered: 0,
-            seen_before: 0,
-            left_window: 0,
-            forged: 0,
-            wrong_size: 0,
-            socket_drops: None,
-            drops_merged: false,
-            cpu: None,
-        }
+        Tally::plain(number, Stamp::from_nanos(Nanos::from_millis(at_ms + 7_000_000).0), packets)
     }
 
     fn at(millis: i64) -> Stamp<SenderClock> {
