@@ -150,9 +150,10 @@ impl<T: Transport, C: Clock> Down<T, C> {
     /// tally is the first that told of all of it.
     ///
     /// # Errors
-    /// The socket broke, or no TALLY came for 1.5 s: silence goes on where it has begun.
+    /// The socket broke, or no TALLY came for 1.5 s (silence goes on where it has begun), or none for 5 s that said all is sent.
     pub fn settle(&mut self) -> Result<DownPoint, StreamError> {
-        let (mut next_poll, mut known) = (self.clock.now(), None);
+        let begin = self.clock.now();
+        let (mut next_poll, mut known) = (begin, None);
         let mut first: Option<DownPoint> = self.last;
         // The next packet may be due so late.
         let apart = self.down.gap().min(APART_MAX);
@@ -161,6 +162,10 @@ impl<T: Transport, C: Clock> Down<T, C> {
             match known {
                 Some((at, point)) if now - at >= LINGERS => {
                     return Ok(DownPoint { counts: self.down.counts(), ..point });
+                }
+                // Who goes on without credit is never done.
+                None if now - begin >= defaults::STREAM_SILENCE_MAX => {
+                    return Err(StreamError::Silent { span: now - begin });
                 }
                 Some(_) => {}
                 None => self.patience(now)?,
