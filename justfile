@@ -16,6 +16,10 @@ lint:
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
+# size and structure of the code in numbers: files, lines, import circles, repeated type names
+shape:
+    cargo test --quiet --package latlab --test tidy -- --nocapture --exact shape::no_measure_is_above_its_ceiling
+
 # licences, banned crates, sources (advisories need the network: `cargo deny check advisories`)
 deny:
     cargo deny check licenses bans sources

@@ -3,10 +3,16 @@
 //! Each checker is itself tested on snippets that break its rule: a checker that finds nothing
 //! because it looks at nothing would be worse than none.
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/documents.rs"]
 mod documents;
 #[path = "tidy/floors.rs"]
 mod floors;
+#[path = "tidy/functions.rs"]
+mod functions;
+#[path = "tidy/modules.rs"]
+mod modules;
 #[path = "tidy/names.rs"]
 mod names;
 #[path = "tidy/paths.rs"]
@@ -15,6 +21,8 @@ mod paths;
 mod places;
 #[path = "tidy/repository.rs"]
 mod repository;
+#[path = "tidy/shape.rs"]
+mod shape;
 #[path = "tidy/sizes.rs"]
 mod sizes;
 #[path = "tidy/source.rs"]

@@ -1,7 +1,7 @@
 //! Invariant 1: imports go down the floors only. The table is the one in ARCHITECTURE.md.
 
 use crate::paths::{mentions, module_of};
-use crate::source::Source;
+use crate::source::{Source, shipped};
 use crate::{Breach, expect_none, repository};
 
 /// Room, floor, and what it may know besides itself: floors, rooms, or single modules of a room.
@@ -89,17 +89,6 @@ fn purity(source: &Source) -> Vec<Breach> {
             format!("{}:{}: `{word}` in a pure room; take it as an argument", source.path, source.line_of(offset))
         })
         .collect()
-}
-
-/// What is shipped of `sources`: tests may reach for whatever they need to build a case.
-fn shipped(sources: &[Source]) -> Vec<Source> {
-    let mut for_tests = Vec::new();
-    for source in sources {
-        let module = module_of(&source.path);
-        for_tests.extend(source.test_modules().into_iter().map(|name| [module.clone(), vec![name]].concat()));
-    }
-    let is_shipped = |source: &&Source| !for_tests.iter().any(|module| module_of(&source.path).starts_with(module));
-    sources.iter().filter(is_shipped).map(Source::shipped).collect()
 }
 
 #[test]

@@ -76,13 +76,14 @@ fn inline_modules(code: &str) -> Vec<String> {
     open.into_iter().flatten().collect()
 }
 
-/// Identifiers and single marks.
-fn tokens(code: &str) -> impl Iterator<Item = &str> {
+/// Identifiers, `::` and single marks.
+pub(crate) fn tokens(code: &str) -> impl Iterator<Item = &str> {
     let mut rest = code;
     std::iter::from_fn(move || {
         rest = rest.trim_start();
         let word = rest.bytes().take_while(|byte| is_word(*byte)).count();
-        let length = if word > 0 { word } else { rest.chars().next()?.len_utf8() };
+        let mark = if rest.starts_with("::") { 2 } else { rest.chars().next()?.len_utf8() };
+        let length = if word > 0 { word } else { mark };
         let (token, tail) = rest.split_at(length);
         rest = tail;
         Some(token)

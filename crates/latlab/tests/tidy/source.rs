@@ -1,5 +1,9 @@
 //! Rust source with everything that is not code blanked out, byte for byte.
 
+use std::ops::Range;
+
+use crate::paths::module_of;
+
 /// One source file.
 pub(crate) struct Source {
     /// Relative to the repository, with `/`.
@@ -8,32 +12,57 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// As long as `text`; comments and the contents of string and character literals are spaces.
     pub(crate) code: String,
+    /// Lines of `text`, comments and blank lines included, outside of items that are compiled for tests only.
+    pub(crate) shipped_lines: usize,
 }
 
 impl Source {
     pub(crate) fn new(path: &str, text: &str) -> Source {
-        Source { path: path.into(), text: text.into(), code: blank(text) }
+        let mut source = Source { path: path.into(), text: text.into(), code: blank(text), shipped_lines: 0 };
+        let test_lines = |item: Range<usize>| source.line_of(item.end - 1) - source.line_of(item.start) + 1;
+        let test_lines: usize = source.test_items().into_iter().map(test_lines).sum();
+        source.shipped_lines = text.lines().count() - test_lines;
+        source
     }
 
     /// The same without what is compiled for tests only: `#[cfg(test)]` and the item below it.
     pub(crate) fn shipped(&self) -> Source {
         let mut code = self.code.clone().into_bytes();
-        for (start, mark) in self.code.match_indices(TEST_ONLY) {
-            let end = start + mark.len() + item_end(&self.code[start + mark.len()..]);
-            code[start..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        for item in self.test_items() {
+            code[item].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
         let code = String::from_utf8(code).expect("items begin and end with ASCII");
-        Source { path: self.path.clone(), text: self.text.clone(), code }
+        Source { path: self.path.clone(), text: self.text.clone(), code, shipped_lines: self.shipped_lines }
     }
 
-    /// The modules that are declared for tests only, in a file of their own.
-    pub(crate) fn test_modules(&self) -> Vec<String> {
-        let below = self.code.split(TEST_ONLY).skip(1).filter_map(|rest| rest.trim_start().strip_prefix("mod "));
-        below
-            .filter_map(|rest| rest.split_once(';'))
-            .map(|(name, _)| name.trim().to_string())
-            .filter(|name| name.bytes().all(is_word))
-            .collect()
+    /// Where the items stand that are compiled for tests only, from the attribute on; none lies within another.
+    fn test_items(&self) -> Vec<Range<usize>> {
+        let mut items: Vec<Range<usize>> = Vec::new();
+        let mut marks: Vec<(usize, &str)> = TEST_ONLY.iter().flat_map(|mark| self.code.match_indices(mark)).collect();
+        marks.sort_unstable();
+        for (start, _) in marks {
+            if items.last().is_none_or(|last| last.end <= start) {
+                items.push(start..start + item_end(&self.code[start..]));
+            }
+        }
+        items
+    }
+
+    /// The modules that are declared for tests only and stand in a file of their own, as that file's module path.
+    fn test_modules(&self) -> Vec<Vec<String>> {
+        self.test_items().into_iter().filter_map(|item| self.test_module(item)).collect()
+    }
+
+    fn test_module(&self, item: Range<usize>) -> Option<Vec<String>> {
+        let (code, text) = (&self.code[item.clone()], &self.text[item]);
+        let mut words = code.strip_suffix(';')?.rsplit(|char: char| char.is_whitespace());
+        let name = words.next().filter(|name| name.bytes().all(is_word))?;
+        words.next().filter(|word| *word == "mod")?;
+        let elsewhere = text.split_once("#[path = \"").and_then(|(_, rest)| rest.split_once('"'));
+        match (elsewhere, self.path.rsplit_once('/')) {
+            (Some((file, _)), Some((folder, _))) => Some(module_of(&format!("{folder}/{file}"))),
+            _ => Some([module_of(&self.path), vec![name.to_string()]].concat()),
+        }
     }
 
     /// The line, from 1, of the byte at `offset`.
@@ -53,9 +82,17 @@ impl Source {
     }
 }
 
-const TEST_ONLY: &str = "#[cfg(test)]";
+/// How attributes begin that leave an item to tests.
+const TEST_ONLY: [&str; 2] = ["#[cfg(test)]", "#[cfg(all(test,"];
 
-/// Bytes up to the end of the item that `code` begins with: its last brace, or its semicolon.
+/// `sources` without the files that are compiled for tests only, each without its items for tests.
+pub(crate) fn shipped(sources: &[Source]) -> Vec<Source> {
+    let for_tests: Vec<Vec<String>> = sources.iter().flat_map(Source::test_modules).collect();
+    let is_shipped = |source: &&Source| !for_tests.iter().any(|module| module_of(&source.path).starts_with(module));
+    sources.iter().filter(is_shipped).map(Source::shipped).collect()
+}
+
+/// Bytes up to the end of the item that `code` begins with, attributes included: its last brace, or its semicolon.
 fn item_end(code: &str) -> usize {
     let mut depth = 0;
     for (offset, byte) in code.bytes().enumerate() {
@@ -197,9 +234,26 @@ fn words_stand_alone() {
 
 #[test]
 fn what_is_for_tests_is_not_shipped() {
-    let text = "use a;\n#[cfg(test)]\nmod deep;\n#[cfg(test)]\nuse b::{c, d};\nfn f() {}\n#[cfg(test)]\n#[derive(X)]\nmod tests { fn g() { e } }\nh";
+    let text = "use a;\n#[cfg(test)]\nmod deep;\n#[cfg(test)]\nuse b::{c, d};\nfn f() {}\n#[cfg(test)]\n#[derive(X)]\nmod tests { fn g() { e } #[cfg(test)] fn i() {} }\nh\n#[cfg(all(test, target_os = \"linux\"))]\nmod linux {\n}\n";
     let source = Source::new("x.rs", text);
     assert_eq!(source.shipped().code.split_whitespace().collect::<String>(), "usea;fnf(){}h");
     assert_eq!(source.shipped().code.len(), text.len());
-    assert_eq!(source.test_modules(), ["deep"]);
+    assert_eq!((text.lines().count(), source.shipped_lines), (13, 3));
+}
+
+#[test]
+fn files_for_tests_are_not_shipped() {
+    let file = |path: &str, text: &str| Source::new(&format!("crates/latlab/src/{path}"), text);
+    let declared =
+        "mod order;\n#[cfg(test)]\nmod tests;\n#[cfg(test)]\npub(crate) mod naive;\n#[cfg(test)]\nmod inline {}";
+    let sources = [
+        file("stats/mod.rs", declared),
+        file("stats/naive.rs", ""),
+        file("stats/tests.rs", ""),
+        file("stats/tests/deep.rs", ""),
+        file("stats/order.rs", "#[cfg(test)]\n#[path = \"order_tests.rs\"]\nmod tests;"),
+        file("stats/order_tests.rs", ""),
+    ];
+    let kept: Vec<String> = shipped(&sources).into_iter().map(|source| source.path).collect();
+    assert_eq!(kept, ["crates/latlab/src/stats/mod.rs", "crates/latlab/src/stats/order.rs"]);
 }
