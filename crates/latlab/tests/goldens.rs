@@ -1,0 +1,121 @@
+//! Transcripts of the real binary: whatever it prints from recordings, experiments and static data, to the letter.
+//!
+//! Each file of `testdata/goldens/` is the transcript of one [`Case`]: command lines with exit code, stdout and stderr.
+//! `LATLAB_UPDATE_GOLDENS=1 cargo test --test goldens` rewrites all of them; the change is then reviewed as a diff.
+//! Nothing here measures: what depends on this host or on time does not belong here, and what cannot be avoided of it is
+//! masked (see `transcript::masked`).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+#[path = "goldens/comparisons.rs"]
+mod comparisons;
+#[path = "goldens/diff.rs"]
+mod diff;
+#[path = "goldens/experiments.rs"]
+mod experiments;
+#[path = "goldens/pages.rs"]
+mod pages;
+#[path = "goldens/refusals.rs"]
+mod refusals;
+#[path = "goldens/summaries.rs"]
+mod summaries;
+#[path = "goldens/transcript.rs"]
+mod transcript;
+
+/// Command lines that are run one after the other in one fresh directory.
+struct Case {
+    /// The transcript, below `testdata/goldens/` and without its extension.
+    name: String,
+    /// What is copied into the directory beforehand: files and directories below `testdata/`, each under its own name;
+    /// `x as y` copies it as `y`.
+    inputs: Vec<String>,
+    /// One command line a line. Before the arguments of `latlab` may stand `NAME=value` for the environment and `tty` for
+    /// a terminal, after them `< FILE`; `write NAME TEXT` makes a file (`\n` ends a line of it), `cat PATH` shows a file, or each
+    /// file of a directory.
+    lines: Vec<String>,
+}
+
+/// A case with the lines of `lines`.
+fn case(name: &str, inputs: &[&str], lines: &str) -> Case {
+    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+    let inputs = inputs.iter().map(|&input| input.to_owned()).collect();
+    Case { name: name.to_owned(), inputs, lines: lines.collect() }
+}
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// Every transcript below `folder`, by its path from there.
+fn transcripts(folder: &Path) -> BTreeSet<PathBuf> {
+    fn visit(folder: &Path, root: &Path, found: &mut BTreeSet<PathBuf>) {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => visit(&path, root, found),
+                false => _ = found.insert(path.strip_prefix(root).expect("below it").to_owned()),
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    visit(folder, folder, &mut found);
+    found
+}
+
+/// The transcript of each case, in the order of the cases; several at a time.
+fn all_of(cases: &[Case]) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(vec![String::new(); cases.len()]);
+    let work = || {
+        while let Some((index, case)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, cases.get(i)?)))
+        {
+            let text = transcript::of(case);
+            done.lock().expect("no thread panics with it")[index] = text;
+        }
+    };
+    let threads = thread::available_parallelism().map_or(2, usize::from) * 2;
+    thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(work)));
+    done.into_inner().expect("no thread panics with it")
+}
+
+#[test]
+fn everything_printed_is_as_in_the_goldens() {
+    let cases = [pages::cases(), refusals::cases(), summaries::cases(), comparisons::cases(), experiments::cases()];
+    let cases: Vec<Case> = cases.into_iter().flatten().collect();
+    let folder = testdata().join("goldens");
+    let path_of = |case: &Case| PathBuf::from(format!("{}.txt", case.name));
+    let wanted: BTreeSet<PathBuf> = cases.iter().map(path_of).collect();
+    assert_eq!(wanted.len(), cases.len(), "two cases have one name");
+    let update = std::env::var_os("LATLAB_UPDATE_GOLDENS").is_some();
+    let mut wrong = Vec::new();
+    for (case, actual) in cases.iter().zip(all_of(&cases)) {
+        let path = folder.join(path_of(case));
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        if actual == expected {
+            continue;
+        }
+        if update {
+            fs::create_dir_all(path.parent().expect("it is in the folder")).expect("made");
+            fs::write(&path, &actual).expect("written");
+        } else {
+            wrong.push(format!("{} differs (- golden, + now):\n{}", path.display(), diff::of(&expected, &actual)));
+        }
+    }
+    for superfluous in transcripts(&folder).difference(&wanted) {
+        match update {
+            true => fs::remove_file(folder.join(superfluous)).expect("removed"),
+            false => wrong.push(format!("{} belongs to no case", superfluous.display())),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n\nIf this is meant: LATLAB_UPDATE_GOLDENS=1 cargo test -p latlab --test goldens",
+        wrong.join("\n\n")
+    );
+}

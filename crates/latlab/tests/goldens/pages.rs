@@ -1,0 +1,65 @@
+//! Static pages: help, man pages, completions, recipes and what they would do.
+
+use crate::{Case, case};
+
+/// Every command with pages; the last three are hidden.
+const COMMANDS: [&str; 18] = [
+    "ping",
+    "stream",
+    "wakeup",
+    "serve",
+    "keygen",
+    "summary",
+    "compare",
+    "load",
+    "run",
+    "recipes",
+    "list",
+    "doctor",
+    "agent",
+    "completions",
+    "man",
+    "bare",
+    "bare-stream",
+    "bare-wakeup",
+];
+
+const RECIPES: [&str; 5] = ["pi-udp-load", "pi-roundtrip", "aa", "wakeup-governor", "udp-loopback-matrix"];
+
+pub(crate) fn cases() -> Vec<Case> {
+    let help = COMMANDS.map(|command| {
+        case(&format!("help/{command}"), &[], &format!("{command} -h\n{command} --help\nhelp {command}"))
+    });
+    let shells = ["bash", "elvish", "fish", "powershell", "zsh"];
+    let completions = shells.map(|shell| case(&format!("completions/{shell}"), &[], &format!("completions {shell}")));
+    let recipes = RECIPES.map(|recipe| case(&format!("recipes/{recipe}"), &[], &lines_of(recipe)));
+    let others = [
+        case(
+            "help/latlab",
+            &[],
+            "\n-h\n--help\nhelp\n-V\n--version\nCOLUMNS=60 ping -h\ntty ping -h\nCOLUMNS=200 tty ping -h",
+        ),
+        case("man", &[], "man\nman --output pages\ncat pages"),
+        case(
+            "recipes/list",
+            &[],
+            "recipes\ntty recipes\nrecipes show\nrecipes show aaa\nrecipes show pi-udp\nrecipes aa\nrecipes --quick --full",
+        ),
+    ];
+    help.into_iter().chain(completions).chain(recipes).chain(others).collect()
+}
+
+/// What a recipe is and would do at each scale.
+fn lines_of(recipe: &str) -> String {
+    let scales = ["", " --quick", " --full"];
+    let shown = scales.map(|scale| format!("recipes show {recipe}{scale}"));
+    let planned = scales.map(|scale| format!("run {recipe}{scale} --dry-run"));
+    let more = match recipe {
+        "wakeup-governor" => vec![format!("run {recipe} lab --dry-run")],
+        "udp-loopback-matrix" => {
+            ["--reboots", "--full --reboots"].map(|reboots| format!("run {recipe} {reboots} --dry-run")).to_vec()
+        }
+        _ => ["lab", "127.0.0.1:9"].map(|target| format!("run {recipe} {target} --quick --dry-run")).to_vec(),
+    };
+    shown.into_iter().chain(planned).chain(more).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,175 @@
+//! `latlab summary` and `latlab list` of recordings in testdata.
+
+use std::fs;
+
+use crate::{Case, case, testdata};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let each =
+        ["good", "old"].into_iter().flat_map(|folder| recordings(folder).into_iter().map(move |name| (folder, name)));
+    let each = each.map(|(folder, name)| {
+        let lines = format!("summary {name}\nsummary {name} -v\nsummary {name} -q\nsummary {name} --json");
+        case(&format!("summary/each/{name}"), &[&format!("recordings/{folder}/{name}")], &lines)
+    });
+    let damaged = recordings("bad").into_iter().map(|name| {
+        let lines = format!("summary {name}\nsummary {name} --json\ncompare {name} {name}\nlist --store .");
+        case(&format!("summary/damaged/{name}"), &[&format!("recordings/bad/{name}")], &lines)
+    });
+    let all: Vec<String> = ["good", "old", "bad"]
+        .into_iter()
+        .flat_map(|folder| {
+            recordings(folder).into_iter().map(move |name| format!("recordings/{folder}/{name} as store/{name}"))
+        })
+        .collect();
+    let lists = Case { name: "list".into(), inputs: all, lines: lines_of(LIST) };
+    let closed = &["recordings/good/closed"][..];
+    let scheduled = &["recordings/good/scheduled"][..];
+    let wakeup = &["recordings/old/1.3-wakeup"][..];
+    let stream = &["recordings/old/1.4-stream"][..];
+    let search = &["recordings/old/1.5-search"][..];
+    let others = [
+        case("summary/closed", closed, &forms("closed", PING)),
+        case("summary/scheduled", scheduled, &forms("scheduled", PING)),
+        case("summary/wakeup", wakeup, &forms("1.3-wakeup", WAKEUP)),
+        case("summary/stream", stream, &forms("1.4-stream", STREAM)),
+        case("summary/search", search, &forms("1.5-search", STREAM)),
+        case("summary/fail-if", &[closed, wakeup, stream, search].concat(), FAIL_IF),
+        case("summary/several", &[closed, scheduled, &["recordings/old/1.5-tcp"]].concat(), SEVERAL),
+        case("summary/kinds", &[closed, wakeup, stream, search].concat(), KINDS),
+        case("summary/colour", &[closed, scheduled, wakeup, stream, search].concat(), COLOUR),
+        lists,
+    ];
+    each.chain(damaged).chain(others).collect()
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// The recordings in a folder of testdata, by name.
+fn recordings(folder: &str) -> Vec<String> {
+    let folder = testdata().join("recordings").join(folder);
+    let entries = fs::read_dir(folder).expect("test data").map(|entry| entry.expect("an entry"));
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> = directories.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect();
+    names.sort();
+    names
+}
+
+/// `summary` of `recording` with each line of `options`.
+fn forms(recording: &str, options: &str) -> String {
+    lines_of(options).iter().map(|options| format!("summary {recording} {options}\n")).collect()
+}
+
+const PING: &str = "
+--half
+--half --json
+--window 5ms
+--window 5ms --json
+--deadline 50us
+--deadline 50us --json
+--quantiles 0.01,0.25,0.5,0.75,0.9,0.999
+--quantiles 0.5,0.99 --half --window 2ms --deadline 4us -v
+--no-intervals
+--no-intervals --json
+-v --json
+-q --json
+";
+
+const WAKEUP: &str = "
+--window 100ms
+--window 100ms --json
+--deadline 70us
+--deadline 70us --json
+--quantiles 0.25,0.5,0.99
+--no-intervals
+";
+
+const STREAM: &str = "
+--window 200ms
+--window 200ms --json
+--quantiles 0.25,0.5,0.99
+--like netperf-udp-stream
+--like netperf-udp-stream --json
+--deadline 1ms
+--half
+--no-intervals
+";
+
+const FAIL_IF: &str = "
+summary closed --fail-if 'p50 > 0ns'
+summary closed --fail-if 'p50 > 1h'
+summary closed --fail-if 'p50 > 0ns' --fail-if 'max < 1h' --json
+summary closed --fail-if 'p50 > 1h' --json
+summary closed --fail-if 'round_trip_delay mean >= 1h'
+summary closed --fail-if 'reflector_dwell max > 0ns'
+summary closed --fail-if 'stddev > 0ns' -q
+summary closed --fail-if 'loss_ratio >= 0%'
+summary closed --fail-if 'loss_ratio > 0.1%' --json
+summary closed --fail-if 'loss_ratio > 99%'
+summary closed --fail-if 'p99.99 > 1us'
+summary closed --fail-if 'p99.99 > 1h'
+summary closed --fail-if 'deadline_miss_ratio > 1%'
+summary closed --fail-if 'deadline_miss_ratio > 1%' --deadline 45us
+summary 1.3-wakeup --fail-if 'p50 > 50us'
+summary 1.3-wakeup --fail-if 'wakeup_latency max > 5ms'
+summary 1.4-stream --fail-if 'loss_ratio > 1%'
+summary 1.4-stream --fail-if 'delivered_rate p50 < 1Mbit/s'
+summary 1.4-stream --fail-if 'delivered_rate min < 1Gbit/s'
+summary 1.4-stream --fail-if 'mean < 10kpps'
+summary 1.5-search --fail-if 'loss_ratio > 1%'
+summary 1.5-search --fail-if 'found_rate < 1Gbit/s'
+summary 1.5-search --fail-if 'round_trip_delay p50 > 1us'
+summary closed 1.3-wakeup --fail-if 'p50 > 50us'
+summary closed 1.3-wakeup --fail-if 'p50 > 50us' --json
+";
+
+const SEVERAL: &str = "
+summary closed scheduled
+summary closed scheduled -v
+summary closed scheduled -q
+summary closed scheduled --half
+summary closed scheduled --json
+summary closed scheduled 1.5-tcp
+summary closed closed
+summary closed scheduled --window 5ms --deadline 50us --quantiles 0.5,0.9
+summary closed scheduled --no-intervals
+summary closed scheduled --fail-if 'loss_ratio > 1%'
+";
+
+const KINDS: &str = "
+summary closed 1.3-wakeup
+summary 1.4-stream 1.4-stream
+summary 1.4-stream 1.5-search
+summary 1.3-wakeup 1.3-wakeup
+summary closed 1.3-wakeup 1.4-stream 1.5-search
+summary closed 1.3-wakeup 1.4-stream 1.5-search --json
+";
+
+const COLOUR: &str = "
+tty summary closed
+tty summary scheduled --half -v
+tty summary closed scheduled
+tty summary 1.3-wakeup
+tty summary 1.4-stream
+tty summary 1.5-search
+NO_COLOR=1 tty summary closed
+COLUMNS=50 tty summary closed
+COLUMNS=140 tty summary closed
+COLUMNS=140 tty summary closed scheduled
+tty summary closed --fail-if 'p50 > 0ns'
+tty summary missing
+tty summary closed --json --no-intervals
+";
+
+const LIST: &str = "
+list --store store
+list --store store --json
+LATLAB_STORE=store list
+tty list --store store
+COLUMNS=140 tty list --store store
+list
+list --store missing
+list --store missing --json
+LATLAB_STORE=missing list
+";

@@ -1,0 +1,189 @@
+//! The transcript of a case: what each of its command lines prints.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::{Case, testdata};
+
+/// None of the lines measures: one that takes longer hangs.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The whole transcript of `case`.
+pub(crate) fn of(case: &Case) -> String {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for input in &case.inputs {
+        let (from, name) = input.split_once(" as ").unwrap_or_else(|| {
+            let name = input.rsplit('/').next().expect("not empty");
+            (input.as_str(), name)
+        });
+        copy(&testdata().join(from), &directory.path().join(name));
+    }
+    let blocks: Vec<String> = case.lines.iter().map(|line| block(directory.path(), line)).collect();
+    blocks.join("\n")
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir_all(to).expect("made");
+        for entry in fs::read_dir(from).expect("a directory") {
+            let entry = entry.expect("an entry");
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        fs::create_dir_all(to.parent().expect("it is in a directory")).expect("made");
+        fs::copy(from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    }
+}
+
+/// What `line` comes to in `directory`.
+fn block(directory: &Path, line: &str) -> String {
+    if let Some((name, text)) = line.strip_prefix("write ").and_then(|line| line.split_once(' ')) {
+        fs::write(directory.join(name), text.replace("\\n", "\n")).expect("the directory takes a file");
+        return shown(directory, Path::new(name)) + "\n";
+    }
+    let words = shlex::split(line).unwrap_or_else(|| panic!("{line}: quotes"));
+    if let [cat, path] = &words[..]
+        && cat == "cat"
+    {
+        return masked(directory, &shown(directory, Path::new(path)));
+    }
+    let ran = Ran::of(directory, words);
+    let mut text = format!("$ {}\n[exit {}]\n{}", typed(line), ran.code, ran.stdout);
+    if !ran.stdout.is_empty() && !ran.stdout.ends_with('\n') {
+        text.push_str("[no end of line]\n");
+    }
+    if !ran.stderr.is_empty() {
+        text.push_str("[stderr]\n");
+        text.push_str(&ran.stderr);
+    }
+    masked(directory, &text)
+}
+
+/// The line as it is typed in a shell: `latlab` before its arguments.
+fn typed(line: &str) -> String {
+    let is_before = |word: &&str| is_variable(word) || *word == "tty";
+    let before: Vec<&str> = line.split(' ').take_while(is_before).collect();
+    let rest = line.split(' ').skip(before.len());
+    before.into_iter().chain(["latlab"]).chain(rest).collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+fn is_variable(word: &str) -> bool {
+    word.split_once('=')
+        .is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
+}
+
+/// The file `path`, or each file of the directory `path`, as `cat` with names.
+fn shown(directory: &Path, path: &Path) -> String {
+    let whole = directory.join(path);
+    if !whole.is_dir() {
+        let text = fs::read_to_string(&whole).unwrap_or_else(|error| format!("[{error}]\n"));
+        return format!("$ cat {}\n{text}", path.display());
+    }
+    let entries = fs::read_dir(&whole).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<PathBuf> = entries.map(|name| path.join(name)).collect();
+    names.sort();
+    names.iter().map(|name| shown(directory, name)).collect::<Vec<_>>().join("\n")
+}
+
+/// Without what differs from place to place and from version to version, and with control characters made visible.
+fn masked(directory: &Path, text: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let text = text
+        .replace(&*directory.to_string_lossy(), "DIR")
+        .replace(env!("CARGO_BIN_EXE_latlab"), "LATLAB")
+        .replace(&format!("latlab {version}"), "latlab VERSION")
+        .replace(&format!("\"software\":\"{version}\""), "\"software\":\"VERSION\"");
+    text.chars().map(visible).collect()
+}
+
+/// The picture of a control character.
+fn visible(character: char) -> char {
+    match character {
+        '\n' | '\t' => character,
+        '\0'..' ' => char::from_u32(0x2400 + u32::from(character)).expect("there is a picture of each"),
+        _ => character,
+    }
+}
+
+/// A command that has ended.
+struct Ran {
+    code: String,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    fn of(directory: &Path, mut words: Vec<String>) -> Ran {
+        let mut environment = Vec::new();
+        while words.first().is_some_and(|word| is_variable(word)) {
+            let word = words.remove(0);
+            let (name, value) = word.split_once('=').expect("a variable");
+            environment.push((name.to_owned(), value.replace("DIR", &directory.to_string_lossy())));
+        }
+        let on_terminal = words.first().is_some_and(|word| word == "tty");
+        let stdin = words.iter().position(|word| word == "<").map(|at| {
+            let file = fs::File::open(directory.join(&words[at + 1])).expect("an input");
+            words.truncate(at);
+            Stdio::from(file)
+        });
+        let mut command = match on_terminal {
+            true => terminal(&words[1..]),
+            false => latlab(&words),
+        };
+        let state = directory.join("state");
+        command
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .envs([("LATLAB_STATE_DIR", &state), ("XDG_STATE_HOME", &state)])
+            .envs(environment)
+            .current_dir(directory)
+            .stdin(stdin.unwrap_or_else(Stdio::null))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        finished(command.spawn().expect("the binary was built by the test run"))
+    }
+}
+
+fn latlab(arguments: &[String]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_latlab"));
+    command.args(arguments);
+    command
+}
+
+/// The same on a terminal, which `script` of util-linux makes.
+fn terminal(arguments: &[String]) -> Command {
+    let words = [env!("CARGO_BIN_EXE_latlab")].into_iter().chain(arguments.iter().map(String::as_str));
+    let line = shlex::try_join(words).expect("no NUL");
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+    command
+}
+
+fn finished(mut child: Child) -> Ran {
+    let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let (stdout, stderr) = (thread::spawn(|| whole(stdout)), thread::spawn(|| whole(stderr)));
+    let start = Instant::now();
+    let code = loop {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            break status.code().map_or_else(|| status.to_string(), |code| code.to_string());
+        }
+        if start.elapsed() > DEADLINE {
+            let _ = child.kill();
+            let _ = child.wait();
+            break format!("none after {DEADLINE:?}");
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().expect("the reader ends with the pipe"));
+    Ran { code, stdout, stderr }
+}
+
+fn whole(mut stream: impl Read) -> String {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("a pipe can be read");
+    String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
+}
