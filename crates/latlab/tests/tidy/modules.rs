@@ -34,10 +34,12 @@ pub(crate) struct Module {
     pub(crate) words: BTreeSet<String>,
 }
 
-/// Every module of `files`, by its path below the crate's root joined with `::`.
+/// Every module of the library that `files` make, by its path below the crate's root joined with `::`. `main.rs` is
+/// left out: it is the root of a crate of its own, which no file can import.
 pub(crate) fn modules(files: &[Source]) -> BTreeMap<String, Module> {
     let mut modules = BTreeMap::new();
-    for (file, source) in files.iter().enumerate() {
+    let library = files.iter().enumerate().filter(|(_, source)| !source.path.ends_with("/src/main.rs"));
+    for (file, source) in library {
         let tokens: Vec<&str> = tokens(&source.code).collect();
         let reader = Reader { tokens: &tokens, at: 0, file, open: vec![module_of(&source.path).join("::")], blocks: 0 };
         reader.read(&mut modules);
@@ -247,7 +249,8 @@ fn every_item_path_and_word_is_read() {
 fn inline_modules_are_modules() {
     let text =
         "mod a { pub struct B; pub mod c { use super::B; } struct D; }\nfn e() { mod f { struct G; } }\nstruct H;";
-    let modules = modules(&[Source::new("crates/latlab/src/lib.rs", text)]);
+    let file = |path: &str, text: &str| Source::new(&format!("crates/latlab/src/{path}"), text);
+    let modules = modules(&[file("lib.rs", text), file("main.rs", "fn main() {}")]);
     let items = |name: &str| modules[name].items.iter().map(String::as_str).collect::<Vec<_>>();
     assert_eq!(modules.keys().collect::<Vec<_>>(), ["", "a", "a::c"]);
     assert_eq!((items(""), items("a"), items("a::c")), (vec!["H", "e"], vec!["B", "D"], vec![]));

@@ -258,6 +258,7 @@ fn breaches(shape: &Shape, ceilings: &[Ceiling], exact: bool) -> Vec<String> {
 }
 
 #[test]
+#[allow(clippy::print_stdout, reason = "`just shape` shows the table")]
 fn no_measure_is_above_its_ceiling() {
     let shape = Shape::of_repository();
     println!("{}", shape.table(&CEILINGS));
