@@ -16,7 +16,9 @@ use std::time::Instant;
 use judge::options::Options;
 use judge::paired::{Paired, median};
 use judge::{account, programs};
-use latlab::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, RunGroups, compare, default_subjects};
+use latlab::analysis::comparison::{
+    ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_subjects,
+};
 use latlab::metric::Metric;
 use latlab::recording::{ProbeColumn, Recording};
 use latlab::threads;
@@ -154,7 +156,7 @@ fn read(recordings: &[PathBuf]) -> Result<(), String> {
 
 /// Mean, median and p99 of every run, and the verdicts on two groups of them.
 fn judged(recordings: &[PathBuf]) -> Result<(), String> {
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     for subject in default_subjects(Metric::RoundTripDelay) {
         agenda.ask(subject, None, None);
     }
@@ -169,6 +171,6 @@ fn judged(recordings: &[PathBuf]) -> Result<(), String> {
     let (one, other) = runs.split_at(RUNS / 2);
     let groups = RunGroups::named(vec![("one".into(), one.to_vec()), ("other".into(), other.to_vec())]);
     let groups = groups.map_err(|error| error.to_string())?;
-    black_box(compare(groups, &agenda, &ComparisonWishes::at(0.95)).map_err(|error| error.to_string())?);
+    black_box(compare(groups, &agenda, &ComparisonOptions::at(0.95)).map_err(|error| error.to_string())?);
     Ok(())
 }

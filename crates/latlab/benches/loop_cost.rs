@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use latlab::plan::{PingSpec, RunSpec, StopWhen};
 use latlab::probe::{Phase, Seq};
-use latlab::recording::event::Event;
-use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::event::SpoolEvent;
+use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store, fresh_run_id};
 use latlab::schedule::Schedule;
 use latlab::units::{SenderClock, Stamp};
@@ -88,7 +88,7 @@ fn recording(batches: usize) -> Result<(f64, u64), String> {
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).map_err(told)?;
     let cost = cost_ns(batches, REST, |seq| push(&mut log, seq));
     let dropped = log.dropped();
-    writer.finish(log, Ending::Completed, None).map_err(told)?;
+    writer.finish(log, RunEnding::Completed, None).map_err(told)?;
     Ok((cost, dropped))
 }
 
@@ -96,8 +96,8 @@ fn recording(batches: usize) -> Result<(f64, u64), String> {
 fn push(log: &mut EventLog, seq: u64) {
     let at: Stamp<SenderClock> = Stamp::from_nanos(black_box(seq as i64) * 50_000);
     let reflected = Some(Stamp::from_nanos(at.as_nanos() + 20_000));
-    log.push(Event::Sent { seq: Seq(seq), phase: Phase::Measure, due: None, sent: at, cpu: Some(0) });
-    log.push(Event::Arrived {
+    log.push(SpoolEvent::Sent { seq: Seq(seq), phase: Phase::Measure, due: None, sent: at, cpu: Some(0) });
+    log.push(SpoolEvent::Arrived {
         seq: Seq(seq),
         received: Stamp::from_nanos(at.as_nanos() + 40_000),
         reflector_received: reflected,

@@ -10,16 +10,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use latlab::facts::{
-    ConnectionFacts, CpuReadings, HostReadings, HostSample, RateSearchFacts, SearchEnding, Seen, StageFacts,
+    ConnectionFacts, CpuReadings, HostReadings, HostSample, IntervalCounts, RateSearchFacts, SearchEnding, StageFacts,
     StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
 };
 use latlab::plan::{
-    Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, Transport, Via,
+    Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, TransportKind, Via,
     WakeupCpus, WakeupSpec, Work,
 };
 use latlab::probe::{Phase, Seq};
-use latlab::recording::event::Event;
-use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::event::SpoolEvent;
+use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store};
 use latlab::schedule::Schedule;
 use latlab::units::{Nanos, Stamp};
@@ -34,7 +34,7 @@ const PROBES: u64 = 2_000;
 fn main() {
     let target = std::env::args().nth(1).expect("a directory to make recordings in");
     let target = Path::new(&target);
-    let finish = |writer: RecordingWriter, log| _ = writer.finish(log, Ending::Completed, None).expect("finished");
+    let finish = |writer: RecordingWriter, log| _ = writer.finish(log, RunEnding::Completed, None).expect("finished");
     make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);
     make(target, "closed", closed("00000000000c105e"), fill_closed, finish);
     make(target, "scheduled", scheduled("000000000005c4ed"), fill_scheduled, finish);
@@ -86,7 +86,7 @@ fn make(
 fn tcp(run_id: &str) -> Manifest {
     let mut manifest = runs::manifest(run_id);
     let Work::Ping(ping) = &mut manifest.spec.work else { unreachable!("a run of round trips") };
-    ping.transport = Transport::Tcp;
+    ping.transport = TransportKind::Tcp;
     manifest.condition = Condition::of(&manifest.spec);
     let congestion_control = Some("cubic".into());
     manifest.run.connection = Some(ConnectionFacts { congestion_control, send_segment_bytes: 1_448, retransmitted: 2 });
@@ -181,12 +181,12 @@ fn fill_stream(log: &mut EventLog) {
         let (start, end) = (at(1_000_000_000), at(1_100_000_000));
         let told = |start_ns, end_ns, cpu: Option<i64>, seen| {
             let cpu = cpu.map(Nanos);
-            Event::Interval(StreamInterval { flow, phase, start_ns, end_ns, cpu, seen })
+            SpoolEvent::Interval(StreamInterval { flow, phase, start_ns, end_ns, cpu, seen })
         };
-        let sent = Seen::Offered { packets: 1_000, refused: interval as u64 % 3, skipped: 0 };
+        let sent = IntervalCounts::Offered { packets: 1_000, refused: interval as u64 % 3, skipped: 0 };
         log.push(told(start, end, Some(3_000_000), sent));
         let first = flow == 0;
-        let counted = Seen::Counted {
+        let counted = IntervalCounts::Counted {
             polled: 1_000,
             delivered: 990 - interval as u64,
             reordered: 1,
@@ -224,7 +224,7 @@ fn fill_wakeup(log: &mut EventLog) {
                 let due = Stamp::from_nanos(1_000_000_000 + seq as i64 * 1_000_000);
                 let late = if seq % 100 == 99 { 2_500_000 } else { 60_000 + i64::from(cpu) * 100 };
                 let via = Via::Select;
-                log.push(Event::Woke { seq: Seq(seq), phase, due, woke: due + Nanos(late), cpu: Some(cpu), via });
+                log.push(SpoolEvent::Woke { seq: Seq(seq), phase, due, woke: due + Nanos(late), cpu: Some(cpu), via });
             }
         }
     }
@@ -253,10 +253,10 @@ fn fill_closed(log: &mut EventLog) {
     let mut now = runs::due(0);
     for seq in 0..PROBES {
         let phase = if seq < runs::WARMUP { Phase::Warmup } else { Phase::Measure };
-        log.push(Event::Sent { seq: Seq(seq), phase, due: None, sent: Stamp::from_nanos(now), cpu: Some(0) });
+        log.push(SpoolEvent::Sent { seq: Seq(seq), phase, due: None, sent: Stamp::from_nanos(now), cpu: Some(0) });
         if seq % 400 == 399 {
             now += runs::TIMEOUT.0;
-            log.push(Event::TimedOut { seq: Seq(seq), waited: runs::TIMEOUT });
+            log.push(SpoolEvent::TimedOut { seq: Seq(seq), waited: runs::TIMEOUT });
         } else {
             let delay = 40_000 + tail(&mut rng, 5_000.0);
             now += delay;
@@ -270,7 +270,7 @@ fn fill_closed(log: &mut EventLog) {
 /// that `runs::departure` refuses or gives up.
 fn fill_scheduled(log: &mut EventLog) {
     let mut rng = Pcg64Mcg::seed_from_u64(2);
-    let mut events: Vec<(i64, Event)> = Vec::new();
+    let mut events: Vec<(i64, SpoolEvent)> = Vec::new();
     for seq in 0..PROBES {
         let departure = runs::departure(seq);
         events.push((runs::due(seq) + 50, departure));
@@ -279,7 +279,7 @@ fn fill_scheduled(log: &mut EventLog) {
             57 => Some(runs::TIMEOUT.0 + 70_000),
             _ => Some(20_000 + tail(&mut rng, 8_000.0)),
         };
-        if let (Event::Sent { .. }, Some(delay)) = (departure, delay) {
+        if let (SpoolEvent::Sent { .. }, Some(delay)) = (departure, delay) {
             let copies = if seq % 250 == 77 { 3 } else { 1 };
             events.extend(
                 (0..copies).map(|copy| (runs::due(seq) + delay + copy * 900, runs::answer(seq, delay + copy * 900))),

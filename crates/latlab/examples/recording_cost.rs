@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use latlab::recording::manifest::Ending;
+use latlab::recording::manifest::RunEnding;
 use latlab::recording::{EventLog, ProbeColumn, Recording, RecordingWriter, Store};
 
 #[path = "../tests/runs/mod.rs"]
@@ -29,7 +29,7 @@ fn main() {
     runs::fill_in_step(&mut log, &writer.progress(), probes);
     println!("{:8.1} MiB at most while measuring ({:.1} when armed)", peak_kib() / 1024.0, armed / 1024.0);
     let start = Instant::now();
-    let finished = writer.finish(log, Ending::Completed, None).expect("finished");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("finished");
     println!(
         "{:8.2} s to finish {:?} rows, {} dropped",
         start.elapsed().as_secs_f64(),

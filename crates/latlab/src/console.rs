@@ -14,7 +14,7 @@ use crate::error::{Failure, in_words};
 
 /// How much is said on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Talk {
+pub enum Verbosity {
     /// Errors only.
     Quiet,
     /// Progress, notes and warnings too.
@@ -79,20 +79,20 @@ impl Screen {
 }
 
 /// A writer that two threads may share.
-type Stream = Mutex<Box<dyn Write + Send>>;
+type OutputStream = Mutex<Box<dyn Write + Send>>;
 
 /// The two streams of this process and what they can show.
 pub struct Console {
-    talk: Talk,
+    talk: Verbosity,
     data_screen: Screen,
     talk_screen: Screen,
-    data: Stream,
-    talking: Stream,
+    data: OutputStream,
+    talking: OutputStream,
 }
 
 impl Console {
     /// stdout and stderr of this process.
-    pub fn of_this_process(talk: Talk) -> Console {
+    pub fn of_this_process(talk: Verbosity) -> Console {
         let no_color = std::env::var("NO_COLOR").ok();
         let term = std::env::var("TERM").ok();
         let columns = std::env::var("COLUMNS").ok();
@@ -107,12 +107,12 @@ impl Console {
     }
 
     /// The same streams, saying more or less.
-    pub fn with_talk(self, talk: Talk) -> Console {
+    pub fn with_talk(self, talk: Verbosity) -> Console {
         Console { talk, ..self }
     }
 
     /// How much is said.
-    pub const fn talk(&self) -> Talk {
+    pub const fn talk(&self) -> Verbosity {
         self.talk
     }
 
@@ -151,21 +151,21 @@ impl Console {
 
     /// A detail that only `--verbose` shows.
     pub fn detail(&self, text: &str) {
-        if self.talk >= Talk::Verbose {
+        if self.talk >= Verbosity::Verbose {
             self.say(Mark::Note, text, &[]);
         }
     }
 
     /// A note.
     pub fn note(&self, text: &str) {
-        if self.talk >= Talk::Usual {
+        if self.talk >= Verbosity::Usual {
             self.say(Mark::Note, text, &[]);
         }
     }
 
     /// Several lines for whoever watches, as they are.
     pub fn tell(&self, text: &str) {
-        if self.talk >= Talk::Usual {
+        if self.talk >= Verbosity::Usual {
             // Nobody is left to tell when stderr is gone.
             let _ = write_whole(&self.talking, text);
         }
@@ -173,7 +173,7 @@ impl Console {
 
     /// A warning, with what to do about it where something can be done.
     pub fn warning(&self, text: &str, hint: Option<&str>) {
-        if self.talk >= Talk::Usual {
+        if self.talk >= Verbosity::Usual {
             self.say(Mark::Warning, text, &[("hint", hint)]);
         }
     }
@@ -185,7 +185,7 @@ impl Console {
             Severity::Warning => Mark::Warning,
             Severity::Fatal => Mark::Error,
         };
-        if self.talk >= Talk::Usual || mark == Mark::Error {
+        if self.talk >= Verbosity::Usual || mark == Mark::Error {
             let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
             self.say(mark, &caveat.message, &[("effect", filled(&caveat.effect)), ("hint", filled(&caveat.hint))]);
         }
@@ -202,7 +202,7 @@ impl Console {
     ///
     /// `length` is in steps of the caller's choice; none where the end is not known.
     pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
-        let shown = self.talk_screen.terminal && self.talk >= Talk::Usual;
+        let shown = self.talk_screen.terminal && self.talk >= Verbosity::Usual;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length, target);
         let template = if length.is_some() { "{prefix}  {bar:20}  {msg}" } else { "{prefix}  {msg}" };
@@ -270,7 +270,7 @@ fn indented(text: &str) -> String {
 }
 
 /// Writes `text` and a line end in one go, so that two processes on one terminal do not mix lines.
-fn write_whole(stream: &Stream, text: &str) -> io::Result<()> {
+fn write_whole(stream: &OutputStream, text: &str) -> io::Result<()> {
     let mut stream = stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     stream.write_all(format!("{text}{line_end}").as_bytes())?;
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    fn console(talk: Talk, data: &Paper, talking: &Paper) -> Console {
+    fn console(talk: Verbosity, data: &Paper, talking: &Paper) -> Console {
         Console {
             talk,
             data_screen: Screen::default(),
@@ -321,14 +321,14 @@ mod tests {
     fn a_failure_has_its_three_lines() {
         let (data, talking) = (Paper::default(), Paper::default());
         let failure = Failure::world("cannot open `x`").because("not there\nnor anywhere").hint("make it");
-        console(Talk::Quiet, &data, &talking).failure(&failure);
+        console(Verbosity::Quiet, &data, &talking).failure(&failure);
         let expected = "error: cannot open `x`\n  cause: not there\n    nor anywhere\n  hint: make it\n";
         assert_eq!((read(&data), read(&talking)), (String::new(), expected.to_owned()));
     }
 
     #[test]
     fn quiet_keeps_errors_and_results_only() {
-        for (talk, lines) in [(Talk::Quiet, 1), (Talk::Usual, 4), (Talk::Verbose, 5)] {
+        for (talk, lines) in [(Verbosity::Quiet, 1), (Verbosity::Usual, 4), (Verbosity::Verbose, 5)] {
             let (data, talking) = (Paper::default(), Paper::default());
             let console = console(talk, &data, &talking);
             console.detail("a");
@@ -344,7 +344,7 @@ mod tests {
     fn a_caveat_says_its_effect_and_its_remedy() {
         let (data, talking) = (Paper::default(), Paper::default());
         let caveat = Caveat::new(Severity::Warning, "send-slip", "12 probes were late", "p99 is too low", "spin");
-        console(Talk::Usual, &data, &talking).caveat(&caveat);
+        console(Verbosity::Usual, &data, &talking).caveat(&caveat);
         assert_eq!(read(&talking), "warning: 12 probes were late\n  effect: p99 is too low\n  hint: spin\n");
     }
 
@@ -352,9 +352,9 @@ mod tests {
     fn a_closed_pipe_is_quiet_and_a_full_disk_is_not() {
         let talking = Paper::default();
         let closed = Paper { refusal: Some(io::ErrorKind::BrokenPipe), ..Paper::default() };
-        assert_eq!(console(Talk::Usual, &closed, &talking).data("x"), Ok(()));
+        assert_eq!(console(Verbosity::Usual, &closed, &talking).data("x"), Ok(()));
         let full = Paper { refusal: Some(io::ErrorKind::StorageFull), ..Paper::default() };
-        let failure = console(Talk::Usual, &full, &talking).data("x").expect_err("lost");
+        let failure = console(Verbosity::Usual, &full, &talking).data("x").expect_err("lost");
         assert_eq!(failure.exit_code, 3);
     }
 

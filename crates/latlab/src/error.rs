@@ -89,7 +89,7 @@ explains!(
     crate::analysis::FailIfError,
     crate::analysis::comparison::GateError,
     crate::analysis::comparison::GroupingError,
-    crate::analysis::comparison::SubjectError,
+    crate::analysis::comparison::EstimandError,
     crate::cli::resolve::FileError,
     crate::cli::resolve::RequestError,
     crate::experiment::ExperimentError,

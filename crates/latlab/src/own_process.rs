@@ -20,17 +20,17 @@ const GONE_WITHIN: Duration = Duration::from_secs(1);
 /// Ends when this is dropped, or when this process ends, however it ends: its standard input closes, and the kernel
 /// signals it.
 #[derive(Debug)]
-pub(crate) struct OwnProcess {
+pub(crate) struct ChildProcess {
     child: Child,
     orders: Option<ChildStdin>,
     news: BufReader<ChildStdout>,
     ends_within: Duration,
 }
 
-impl OwnProcess {
+impl ChildProcess {
     /// Starts the hidden `command` in the caller's network namespace and hands it `order`. One that has not ended
     /// `ends_within` after its standard input closed is killed.
-    pub(crate) fn spawn(command: &str, order: &impl Serialize, ends_within: Duration) -> io::Result<OwnProcess> {
+    pub(crate) fn spawn(command: &str, order: &impl Serialize, ends_within: Duration) -> io::Result<ChildProcess> {
         let mut line = serde_json::to_string(order)?;
         line.push('\n');
         let mut child = Command::new(std::env::current_exe()?)
@@ -45,7 +45,7 @@ impl OwnProcess {
         let (mut orders, news) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
         // One that has ended already says so by its silence.
         let _ = orders.write_all(line.as_bytes());
-        Ok(OwnProcess { child, orders: Some(orders), news: BufReader::new(news), ends_within })
+        Ok(ChildProcess { child, orders: Some(orders), news: BufReader::new(news), ends_within })
     }
 
     /// Its process id.
@@ -132,7 +132,7 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-impl Drop for OwnProcess {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.dismiss();
         let deadline = Instant::now() + self.ends_within;

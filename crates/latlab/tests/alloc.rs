@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use latlab::recording::manifest::Ending;
+use latlab::recording::manifest::RunEnding;
 use latlab::recording::{RecordingWriter, Store};
 
 #[path = "alloc/armed.rs"]
@@ -90,6 +90,6 @@ fn writing_events_down_allocates_nothing_not_even_when_the_ring_is_full() {
     });
     assert_eq!(calls, 0);
     assert!(log.written() > 1_000_000 || log.dropped() > 0);
-    let finished = writer.finish(log, Ending::Completed, None).expect("finished");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("finished");
     assert!(finished.manifest.rows > Some(0));
 }

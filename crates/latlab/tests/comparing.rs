@@ -11,7 +11,7 @@ mod simulated;
 #[path = "comparing/stopping.rs"]
 mod stopping;
 
-use latlab::stats::{BlockRuns, Exchanges, is_refused};
+use latlab::stats::{BlockRuns, PermutationTest, is_refused};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel};
@@ -36,8 +36,8 @@ struct Outcome {
     twenty: bool,
 }
 
-fn exchanges(blocks: &[BlockRuns], seed: u64) -> Exchanges {
-    Exchanges::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
+fn exchanges(blocks: &[BlockRuns], seed: u64) -> PermutationTest {
+    PermutationTest::of(blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups in every block")
 }
 
 /// The experiment as it is and, its candidate multiplied, with a true shift.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latlab::experiment::{OpenExperiment, RunOutcome};
-use latlab::facts::{Seen, StreamInterval};
+use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, Phase};
 use latlab::recording::{ProbeColumn, Recording, RecordingError};
@@ -82,17 +82,21 @@ fn facts(recording: &Recording) -> Value {
     // Since format 1.4.
     if manifest.kind == Kind::Stream {
         let rows = intervals(recording);
-        let sum = |of: fn(&Seen) -> u64| rows.iter().map(|row| of(&row.seen)).sum::<u64>();
+        let sum = |of: fn(&IntervalCounts) -> u64| rows.iter().map(|row| of(&row.seen)).sum::<u64>();
         facts["interval_rows"] = json!(manifest.interval_rows);
         facts["sum_of_interval_end_ns"] = json!(nanos(&mut rows.iter().map(|row| row.end_ns)));
         facts["sum_of_cpu_ns"] = json!(nanos(&mut rows.iter().filter_map(|row| row.cpu).map(|cpu| cpu.0)));
         facts["measured_intervals"] = json!(rows.iter().filter(|row| row.phase == Phase::Measure).count());
-        facts["offered"] = json!(sum(|seen| if let Seen::Offered { packets, .. } = seen { *packets } else { 0 }));
-        facts["refused"] = json!(sum(|seen| if let Seen::Offered { refused, .. } = seen { *refused } else { 0 }));
-        facts["polled"] = json!(sum(|seen| if let Seen::Counted { polled, .. } = seen { *polled } else { 0 }));
-        facts["delivered"] = json!(sum(|seen| if let Seen::Counted { delivered, .. } = seen { *delivered } else { 0 }));
+        facts["offered"] =
+            json!(sum(|seen| if let IntervalCounts::Offered { packets, .. } = seen { *packets } else { 0 }));
+        facts["refused"] =
+            json!(sum(|seen| if let IntervalCounts::Offered { refused, .. } = seen { *refused } else { 0 }));
+        facts["polled"] =
+            json!(sum(|seen| if let IntervalCounts::Counted { polled, .. } = seen { *polled } else { 0 }));
+        facts["delivered"] =
+            json!(sum(|seen| if let IntervalCounts::Counted { delivered, .. } = seen { *delivered } else { 0 }));
         facts["socket_drops"] = json!(sum(|seen| match seen {
-            Seen::Counted { socket_drops: Some(drops), .. } => u64::from(*drops),
+            IntervalCounts::Counted { socket_drops: Some(drops), .. } => u64::from(*drops),
             _ => 0,
         }));
     }

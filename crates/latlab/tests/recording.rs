@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use latlab::probe::{Fate, Phase};
-use latlab::recording::manifest::Ending;
+use latlab::recording::manifest::RunEnding;
 use latlab::recording::{
-    ListingState, ProbeColumn, Recording, RecordingError, RecordingWriter, Store, Words, fresh_run_id,
+    ListingState, ProbeColumn, Recording, RecordingError, RecordingWriter, Store, WordColumn, fresh_run_id,
 };
 
 #[path = "recording/host.rs"]
@@ -81,8 +81,8 @@ fn only_what_is_asked_for_is_read_and_constants_are_not_spelled_out() {
     let recording = Recording::open(&finished.path).expect("opens");
     let columns = [ProbeColumn::Fate, ProbeColumn::Phase, ProbeColumn::SizeBytes, ProbeColumn::TxHardwareNs];
     let batch = recording.probes(&columns).expect("opens").next().expect("a batch").expect("reads");
-    assert_eq!((batch.rows, batch.fate), (47, Words::All(Fate::Answered)));
-    assert!(matches!(batch.phase, Words::Each(phases) if phases.len() == 47));
+    assert_eq!((batch.rows, batch.fate), (47, WordColumn::All(Fate::Answered)));
+    assert!(matches!(batch.phase, WordColumn::Each(phases) if phases.len() == 47));
     assert_eq!((batch.size_bytes.values, batch.tx_hardware_ns.get(46)), (vec![64; 47], None));
     assert!(batch.sent_ns.values.is_empty());
 }
@@ -103,7 +103,7 @@ fn probes_in_flight_when_the_run_stopped_listening_have_no_row() {
     (0..200).for_each(|seq| log.push(runs::departure(seq)));
     let until = runs::due(199) + runs::TIMEOUT.0 / 2;
     writer.manifest_mut().run.listened_until_ns = Some(until);
-    let finished = writer.finish(log, Ending::Interrupted, None).expect("finished");
+    let finished = writer.finish(log, RunEnding::Interrupted, None).expect("finished");
     let rows = runs::rows(&Recording::open(&finished.path).expect("opens"));
     let lost = rows.iter().filter(|row| row.fate == Fate::Lost);
     assert!(lost.clone().count() > 0);
@@ -124,7 +124,7 @@ fn a_full_ring_is_loud() {
     }
     let dropped = log.dropped();
     assert!(dropped > 0, "this machine empties the ring faster than the loop fills it");
-    let finished = writer.finish(log, Ending::Completed, None).expect("finished");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("finished");
     assert_eq!(finished.manifest.run.gap_events, dropped);
     assert!(finished.manifest.rows < Some(probes));
 }
@@ -165,7 +165,7 @@ fn kill_minus_nine_loses_at_most_what_was_in_the_ring() {
     assert!(matches!(listed[0].state, ListingState::Unfinished), "{:?}", listed[0].state);
     let recording = Recording::open(&listed[0].path).expect("recovers");
     assert!(recording.note().is_some_and(|note| note.contains("finished an interrupted recording")));
-    assert_eq!(recording.manifest().ending, Ending::Recovered);
+    assert_eq!(recording.manifest().ending, RunEnding::Recovered);
     let rows = runs::rows(&recording);
     assert_eq!(recording.manifest().rows, Some(rows.len() as u64));
     // Two events for 47 of 50 probes, one for the others; those in flight at the end have no row.
@@ -238,7 +238,7 @@ fn play_on_a_full_disk() {
     writer.keep_host_log(&host_log);
     // A disk with a file that is open for writing cannot become read-only below.
     drop(host_log);
-    let finished = writer.finish(log, Ending::Completed, None).expect("readable all the same");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("readable all the same");
     let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "host-samples-lost").expect("told");
     assert!(lost.message.contains("ENOSPC"), "{}", lost.message);
     let failure = finished.failure.expect("the disk was full");
@@ -252,7 +252,7 @@ fn play_on_a_full_disk() {
 
     // Still full: read from the spool, by two readers at once.
     let recording = Recording::open(&finished.path).expect("opens on a full disk");
-    assert_eq!(recording.manifest().ending, Ending::Failed);
+    assert_eq!(recording.manifest().ending, RunEnding::Failed);
     assert!(recording.manifest().reason.as_ref().is_some_and(|reason| reason.contains("ENOSPC")));
     assert!(recording.note().is_some_and(|note| note.contains("from its spool")), "{:?}", recording.note());
     let from_spool = runs::rows(&recording);
@@ -268,7 +268,7 @@ fn play_on_a_full_disk() {
     let status = Command::new("mount").args(["-o", "remount,size=16m"]).arg(&path).status().expect("mount");
     assert!(status.success());
     let recording = Recording::open(&finished.path).expect("finishes");
-    assert_eq!(recording.manifest().ending, Ending::Failed);
+    assert_eq!(recording.manifest().ending, RunEnding::Failed);
     assert_eq!(files(&finished.path), ["host.parquet", "manifest.json", "probes.parquet"]);
     assert_eq!(first(&recording), host::sample(0));
     assert!(recording.manifest().run.gap_events > 0, "events after the full disk are nowhere");
@@ -292,7 +292,7 @@ fn on_a_read_only_disk(path: &Path) {
     assert_eq!((error.exit_code(), error.cause().as_deref()), (3, Some("read-only file system (EROFS)")));
     let recording = Recording::open(&died).expect("reads");
     assert!(recording.note().is_some_and(|note| note.contains("EROFS")), "{:?}", recording.note());
-    assert_eq!(recording.manifest().ending, Ending::Recovered);
+    assert_eq!(recording.manifest().ending, RunEnding::Recovered);
     assert_eq!(recording.manifest().rows, Some(runs::rows(&recording).len() as u64));
     assert!(died.join("events.spool").exists());
 }
@@ -306,11 +306,11 @@ fn a_recording_that_vanishes_mid_run_is_written_again() {
     runs::fill(&mut log, 0..1_000);
     fs::remove_dir_all(store.path()).expect("removed");
     wait_until("the writer noticed", || stop.load(Ordering::Relaxed));
-    let finished = writer.finish(log, Ending::Completed, None).expect("written again");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("written again");
     let failure = finished.failure.expect("told");
     assert!(matches!(failure, RecordingError::Vanished { .. }) && failure.exit_code() == 3, "{failure}");
     let recording = Recording::open(&finished.path).expect("opens");
-    assert_eq!((recording.manifest().ending, runs::rows(&recording).len()), (Ending::Failed, 1_000));
+    assert_eq!((recording.manifest().ending, runs::rows(&recording).len()), (RunEnding::Failed, 1_000));
 }
 
 #[test]

@@ -25,8 +25,8 @@ use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Seq;
 use latlab::schedule::Schedule;
 use latlab::session::{
-    Dialogue, DropReason, EchoDialogue, NativeSession, PreSharedKey, ReflectorCounters, ReflectorLimits,
-    ReflectorSocket, Requests, SessionError, SessionReflector, SessionWishes, open, serve,
+    DropReason, EchoCodec, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits,
+    ReflectorSocket, Requests, SessionError, SessionParams, SessionReflector, open, serve,
 };
 use latlab::transport::Transport;
 use latlab::units::Nanos;
@@ -100,9 +100,9 @@ fn with_reflector_on(
     shown.into_inner().unwrap().expect("counters were asked for")
 }
 
-fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionWishes {
+fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionParams {
     let nonce = latlab::session::random_bytes().expect("chance");
-    SessionWishes::new(
+    SessionParams::new(
         peer.to_string(),
         nonce,
         size_bytes,
@@ -112,16 +112,16 @@ fn wishes(peer: SocketAddr, size_bytes: u32) -> SessionWishes {
     )
 }
 
-fn round_trips(wire: &mut impl Transport, dialogue: &mut impl Dialogue, count: u64) -> u64 {
+fn round_trips(wire: &mut impl Transport, dialogue: &mut impl ProbeCodec, count: u64) -> u64 {
     let mut buffer = vec![0; 65_536];
     let mut answered = 0;
     for seq in 0..count {
-        wire.send(dialogue.compose(Seq(seq))).expect("sent");
+        wire.send(dialogue.encode(Seq(seq))).expect("sent");
         // A message may come in pieces.
         let mut tries = (0..200).map(|_| wire.receive(&mut buffer, Nanos::from_secs(1)).expect("no error"));
         let Some(bytes) = tries.find_map(|bytes| bytes) else { continue };
         let received = Monotonic.now();
-        let answer = dialogue.understand(&buffer[..bytes], received).expect("genuine");
+        let answer = dialogue.decode(&buffer[..bytes], received).expect("genuine");
         assert_eq!(answer.seq, Seq(seq));
         if let (Some(came), Some(left)) = (answer.reflector_received, answer.reflector_sent) {
             // One host, one clock: the reflector's stamps lie before the sender's receive stamp, in order.
@@ -135,7 +135,7 @@ fn round_trips(wire: &mut impl Transport, dialogue: &mut impl Dialogue, count: u
 fn open_over(
     wire: &mut impl Transport,
     key: Option<&PreSharedKey>,
-    wishes: &SessionWishes,
+    wishes: &SessionParams,
 ) -> Result<NativeSession, SessionError> {
     open(wire, &Monotonic, key, wishes, &NEVER)
 }
@@ -174,7 +174,7 @@ fn sessions_at_once_do_not_mix() {
             .collect();
         for _ in 0..3 {
             for (wire, session) in &mut ends {
-                wire.send(session.compose(Seq(0))).expect("sent");
+                wire.send(session.encode(Seq(0))).expect("sent");
             }
         }
         for (mut wire, session) in ends {
@@ -238,7 +238,7 @@ fn a_plain_echo_is_enough_for_the_echo_dialogue() {
             }
         });
         for size in [24, 1_024] {
-            let mut dialogue = EchoDialogue::new(size, [3; 8]);
+            let mut dialogue = EchoCodec::new(size, [3; 8]);
             assert_eq!(round_trips(&mut Wire::to(peer), &mut dialogue, 20), 20);
             assert!(dialogue.strays().is_empty());
         }

@@ -11,13 +11,13 @@ use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
 use latlab::facts::ReflectorReport;
-use latlab::measure::{Course, CpuOf, Ends, Slice, ping};
+use latlab::measure::{CpuOf, Ends, ProbeSequence, Slice, ping};
 use latlab::plan::{PingSpec, RunSpec, StopWhen, Warmup};
 use latlab::probe::{Fate, Phase, ProbeRecord};
-use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, ProbeColumn, Recording, RecordingWriter, Store, fresh_run_id};
 use latlab::schedule::Schedule;
-use latlab::session::{Judgement, NativeSession, ReflectorLimits, SessionReflector, SessionWishes, open};
+use latlab::session::{NativeSession, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector, open};
 use latlab::transport::sim::{Fault, Network, SimTransport};
 use latlab::units::{Nanos, SenderClock, Stamp};
 use serde::Deserialize;
@@ -255,23 +255,23 @@ const DWELL: Nanos = Nanos(2_000);
 const START: Stamp<SenderClock> = Stamp::from_nanos(10_000_000_000);
 
 /// The real reflector as a far end: it judges at the instant of arrival and seals after its dwell.
-fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::FarEnd<'_> {
+fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::SimulatedReflector<'_> {
     let sender = SocketAddr::from(([127, 0, 0, 1], 40_000));
     Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
         let received = Stamp::from_nanos(at.as_nanos());
         let bytes = match reflector.borrow_mut().judge(&mut reply, sender, received) {
-            Judgement::Drop(_) | Judgement::Counted => return None,
-            Judgement::Reply(bytes) => bytes,
-            Judgement::Reflect(pending) => pending.seal(received + DWELL, Some(3), &mut reply),
+            ReflectorAction::Drop(_) | ReflectorAction::Counted => return None,
+            ReflectorAction::Reply(bytes) => bytes,
+            ReflectorAction::Reflect(pending) => pending.seal(received + DWELL, Some(3), &mut reply),
         };
         reply.truncate(bytes);
         Some(reply)
     })
 }
 
-fn wishes(ping: &PingSpec) -> SessionWishes {
-    SessionWishes::new("simulation", [7; 16], ping.size_bytes, ping.schedule, None, ping.timeout_ns)
+fn wishes(ping: &PingSpec) -> SessionParams {
+    SessionParams::new("simulation", [7; 16], ping.size_bytes, ping.schedule, None, ping.timeout_ns)
 }
 
 /// Set up in calm, measure in the scenario's weather, close in calm: the clock goes on from one to the next.
@@ -299,7 +299,7 @@ fn run_slices(
 ) {
     let clock = network.clock();
     let never = AtomicBool::new(false);
-    let mut course = Course::new(spec);
+    let mut course = ProbeSequence::new(spec);
     for slice in scenario.slices() {
         let mut ends = Ends::new(network, &clock, session, log, CpuOf::Unknown);
         ping::run(&mut ends, &mut course, &slice, spec, &never).expect("a simulated socket does not break");
@@ -323,7 +323,7 @@ fn play(scenario: &Scenario) -> Outcome {
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("a writer");
     let (report, listened_until) = measure(scenario, &mut log);
     writer.manifest_mut().run.listened_until_ns = Some(listened_until);
-    let finished = writer.finish(log, Ending::Completed, None).expect("a finished recording");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("a finished recording");
     let recording = Recording::open(&finished.path).expect("readable");
     let mut rows = Vec::new();
     for batch in recording.probes(&ProbeColumn::ALL).expect("rows") {

@@ -2,7 +2,7 @@
 
 use latlab::metric::Metric;
 use latlab::sample::{INFINITE, Sample};
-use latlab::stats::{Description, Interval, Wishes, describe, histogram, plain, ratio, share};
+use latlab::stats::{DescribeOptions, Description, Interval, describe, histogram, plain, ratio, share};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -13,8 +13,8 @@ fn sample(singletons: Vec<i64>) -> Sample {
     Sample::new(Metric::RoundTripDelay, singletons)
 }
 
-fn wishes(quantiles: &[f64], intervals: bool) -> Wishes {
-    Wishes { quantiles: quantiles.to_vec(), confidence: 0.95, intervals, seed: 11 }
+fn wishes(quantiles: &[f64], intervals: bool) -> DescribeOptions {
+    DescribeOptions { quantiles: quantiles.to_vec(), confidence: 0.95, intervals, seed: 11 }
 }
 
 /// Type 7 by the book: sort, then interpolate; infinite where a needed neighbour is.
@@ -313,7 +313,7 @@ impl Coverage {
         let (mut mean, mut quantiles, mut bound) = (Tally::default(), [Tally::default(); 4], Tally::default());
         for seed in 0..self.replicates {
             let series = sample(random.series(self.n, self.coefficient));
-            let wished = Wishes { seed: u64::from(seed), ..wishes(&NORMAL.map(|(q, _)| q), true) };
+            let wished = DescribeOptions { seed: u64::from(seed), ..wishes(&NORMAL.map(|(q, _)| q), true) };
             let description = describe(&series, &wished);
             mean.count(description.mean_interval.expect("asked for"), 0.0);
             for ((estimate, (_, truth)), tally) in description.quantiles.iter().zip(NORMAL).zip(&mut quantiles) {

@@ -7,27 +7,27 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::measure::down_stream::Down;
-use latlab::measure::stream::{Stream, StreamError};
-use latlab::measure::stream_meter::{Point, StreamMeter};
+use latlab::measure::down_stream::DownReceiver;
+use latlab::measure::stream::{StreamError, StreamSender};
+use latlab::measure::stream_meter::{MeterPoint, StreamMeter};
 use latlab::measure::token_schedule::TokenSchedule;
-use latlab::plan::{PathSpec, SendMode, Sending, WaitMode};
+use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::probe::Seq;
 use latlab::schedule::Schedule;
 use latlab::session::{
-    Dialogue, DownStream, Judgement, NativeSession, PreSharedKey, ReflectorLimits, Requests, SessionReflector,
-    SessionWishes, UpStream, open, random_bytes, serve,
+    DownStream, NativeSession, PreSharedKey, ProbeCodec, ReflectorAction, ReflectorLimits, Requests, SessionParams,
+    SessionReflector, UpStream, open, random_bytes, serve,
 };
 use latlab::transport::Transport;
 use latlab::transport::burst::{BurstRefusal, BurstTransport, Packets};
 use latlab::transport::reflector::UdpReflector;
 use latlab::transport::sim::{Network, SimTransport};
-use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::transport::udp::{UdpTransport, WaitStrategy};
 use latlab::transport::udp_stream::UdpStream;
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::StreamTerms;
 
-const WAITING: Waiting = Waiting::Until { busy_poll: false };
+const WAITING: WaitStrategy = WaitStrategy::Until { busy_poll: false };
 const SECOND: Nanos = Nanos::from_secs(1);
 const BATCHED: StreamTerms = StreamTerms { batched: true, unchecked: false };
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -66,9 +66,9 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn wishes(size: u32) -> SessionWishes {
+fn wishes(size: u32) -> SessionParams {
     let nonce = random_bytes().expect("chance");
-    SessionWishes::new("loopback", nonce, size, Schedule::Closed, None, SECOND)
+    SessionParams::new("loopback", nonce, size, Schedule::Closed, None, SECOND)
 }
 
 fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
@@ -79,17 +79,17 @@ fn stream(
     peer: SocketAddr,
     key: &PreSharedKey,
     size: u32,
-    sending: Sending,
+    sending: SenderSocketOptions,
     terms: StreamTerms,
-) -> Stream<UdpStream, Monotonic> {
+) -> StreamSender<UdpStream, Monotonic> {
     let mut transport = UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
     let session = session(&mut transport, key, size, terms);
     assert_eq!(session.terms().stream, terms, "granted");
-    Stream::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
+    StreamSender::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
 }
 
 /// Streams `pps` for 200 ms and says what both ends have counted.
-fn streamed(stream: &mut Stream<UdpStream, Monotonic>, pps: u64, burst: u16) -> Point {
+fn streamed(stream: &mut StreamSender<UdpStream, Monotonic>, pps: u64, burst: u16) -> MeterPoint {
     let begin = Monotonic.now();
     let mut schedule = TokenSchedule::new(begin, 1, pps).in_bursts_of(burst);
     let mut meter = StreamMeter::new(begin);
@@ -106,7 +106,7 @@ fn every_way_of_sending_is_counted_to_the_packet() {
         served(loopback, wait, &key, |peer| {
             for mode in SendMode::ALL {
                 for size in [24, 1_400] {
-                    let sending = Sending { mode, connect: size == 24, ..Sending::PLAIN };
+                    let sending = SenderSocketOptions { mode, connect: size == 24, ..SenderSocketOptions::PLAIN };
                     let mut stream = stream(peer, &key, size, sending, BATCHED);
                     let point = streamed(&mut stream, 20_000, sending.burst_packets(size));
                     let tally = point.tally;
@@ -129,7 +129,7 @@ fn drops_are_said_to_be_of_merged_buffers_once_such_have_come() {
     let key = PreSharedKey::fresh().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let merged = |mode, terms| {
-            let sending = Sending { mode, ..Sending::PLAIN };
+            let sending = SenderSocketOptions { mode, ..SenderSocketOptions::PLAIN };
             let mut stream = stream(peer, &key, 1_000, sending, terms);
             let merged = streamed(&mut stream, 100_000, sending.burst_packets(1_000)).tally.drops_merged;
             stream.close();
@@ -151,7 +151,8 @@ fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
                 (StreamTerms { batched: false, unchecked: true }, true),
                 (StreamTerms::NONE, always_taken),
             ] {
-                let sending = Sending { mode: SendMode::Sendmmsg, checksum: false, ..Sending::PLAIN };
+                let sending =
+                    SenderSocketOptions { mode: SendMode::Sendmmsg, checksum: false, ..SenderSocketOptions::PLAIN };
                 let mut stream = stream(peer, &key, 100, sending, terms);
                 let begin = Monotonic.now();
                 let mut schedule = TokenSchedule::new(begin, 1, 5_000).in_bursts_of(64);
@@ -177,18 +178,18 @@ fn a_probe_beside_a_stream_is_answered_alone() {
         let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
         let mut probing = session(&mut transport, &key, 64, StreamTerms::NONE);
         let mut answered = |seq: u64| {
-            transport.send(probing.compose(Seq(seq))).expect("sent");
+            transport.send(probing.encode(Seq(seq))).expect("sent");
             let mut buffer = [0; 256];
             let heard = (0..100).find_map(|_| {
                 let bytes = transport.receive(&mut buffer, Nanos::from_millis(50)).expect("a socket of our own")?;
-                probing.understand(&buffer[..bytes], Monotonic.now())
+                probing.decode(&buffer[..bytes], Monotonic.now())
             });
             let answer = heard.expect("an answer");
             assert_eq!(answer.seq, Seq(seq));
             assert!(answer.reflector_sent >= answer.reflector_received);
         };
         answered(0);
-        let sending = Sending { mode: SendMode::Gso, ..Sending::PLAIN };
+        let sending = SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN };
         let mut stream = stream(peer, &key, 1_000, sending, BATCHED);
         for seq in 1..4 {
             streamed(&mut stream, 50_000, 64);
@@ -209,7 +210,7 @@ fn a_down_stream_arrives_within_its_credit_and_ends_with_it() {
             let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
             let asked = wishes(1_000).going_down(Nanos::ZERO);
             let session = open(&mut transport, &Monotonic, Some(&key), &asked, &NEVER).expect("a session");
-            let mut down = Down::new(transport, Monotonic, DownStream::new(session).expect("a down-stream"));
+            let mut down = DownReceiver::new(transport, Monotonic, DownStream::new(session).expect("a down-stream"));
             let end = down.now() + Nanos::from_millis(500);
             down.run(end, end, &NEVER).expect("it runs");
             let point = down.settle().expect("a last TALLY");
@@ -251,8 +252,8 @@ fn a_device_without_checksum_offload_is_named() {
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
         let session = session(&mut transport, &key, 1_000, BATCHED);
-        let gso = Sending { mode: SendMode::Gso, ..Sending::PLAIN };
-        let armed = Stream::measured(NoOffload, Monotonic, UpStream::sent_by(session, gso));
+        let gso = SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN };
+        let armed = StreamSender::measured(NoOffload, Monotonic, UpStream::sent_by(session, gso));
         let mut stream = armed.expect("armed");
         let begin = Monotonic.now();
         let (mut schedule, mut meter) = (TokenSchedule::at_will(begin), StreamMeter::new(begin));
@@ -290,7 +291,8 @@ fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64
                 return None;
             }
             let mut reply = datagram.to_vec();
-            let Judgement::Reply(bytes) = reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos())) else {
+            let ReflectorAction::Reply(bytes) = reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos()))
+            else {
                 return None;
             };
             reply.truncate(bytes);
@@ -301,12 +303,12 @@ fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64
 }
 
 /// A stream to that far end.
-fn abandoned() -> (Stream<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
+fn abandoned() -> (StreamSender<SimTransport<'static>, impl Clock>, Rc<Cell<i64>>) {
     let (mut transport, last) = abandoning(None);
     let clock = transport.clock();
-    let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
+    let wishes = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND);
     let session = open(&mut transport, &clock, None, &wishes, &NEVER).expect("a session");
-    (Stream::measured(transport, clock, UpStream::new(session)).expect("armed"), last)
+    (StreamSender::measured(transport, clock, UpStream::new(session)).expect("armed"), last)
 }
 
 #[test]
@@ -332,9 +334,9 @@ fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
         let key = PreSharedKey::fresh().expect("chance");
         let (mut transport, _) = abandoning(Some(&key));
         let clock = transport.clock();
-        let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND).going_down(Nanos::ZERO);
+        let wishes = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND).going_down(Nanos::ZERO);
         let session = open(&mut transport, &clock, Some(&key), &wishes, &NEVER).expect("a session");
-        let mut down = Down::new(transport, clock, DownStream::new(session).expect("a down-stream"));
+        let mut down = DownReceiver::new(transport, clock, DownStream::new(session).expect("a down-stream"));
         down.ready().expect("it is there");
         let begin = down.now();
         let end = begin + slice;

@@ -6,7 +6,7 @@ mod stage;
 use std::net::SocketAddr;
 
 use latlab::probe::Seq;
-use latlab::session::{Dialogue, ReflectorLimits, UpStream, open};
+use latlab::session::{ProbeCodec, ReflectorLimits, UpStream, open};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::*;
 use proptest::collection::vec;
@@ -52,7 +52,7 @@ proptest! {
     #[test]
     fn every_parser_takes_any_bytes(bytes in datagrams()) {
         let _ = MessageType::of(&bytes);
-        let _ = Header::parse(&bytes);
+        let _ = MessageHeader::parse(&bytes);
         let _ = Hello::parse(&bytes);
         let _ = Cookie::parse(&bytes);
         let _ = Open::parse(&bytes);
@@ -60,8 +60,8 @@ proptest! {
         let _ = Refuse::parse(&bytes);
         let _ = Close::parse(&bytes);
         let _ = Report::parse(&bytes);
-        let _ = Poll::parse(&bytes);
-        let _ = Tally::parse(&bytes);
+        let _ = StreamPoll::parse(&bytes);
+        let _ = StreamTally::parse(&bytes);
         let _ = Codes::None.verify(&bytes);
         let tag_key = TagKey::new(&[1; 16]);
         for key in [None, Some(&tag_key)] {
@@ -127,23 +127,23 @@ proptest! {
         wants_cpu: bool, drops_merged: bool, cpu_ns: Option<i64>, secret in vec(any::<u8>(), 16..40),
     ) {
         let codes = SetupKey::derive(&secret).codes();
-        let poll = Poll { session, nonce, number, wants_cpu, credit_bytes: counts[0] };
+        let poll = StreamPoll { session, nonce, number, wants_cpu, credit_bytes: counts[0] };
         let mut bytes = [0; POLL_BYTES];
         poll.write(&codes, &mut bytes);
-        prop_assert_eq!(Poll::parse(&bytes), Ok(poll));
+        prop_assert_eq!(StreamPoll::parse(&bytes), Ok(poll));
         prop_assert!(codes.verify(&bytes));
 
         let [packets, counted_bytes, spanned, reordered, seen_before, left_window, forged, wrong_size] = counts;
-        let tally = Tally {
+        let tally = StreamTally {
             session, nonce, number, at: Stamp::from_nanos(stamp), packets, bytes: counted_bytes, spanned, reordered,
             seen_before, left_window, forged, wrong_size, socket_drops, drops_merged,
             cpu: cpu_ns.map(Nanos),
         };
         let mut bytes = [0; TALLY_BYTES];
         tally.write(&codes, &mut bytes);
-        prop_assert_eq!(Tally::parse(&bytes), Ok(tally));
+        prop_assert_eq!(StreamTally::parse(&bytes), Ok(tally));
         prop_assert!(codes.verify(&bytes));
-        prop_assert!(Poll::parse(&bytes).is_err());
+        prop_assert!(StreamPoll::parse(&bytes).is_err());
     }
 
     #[test]
@@ -237,7 +237,7 @@ proptest! {
         let mut stream = UpStream::new(streaming);
         let mut genuine = stage.requests.clone();
         for (seq, (noise, port, kind, at)) in script.into_iter().enumerate() {
-            let probe = session.compose(Seq(seq as u64)).to_vec();
+            let probe = session.encode(Seq(seq as u64)).to_vec();
             let mut datagram = match kind {
                 0 => probe,
                 6 => stream.poll().1.to_vec(),
@@ -281,9 +281,9 @@ proptest! {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, Some(&key(1)));
         let clock = stage.clock.clone();
         let mut session = open(&mut stage, &clock, Some(&key(1)), &wishes(1), &NEVER).expect("a session");
-        session.compose(Seq(3));
+        session.encode(Seq(3));
         for (index, datagram) in noise.iter().enumerate() {
-            prop_assert_eq!(session.understand(datagram, Stamp::from_nanos(index as i64)), None);
+            prop_assert_eq!(session.decode(datagram, Stamp::from_nanos(index as i64)), None);
         }
         prop_assert_eq!(session.strays().values().sum::<u64>(), noise.len() as u64);
     }

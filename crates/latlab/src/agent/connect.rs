@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::AgentError;
-use super::conversation::{Conversation, Quiet, Wires};
-use super::errand::{self, Errand};
-use super::far_loads::{LoadsOrder, LoadsState};
-use super::far_settings::SettingsOrder;
+use super::conversation::{AgentConnection, AgentStreams, DisconnectReason};
+use super::errand::{self, AgentProcess};
+use super::far_loads::{LoadsRequest, LoadsStatus};
+use super::far_settings::SettingsRequest;
 use super::frame::FrameError;
 use super::message::{Greeting, Reply, Request};
 use crate::facts::SettingFacts;
 use crate::plan::{PathSpec, Target};
-use crate::session::ReflectorOrder;
+use crate::session::ReflectorRequest;
 use crate::units::Nanos;
 
 /// How long the command that connects may take to end after its streams did.
@@ -27,8 +27,8 @@ const SSH_FAILED: i32 = 255;
 /// An agent on the other host. What it did there is undone when this is dropped; [`Agent::dismiss`] tells whether.
 pub struct Agent {
     // The order of fields is the order of the end: first the streams, then the command that waits for their end.
-    conversation: Conversation,
-    errand: Errand,
+    conversation: AgentConnection,
+    errand: AgentProcess,
     greeting: Greeting,
     peer: String,
 }
@@ -51,10 +51,14 @@ impl Agent {
         let words = errand::words(target, family).unwrap_or_default();
         let program = words.first().cloned().unwrap_or_default();
         let (mut errand, to, from) =
-            Errand::start(&words).map_err(|source| AgentError::Start { peer: peer.clone(), program, source })?;
-        let wires =
-            Wires { from: Box::new(from), to: Box::new(to), stop: Arc::clone(stop), measuring: measuring.to_vec() };
-        match Conversation::begin(wires) {
+            AgentProcess::start(&words).map_err(|source| AgentError::Start { peer: peer.clone(), program, source })?;
+        let wires = AgentStreams {
+            from: Box::new(from),
+            to: Box::new(to),
+            stop: Arc::clone(stop),
+            measuring: measuring.to_vec(),
+        };
+        match AgentConnection::begin(wires) {
             Ok((conversation, greeting)) => Ok(Agent { conversation, errand, greeting, peer }),
             Err(quiet) => Err(never_greeted(peer, quiet, &mut errand)),
         }
@@ -77,8 +81,8 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn start_reflector(&mut self, order: ReflectorOrder) -> Result<SocketAddr, AgentError> {
-        let ReflectorOrder { bind, end, key, sessions, down_bps, transport, .. } = order;
+    pub fn start_reflector(&mut self, order: ReflectorRequest) -> Result<SocketAddr, AgentError> {
+        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, .. } = order;
         let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport };
         match self.ask(&request)? {
             Reply::Reflector { address } => Ok(address),
@@ -90,7 +94,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`]: a knob is absent, or refuses.
-    pub fn settings(&mut self, order: SettingsOrder) -> Result<Vec<SettingFacts>, AgentError> {
+    pub fn settings(&mut self, order: SettingsRequest) -> Result<Vec<SettingFacts>, AgentError> {
         match self.ask(&Request::Settings(order))? {
             Reply::Settings(facts) => Ok(facts),
             other => Err(self.unknown(&other)),
@@ -101,7 +105,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`]: a load cannot be made.
-    pub fn loads(&mut self, order: LoadsOrder) -> Result<LoadsState, AgentError> {
+    pub fn loads(&mut self, order: LoadsRequest) -> Result<LoadsStatus, AgentError> {
         match self.ask(&Request::Loads(order))? {
             Reply::Loads(state) => Ok(state),
             other => Err(self.unknown(&other)),
@@ -151,26 +155,30 @@ impl Agent {
         self.told(reply)
     }
 
-    fn done(&mut self, reply: Result<Reply, Quiet>) -> Result<(), AgentError> {
+    fn done(&mut self, reply: Result<Reply, DisconnectReason>) -> Result<(), AgentError> {
         match self.told(reply)? {
             Reply::Done => Ok(()),
             other => Err(self.unknown(&other)),
         }
     }
 
-    fn told(&mut self, reply: Result<Reply, Quiet>) -> Result<Reply, AgentError> {
+    fn told(&mut self, reply: Result<Reply, DisconnectReason>) -> Result<Reply, AgentError> {
         let peer = || self.peer.clone();
         match reply {
             Ok(Reply::Error(refusal)) => Err(AgentError::Refused { peer: peer(), refusal }),
             Ok(reply) => Ok(reply),
-            Err(Quiet::Silent(within)) => Err(AgentError::Silent { peer: peer(), within }),
-            Err(Quiet::Format(format)) => Err(AgentError::Format { peer: peer(), format }),
-            Err(Quiet::Unknown(what)) => Err(AgentError::Unknown { peer: peer(), what }),
-            Err(Quiet::Malformed(FrameError::Half) | Quiet::Gone | Quiet::Interrupted) => {
+            Err(DisconnectReason::Silent(within)) => Err(AgentError::Silent { peer: peer(), within }),
+            Err(DisconnectReason::Format(format)) => Err(AgentError::Format { peer: peer(), format }),
+            Err(DisconnectReason::Unknown(what)) => Err(AgentError::Unknown { peer: peer(), what }),
+            Err(
+                DisconnectReason::Malformed(FrameError::Half) | DisconnectReason::Gone | DisconnectReason::Interrupted,
+            ) => {
                 let (status, told) = last_words(&mut self.errand);
                 Err(AgentError::Ended { peer: peer(), status: status.map(|status| status.to_string()), told })
             }
-            Err(Quiet::Malformed(error)) => Err(AgentError::Unknown { peer: peer(), what: error.to_string() }),
+            Err(DisconnectReason::Malformed(error)) => {
+                Err(AgentError::Unknown { peer: peer(), what: error.to_string() })
+            }
         }
     }
 
@@ -186,15 +194,15 @@ impl std::fmt::Debug for Agent {
 }
 
 /// Why no greeting came, as far as the command that connects tells.
-fn never_greeted(peer: String, quiet: Quiet, errand: &mut Errand) -> AgentError {
+fn never_greeted(peer: String, quiet: DisconnectReason, errand: &mut AgentProcess) -> AgentError {
     let seen = match quiet {
-        Quiet::Interrupted => return AgentError::Interrupted { peer },
-        Quiet::Format(format) => return AgentError::Format { peer, format },
-        Quiet::Silent(within) => Some(format!("nothing came for {} s", within.as_secs_f64())),
-        Quiet::Unknown(what) => return AgentError::Unknown { peer, what },
-        Quiet::Malformed(FrameError::Foreign { seen }) => Some(format!("instead came `{seen}`")),
-        Quiet::Malformed(error) => return AgentError::Unknown { peer, what: error.to_string() },
-        Quiet::Gone => None,
+        DisconnectReason::Interrupted => return AgentError::Interrupted { peer },
+        DisconnectReason::Format(format) => return AgentError::Format { peer, format },
+        DisconnectReason::Silent(within) => Some(format!("nothing came for {} s", within.as_secs_f64())),
+        DisconnectReason::Unknown(what) => return AgentError::Unknown { peer, what },
+        DisconnectReason::Malformed(FrameError::Foreign { seen }) => Some(format!("instead came `{seen}`")),
+        DisconnectReason::Malformed(error) => return AgentError::Unknown { peer, what: error.to_string() },
+        DisconnectReason::Gone => None,
     };
     let (status, told) = last_words(errand);
     let over_ssh = peer.starts_with("ssh:");
@@ -205,7 +213,7 @@ fn never_greeted(peer: String, quiet: Quiet, errand: &mut Errand) -> AgentError 
     }
 }
 
-fn last_words(errand: &mut Errand) -> (Option<std::process::ExitStatus>, Option<String>) {
+fn last_words(errand: &mut AgentProcess) -> (Option<std::process::ExitStatus>, Option<String>) {
     let status = errand.ended(ENDS_WITHIN);
     (status, errand.told())
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::frame::{self, FORMAT, FrameError, Inbox, NOISE_MAX_BYTES, Piece, READ_BYTES};
+use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, NOISE_MAX_BYTES, READ_BYTES};
 use super::message::{Greeting, Reply, Request, frame_of};
 use crate::host::placement;
 use crate::plan::defaults::{AGENT_ARMED, AGENT_BEAT};
@@ -24,7 +24,7 @@ const REPLIES: usize = 4;
 
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Quiet {
+pub(super) enum DisconnectReason {
     /// The stream ended or broke.
     Gone,
     /// What came is no agent's word.
@@ -39,15 +39,15 @@ pub(super) enum Quiet {
     Interrupted,
 }
 
-enum Heard {
+enum ReceivedMessage {
     Preamble(u16),
     Reply(Reply),
-    End(Quiet),
+    End(DisconnectReason),
 }
 
 /// What the heart does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heart {
+enum HeartbeatState {
     /// No preamble was sent yet.
     Waiting,
     Beating,
@@ -59,25 +59,25 @@ enum Heart {
 }
 
 /// What is shared with the threads that listen and beat.
-struct Line {
+struct ConnectionState {
     out: Mutex<Option<Box<dyn Write + Send>>>,
-    heart: Mutex<Heart>,
+    heart: Mutex<HeartbeatState>,
     changed: Condvar,
 }
 
 /// A conversation with one agent; over when this is dropped.
-pub(super) struct Conversation {
-    line: Arc<Line>,
-    heard: Receiver<Heard>,
+pub(super) struct AgentConnection {
+    line: Arc<ConnectionState>,
+    heard: Receiver<ReceivedMessage>,
     beater: Option<JoinHandle<()>>,
     /// From now on the agent's end is no loss.
     leaving: Arc<AtomicBool>,
     /// Once something went wrong nothing more is said: a late reply would be taken for the next one.
-    failed: Option<Quiet>,
+    failed: Option<DisconnectReason>,
 }
 
 /// The streams of an agent, and who shall know what becomes of them.
-pub(super) struct Wires {
+pub(super) struct AgentStreams {
     /// From the agent.
     pub(super) from: Box<dyn Read + Send>,
     /// To it. Must not block: an agent that reads nothing is lost.
@@ -88,14 +88,17 @@ pub(super) struct Wires {
     pub(super) measuring: Vec<u16>,
 }
 
-impl Conversation {
+impl AgentConnection {
     /// Waits for the greeting and answers it.
-    pub(super) fn begin(wires: Wires) -> Result<(Conversation, Greeting), Quiet> {
-        let Wires { from, to, stop, measuring } = wires;
+    pub(super) fn begin(wires: AgentStreams) -> Result<(AgentConnection, Greeting), DisconnectReason> {
+        let AgentStreams { from, to, stop, measuring } = wires;
         let (says, heard) = sync_channel(REPLIES);
         let leaving = Arc::new(AtomicBool::new(false));
-        let line =
-            Arc::new(Line { out: Mutex::new(Some(to)), heart: Mutex::new(Heart::Waiting), changed: Condvar::new() });
+        let line = Arc::new(ConnectionState {
+            out: Mutex::new(Some(to)),
+            heart: Mutex::new(HeartbeatState::Waiting),
+            changed: Condvar::new(),
+        });
         // Nobody waits for the listener: it ends with the stream, which a stopped process can keep open.
         let ends = (Arc::clone(&leaving), Arc::clone(&stop), measuring.clone());
         let listening = thread::Builder::new().name("agent-listen".into()).spawn(move || {
@@ -114,29 +117,31 @@ impl Conversation {
                 beat(&beating);
             })
         });
-        let beater = beater.map_err(|_| Quiet::Gone)?;
-        let mut conversation = Conversation { line, heard, beater: Some(beater), leaving, failed: None };
+        let beater = beater.map_err(|_| DisconnectReason::Gone)?;
+        let mut conversation = AgentConnection { line, heard, beater: Some(beater), leaving, failed: None };
         let greeting = conversation.meet(&stop)?;
         Ok((conversation, greeting))
     }
 
-    fn meet(&mut self, stop: &AtomicBool) -> Result<Greeting, Quiet> {
+    fn meet(&mut self, stop: &AtomicBool) -> Result<Greeting, DisconnectReason> {
         let deadline = Instant::now() + GREETING_WITHIN;
         loop {
             match self.heard.recv_timeout(NAP) {
-                Ok(Heard::Preamble(FORMAT)) => {}
-                Ok(Heard::Preamble(format)) => return Err(Quiet::Format(format)),
-                Ok(Heard::Reply(Reply::Greeting(greeting))) => {
+                Ok(ReceivedMessage::Preamble(FORMAT)) => {}
+                Ok(ReceivedMessage::Preamble(format)) => return Err(DisconnectReason::Format(format)),
+                Ok(ReceivedMessage::Reply(Reply::Greeting(greeting))) => {
                     self.write(&frame::preamble())?;
-                    self.set(Heart::Beating);
+                    self.set(HeartbeatState::Beating);
                     return Ok(greeting);
                 }
-                Ok(Heard::Reply(other)) => return Err(Quiet::Unknown(format!("{other:?}"))),
-                Ok(Heard::End(why)) => return Err(why),
-                Err(RecvTimeoutError::Disconnected) => return Err(Quiet::Gone),
-                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(Quiet::Interrupted),
+                Ok(ReceivedMessage::Reply(other)) => return Err(DisconnectReason::Unknown(format!("{other:?}"))),
+                Ok(ReceivedMessage::End(why)) => return Err(why),
+                Err(RecvTimeoutError::Disconnected) => return Err(DisconnectReason::Gone),
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    return Err(DisconnectReason::Interrupted);
+                }
                 Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
-                    return Err(Quiet::Silent(GREETING_WITHIN));
+                    return Err(DisconnectReason::Silent(GREETING_WITHIN));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -144,40 +149,40 @@ impl Conversation {
     }
 
     /// Asks, and waits for the reply.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Reply, Quiet> {
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Reply, DisconnectReason> {
         if let Some(why) = &self.failed {
             return Err(why.clone());
         }
         let reply = self.write(&frame_of(request)).and_then(|()| match self.heard.recv_timeout(REPLY_WITHIN) {
-            Ok(Heard::Reply(reply)) => Ok(reply),
-            Ok(Heard::End(why)) => Err(why),
-            Ok(Heard::Preamble(format)) => Err(Quiet::Format(format)),
-            Err(RecvTimeoutError::Disconnected) => Err(Quiet::Gone),
-            Err(RecvTimeoutError::Timeout) => Err(Quiet::Silent(REPLY_WITHIN)),
+            Ok(ReceivedMessage::Reply(reply)) => Ok(reply),
+            Ok(ReceivedMessage::End(why)) => Err(why),
+            Ok(ReceivedMessage::Preamble(format)) => Err(DisconnectReason::Format(format)),
+            Err(RecvTimeoutError::Disconnected) => Err(DisconnectReason::Gone),
+            Err(RecvTimeoutError::Timeout) => Err(DisconnectReason::Silent(REPLY_WITHIN)),
         });
         self.failed = reply.as_ref().err().cloned();
         reply
     }
 
     /// Why the agent is lost, if it is and somebody has noticed. Asks nothing.
-    pub(super) fn lost(&mut self) -> Option<Quiet> {
-        if let (None, Ok(Heard::End(why))) = (&self.failed, self.heard.try_recv()) {
+    pub(super) fn lost(&mut self) -> Option<DisconnectReason> {
+        if let (None, Ok(ReceivedMessage::End(why))) = (&self.failed, self.heard.try_recv()) {
             self.failed = Some(why);
         }
         self.failed.clone()
     }
 
     /// Arms a run; none: nobody knows how long it takes.
-    pub(super) fn arm(&mut self, planned: Option<Nanos>) -> Result<Reply, Quiet> {
+    pub(super) fn arm(&mut self, planned: Option<Nanos>) -> Result<Reply, DisconnectReason> {
         // First the silence, then the agent that expects it: a beat in between would only be one more.
-        self.set(Heart::Armed { renew: planned.is_none() });
+        self.set(HeartbeatState::Armed { renew: planned.is_none() });
         self.ask(&Request::Arm { planned_ns: planned.unwrap_or(AGENT_ARMED) })
     }
 
     /// The run is over.
-    pub(super) fn disarm(&mut self) -> Result<Reply, Quiet> {
+    pub(super) fn disarm(&mut self) -> Result<Reply, DisconnectReason> {
         let reply = self.ask(&Request::Disarm);
-        self.set(Heart::Beating);
+        self.set(HeartbeatState::Beating);
         reply
     }
 
@@ -189,7 +194,7 @@ impl Conversation {
     /// Ends the stream to the agent, which is what it waits for.
     pub(super) fn hang_up(&mut self) {
         self.leave();
-        self.set(Heart::Over);
+        self.set(HeartbeatState::Over);
         drop(lock(&self.line.out).take());
         if let Some(beater) = self.beater.take() {
             // It never panics, and what it could say has been said.
@@ -197,23 +202,23 @@ impl Conversation {
         }
     }
 
-    fn set(&self, heart: Heart) {
+    fn set(&self, heart: HeartbeatState) {
         *lock(&self.line.heart) = heart;
         self.line.changed.notify_all();
     }
 
-    fn write(&self, bytes: &[u8]) -> Result<(), Quiet> {
-        self.line.write(bytes).map_err(|()| Quiet::Gone)
+    fn write(&self, bytes: &[u8]) -> Result<(), DisconnectReason> {
+        self.line.write(bytes).map_err(|()| DisconnectReason::Gone)
     }
 }
 
-impl Drop for Conversation {
+impl Drop for AgentConnection {
     fn drop(&mut self) {
         self.hang_up();
     }
 }
 
-impl Line {
+impl ConnectionState {
     /// Writes all of it, or nothing more for ever: half a frame cannot be mended.
     fn write(&self, bytes: &[u8]) -> Result<(), ()> {
         let mut out = lock(&self.out);
@@ -231,15 +236,15 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn beat(line: &Line) {
+fn beat(line: &ConnectionState) {
     let beat = frame_of(&Request::Heartbeat);
     let mut heart = lock(&line.heart);
     loop {
         let pause = match *heart {
-            Heart::Over => return,
-            Heart::Waiting | Heart::Armed { renew: false } => None,
-            Heart::Beating => Some(AGENT_BEAT.to_duration()),
-            Heart::Armed { renew: true } => Some(AGENT_ARMED.to_duration() / 2),
+            HeartbeatState::Over => return,
+            HeartbeatState::Waiting | HeartbeatState::Armed { renew: false } => None,
+            HeartbeatState::Beating => Some(AGENT_BEAT.to_duration()),
+            HeartbeatState::Armed { renew: true } => Some(AGENT_ARMED.to_duration() / 2),
         };
         let before = *heart;
         let Some(pause) = pause else {
@@ -257,15 +262,15 @@ fn beat(line: &Line) {
     }
 }
 
-fn listen(mut from: impl Read, says: &SyncSender<Heard>, lost: impl FnOnce()) {
-    let mut inbox = Inbox::after_noise(NOISE_MAX_BYTES);
+fn listen(mut from: impl Read, says: &SyncSender<ReceivedMessage>, lost: impl FnOnce()) {
+    let mut inbox = FrameDecoder::after_noise(NOISE_MAX_BYTES);
     let mut buffer = vec![0; READ_BYTES];
     let why = loop {
         let bytes = match from.read(&mut buffer) {
-            Ok(0) => break inbox.end().map_or_else(Quiet::Malformed, |()| Quiet::Gone),
+            Ok(0) => break inbox.end().map_or_else(DisconnectReason::Malformed, |()| DisconnectReason::Gone),
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => break Quiet::Gone,
+            Err(_) => break DisconnectReason::Gone,
         };
         inbox.push(&buffer[..bytes]);
         match pass_on(&mut inbox, says) {
@@ -276,17 +281,17 @@ fn listen(mut from: impl Read, says: &SyncSender<Heard>, lost: impl FnOnce()) {
         }
     };
     lost();
-    let _ = says.send(Heard::End(why));
+    let _ = says.send(ReceivedMessage::End(why));
 }
 
 /// Says every whole piece; whether somebody heard them.
-fn pass_on(inbox: &mut Inbox, says: &SyncSender<Heard>) -> Result<bool, Quiet> {
-    while let Some(piece) = inbox.next_piece().map_err(Quiet::Malformed)? {
+fn pass_on(inbox: &mut FrameDecoder, says: &SyncSender<ReceivedMessage>) -> Result<bool, DisconnectReason> {
+    while let Some(piece) = inbox.next_piece().map_err(DisconnectReason::Malformed)? {
         let heard = match piece {
-            Piece::Preamble(format) => Heard::Preamble(format),
-            Piece::Frame(payload) => {
-                Heard::Reply(serde_json::from_slice(&payload).map_err(|error| Quiet::Unknown(error.to_string()))?)
-            }
+            FrameEvent::Preamble(format) => ReceivedMessage::Preamble(format),
+            FrameEvent::Frame(payload) => ReceivedMessage::Reply(
+                serde_json::from_slice(&payload).map_err(|error| DisconnectReason::Unknown(error.to_string()))?,
+            ),
         };
         if says.send(heard).is_err() {
             return Ok(false);

@@ -55,15 +55,15 @@ fn ssh(host: &str, family: Option<Family>) -> Vec<String> {
 /// A running command in a process group of its own, since Ctrl-C means this end alone. It gets SIGTERM when the thread
 /// that started it ends, and is ended when this is dropped.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct AgentProcess {
     child: Child,
     told: Arc<Mutex<Vec<u8>>>,
     listener: Option<JoinHandle<()>>,
 }
 
-impl Errand {
+impl AgentProcess {
     /// Starts `words`, with both ends of its streams.
-    pub(super) fn start(words: &[String]) -> io::Result<(Errand, ChildStdin, ChildStdout)> {
+    pub(super) fn start(words: &[String]) -> io::Result<(AgentProcess, ChildStdin, ChildStdout)> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -76,7 +76,7 @@ impl Errand {
         let told = Arc::new(Mutex::new(Vec::new()));
         let hears = Arc::clone(&told);
         let listener = thread::Builder::new().name("agent-words".into()).spawn(move || hear(words, &hears)).ok();
-        Ok((Errand { child, told, listener }, to, from))
+        Ok((AgentProcess { child, told, listener }, to, from))
     }
 
     /// How it ended, if it does within `patience`.
@@ -114,7 +114,7 @@ impl Errand {
 }
 
 /// Ends it and everything in its group: its input was closed before.
-impl Drop for Errand {
+impl Drop for AgentProcess {
     fn drop(&mut self) {
         if self.ended(ENDS_WITHIN).is_some() {
             return;
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn only_the_last_words_are_kept() {
         let words = ["sh", "-c", "yes | head -c 1000000 >&2; printf '\\nthe\\033[1m end\\n' >&2; exit 7"];
-        let (mut errand, to, _from) = Errand::start(&words.map(String::from)).expect("sh(1) is everywhere");
+        let (mut errand, to, _from) = AgentProcess::start(&words.map(String::from)).expect("sh(1) is everywhere");
         drop(to);
         assert_eq!(errand.ended(Duration::from_secs(30)).and_then(|status| status.code()), Some(7));
         let told = errand.told().expect("it said something");

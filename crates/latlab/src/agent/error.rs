@@ -6,7 +6,7 @@ use std::time::Duration;
 use latlab_sys::errno::explain;
 
 use super::frame::FORMAT;
-use super::message::Refusal;
+use super::message::RequestFailure;
 
 /// Why an agent does not do what it should. `peer` is the target as typed.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +87,7 @@ pub enum AgentError {
         /// The target.
         peer: String,
         /// What it said.
-        refusal: Refusal,
+        refusal: RequestFailure,
     },
     /// Nobody knows where to send probes.
     #[error("cannot tell at which address to measure `{peer}`")]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::message::Refusal;
+use super::message::RequestFailure;
 use crate::facts::LoadReport;
 use crate::plan::{LoadSpec, PathSpec, Side, defaults};
 use crate::session::{LoadedPath, Loads, LoadsError, PreSharedKey};
@@ -22,13 +22,13 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// What is asked of the loads of an agent's host. No `Debug`: a key must not reach a log.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum LoadsOrder {
+pub enum LoadsRequest {
     /// Start to make them. Their figures begin when a run is armed.
     Start {
         /// Those of them that are made at the peer.
         loads: Vec<LoadSpec>,
         /// The path of network loads; none where there are none.
-        path: Option<FarPath>,
+        path: Option<NetLoadPath>,
     },
     /// Say how they are.
     Look,
@@ -39,7 +39,7 @@ pub enum LoadsOrder {
 /// The path of network loads that an agent makes: towards a reflector beside whoever asks for them.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FarPath {
+pub struct NetLoadPath {
     /// Who counts.
     pub sink: SocketAddr,
     /// How packets leave the agent's host.
@@ -53,7 +53,7 @@ pub struct FarPath {
 /// How the loads of an agent's host are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum LoadsState {
+pub enum LoadsStatus {
     /// There are none.
     None,
     /// Not all of them are there.
@@ -76,25 +76,25 @@ enum Word {
 
 /// The loads of an agent's host. Gone when this is dropped, or soon after.
 #[derive(Debug)]
-pub(super) struct FarLoads {
-    news: Arc<Mutex<Result<LoadsState, Refusal>>>,
+pub(super) struct AgentLoads {
+    news: Arc<Mutex<Result<LoadsStatus, RequestFailure>>>,
     processes: Arc<Mutex<Vec<u32>>>,
     give_up: Arc<AtomicBool>,
     words: Option<Sender<Word>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl FarLoads {
+impl AgentLoads {
     /// Starts to make `loads`.
-    pub(super) fn start(loads: Vec<LoadSpec>, path: Option<FarPath>) -> Result<FarLoads, Refusal> {
+    pub(super) fn start(loads: Vec<LoadSpec>, path: Option<NetLoadPath>) -> Result<AgentLoads, RequestFailure> {
         if loads.len() > defaults::LOADS_MAX {
             let cause = format!("{} are more than the {} of one command", loads.len(), defaults::LOADS_MAX);
-            return Err(Refusal::world("cannot make the loads", cause));
+            return Err(RequestFailure::world("cannot make the loads", cause));
         }
-        let key = |path: &FarPath| PreSharedKey::from_reader("the agent's channel", path.key.as_bytes());
+        let key = |path: &NetLoadPath| PreSharedKey::from_reader("the agent's channel", path.key.as_bytes());
         let key = path.as_ref().map(key).transpose();
-        let key = key.map_err(|error| Refusal::world("cannot make the loads", error.to_string()))?;
-        let news = Arc::new(Mutex::new(Ok(LoadsState::Starting)));
+        let key = key.map_err(|error| RequestFailure::world("cannot make the loads", error.to_string()))?;
+        let news = Arc::new(Mutex::new(Ok(LoadsStatus::Starting)));
         let (give_up, processes) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::default()));
         let (words, heard) = channel();
         let (board, ended, ours) = (Arc::clone(&news), Arc::clone(&give_up), Arc::clone(&processes));
@@ -104,13 +104,13 @@ impl FarLoads {
             make(&loads, way, (&ended, &ours), &heard, &tell);
         };
         let thread = thread::Builder::new().name("agent-loads".into()).spawn(work);
-        let thread =
-            thread.map_err(|error| Refusal::world("cannot make the loads", latlab_sys::errno::explain(&error)))?;
-        Ok(FarLoads { news, processes, give_up, words: Some(words), thread: Some(thread) })
+        let thread = thread
+            .map_err(|error| RequestFailure::world("cannot make the loads", latlab_sys::errno::explain(&error)))?;
+        Ok(AgentLoads { news, processes, give_up, words: Some(words), thread: Some(thread) })
     }
 
     /// How they are; a load that could not be made is a refusal.
-    pub(super) fn state(&self) -> Result<LoadsState, Refusal> {
+    pub(super) fn state(&self) -> Result<LoadsStatus, RequestFailure> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -141,7 +141,7 @@ impl FarLoads {
     }
 }
 
-impl Drop for FarLoads {
+impl Drop for AgentLoads {
     fn drop(&mut self) {
         self.give_up();
         let Some(thread) = self.thread.take() else { return };
@@ -157,7 +157,7 @@ impl Drop for FarLoads {
     }
 }
 
-impl FarPath {
+impl NetLoadPath {
     fn as_loaded<'a>(&'a self, key: Option<&'a PreSharedKey>) -> LoadedPath<'a> {
         LoadedPath { peer: self.sink, path: &self.path, key, lasting: self.lasting_ns }
     }
@@ -169,28 +169,28 @@ fn make(
     path: Option<LoadedPath<'_>>,
     (give_up, processes): (&AtomicBool, &Mutex<Vec<u32>>),
     words: &Receiver<Word>,
-    tell: &dyn Fn(Result<LoadsState, Refusal>),
+    tell: &dyn Fn(Result<LoadsStatus, RequestFailure>),
 ) {
     let loads = match Loads::start(loads, Side::Peer, path, give_up, &mut || {}) {
         Ok(loads) => loads,
         Err(error) => return tell(Err(error.into())),
     };
     *processes.lock().unwrap_or_else(PoisonError::into_inner) = loads.own_processes();
-    tell(Ok(LoadsState::Running));
+    tell(Ok(LoadsStatus::Running));
     while let Ok(word) = words.recv() {
         match word {
             Word::Begin => loads.begin(),
             Word::End => {
-                tell(Ok(LoadsState::Ending));
-                return tell(Ok(LoadsState::Ended { reports: loads.finish() }));
+                tell(Ok(LoadsStatus::Ending));
+                return tell(Ok(LoadsStatus::Ended { reports: loads.finish() }));
             }
         }
     }
 }
 
-impl From<LoadsError> for Refusal {
-    fn from(error: LoadsError) -> Refusal {
+impl From<LoadsError> for RequestFailure {
+    fn from(error: LoadsError) -> RequestFailure {
         let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
-        Refusal { message: error.to_string(), cause, hint, exit_code }
+        RequestFailure { message: error.to_string(), cause, hint, exit_code }
     }
 }

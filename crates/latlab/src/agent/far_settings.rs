@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::message::Refusal;
+use super::message::RequestFailure;
 use crate::facts::{Restoration, SettingFacts};
-use crate::host::{Ground, HostGuard, HostRoot, Journal, KnobError};
+use crate::host::{HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
 use crate::plan::SettingSpec;
 
 /// What is asked of the settings of an agent's host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum SettingsOrder {
+pub enum SettingsRequest {
     /// Find and read these knobs, and change nothing yet: this end reads its own before either host is changed.
     Find {
         /// As typed for a host of one's own: without a side.
@@ -28,30 +28,31 @@ pub enum SettingsOrder {
 
 /// The settings of an agent's host: none, found, or turned. Put back when dropped.
 #[derive(Debug, Default)]
-pub(super) struct FarSettings {
+pub(super) struct AgentSettings {
     guard: Option<HostGuard>,
 }
 
-impl FarSettings {
+impl AgentSettings {
     /// Does what `order` asks, and says what stands there now.
-    pub(super) fn obey(&mut self, order: SettingsOrder) -> Result<Vec<SettingFacts>, Refusal> {
+    pub(super) fn obey(&mut self, order: SettingsRequest) -> Result<Vec<SettingFacts>, RequestFailure> {
         match order {
-            SettingsOrder::Find { settings, towards } => self.find(&settings, towards),
-            SettingsOrder::Turn => {
-                let mut guard = self.guard.take().ok_or_else(|| Refusal::world("cannot set", "nothing was found"))?;
+            SettingsRequest::Find { settings, towards } => self.find(&settings, towards),
+            SettingsRequest::Turn => {
+                let mut guard =
+                    self.guard.take().ok_or_else(|| RequestFailure::world("cannot set", "nothing was found"))?;
                 // A guard that is dropped with its error puts back what it had set.
-                guard.turn(Journal::of_user().as_ref())?;
+                guard.turn(KnobJournal::of_user().as_ref())?;
                 Ok(self.guard.insert(guard).facts())
             }
-            SettingsOrder::Restore => Ok(self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default()),
+            SettingsRequest::Restore => Ok(self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default()),
         }
     }
 
-    fn find(&mut self, settings: &[SettingSpec], towards: IpAddr) -> Result<Vec<SettingFacts>, Refusal> {
+    fn find(&mut self, settings: &[SettingSpec], towards: IpAddr) -> Result<Vec<SettingFacts>, RequestFailure> {
         if self.guard.is_some() {
-            return Err(Refusal::world("cannot find settings", "this agent holds others"));
+            return Err(RequestFailure::world("cannot find settings", "this agent holds others"));
         }
-        let guard = HostGuard::find(settings, &Ground::towards(towards, None), HostRoot::of_knobs())?;
+        let guard = HostGuard::find(settings, &PathInterfaces::towards(towards, None), HostRoot::of_knobs())?;
         Ok(self.guard.insert(guard).facts())
     }
 
@@ -59,7 +60,7 @@ impl FarSettings {
     ///
     /// # Errors
     /// Something could not be put back; it stays in the journal of this host.
-    pub(super) fn undo(&mut self) -> Result<(), Refusal> {
+    pub(super) fn undo(&mut self) -> Result<(), RequestFailure> {
         let facts = self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default();
         let failed = facts.iter().find_map(|fact| match &fact.ended {
             Some(Restoration::Failed { reason }) => Some((fact, reason)),
@@ -68,14 +69,14 @@ impl FarSettings {
         failed.map_or(Ok(()), |(fact, reason)| {
             let message = format!("cannot put `{}` back to `{}` at `{}`", fact.setting, fact.before, fact.place);
             let hint = Some("`latlab doctor --restore` on that host tries again".into());
-            Err(Refusal { hint, ..Refusal::world(message, reason.clone()) })
+            Err(RequestFailure { hint, ..RequestFailure::world(message, reason.clone()) })
         })
     }
 }
 
-impl From<KnobError> for Refusal {
-    fn from(error: KnobError) -> Refusal {
+impl From<KnobError> for RequestFailure {
+    fn from(error: KnobError) -> RequestFailure {
         let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
-        Refusal { message: error.to_string(), cause, hint, exit_code }
+        RequestFailure { message: error.to_string(), cause, hint, exit_code }
     }
 }

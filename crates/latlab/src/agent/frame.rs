@@ -31,7 +31,7 @@ pub fn framed(payload: &[u8]) -> Vec<u8> {
 
 /// One thing that came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum FrameEvent {
     /// The preamble, with the format that the other end speaks.
     Preamble(u16),
     /// A payload.
@@ -61,16 +61,16 @@ pub enum FrameError {
 /// Puts what was read together. Total: whatever comes, it is a piece, the wish for more, or an error; and it never
 /// holds more than one frame and what was read last.
 #[derive(Debug)]
-pub struct Inbox {
+pub struct FrameDecoder {
     buffer: Vec<u8>,
     noise_bytes: usize,
     met: bool,
 }
 
-impl Inbox {
+impl FrameDecoder {
     /// The preamble may come after `noise_bytes` of something else.
-    pub const fn after_noise(noise_bytes: usize) -> Inbox {
-        Inbox { buffer: Vec::new(), noise_bytes, met: false }
+    pub const fn after_noise(noise_bytes: usize) -> FrameDecoder {
+        FrameDecoder { buffer: Vec::new(), noise_bytes, met: false }
     }
 
     /// Takes what was read, at most [`READ_BYTES`] at a time; ask for the next piece until there is none.
@@ -82,7 +82,7 @@ impl Inbox {
     ///
     /// # Errors
     /// [`FrameError`]; from then on there is nothing to be had.
-    pub fn next_piece(&mut self) -> Result<Option<Piece>, FrameError> {
+    pub fn next_piece(&mut self) -> Result<Option<FrameEvent>, FrameError> {
         if self.met { self.frame() } else { self.preamble() }
     }
 
@@ -98,7 +98,7 @@ impl Inbox {
         }
     }
 
-    fn preamble(&mut self) -> Result<Option<Piece>, FrameError> {
+    fn preamble(&mut self) -> Result<Option<FrameEvent>, FrameError> {
         let found = self.buffer.windows(MARK.len()).position(|window| window == MARK);
         match found {
             Some(noise) if noise <= self.noise_bytes => {
@@ -109,7 +109,7 @@ impl Inbox {
                 let format = u16::from_be_bytes([self.buffer[8], self.buffer[9]]);
                 drop(self.buffer.drain(..PREAMBLE_BYTES));
                 self.met = true;
-                Ok(Some(Piece::Preamble(format)))
+                Ok(Some(FrameEvent::Preamble(format)))
             }
             None if self.may_still_begin() => Ok(None),
             _ => Err(self.foreign()),
@@ -122,7 +122,7 @@ impl Inbox {
         self.buffer.len() - begun <= self.noise_bytes
     }
 
-    fn frame(&mut self) -> Result<Option<Piece>, FrameError> {
+    fn frame(&mut self) -> Result<Option<FrameEvent>, FrameError> {
         let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else { return Ok(None) };
         let claimed = u32::from_be_bytes(*length);
         let bytes = claimed as usize;
@@ -134,7 +134,7 @@ impl Inbox {
         }
         let payload = rest[..bytes].to_vec();
         drop(self.buffer.drain(..4 + bytes));
-        Ok(Some(Piece::Frame(payload)))
+        Ok(Some(FrameEvent::Frame(payload)))
     }
 
     fn foreign(&self) -> FrameError {
@@ -149,10 +149,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn met() -> Inbox {
-        let mut inbox = Inbox::after_noise(0);
+    fn met() -> FrameDecoder {
+        let mut inbox = FrameDecoder::after_noise(0);
         inbox.push(&preamble());
-        assert_eq!(inbox.next_piece(), Ok(Some(Piece::Preamble(FORMAT))));
+        assert_eq!(inbox.next_piece(), Ok(Some(FrameEvent::Preamble(FORMAT))));
         inbox
     }
 
@@ -167,13 +167,17 @@ mod tests {
         for (noise, allowed, fits) in
             [(0, 0, true), (1, 0, false), (10, 10, true), (11, 10, false), (1 << 16, 1 << 16, true)]
         {
-            let mut inbox = Inbox::after_noise(allowed);
+            let mut inbox = FrameDecoder::after_noise(allowed);
             inbox.push(&vec![b'x'; noise]);
             let early = inbox.next_piece();
             inbox.push(&preamble());
-            assert_eq!(early == Ok(None) && inbox.next_piece() == Ok(Some(Piece::Preamble(FORMAT))), fits, "{noise}");
+            assert_eq!(
+                early == Ok(None) && inbox.next_piece() == Ok(Some(FrameEvent::Preamble(FORMAT))),
+                fits,
+                "{noise}"
+            );
         }
-        let mut inbox = Inbox::after_noise(4);
+        let mut inbox = FrameDecoder::after_noise(4);
         inbox.push(b"bash: latlab: command not found\n");
         let Err(FrameError::Foreign { seen }) = inbox.next_piece() else { panic!("{inbox:?}") };
         assert_eq!(seen, "bash: latlab: command not found");
@@ -207,7 +211,7 @@ mod tests {
         ) {
             let frames: Vec<u8> = payloads.iter().flat_map(|payload| framed(payload)).collect();
             let stream = [&noise[..], &preamble(), &frames].concat();
-            let mut inbox = Inbox::after_noise(NOISE_MAX_BYTES);
+            let mut inbox = FrameDecoder::after_noise(NOISE_MAX_BYTES);
             let mut pieces = Vec::new();
             for bytes in stream.chunks(cut) {
                 inbox.push(bytes);
@@ -215,8 +219,8 @@ mod tests {
                     pieces.push(piece);
                 }
             }
-            let expected = payloads.into_iter().map(Piece::Frame);
-            prop_assert_eq!(pieces, [Piece::Preamble(FORMAT)].into_iter().chain(expected).collect::<Vec<_>>());
+            let expected = payloads.into_iter().map(FrameEvent::Frame);
+            prop_assert_eq!(pieces, [FrameEvent::Preamble(FORMAT)].into_iter().chain(expected).collect::<Vec<_>>());
             prop_assert_eq!(inbox.end(), Ok(()));
         }
 
@@ -225,7 +229,7 @@ mod tests {
             let mut inbox = met();
             inbox.push(&bytes);
             while let Ok(Some(piece)) = inbox.next_piece() {
-                let Piece::Frame(payload) = piece else { panic!("one preamble is enough") };
+                let FrameEvent::Frame(payload) = piece else { panic!("one preamble is enough") };
                 prop_assert!(!payload.is_empty() && payload.len() < bytes.len());
             }
         }

@@ -18,7 +18,7 @@ const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came home of the samples.
 #[derive(Debug, Default)]
-pub struct FarSamples {
+pub struct RemoteSamples {
     /// In their order, on the clock of the far host.
     pub samples: Vec<HostSample>,
     /// How many were given up because the way was too slow.
@@ -96,9 +96,9 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn collect_samples(&mut self) -> Result<FarSamples, AgentError> {
+    pub fn collect_samples(&mut self) -> Result<RemoteSamples, AgentError> {
         let begun = Instant::now();
-        let mut home = FarSamples::default();
+        let mut home = RemoteSamples::default();
         loop {
             let page = match self.ask(&Request::CollectSamples)? {
                 Reply::Samples(page) => page,

@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use super::far_loads::{LoadsOrder, LoadsState};
-use super::far_settings::SettingsOrder;
+use super::far_loads::{LoadsRequest, LoadsStatus};
+use super::far_settings::SettingsRequest;
 use super::frame;
 use crate::facts::{ClockAnchor, HostFacts, HostSample, SettingFacts};
-use crate::plan::{EndSpec, Transport};
+use crate::plan::{EndSpec, TransportKind};
 use crate::session::ReflectorProcessError;
 use crate::units::Nanos;
 
@@ -33,13 +33,13 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "is_none_at_all")]
         down_bps: u64,
         /// How probes come; UDP is left out.
-        #[serde(default, skip_serializing_if = "Transport::is_default")]
-        transport: Transport,
+        #[serde(default, skip_serializing_if = "TransportKind::is_default")]
+        transport: TransportKind,
     },
     /// What shall be set on the far host.
-    Settings(SettingsOrder),
+    Settings(SettingsRequest),
     /// Which loads shall be made there.
-    Loads(LoadsOrder),
+    Loads(LoadsRequest),
     /// A run begins: silence until [`Request::Disarm`].
     Arm {
         /// How long it takes at most.
@@ -81,7 +81,7 @@ pub enum Reply {
     /// What is set there, or was.
     Settings(Vec<SettingFacts>),
     /// How its loads are.
-    Loads(LoadsState),
+    Loads(LoadsStatus),
     /// The run is over at the far end too.
     Disarmed {
         /// How its reflector process died meanwhile, if it did: `killed by SIGKILL`.
@@ -94,7 +94,7 @@ pub enum Reply {
     /// Some of its samples, in their order.
     Samples(SamplePage),
     /// It cannot.
-    Error(Refusal),
+    Error(RequestFailure),
 }
 
 /// As many samples as go into a frame at ease.
@@ -120,7 +120,7 @@ pub struct Greeting {
 /// Why a request was not done, as the four things that every error of latlab tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refusal {
+pub struct RequestFailure {
     /// What was attempted on what.
     pub message: String,
     /// Why it failed.
@@ -131,21 +131,21 @@ pub struct Refusal {
     pub exit_code: u8,
 }
 
-impl Refusal {
+impl RequestFailure {
     /// The far host refuses, for `cause`.
-    pub(super) fn world(message: impl Into<String>, cause: impl Into<String>) -> Refusal {
-        Refusal { message: message.into(), cause: Some(cause.into()), hint: None, exit_code: 3 }
+    pub(super) fn world(message: impl Into<String>, cause: impl Into<String>) -> RequestFailure {
+        RequestFailure { message: message.into(), cause: Some(cause.into()), hint: None, exit_code: 3 }
     }
 }
 
-impl From<ReflectorProcessError> for Refusal {
-    fn from(error: ReflectorProcessError) -> Refusal {
+impl From<ReflectorProcessError> for RequestFailure {
+    fn from(error: ReflectorProcessError) -> RequestFailure {
         let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
         let message = match error {
             ReflectorProcessError::Refused { message, .. } => message,
             start @ ReflectorProcessError::Start(_) => start.to_string(),
         };
-        Refusal { message, cause, hint, exit_code }
+        RequestFailure { message, cause, hint, exit_code }
     }
 }
 
@@ -180,32 +180,32 @@ mod tests {
         };
         let end = r#"{"wait":"block","cpu":null,"fifo":null,"mlock":false}"#;
         assert_eq!(
-            text(&start(Transport::Udp)),
+            text(&start(TransportKind::Udp)),
             format!(r#"{{"start_reflector":{{"bind":"10.0.0.7","end":{end},"key":"k","sessions":2}}}}"#)
         );
         let with_tcp = format!(r#""end":{end},"key":"k","sessions":2,"transport":"tcp"}}}}"#);
-        assert!(text(&start(Transport::Tcp)).ends_with(&with_tcp), "{}", text(&start(Transport::Tcp)));
+        assert!(text(&start(TransportKind::Tcp)).ends_with(&with_tcp), "{}", text(&start(TransportKind::Tcp)));
         let setting = SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None };
         let towards = "10.0.0.2".parse().expect("an address");
         let load = LoadSpec { kind: LoadKind::Heaters { workers: 2, cpus: vec![] }, at: Side::Peer };
         for (request, words) in [
             (
-                Request::Settings(SettingsOrder::Find { settings: vec![setting], towards }),
+                Request::Settings(SettingsRequest::Find { settings: vec![setting], towards }),
                 concat!(
                     r#"{"settings":{"find":{"settings":[{"setting":{"knob":"rt-runtime","value":-1},"#,
                     r#""interface":null,"side":null}],"towards":"10.0.0.2"}}}"#
                 ),
             ),
-            (Request::Settings(SettingsOrder::Turn), r#"{"settings":"turn"}"#),
+            (Request::Settings(SettingsRequest::Turn), r#"{"settings":"turn"}"#),
             (
-                Request::Loads(LoadsOrder::Start { loads: vec![load], path: None }),
+                Request::Loads(LoadsRequest::Start { loads: vec![load], path: None }),
                 r#"{"loads":{"start":{"loads":[{"kind":"heaters","workers":2,"cpus":[],"at":"peer"}],"path":null}}}"#,
             ),
-            (Request::Loads(LoadsOrder::End), r#"{"loads":"end"}"#),
+            (Request::Loads(LoadsRequest::End), r#"{"loads":"end"}"#),
         ] {
             assert_eq!(text(&request), words);
         }
-        let ended = Reply::Loads(LoadsState::Ended { reports: vec![] });
+        let ended = Reply::Loads(LoadsStatus::Ended { reports: vec![] });
         assert_eq!(serde_json::to_string(&ended).expect("plain data"), r#"{"loads":{"ended":{"reports":[]}}}"#);
         assert_eq!(text(&Request::ReadFacts { address: None }), r#"{"read_facts":{"address":null}}"#);
         let sampling = Request::StartSampling { avoid_cpus: vec![1, 3] };
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(text(&Request::CollectSamples), r#""collect_samples""#);
         let page = serde_json::to_string(&Reply::Samples(SamplePage::default())).expect("plain data");
         assert_eq!(page, r#"{"samples":{"samples":[],"left":0}}"#);
-        let refusal = Refusal::world("cannot", "why");
+        let refusal = RequestFailure::world("cannot", "why");
         let told = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
         assert_eq!(told, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);
     }

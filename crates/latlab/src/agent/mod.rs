@@ -19,9 +19,9 @@ mod watch;
 
 pub use connect::Agent;
 pub use error::AgentError;
-pub use far::FarEnd;
-pub use far_loads::{FarPath, LoadsOrder, LoadsState};
-pub use far_settings::SettingsOrder;
-pub use looks::{FarSamples, far_facts};
-pub use message::{Greeting, Refusal, Reply, Request, SamplePage};
-pub use serve::{AgentEnd, Streams, serve};
+pub use far::RequestHandler;
+pub use far_loads::{LoadsRequest, LoadsStatus, NetLoadPath};
+pub use far_settings::SettingsRequest;
+pub use looks::{RemoteSamples, far_facts};
+pub use message::{Greeting, Reply, Request, RequestFailure, SamplePage};
+pub use serve::{AgentEnd, ServeStreams, serve};

@@ -8,7 +8,7 @@ use std::thread;
 use latlab_sys::errno::explain;
 
 use super::frame::PAYLOAD_MAX_BYTES;
-use super::message::{Refusal, SamplePage};
+use super::message::{RequestFailure, SamplePage};
 use crate::facts::{CpuReadings, FIRMWARE_NOW, HostFacts, HostSample};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
@@ -49,19 +49,20 @@ pub(super) enum Sampling {
     #[default]
     Idle,
     /// They are taken.
-    Running(Sampler<Thinned>),
+    Running(Sampler<DecimatedSamples>),
     /// They are handed over.
     Over(VecDeque<HostSample>),
 }
 
 impl Sampling {
     /// Starts anew; samples that nobody collected are gone.
-    pub(super) fn start(&mut self, avoid_cpus: Vec<u16>, own_processes: Vec<u32>) -> Result<(), Refusal> {
+    pub(super) fn start(&mut self, avoid_cpus: Vec<u16>, own_processes: Vec<u32>) -> Result<(), RequestFailure> {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let spec = SamplerSpec { avoid_cpus, own_processes, ..SamplerSpec::for_cpus(cpus) };
-        let sampler = Sampler::start(HostRoot::live(), spec, Thinned::within(ROOM_BYTES));
-        *self =
-            Sampling::Running(sampler.map_err(|error| Refusal::world("cannot sample the far host", explain(&error)))?);
+        let sampler = Sampler::start(HostRoot::live(), spec, DecimatedSamples::within(ROOM_BYTES));
+        *self = Sampling::Running(
+            sampler.map_err(|error| RequestFailure::world("cannot sample the far host", explain(&error)))?,
+        );
         Ok(())
     }
 
@@ -100,7 +101,7 @@ fn page_of(samples: &mut VecDeque<HostSample>) -> SamplePage {
 /// stands for twice as many. Of those that it stands for the hottest is kept, as it was taken: counters lose
 /// resolution by it and no sum, and the worst state is not lost. The first and the last are always there.
 #[derive(Debug)]
-pub(super) struct Thinned {
+pub(super) struct DecimatedSamples {
     kept: Vec<HostSample>,
     room_bytes: usize,
     /// Each kept sample stands for so many.
@@ -111,9 +112,9 @@ pub(super) struct Thinned {
     latest: Option<HostSample>,
 }
 
-impl Thinned {
-    fn within(room_bytes: usize) -> Thinned {
-        Thinned { kept: Vec::new(), room_bytes, stride: 1, group: None, latest: None }
+impl DecimatedSamples {
+    fn within(room_bytes: usize) -> DecimatedSamples {
+        DecimatedSamples { kept: Vec::new(), room_bytes, stride: 1, group: None, latest: None }
     }
 
     /// How many of the size of `sample` are kept.
@@ -162,7 +163,7 @@ impl Thinned {
     }
 }
 
-impl SampleSink for Thinned {
+impl SampleSink for DecimatedSamples {
     fn take(&mut self, sample: HostSample) {
         if let Some(before) = self.latest.replace(sample) {
             self.put(before);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     fn thinned(samples: impl Iterator<Item = HostSample>) -> Vec<HostSample> {
-        let mut sink = Thinned::within(0);
+        let mut sink = DecimatedSamples::within(0);
         samples.for_each(|sample| {
             sink.take(sample);
             assert!(sink.kept.len() <= FEWEST + 2);

@@ -8,17 +8,17 @@ use latlab_sys::errno::explain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::far::FarEnd;
-use super::frame::{self, FORMAT, FrameError, Inbox, Piece, READ_BYTES};
-use super::message::{Greeting, Refusal, Reply, Request, frame_of};
-use super::watch::{Silence, Watch};
+use super::far::RequestHandler;
+use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTES};
+use super::message::{Greeting, Reply, Request, RequestFailure, frame_of};
+use super::watch::{DeadManTimer, SilencePolicy};
 
 /// A pipe that is ready takes so much at once without blocking (PIPE_BUF).
 const WRITE_BYTES: usize = 4_096;
 
 /// What an agent speaks and listens to.
 #[derive(Debug)]
-pub struct Streams {
+pub struct ServeStreams {
     /// Requests.
     pub input: OwnedFd,
     /// Replies.
@@ -87,8 +87,9 @@ impl AgentEnd {
 ///
 /// # Errors
 /// [`AgentEnd`] where anything but the end of the input ended it.
-pub fn serve(streams: &Streams, greeting: Greeting, far: &mut FarEnd) -> Result<(), AgentEnd> {
-    let mut agent = Serving { streams, far, inbox: Inbox::after_noise(0), watch: Watch::new(Instant::now()) };
+pub fn serve(streams: &ServeStreams, greeting: Greeting, far: &mut RequestHandler) -> Result<(), AgentEnd> {
+    let mut agent =
+        Serving { streams, far, inbox: FrameDecoder::after_noise(0), watch: DeadManTimer::new(Instant::now()) };
     let ended = agent.greet(greeting).and_then(|()| agent.converse());
     // What could not be undone is in the journal of the host; nobody is left to hear of it.
     let _ = agent.far.undo();
@@ -96,10 +97,10 @@ pub fn serve(streams: &Streams, greeting: Greeting, far: &mut FarEnd) -> Result<
 }
 
 struct Serving<'a> {
-    streams: &'a Streams,
-    far: &'a mut FarEnd,
-    inbox: Inbox,
-    watch: Watch,
+    streams: &'a ServeStreams,
+    far: &'a mut RequestHandler,
+    inbox: FrameDecoder,
+    watch: DeadManTimer,
 }
 
 impl Serving<'_> {
@@ -120,9 +121,9 @@ impl Serving<'_> {
             self.inbox.push(&buffer[..bytes]);
             while let Some(piece) = self.inbox.next_piece().map_err(AgentEnd::Malformed)? {
                 match piece {
-                    Piece::Preamble(FORMAT) => self.watch.expect_beats(Instant::now()),
-                    Piece::Preamble(format) => return Err(AgentEnd::Format(format)),
-                    Piece::Frame(payload) => self.hear(&payload)?,
+                    FrameEvent::Preamble(FORMAT) => self.watch.expect_beats(Instant::now()),
+                    FrameEvent::Preamble(format) => return Err(AgentEnd::Format(format)),
+                    FrameEvent::Frame(payload) => self.hear(&payload)?,
                 }
             }
         }
@@ -138,7 +139,7 @@ impl Serving<'_> {
         self.write(&reply_frame(&reply))
     }
 
-    fn obey(&mut self, request: Request) -> Result<Reply, Refusal> {
+    fn obey(&mut self, request: Request) -> Result<Reply, RequestFailure> {
         let (arm, disarm) = match &request {
             Request::Arm { planned_ns } => (Some(*planned_ns), false),
             request => (None, matches!(request, Request::Disarm)),
@@ -190,9 +191,9 @@ impl Serving<'_> {
     fn silent(&self) -> AgentEnd {
         let (silence, within) = self.watch.state();
         let awaited = match silence {
-            Silence::Unmet => "preamble",
-            Silence::Idle => "heartbeat",
-            Silence::Armed => "end of the armed run",
+            SilencePolicy::Unmet => "preamble",
+            SilencePolicy::Idle => "heartbeat",
+            SilencePolicy::Armed => "end of the armed run",
         };
         AgentEnd::Silent { within, awaited }
     }
@@ -205,12 +206,15 @@ fn reply_frame(reply: &Reply) -> Vec<u8> {
     if bytes <= frame::PAYLOAD_MAX_BYTES {
         return frame;
     }
-    frame_of(&Reply::Error(Refusal::world("cannot send the reply", format!("it has {bytes} bytes"))))
+    frame_of(&Reply::Error(RequestFailure::world("cannot send the reply", format!("it has {bytes} bytes"))))
 }
 
-fn unknown(error: &serde_json::Error) -> Refusal {
-    Refusal {
+fn unknown(error: &serde_json::Error) -> RequestFailure {
+    RequestFailure {
         hint: Some("run the same version of latlab on both hosts".into()),
-        ..Refusal::world(format!("latlab {} does not know this request", env!("CARGO_PKG_VERSION")), error.to_string())
+        ..RequestFailure::world(
+            format!("latlab {} does not know this request", env!("CARGO_PKG_VERSION")),
+            error.to_string(),
+        )
     }
 }

@@ -10,7 +10,7 @@ const UNMET: Duration = Duration::from_secs(10);
 
 /// What silence means at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(super) enum SilencePolicy {
     /// Nobody has introduced itself.
     Unmet,
     /// Heartbeats come.
@@ -21,16 +21,16 @@ pub(super) enum Silence {
 
 /// The dead-man timer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
-    silence: Silence,
+pub(super) struct DeadManTimer {
+    silence: SilencePolicy,
     limit: Duration,
     heard: Instant,
 }
 
-impl Watch {
+impl DeadManTimer {
     /// Begins `now`.
-    pub(super) fn new(now: Instant) -> Watch {
-        Watch { silence: Silence::Unmet, limit: UNMET, heard: now }
+    pub(super) fn new(now: Instant) -> DeadManTimer {
+        DeadManTimer { silence: SilencePolicy::Unmet, limit: UNMET, heard: now }
     }
 
     /// A whole frame came.
@@ -40,13 +40,13 @@ impl Watch {
 
     /// Heartbeats are expected from `now` on.
     pub(super) fn expect_beats(&mut self, now: Instant) {
-        *self = Watch { silence: Silence::Idle, limit: AGENT_SILENCE.to_duration(), heard: now };
+        *self = DeadManTimer { silence: SilencePolicy::Idle, limit: AGENT_SILENCE.to_duration(), heard: now };
     }
 
     /// A run of `planned` begins `now`; no plan is longer than a session can be.
     pub(super) fn arm(&mut self, planned: Nanos, now: Instant) {
         let limit = (planned.min(SERVE_DURATION_MAX) + AGENT_DEAD_MAN).to_duration();
-        *self = Watch { silence: Silence::Armed, limit, heard: now };
+        *self = DeadManTimer { silence: SilencePolicy::Armed, limit, heard: now };
     }
 
     /// When everything is undone unless something is heard before.
@@ -55,7 +55,7 @@ impl Watch {
     }
 
     /// What the silence means, and how long it lasts at most.
-    pub(super) const fn state(&self) -> (Silence, Duration) {
+    pub(super) const fn state(&self) -> (SilencePolicy, Duration) {
         (self.silence, self.limit)
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     fn silence_ends_sooner_or_later() {
         let start = Instant::now();
         let after = |span: Duration| start + span;
-        let mut watch = Watch::new(start);
+        let mut watch = DeadManTimer::new(start);
         assert_eq!(watch.deadline(), after(UNMET));
         let met = after(Duration::from_secs(1));
         watch.expect_beats(met);

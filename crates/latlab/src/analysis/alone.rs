@@ -7,7 +7,7 @@ use crate::stats::{Interval, own_interval};
 
 /// One statistic of a condition that is compared with none.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AloneRow {
+pub struct ConditionRow {
     /// Which.
     pub quantity: Quantity,
     /// Runs that have it.
@@ -23,7 +23,7 @@ pub struct AloneRow {
 }
 
 /// Of `runs`, whose figures stand in the order of `quantities`.
-pub fn alone(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> Vec<AloneRow> {
+pub fn alone(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> Vec<ConditionRow> {
     let row = |(place, quantity): (usize, &Quantity)| {
         let figure = |run: &ObservedRun| run.figures.get(place).copied().unwrap_or(RunFigure::Nothing);
         let mut blocks: BTreeMap<Option<&(String, u32)>, Vec<f64>> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub fn alone(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> 
         // what is infinite has no mean
         let is_whole = count > 0 && lost == 0;
         let interval = own_interval(&values, confidence).filter(|_| is_whole);
-        AloneRow {
+        ConditionRow {
             quantity: *quantity,
             runs: count,
             lost,

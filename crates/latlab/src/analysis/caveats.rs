@@ -23,9 +23,9 @@ pub use loads::unreached_loads;
 use std::collections::BTreeMap;
 
 use super::coincidence::Coincidence;
-use super::host_course::HostCourse;
+use super::host_course::HostAccumulator;
 use super::streams::StreamFigures;
-use super::tally::{Refusals, Tally};
+use super::tally::{Refusals, RunCounts};
 use super::wakeups::Wakeups;
 use crate::caveat::Caveat;
 use crate::metric::Metric;
@@ -36,9 +36,9 @@ use crate::stats::Description;
 /// Every caveat of a run, those that the run raised itself included; worst first.
 pub(super) fn derive(
     manifest: &Manifest,
-    (tally, refusals): (&Tally, &Refusals),
+    (tally, refusals): (&RunCounts, &Refusals),
     metrics: &BTreeMap<Metric, Description>,
-    (hosts, wakeups, beside): (&BTreeMap<Side, HostCourse>, Option<&Wakeups>, Option<&Coincidence>),
+    (hosts, wakeups, beside): (&BTreeMap<Side, HostAccumulator>, Option<&Wakeups>, Option<&Coincidence>),
 ) -> Vec<Caveat> {
     let mut caveats = kept::derive(manifest);
     caveats.extend(fates::derive(manifest, tally, refusals));
@@ -55,7 +55,7 @@ pub(super) fn derive_of_stream(
     manifest: &Manifest,
     stream: &StreamFigures,
     metrics: &BTreeMap<Metric, Description>,
-    hosts: &BTreeMap<Side, HostCourse>,
+    hosts: &BTreeMap<Side, HostAccumulator>,
 ) -> Vec<Caveat> {
     let mut caveats = kept::of_the_recording(manifest);
     caveats.extend(streams::derive(manifest, stream, metrics.get(&Metric::DeliveredRate)));
@@ -65,7 +65,7 @@ pub(super) fn derive_of_stream(
 }
 
 /// `of_rows`, what the run raised itself, and what its conditions say, whatever was measured.
-fn worst_first(manifest: &Manifest, hosts: &BTreeMap<Side, HostCourse>, of_rows: Vec<Caveat>) -> Vec<Caveat> {
+fn worst_first(manifest: &Manifest, hosts: &BTreeMap<Side, HostAccumulator>, of_rows: Vec<Caveat>) -> Vec<Caveat> {
     let mut caveats = manifest.caveats.clone();
     caveats.extend(of_rows);
     caveats.extend(clocks::derive(manifest));

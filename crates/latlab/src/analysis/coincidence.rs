@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::late_stretches::{LateStretches, Passage};
-use super::source::{Gatherer, ProbeSource, at, feed, measured, word};
+use super::late_stretches::{LateStretches, ProbeFlight};
+use super::source::{ProbeSource, RowVisitor, at, feed, measured, word};
 use crate::metric::Metric;
-use crate::plan::{WakeupBeside, WakeupCpus, defaults};
+use crate::plan::{ConcurrentWakeups, WakeupCpus, defaults};
 use crate::probe::{Fate, Phase};
 use crate::recording::reader::{ProbeBatch, ProbeColumn, WakeupBatch};
 use crate::sample::Sample;
-use crate::stats::{Description, Share, Wishes, describe, plain, share};
+use crate::stats::{DescribeOptions, Description, Share, describe, plain, share};
 use crate::units::Nanos;
 
 /// Beyond this quantile wake-ups are late on their CPU and probes are slow, unless a threshold was given.
@@ -90,7 +90,7 @@ pub struct Coincidence {
 pub(super) fn coincidence<S: ProbeSource>(
     source: &S,
     deadline: Option<Nanos>,
-    describing: &Wishes,
+    describing: &DescribeOptions,
 ) -> Result<Option<Coincidence>, S::Error> {
     let Some(beside) = source.manifest().spec.beside() else { return Ok(None) };
     let Latencies { described: wakeup_latency, late_beyond, overrun_slots } = latencies(source, beside, describing)?;
@@ -137,7 +137,11 @@ struct Latencies {
     overrun_slots: u64,
 }
 
-fn latencies<S: ProbeSource>(source: &S, beside: &WakeupBeside, describing: &Wishes) -> Result<Latencies, S::Error> {
+fn latencies<S: ProbeSource>(
+    source: &S,
+    beside: &ConcurrentWakeups,
+    describing: &DescribeOptions,
+) -> Result<Latencies, S::Error> {
     let (mut each, mut overrun_slots) = (Vec::new(), 0);
     let mut woke_last: BTreeMap<Option<u16>, i64> = BTreeMap::new();
     let mut by_cpu: BTreeMap<Option<u16>, Vec<i64>> = BTreeMap::new();
@@ -165,7 +169,7 @@ fn cpu_of(batch: &WakeupBatch, row: usize) -> Option<u16> {
 
 fn late_stretches<S: ProbeSource>(
     source: &S,
-    beside: &WakeupBeside,
+    beside: &ConcurrentWakeups,
     beyond: &LateBeyond,
 ) -> Result<LateStretches, S::Error> {
     let mut stretches = LateStretches::every(beside.interval_ns);
@@ -196,7 +200,7 @@ struct Waits {
     each: Vec<i64>,
 }
 
-impl Gatherer for Waits {
+impl RowVisitor for Waits {
     fn columns(&self) -> Vec<ProbeColumn> {
         vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs]
     }
@@ -213,10 +217,10 @@ impl Gatherer for Waits {
 struct SlowProbes {
     beyond: Threshold,
     by_deadline: bool,
-    passages: Vec<Passage>,
+    passages: Vec<ProbeFlight>,
 }
 
-impl Gatherer for SlowProbes {
+impl RowVisitor for SlowProbes {
     fn columns(&self) -> Vec<ProbeColumn> {
         vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs, ProbeColumn::ReceivedCpu]
     }
@@ -226,7 +230,7 @@ impl Gatherer for SlowProbes {
             let Some((from, to)) = stretch(batch, row, fate, self.by_deadline) else { return };
             if self.beyond.is_beyond(to.saturating_sub(from)) {
                 let cpu = at(&batch.received_cpu, row).and_then(|cpu| u16::try_from(cpu).ok());
-                self.passages.push(Passage { cpu, from, to });
+                self.passages.push(ProbeFlight { cpu, from, to });
             }
         });
     }
@@ -236,7 +240,7 @@ impl Gatherer for SlowProbes {
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-    use crate::analysis::{SummaryWishes, summarise};
+    use crate::analysis::{SummaryOptions, summarise};
     use crate::plan::Work;
     use crate::probe::ProbeRecord;
 
@@ -269,8 +273,8 @@ mod tests {
     fn found(mut source: InMemory, late_ns: Option<Nanos>, deadline: Option<Nanos>) -> Coincidence {
         let cpus = WakeupCpus::These(vec![0, 1]);
         let Work::Ping(ping) = &mut source.manifest.spec.work else { panic!("a ping") };
-        ping.with_wakeup = Some(WakeupBeside { interval_ns: Nanos::from_millis(1), late_ns, cpus });
-        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        ping.with_wakeup = Some(ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns, cpus });
+        let mut wishes = SummaryOptions::of(&source.manifest.spec);
         wishes.judging.deadline_ns = deadline;
         summarise(&source, &wishes).expect("rows in memory").coincidence.expect("wake-ups beside")
     }

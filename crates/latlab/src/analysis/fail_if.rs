@@ -9,7 +9,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::operator::{OPERATORS, Operator};
-use super::subject::{FORM_HINT, Ratio, Statistic, Subject, subject};
+use super::subject::{Estimand, FORM_HINT, Ratio, Statistic, subject};
 use super::summary::Summary;
 use crate::caveat::{Caveat, Severity};
 use crate::metric::Metric;
@@ -20,7 +20,7 @@ use crate::units::human::{self, ParseError, TimeUnit};
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
     text: String,
-    subject: Subject,
+    subject: Estimand,
     operator: Operator,
     /// Nanoseconds, or a share.
     value: f64,
@@ -97,7 +97,7 @@ pub enum Observed {
 
 /// The outcome of one condition on one recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub struct ConditionResult {
     /// Whether the condition held: exit code 1.
     pub held: bool,
     /// What was observed.
@@ -139,25 +139,25 @@ impl FailIf {
     /// The metric that must be described to judge this.
     pub fn metric(&self) -> Option<Metric> {
         match self.subject {
-            Subject::Ratio(_) => None,
-            Subject::Statistic(metric, _) => Some(metric),
+            Estimand::Ratio(_) => None,
+            Estimand::Statistic(metric, _) => Some(metric),
         }
     }
 
     /// The quantile that must be among those described.
     pub fn quantile(&self) -> Option<f64> {
         match self.subject {
-            Subject::Statistic(_, Statistic::Quantile(q)) => Some(q),
+            Estimand::Statistic(_, Statistic::Quantile(q)) => Some(q),
             _ => None,
         }
     }
 
     /// Judges `summary`, which was made with this condition included in its wishes.
-    pub fn judge(&self, summary: &Summary) -> Result<Judgement, FailIfError> {
+    pub fn judge(&self, summary: &Summary) -> Result<ConditionResult, FailIfError> {
         let subject = self.subject.in_runs_of(summary.kind);
         let (observed, warning) = match subject {
-            Subject::Ratio(ratio) => (self.ratio(ratio, summary)?, None),
-            Subject::Statistic(metric, statistic) => self.statistic(metric, statistic, summary)?,
+            Estimand::Ratio(ratio) => (self.ratio(ratio, summary)?, None),
+            Estimand::Statistic(metric, statistic) => self.statistic(metric, statistic, summary)?,
         };
         let held = match observed {
             Observed::Finite(value) => self.operator.compares(value, self.value),
@@ -169,14 +169,14 @@ impl FailIf {
             Observed::Nothing => format!("there is nothing to judge `{}` by, so that it holds", self.text),
             observed => format!("{subject} is {}: `{}` {verb}", self.shown(observed), self.text),
         };
-        Ok(Judgement { held, observed, message, warning })
+        Ok(ConditionResult { held, observed, message, warning })
     }
 
     fn shown(&self, observed: Observed) -> String {
         match (observed, self.subject) {
-            (Observed::Finite(value), Subject::Ratio(_)) => human::percent(value),
-            (Observed::Finite(value), Subject::Statistic(metric, _)) if metric.is_rate() => human::bit_rate(value),
-            (Observed::Finite(value), Subject::Statistic(..)) => {
+            (Observed::Finite(value), Estimand::Ratio(_)) => human::percent(value),
+            (Observed::Finite(value), Estimand::Statistic(metric, _)) if metric.is_rate() => human::bit_rate(value),
+            (Observed::Finite(value), Estimand::Statistic(..)) => {
                 let unit = TimeUnit::suiting(value);
                 format!("{} {}", unit.figure(value), unit.symbol())
             }
@@ -256,15 +256,15 @@ impl fmt::Display for FailIf {
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
-    use crate::analysis::{SummaryWishes, summarise};
+    use crate::analysis::{SummaryOptions, summarise};
     use crate::probe::{Fate, ProbeRecord};
     use crate::schedule::Schedule;
     use crate::units::Nanos;
 
-    fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<Judgement, FailIfError> {
+    fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<ConditionResult, FailIfError> {
         let condition = FailIf::parse(text)?;
         let source = InMemory::of(schedule, rows);
-        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        let mut wishes = SummaryOptions::of(&source.manifest.spec);
         wishes.include(&condition);
         condition.judge(&summarise(&source, &wishes).expect("no windows asked for"))
     }

@@ -91,13 +91,15 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::analysis::comparison::{Agenda, ComparisonWishes, ObservedRun, Place, RunFigure, RunGroups};
+    use crate::analysis::comparison::{
+        ComparisonOptions, ComparisonRequest, ObservedRun, RunFigure, RunGroups, RunOrigin,
+    };
     use crate::analysis::comparison::{compare, subject_named};
 
     fn run(remedy: &str, condition: u32, block: u32, p50_us: f64) -> ObservedRun {
         let factors = BTreeMap::from([("remedy".to_owned(), remedy.to_owned())]);
         ObservedRun {
-            place: Place { block: Some(("x".into(), block)), ..Place::default() },
+            place: RunOrigin { block: Some(("x".into(), block)), ..RunOrigin::default() },
             levels: factors.clone(),
             factors: Some(factors),
             condition,
@@ -114,10 +116,10 @@ mod tests {
             runs.collect::<Vec<_>>()
         };
         let runs = [of("as asked", 1, 76.0), of("--fifo 80", 2, 26.0), of("--worse", 3, 90.0), of("--same", 4, 76.0)];
-        let mut agenda = Agenda::default();
+        let mut agenda = ComparisonRequest::default();
         agenda.ask(subject_named(Some("wakeup_latency"), "p50").expect("known"), None, None);
         let groups = RunGroups::by_condition(runs.concat()).expect("four groups");
-        let gains = gains(&compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline"));
+        let gains = gains(&compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline"));
         let told: Vec<_> = gains.iter().map(|one| (one.remedy.as_str(), one.gains[0].verdict)).collect();
         let (helps, harms, undecided) = (GainVerdict::Helps, GainVerdict::Harms, GainVerdict::Undecided);
         assert_eq!(told, [("--fifo 80", helps), ("--worse", harms), ("--same", undecided)]);

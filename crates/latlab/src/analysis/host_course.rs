@@ -12,7 +12,7 @@ const STRETCH: Nanos = Nanos::from_secs(1);
 
 /// One host over the run, gathered sample by sample.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct HostCourse {
+pub(super) struct HostAccumulator {
     first: Option<HostSample>,
     last: Option<HostSample>,
     /// The steal of all CPUs until the samples of the last stretch: when, and how much.
@@ -40,9 +40,9 @@ struct Rate {
 /// Stretches of clock rates kept for each CPU; when there are more, neighbours are put together.
 const MOST_RATES: usize = 128;
 
-impl HostCourse {
+impl HostAccumulator {
     /// The samples of the host at `side`, in their order.
-    pub(super) fn gather(courses: &mut BTreeMap<Side, HostCourse>, side: Side, sample: &HostSample) {
+    pub(super) fn gather(courses: &mut BTreeMap<Side, HostAccumulator>, side: Side, sample: &HostSample) {
         courses.entry(side).or_default().take(sample);
     }
 
@@ -174,9 +174,9 @@ mod tests {
         HostSample { seq, start_ns, end_ns: start_ns + 60_000, sampler_cpu: None, host, cpus: vec![(0, cpu)] }
     }
 
-    fn course(samples: impl Iterator<Item = HostSample>) -> HostCourse {
+    fn course(samples: impl Iterator<Item = HostSample>) -> HostAccumulator {
         let mut courses = BTreeMap::new();
-        samples.for_each(|sample| HostCourse::gather(&mut courses, Side::Local, &sample));
+        samples.for_each(|sample| HostAccumulator::gather(&mut courses, Side::Local, &sample));
         courses.remove(&Side::Local).unwrap_or_default()
     }
 

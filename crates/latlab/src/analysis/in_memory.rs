@@ -6,8 +6,8 @@ use super::source::ProbeSource;
 use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument};
 use crate::plan::{EndSpec, PingSpec, RunSpec, Side, Via};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
-use crate::recording::manifest::{EndFacts, Ending, Manifest};
-use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, Words};
+use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, WordColumn};
 use crate::schedule::Schedule;
 use crate::units::{Nanos, Stamp};
 
@@ -58,11 +58,11 @@ impl ProbeSource for InMemory {
             take(&WakeupBatch {
                 rows: rows.len(),
                 seq: rows.iter().map(|_| Some(0)).collect(),
-                phase: Words::All(Phase::Measure),
+                phase: WordColumn::All(Phase::Measure),
                 due_ns: rows.iter().map(|row| Some(row.1)).collect(),
                 woke_ns: rows.iter().map(|row| Some(row.2)).collect(),
                 cpu: rows.iter().map(|row| row.0.map(i64::from)).collect(),
-                via: Words::All(Via::ClockNanosleep),
+                via: WordColumn::All(Via::ClockNanosleep),
             });
         }
         Ok(())
@@ -171,7 +171,7 @@ pub(crate) fn manifest(schedule: Schedule) -> Manifest {
     (manifest.here, manifest.peer) = (facts.clone(), facts);
     manifest.run.peer_address = Some("127.0.0.1:40000".into());
     manifest.instrument = instrument();
-    manifest.ending = Ending::Completed;
+    manifest.ending = RunEnding::Completed;
     manifest
 }
 

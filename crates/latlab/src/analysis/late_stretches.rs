@@ -8,7 +8,7 @@ use crate::units::Nanos;
 
 /// A probe from when it set out until its answer came, and on which CPU that was, where it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Passage {
+pub(super) struct ProbeFlight {
     pub(super) cpu: Option<u16>,
     pub(super) from: i64,
     pub(super) to: i64,
@@ -45,12 +45,12 @@ impl LateStretches {
     }
 
     /// Whether `passage` meets a late stretch of its CPU; where that is unknown or was not watched, of any.
-    pub(super) fn meet(&self, passage: &Passage) -> bool {
+    pub(super) fn meet(&self, passage: &ProbeFlight) -> bool {
         self.watch(passage.cpu).meet(passage)
     }
 
     /// For each of `passages` the share of its shifts by whole intervals, in its slice and on its CPU, that meet one.
-    pub(super) fn chances(&self, passages: &[Passage]) -> Vec<f64> {
+    pub(super) fn chances(&self, passages: &[ProbeFlight]) -> Vec<f64> {
         let mut chances = vec![0.0; passages.len()];
         let mut by_slice: BTreeMap<(Option<u16>, usize), Vec<usize>> = BTreeMap::new();
         for (place, passage) in passages.iter().enumerate() {
@@ -69,7 +69,7 @@ impl LateStretches {
 
     /// Whether most slots on the CPU of `passage` were past when their thread came back from the one before; where that is
     /// unknown or was not watched, most of all slots.
-    pub(super) fn is_backlog(&self, passage: &Passage) -> bool {
+    pub(super) fn is_backlog(&self, passage: &ProbeFlight) -> bool {
         let (past, slots) = match passage.cpu.and_then(|cpu| self.by_cpu.get(&cpu)) {
             Some(watch) => (watch.past, watch.slots),
             None if self.by_cpu.is_empty() => (self.anywhere.past, self.anywhere.slots),
@@ -126,14 +126,14 @@ impl Watch {
         }
     }
 
-    fn meet(&self, passage: &Passage) -> bool {
+    fn meet(&self, passage: &ProbeFlight) -> bool {
         let first = self.late.partition_point(|(_, woke)| *woke < passage.from);
         self.late.get(first).is_some_and(|(due, _)| *due <= passage.to)
     }
 
     /// The slice that `passage` belongs to: the nearest, since a probe may precede the first slot. None where nothing was
     /// watched.
-    fn slice_of(&self, passage: &Passage) -> Option<usize> {
+    fn slice_of(&self, passage: &ProbeFlight) -> Option<usize> {
         let next = self.slices.partition_point(|slice| slice.start <= passage.to);
         let Some(before) = next.checked_sub(1) else { return (!self.slices.is_empty()).then_some(0) };
         let since = passage.from.saturating_sub(self.slices[before].end);
@@ -162,8 +162,8 @@ mod tests {
         stretches
     }
 
-    fn on(cpu: Option<u16>, from: i64, to: i64) -> Passage {
-        Passage { cpu, from, to }
+    fn on(cpu: Option<u16>, from: i64, to: i64) -> ProbeFlight {
+        ProbeFlight { cpu, from, to }
     }
 
     #[test]

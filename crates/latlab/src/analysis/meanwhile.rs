@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::host_course::HostCourse;
+use super::host_course::HostAccumulator;
 use crate::facts::{CpuReadings, IDLE_STATES, IdleState, ProcessorFacts};
 use crate::recording::manifest::Manifest;
 
@@ -44,7 +44,7 @@ pub struct RatesSeen {
 
 /// What `cpus` did, as the samples of this host tell; where there are no samples of an idle state, as facts from
 /// before and after the run do.
-pub(super) fn of(cpus: &BTreeSet<u16>, manifest: &Manifest, course: Option<&HostCourse>) -> Vec<CpuMeanwhile> {
+pub(super) fn of(cpus: &BTreeSet<u16>, manifest: &Manifest, course: Option<&HostAccumulator>) -> Vec<CpuMeanwhile> {
     let one = |cpu: &u16| {
         let sampled = course.and_then(|course| sampled_states(*cpu, manifest, course));
         CpuMeanwhile {
@@ -58,14 +58,14 @@ pub(super) fn of(cpus: &BTreeSet<u16>, manifest: &Manifest, course: Option<&Host
 }
 
 /// The part of the time between the first and the last sample that `counter` grew by.
-fn share(course: &HostCourse, cpu: u16, counter: impl Fn(&CpuReadings) -> Option<i64>) -> Option<f64> {
+fn share(course: &HostAccumulator, cpu: u16, counter: impl Fn(&CpuReadings) -> Option<i64>) -> Option<f64> {
     let span = course.span().0;
     let moved = course.moved(cpu, counter)?;
     // A sample takes a while, so that a counter may grow by a little more than the time between their beginnings.
     (span > 0).then(|| (moved as f64 / span as f64).min(1.0))
 }
 
-fn sampled_states(cpu: u16, manifest: &Manifest, course: &HostCourse) -> Option<Vec<StateShare>> {
+fn sampled_states(cpu: u16, manifest: &Manifest, course: &HostAccumulator) -> Option<Vec<StateShare>> {
     let known = processor(manifest, false).and_then(|facts| facts.idle_states.as_ref()?.get(&cpu));
     let state = |number: usize| {
         let residency = |cpu: &CpuReadings| cpu.numbers()[CpuReadings::WIDTH - IDLE_STATES + number];
@@ -105,7 +105,7 @@ mod tests {
     use crate::schedule::Schedule;
 
     /// Two samples a second apart, in which CPU 1 was idle for 900 ms, 700 ms of it in state 1.
-    fn course() -> HostCourse {
+    fn course() -> HostAccumulator {
         let sample = |seq: i64, khz| {
             let states = [Some(100_000_000 * seq), Some(700_000_000 * seq)];
             let mut residencies = [None; IDLE_STATES];
@@ -119,7 +119,7 @@ mod tests {
         };
         let mut courses = std::collections::BTreeMap::new();
         for sample in [sample(1, 600_000), sample(2, 1_800_000)] {
-            HostCourse::gather(&mut courses, Side::Local, &sample);
+            HostAccumulator::gather(&mut courses, Side::Local, &sample);
         }
         courses.remove(&Side::Local).expect("two samples")
     }

@@ -30,29 +30,29 @@ mod via_growth;
 mod wakeups;
 mod window;
 
-pub use alone::{AloneRow, alone};
+pub use alone::{ConditionRow, alone};
 pub use caveats::{real_time_pause, restless, unreached_loads};
 pub use coincidence::{Coincidence, LateBeyond, Threshold};
 pub use column_figure::ColumnFigure;
-pub use fail_if::{FailIf, FailIfError, Judgement, Observed};
+pub use fail_if::{ConditionResult, FailIf, FailIfError, Observed};
 pub use gains::{Gain, GainVerdict, RemedyGains, gains};
 pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};
 pub use ministat::MinistatTest;
 pub use ratios::Ratios;
-pub use sameness::{NamedRun, Sameness, sameness};
+pub use sameness::{AaTest, NamedRun, sameness};
 pub use singletons::sample;
 pub use source::ProbeSource;
 pub use stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamStages};
 pub use streams::{CpuCost, StreamFigures, StreamRates, StreamTotals};
-pub use subject::{Ratio, Statistic, Subject};
-pub use summary::{AnalysisError, Deadline, Summary, SummaryWishes, summarise};
+pub use subject::{Estimand, Ratio, Statistic};
+pub use summary::{AnalysisError, Deadline, Summary, SummaryOptions, summarise};
 pub use tally::Counts;
-pub use via_growth::{Explained, GrowthAnswer, SleepRow, ViaGrowth, common_setting};
-pub use wakeups::{Lateness, Rest, Wakeups};
+pub use via_growth::{ExplainedShare, SlackVerdict, SleepRow, TimeoutSlack, common_setting};
+pub use wakeups::{Lateness, UnexplainedDelay, Wakeups};
 pub use window::Window;
 
 // a summary hands the condition of its run on to whoever shows it, and what it was to be
-pub use crate::plan::{Condition, Family, Kind, Like, StopWhen, Via};
+pub use crate::plan::{CompatOutput, Condition, Family, Kind, StopWhen, Via};
 
 /// How long an interval of a stream is.
 pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

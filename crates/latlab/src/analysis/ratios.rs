@@ -1,6 +1,6 @@
 //! Shares of probes, and how sure two of them are. In words: docs/metrics.md and docs/statistics.md.
 
-use super::summary::{Deadline, SummaryWishes};
+use super::summary::{Deadline, SummaryOptions};
 use super::tally::Counts;
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -61,7 +61,7 @@ pub(super) struct ShareIntervals {
 
 impl ShareIntervals {
     /// Those that `wishes` ask of the run of `manifest`.
-    pub(super) fn wished(wishes: &SummaryWishes, manifest: &Manifest) -> ShareIntervals {
+    pub(super) fn wished(wishes: &SummaryOptions, manifest: &Manifest) -> ShareIntervals {
         let judged = match (manifest.kind, manifest.spec.schedule().interval()) {
             (Kind::Ping, Some(_)) => Metric::ResponseTime,
             (kind, _) => kind.metric(),
@@ -100,7 +100,7 @@ mod tests {
 
     fn ratios(schedule: Schedule, rows: Vec<ProbeRecord>, intervals: bool) -> Ratios {
         let source = InMemory::of(schedule, rows);
-        let mut wishes = SummaryWishes { intervals, ..SummaryWishes::of(&source.manifest.spec) };
+        let mut wishes = SummaryOptions { intervals, ..SummaryOptions::of(&source.manifest.spec) };
         wishes.judging.deadline_ns = Some(Nanos::from_micros(60));
         summarise(&source, &wishes).expect("no windows asked for").ratios
     }
@@ -113,7 +113,7 @@ mod tests {
         rows[0].duplicates = 3;
         rows[2].reordered = true;
         let source = InMemory::of(EVERY_MS, rows);
-        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        let mut wishes = SummaryOptions::of(&source.manifest.spec);
         wishes.judging.deadline_ns = Some(Nanos::from_micros(35));
         let summary = summarise(&source, &wishes).expect("no windows asked for");
         let expected = Ratios {

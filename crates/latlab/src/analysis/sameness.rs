@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use crate::stats::{
-    BlockRuns, DRAWS, Exchanges, Share, Slope, is_refused, ranks_differ, ratio, slope, student_differs,
+    BlockRuns, DRAWS, PermutationTest, Share, Slope, is_refused, ranks_differ, ratio, slope, student_differs,
 };
 
 /// A run under one of the two names.
@@ -23,7 +23,7 @@ pub struct NamedRun {
 
 /// What two names for the same tell about a host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sameness {
+pub struct AaTest {
     /// Blocks × statistics in which the exchange test finds a difference.
     pub found: Share,
     /// Pairs of neighbouring runs whose probes Student's t calls different.
@@ -37,7 +37,7 @@ pub struct Sameness {
 }
 
 /// What `runs` tell at `confidence`.
-pub fn sameness(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> Sameness {
+pub fn sameness(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> AaTest {
     let statistics = runs.iter().map(|run| run.statistics.len()).min().unwrap_or_default();
     let blocks = runs.iter().map(|run| run.block).max().unwrap_or_default();
     let (mut asked, mut found) = (0, 0);
@@ -46,7 +46,7 @@ pub fn sameness(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> Sa
             |second: bool| logs(runs, statistic).filter(move |(run, _)| run.block == block && run.second == second);
         let of = |second| values(second).map(|(_, log)| log).collect();
         let runs = BlockRuns { baseline: of(false), candidate: of(true) };
-        if let Some(exchanges) = Exchanges::of(&[runs], DRAWS, random) {
+        if let Some(exchanges) = PermutationTest::of(&[runs], DRAWS, random) {
             asked += 1;
             found += u64::from(is_refused(exchanges.p_value(0.0), 1.0 - confidence));
         }
@@ -59,7 +59,7 @@ pub fn sameness(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> Sa
     let begins = || runs.iter().map(|run| run.hours);
     let hours = begins().fold(f64::MIN, f64::max) - begins().fold(f64::MAX, f64::min);
     let points = |statistic| logs(runs, statistic).map(|(run, log)| (run.hours, log)).collect::<Vec<_>>();
-    Sameness {
+    AaTest {
         found: ratio(found, asked, confidence),
         by_student: called(student_differs),
         by_ranks: called(ranks_differ),

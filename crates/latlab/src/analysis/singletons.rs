@@ -1,6 +1,6 @@
 //! Rows to singletons: the definition of every metric, in code. In words: docs/metrics.md.
 
-use super::source::{Gatherer, ProbeSource, at, feed, full, measured, plain};
+use super::source::{ProbeSource, RowVisitor, at, feed, full, measured, plain};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
@@ -105,7 +105,7 @@ fn subtract(later: &[i64], earlier: &[i64], spans: &mut Vec<i64>) {
     }
 }
 
-impl Gatherer for Singletons {
+impl RowVisitor for Singletons {
     fn columns(&self) -> Vec<ProbeColumn> {
         use ProbeColumn::{DueNs, ReceivedNs, ReflectorReceivedNs, ReflectorSentNs, SentNs, Seq};
         match self.metric {

@@ -5,7 +5,9 @@ use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 use crate::probe::{Fate, Phase};
 use crate::recording::manifest::Manifest;
-use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, WakeupBatch, Words};
+use crate::recording::reader::{
+    IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, WakeupBatch, WordColumn,
+};
 
 /// Rows with their manifest.
 pub trait ProbeSource {
@@ -91,7 +93,7 @@ pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
     let zeros = || IntColumn { values: vec![0; batch.rows], present: None };
     ProbeBatch {
         rows: batch.rows,
-        fate: Words::All(Fate::Answered),
+        fate: WordColumn::All(Fate::Answered),
         duplicates: zeros(),
         reordered: zeros(),
         phase: batch.phase,
@@ -105,7 +107,7 @@ pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
 }
 
 /// Something that learns from rows.
-pub(super) trait Gatherer {
+pub(super) trait RowVisitor {
     /// What it needs to see beside phase and fate.
     fn columns(&self) -> Vec<ProbeColumn>;
     /// Learns from the next rows.
@@ -113,7 +115,7 @@ pub(super) trait Gatherer {
 }
 
 /// Feeds every gatherer in one pass.
-pub(super) fn feed<S: ProbeSource>(source: &S, gatherers: &mut [&mut dyn Gatherer]) -> Result<(), S::Error> {
+pub(super) fn feed<S: ProbeSource>(source: &S, gatherers: &mut [&mut dyn RowVisitor]) -> Result<(), S::Error> {
     let mut columns = vec![ProbeColumn::Phase, ProbeColumn::Fate];
     for column in gatherers.iter().flat_map(|gatherer| gatherer.columns()) {
         if !columns.contains(&column) {
@@ -136,16 +138,16 @@ pub(super) fn at(column: &IntColumn, row: usize) -> Option<i64> {
 
 /// The word of `row`.
 #[inline]
-pub(super) fn word<T: Copy>(words: &Words<T>, row: usize) -> T {
+pub(super) fn word<T: Copy>(words: &WordColumn<T>, row: usize) -> T {
     match words {
-        Words::All(word) => *word,
-        Words::Each(each) => each[row],
+        WordColumn::All(word) => *word,
+        WordColumn::Each(each) => each[row],
     }
 }
 
 /// Calls `each` with the number and fate of every row that counts.
 pub(super) fn measured(batch: &ProbeBatch, mut each: impl FnMut(usize, Fate)) {
-    if batch.phase == Words::All(Phase::Warmup) {
+    if batch.phase == WordColumn::All(Phase::Warmup) {
         return;
     }
     for row in 0..batch.rows {
@@ -162,5 +164,5 @@ pub(super) fn full<'a>(batch: &ProbeBatch, column: &'a IntColumn) -> Option<&'a 
 
 /// Whether every row counts and was answered: then columns can be subtracted whole.
 pub(super) fn plain(batch: &ProbeBatch) -> bool {
-    batch.phase == Words::All(Phase::Measure) && batch.fate == Words::All(Fate::Answered)
+    batch.phase == WordColumn::All(Phase::Measure) && batch.fate == WordColumn::All(Fate::Answered)
 }

@@ -8,7 +8,7 @@ use crate::probe::Fate;
 use crate::recording::manifest::Manifest;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
-use crate::stats::{Description, LossGoal, RateBounds, Wishes, describe};
+use crate::stats::{DescribeOptions, Description, LossGoal, RateBounds, describe};
 use crate::units::Nanos;
 
 /// Those of the round trips of a stage: its table has room for no more.
@@ -107,7 +107,7 @@ pub struct StreamStages {
 
 impl StreamStages {
     /// What `source` says of them.
-    pub(super) fn of<S: ProbeSource>(source: &S, describing: &Wishes) -> Result<StreamStages, S::Error> {
+    pub(super) fn of<S: ProbeSource>(source: &S, describing: &DescribeOptions) -> Result<StreamStages, S::Error> {
         let manifest = source.manifest();
         let stages = merged(&manifest.run.stages);
         let mut probes: Vec<StageProbes> = stages.iter().map(|_| StageProbes::default()).collect();
@@ -116,7 +116,7 @@ impl StreamStages {
             let place = |sent: i64| place_of(&manifest.run.stages, &stages, sent);
             source.visit(&columns, &mut |batch| gather(batch, &place, &mut probes))?;
         }
-        let describing = Wishes { quantiles: QUANTILES.to_vec(), ..describing.clone() };
+        let describing = DescribeOptions { quantiles: QUANTILES.to_vec(), ..describing.clone() };
         let has_probes = manifest.spec.probes_beside().is_some();
         let figures = |(stage, probes): (&MergedStage, StageProbes)| StageFigures {
             share: stage.share,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::source::ProbeSource;
 use super::stages::StreamStages;
 use super::tally::Counts;
-use crate::facts::{Seen, StreamInterval};
+use crate::facts::{IntervalCounts, StreamInterval};
 use crate::metric::Metric;
 use crate::plan::defaults;
 use crate::probe::Phase;
@@ -134,20 +134,20 @@ pub struct StreamFigures {
 
 /// The intervals of a run, as far as seen.
 #[derive(Debug, Default)]
-pub(super) struct StreamCourse {
+pub(super) struct StreamAccumulator {
     sent: BTreeMap<u16, Vec<StreamInterval>>,
     counted: BTreeMap<u16, Vec<StreamInterval>>,
 }
 
-impl StreamCourse {
+impl StreamAccumulator {
     /// The measured intervals of `source`.
-    pub(super) fn of<S: ProbeSource>(source: &S) -> Result<StreamCourse, S::Error> {
-        let mut course = StreamCourse::default();
+    pub(super) fn of<S: ProbeSource>(source: &S) -> Result<StreamAccumulator, S::Error> {
+        let mut course = StreamAccumulator::default();
         source.visit_intervals(&mut |interval| {
             if interval.phase == Phase::Measure {
                 let side = match interval.seen {
-                    Seen::Offered { .. } => &mut course.sent,
-                    Seen::Counted { .. } => &mut course.counted,
+                    IntervalCounts::Offered { .. } => &mut course.sent,
+                    IntervalCounts::Counted { .. } => &mut course.counted,
                 };
                 side.entry(interval.flow).or_default().push(*interval);
             }
@@ -200,13 +200,13 @@ impl StreamCourse {
         let mut totals = StreamTotals::default();
         for row in self.sent.get(&flow).into_iter().chain(self.counted.get(&flow)).flatten() {
             match row.seen {
-                Seen::Offered { packets, refused, skipped } => {
+                IntervalCounts::Offered { packets, refused, skipped } => {
                     totals.sent += packets;
                     totals.refused += refused;
                     totals.skipped += skipped;
                     totals.sending += row.span();
                 }
-                Seen::Counted { polled, delivered, reordered, duplicates, outside_window, .. } => {
+                IntervalCounts::Counted { polled, delivered, reordered, duplicates, outside_window, .. } => {
                     totals.decided += polled;
                     totals.delivered += delivered;
                     totals.reordered += u64::from(reordered);
@@ -265,15 +265,15 @@ impl Overlap<'_> {
 
 fn packets(row: &StreamInterval) -> u64 {
     match row.seen {
-        Seen::Offered { packets, .. } => packets,
-        Seen::Counted { delivered, .. } => delivered,
+        IntervalCounts::Offered { packets, .. } => packets,
+        IntervalCounts::Counted { delivered, .. } => delivered,
     }
 }
 
 fn drops(row: &StreamInterval) -> Option<u64> {
     match row.seen {
-        Seen::Counted { socket_drops, .. } => socket_drops.map(u64::from),
-        Seen::Offered { .. } => None,
+        IntervalCounts::Counted { socket_drops, .. } => socket_drops.map(u64::from),
+        IntervalCounts::Offered { .. } => None,
     }
 }
 
@@ -318,25 +318,26 @@ mod tests {
         Manifest::of(RunSpec::here(Work::Stream(stream)), "7f3a00112233aabb".into(), "2026-11-22T07:00:00Z".into())
     }
 
-    fn row(flow: u16, (start_ms, end_ms): (i64, i64), seen: Seen) -> StreamInterval {
+    fn row(flow: u16, (start_ms, end_ms): (i64, i64), seen: IntervalCounts) -> StreamInterval {
         let ns = |millis: i64| millis * 1_000_000;
         let cpu = Some(Nanos(ns(end_ms - start_ms) / 2)).filter(|_| flow == 0);
         StreamInterval { flow, phase: Phase::Measure, start_ns: ns(start_ms), end_ns: ns(end_ms), cpu, seen }
     }
 
-    fn offered(packets: u64) -> Seen {
-        Seen::Offered { packets, refused: 1, skipped: 2 }
+    fn offered(packets: u64) -> IntervalCounts {
+        IntervalCounts::Offered { packets, refused: 1, skipped: 2 }
     }
 
-    fn counted(polled: u64, delivered: u64) -> Seen {
+    fn counted(polled: u64, delivered: u64) -> IntervalCounts {
         let socket_drops = Some(3);
-        Seen::Counted { polled, delivered, reordered: 1, duplicates: 2, outside_window: 5, socket_drops }
+        IntervalCounts::Counted { polled, delivered, reordered: 1, duplicates: 2, outside_window: 5, socket_drops }
     }
 
-    fn course(rows: &[StreamInterval]) -> StreamCourse {
-        let mut course = StreamCourse::default();
+    fn course(rows: &[StreamInterval]) -> StreamAccumulator {
+        let mut course = StreamAccumulator::default();
         for row in rows {
-            let side = if matches!(row.seen, Seen::Offered { .. }) { &mut course.sent } else { &mut course.counted };
+            let side =
+                if matches!(row.seen, IntervalCounts::Offered { .. }) { &mut course.sent } else { &mut course.counted };
             side.entry(row.flow).or_default().push(*row);
         }
         course

@@ -11,7 +11,7 @@ pub(super) const FORM_HINT: &str = "`[METRIC] STATISTIC OP VALUE`, such as `p99 
 
 /// A statistic of a metric, or a ratio of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Subject {
+pub enum Estimand {
     /// A share of the run's probes.
     Ratio(Ratio),
     /// A figure of a metric's sample.
@@ -76,43 +76,43 @@ fn plain_name(statistic: Statistic) -> &'static str {
     STATISTICS.iter().find(|(_, other)| *other == statistic).map_or("", |(name, _)| name)
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for Estimand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Subject::Ratio(ratio) => f.write_str(ratio_name(*ratio)),
-            Subject::Statistic(metric, Statistic::Quantile(q)) => {
+            Estimand::Ratio(ratio) => f.write_str(ratio_name(*ratio)),
+            Estimand::Statistic(metric, Statistic::Quantile(q)) => {
                 write!(f, "{} of {}", human::quantile(*q), metric.title())
             }
-            Subject::Statistic(metric, statistic) => write!(f, "{} of {}", plain_name(*statistic), metric.title()),
+            Estimand::Statistic(metric, statistic) => write!(f, "{} of {}", plain_name(*statistic), metric.title()),
         }
     }
 }
 
-impl Subject {
+impl Estimand {
     /// The metric's name in JSON; of a ratio its own.
     pub fn metric_name(&self) -> &'static str {
         match self {
-            Subject::Ratio(ratio) => ratio_name(*ratio),
-            Subject::Statistic(metric, _) => metric.name(),
+            Estimand::Ratio(ratio) => ratio_name(*ratio),
+            Estimand::Statistic(metric, _) => metric.name(),
         }
     }
 
     /// The statistic's name in JSON and tables: `p99`, `mean`, `ratio`.
     pub fn statistic_name(&self) -> String {
         match self {
-            Subject::Ratio(_) => "ratio".into(),
-            Subject::Statistic(_, Statistic::Quantile(q)) => human::quantile(*q),
-            Subject::Statistic(_, statistic) => plain_name(*statistic).into(),
+            Estimand::Ratio(_) => "ratio".into(),
+            Estimand::Statistic(_, Statistic::Quantile(q)) => human::quantile(*q),
+            Estimand::Statistic(_, statistic) => plain_name(*statistic).into(),
         }
     }
 
     /// The same in runs of `kind`: what names no metric is about the one that they are about; read before any recording
     /// is, it says round trip. A stream has no times: what is asked of one in a unit of time stays what it is, and is not
     /// there.
-    pub(super) fn in_runs_of(self, kind: Kind) -> Subject {
+    pub(super) fn in_runs_of(self, kind: Kind) -> Estimand {
         match self {
-            Subject::Statistic(Metric::RoundTripDelay, statistic) if !kind.metric().is_rate() => {
-                Subject::Statistic(kind.metric(), statistic)
+            Estimand::Statistic(Metric::RoundTripDelay, statistic) if !kind.metric().is_rate() => {
+                Estimand::Statistic(kind.metric(), statistic)
             }
             subject => subject,
         }
@@ -120,10 +120,10 @@ impl Subject {
 
     /// The same where a rate is what it is compared with and no metric is named: then it is about the delivered rate, as
     /// a time is about the round trip.
-    pub(super) fn compared_with(self, named: bool, value: &str) -> Subject {
+    pub(super) fn compared_with(self, named: bool, value: &str) -> Estimand {
         match self {
-            Subject::Statistic(_, statistic) if !named && human::parse_network_rate(value).is_ok() => {
-                Subject::Statistic(Metric::DeliveredRate, statistic)
+            Estimand::Statistic(_, statistic) if !named && human::parse_network_rate(value).is_ok() => {
+                Estimand::Statistic(Metric::DeliveredRate, statistic)
             }
             subject => subject,
         }
@@ -134,12 +134,12 @@ impl Subject {
     pub(super) fn value(&self, text: &str) -> Result<f64, ParseError> {
         let magnitude = |text: &str| human::parse_duration(text).map(|nanos| nanos.0 as f64);
         match self {
-            Subject::Ratio(_) => human::parse_percent(text),
-            Subject::Statistic(metric, _) if metric.is_rate() => match human::parse_network_rate(text)? {
+            Estimand::Ratio(_) => human::parse_percent(text),
+            Estimand::Statistic(metric, _) if metric.is_rate() => match human::parse_network_rate(text)? {
                 NetworkRate::Bits(bps) => Ok(bps as f64),
                 NetworkRate::Packets(_) => Err(human::bits_wanted(text)),
             },
-            Subject::Statistic(metric, _) => match text.strip_prefix(['-', '−']).filter(|_| metric.is_signed()) {
+            Estimand::Statistic(metric, _) => match text.strip_prefix(['-', '−']).filter(|_| metric.is_signed()) {
                 Some(text) => magnitude(text).map(|ns| -ns),
                 None => magnitude(text),
             },
@@ -148,7 +148,7 @@ impl Subject {
 }
 
 /// The subject in the words before the comparison, or what is wrong with them and what would be right.
-pub(super) fn subject(words: &[&str]) -> Result<Subject, (String, String)> {
+pub(super) fn subject(words: &[&str]) -> Result<Estimand, (String, String)> {
     let (metric, statistic) = match words {
         [statistic] => (None, *statistic),
         [metric, statistic] => (Some(*metric), *statistic),
@@ -157,7 +157,7 @@ pub(super) fn subject(words: &[&str]) -> Result<Subject, (String, String)> {
     };
     let ratio = RATIOS.iter().find(|(name, _)| *name == statistic.replace('-', "_")).map(|(_, ratio)| *ratio);
     if let (Some(ratio), None) = (ratio, metric) {
-        return Ok(Subject::Ratio(ratio));
+        return Ok(Estimand::Ratio(ratio));
     }
     if ratio.is_some() {
         return Err((format!("`{statistic}` is of the whole run, not of a metric"), FORM_HINT.into()));
@@ -170,7 +170,7 @@ pub(super) fn subject(words: &[&str]) -> Result<Subject, (String, String)> {
         })?,
     };
     match statistic_of(statistic) {
-        Some(statistic) => Ok(Subject::Statistic(metric, statistic)),
+        Some(statistic) => Ok(Estimand::Statistic(metric, statistic)),
         None if is_like_a_quantile(statistic) => {
             let form = "a quantile lies between `p0` and `p100`, both excluded, or is written like `q0.999`";
             let meant = pointless(statistic).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();

@@ -8,26 +8,26 @@ use thiserror::Error;
 use super::caveats;
 use super::coincidence::{Coincidence, coincidence};
 use super::fail_if::FailIf;
-use super::host_course::HostCourse;
+use super::host_course::HostAccumulator;
 use super::ratios::{Ratios, ShareIntervals};
 use super::singletons::{Singletons, sample};
-use super::source::{Gatherer, ProbeSource, feed};
+use super::source::{ProbeSource, RowVisitor, feed};
 use super::stream_summary::summarise_stream;
 use super::streams::StreamFigures;
-use super::tally::{Counts, Refusals, Tally};
-use super::wakeups::{WakeupCourse, Wakeups};
+use super::tally::{Counts, Refusals, RunCounts};
+use super::wakeups::{WakeupAccumulator, Wakeups};
 use super::window::{MOST_WINDOWS, Window, Windows};
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::plan::{Condition, Judging, Kind, RunSpec, Side, StopWhen, defaults};
-use crate::recording::manifest::{Ending, Manifest};
-use crate::stats::{Bucket, Description, Wishes, describe, histogram};
+use crate::recording::manifest::{Manifest, RunEnding};
+use crate::stats::{Bucket, DescribeOptions, Description, describe, histogram};
 use crate::units::{Nanos, human};
 
 /// What a summary shall hold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SummaryWishes {
+pub struct SummaryOptions {
     /// Quantiles, windows and deadline.
     pub judging: Judging,
     /// Whether to compute intervals, which cost more than everything else.
@@ -36,10 +36,10 @@ pub struct SummaryWishes {
     pub metrics: Vec<Metric>,
 }
 
-impl SummaryWishes {
+impl SummaryOptions {
     /// What the run itself asked for, every metric, with intervals.
-    pub fn of(spec: &RunSpec) -> SummaryWishes {
-        SummaryWishes { judging: spec.judging.clone(), intervals: true, metrics: spec.kind().metrics().to_vec() }
+    pub fn of(spec: &RunSpec) -> SummaryOptions {
+        SummaryOptions { judging: spec.judging.clone(), intervals: true, metrics: spec.kind().metrics().to_vec() }
     }
 
     /// Adds what judging `condition` needs.
@@ -83,7 +83,7 @@ pub struct Summary {
     /// When it was to end.
     pub stop: StopWhen,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: RunEnding,
     /// Whether probes carried a tag.
     pub authenticated: bool,
     /// What became of the measured probes.
@@ -176,19 +176,19 @@ impl<E: std::error::Error + 'static> AnalysisError<E> {
 }
 
 /// Summarises a recording.
-pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<Summary, AnalysisError<S::Error>> {
+pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryOptions) -> Result<Summary, AnalysisError<S::Error>> {
     let manifest = source.manifest();
     if manifest.kind == Kind::Stream {
         return Ok(summarise_stream(source, wishes)?);
     }
     let describing = describing(manifest, wishes);
-    let mut tally = Tally::new(wishes.judging.deadline_ns, manifest.spec.schedule().interval());
+    let mut tally = RunCounts::new(wishes.judging.deadline_ns, manifest.spec.schedule().interval());
     let mut round_trips = Singletons::of(manifest.kind.metric(), manifest.rows);
     let mut windows = wishes.judging.window_ns.map(|length| Windows::of(length, &describing));
-    let mut wakeups = manifest.spec.wakeup().map(|spec| (spec, WakeupCourse::of(spec)));
-    let mut gatherers: Vec<&mut dyn Gatherer> = vec![&mut tally, &mut round_trips];
-    gatherers.extend(wakeups.as_mut().map(|(_, course)| course as &mut dyn Gatherer));
-    gatherers.extend(windows.as_mut().map(|windows| windows as &mut dyn Gatherer));
+    let mut wakeups = manifest.spec.wakeup().map(|spec| (spec, WakeupAccumulator::of(spec)));
+    let mut gatherers: Vec<&mut dyn RowVisitor> = vec![&mut tally, &mut round_trips];
+    gatherers.extend(wakeups.as_mut().map(|(_, course)| course as &mut dyn RowVisitor));
+    gatherers.extend(windows.as_mut().map(|windows| windows as &mut dyn RowVisitor));
     feed(source, &mut gatherers)?;
 
     let round_trips = round_trips.sample();
@@ -214,21 +214,22 @@ pub fn summarise<S: ProbeSource>(source: &S, wishes: &SummaryWishes) -> Result<S
         feed(source, &mut [&mut refusals])?;
     }
     let mut hosts = BTreeMap::new();
-    source.visit_hosts(&mut |side, sample| HostCourse::gather(&mut hosts, side, sample))?;
+    source.visit_hosts(&mut |side, sample| HostAccumulator::gather(&mut hosts, side, sample))?;
     let described = metrics.get(&manifest.kind.metric());
-    let finish = |(spec, course): (_, WakeupCourse)| {
+    let finish = |(spec, course): (_, WakeupAccumulator)| {
         course.finish((manifest, spec), hosts.get(&Side::Local), described, &describing)
     };
     let wakeups = wakeups.map(finish);
     let caveats =
         caveats::derive(manifest, (&tally, &refusals), &metrics, (&hosts, wakeups.as_ref(), coincidence.as_ref()));
-    let figures = Figures { metrics, histogram, windows, wakeups, coincidence, stream: None, intervals, caveats };
+    let figures =
+        SummaryFigures { metrics, histogram, windows, wakeups, coincidence, stream: None, intervals, caveats };
     Ok(assemble(source, &tally, wishes, figures))
 }
 
 /// How to describe every sample. The seed comes from the run, so that a recording always gives the same figures.
-pub(super) fn describing(manifest: &Manifest, wishes: &SummaryWishes) -> Wishes {
-    Wishes {
+pub(super) fn describing(manifest: &Manifest, wishes: &SummaryOptions) -> DescribeOptions {
+    DescribeOptions {
         quantiles: wishes.judging.quantiles.clone(),
         confidence: defaults::CONFIDENCE,
         intervals: wishes.intervals,
@@ -240,8 +241,8 @@ pub(super) fn describing(manifest: &Manifest, wishes: &SummaryWishes) -> Wishes 
 /// need a due time are there even when nothing was measured.
 fn describe_others<S: ProbeSource>(
     source: &S,
-    wishes: &SummaryWishes,
-    describing: &Wishes,
+    wishes: &SummaryOptions,
+    describing: &DescribeOptions,
     metrics: &mut BTreeMap<Metric, Description>,
     intervals: &mut ShareIntervals,
 ) -> Result<(), S::Error> {
@@ -279,13 +280,13 @@ fn less_minimum(of: &Description) -> Description {
     pdv
 }
 
-fn too_many_windows<E: std::error::Error>(tally: &Tally, wishes: &SummaryWishes) -> AnalysisError<E> {
+fn too_many_windows<E: std::error::Error>(tally: &RunCounts, wishes: &SummaryOptions) -> AnalysisError<E> {
     let window = wishes.judging.window_ns.unwrap_or_default();
     AnalysisError::TooManyWindows { duration: tally.duration(), window }
 }
 
 /// What makes a summary beside its counts.
-pub(super) struct Figures {
+pub(super) struct SummaryFigures {
     pub(super) metrics: BTreeMap<Metric, Description>,
     pub(super) histogram: Vec<Bucket>,
     pub(super) windows: Vec<Window>,
@@ -296,7 +297,12 @@ pub(super) struct Figures {
     pub(super) caveats: Vec<Caveat>,
 }
 
-pub(super) fn assemble<S: ProbeSource>(source: &S, tally: &Tally, wishes: &SummaryWishes, figures: Figures) -> Summary {
+pub(super) fn assemble<S: ProbeSource>(
+    source: &S,
+    tally: &RunCounts,
+    wishes: &SummaryOptions,
+    figures: SummaryFigures,
+) -> Summary {
     let manifest = source.manifest();
     let deadline = wishes.judging.deadline_ns.map(|deadline_ns| Deadline {
         deadline_ns,
@@ -342,7 +348,7 @@ mod tests {
     use crate::schedule::Schedule;
 
     fn summary(source: &InMemory) -> Summary {
-        summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for")
+        summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")
     }
 
     #[test]
@@ -373,7 +379,7 @@ mod tests {
         let rows: Vec<_> = rows.map(|row| if row.seq.0 == 7 { but(row, Fate::Lost) } else { row }).collect();
         let source = InMemory::of(Schedule::Closed, rows);
         let moved = summary(&source).metrics[&Metric::Pdv].clone();
-        let wishes = describing(&source.manifest, &SummaryWishes::of(&source.manifest.spec));
+        let wishes = describing(&source.manifest, &SummaryOptions::of(&source.manifest.spec));
         let computed = describe(&sample(&source, Metric::Pdv).expect("rows in memory"), &wishes);
         assert_eq!(
             (moved.n, moved.lost, moved.min, moved.max),
@@ -392,7 +398,7 @@ mod tests {
     #[test]
     fn a_condition_adds_its_metric_and_its_quantile() {
         let source = InMemory::of(Schedule::Closed, vec![closed(0, 0, 40)]);
-        let mut wishes = SummaryWishes { metrics: Vec::new(), ..SummaryWishes::of(&source.manifest.spec) };
+        let mut wishes = SummaryOptions { metrics: Vec::new(), ..SummaryOptions::of(&source.manifest.spec) };
         wishes.include(&FailIf::parse("ipdv p95 > 1us").expect("a condition"));
         assert_eq!(wishes.metrics, [Metric::Ipdv]);
         assert_eq!(wishes.judging.quantiles, [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::caveats::{BEHIND_INTERVALS, BEHIND_SPAN};
-use super::source::{Gatherer, at, full, measured, plain};
+use super::source::{RowVisitor, at, full, measured, plain};
 use crate::probe::Fate;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::units::Nanos;
@@ -57,7 +57,7 @@ impl Counts {
 
 /// The counts of a run and its extent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct RunCounts {
     pub(super) counts: Counts,
     /// Sent more than [`SLIPPED`] after they were due.
     pub(super) slipped: u64,
@@ -72,17 +72,17 @@ pub(super) struct Tally {
     last_ns: Option<i64>,
 }
 
-impl Tally {
+impl RunCounts {
     /// Nothing yet; probes answered later than `deadline` after they were due shall count as missed, and those of a
     /// schedule with this `interval` that left far after they were due as behind.
-    pub(super) fn new(deadline: Option<Nanos>, interval: Option<Nanos>) -> Tally {
+    pub(super) fn new(deadline: Option<Nanos>, interval: Option<Nanos>) -> RunCounts {
         let behind_from = BEHIND_SPAN.max(interval.unwrap_or_default().saturating_mul(BEHIND_INTERVALS));
-        Tally { deadline, behind_from, ..Tally::default() }
+        RunCounts { deadline, behind_from, ..RunCounts::default() }
     }
 
     /// That of a run without probes: `counts`, in the time that it took.
-    pub(super) fn of_counts(counts: Counts, took: Nanos) -> Tally {
-        Tally { counts, first_ns: Some(0), last_ns: Some(took.0), ..Tally::default() }
+    pub(super) fn of_counts(counts: Counts, took: Nanos) -> RunCounts {
+        RunCounts { counts, first_ns: Some(0), last_ns: Some(took.0), ..RunCounts::default() }
     }
 
     /// From the first measured probe (due, or sent in a closed loop) to the last answer or send.
@@ -144,7 +144,7 @@ fn none_present(batch: &ProbeBatch) -> bool {
     batch.due_ns.present.as_ref().is_some_and(|present| !present.contains(&true))
 }
 
-impl Gatherer for Tally {
+impl RowVisitor for RunCounts {
     fn columns(&self) -> Vec<ProbeColumn> {
         use ProbeColumn::{DueNs, Duplicates, ReceivedNs, Reordered, SentNs};
         vec![DueNs, SentNs, ReceivedNs, Duplicates, Reordered]
@@ -161,7 +161,7 @@ impl Gatherer for Tally {
 #[derive(Debug, Default)]
 pub(super) struct Refusals(pub(super) BTreeMap<i64, u64>);
 
-impl Gatherer for Refusals {
+impl RowVisitor for Refusals {
     fn columns(&self) -> Vec<ProbeColumn> {
         vec![ProbeColumn::Error]
     }
@@ -183,9 +183,9 @@ mod tests {
     use crate::probe::{Phase, ProbeRecord};
     use crate::schedule::Schedule;
 
-    fn tally(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> Tally {
+    fn tally(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> RunCounts {
         let source = InMemory { batch, ..InMemory::of(Schedule::Closed, rows) };
-        let mut tally = Tally::new(deadline, source.manifest.spec.schedule().interval());
+        let mut tally = RunCounts::new(deadline, source.manifest.spec.schedule().interval());
         feed(&source, &mut [&mut tally]).expect("rows in memory");
         tally
     }

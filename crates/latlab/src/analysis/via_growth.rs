@@ -23,7 +23,7 @@ pub struct SleepRow {
 
 /// How much of a growth the way of sleeping explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Explained {
+pub struct ExplainedShare {
     /// The growth of the difference between the two calls over that of the stretched one.
     pub share: f64,
     /// Where it may lie, from the ends of the two intervals of the difference and of that of the growth: at 95 % each,
@@ -33,14 +33,14 @@ pub struct Explained {
     pub high: Option<f64>,
 }
 
-impl Explained {
+impl ExplainedShare {
     /// Of three intervals at 95 % all hold at least so often (Bonferroni).
     pub const CONFIDENCE: f64 = 0.85;
 }
 
 /// What the data say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrowthAnswer {
+pub enum SlackVerdict {
     /// Half of the growth or more is the call's.
     IsTheCall,
     /// Less than half of it is.
@@ -53,15 +53,15 @@ pub enum GrowthAnswer {
 
 /// Latency over the interval, by two ways of sleeping.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ViaGrowth {
+pub struct TimeoutSlack {
     /// At least two, the shortest interval first.
     pub rows: Vec<SleepRow>,
     /// By how much the stretched call is later after the longest than after the shortest, ns; none where nothing tells.
     pub grown: Option<Effect>,
     /// From the shortest to the longest; none where the stretched call is not known to grow.
-    pub explained: Option<Explained>,
+    pub explained: Option<ExplainedShare>,
     /// What follows.
-    pub answer: GrowthAnswer,
+    pub answer: SlackVerdict,
 }
 
 /// Under which level of `set` the calls are compared, empty where that is no factor: under two of them latencies differ by
@@ -92,10 +92,10 @@ impl SleepRow {
     }
 }
 
-impl ViaGrowth {
+impl TimeoutSlack {
     /// What `rows` tell together, whose stretched call is later by `grown` after the longest interval than after the
     /// shortest; none where there are fewer than two.
-    pub fn of(mut rows: Vec<SleepRow>, grown: Option<Effect>) -> Option<ViaGrowth> {
+    pub fn of(mut rows: Vec<SleepRow>, grown: Option<Effect>) -> Option<TimeoutSlack> {
         rows.sort_by_key(|row| row.interval);
         let [first, .., last] = rows.as_slice() else { return None };
         let surely = grown.filter(|grown| grown.interval.low.is_some_and(|low| low > 0.0));
@@ -104,7 +104,7 @@ impl ViaGrowth {
             // The far end of the growth where that brings the share nearer to 0, else the near one.
             let least = |ns: f64| Some(ns / if ns > 0.0 { all.high? } else { all.low? });
             let most = |ns: f64| Some(ns / if ns > 0.0 { all.low? } else { all.high? });
-            Explained {
+            ExplainedShare {
                 share: (last.later.value - first.later.value) / grown.value,
                 low: to.low.zip(from.high).and_then(|(to, from)| least(to - from)),
                 high: to.high.zip(from.low).and_then(|(to, from)| most(to - from)),
@@ -112,13 +112,13 @@ impl ViaGrowth {
         });
         let none = grown.is_some_and(|grown| grown.interval.high.is_some_and(|high| high <= 0.0));
         let answer = match explained {
-            None if none => GrowthAnswer::NoGrowth,
-            None => GrowthAnswer::Undecided,
-            Some(Explained { low: Some(low), .. }) if low >= 0.5 => GrowthAnswer::IsTheCall,
-            Some(Explained { high: Some(high), .. }) if high < 0.5 => GrowthAnswer::IsSomethingElse,
-            Some(_) => GrowthAnswer::Undecided,
+            None if none => SlackVerdict::NoGrowth,
+            None => SlackVerdict::Undecided,
+            Some(ExplainedShare { low: Some(low), .. }) if low >= 0.5 => SlackVerdict::IsTheCall,
+            Some(ExplainedShare { high: Some(high), .. }) if high < 0.5 => SlackVerdict::IsSomethingElse,
+            Some(_) => SlackVerdict::Undecided,
         };
-        Some(ViaGrowth { rows, grown, explained, answer })
+        Some(TimeoutSlack { rows, grown, explained, answer })
     }
 }
 
@@ -149,24 +149,24 @@ mod tests {
 
     #[test]
     fn the_answer_follows_from_the_intervals() {
-        let answer = |rows: [SleepRow; 2], grown| ViaGrowth::of(rows.to_vec(), grown).expect("two rows").answer;
+        let answer = |rows: [SleepRow; 2], grown| TimeoutSlack::of(rows.to_vec(), grown).expect("two rows").answer;
         for (exact, later, about, expected) in [
-            (90.0, 950.0, Some(20.0), GrowthAnswer::IsTheCall),
-            (90.0, 950.0, Some(700.0), GrowthAnswer::Undecided),
-            (90.0, 950.0, None, GrowthAnswer::Undecided),
+            (90.0, 950.0, Some(20.0), SlackVerdict::IsTheCall),
+            (90.0, 950.0, Some(700.0), SlackVerdict::Undecided),
+            (90.0, 950.0, None, SlackVerdict::Undecided),
             // As deep sleep would have it: both calls grow alike.
-            (900.0, 5.0, Some(20.0), GrowthAnswer::IsSomethingElse),
-            (40.0, 2.0, Some(1.0), GrowthAnswer::NoGrowth),
+            (900.0, 5.0, Some(20.0), SlackVerdict::IsSomethingElse),
+            (40.0, 2.0, Some(1.0), SlackVerdict::NoGrowth),
         ] {
             let rows = [row(1_000, exact, later, about), row(10, 60.0, 2.0, Some(3.0))];
             let grown = grown(exact + later - 62.0, 10.0);
             assert_eq!(answer(rows, grown), expected, "{exact} {later} {about:?}");
         }
-        assert_eq!(ViaGrowth::of(vec![row(10, 60.0, 2.0, None)], grown(1.0, 0.5)), None);
+        assert_eq!(TimeoutSlack::of(vec![row(10, 60.0, 2.0, None)], grown(1.0, 0.5)), None);
         // Two points are no growth and no lack of it.
         let rows = [row(10, 60.0, 2.0, Some(3.0)), row(1_000, 58.0, 1.0, Some(3.0))];
-        assert_eq!(answer(rows, grown(-3.0, 4.0)), GrowthAnswer::Undecided);
-        assert_eq!(answer(rows, None), GrowthAnswer::Undecided);
+        assert_eq!(answer(rows, grown(-3.0, 4.0)), SlackVerdict::Undecided);
+        assert_eq!(answer(rows, None), SlackVerdict::Undecided);
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_share_is_of_the_whole_growth() {
-        let growth = ViaGrowth::of(
+        let growth = TimeoutSlack::of(
             vec![row(10, 60.0, 0.0, Some(1.0)), row(1_000, 160.0, 900.0, Some(9.0))],
             grown(1_000.0, 100.0),
         );

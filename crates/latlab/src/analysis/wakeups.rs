@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::host_course::HostCourse;
+use super::host_course::HostAccumulator;
 use super::meanwhile::{self, CpuMeanwhile};
-use super::source::{Gatherer, at};
+use super::source::{RowVisitor, at};
 use crate::facts::LateWakeup;
 use crate::metric::Metric;
 use crate::plan::{Via, WakeupCpus, WakeupSpec};
 use crate::probe::Phase;
-use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::Sample;
-use crate::stats::{Description, Wishes, describe};
+use crate::stats::{DescribeOptions, Description, describe};
 use crate::units::Nanos;
 
 /// The longest that select, poll and epoll stretch a time-out: MAX_SLACK in
@@ -71,12 +71,12 @@ pub struct Lateness {
     /// What the median owes to rounding the time-out up to the call's grain; none where that is not known.
     pub rounding_ns: Option<f64>,
     /// The median latency less both.
-    pub rest: Rest,
+    pub rest: UnexplainedDelay,
 }
 
 /// Interrupt, idle exit, scheduling: what of the median is neither asked for nor allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rest {
+pub enum UnexplainedDelay {
     /// In ns.
     Known(f64),
     /// The median came before the kernel's limit: how much of that it used is not known, so the rest is not either.
@@ -85,12 +85,12 @@ pub enum Rest {
     Unknown,
 }
 
-impl Rest {
+impl UnexplainedDelay {
     /// In ns, where it is known.
     pub fn known(self) -> Option<f64> {
         match self {
-            Rest::Known(rest_ns) => Some(rest_ns),
-            Rest::BeforeTheLimit | Rest::Unknown => None,
+            UnexplainedDelay::Known(rest_ns) => Some(rest_ns),
+            UnexplainedDelay::BeforeTheLimit | UnexplainedDelay::Unknown => None,
         }
     }
 }
@@ -131,9 +131,9 @@ impl Lateness {
         let rest =
             medians.latency_ns.zip(limits).map(|(median, (allowed, rounding))| median - allowed.0 as f64 - rounding);
         let rest = match rest {
-            Some(rest) if rest >= 0.0 => Rest::Known(rest),
-            Some(_) => Rest::BeforeTheLimit,
-            None => Rest::Unknown,
+            Some(rest) if rest >= 0.0 => UnexplainedDelay::Known(rest),
+            Some(_) => UnexplainedDelay::BeforeTheLimit,
+            None => UnexplainedDelay::Unknown,
         };
         let timer_slack_ns = facts.timer_slack_ns;
         Lateness { via: wakeup.via, timer_slack_ns, real_time, stretch, allowed_ns, rounding_ns, rest }
@@ -152,7 +152,7 @@ fn median(described: &Description) -> Option<f64> {
 }
 
 /// Wake-ups as far as seen.
-pub(super) struct WakeupCourse {
+pub(super) struct WakeupAccumulator {
     /// Whether each CPU has a thread of its own.
     each_cpu: bool,
     /// Those on which threads woke, measured.
@@ -167,23 +167,23 @@ pub(super) struct WakeupCourse {
     less_rounding: Vec<i64>,
 }
 
-impl WakeupCourse {
+impl WakeupAccumulator {
     /// None yet, of a run of `spec`.
-    pub(super) fn of(spec: &WakeupSpec) -> WakeupCourse {
+    pub(super) fn of(spec: &WakeupSpec) -> WakeupAccumulator {
         let each_cpu = matches!(&spec.cpus, WakeupCpus::These(cpus) if cpus.len() > 1);
         let (cpus, by_cpu, woke_ns) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
         let coarse = !spec.relative && spec.via.grain() >= COARSE;
         let rounded = coarse.then_some((spec.via, spec.interval_ns.0));
-        WakeupCourse { each_cpu, cpus, by_cpu, woke_ns, overrun_slots: 0, rounded, less_rounding: Vec::new() }
+        WakeupAccumulator { each_cpu, cpus, by_cpu, woke_ns, overrun_slots: 0, rounded, less_rounding: Vec::new() }
     }
 
     /// All that can be said, with what the samples of this host tell.
     pub(super) fn finish(
         self,
         (manifest, spec): (&Manifest, &WakeupSpec),
-        course: Option<&HostCourse>,
+        course: Option<&HostAccumulator>,
         described: Option<&Description>,
-        describing: &Wishes,
+        describing: &DescribeOptions,
     ) -> Wakeups {
         let of_cpu =
             |(cpu, values): (u16, Vec<i64>)| (cpu, describe(&Sample::new(Metric::WakeupLatency, values), describing));
@@ -198,13 +198,13 @@ impl WakeupCourse {
             broke: manifest.run.wakeup.as_ref().and_then(|facts| facts.broke),
             trace: manifest.run.wakeup.as_ref().and_then(|facts| facts.trace.clone()),
             cut_short: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.cut_short),
-            not_slept: (manifest.ending != Ending::Recovered)
+            not_slept: (manifest.ending != RunEnding::Recovered)
                 .then(|| manifest.run.wakeup.as_ref().map_or(0, |facts| facts.not_slept)),
         }
     }
 }
 
-impl WakeupCourse {
+impl WakeupAccumulator {
     /// By how much the time-out was rounded that a thread which woke at `before` asked for next, to be woken at `due`:
     /// the rest of the slot. None of the first slot of a slice, whose thread had not slept just before.
     fn rounding(&self, before: i64, due: i64) -> Option<i64> {
@@ -214,7 +214,7 @@ impl WakeupCourse {
     }
 }
 
-impl Gatherer for WakeupCourse {
+impl RowVisitor for WakeupAccumulator {
     fn columns(&self) -> Vec<ProbeColumn> {
         vec![ProbeColumn::DueNs, ProbeColumn::ReceivedNs, ProbeColumn::SentCpu]
     }
@@ -245,7 +245,7 @@ impl Gatherer for WakeupCourse {
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{InMemory, manifest, scheduled};
-    use crate::analysis::{SummaryWishes, summarise};
+    use crate::analysis::{SummaryOptions, summarise};
     use crate::facts::WakeupFacts;
     use crate::plan::{RunSpec, Work};
     use crate::schedule::Schedule;
@@ -300,14 +300,14 @@ mod tests {
             (found.rounding_ns, found.rest)
         };
         let (latency, none) = ([Some(551_000.0), None], [None, None]);
-        assert_eq!(of(Via::Poll, 1_500, 0, true, latency), (Some(500_000.0), Rest::Known(51_000.0)));
-        assert_eq!(of(Via::Epoll, 2_000, 50_000, true, latency), (Some(0.0), Rest::Known(501_000.0)));
-        assert_eq!(of(Via::Poll, 1_500, 50_000, false, latency), (None, Rest::Unknown));
+        assert_eq!(of(Via::Poll, 1_500, 0, true, latency), (Some(500_000.0), UnexplainedDelay::Known(51_000.0)));
+        assert_eq!(of(Via::Epoll, 2_000, 50_000, true, latency), (Some(0.0), UnexplainedDelay::Known(501_000.0)));
+        assert_eq!(of(Via::Poll, 1_500, 50_000, false, latency), (None, UnexplainedDelay::Unknown));
         let both = [Some(551_000.0), Some(80_000.0)];
-        assert_eq!(of(Via::Poll, 1_500, 50_000, false, both), (Some(471_000.0), Rest::Known(30_000.0)));
-        assert_eq!(of(Via::Select, 1_500, 50_000, false, latency), (Some(0.0), Rest::Known(501_000.0)));
-        assert_eq!(of(Via::Select, 1_000_000, 50_000, false, latency), (Some(0.0), Rest::BeforeTheLimit));
-        assert_eq!(of(Via::Select, 1_000_000, 50_000, false, none), (Some(0.0), Rest::Unknown));
+        assert_eq!(of(Via::Poll, 1_500, 50_000, false, both), (Some(471_000.0), UnexplainedDelay::Known(30_000.0)));
+        assert_eq!(of(Via::Select, 1_500, 50_000, false, latency), (Some(0.0), UnexplainedDelay::Known(501_000.0)));
+        assert_eq!(of(Via::Select, 1_000_000, 50_000, false, latency), (Some(0.0), UnexplainedDelay::BeforeTheLimit));
+        assert_eq!(of(Via::Select, 1_000_000, 50_000, false, none), (Some(0.0), UnexplainedDelay::Unknown));
     }
 
     #[test]
@@ -320,13 +320,13 @@ mod tests {
             let rows: Vec<_> = (0..slots).map(late).collect();
             let manifest = manifest_of(&spec, 1, 0, None);
             let source = InMemory { manifest, ..InMemory::of(Schedule::Closed, rows) };
-            let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+            let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
             summary.wakeups.expect("a run of wake-ups").lateness
         };
         let found = rounded(400);
-        assert_eq!((found.rounding_ns, found.rest), (Some(490_000.0), Rest::Known(15_000.0)));
+        assert_eq!((found.rounding_ns, found.rest), (Some(490_000.0), UnexplainedDelay::Known(15_000.0)));
         // Five wake-ups carry no median.
-        assert_eq!((rounded(5).rounding_ns, rounded(5).rest), (None, Rest::Unknown));
+        assert_eq!((rounded(5).rounding_ns, rounded(5).rest), (None, UnexplainedDelay::Unknown));
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         let mut rows: Vec<_> = late.iter().flat_map(|(slot, late)| [on(0, *slot, *late), on(1, *slot, 5)]).collect();
         rows[0].phase = Phase::Warmup;
         let source = InMemory { manifest: manifest_of(&spec, 50_000, 0, None), ..InMemory::of(Schedule::Closed, rows) };
-        let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         let wakeups = summary.wakeups.expect("a run of wake-ups");
         let cpus: Vec<_> = wakeups.by_cpu.iter().map(|(cpu, one)| (*cpu, one.n, one.max)).collect();
         assert_eq!((wakeups.overrun_slots, cpus), (2, vec![(0, 4, Some(2_500_000)), (1, 5, Some(5_000))]));

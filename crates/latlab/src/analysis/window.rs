@@ -1,11 +1,11 @@
 //! `--window`: the same figures for each stretch of the run, so that drift and outbursts show.
 
-use super::source::{Gatherer, at, measured};
+use super::source::{RowVisitor, at, measured};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::recording::reader::{ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
-use crate::stats::{Description, Wishes, describe};
+use crate::stats::{DescribeOptions, Description, describe};
 use crate::units::Nanos;
 
 /// More windows than this are a mistake in the unit, and more rows than anyone reads.
@@ -23,7 +23,7 @@ pub struct Window {
 /// Windows as far as seen. Rows come in the order in which they were due, so one window is open at a time.
 pub(super) struct Windows {
     length: Nanos,
-    wishes: Wishes,
+    wishes: DescribeOptions,
     origin_ns: Option<i64>,
     open: Vec<i64>,
     done: Vec<Window>,
@@ -32,8 +32,8 @@ pub(super) struct Windows {
 
 impl Windows {
     /// None yet, each `length` long.
-    pub(super) fn of(length: Nanos, wishes: &Wishes) -> Windows {
-        let wishes = Wishes { intervals: false, ..wishes.clone() };
+    pub(super) fn of(length: Nanos, wishes: &DescribeOptions) -> Windows {
+        let wishes = DescribeOptions { intervals: false, ..wishes.clone() };
         Windows { length, wishes, origin_ns: None, open: Vec::new(), done: Vec::new(), too_many: false }
     }
 
@@ -64,7 +64,7 @@ impl Windows {
     }
 }
 
-impl Gatherer for Windows {
+impl RowVisitor for Windows {
     fn columns(&self) -> Vec<ProbeColumn> {
         vec![ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs]
     }
@@ -85,7 +85,7 @@ impl Gatherer for Windows {
 #[cfg(test)]
 mod tests {
     use crate::analysis::in_memory::{EVERY_MS, InMemory, but, scheduled};
-    use crate::analysis::{AnalysisError, SummaryWishes, summarise};
+    use crate::analysis::{AnalysisError, SummaryOptions, summarise};
     use crate::probe::Fate;
     use crate::units::Nanos;
 
@@ -94,7 +94,7 @@ mod tests {
 
     /// Each window of `length`, or why there are none.
     fn windows(source: &InMemory, length: Nanos) -> Result<Vec<Row>, String> {
-        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        let mut wishes = SummaryOptions::of(&source.manifest.spec);
         wishes.judging.window_ns = Some(length);
         match summarise(source, &wishes) {
             Ok(summary) => Ok(summary

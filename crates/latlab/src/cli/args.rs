@@ -30,18 +30,18 @@ pub use compare::{CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, Groupi
 pub use doctor::{BareArgs, DoctorArgs};
 pub use ends::{EndArgs, PeerArgs};
 pub use judging::JudgingArgs;
-pub use keeping::{KeepingArgs, StoreArgs};
+pub use keeping::{OutputArgs, StoreArgs};
 pub use load::{HoldArgs, LoadArgs};
-pub use path::{KeyFileArgs, PathArgs, WayArgs};
+pub use path::{AddressArgs, KeyFileArgs, PathArgs};
 pub use ping::PingArgs;
 pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
-pub use run::{AmountArgs, GoingOnArgs, RecipesArgs, RunArgs};
+pub use run::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
 pub use search::SearchArgs;
 pub use serve::{CapArgs, ServeArgs};
 pub use setting::SettingArgs;
-pub use showing::{JsonArgs, LikeArgs, TalkArgs};
+pub use showing::{CompatOutputArgs, JsonArgs, VerbosityArgs};
 pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
-pub use stream::{LastingArgs, PacketArgs, StreamArgs};
+pub use stream::{PacketArgs, StreamArgs, StreamStopArgs};
 pub use summary::SummaryArgs;
 pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::{flag, low_level};
 
 use super::{Outcome, healing};
-use crate::agent::{AgentEnd, FarEnd, Greeting, Streams, serve};
+use crate::agent::{AgentEnd, Greeting, RequestHandler, ServeStreams, serve};
 use crate::console::Console;
 use crate::error::{Failure, refused};
 
@@ -25,7 +25,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     healing::heal(console);
     let asked = Arc::new(AtomicUsize::new(0));
     let streams = streams(&asked, console).map_err(refused("open the streams of the agent"))?;
-    match serve(&streams, greeting(), &mut FarEnd::default()) {
+    match serve(&streams, greeting(), &mut RequestHandler::default()) {
         Ok(()) => Ok(Outcome::Done),
         Err(AgentEnd::Signal) => {
             Ok(Outcome::of_signal(asked.load(Ordering::Relaxed) as i32).unwrap_or(Outcome::Terminated))
@@ -35,14 +35,18 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 }
 
 /// Standard input and output, and a socket that becomes readable with the first signal.
-fn streams(asked: &Arc<AtomicUsize>, console: &Console) -> io::Result<Streams> {
+fn streams(asked: &Arc<AtomicUsize>, console: &Console) -> io::Result<ServeStreams> {
     let (signals, raise) = UnixStream::pair()?;
     for signal in Outcome::signals() {
         // In this order: whoever wakes up finds out which it was.
         flag::register_usize(signal, Arc::clone(asked), signal as usize)?;
         low_level::pipe::register(signal, raise.try_clone()?)?;
     }
-    Ok(Streams { input: io::stdin().as_fd().try_clone_to_owned()?, output: console.bytes()?, signals: signals.into() })
+    Ok(ServeStreams {
+        input: io::stdin().as_fd().try_clone_to_owned()?,
+        output: console.bytes()?,
+        signals: signals.into(),
+    })
 }
 
 fn greeting() -> Greeting {

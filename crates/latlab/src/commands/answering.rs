@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use crate::clock::Monotonic;
-use crate::plan::{Transport, WaitMode};
+use crate::plan::{TransportKind, WaitMode};
 use crate::session::{
     ReflectorCounters, ReflectorLimits, ReflectorSocket, Requests, ServeError, SessionReflector, serve,
 };
@@ -14,70 +14,70 @@ use crate::transport::tcp_reflector::TcpReflector;
 
 /// A socket that answers.
 #[derive(Debug)]
-pub(super) enum Listening {
+pub(super) enum AnyReflector {
     /// Datagrams.
     Udp(UdpReflector),
     /// Connections. Boxed: it has a place for each of them.
     Tcp(Box<TcpReflector>),
 }
 
-impl Listening {
+impl AnyReflector {
     /// Binds to `local`, or to its port on every address of this host, for what `limits` allow.
     pub(super) fn bind(
-        transport: Transport,
+        transport: TransportKind,
         (local, everywhere): (SocketAddr, bool),
         wait: WaitMode,
         limits: &ReflectorLimits,
-    ) -> Result<Listening, TransportError> {
+    ) -> Result<AnyReflector, TransportError> {
         let caps = limits.connections();
         Ok(match (transport, everywhere) {
-            (Transport::Udp, false) => Listening::Udp(UdpReflector::bind(local, wait)?),
-            (Transport::Udp, true) => Listening::Udp(UdpReflector::bind_everywhere(local.port(), wait)?),
-            (Transport::Tcp, false) => Listening::Tcp(Box::new(TcpReflector::bind(local, wait, caps)?)),
-            (Transport::Tcp, true) => {
-                Listening::Tcp(Box::new(TcpReflector::bind_everywhere(local.port(), wait, caps)?))
+            (TransportKind::Udp, false) => AnyReflector::Udp(UdpReflector::bind(local, wait)?),
+            (TransportKind::Udp, true) => AnyReflector::Udp(UdpReflector::bind_everywhere(local.port(), wait)?),
+            (TransportKind::Tcp, false) => AnyReflector::Tcp(Box::new(TcpReflector::bind(local, wait, caps)?)),
+            (TransportKind::Tcp, true) => {
+                AnyReflector::Tcp(Box::new(TcpReflector::bind_everywhere(local.port(), wait, caps)?))
             }
         })
     }
 
     /// For a reflector that answers one sender in all its life.
-    pub(super) fn for_one_sender(self) -> Listening {
+    pub(super) fn for_one_sender(self) -> AnyReflector {
         match self {
-            Listening::Udp(socket) => Listening::Udp(socket.for_one_sender()),
-            Listening::Tcp(socket) => Listening::Tcp(Box::new(socket.for_one_sender())),
+            AnyReflector::Udp(socket) => AnyReflector::Udp(socket.for_one_sender()),
+            AnyReflector::Tcp(socket) => AnyReflector::Tcp(Box::new(socket.for_one_sender())),
         }
     }
 
     /// Where it answers, and the receive buffer that its kernel gave, where it asked for one.
     pub(super) fn place(&self) -> (SocketAddr, Option<u32>) {
         match self {
-            Listening::Udp(socket) => (socket.local_address(), Some(socket.receive_buffer_bytes())),
-            Listening::Tcp(socket) => (socket.local_address(), None),
+            AnyReflector::Udp(socket) => (socket.local_address(), Some(socket.receive_buffer_bytes())),
+            AnyReflector::Tcp(socket) => (socket.local_address(), None),
         }
     }
 }
 
 /// As messages name it: UDP goes without saying.
-impl fmt::Display for Listening {
+impl fmt::Display for AnyReflector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Listening::Udp(socket) => write!(out, "`{}`", socket.local_address()),
-            Listening::Tcp(socket) => write!(out, "`{}` over TCP", socket.local_address()),
+            AnyReflector::Udp(socket) => write!(out, "`{}`", socket.local_address()),
+            AnyReflector::Tcp(socket) => write!(out, "`{}` over TCP", socket.local_address()),
         }
     }
 }
 
 /// Reflects what comes to `socket`, whatever it is: the loop is compiled once for each.
 pub(super) fn answer(
-    socket: &mut Listening,
+    socket: &mut AnyReflector,
     reflector: &mut SessionReflector,
     pin: Option<u16>,
     requests: Requests<'_>,
     show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
     match socket {
-        Listening::Udp(socket) => reflect(socket, reflector, pin, requests, show),
-        Listening::Tcp(socket) => reflect(&mut **socket, reflector, pin, requests, show),
+        AnyReflector::Udp(socket) => reflect(socket, reflector, pin, requests, show),
+        AnyReflector::Tcp(socket) => reflect(&mut **socket, reflector, pin, requests, show),
     }
 }
 

@@ -1,24 +1,28 @@
 //! What `latlab compare` asks of recordings, and of numbers.
 
 use super::experiment;
-use crate::analysis::Subject;
-use crate::analysis::comparison::{Agenda, Gate, default_subjects, subject_named};
-use crate::cli::resolve::{Grouping, JudgeJob, RequestError};
+use crate::analysis::Estimand;
+use crate::analysis::comparison::{ComparisonRequest, Gate, default_subjects, subject_named};
+use crate::cli::resolve::{Grouping, RequestError, VerdictJob};
 use crate::error::Failure;
 use crate::metric::Metric;
 use crate::plan::Contrast;
 
 /// What is asked of recordings: what was typed or, of an experiment, what its file asks; what gates need, and the
 /// differences along the distribution.
-pub(super) fn of_recordings(job: &JudgeJob, asked: Option<&str>, gates: &[Gate]) -> Result<Agenda, Failure> {
+pub(super) fn of_recordings(
+    job: &VerdictJob,
+    asked: Option<&str>,
+    gates: &[Gate],
+) -> Result<ComparisonRequest, Failure> {
     let metric = match asked {
         None => Metric::RoundTripDelay,
         Some(name) => match subject_named(Some(name), "mean")? {
-            Subject::Statistic(metric, _) => metric,
-            Subject::Ratio(_) => Metric::RoundTripDelay,
+            Estimand::Statistic(metric, _) => metric,
+            Estimand::Ratio(_) => Metric::RoundTripDelay,
         },
     };
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     let named = job.statistics.iter().map(|statistic| subject_named(asked, statistic));
     let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
     match of_its_file(job)? {
@@ -47,7 +51,7 @@ fn of_lines() -> RequestError {
 }
 
 /// What the file of an experiment compares, where its directory is all that was typed.
-fn of_its_file(job: &JudgeJob) -> Result<Option<Vec<Contrast>>, Failure> {
+fn of_its_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure> {
     match (job.sources.paths.as_slice(), &job.sources.grouping) {
         ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() => experiment::contrasts(path),
         _ => Ok(None),
@@ -55,7 +59,7 @@ fn of_its_file(job: &JudgeJob) -> Result<Option<Vec<Contrast>>, Failure> {
 }
 
 /// What can be asked of numbers: only the numbers.
-pub(super) fn of_numbers(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failure> {
+pub(super) fn of_numbers(job: &VerdictJob, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
     let asked = [
         ("--statistic", !job.statistics.is_empty()),
         ("--metric", job.metric.is_some()),
@@ -64,7 +68,7 @@ pub(super) fn of_numbers(job: &JudgeJob, gates: &[Gate]) -> Result<Agenda, Failu
         ("--gate", gates.iter().any(|gate| gate.subject().is_some())),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {
-        None => Ok(Agenda::of_values(job.equivalence)),
+        None => Ok(ComparisonRequest::of_values(job.equivalence)),
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
             with: "files of numbers".into(),

@@ -6,12 +6,12 @@ use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::placement;
 use crate::measure::{MeasureError, bare_stream};
-use crate::session::{ReflectorOrder, ReflectorProcess};
+use crate::session::{ReflectorProcess, ReflectorRequest};
 
 /// Runs the bare stream against a receiver of its own and prints what was delivered, as JSON.
 pub(super) fn run(spec: &BareStreamSpec, console: &Console) -> Result<Outcome, Failure> {
     let wanted = bare_stream::buffers_per_call(spec.sending, spec.size_bytes) as u16;
-    let receiver = ReflectorProcess::start(&ReflectorOrder::bare_stream(spec.loopback, spec.peer, wanted));
+    let receiver = ReflectorProcess::start(&ReflectorRequest::bare_stream(spec.loopback, spec.peer, wanted));
     let receiver = receiver.map_err(MeasureError::from)?;
     placement::place(&spec.here)?;
     let delivered = bare_stream::send(receiver.address(), spec.sending, spec.size_bytes, spec.span.0)

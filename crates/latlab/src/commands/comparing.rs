@@ -1,17 +1,19 @@
 //! `latlab compare` with verdicts: what is asked, of which runs, and what comes of it.
 
 use super::{Outcome, asking, groups, number_files, observing};
-use crate::analysis::comparison::{ComparisonWishes, Comparisons, Doubt, Gate, GateState, Gated, Over, compare};
+use crate::analysis::comparison::{
+    ComparisonOptions, Comparisons, Gate, GateRow, GateState, GateUndecidedReason, QuestionScope, compare,
+};
 use crate::caveat::Severity;
 use crate::cli::args::{FormatWord, OverWord};
-use crate::cli::resolve::JudgeJob;
-use crate::console::{Console, Talk};
+use crate::cli::resolve::VerdictJob;
+use crate::console::{Console, Verbosity};
 use crate::error::Failure;
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 
 /// Compares as `job` says.
-pub(super) fn run(job: &JudgeJob, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn run(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
     let paths = groups::of(&job.sources)?;
     let (gates, agenda, runs) = if number_files::are_numbers(&paths)? {
         let gates = gates(job, job.metric.as_deref())?;
@@ -25,29 +27,29 @@ pub(super) fn run(job: &JudgeJob, console: &Console) -> Result<Outcome, Failure>
         let runs = observing::recorded(found, &job.sources, &agenda.subjects(), console)?;
         (gates, agenda, runs)
     };
-    let wishes = ComparisonWishes { over: over(job), ..ComparisonWishes::at(job.confidence.share()) };
+    let wishes = ComparisonOptions { over: over(job), ..ComparisonOptions::at(job.confidence.share()) };
     let comparisons = compare(runs, &agenda, &wishes)?;
-    let gated: Vec<Gated> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
+    let gated: Vec<GateRow> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
     Ok(outcome(&gated, job.gate_strict, console))
 }
 
-fn gates(job: &JudgeJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
+fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
     Ok(job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<_, _>>()?)
 }
 
-fn over(job: &JudgeJob) -> Over {
+fn over(job: &VerdictJob) -> QuestionScope {
     match job.over {
-        OverWord::Blocks => Over::Blocks,
-        OverWord::Boots => Over::Boots,
+        OverWord::Blocks => QuestionScope::Blocks,
+        OverWord::Boots => QuestionScope::Boots,
     }
 }
 
 /// Prints the comparisons in the form that was asked for.
-fn show(job: &JudgeJob, comparisons: &Comparisons, gated: &[Gated], console: &Console) -> Result<(), Failure> {
+fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console: &Console) -> Result<(), Failure> {
     if job.json || job.format == FormatWord::Csv {
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
-        serious.filter(|_| console.talk() > Talk::Quiet).for_each(|caveat| console.caveat(caveat));
+        serious.filter(|_| console.talk() > Verbosity::Quiet).for_each(|caveat| console.caveat(caveat));
     }
     let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
@@ -60,15 +62,17 @@ fn show(job: &JudgeJob, comparisons: &Comparisons, gated: &[Gated], console: &Co
 }
 
 /// How the command ends: a broken gate is a no, one that is undecided is a no only where that was asked for.
-fn outcome(gated: &[Gated], strict: bool, console: &Console) -> Outcome {
+fn outcome(gated: &[GateRow], strict: bool, console: &Console) -> Outcome {
     let with = |state: GateState| gated.iter().filter(move |gated| gated.state == state);
     let mut undecided: Vec<_> = with(GateState::Undecided).map(|gated| (gated.gate.as_str(), gated.doubt)).collect();
     undecided.dedup();
     for (gate, doubt) in &undecided {
         let hint = match doubt {
-            Some(Doubt::ZeroBaseline) => "the baseline is 0, and no change is a share of that; `--gate-strict` fails",
-            Some(Doubt::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
-            Some(Doubt::BothSides) | None => "more runs would decide; `--gate-strict` fails",
+            Some(GateUndecidedReason::ZeroBaseline) => {
+                "the baseline is 0, and no change is a share of that; `--gate-strict` fails"
+            }
+            Some(GateUndecidedReason::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
+            Some(GateUndecidedReason::BothSides) | None => "more runs would decide; `--gate-strict` fails",
         };
         console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
     }

@@ -15,7 +15,7 @@ use crate::host::calibration::Calibrations;
 use crate::host::doctor::{Intent, findings, from_afar};
 use crate::host::facts::{self, Interface};
 use crate::measure::{MeasureError, calibrate};
-use crate::plan::Transport;
+use crate::plan::TransportKind;
 use crate::report::Style;
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
@@ -67,7 +67,7 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
 fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
     let measurement = &spec.measurement;
     let count = measurement.count as usize;
-    let floor = calibrate(Transport::Udp, count, measurement.size_bytes, measurement.here, measurement.peer)?;
+    let floor = calibrate(TransportKind::Udp, count, measurement.size_bytes, measurement.here, measurement.peer)?;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
         floor.size_bytes,

@@ -3,8 +3,8 @@
 use crate::console::Console;
 use crate::error::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
-use crate::host::restoring::{self, Healed, Unhealed};
-use crate::host::{HostRoot, Journal, tracing};
+use crate::host::restoring::{self, Recovered, Unrecovered};
+use crate::host::{HostRoot, KnobJournal, tracing};
 
 /// Puts back what the dead have left, with a note for each value and a warning for each that stays.
 pub(super) fn heal(console: &Console) {
@@ -21,7 +21,7 @@ pub(super) fn findings() -> Vec<Finding> {
     let traces = tracing::remove_left().into_iter().map(|name| {
         Finding::note("trace-removed", format!("a latlab that died had left the trace instance `{name}`: it is gone"))
     });
-    let Some(journal) = Journal::of_user() else { return traces.collect() };
+    let Some(journal) = KnobJournal::of_user() else { return traces.collect() };
     let (healed, unhealed) = restoring::heal(&journal, &HostRoot::of_knobs());
     traces.chain(healed.iter().map(told)).chain(unhealed.iter().map(unread)).collect()
 }
@@ -40,7 +40,7 @@ pub(super) fn tell_of_another_root(console: &Console) {
 
 /// Warns of what this process itself could not put back.
 pub(super) fn tell_what_is_left(console: &Console) {
-    let left = Journal::of_user().and_then(|journal| restoring::left_behind(&journal));
+    let left = KnobJournal::of_user().and_then(|journal| restoring::left_behind(&journal));
     if let Some((page, settings)) = left {
         let message = format!("`{}` could not be put back; it stays in `{}`", settings.join("`, `"), page.display());
         console.warning(&message, Some("`latlab doctor --restore` tries again, and so does the next latlab command"));
@@ -49,13 +49,13 @@ pub(super) fn tell_what_is_left(console: &Console) {
 
 /// Restores at once what this process has set, on whatever thread this is called.
 pub(super) fn restore_at_once() {
-    if let Some(journal) = Journal::of_user() {
+    if let Some(journal) = KnobJournal::of_user() {
         restoring::restore_own(&journal, &HostRoot::of_knobs());
     }
 }
 
-fn told(one: &Healed) -> Finding {
-    let Healed { setting, place, before, ours, outcome, kept_in } = one;
+fn told(one: &Recovered) -> Finding {
+    let Recovered { setting, place, before, ours, outcome, kept_in } = one;
     let died = format!("a latlab that died had set `{setting}`");
     match outcome {
         Restoration::Restored => {
@@ -77,7 +77,7 @@ fn told(one: &Healed) -> Finding {
     }
 }
 
-fn unread(one: &Unhealed) -> Finding {
+fn unread(one: &Unrecovered) -> Finding {
     let path = one.path.display();
     Finding::new(
         FindingSeverity::Blocker,

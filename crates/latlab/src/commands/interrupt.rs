@@ -12,7 +12,7 @@ use super::Outcome;
 
 /// What signals have asked for so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interrupt {
+pub(super) struct SignalWatch {
     stop: Arc<AtomicBool>,
     /// The first signal was there at one call of `notice` …
     seen: Arc<AtomicBool>,
@@ -21,12 +21,12 @@ pub(super) struct Interrupt {
     signal: Arc<AtomicUsize>,
 }
 
-impl Interrupt {
+impl SignalWatch {
     /// Listens to SIGINT, SIGTERM, SIGHUP and SIGQUIT. Once the first was noticed, a second one ends the process with 128 +
     /// its number; what must be undone then is undone by the kernel (namespaces, children) or by the next
     /// command (spool).
-    pub(super) fn listen() -> io::Result<Interrupt> {
-        let interrupt = Interrupt::default();
+    pub(super) fn listen() -> io::Result<SignalWatch> {
+        let interrupt = SignalWatch::default();
         for signal in Outcome::signals() {
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupt.noticed))?;
         }
@@ -34,8 +34,8 @@ impl Interrupt {
     }
 
     /// The same, but before a second signal ends the process, `last_act` is done, on a thread that waits for it.
-    pub(super) fn listen_with(last_act: fn()) -> io::Result<Interrupt> {
-        let interrupt = Interrupt::default();
+    pub(super) fn listen_with(last_act: fn()) -> io::Result<SignalWatch> {
+        let interrupt = SignalWatch::default();
         for signal in Outcome::signals() {
             let (mut ear, mouth) = UnixStream::pair()?;
             let noticed = Arc::clone(&interrupt.noticed);
@@ -54,7 +54,7 @@ impl Interrupt {
         interrupt.count()
     }
 
-    fn count(self) -> io::Result<Interrupt> {
+    fn count(self) -> io::Result<SignalWatch> {
         for signal in Outcome::signals() {
             flag::register_usize(signal, Arc::clone(&self.signal), signal as usize)?;
             flag::register(signal, Arc::clone(&self.stop))?;

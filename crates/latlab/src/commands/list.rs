@@ -7,7 +7,7 @@ use super::experiment::listing;
 use crate::console::Console;
 use crate::error::Failure;
 use crate::experiment::{in_store, runs_of};
-use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, RecordingError, Store};
 use crate::report::list::{ListingView, StoreView, render_json, render_text};
 use crate::report::{Style, family_of, unusual};
@@ -76,12 +76,12 @@ fn state(listing: &Listing) -> (&'static str, Option<String>) {
     }
 }
 
-const fn ending(ending: Ending) -> &'static str {
+const fn ending(ending: RunEnding) -> &'static str {
     match ending {
-        Ending::Measuring => "measuring",
-        Ending::Completed => "completed",
-        Ending::Interrupted => "interrupted",
-        Ending::Failed => "failed",
-        Ending::Recovered => "recovered",
+        RunEnding::Measuring => "measuring",
+        RunEnding::Completed => "completed",
+        RunEnding::Interrupted => "interrupted",
+        RunEnding::Failed => "failed",
+        RunEnding::Recovered => "recovered",
     }
 }

@@ -2,31 +2,31 @@
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-use super::answering::Listening;
+use super::answering::AnyReflector;
 use crate::cli::resolve::ServeSpec;
 use crate::error::Failure;
-use crate::plan::{EndSpec, Transport, WaitMode, defaults};
+use crate::plan::{EndSpec, TransportKind, WaitMode, defaults};
 
 /// Every address asked for, over each transport asked for. Where none was asked for, one family may be missing on this
 /// host.
-pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<Listening>, Failure> {
+pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<AnyReflector>, Failure> {
     let mut sockets = Vec::new();
-    for transport in Transport::ALL.into_iter().filter(|transport| spec.tcp || *transport != Transport::Tcp) {
+    for transport in TransportKind::ALL.into_iter().filter(|transport| spec.tcp || *transport != TransportKind::Tcp) {
         sockets.extend(bind_all(transport, spec)?);
     }
     Ok(sockets)
 }
 
-fn bind_all(transport: Transport, spec: &ServeSpec) -> Result<Vec<Listening>, Failure> {
+fn bind_all(transport: TransportKind, spec: &ServeSpec) -> Result<Vec<AnyReflector>, Failure> {
     if !spec.chosen && spec.listen.iter().all(|address| address.ip().is_unspecified()) {
         let port = spec.listen.first().map_or(defaults::PORT, SocketAddr::port);
         let everywhere = ((Ipv6Addr::UNSPECIFIED, port).into(), true);
-        return Ok(vec![Listening::bind(transport, everywhere, spec.end.wait, &spec.limits)?]);
+        return Ok(vec![AnyReflector::bind(transport, everywhere, spec.end.wait, &spec.limits)?]);
     }
     let mut sockets = Vec::new();
     let mut missing = None;
     for address in &spec.listen {
-        match Listening::bind(transport, (*address, false), spec.end.wait, &spec.limits) {
+        match AnyReflector::bind(transport, (*address, false), spec.end.wait, &spec.limits) {
             Ok(socket) => sockets.push(socket),
             Err(error) if !spec.chosen && error.lacks_family() => missing = Some(error),
             Err(error) => return Err(error.into()),

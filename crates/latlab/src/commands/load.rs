@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::interrupt::Interrupt;
+use super::interrupt::SignalWatch;
 use super::{Outcome, keys};
 use crate::agent::AgentError;
-use crate::cli::resolve::HoldJob;
-use crate::console::{Console, Talk};
+use crate::cli::resolve::LoadJob;
+use crate::console::{Console, Verbosity};
 use crate::error::{Failure, refused};
-use crate::measure::{Beside, MeasureError, Peer};
+use crate::measure::{BackgroundLoads, MeasureError, Peer};
 use crate::plan::{PingSpec, RunSpec, defaults};
 use crate::report::Style;
 use crate::report::loads::LoadsView;
@@ -16,8 +16,8 @@ use crate::schedule::Schedule;
 use crate::session::wait_until;
 
 /// Carries out `job`. Whatever ends it, the loads end with it.
-pub(super) fn run(job: &HoldJob, console: &Console) -> Result<Outcome, Failure> {
-    let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
+pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> {
+    let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
     let whole = job.duration + defaults::LOAD_SETTLE;
     let words: Vec<_> = job.loads.iter().map(ToString::to_string).collect();
     let progress = console.progress(&format!("load {}", words.join(" · ")), Some((whole.0 / 1_000_000) as u64));
@@ -37,8 +37,9 @@ pub(super) fn run(job: &HoldJob, console: &Console) -> Result<Outcome, Failure> 
         0 => None,
         _ => Some(Peer::of_loads(&spec, key.as_ref(), interrupt.stop())?),
     };
-    let beside = Beside::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)
-        .map_err(without_recording)?;
+    let beside =
+        BackgroundLoads::start(&spec, peer.as_mut(), key.as_ref(), Some(whole), interrupt.stop(), &mut heartbeat)
+            .map_err(without_recording)?;
     beside.settle(interrupt.stop(), &mut heartbeat);
     peer.as_mut().map_or(Ok(()), |peer| peer.arm(Some(whole))).map_err(without_recording)?;
     beside.begin();
@@ -52,7 +53,7 @@ pub(super) fn run(job: &HoldJob, console: &Console) -> Result<Outcome, Failure> 
     drop(progress);
     let view = LoadsView::of(&reports);
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    if job.json && console.talk() > Talk::Quiet {
+    if job.json && console.talk() > Verbosity::Quiet {
         view.caveats().iter().for_each(|caveat| console.caveat(caveat));
     }
     console.data(&if job.json { view.json() } else { view.text(style) })?;

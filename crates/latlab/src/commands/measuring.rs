@@ -1,10 +1,10 @@
 //! Measuring a plan, for whichever command: signals are noticed, and what cannot be put back is told.
 
 use super::healing;
-use super::interrupt::Interrupt;
+use super::interrupt::SignalWatch;
 use crate::console::{Console, Progress};
 use crate::error::Failure;
-use crate::measure::{self, Conducted, MeasureError, Place};
+use crate::measure::{self, MeasureError, PlanOutcome, RecordingTarget};
 use crate::plan::Plan;
 use crate::session::PreSharedKey;
 use crate::transport::refusal::TransportError;
@@ -14,11 +14,11 @@ use crate::transport::refusal::TransportError;
 pub(super) fn measure(
     plan: &Plan,
     key: Option<&PreSharedKey>,
-    place: Place<'_>,
-    interrupt: &Interrupt,
+    place: RecordingTarget<'_>,
+    interrupt: &SignalWatch,
     console: &Console,
     (progress, tick): (Progress, &mut dyn FnMut(&Progress)),
-) -> Result<Option<Conducted>, Failure> {
+) -> Result<Option<PlanOutcome>, Failure> {
     let mut heartbeat = || {
         interrupt.notice();
         tick(&progress);
@@ -36,16 +36,16 @@ pub(super) fn measure(
 }
 
 /// Listens to signals while `plans` are measured. Whoever gives up at once leaves the host as it was all the same.
-pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) -> std::io::Result<Interrupt> {
+pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) -> std::io::Result<SignalWatch> {
     let mut runs = plans.into_iter().flat_map(|plan| &plan.runs);
     match runs.any(|run| !run.settings.is_empty()) {
         true => listen_and_restore(console),
-        false => Interrupt::listen(),
+        false => SignalWatch::listen(),
     }
 }
 
 /// The same for what sets this host in any case.
-pub(super) fn listen_and_restore(console: &Console) -> std::io::Result<Interrupt> {
+pub(super) fn listen_and_restore(console: &Console) -> std::io::Result<SignalWatch> {
     healing::tell_of_another_root(console);
-    Interrupt::listen_with(healing::restore_at_once)
+    SignalWatch::listen_with(healing::restore_at_once)
 }

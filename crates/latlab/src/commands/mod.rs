@@ -57,12 +57,12 @@ use surroundings::surroundings;
 use crate::cli::args::Command;
 use crate::cli::resolve;
 use crate::cli::{self, refusal};
-use crate::console::{Console, Talk};
+use crate::console::{Console, Verbosity};
 use crate::error::Failure;
 
 /// Does what was typed, says what happened, and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
-    let console = Console::of_this_process(Talk::Usual);
+    let console = Console::of_this_process(Verbosity::Usual);
     let result = match cli::parse(typed) {
         Ok(cli) => obey(cli.command, console),
         Err(told) => page(&told, &console),
@@ -70,7 +70,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
     match result {
         Ok(outcome) => outcome.exit_code(),
         Err(failure) => {
-            Console::of_this_process(Talk::Quiet).failure(&failure);
+            Console::of_this_process(Verbosity::Quiet).failure(&failure);
             failure.exit_code
         }
     }
@@ -115,7 +115,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
         Command::BareWakeup(args) => bare_wakeup::run(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &surroundings()?);
-            list::run(&store, args.json.json, &healed(console, Talk::Usual))
+            list::run(&store, args.json.json, &healed(console, Verbosity::Usual))
         }
         Command::Load(args) => {
             let job = resolve::hold(&args)?;
@@ -140,7 +140,7 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
 /// The console for a command that says so much, after what dead latlabs have left on this host was put back: whatever
 /// a person starts begins with that. Files for other programs (`completions`, `man`, `keygen`) and latlab's own
 /// processes do not; an agent sees to it by itself.
-fn healed(console: Console, talk: Talk) -> Console {
+fn healed(console: Console, talk: Verbosity) -> Console {
     let console = console.with_talk(talk);
     healing::heal(&console);
     console

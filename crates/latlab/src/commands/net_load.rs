@@ -9,9 +9,9 @@ use super::{Outcome, order};
 use crate::console::Console;
 use crate::error::{Failure, refused};
 use crate::host::placement;
-use crate::measure::{self, MeasureError, Words};
+use crate::measure::{self, MeasureError, NetLoadCommands};
 use crate::plan::EndSpec;
-use crate::session::{BEGIN_WORD, LoadsError, NetLoadError, NetLoadNews, NetLoadOrder, PreSharedKey};
+use crate::session::{BEGIN_WORD, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey};
 
 /// A sleep ends when it shall, not up to the usual 50 µs later: the stream's packets would clump.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
@@ -19,39 +19,39 @@ const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// Takes the order from standard input, says when the load is there, holds it until standard input closes, and says
 /// what was reached.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
-    let order: NetLoadOrder = order::read("a load of your own is `--load net=…`")?;
+    let order: NetLoadRequest = order::read("a load of your own is `--load net=…`")?;
     match hold(&order, console) {
         Ok(()) => Ok(Outcome::Done),
         Err(Failure { message, cause, hint, .. }) => {
-            console.data(&NetLoadNews::Refused { message, cause, hint }.line())?;
+            console.data(&NetLoadEvent::Refused { message, cause, hint }.line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
 }
 
-fn hold(order: &NetLoadOrder, console: &Console) -> Result<(), Failure> {
+fn hold(order: &NetLoadRequest, console: &Console) -> Result<(), Failure> {
     order::tie_to_parent(order.parent)?;
     order::work_as_usual()?;
     let key = order.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
-    let words = Arc::new(Words::default());
+    let words = Arc::new(NetLoadCommands::default());
     listen(&words).map_err(refused("watch standard input"))?;
     placement::place(&EndSpec { cpu: order.stream.cpu, ..EndSpec::SYSTEM })?;
     // Where it cannot be had the load is a little less even, and no less true.
     let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
-    let say = |news: NetLoadNews| console.data(&news.line());
+    let say = |news: NetLoadEvent| console.data(&news.line());
     let begun = |searched_bps| {
         let gone = |_| LoadsError::from(NetLoadError::Process(io::ErrorKind::BrokenPipe.into()));
-        say(NetLoadNews::Begun { searched_bps }).map_err(gone).map_err(MeasureError::from)
+        say(NetLoadEvent::Begun { searched_bps }).map_err(gone).map_err(MeasureError::from)
     };
     let Some(held) = measure::hold_net_load(order, key.as_ref(), &words, begun)? else { return Ok(()) };
     match held.failure {
         Some(failure) => Err(failure.into()),
-        None => say(NetLoadNews::Ended { report: Box::new(held.report) }),
+        None => say(NetLoadEvent::Ended { report: Box::new(held.report) }),
     }
 }
 
 /// Passes on what is said on standard input; what ends that is the end of the parent, or its word to end.
-fn listen(words: &Arc<Words>) -> io::Result<()> {
+fn listen(words: &Arc<NetLoadCommands>) -> io::Result<()> {
     let words = Arc::clone(words);
     let listener = move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::groups::PathGroup;
 use super::stored_runs::{FoundRun, observe, runs_in};
-use crate::analysis::Subject;
+use crate::analysis::Estimand;
 use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
 use crate::cli::resolve::{Grouping, Sources};
 use crate::console::Console;
@@ -37,7 +37,7 @@ pub(super) fn usual_metric(found: &[FoundGroup]) -> Option<&'static str> {
 pub(super) fn recorded(
     found: Vec<FoundGroup>,
     sources: &Sources,
-    subjects: &[Subject],
+    subjects: &[Estimand],
     console: &Console,
 ) -> Result<RunGroups, Failure> {
     let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();

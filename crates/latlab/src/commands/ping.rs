@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::interrupt::Interrupt;
+use super::interrupt::SignalWatch;
 use super::{Outcome, keys, measuring, stores, title, verdict, wakeup};
-use crate::analysis::{Summary, SummaryWishes};
-use crate::cli::resolve::{Keeping, PingJob};
-use crate::console::{Console, Progress, Talk};
+use crate::analysis::{Summary, SummaryOptions};
+use crate::cli::resolve::{OutputSpec, PingJob};
+use crate::console::{Console, Progress, Verbosity};
 use crate::error::{Failure, refused};
-use crate::measure::{Conducted, LiveRates, Place};
+use crate::measure::{LiveRates, PlanOutcome, RecordingTarget};
 use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::view::Showing;
@@ -27,7 +27,7 @@ pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> 
 pub(super) fn carry_out(
     plan: &Plan,
     key: Option<&PreSharedKey>,
-    showing: (&Keeping, bool),
+    showing: (&OutputSpec, bool),
     console: &Console,
 ) -> Result<Outcome, Failure> {
     carry_out_watched(plan, key, showing, console, (&Arc::default(), &String::new))
@@ -37,7 +37,7 @@ pub(super) fn carry_out(
 pub(super) fn carry_out_watched(
     plan: &Plan,
     key: Option<&PreSharedKey>,
-    (keeping, json): (&Keeping, bool),
+    (keeping, json): (&OutputSpec, bool),
     console: &Console,
     (live, beside): (&Arc<LiveRates>, &dyn Fn() -> String),
 ) -> Result<Outcome, Failure> {
@@ -50,7 +50,7 @@ pub(super) fn carry_out_watched(
         let gone = start.elapsed();
         progress.show(gone.as_millis() as u64, &format!("{:.1} s{}", gone.as_secs_f64(), beside()));
     };
-    let place = Place { live: Some(live), ..keep.place() };
+    let place = RecordingTarget { live: Some(live), ..keep.place() };
     let conducted = measuring::measure(plan, key, place, &interrupt, console, (progress, &mut tick));
     let Some(conducted) = conducted? else {
         console.note("interrupted before anything was measured");
@@ -61,8 +61,12 @@ pub(super) fn carry_out_watched(
 }
 
 /// Reads the recordings back and shows what they say: the summary of a run is that of its recording.
-fn show(conducted: &Conducted, (keeping, json): (&Keeping, bool), console: &Console) -> Result<Vec<Summary>, Failure> {
-    let every_metric = console.talk() > Talk::Usual;
+fn show(
+    conducted: &PlanOutcome,
+    (keeping, json): (&OutputSpec, bool),
+    console: &Console,
+) -> Result<Vec<Summary>, Failure> {
+    let every_metric = console.talk() > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
     for finished in &conducted.recordings {
@@ -70,16 +74,16 @@ fn show(conducted: &Conducted, (keeping, json): (&Keeping, bool), console: &Cons
         let spec = &recording.manifest().spec;
         half |= spec.judging.half;
         like = like.or(spec.judging.like);
-        let wishes = SummaryWishes { metrics: verdict::metrics(json || every_metric), ..SummaryWishes::of(spec) };
+        let wishes = SummaryOptions { metrics: verdict::metrics(json || every_metric), ..SummaryOptions::of(spec) };
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
-    let kept = *keeping != Keeping::Nothing;
+    let kept = *keeping != OutputSpec::Nothing;
     verdict::show(&summaries, Showing { half, every_metric, kept, like }, json, console)?;
     Ok(summaries)
 }
 
 /// What broke comes first, then who interrupted, then what the summaries say.
-fn ending(conducted: Conducted, shown: Result<Vec<Summary>, Failure>, by: &Interrupt) -> Result<Outcome, Failure> {
+fn ending(conducted: PlanOutcome, shown: Result<Vec<Summary>, Failure>, by: &SignalWatch) -> Result<Outcome, Failure> {
     if let Some(error) = conducted.failure {
         return Err(error.into());
     }

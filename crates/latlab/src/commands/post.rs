@@ -4,15 +4,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 
 use super::Outcome;
-use super::answering::{Listening, answer};
+use super::answering::{AnyReflector, answer};
 use crate::error::{Failure, refused};
 use crate::measure::{bare, bare_stream, bare_tcp};
-use crate::session::{ReflectorNews, Requests, SessionReflector};
+use crate::session::{ReflectorEvent, Requests, SessionReflector};
 
 /// What answers.
-pub(super) enum Post {
+pub(super) enum ReflectorService {
     /// Sessions.
-    Sessions(Listening, Box<SessionReflector>),
+    Sessions(AnyReflector, Box<SessionReflector>),
     /// Everything, unseen.
     Bare(OwnedFd, bare::Wait),
     /// The same over one connection, in messages of so many bytes.
@@ -21,31 +21,33 @@ pub(super) enum Post {
     BareStream(OwnedFd, bare::Wait, u16),
 }
 
-impl Post {
+impl ReflectorService {
     /// Where it answers, and with what buffer.
-    pub(super) fn ready(&self) -> Result<ReflectorNews, Failure> {
+    pub(super) fn ready(&self) -> Result<ReflectorEvent, Failure> {
         let (address, receive_buffer_bytes) = match self {
-            Post::Sessions(socket, _) => socket.place(),
-            Post::Bare(socket, _) | Post::BareTcp(socket, ..) | Post::BareStream(socket, ..) => {
+            ReflectorService::Sessions(socket, _) => socket.place(),
+            ReflectorService::Bare(socket, _)
+            | ReflectorService::BareTcp(socket, ..)
+            | ReflectorService::BareStream(socket, ..) => {
                 let address = latlab_sys::socket::local_address(socket.as_fd());
                 (address.map_err(refused("ask for the address"))?, None)
             }
         };
-        Ok(ReflectorNews::Ready { address, receive_buffer_bytes })
+        Ok(ReflectorEvent::Ready { address, receive_buffer_bytes })
     }
 
     /// Answers until `stop`, on a thread that is pinned to `pin`.
     pub(super) fn answer(self, pin: Option<u16>, stop: &AtomicBool) -> Result<Outcome, Failure> {
         match self {
-            Post::Sessions(mut socket, mut sessions) => {
+            ReflectorService::Sessions(mut socket, mut sessions) => {
                 let never = AtomicBool::new(false);
                 answer(&mut socket, &mut sessions, pin, Requests { stop, counters: &never }, |_| {})?;
             }
-            Post::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
-            Post::BareTcp(listener, wait, size_bytes) => {
+            ReflectorService::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
+            ReflectorService::BareTcp(listener, wait, size_bytes) => {
                 bare_tcp::reflect(&listener, size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
             }
-            Post::BareStream(socket, wait, wanted) => {
+            ReflectorService::BareStream(socket, wait, wanted) => {
                 bare_stream::count(&socket, wait, usize::from(wanted), stop).map_err(refused("receive"))?;
             }
         }

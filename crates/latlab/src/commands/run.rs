@@ -5,7 +5,7 @@ use super::{Outcome, measuring, wakeup};
 use crate::cli::resolve::RunJob;
 use crate::console::Console;
 use crate::error::{Failure, refused};
-use crate::experiment::{Manners, conduct};
+use crate::experiment::{RunPolicy, conduct};
 use crate::report::Style;
 use crate::report::experiment::render;
 
@@ -33,7 +33,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     let plans = || asked.job.experiment.conditions.iter().map(|condition| &condition.plan);
     wakeup::warn(plans(), console);
     let interrupt = measuring::listen(plans(), console).map_err(refused("listen to signals"))?;
-    let manners = Manners {
+    let manners = RunPolicy {
         boot_id: boot_id(&asked)?,
         keep_going: job.going_on.keep_going,
         drop_impossible: open.standing().recipe.is_some(),

@@ -6,8 +6,8 @@ use std::thread;
 
 use signal_hook::consts::SIGUSR1;
 
-use super::answering::{Listening, answer};
-use super::interrupt::Interrupt;
+use super::answering::{AnyReflector, answer};
+use super::interrupt::SignalWatch;
 use super::listening::{bind, crowd};
 use super::{Outcome, keys};
 use crate::cli::resolve::ServeSpec;
@@ -25,13 +25,13 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     for socket in bind(spec)? {
         check_address(socket.place().0, key.as_ref())?;
         let limits = match socket {
-            Listening::Udp(_) => spec.limits,
+            AnyReflector::Udp(_) => spec.limits,
             // A stream that a reflector sends by itself goes over UDP.
-            Listening::Tcp(_) => ReflectorLimits { down_bps: 0, ..spec.limits },
+            AnyReflector::Tcp(_) => ReflectorLimits { down_bps: 0, ..spec.limits },
         };
         posts.push((socket, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
     }
-    let interrupt = Interrupt::listen().map_err(refused("listen to signals"))?;
+    let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
     for (socket, _) in &posts {
         console.note(&format!("answering on {socket} until Ctrl-C"));
     }
@@ -42,10 +42,10 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     Ok(Outcome::Done)
 }
 
-type Post = (Listening, SessionReflector);
+type ServeSetup = (AnyReflector, SessionReflector);
 
 /// One thread per address, each with sessions and caps of its own: no lock on the path of a probe.
-fn stand(posts: Vec<Post>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
+fn stand(posts: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
     thread::scope(|scope| {
         let mut guards = Vec::new();
         for post in posts {
@@ -62,7 +62,7 @@ fn stand(posts: Vec<Post>, spec: &ServeSpec, stop: &AtomicBool, console: &Consol
     })
 }
 
-fn guard(post: Post, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
+fn guard(post: ServeSetup, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
     let (mut socket, mut reflector) = post;
     let name = socket.to_string();
     placement::place(&spec.end)?;

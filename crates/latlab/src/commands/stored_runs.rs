@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::analysis::Subject;
+use crate::analysis::Estimand;
 use crate::analysis::comparison::ObservedRun;
 use crate::console::Console;
 use crate::error::Failure;
@@ -55,7 +55,7 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, F
 /// opening them did is told of all that were opened.
 pub(super) fn observe(
     recordings: &[PathBuf],
-    subjects: &[Subject],
+    subjects: &[Estimand],
     console: &Console,
 ) -> Result<Vec<ObservedRun>, Failure> {
     let read = |path: &PathBuf| {

@@ -17,7 +17,7 @@ pub(super) fn run(job: &StreamJob, console: &Console) -> Result<Outcome, Failure
     keys::refuse_strangers(&job.plan)?;
     tell_how_long(job, console);
     let live = Arc::new(LiveRates::default());
-    let beside = Beside::of(&live);
+    let beside = StreamProgress::of(&live);
     ping::carry_out_watched(&job.plan, key.as_ref(), (&job.keeping, job.json), console, (&live, &|| beside.words()))
 }
 
@@ -37,14 +37,14 @@ fn tell_how_long(job: &StreamJob, console: &Console) {
 const LINE: Duration = Duration::from_secs(1);
 
 /// What stands beside the progress bar: the rates of the last whole second.
-struct Beside<'a> {
+struct StreamProgress<'a> {
     live: &'a LiveRates,
     last: RefCell<(Instant, LiveCounts, String)>,
 }
 
-impl Beside<'_> {
-    fn of(live: &LiveRates) -> Beside<'_> {
-        Beside { live, last: RefCell::new((Instant::now(), live.read(), String::new())) }
+impl StreamProgress<'_> {
+    fn of(live: &LiveRates) -> StreamProgress<'_> {
+        StreamProgress { live, last: RefCell::new((Instant::now(), live.read(), String::new())) }
     }
 
     fn words(&self) -> String {

@@ -5,28 +5,28 @@ use std::io;
 use super::{Outcome, order};
 use crate::console::Console;
 use crate::error::Failure;
-use crate::load::{StressorNews, StressorOrder, Workers};
+use crate::load::{StressorEvent, StressorRequest, Workers};
 
 /// Takes the order from standard input, says that every worker works, and says at the end what was reached. The
 /// workers end with this process.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
-    let order: StressorOrder = order::read("loads for people are `latlab load`")?;
+    let order: StressorRequest = order::read("loads for people are `latlab load`")?;
     match prepare(&order) {
         Ok(workers) => {
-            console.data(&StressorNews::Ready.line())?;
+            console.data(&StressorEvent::Ready.line())?;
             if let Some(report) = workers.watch(io::stdin().lock()) {
-                console.data(&StressorNews::Reached(Box::new(report)).line())?;
+                console.data(&StressorEvent::Reached(Box::new(report)).line())?;
             }
             Ok(Outcome::Done)
         }
         Err(Failure { message, cause, hint, exit_code }) => {
-            console.data(&StressorNews::Refused { message, cause, hint, exit_code }.line())?;
+            console.data(&StressorEvent::Refused { message, cause, hint, exit_code }.line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
 }
 
-fn prepare(order: &StressorOrder) -> Result<Workers, Failure> {
+fn prepare(order: &StressorRequest) -> Result<Workers, Failure> {
     order::tie_to_parent(order.parent)?;
     order::work_as_usual()?;
     Ok(Workers::start(order)?)

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::stored_runs::runs_in;
 use super::{Outcome, verdict};
-use crate::analysis::{FailIf, Judgement, Summary, SummaryWishes};
+use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions};
 use crate::cli::resolve::SummarySpec;
-use crate::console::{Console, Talk};
+use crate::console::{Console, Verbosity};
 use crate::error::Failure;
 use crate::experiment::is_experiment;
 use crate::recording::Recording;
@@ -15,7 +15,7 @@ use crate::report::view::Showing;
 /// Shows the summaries of the recordings in `spec`, then judges its conditions.
 pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Failure> {
     let conditions = spec.fail_if.iter().map(|text| FailIf::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let every_metric = spec.talk > Talk::Usual;
+    let every_metric = spec.talk > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
     for path in recordings(&spec.recordings, console)? {
@@ -27,7 +27,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         half |= judging.half;
         like = like.or(judging.like);
         let mut wishes =
-            SummaryWishes { judging, intervals: spec.intervals, metrics: verdict::metrics(spec.json || every_metric) };
+            SummaryOptions { judging, intervals: spec.intervals, metrics: verdict::metrics(spec.json || every_metric) };
         conditions.iter().for_each(|condition| wishes.include(condition));
         summaries.push(verdict::summary_of(&recording, &wishes)?);
     }
@@ -57,13 +57,13 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Fail
 }
 
 /// Each condition on each summary, with the recording that it is about.
-fn judge<'a>(conditions: &[FailIf], summaries: &'a [Summary]) -> Result<Vec<(&'a str, Judgement)>, Failure> {
+fn judge<'a>(conditions: &[FailIf], summaries: &'a [Summary]) -> Result<Vec<(&'a str, ConditionResult)>, Failure> {
     let pairs = summaries.iter().flat_map(|summary| conditions.iter().map(move |condition| (summary, condition)));
     pairs.map(|(summary, condition)| Ok((summary.recording.as_str(), condition.judge(summary)?))).collect()
 }
 
 /// Whether any condition held; each that did is said, of several recordings with the one it is about.
-fn tell(judgements: &[(&str, Judgement)], several: bool, console: &Console) -> bool {
+fn tell(judgements: &[(&str, ConditionResult)], several: bool, console: &Console) -> bool {
     for (recording, judgement) in judgements {
         if let Some(warning) = &judgement.warning {
             console.caveat(warning);

@@ -20,13 +20,13 @@ fn headline<'a>(run: &RunSpec, condition: &'a Condition) -> Headline<'a> {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::cli::resolve::{self, Surroundings};
+    use crate::cli::resolve::{self, Environment};
 
     fn title(line: &str) -> String {
         let typed = format!("latlab ping {line}");
         let cli = crate::cli::parse(typed.split_whitespace().map(Into::into)).expect(line);
         let Command::Ping(args) = cli.command else { panic!("{line}") };
-        of(&resolve::ping(&args, &Surroundings::default()).expect(line).plan)
+        of(&resolve::ping(&args, &Environment::default()).expect(line).plan)
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! From recordings to what is printed and how the command ends: the same for a run just made and an old one.
 
 use super::{Outcome, silence};
-use crate::analysis::{AnalysisError, Summary, SummaryWishes, summarise};
+use crate::analysis::{AnalysisError, Summary, SummaryOptions, summarise};
 use crate::caveat::{Caveat, Severity};
-use crate::console::{Console, Talk};
+use crate::console::{Console, Verbosity};
 use crate::error::Failure;
 use crate::metric::Metric;
 use crate::recording::{Recording, RecordingError};
@@ -16,7 +16,7 @@ pub(super) fn metrics(all: bool) -> Vec<Metric> {
 }
 
 /// Summarises `recording` as `wishes` says.
-pub(super) fn summary_of(recording: &Recording, wishes: &SummaryWishes) -> Result<Summary, Failure> {
+pub(super) fn summary_of(recording: &Recording, wishes: &SummaryOptions) -> Result<Summary, Failure> {
     summarise(recording, wishes).map_err(|error| match error {
         AnalysisError::Source(error) => error.into(),
         refusal => refusal_of(&refusal),
@@ -44,7 +44,7 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
 /// about. The document holds them as well, so that quiet is quiet.
 fn tell(summaries: &[Summary], console: &Console) {
     let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
-    for summary in summaries.iter().filter(|_| console.talk() > Talk::Quiet) {
+    for summary in summaries.iter().filter(|_| console.talk() > Verbosity::Quiet) {
         for caveat in summary.caveats.iter().filter(serious) {
             let message = match summaries {
                 [_] => caveat.message.clone(),

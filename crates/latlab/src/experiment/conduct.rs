@@ -1,17 +1,17 @@
 //! From step to step until nothing is left, or somebody stops it. What a step does to the world is the caller's: this
 //! only sees to it that the journal knows before anything happens, and again after.
 
-use super::course::{Course, DueRun, Step};
+use super::course::{DueRun, NextStep, RunScheduler};
 use super::directory::OpenExperiment;
 use super::error::ExperimentError;
-use super::event::{Event, RunOutcome};
-use super::standing::Standing;
+use super::event::{JournalEntry, RunOutcome};
+use super::standing::ExperimentState;
 use crate::plan::{Experiment, Factors};
 use crate::units::Nanos;
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct RunResult {
     /// How it ended.
     pub outcome: RunOutcome,
     /// The name of its recording.
@@ -22,7 +22,7 @@ pub struct Taken {
 
 /// Something to tell whoever watches.
 #[derive(Clone, Debug, PartialEq)]
-pub enum News<'a> {
+pub enum ExperimentEvent<'a> {
     /// A block begins.
     Block(u32),
     /// A condition is given up, for this reason.
@@ -34,20 +34,20 @@ pub enum News<'a> {
 }
 
 /// What conducting needs done.
-pub trait Hands {
+pub trait RunExecutor {
     /// Measures what is due in this boot, into the store `runs` of `experiment`.
-    fn measure(&mut self, due: &DueRun, experiment: &OpenExperiment, boot_id: Option<&str>) -> Taken;
+    fn measure(&mut self, due: &DueRun, experiment: &OpenExperiment, boot_id: Option<&str>) -> RunResult;
     /// Waits; false: somebody stopped it.
     fn wait(&mut self, span: Nanos) -> bool;
     /// Whether the intervals are as narrow as the rule demands; none where a recording cannot be read.
     fn is_narrow(&mut self, experiment: &OpenExperiment) -> Option<bool>;
     /// Hears what happens.
-    fn hear(&mut self, news: News<'_>, standing: &Standing);
+    fn hear(&mut self, news: ExperimentEvent<'_>, standing: &ExperimentState);
 }
 
 /// How the world is, and how failures are taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manners {
+pub struct RunPolicy {
     /// Which boot this is; none where that cannot be read.
     pub boot_id: Option<String>,
     /// A run that fails does not end it.
@@ -58,7 +58,7 @@ pub struct Manners {
 
 /// How conducting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConductEnd {
+pub enum RunnerOutcome {
     /// Nothing is left to do.
     Finished,
     /// This block needs a reboot first; so many runs were made since this began.
@@ -81,48 +81,48 @@ pub enum ConductEnd {
 pub fn conduct(
     experiment: &Experiment,
     open: &mut OpenExperiment,
-    manners: &Manners,
-    hands: &mut dyn Hands,
-) -> Result<ConductEnd, ExperimentError> {
+    manners: &RunPolicy,
+    hands: &mut dyn RunExecutor,
+) -> Result<RunnerOutcome, ExperimentError> {
     let boot_id = manners.boot_id.clone();
-    open.note(Event::Opened { pid: std::process::id(), boot_id: boot_id.clone() })?;
-    let mut course = Course::of(experiment);
+    open.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone() })?;
+    let mut course = RunScheduler::of(experiment);
     let (mut progressed, mut last) = (false, None);
     loop {
         let mut step = course.next(open.standing(), boot_id.as_deref());
-        if let Step::LookAtWidths { block } = step {
-            let Some(narrow) = hands.is_narrow(open) else { return Ok(ConductEnd::Failed) };
-            hands.hear(News::Widths(block, narrow), open.standing());
+        if let NextStep::LookAtWidths { block } = step {
+            let Some(narrow) = hands.is_narrow(open) else { return Ok(RunnerOutcome::Failed) };
+            hands.hear(ExperimentEvent::Widths(block, narrow), open.standing());
             if narrow {
-                open.note(Event::NarrowEnough { block })?;
+                open.note(JournalEntry::NarrowEnough { block })?;
                 continue;
             }
             step = course.enter(block + 1, open.standing(), boot_id.as_deref());
         }
         match step {
-            Step::BeginBlock { block, pause } => {
+            NextStep::BeginBlock { block, pause } => {
                 if pause.is_some_and(|pause| !hands.wait(pause)) {
-                    return Ok(ConductEnd::Interrupted);
+                    return Ok(RunnerOutcome::Interrupted);
                 }
-                hands.hear(News::Block(block), open.standing());
-                open.note(Event::BlockBegan { block, boot_id: boot_id.clone() })?;
+                hands.hear(ExperimentEvent::Block(block), open.standing());
+                open.note(JournalEntry::BlockBegan { block, boot_id: boot_id.clone() })?;
             }
-            Step::EndBlock { block } => open.note(Event::BlockEnded { block, boot_id: boot_id.clone() })?,
-            Step::Reboot { block } => return Ok(ConductEnd::Reboot { block, progressed }),
-            Step::Run(due) => {
+            NextStep::EndBlock { block } => open.note(JournalEntry::BlockEnded { block, boot_id: boot_id.clone() })?,
+            NextStep::Reboot { block } => return Ok(RunnerOutcome::Reboot { block, progressed }),
+            NextStep::Run(due) => {
                 let switched = last.replace(due.condition).is_some_and(|last| last != due.condition);
                 if switched && !hands.wait(experiment.design.settle) {
-                    return Ok(ConductEnd::Interrupted);
+                    return Ok(RunnerOutcome::Interrupted);
                 }
                 if let Some(end) = take(&due, open, manners, hands)? {
                     return Ok(end);
                 }
             }
-            Step::Finish | Step::LookAtWidths { .. } => {
+            NextStep::Finish | NextStep::LookAtWidths { .. } => {
                 if !open.standing().finished {
-                    open.note(Event::Finished)?;
+                    open.note(JournalEntry::Finished)?;
                 }
-                return Ok(ConductEnd::Finished);
+                return Ok(RunnerOutcome::Finished);
             }
         }
         progressed = true;
@@ -133,11 +133,11 @@ pub fn conduct(
 fn take(
     due: &DueRun,
     open: &mut OpenExperiment,
-    manners: &Manners,
-    hands: &mut dyn Hands,
-) -> Result<Option<ConductEnd>, ExperimentError> {
-    open.note(Event::RunBegan { key: due.key.clone(), place: due.place })?;
-    let Taken { outcome, recording, reason } = hands.measure(due, open, manners.boot_id.as_deref());
+    manners: &RunPolicy,
+    hands: &mut dyn RunExecutor,
+) -> Result<Option<RunnerOutcome>, ExperimentError> {
+    open.note(JournalEntry::RunBegan { key: due.key.clone(), place: due.place })?;
+    let RunResult { outcome, recording, reason } = hands.measure(due, open, manners.boot_id.as_deref());
     let factors = &due.key.factors;
     let impossible =
         manners.drop_impossible && outcome == RunOutcome::Refused && !open.standing().has_measured(factors);
@@ -148,19 +148,19 @@ fn take(
     };
     let why = reason.clone().unwrap_or_default();
     let (block, position) = (due.key.block, due.place.position);
-    open.note(Event::RunEnded { block, position, outcome: noted, recording, reason })?;
+    open.note(JournalEntry::RunEnded { block, position, outcome: noted, recording, reason })?;
     match outcome {
         RunOutcome::Completed | RunOutcome::Untrusted => Ok(None),
-        RunOutcome::Interrupted | RunOutcome::Died => Ok(Some(ConductEnd::Interrupted)),
+        RunOutcome::Interrupted | RunOutcome::Died => Ok(Some(RunnerOutcome::Interrupted)),
         RunOutcome::Refused if impossible => {
-            hands.hear(News::Dropped(factors, &why), open.standing());
-            open.note(Event::ConditionDropped { factors: factors.clone(), reason: why })?;
+            hands.hear(ExperimentEvent::Dropped(factors, &why), open.standing());
+            open.note(JournalEntry::ConditionDropped { factors: factors.clone(), reason: why })?;
             Ok(None)
         }
         RunOutcome::Failed | RunOutcome::Refused if manners.keep_going => {
-            hands.hear(News::Failed(due, &why), open.standing());
+            hands.hear(ExperimentEvent::Failed(due, &why), open.standing());
             Ok(None)
         }
-        RunOutcome::Failed | RunOutcome::Refused => Ok(Some(ConductEnd::Failed)),
+        RunOutcome::Failed | RunOutcome::Refused => Ok(Some(RunnerOutcome::Failed)),
     }
 }

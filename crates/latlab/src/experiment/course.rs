@@ -1,13 +1,13 @@
 //! What is due next: a function of the experiment and of how far it is. Nothing here reads or writes anything.
 
-use super::event::{Place, RunKey};
-use super::standing::Standing;
-use crate::plan::{BetweenBlocks, Experiment, RunsRule, Turn, defaults};
+use super::event::{RunKey, RunPosition};
+use super::standing::ExperimentState;
+use crate::plan::{BetweenBlocks, Experiment, RunsRule, ScheduledRun, defaults};
 use crate::units::Nanos;
 
 /// What is due.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum NextStep {
     /// A block begins, after a pause if one was asked for.
     BeginBlock {
         /// From 1.
@@ -42,55 +42,55 @@ pub struct DueRun {
     /// What it is known by.
     pub key: RunKey,
     /// Where it stands.
-    pub place: Place,
+    pub place: RunPosition,
     /// Index of its condition.
     pub condition: usize,
 }
 
 /// The way through an experiment. Keeps the order of the block at hand, so that it is computed once.
 #[derive(Debug)]
-pub struct Course<'a> {
+pub struct RunScheduler<'a> {
     experiment: &'a Experiment,
-    order: (u32, Vec<Turn>),
+    order: (u32, Vec<ScheduledRun>),
 }
 
-impl<'a> Course<'a> {
+impl<'a> RunScheduler<'a> {
     /// Through `experiment`.
-    pub fn of(experiment: &'a Experiment) -> Course<'a> {
-        Course { experiment, order: (0, Vec::new()) }
+    pub fn of(experiment: &'a Experiment) -> RunScheduler<'a> {
+        RunScheduler { experiment, order: (0, Vec::new()) }
     }
 
     /// What is due, given how far the experiment is and which boot this is.
-    pub fn next(&mut self, standing: &Standing, boot_id: Option<&str>) -> Step {
+    pub fn next(&mut self, standing: &ExperimentState, boot_id: Option<&str>) -> NextStep {
         if standing.finished {
-            return Step::Finish;
+            return NextStep::Finish;
         }
         let design = &self.experiment.design;
         for block in 1..=design.blocks_at_most() {
             let known = standing.blocks.get(&block);
             match known {
                 Some(known) if known.ended && self.is_to_be_looked_at(block, standing) => {
-                    return Step::LookAtWidths { block };
+                    return NextStep::LookAtWidths { block };
                 }
                 Some(known) if known.ended => {}
-                Some(_) => return self.due(block, standing).map_or(Step::EndBlock { block }, Step::Run),
-                None if standing.narrow_enough || self.due(block, standing).is_none() => return Step::Finish,
+                Some(_) => return self.due(block, standing).map_or(NextStep::EndBlock { block }, NextStep::Run),
+                None if standing.narrow_enough || self.due(block, standing).is_none() => return NextStep::Finish,
                 None => return self.enter(block, standing, boot_id),
             }
         }
-        Step::Finish
+        NextStep::Finish
     }
 
     /// The first run of `block` that is not over.
-    fn due(&mut self, block: u32, standing: &Standing) -> Option<DueRun> {
+    fn due(&mut self, block: u32, standing: &ExperimentState) -> Option<DueRun> {
         let conditions = &self.experiment.conditions;
         if self.order.0 != block {
             self.order = (block, self.experiment.design.turns(conditions.len(), block));
         }
-        let due_run = |turn: &Turn| {
+        let due_run = |turn: &ScheduledRun| {
             let factors = conditions[turn.condition].factors.clone();
             let key = RunKey { block, factors, repetition: turn.repetition, warmup: turn.warmup };
-            let place = Place { position: turn.position, condition: turn.condition as u32 + 1 };
+            let place = RunPosition { position: turn.position, condition: turn.condition as u32 + 1 };
             DueRun { key, place, condition: turn.condition }
         };
         let turns = self.order.1.iter().map(due_run);
@@ -98,20 +98,20 @@ impl<'a> Course<'a> {
     }
 
     /// How `block` is entered, which has not begun yet.
-    pub fn enter(&self, block: u32, standing: &Standing, boot_id: Option<&str>) -> Step {
+    pub fn enter(&self, block: u32, standing: &ExperimentState, boot_id: Option<&str>) -> NextStep {
         let before = standing.blocks.range(..block).next_back().map(|(_, before)| before);
         match (self.experiment.design.between, before) {
-            (BetweenBlocks::Pause(pause), Some(_)) => Step::BeginBlock { block, pause: Some(pause) },
+            (BetweenBlocks::Pause(pause), Some(_)) => NextStep::BeginBlock { block, pause: Some(pause) },
             (BetweenBlocks::Reboot, Some(before)) if boot_id.is_none() || before.boot_id.as_deref() == boot_id => {
-                Step::Reboot { block }
+                NextStep::Reboot { block }
             }
-            _ => Step::BeginBlock { block, pause: None },
+            _ => NextStep::BeginBlock { block, pause: None },
         }
     }
 
     /// Whether the widths after `block` decide if there is another: once there are runs enough, and while nobody
     /// has gone on without looking.
-    fn is_to_be_looked_at(&self, block: u32, standing: &Standing) -> bool {
+    fn is_to_be_looked_at(&self, block: u32, standing: &ExperimentState) -> bool {
         let design = &self.experiment.design;
         let RunsRule::Until { .. } = design.runs else { return false };
         let runs: u32 = (1..=block).filter_map(|block| design.runs_in(block)).sum();

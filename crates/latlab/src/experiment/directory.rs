@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
-use super::event::{Event, ExperimentFormat, RecipeFacts, RunOutcome};
+use super::event::{ExperimentFormat, JournalEntry, RecipeFacts, RunOutcome};
 use super::file::{first_difference, put};
-use super::journal::{Conductor, Journal};
+use super::journal::{ExperimentJournal, RunnerProcess};
 use super::judgement::outcome_found;
-use super::standing::{RunStanding, Standing};
+use super::standing::{ExperimentState, RunState};
 use crate::clock;
-use crate::recording::manifest::{Ending, Software};
+use crate::recording::manifest::{RunEnding, Software};
 use crate::recording::{Recording, Store, fresh_run_id, started_at};
 
 /// The file that an experiment was begun with.
@@ -24,8 +24,8 @@ const RUNS: &str = "runs";
 pub struct OpenExperiment {
     path: PathBuf,
     text: String,
-    journal: Journal,
-    standing: Standing,
+    journal: ExperimentJournal,
+    standing: ExperimentState,
 }
 
 /// An experiment in a store, as far as a look at it tells.
@@ -34,12 +34,12 @@ pub struct FoundExperiment {
     /// Its directory.
     pub path: PathBuf,
     /// How far it is.
-    pub standing: Standing,
+    pub standing: ExperimentState,
 }
 
 /// Where an experiment comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ExperimentOrigin {
     /// The absolute path of its file, or `recipe:…`.
     pub source: String,
     /// The recipe that it is, if it is one.
@@ -80,7 +80,7 @@ pub fn expect_same(directory: &Path, file: &str, text: &str) -> Result<(), Exper
 ///
 /// # Errors
 /// Where it cannot be read.
-pub fn is_edited(directory: &Path, standing: &Standing) -> Result<bool, ExperimentError> {
+pub fn is_edited(directory: &Path, standing: &ExperimentState) -> Result<bool, ExperimentError> {
     Ok(!standing.speaks_of_file(&file_blake3(&file_text(directory)?)))
 }
 
@@ -92,16 +92,16 @@ fn file_blake3(text: &str) -> String {
 ///
 /// # Errors
 /// Where it is none, or damaged, or of a later version.
-pub fn look_at(directory: &Path) -> Result<Standing, ExperimentError> {
-    Journal::read(directory).map(|events| standing_in(directory, events))
+pub fn look_at(directory: &Path) -> Result<ExperimentState, ExperimentError> {
+    ExperimentJournal::read(directory).map(|events| standing_in(directory, events))
 }
 
 /// The same, with the process that conducts it, if one does.
 ///
 /// # Errors
 /// As [`look_at`].
-pub fn look_closer(directory: &Path) -> Result<(Standing, Option<Conductor>), ExperimentError> {
-    Journal::look(directory).map(|(events, conductor)| (standing_in(directory, events), conductor))
+pub fn look_closer(directory: &Path) -> Result<(ExperimentState, Option<RunnerProcess>), ExperimentError> {
+    ExperimentJournal::look(directory).map(|(events, conductor)| (standing_in(directory, events), conductor))
 }
 
 /// The experiments in `store`, in whatever state, the newest first; none where there is no store that could be read.
@@ -114,17 +114,17 @@ pub fn in_store(store: &Path) -> Vec<PathBuf> {
 }
 
 /// What the lines of the journal in `directory` add up to, with what only the recordings know.
-fn standing_in(directory: &Path, events: Vec<Event>) -> Standing {
-    let mut standing = Standing::of(events);
+fn standing_in(directory: &Path, events: Vec<JournalEntry>) -> ExperimentState {
+    let mut standing = ExperimentState::of(events);
     standing.runs.iter_mut().for_each(|run| look_for_its_end(directory, run));
     standing
 }
 
 /// A run that failed may have measured to its end without an answer: its recording knows.
-fn look_for_its_end(directory: &Path, run: &mut RunStanding) {
+fn look_for_its_end(directory: &Path, run: &mut RunState) {
     let (Some(RunOutcome::Failed), Some(name)) = (run.outcome, &run.recording) else { return };
     let ending = Recording::open(&directory.join(RUNS).join(name)).map(|recording| recording.manifest().ending);
-    run.complete = ending.is_ok_and(|ending| ending == Ending::Completed);
+    run.complete = ending.is_ok_and(|ending| ending == RunEnding::Completed);
 }
 
 /// The newest experiment in `store` that came from `source` and is not finished: by number, since clocks are set back.
@@ -144,7 +144,7 @@ pub fn newest_unfinished(store: &Path, source: &str) -> Option<FoundExperiment> 
 pub fn expect_idle(store: &Path, source: &str) -> Result<(), ExperimentError> {
     for path in in_store(store).into_iter().filter(|path| look_at(path).is_ok_and(|standing| standing.source == source))
     {
-        if let Err(busy @ ExperimentError::Busy { .. }) = Journal::open(&path) {
+        if let Err(busy @ ExperimentError::Busy { .. }) = ExperimentJournal::open(&path) {
             return Err(busy);
         }
     }
@@ -153,7 +153,9 @@ pub fn expect_idle(store: &Path, source: &str) -> Result<(), ExperimentError> {
 
 /// The experiments in `store` that can be read, with their numbers.
 fn numbered(store: &Path) -> impl Iterator<Item = (u64, PathBuf)> {
-    in_store(store).into_iter().filter_map(|path| Some((Standing::of(Journal::read(&path).ok()?).number, path)))
+    in_store(store)
+        .into_iter()
+        .filter_map(|path| Some((ExperimentState::of(ExperimentJournal::read(&path).ok()?).number, path)))
 }
 
 impl OpenExperiment {
@@ -161,7 +163,7 @@ impl OpenExperiment {
     ///
     /// # Errors
     /// Where its directory cannot be made.
-    pub fn begin(store: &Path, text: &str, origin: Origin) -> Result<OpenExperiment, ExperimentError> {
+    pub fn begin(store: &Path, text: &str, origin: ExperimentOrigin) -> Result<OpenExperiment, ExperimentError> {
         Store::open(store).map_err(ExperimentError::of_store)?;
         let id = fresh_run_id().map_err(ExperimentError::refused("begin an experiment in", store))?;
         let number = 1 + numbered(store).map(|(number, _)| number).max().unwrap_or_default();
@@ -170,7 +172,7 @@ impl OpenExperiment {
         fs::create_dir(path.join(RUNS)).map_err(refused())?;
         put(&path.join(FILE), text).map_err(refused())?;
         let software = Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() };
-        let begun = Event::Begun {
+        let begun = JournalEntry::Begun {
             format: ExperimentFormat::CURRENT,
             experiment: id,
             source: origin.source,
@@ -179,8 +181,8 @@ impl OpenExperiment {
             number: Some(number),
             file_blake3: Some(file_blake3(text)),
         };
-        let journal = Journal::begin(&path, begun.clone())?;
-        Ok(OpenExperiment { path, text: text.into(), journal, standing: Standing::of(vec![begun]) })
+        let journal = ExperimentJournal::begin(&path, begun.clone())?;
+        Ok(OpenExperiment { path, text: text.into(), journal, standing: ExperimentState::of(vec![begun]) })
     }
 
     /// Takes on the experiment in `directory`. A run that was cut off is finished first.
@@ -188,7 +190,7 @@ impl OpenExperiment {
     /// # Errors
     /// Where it is none, or damaged, or another process has it.
     pub fn open(directory: &Path) -> Result<OpenExperiment, ExperimentError> {
-        let (journal, events) = Journal::open(directory)?;
+        let (journal, events) = ExperimentJournal::open(directory)?;
         let text = file_text(directory)?;
         let standing = standing_in(directory, events);
         let mut open = OpenExperiment { path: directory.to_owned(), text, journal, standing };
@@ -207,7 +209,7 @@ impl OpenExperiment {
     }
 
     /// How far it is.
-    pub const fn standing(&self) -> &Standing {
+    pub const fn standing(&self) -> &ExperimentState {
         &self.standing
     }
 
@@ -220,7 +222,7 @@ impl OpenExperiment {
     ///
     /// # Errors
     /// Where the disk refuses.
-    pub fn note(&mut self, event: Event) -> Result<(), ExperimentError> {
+    pub fn note(&mut self, event: JournalEntry) -> Result<(), ExperimentError> {
         self.journal.write(event.clone())?;
         self.standing.take(event);
         if let Some(run) = self.standing.runs.last_mut() {
@@ -230,7 +232,7 @@ impl OpenExperiment {
     }
 
     /// Lets go of it: its directory, and how far it is.
-    pub fn close(self) -> (PathBuf, Standing) {
+    pub fn close(self) -> (PathBuf, ExperimentState) {
         (self.path, self.standing)
     }
 
@@ -243,7 +245,7 @@ impl OpenExperiment {
         let refused = || ExperimentError::refused("change the file of", &self.path);
         put(&self.path.join(&kept_as), &self.text).map_err(refused())?;
         // Before the file is replaced: whoever is killed in between has changed nothing yet, and asks again.
-        self.note(Event::Changed { kept_as, file_blake3: Some(file_blake3(text)) })?;
+        self.note(JournalEntry::Changed { kept_as, file_blake3: Some(file_blake3(text)) })?;
         put(&self.path.join(FILE), text).map_err(ExperimentError::refused("change the file of", &self.path))?;
         self.text = text.into();
         Ok(())
@@ -268,7 +270,7 @@ impl OpenExperiment {
                 (outcome, Some(listing.name()), reason)
             }
         };
-        self.note(Event::RunEnded { block, position, outcome, recording, reason })
+        self.note(JournalEntry::RunEnded { block, position, outcome, recording, reason })
     }
 }
 
@@ -292,8 +294,8 @@ fn make_directory(store: &Path, id: &str) -> Result<PathBuf, ExperimentError> {
 mod tests {
     use super::*;
 
-    fn origin(source: &str) -> Origin {
-        Origin { source: source.into(), recipe: None }
+    fn origin(source: &str) -> ExperimentOrigin {
+        ExperimentOrigin { source: source.into(), recipe: None }
     }
 
     #[test]
@@ -308,7 +310,7 @@ mod tests {
         OpenExperiment::begin(store.path(), "kind='ping'", origin("/b.toml")).expect("begun");
         let found = newest_unfinished(store.path(), "/a.toml").expect("there");
         assert_eq!(found.path, first.path());
-        first.note(Event::Finished).expect("noted");
+        first.note(JournalEntry::Finished).expect("noted");
         assert!(newest_unfinished(store.path(), "/a.toml").is_none());
     }
 

@@ -22,10 +22,10 @@ impl ExperimentFormat {
 
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct JournalLine {
     /// What happened.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: JournalEntry,
     /// UTC, RFC 3339. Nothing is ordered by it: clocks are set back.
     pub at: String,
 }
@@ -44,7 +44,7 @@ pub struct RecipeFacts {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
-pub enum Event {
+pub enum JournalEntry {
     /// The experiment began: always the first line.
     Begun {
         /// Of the directory.
@@ -93,7 +93,7 @@ pub enum Event {
         key: RunKey,
         /// Where among the others.
         #[serde(flatten)]
-        place: Place,
+        place: RunPosition,
     },
     /// Its recording is finished, or will never be.
     RunEnded {
@@ -149,7 +149,7 @@ pub struct RunKey {
 
 /// Where a run stands among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct RunPosition {
     /// In the order of its block, from 1.
     pub position: u32,
     /// The number of its condition, from 1.
@@ -183,7 +183,7 @@ impl RunOutcome {
 
 impl RunKey {
     /// What its recording says about its place.
-    pub fn facts(&self, place: Place, experiment: &str, boot_id: Option<String>) -> ExperimentFacts {
+    pub fn facts(&self, place: RunPosition, experiment: &str, boot_id: Option<String>) -> ExperimentFacts {
         ExperimentFacts {
             experiment: experiment.to_owned(),
             condition: place.condition,
@@ -204,22 +204,22 @@ mod tests {
     fn a_line_is_as_documented() {
         let factors = Factors::from([("load".to_owned(), "none".to_owned())]);
         let key = RunKey { block: 1, factors, repetition: 2, warmup: false };
-        let event = Event::RunBegan { key, place: Place { position: 3, condition: 1 } };
-        let line = Line { event, at: "2026-11-22T03:00:00.000Z".into() };
+        let event = JournalEntry::RunBegan { key, place: RunPosition { position: 3, condition: 1 } };
+        let line = JournalLine { event, at: "2026-11-22T03:00:00.000Z".into() };
         let text = serde_json::to_string(&line).expect("plain");
         assert_eq!(
             text,
             "{\"event\":\"run_began\",\"block\":1,\"factors\":{\"load\":\"none\"},\"repetition\":2,\"warmup\":false,\
              \"position\":3,\"condition\":1,\"at\":\"2026-11-22T03:00:00.000Z\"}"
         );
-        assert_eq!(serde_json::from_str::<Line>(&text).expect("reads"), line);
+        assert_eq!(serde_json::from_str::<JournalLine>(&text).expect("reads"), line);
     }
 
     #[test]
     fn what_a_later_version_adds_is_passed_over() {
         let later = r#"{"event":"moon_rose","phase":"full","at":"2030-01-01T00:00:00.000Z"}"#;
-        assert_eq!(serde_json::from_str::<Line>(later).expect("reads").event, Event::Unknown);
+        assert_eq!(serde_json::from_str::<JournalLine>(later).expect("reads").event, JournalEntry::Unknown);
         let more = r#"{"event":"finished","party":true,"at":"2030-01-01T00:00:00.000Z"}"#;
-        assert_eq!(serde_json::from_str::<Line>(more).expect("reads").event, Event::Finished);
+        assert_eq!(serde_json::from_str::<JournalLine>(more).expect("reads").event, JournalEntry::Finished);
     }
 }

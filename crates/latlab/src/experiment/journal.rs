@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::ExperimentError;
-use super::event::{Event, ExperimentFormat, Line};
+use super::event::{ExperimentFormat, JournalEntry, JournalLine};
 use crate::clock;
 use crate::recording::started_at;
 
@@ -21,26 +21,26 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A journal that this process alone may write.
 #[derive(Debug)]
-pub struct Journal {
+pub struct ExperimentJournal {
     path: PathBuf,
     file: File,
 }
 
-impl Journal {
+impl ExperimentJournal {
     /// A new journal in `directory`, with its first line.
-    pub(super) fn begin(directory: &Path, begun: Event) -> Result<Journal, ExperimentError> {
+    pub(super) fn begin(directory: &Path, begun: JournalEntry) -> Result<ExperimentJournal, ExperimentError> {
         let path = directory.join(JOURNAL);
         let refused = || ExperimentError::refused("begin the experiment", directory);
         let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path).map_err(refused())?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| refused()(error.into()))?;
-        let mut journal = Journal { path, file };
+        let mut journal = ExperimentJournal { path, file };
         journal.write(begun)?;
         File::open(directory).and_then(|directory| directory.sync_all()).map_err(refused())?;
         Ok(journal)
     }
 
     /// The journal in `directory` for this process alone, and what stands in it. What a crash left of a line is cut off.
-    pub(super) fn open(directory: &Path) -> Result<(Journal, Vec<Event>), ExperimentError> {
+    pub(super) fn open(directory: &Path) -> Result<(ExperimentJournal, Vec<JournalEntry>), ExperimentError> {
         let path = directory.join(JOURNAL);
         let refused = || ExperimentError::refused("open the experiment", directory);
         let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
@@ -67,11 +67,11 @@ impl Journal {
         if whole < text.len() {
             file.set_len(whole as u64).map_err(refused())?;
         }
-        Ok((Journal { path, file }, events))
+        Ok((ExperimentJournal { path, file }, events))
     }
 
     /// What stands in the journal in `directory`, whoever writes it.
-    pub(super) fn read(directory: &Path) -> Result<Vec<Event>, ExperimentError> {
+    pub(super) fn read(directory: &Path) -> Result<Vec<JournalEntry>, ExperimentError> {
         let text = match std::fs::read(directory.join(JOURNAL)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             read => read.map_err(ExperimentError::refused("read the experiment", directory))?,
@@ -81,31 +81,32 @@ impl Journal {
 
     /// What stands in the journal in `directory`, and whether a process conducts the experiment; its id is none where
     /// nothing was noted yet. A look changes nothing.
-    pub(super) fn look(directory: &Path) -> Result<(Vec<Event>, Option<Conductor>), ExperimentError> {
-        let events = Journal::read(directory)?;
+    pub(super) fn look(directory: &Path) -> Result<(Vec<JournalEntry>, Option<RunnerProcess>), ExperimentError> {
+        let events = ExperimentJournal::read(directory)?;
         let file =
             File::open(directory.join(JOURNAL)).map_err(ExperimentError::refused("read the experiment", directory))?;
         // refused by whoever writes, and by nobody who looks
         let held = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
-        let conductor = held.then(|| Conductor { pid: opened_by(&events) });
+        let conductor = held.then(|| RunnerProcess { pid: opened_by(&events) });
         Ok((events, conductor))
     }
 
     /// Adds a line, and returns when the disk has it.
-    pub(super) fn write(&mut self, event: Event) -> Result<(), ExperimentError> {
+    pub(super) fn write(&mut self, event: JournalEntry) -> Result<(), ExperimentError> {
         let at = started_at(clock::anchor().realtime_ns);
-        let written = serde_json::to_string(&Line { event, at }).map_err(io::Error::other).and_then(|mut line| {
-            line.push('\n');
-            self.file.write_all(line.as_bytes())?;
-            self.file.sync_data()
-        });
+        let written =
+            serde_json::to_string(&JournalLine { event, at }).map_err(io::Error::other).and_then(|mut line| {
+                line.push('\n');
+                self.file.write_all(line.as_bytes())?;
+                self.file.sync_data()
+            });
         written.map_err(ExperimentError::refused("write", &self.path))
     }
 }
 
 /// The process that conducts an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conductor {
+pub struct RunnerProcess {
     /// As it noted itself.
     pub pid: Option<u32>,
 }
@@ -115,7 +116,7 @@ fn whole_lines(text: &[u8]) -> usize {
     text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }
 
-fn events(directory: &Path, text: &[u8]) -> Result<Vec<Event>, ExperimentError> {
+fn events(directory: &Path, text: &[u8]) -> Result<Vec<JournalEntry>, ExperimentError> {
     let path = || directory.to_owned();
     let text = String::from_utf8_lossy(text);
     let mut events = Vec::new();
@@ -131,10 +132,10 @@ fn events(directory: &Path, text: &[u8]) -> Result<Vec<Event>, ExperimentError> 
         {
             return Err(ExperimentError::NewerVersion { path: path(), found });
         }
-        events.push(serde_json::from_str::<Line>(line).map_err(damaged)?.event);
+        events.push(serde_json::from_str::<JournalLine>(line).map_err(damaged)?.event);
     }
     match events.first() {
-        Some(Event::Begun { .. }) => Ok(events),
+        Some(JournalEntry::Begun { .. }) => Ok(events),
         _ => Err(ExperimentError::NotAnExperiment { path: path() }),
     }
 }
@@ -145,9 +146,9 @@ struct Versioned {
     format: ExperimentFormat,
 }
 
-fn opened_by(events: &[Event]) -> Option<u32> {
+fn opened_by(events: &[JournalEntry]) -> Option<u32> {
     events.iter().rev().find_map(|event| match event {
-        Event::Opened { pid, .. } => Some(*pid),
+        JournalEntry::Opened { pid, .. } => Some(*pid),
         _ => None,
     })
 }
@@ -157,8 +158,8 @@ mod tests {
     use super::*;
     use crate::recording::manifest::Software;
 
-    fn begun() -> Event {
-        Event::Begun {
+    fn begun() -> JournalEntry {
+        JournalEntry::Begun {
             format: ExperimentFormat::CURRENT,
             experiment: "00c0ffee00c0ffee".into(),
             source: "/x.toml".into(),
@@ -172,16 +173,16 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_a_torn_line_is_cut_off() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = Journal::begin(directory.path(), begun()).expect("begun");
-        journal.write(Event::NarrowEnough { block: 3 }).expect("written");
+        let mut journal = ExperimentJournal::begin(directory.path(), begun()).expect("begun");
+        journal.write(JournalEntry::NarrowEnough { block: 3 }).expect("written");
         drop(journal);
         let path = directory.path().join(JOURNAL);
         let whole = std::fs::read(&path).expect("there");
         for torn in ["{\"event\":\"fin", "{", "\u{fffd}"] {
             std::fs::write(&path, [&whole, torn.as_bytes()].concat()).expect("torn");
-            assert_eq!(Journal::read(directory.path()).expect("readable").len(), 2);
-            let (_, events) = Journal::open(directory.path()).expect("opened");
-            assert_eq!(events, [begun(), Event::NarrowEnough { block: 3 }]);
+            assert_eq!(ExperimentJournal::read(directory.path()).expect("readable").len(), 2);
+            let (_, events) = ExperimentJournal::open(directory.path()).expect("opened");
+            assert_eq!(events, [begun(), JournalEntry::NarrowEnough { block: 3 }]);
             assert_eq!(std::fs::read(&path).expect("there"), whole);
         }
     }
@@ -189,15 +190,15 @@ mod tests {
     #[test]
     fn one_process_writes_and_others_are_told_which() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = Journal::begin(directory.path(), begun()).expect("begun");
-        journal.write(Event::Opened { pid: 4711, boot_id: None }).expect("written");
-        let error = Journal::open(directory.path()).expect_err("held");
+        let mut journal = ExperimentJournal::begin(directory.path(), begun()).expect("begun");
+        journal.write(JournalEntry::Opened { pid: 4711, boot_id: None }).expect("written");
+        let error = ExperimentJournal::open(directory.path()).expect_err("held");
         assert!(matches!(error, ExperimentError::Busy { pid: Some(4711), .. }), "{error:?}");
-        let conductor = Journal::look(directory.path()).expect("readable").1;
-        assert_eq!(conductor, Some(Conductor { pid: Some(4711) }));
+        let conductor = ExperimentJournal::look(directory.path()).expect("readable").1;
+        assert_eq!(conductor, Some(RunnerProcess { pid: Some(4711) }));
         drop(journal);
-        assert_eq!(Journal::look(directory.path()).expect("readable").1, None);
-        Journal::open(directory.path()).expect("free again");
+        assert_eq!(ExperimentJournal::look(directory.path()).expect("readable").1, None);
+        ExperimentJournal::open(directory.path()).expect("free again");
     }
 
     #[test]
@@ -211,7 +212,7 @@ mod tests {
         ] {
             let directory = tempfile::tempdir().expect("a directory");
             std::fs::write(directory.path().join(JOURNAL), text).expect("written");
-            let error = Journal::read(directory.path()).expect_err(text);
+            let error = ExperimentJournal::read(directory.path()).expect_err(text);
             assert!(error.to_string().contains(message), "{error}");
             assert!(error.cause().is_some_and(|told| told.contains(cause)), "{error:?}");
             assert!(error.hint().is_some() && error.exit_code() == 2);

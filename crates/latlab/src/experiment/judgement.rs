@@ -2,9 +2,9 @@
 
 use super::error::ExperimentError;
 use super::event::RunOutcome;
-use crate::analysis::{AnalysisError, Summary, SummaryWishes, summarise};
+use crate::analysis::{AnalysisError, Summary, SummaryOptions, summarise};
 use crate::recording::Recording;
-use crate::recording::manifest::Ending;
+use crate::recording::manifest::RunEnding;
 
 /// How a run ended that measured to its end and says this. Without an answer it failed, though its loss is a result.
 pub fn outcome_of(summary: &Summary) -> RunOutcome {
@@ -20,15 +20,15 @@ pub(super) fn outcome_found(recording: &Recording) -> Result<(RunOutcome, Option
     let manifest = recording.manifest();
     let told = || manifest.reason.clone();
     Ok(match manifest.ending {
-        Ending::Completed => of_completed(recording)?,
-        Ending::Failed => (RunOutcome::Failed, told().or_else(|| Some("the run broke off".into()))),
-        Ending::Interrupted => (RunOutcome::Interrupted, told()),
-        Ending::Recovered | Ending::Measuring => (RunOutcome::Died, Some("its process died".into())),
+        RunEnding::Completed => of_completed(recording)?,
+        RunEnding::Failed => (RunOutcome::Failed, told().or_else(|| Some("the run broke off".into()))),
+        RunEnding::Interrupted => (RunOutcome::Interrupted, told()),
+        RunEnding::Recovered | RunEnding::Measuring => (RunOutcome::Died, Some("its process died".into())),
     })
 }
 
 fn of_completed(recording: &Recording) -> Result<(RunOutcome, Option<String>), ExperimentError> {
-    let wishes = SummaryWishes { intervals: false, ..SummaryWishes::of(&recording.manifest().spec) };
+    let wishes = SummaryOptions { intervals: false, ..SummaryOptions::of(&recording.manifest().spec) };
     match summarise(recording, &wishes) {
         Ok(summary) => {
             let outcome = outcome_of(&summary);

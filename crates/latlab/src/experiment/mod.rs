@@ -12,15 +12,15 @@ mod judgement;
 mod standing;
 mod turn;
 
-pub use conduct::{ConductEnd, Hands, Manners, News, Taken, conduct};
-pub use course::{Course, DueRun, Step};
+pub use conduct::{ExperimentEvent, RunExecutor, RunPolicy, RunResult, RunnerOutcome, conduct};
+pub use course::{DueRun, NextStep, RunScheduler};
 pub use directory::{
-    FoundExperiment, OpenExperiment, Origin, expect_idle, expect_same, file_text, in_store, is_edited, is_experiment,
-    look_at, look_closer, newest_unfinished, runs_of,
+    ExperimentOrigin, FoundExperiment, OpenExperiment, expect_idle, expect_same, file_text, in_store, is_edited,
+    is_experiment, look_at, look_closer, newest_unfinished, runs_of,
 };
 pub use error::ExperimentError;
-pub use event::{Event, ExperimentFormat, Line, Place, RecipeFacts, RunKey, RunOutcome};
-pub use journal::{Conductor, Journal};
+pub use event::{ExperimentFormat, JournalEntry, JournalLine, RecipeFacts, RunKey, RunOutcome, RunPosition};
+pub use journal::{ExperimentJournal, RunnerProcess};
 pub use judgement::outcome_of;
-pub use standing::{BlockStanding, RunStanding, Standing};
-pub use turn::StoreTurn;
+pub use standing::{BlockState, ExperimentState, RunState};
+pub use turn::StoreLock;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{Event, Place, RecipeFacts, RunKey, RunOutcome};
+use super::event::{JournalEntry, RecipeFacts, RunKey, RunOutcome, RunPosition};
 use crate::plan::Factors;
 
 /// How far an experiment is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct ExperimentState {
     /// Its id.
     pub id: String,
     /// The absolute path of its file, or `recipe:…`.
@@ -15,11 +15,11 @@ pub struct Standing {
     /// The recipe that it is, if it is one.
     pub recipe: Option<RecipeFacts>,
     /// Its runs, in the order in which they began.
-    pub runs: Vec<RunStanding>,
+    pub runs: Vec<RunState>,
     /// Conditions that this host cannot do, with the reason.
     pub dropped: Vec<(Factors, String)>,
     /// Its blocks so far.
-    pub blocks: BTreeMap<u32, BlockStanding>,
+    pub blocks: BTreeMap<u32, BlockState>,
     /// The stop rule held.
     pub narrow_enough: bool,
     /// Nothing is left to do.
@@ -35,11 +35,11 @@ pub struct Standing {
 
 /// One run of an experiment, taken once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunStanding {
+pub struct RunState {
     /// Which.
     pub key: RunKey,
     /// Where among the others.
-    pub place: Place,
+    pub place: RunPosition,
     /// How it ended; none where it has not, or nobody knows.
     pub outcome: Option<RunOutcome>,
     /// The name of its recording in `runs/`.
@@ -52,14 +52,14 @@ pub struct RunStanding {
 
 /// One block of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockStanding {
+pub struct BlockState {
     /// The boot in which something of it was last done.
     pub boot_id: Option<String>,
     /// All of its runs have ended.
     pub ended: bool,
 }
 
-impl RunStanding {
+impl RunState {
     /// Whether a comparison takes it: one without an answer too, since loss is a result.
     pub fn is_judged(&self) -> bool {
         self.outcome.is_some_and(RunOutcome::is_final) && self.complete && !self.key.warmup && self.recording.is_some()
@@ -71,23 +71,23 @@ impl RunStanding {
     }
 }
 
-impl Standing {
+impl ExperimentState {
     /// Of the lines of a journal.
-    pub fn of(events: Vec<Event>) -> Standing {
-        let mut standing = Standing::default();
+    pub fn of(events: Vec<JournalEntry>) -> ExperimentState {
+        let mut standing = ExperimentState::default();
         events.into_iter().for_each(|event| standing.take(event));
         standing
     }
 
     /// What one more line changes.
-    pub fn take(&mut self, event: Event) {
+    pub fn take(&mut self, event: JournalEntry) {
         match event {
-            Event::Begun { experiment, source, recipe, number, file_blake3, .. } => {
+            JournalEntry::Begun { experiment, source, recipe, number, file_blake3, .. } => {
                 (self.id, self.source, self.recipe) = (experiment, source, recipe);
                 self.number = number.unwrap_or_default();
                 self.files = file_blake3.into_iter().collect();
             }
-            Event::Changed { file_blake3, .. } => {
+            JournalEntry::Changed { file_blake3, .. } => {
                 self.changes += 1;
                 self.files =
                     file_blake3.map_or_else(Vec::new, |new| self.files.pop().into_iter().chain([new]).collect());
@@ -96,21 +96,21 @@ impl Standing {
                 // The other file may have more runs for blocks that were over.
                 self.blocks.values_mut().for_each(|block| block.ended = false);
             }
-            Event::BlockBegan { block, boot_id } => {
-                self.blocks.insert(block, BlockStanding { boot_id, ended: false });
+            JournalEntry::BlockBegan { block, boot_id } => {
+                self.blocks.insert(block, BlockState { boot_id, ended: false });
             }
-            Event::BlockEnded { block, boot_id } => {
-                self.blocks.insert(block, BlockStanding { boot_id, ended: true });
+            JournalEntry::BlockEnded { block, boot_id } => {
+                self.blocks.insert(block, BlockState { boot_id, ended: true });
             }
-            Event::RunBegan { key, place } => {
+            JournalEntry::RunBegan { key, place } => {
                 let (outcome, recording, reason) = (None, None, None);
-                self.runs.push(RunStanding { key, place, outcome, recording, reason, complete: false });
+                self.runs.push(RunState { key, place, outcome, recording, reason, complete: false });
             }
-            Event::RunEnded { outcome, recording, reason, .. } => self.end_run(outcome, recording, reason),
-            Event::ConditionDropped { factors, reason } => self.dropped.push((factors, reason)),
-            Event::NarrowEnough { .. } => self.narrow_enough = true,
-            Event::Finished => self.finished = true,
-            Event::Opened { .. } | Event::Unknown => {}
+            JournalEntry::RunEnded { outcome, recording, reason, .. } => self.end_run(outcome, recording, reason),
+            JournalEntry::ConditionDropped { factors, reason } => self.dropped.push((factors, reason)),
+            JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
+            JournalEntry::Finished => self.finished = true,
+            JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
         }
     }
 
@@ -131,7 +131,7 @@ impl Standing {
     }
 
     /// The run that began and has no end.
-    pub fn cut_off(&self) -> Option<&RunStanding> {
+    pub fn cut_off(&self) -> Option<&RunState> {
         self.runs.last().filter(|run| run.outcome.is_none())
     }
 
@@ -156,7 +156,7 @@ impl Standing {
     }
 
     /// Runs with this outcome.
-    pub fn runs_that(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunStanding> {
+    pub fn runs_that(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
         self.runs.iter().filter(move |run| run.outcome == Some(outcome))
     }
 }

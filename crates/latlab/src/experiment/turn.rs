@@ -10,20 +10,20 @@ use crate::recording::Store;
 
 /// Held while experiments of a store are looked for and begun; whoever comes meanwhile waits.
 #[derive(Debug)]
-pub struct StoreTurn {
+pub struct StoreLock {
     _store: File,
 }
 
-impl StoreTurn {
+impl StoreLock {
     /// Waits for the turn at `store`, which is made where it is not there.
     ///
     /// # Errors
     /// Where it cannot be made or opened.
-    pub fn take(store: &Path) -> Result<StoreTurn, ExperimentError> {
+    pub fn take(store: &Path) -> Result<StoreLock, ExperimentError> {
         Store::open(store).map_err(ExperimentError::of_store)?;
         let file = File::open(store).map_err(ExperimentError::refused("open the store", store))?;
         // Some network file systems lock no directories: there the journal's own lock is all there is.
         let _ = flock(&file, FlockOperation::LockExclusive);
-        Ok(StoreTurn { _store: file })
+        Ok(StoreLock { _store: file })
     }
 }

@@ -36,31 +36,31 @@ impl CpuTicks {
 
 /// How a CPU spent a while, as shares of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Share {
+pub struct CpuShare {
     /// Running anything, 0 to 1.
     pub busy: f64,
     /// Stolen by the hypervisor, 0 to 1.
     pub steal: f64,
 }
 
-fn share(now: &Ticks, earlier: &Ticks) -> Share {
+fn share(now: &Ticks, earlier: &Ticks) -> CpuShare {
     // The kernel's idle counters may go back a little; that counts as nothing.
     let busy = now.busy.saturating_sub(earlier.busy);
     let steal = now.steal.saturating_sub(earlier.steal);
     let total = busy + steal + now.idle.saturating_sub(earlier.idle);
     if total == 0 {
-        return Share::default();
+        return CpuShare::default();
     }
-    Share { busy: busy as f64 / total as f64, steal: steal as f64 / total as f64 }
+    CpuShare { busy: busy as f64 / total as f64, steal: steal as f64 / total as f64 }
 }
 
 /// What the CPUs did for a while.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activity {
     /// All together.
-    pub all: Share,
+    pub all: CpuShare,
     /// Each.
-    pub each: BTreeMap<u16, Share>,
+    pub each: BTreeMap<u16, CpuShare>,
 }
 
 #[cfg(test)]
@@ -75,8 +75,8 @@ mod tests {
         };
         let (before, after) = (at(20, 80, 0), at(45, 130, 25));
         let activity = after.since(&before);
-        assert_eq!(activity.all, Share { busy: 0.25, steal: 0.25 });
+        assert_eq!(activity.all, CpuShare { busy: 0.25, steal: 0.25 });
         assert_eq!(activity.each[&0], activity.all);
-        assert_eq!(before.since(&before).all, Share::default());
+        assert_eq!(before.since(&before).all, CpuShare::default());
     }
 }

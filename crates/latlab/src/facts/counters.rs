@@ -15,14 +15,14 @@ pub struct CounterFacts {
     /// Context switches of all CPUs.
     pub context_switches: Option<u64>,
     /// Interrupts that have come at least once: their number, or the kernel's short name of those that have none.
-    pub interrupts: Option<BTreeMap<String, Interrupt>>,
+    pub interrupts: Option<BTreeMap<String, InterruptSource>>,
     /// Software interrupts that have run at least once: name → CPU → times.
     pub softirqs: Option<BTreeMap<String, ByCpu<u64>>>,
 }
 
 /// One source of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interrupt {
+pub struct InterruptSource {
     /// Who raises it, with the controller it comes through.
     pub source: String,
     /// CPUs that may be asked to handle it; null for those that cannot be moved.
@@ -37,7 +37,7 @@ pub struct InterruptUse<'a> {
     /// The number or short name.
     pub name: &'a str,
     /// The source.
-    pub interrupt: &'a Interrupt,
+    pub interrupt: &'a InterruptSource,
     /// How often.
     pub times: u64,
 }
@@ -46,7 +46,7 @@ impl CounterFacts {
     /// The interrupts that came to `cpu` between `earlier` and `self`, the most frequent first.
     pub fn interrupts_since<'a>(&'a self, earlier: &CounterFacts, cpu: u16) -> Vec<InterruptUse<'a>> {
         let Some((now, then)) = self.interrupts.as_ref().zip(earlier.interrupts.as_ref()) else { return Vec::new() };
-        let count = |interrupt: &Interrupt| interrupt.counts.get(&cpu).copied().unwrap_or(0);
+        let count = |interrupt: &InterruptSource| interrupt.counts.get(&cpu).copied().unwrap_or(0);
         let mut used: Vec<_> = now
             .iter()
             .map(|(name, interrupt)| InterruptUse {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn counted(eth: u64, disk: Option<u64>) -> CounterFacts {
-        let interrupt = |times| Interrupt {
+        let interrupt = |times| InterruptSource {
             source: "x".into(),
             affinity: None,
             counts: [(1, times), (2, 9)].into_iter().collect(),

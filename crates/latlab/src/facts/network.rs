@@ -47,7 +47,7 @@ pub struct InterfaceFacts {
     /// The link's rate.
     pub speed_mbit_per_s: Option<u32>,
     /// Receive and transmit descriptors.
-    pub ring: Option<Ring>,
+    pub ring: Option<RingSizes>,
     /// How long the device collects before it interrupts.
     pub coalescing: Option<Coalescing>,
     /// Queues.
@@ -73,7 +73,7 @@ pub struct Driver {
 
 /// How many frames the device's rings hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ring {
+pub struct RingSizes {
     /// Receive descriptors.
     pub receive: u32,
     /// Receive descriptors that there could be.

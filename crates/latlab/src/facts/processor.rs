@@ -9,7 +9,7 @@ use super::ByCpu;
 #[serde(default)]
 pub struct ProcessorFacts {
     /// Where each CPU sits.
-    pub topology: Option<ByCpu<CpuPlace>>,
+    pub topology: Option<ByCpu<CpuTopology>>,
     /// Whether cores run more than one thread at a time.
     pub smt_active: Option<bool>,
     /// How fast each CPU may run, and ran.
@@ -26,7 +26,7 @@ pub struct ProcessorFacts {
 
 /// Where a CPU sits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CpuPlace {
+pub struct CpuTopology {
     /// The socket.
     pub package: Option<i32>,
     /// The core within it.

@@ -17,12 +17,12 @@ pub struct StreamInterval {
     /// CPU time of the thread at that end; none where it does not tell, or tells it with another flow.
     pub cpu: Option<Nanos>,
     /// What that end saw.
-    pub seen: Seen,
+    pub seen: IntervalCounts,
 }
 
 /// What the two ends can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum IntervalCounts {
     /// The sender.
     Offered {
         /// Packets that the kernel took.
@@ -76,8 +76,8 @@ impl StreamInterval {
     /// Which end told it.
     pub const fn end(&self) -> StreamEnd {
         match self.seen {
-            Seen::Offered { .. } => StreamEnd::Sender,
-            Seen::Counted { .. } => StreamEnd::Receiver,
+            IntervalCounts::Offered { .. } => StreamEnd::Sender,
+            IntervalCounts::Counted { .. } => StreamEnd::Receiver,
         }
     }
 

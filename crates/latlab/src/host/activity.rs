@@ -2,7 +2,7 @@
 //! ([proc_stat(5)](https://man7.org/linux/man-pages/man5/proc_stat.5.html)).
 
 use super::root::HostRoot;
-pub use crate::facts::{Activity, CpuTicks, Share, Ticks};
+pub use crate::facts::{Activity, CpuShare, CpuTicks, Ticks};
 
 impl CpuTicks {
     /// The ticks now; or why they cannot be had.

@@ -17,7 +17,7 @@ mod program;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use self::known::Known;
+use self::known::FactReader;
 use super::root::HostRoot;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{HostFacts, Rights};
@@ -46,7 +46,7 @@ pub enum Interface<'a> {
 /// The facts of the host under `root`, now, and of `interface` in the calling thread's network namespace.
 pub fn read(root: &HostRoot, interface: Interface<'_>) -> HostFacts {
     let (start, began) = (Instant::now(), Monotonic.now());
-    let mut known = Known::from(start);
+    let mut known = FactReader::from(start);
     let counters = counters::read(root, &mut known);
     let steal_ticks = counters.cpu_ticks.as_ref().map(|ticks| ticks.all.steal);
     let facts = HostFacts {

@@ -1,12 +1,12 @@
 //! Holds settings for the time of a run: found, journalled, set, read back; put back in reverse order.
 
-use super::ground::{Ground, within};
-use super::journal::{Entry, Exclusive, HeldPage, Journal, OtherPage};
+use super::ground::{PathInterfaces, within};
+use super::journal::{HeldPage, JournalRecord, KnobJournal, LockedJournal, UnclaimedPage};
 use super::knob::Knob;
 use super::knob_refusal::KnobError;
 use super::restoring::restore;
 use super::root::HostRoot;
-use super::turn::{Turn, turns};
+use super::turn::{KnobChange, turns};
 use crate::facts::{Restoration, SettingFacts};
 use crate::plan::{SettingSpec, Side};
 
@@ -14,7 +14,7 @@ use crate::plan::{SettingSpec, Side};
 #[derive(Debug)]
 pub struct HostGuard {
     root: HostRoot,
-    turns: Vec<Turn>,
+    turns: Vec<KnobChange>,
     page: Option<HeldPage>,
     /// Whether both ends of the path are on this host.
     one_host: bool,
@@ -35,9 +35,9 @@ impl HostGuard {
     /// A knob is absent, held by another latlab, or refuses; nothing can be journalled.
     pub fn hold(
         settings: &[SettingSpec],
-        ground: &Ground,
+        ground: &PathInterfaces,
         root: HostRoot,
-        journal: Option<&Journal>,
+        journal: Option<&KnobJournal>,
     ) -> Result<HostGuard, KnobError> {
         let mut guard = HostGuard::find(settings, ground, root)?;
         guard.turn(journal)?;
@@ -48,7 +48,7 @@ impl HostGuard {
     ///
     /// # Errors
     /// A knob is absent or cannot be read.
-    pub fn find(settings: &[SettingSpec], ground: &Ground, root: HostRoot) -> Result<HostGuard, KnobError> {
+    pub fn find(settings: &[SettingSpec], ground: &PathInterfaces, root: HostRoot) -> Result<HostGuard, KnobError> {
         let mut guard = HostGuard { root, turns: Vec::new(), page: None, one_host: ground.one_host };
         // What is asked of a host of the peer's own is for the agent there.
         for spec in settings.iter().filter(|spec| ground.one_host || spec.ends(false).is_local()) {
@@ -62,7 +62,7 @@ impl HostGuard {
 
     /// Two settings can lead to one knob: by the interface of the path and its name, by a group of features and one of
     /// them. Slack is that of a thread, of which each end has one.
-    fn refuse_twice(&self, turn: &Turn) -> Result<(), KnobError> {
+    fn refuse_twice(&self, turn: &KnobChange) -> Result<(), KnobError> {
         let entry = turn.as_entry();
         let twin = self.turns.iter().find(|other| other.knob != Knob::TimerSlack && other.meets(&entry));
         twin.map_or(Ok(()), |other| {
@@ -77,7 +77,7 @@ impl HostGuard {
     ///
     /// # Errors
     /// A knob is held by another latlab, or refuses; nothing can be journalled.
-    pub fn turn(&mut self, journal: Option<&Journal>) -> Result<(), KnobError> {
+    pub fn turn(&mut self, journal: Option<&KnobJournal>) -> Result<(), KnobError> {
         self.journal(journal)?;
         for number in 0..self.turns.len() {
             if !(self.one_host && self.is_slack_of(number, Side::Local)) {
@@ -123,8 +123,8 @@ impl HostGuard {
             self.put_back(number);
         }
         if let Some(page) = self.page.take() {
-            let failed = |turn: &&Turn| matches!(turn.ended, Some(Restoration::Failed { .. }));
-            let pending: Vec<Entry> = self.turns.iter().filter(failed).filter_map(Turn::entry).collect();
+            let failed = |turn: &&KnobChange| matches!(turn.ended, Some(Restoration::Failed { .. }));
+            let pending: Vec<JournalRecord> = self.turns.iter().filter(failed).filter_map(KnobChange::entry).collect();
             // A page that cannot be written stays as it is, and the next latlab finds nothing to do for it.
             let _ = page.keep_only(pending);
         }
@@ -139,7 +139,7 @@ impl HostGuard {
     ///
     /// What was found without the journal's lock may have been another latlab's value, put back since: it is read
     /// again, now that nobody else can be at work on it.
-    fn journal(&mut self, journal: Option<&Journal>) -> Result<(), KnobError> {
+    fn journal(&mut self, journal: Option<&KnobJournal>) -> Result<(), KnobError> {
         let lasting: Vec<usize> = (0..self.turns.len()).filter(|number| self.turns[*number].lasts()).collect();
         if lasting.is_empty() {
             return Ok(());
@@ -164,7 +164,7 @@ impl HostGuard {
             let now = within(turn.network.as_ref(), || turn.knob.read(root));
             turn.before = now.map_err(|source| turn.refused(source))?;
         }
-        let entries: Vec<Entry> = self.turns.iter().filter_map(Turn::entry).collect();
+        let entries: Vec<JournalRecord> = self.turns.iter().filter_map(KnobChange::entry).collect();
         if !entries.is_empty() {
             self.page = Some(exclusive.begin(&self.root, entries).map_err(refused_by(journal))?);
         }
@@ -172,14 +172,14 @@ impl HostGuard {
     }
 
     /// Two latlabs that turn one knob would each put back what the other has set.
-    fn refuse_what_others_hold(&self, all: &Exclusive<'_>, journal: &Journal) -> Result<(), KnobError> {
+    fn refuse_what_others_hold(&self, all: &LockedJournal<'_>, journal: &KnobJournal) -> Result<(), KnobError> {
         for page in all.pages(&self.root).map_err(refused_by(journal))? {
             let (owner, theirs, left_in) = match page {
                 Ok(dead) if dead.owner.is_of_this_boot() => (dead.owner, dead.entries, Some(dead.path)),
-                Err(OtherPage::Living(owner, theirs)) => (owner, theirs, None),
-                Ok(_) | Err(OtherPage::Unreadable(..)) => continue,
+                Err(UnclaimedPage::Living(owner, theirs)) => (owner, theirs, None),
+                Ok(_) | Err(UnclaimedPage::Unreadable(..)) => continue,
             };
-            let taken = |turn: &&Turn| turn.lasts() && theirs.iter().any(|entry| turn.meets(entry));
+            let taken = |turn: &&KnobChange| turn.lasts() && theirs.iter().any(|entry| turn.meets(entry));
             let Some(turn) = self.turns.iter().find(taken) else { continue };
             let (setting, place, pid) = (turn.setting.clone(), turn.knob.to_string(), owner.pid);
             let of_the_same_run = owner.is_above_us();
@@ -230,7 +230,7 @@ impl HostGuard {
             turn.ended = Some(Restoration::Restored);
             return;
         }
-        let entry = Entry { ours, ..turn.as_entry() };
+        let entry = JournalRecord { ours, ..turn.as_entry() };
         let outcome = within(turn.network.as_ref(), || Ok(restore(&entry, root)));
         turn.ended = Some(outcome.unwrap_or_else(|error| Restoration::Failed { reason: error.to_string() }));
     }
@@ -242,7 +242,7 @@ impl Drop for HostGuard {
     }
 }
 
-fn refused_by(journal: &Journal) -> impl Fn(std::io::Error) -> KnobError {
+fn refused_by(journal: &KnobJournal) -> impl Fn(std::io::Error) -> KnobError {
     |source| KnobError::Journal { path: journal.directory().to_owned(), source }
 }
 
@@ -251,7 +251,7 @@ fn alike(one: &SettingFacts, other: &SettingFacts) -> bool {
         == (&other.setting, &other.at, &other.before, &other.set, &other.read_back, &other.ended)
 }
 
-impl Turn {
+impl KnobChange {
     fn is_already_there(&self) -> bool {
         self.before == self.wanted && !self.knob.ends_with_its_process()
     }
@@ -263,12 +263,12 @@ impl Turn {
     }
 
     /// What the journal must know of it; none where nothing of it outlives this process.
-    fn entry(&self) -> Option<Entry> {
+    fn entry(&self) -> Option<JournalRecord> {
         (self.lasts() && !self.is_already_there()).then(|| self.as_entry())
     }
 
-    fn as_entry(&self) -> Entry {
-        Entry {
+    fn as_entry(&self) -> JournalRecord {
+        JournalRecord {
             setting: self.setting.clone(),
             knob: self.knob.clone(),
             at: self.whereabouts.clone(),
@@ -278,7 +278,7 @@ impl Turn {
     }
 
     /// Whether somebody's `entry` is about the same knob.
-    fn meets(&self, entry: &Entry) -> bool {
+    fn meets(&self, entry: &JournalRecord) -> bool {
         entry.knob.meets(&self.knob) && entry.at.shares_network(&self.whereabouts)
     }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::knob::Knob;
 use super::owner::Owner;
 use super::root::HostRoot;
-use super::whereabouts::Whereabouts;
+use super::whereabouts::NetnsIdentity;
 
 /// The format of a page.
 const FORMAT: &str = "latlab.journal/1";
@@ -29,14 +29,14 @@ const LOCKED_FOR_GOOD: Duration = Duration::from_secs(5);
 
 /// One value that was changed, or is about to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct JournalRecord {
     /// As it was typed: `governor=performance`.
     pub(super) setting: String,
     /// The knob.
     pub(super) knob: Knob,
     /// Where it is.
     #[serde(flatten)]
-    pub(super) at: Whereabouts,
+    pub(super) at: NetnsIdentity,
     /// What stood there before.
     pub(super) before: String,
     /// What we set.
@@ -44,19 +44,19 @@ pub(super) struct Entry {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Page {
+struct JournalPage {
     format: String,
     owner: Owner,
     /// Under which root the knobs are, where that is not the host's own (tests).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root: Option<PathBuf>,
     /// In the order of setting.
-    entries: Vec<Entry>,
+    entries: Vec<JournalRecord>,
 }
 
 /// The journal of this user on this host.
 #[derive(Clone, Debug)]
-pub struct Journal {
+pub struct KnobJournal {
     directory: PathBuf,
 }
 
@@ -68,26 +68,26 @@ pub(super) struct HeldPage {
     /// Whose it is.
     pub(super) owner: Owner,
     /// What it says.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<JournalRecord>,
     root: Option<PathBuf>,
     _lock: File,
 }
 
 /// The journal, locked against others.
-pub(super) struct Exclusive<'a> {
-    journal: &'a Journal,
+pub(super) struct LockedJournal<'a> {
+    journal: &'a KnobJournal,
     _lock: File,
 }
 
-impl Journal {
+impl KnobJournal {
     /// The journal in `directory`.
-    pub fn at(directory: impl Into<PathBuf>) -> Journal {
-        Journal { directory: directory.into() }
+    pub fn at(directory: impl Into<PathBuf>) -> KnobJournal {
+        KnobJournal { directory: directory.into() }
     }
 
     /// `$LATLAB_STATE_DIR/journal`; else `/var/lib/latlab/journal` for root and `$XDG_STATE_HOME/latlab/journal`
     /// (or below `~/.local/state`) for others. None for others without a home.
-    pub fn of_user() -> Option<Journal> {
+    pub fn of_user() -> Option<KnobJournal> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let trusted = !latlab_sys::process::started_with_more_rights();
         let named = variable("LATLAB_STATE_DIR").filter(|_| trusted);
@@ -99,7 +99,7 @@ impl Journal {
                 variable("XDG_STATE_HOME").or_else(home)?.join("latlab")
             }
         };
-        Some(Journal::at(state.join("journal")))
+        Some(KnobJournal::at(state.join("journal")))
     }
 
     /// Where it is.
@@ -108,13 +108,13 @@ impl Journal {
     }
 
     /// Makes the journal where there is none, and locks it.
-    pub(super) fn open(&self) -> io::Result<Exclusive<'_>> {
+    pub(super) fn open(&self) -> io::Result<LockedJournal<'_>> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.lock()
     }
 
     /// Locks the journal; an error of kind `NotFound` where there is none.
-    pub(super) fn lock(&self) -> io::Result<Exclusive<'_>> {
+    pub(super) fn lock(&self) -> io::Result<LockedJournal<'_>> {
         let lock = File::open(&self.directory)?;
         let deadline = Instant::now() + LOCKED_FOR_GOOD;
         while !try_lock(&lock)? {
@@ -123,14 +123,14 @@ impl Journal {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Ok(Exclusive { journal: self, _lock: lock })
+        Ok(LockedJournal { journal: self, _lock: lock })
     }
 
     /// The page of this process, where it has one.
-    pub(super) fn own(&self) -> io::Result<Option<(PathBuf, Vec<Entry>)>> {
+    pub(super) fn own(&self) -> io::Result<Option<(PathBuf, Vec<JournalRecord>)>> {
         let path = self.page_path(&Owner::this_process()?);
         match fs::read(&path) {
-            Ok(bytes) => Ok(Some((path, serde_json::from_slice::<Page>(&bytes)?.entries))),
+            Ok(bytes) => Ok(Some((path, serde_json::from_slice::<JournalPage>(&bytes)?.entries))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -145,12 +145,12 @@ impl Journal {
     }
 
     /// Writes a page and makes sure that it outlives a power cut; it is locked before it has its name.
-    fn write(&self, owner: Owner, root: Option<PathBuf>, entries: Vec<Entry>) -> io::Result<HeldPage> {
+    fn write(&self, owner: Owner, root: Option<PathBuf>, entries: Vec<JournalRecord>) -> io::Result<HeldPage> {
         let path = self.page_path(&owner);
         let unfinished = path.with_extension(UNFINISHED);
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        let page = Page { format: FORMAT.into(), owner, root, entries };
+        let page = JournalPage { format: FORMAT.into(), owner, root, entries };
         let mut text = serde_json::to_vec_pretty(&page)?;
         text.push(b'\n');
         file.write_all(&text)?;
@@ -163,22 +163,22 @@ impl Journal {
 
 /// A page that cannot be taken in hand.
 #[derive(Debug)]
-pub(super) enum OtherPage {
+pub(super) enum UnclaimedPage {
     /// Its owner is alive.
-    Living(Owner, Vec<Entry>),
+    Living(Owner, Vec<JournalRecord>),
     /// It cannot be read.
     Unreadable(PathBuf, io::Error),
 }
 
-impl Exclusive<'_> {
+impl LockedJournal<'_> {
     /// Writes the page of this process, about knobs under `root`.
-    pub(super) fn begin(&self, root: &HostRoot, entries: Vec<Entry>) -> io::Result<HeldPage> {
+    pub(super) fn begin(&self, root: &HostRoot, entries: Vec<JournalRecord>) -> io::Result<HeldPage> {
         self.journal.write(Owner::this_process()?, root.elsewhere().map(Path::to_owned), entries)
     }
 
     /// Every page about knobs under `root`: held, where its owner is dead. Leftovers of pages that never were are
     /// removed.
-    pub(super) fn pages(&self, root: &HostRoot) -> io::Result<Vec<Result<HeldPage, OtherPage>>> {
+    pub(super) fn pages(&self, root: &HostRoot) -> io::Result<Vec<Result<HeldPage, UnclaimedPage>>> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(&self.journal.directory)? {
             paths.push(entry?.path());
@@ -195,8 +195,8 @@ impl Exclusive<'_> {
 }
 
 /// The page at `path`; none where it has just been removed, or is not about `root`.
-fn take(path: &Path, root: &HostRoot) -> Result<Option<HeldPage>, OtherPage> {
-    let unreadable = |error| OtherPage::Unreadable(path.to_owned(), error);
+fn take(path: &Path, root: &HostRoot) -> Result<Option<HeldPage>, UnclaimedPage> {
+    let unreadable = |error| UnclaimedPage::Unreadable(path.to_owned(), error);
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(unreadable)?,
@@ -207,7 +207,7 @@ fn take(path: &Path, root: &HostRoot) -> Result<Option<HeldPage>, OtherPage> {
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(unreadable)?;
-    let page: Page = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
+    let page: JournalPage = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
     if page.format != FORMAT {
         return Err(unreadable(io::Error::new(io::ErrorKind::InvalidData, format!("its format is `{}`", page.format))));
     }
@@ -216,16 +216,16 @@ fn take(path: &Path, root: &HostRoot) -> Result<Option<HeldPage>, OtherPage> {
         return Ok(None);
     }
     if !free || page.owner.is_alive() {
-        return Err(OtherPage::Living(page.owner, page.entries));
+        return Err(UnclaimedPage::Living(page.owner, page.entries));
     }
-    let Page { owner, entries, root, .. } = page;
+    let JournalPage { owner, entries, root, .. } = page;
     Ok(Some(HeldPage { path: path.to_owned(), owner, entries, root, _lock: file }))
 }
 
 impl HeldPage {
     /// Nothing of it is left to be put back but `entries`.
-    pub(super) fn keep_only(self, entries: Vec<Entry>) -> io::Result<()> {
-        let journal = Journal::at(self.path.parent().unwrap_or(Path::new(".")));
+    pub(super) fn keep_only(self, entries: Vec<JournalRecord>) -> io::Result<()> {
+        let journal = KnobJournal::at(self.path.parent().unwrap_or(Path::new(".")));
         if entries.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -252,15 +252,16 @@ fn try_lock(file: &File) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    fn entry(before: &str) -> Entry {
+    fn entry(before: &str) -> JournalRecord {
         let knob = Knob::RtRuntime;
-        let at = Whereabouts::default();
-        Entry { setting: "rt-runtime=-1".into(), knob, at, before: before.into(), ours: "-1".into() }
+        let at = NetnsIdentity::default();
+        JournalRecord { setting: "rt-runtime=-1".into(), knob, at, before: before.into(), ours: "-1".into() }
     }
 
     /// A page as another process would leave it.
-    fn leave_behind(journal: &Journal, owner: &Owner, text: Option<&str>) {
-        let page = Page { format: FORMAT.into(), owner: owner.clone(), root: None, entries: vec![entry("950000")] };
+    fn leave_behind(journal: &KnobJournal, owner: &Owner, text: Option<&str>) {
+        let page =
+            JournalPage { format: FORMAT.into(), owner: owner.clone(), root: None, entries: vec![entry("950000")] };
         let text = text.map_or_else(|| serde_json::to_string(&page).expect("plain"), str::to_owned);
         fs::create_dir_all(&journal.directory).expect("a directory");
         fs::write(journal.page_path(owner), text).expect("a file");
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn only_pages_of_the_dead_are_taken_in_hand() {
         let directory = tempfile::tempdir().expect("a directory");
-        let journal = Journal::at(directory.path().join("a/b"));
+        let journal = KnobJournal::at(directory.path().join("a/b"));
         assert_eq!(journal.lock().err().map(|error| error.kind()), Some(io::ErrorKind::NotFound));
         let me = Owner::this_process().expect("Linux tells");
         let before_me = Owner { started_ticks: me.started_ticks - 1, ..me.clone() };
@@ -281,26 +282,26 @@ mod tests {
         let taken: Vec<_> = pages.iter().flatten().map(|page| page.owner.clone()).collect();
         assert_eq!(taken, [before_me, other_boot]);
         assert!(
-            matches!(pages.iter().find_map(|page| page.as_ref().err()), Some(OtherPage::Living(owner, _)) if *owner == me)
+            matches!(pages.iter().find_map(|page| page.as_ref().err()), Some(UnclaimedPage::Living(owner, _)) if *owner == me)
         );
     }
 
     #[test]
     fn a_page_in_hand_is_left_alone_by_others_whoever_its_owner_is() {
         let directory = tempfile::tempdir().expect("a directory");
-        let journal = Journal::at(directory.path());
+        let journal = KnobJournal::at(directory.path());
         let dead = Owner { started_ticks: 0, ..Owner::this_process().expect("Linux tells") };
         leave_behind(&journal, &dead, None);
         let first = journal.lock().expect("a journal").pages(&HostRoot::live()).expect("a directory");
         assert!(first[0].is_ok());
         let second = journal.lock().expect("let go of").pages(&HostRoot::live()).expect("a directory");
-        assert!(matches!(second[0], Err(OtherPage::Living(..))), "the lock counts, not only the owner");
+        assert!(matches!(second[0], Err(UnclaimedPage::Living(..))), "the lock counts, not only the owner");
     }
 
     #[test]
     fn a_page_shrinks_and_goes() {
         let directory = tempfile::tempdir().expect("a directory");
-        let journal = Journal::at(directory.path().join("journal"));
+        let journal = KnobJournal::at(directory.path().join("journal"));
         let page =
             journal.open().expect("made").begin(&HostRoot::live(), vec![entry("1"), entry("2")]).expect("written");
         let path = page.path.clone();
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn what_is_no_page_is_named_and_what_never_became_one_goes() {
         let directory = tempfile::tempdir().expect("a directory");
-        let journal = Journal::at(directory.path());
+        let journal = KnobJournal::at(directory.path());
         let me = Owner::this_process().expect("Linux tells");
         for (text, started_ticks) in [("", 1), ("{\"format\":\"latlab.journal/1\"", 2), ("{}", 3)] {
             leave_behind(&journal, &Owner { started_ticks, ..me.clone() }, Some(text));
@@ -323,14 +324,14 @@ mod tests {
         fs::write(directory.path().join("1-1.unfinished"), "{").expect("a file");
         let pages = journal.lock().expect("a journal").pages(&HostRoot::live()).expect("a directory");
         assert_eq!(pages.len(), 3);
-        assert!(pages.iter().all(|page| matches!(page, Err(OtherPage::Unreadable(..)))), "{pages:?}");
+        assert!(pages.iter().all(|page| matches!(page, Err(UnclaimedPage::Unreadable(..)))), "{pages:?}");
         assert!(!directory.path().join("1-1.unfinished").exists());
     }
 
     #[test]
     fn a_page_of_another_root_is_not_ours_to_judge() {
         let directory = tempfile::tempdir().expect("a directory");
-        let journal = Journal::at(directory.path());
+        let journal = KnobJournal::at(directory.path());
         let elsewhere = HostRoot::new("/elsewhere");
         let _page = journal.open().expect("made").begin(&elsewhere, vec![entry("1")]).expect("written");
         let seen = |root: &HostRoot| journal.lock().expect("a journal").pages(root).expect("a directory").len();

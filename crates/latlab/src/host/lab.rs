@@ -22,7 +22,7 @@ use latlab_sys::address::Family;
 use latlab_sys::{ethtool, namespace, socket};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::ground::{Ground, Spot};
+use super::ground::{NetnsInterface, PathInterfaces};
 use super::refusal::HostError;
 use super::route_socket::{LOOPBACK, RouteSocket, VethEnd};
 
@@ -110,8 +110,8 @@ impl Lab {
     ///
     /// # Errors
     /// The kernel refused.
-    pub fn enter_sender(&self) -> Result<Inside, HostError> {
-        Inside::enter(&self.sender).map_err(at("entering the sender's namespace"))
+    pub fn enter_sender(&self) -> Result<EnteredNamespace, HostError> {
+        EnteredNamespace::enter(&self.sender).map_err(at("entering the sender's namespace"))
     }
 
     /// Moves the calling thread to the reflector's side until the answer is dropped: start the reflector
@@ -119,8 +119,8 @@ impl Lab {
     ///
     /// # Errors
     /// The kernel refused.
-    pub fn enter_reflector(&self) -> Result<Inside, HostError> {
-        Inside::enter(&self.reflector).map_err(at("entering the reflector's namespace"))
+    pub fn enter_reflector(&self) -> Result<EnteredNamespace, HostError> {
+        EnteredNamespace::enter(&self.reflector).map_err(at("entering the reflector's namespace"))
     }
 
     /// The sender's IPv4 address.
@@ -148,12 +148,12 @@ impl Lab {
     ///
     /// # Errors
     /// No descriptor is to be had.
-    pub fn ground(&self, over_ipv6: bool) -> Result<Ground, HostError> {
+    pub fn ground(&self, over_ipv6: bool) -> Result<PathInterfaces, HostError> {
         let place = |end: &End, file: &File| {
             let network = Some(Arc::new(file.try_clone().map_err(at("descriptors of the namespaces"))?));
-            Ok::<_, HostError>(Spot { interface: end.link.name.to_owned(), network })
+            Ok::<_, HostError>(NetnsInterface { interface: end.link.name.to_owned(), network })
         };
-        Ok(Ground {
+        Ok(PathInterfaces {
             local: Some(place(&SENDER, &self.sender)?),
             peer: Some(place(&REFLECTOR, &self.reflector)?),
             home: Some(Arc::new(current_namespace().map_err(at("descriptors of the namespaces"))?)),
@@ -173,20 +173,20 @@ impl Lab {
 /// cannot go to another thread; of several, the last one is dropped first.
 #[derive(Debug)]
 #[must_use = "dropping this leaves the namespace again"]
-pub struct Inside {
+pub struct EnteredNamespace {
     home: File,
     this_thread: PhantomData<*const ()>,
 }
 
-impl Inside {
-    fn enter(place: &File) -> io::Result<Inside> {
+impl EnteredNamespace {
+    fn enter(place: &File) -> io::Result<EnteredNamespace> {
         let home = current_namespace()?;
         move_to(place.as_fd())?;
-        Ok(Inside { home, this_thread: PhantomData })
+        Ok(EnteredNamespace { home, this_thread: PhantomData })
     }
 }
 
-impl Drop for Inside {
+impl Drop for EnteredNamespace {
     fn drop(&mut self) {
         // Whoever could leave can come back; were it refused, a thread in a network that vanishes with us
         // would harm nobody else.

@@ -28,9 +28,9 @@ pub mod tracing;
 mod turn;
 mod whereabouts;
 
-pub use ground::Ground;
+pub use ground::PathInterfaces;
 pub use guard::HostGuard;
-pub use journal::Journal;
+pub use journal::KnobJournal;
 pub use knob::Knob;
 pub use knob_refusal::KnobError;
 pub use lab::Lab;

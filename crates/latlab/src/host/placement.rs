@@ -80,15 +80,15 @@ fn lock_memory() -> Result<(), HostError> {
 /// How the calling thread stood before a run: put back when this is dropped, so that the next run of the same process
 /// finds what the first one found.
 #[derive(Debug)]
-pub struct Footing {
+pub struct AffinityGuard {
     cpus: Option<CpuSet>,
     locks: bool,
 }
 
-impl Footing {
+impl AffinityGuard {
     /// As it is now, before a run that locks memory or not.
-    pub fn before(locks: bool) -> Footing {
-        Footing { cpus: sched_getaffinity(None).ok(), locks }
+    pub fn before(locks: bool) -> AffinityGuard {
+        AffinityGuard { cpus: sched_getaffinity(None).ok(), locks }
     }
 
     /// Puts the calling thread on the same CPUs: one that was started by a pinned thread has its pin. Best effort, as
@@ -100,7 +100,7 @@ impl Footing {
     }
 }
 
-impl Drop for Footing {
+impl Drop for AffinityGuard {
     fn drop(&mut self) {
         // Best effort, as [`keep_off`]: a thread that stays where it is measures nothing wrong but a wider `all`.
         self.stand();
@@ -173,7 +173,7 @@ mod tests {
     fn after_a_run_a_thread_stands_where_it_stood() {
         in_a_thread(|| {
             let before = sched_getaffinity(None).expect("the kernel tells");
-            let footing = Footing::before(false);
+            let footing = AffinityGuard::before(false);
             keep_off(&[allowed_cpus()[0]]);
             drop(footing);
             assert_eq!(sched_getaffinity(None).expect("the kernel tells"), before);

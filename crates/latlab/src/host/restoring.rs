@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use latlab_sys::errno::explain;
 use rustix::io::Errno;
 
-use super::journal::{Entry, HeldPage, Journal, OtherPage};
+use super::journal::{HeldPage, JournalRecord, KnobJournal, UnclaimedPage};
 use super::lab;
 use super::owner::boot_id;
 use super::root::HostRoot;
@@ -15,7 +15,7 @@ use crate::facts::Restoration;
 
 /// What became of one value that a latlab had left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Healed {
+pub struct Recovered {
     /// As it was typed.
     pub setting: String,
     /// Where exactly.
@@ -32,7 +32,7 @@ pub struct Healed {
 
 /// A page of the journal that could not be read or written.
 #[derive(Debug)]
-pub struct Unhealed {
+pub struct Unrecovered {
     /// The page, or the journal.
     pub path: PathBuf,
     /// Why.
@@ -41,8 +41,8 @@ pub struct Unhealed {
 
 /// Puts back what dead latlabs have left behind, in reverse order of setting; the living are left alone. What a
 /// reboot has undone is forgotten.
-pub fn heal(journal: &Journal, root: &HostRoot) -> (Vec<Healed>, Vec<Unhealed>) {
-    let at_journal = |source| Unhealed { path: journal.directory().to_owned(), source };
+pub fn heal(journal: &KnobJournal, root: &HostRoot) -> (Vec<Recovered>, Vec<Unrecovered>) {
+    let at_journal = |source| Unrecovered { path: journal.directory().to_owned(), source };
     let pages = match journal.lock().and_then(|journal| journal.pages(root)) {
         Ok(pages) => pages,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return (Vec::new(), Vec::new()),
@@ -59,17 +59,17 @@ pub fn heal(journal: &Journal, root: &HostRoot) -> (Vec<Healed>, Vec<Unhealed>) 
                 let path = page.path.clone();
                 let (mut done, written) = turn_back(page, &this_boot, root);
                 healed.append(&mut done);
-                unhealed.extend(written.err().map(|source| Unhealed { path, source }));
+                unhealed.extend(written.err().map(|source| Unrecovered { path, source }));
             }
-            Err(OtherPage::Living(..)) => {}
-            Err(OtherPage::Unreadable(path, source)) => unhealed.push(Unhealed { path, source }),
+            Err(UnclaimedPage::Living(..)) => {}
+            Err(UnclaimedPage::Unreadable(path, source)) => unhealed.push(Unrecovered { path, source }),
         }
     }
     (healed, unhealed)
 }
 
 /// Puts back what this very process has journalled, from whatever thread: for when it must end at once.
-pub fn restore_own(journal: &Journal, root: &HostRoot) {
+pub fn restore_own(journal: &KnobJournal, root: &HostRoot) {
     let Ok(Some((path, entries))) = journal.own() else { return };
     let outcomes: Vec<Restoration> = entries.iter().rev().map(|entry| put_back(entry, root)).collect();
     // What failed stays in the journal for the next latlab, which tells of it.
@@ -79,12 +79,12 @@ pub fn restore_own(journal: &Journal, root: &HostRoot) {
 }
 
 /// The values that this process could not put back, and the page that keeps them.
-pub fn left_behind(journal: &Journal) -> Option<(PathBuf, Vec<String>)> {
+pub fn left_behind(journal: &KnobJournal) -> Option<(PathBuf, Vec<String>)> {
     let (path, entries) = journal.own().ok()??;
     Some((path, entries.into_iter().map(|entry| entry.setting).collect()))
 }
 
-fn turn_back(page: HeldPage, this_boot: &str, root: &HostRoot) -> (Vec<Healed>, io::Result<()>) {
+fn turn_back(page: HeldPage, this_boot: &str, root: &HostRoot) -> (Vec<Recovered>, io::Result<()>) {
     if page.owner.boot_id != this_boot {
         return (Vec::new(), page.keep_only(Vec::new()));
     }
@@ -92,7 +92,7 @@ fn turn_back(page: HeldPage, this_boot: &str, root: &HostRoot) -> (Vec<Healed>, 
     for entry in page.entries.iter().rev() {
         let outcome = put_back(entry, root);
         let settled = is_settled(&outcome);
-        healed.push(Healed {
+        healed.push(Recovered {
             setting: entry.setting.clone(),
             place: entry.knob.to_string(),
             before: entry.before.clone(),
@@ -112,7 +112,7 @@ const fn is_settled(outcome: &Restoration) -> bool {
     !matches!(outcome, Restoration::Failed { .. })
 }
 
-fn put_back(entry: &Entry, root: &HostRoot) -> Restoration {
+fn put_back(entry: &JournalRecord, root: &HostRoot) -> Restoration {
     let work = || Ok(restore(entry, root));
     let there = || match entry.at.find()? {
         Some(place) => lab::inside(&place, work),
@@ -127,7 +127,7 @@ fn put_back(entry: &Entry, root: &HostRoot) -> Restoration {
 }
 
 /// Puts one value back in the calling thread's network namespace, and reads it back.
-pub(super) fn restore(entry: &Entry, root: &HostRoot) -> Restoration {
+pub(super) fn restore(entry: &JournalRecord, root: &HostRoot) -> Restoration {
     let tried = || -> io::Result<Restoration> {
         let is_it = || entry.at.has_interface_of(&entry.knob);
         let found = match is_it().and_then(|is_it| is_it.then(|| entry.knob.read(root)).transpose()) {

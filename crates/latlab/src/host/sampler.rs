@@ -21,7 +21,7 @@ use crate::facts::{HostReadings, HostSample};
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 use processors::Processors;
-use surroundings::Surroundings;
+use surroundings::EnvironmentReader;
 
 /// Where samples go. Called on the sampling thread.
 pub trait SampleSink: Send + 'static {
@@ -138,7 +138,7 @@ fn next_due(due: Stamp<SenderClock>, now: Stamp<SenderClock>, period: Nanos, cos
 #[derive(Debug)]
 pub struct Observer {
     processors: Processors,
-    surroundings: Surroundings,
+    surroundings: EnvironmentReader,
     own_processes: Vec<u32>,
     seq: u64,
 }
@@ -148,7 +148,7 @@ impl Observer {
     pub fn new(root: &HostRoot, spec: &SamplerSpec) -> Observer {
         Observer {
             processors: Processors::open(root, &spec.avoid_cpus),
-            surroundings: Surroundings::open(root),
+            surroundings: EnvironmentReader::open(root),
             own_processes: spec.own_processes.clone(),
             seq: 0,
         }

@@ -52,27 +52,27 @@ pub struct Tracing {
 #[derive(Debug)]
 struct Instance {
     path: PathBuf,
-    _home: Home,
+    _home: TraceFs,
 }
 
 /// A tracefs: the system's, or a mount of our own that nobody else sees and that goes with its descriptor.
 #[derive(Debug)]
-struct Home {
+struct TraceFs {
     path: PathBuf,
     _mount: Option<OwnedFd>,
 }
 
-impl Home {
-    fn open() -> io::Result<Home> {
+impl TraceFs {
+    fn open() -> io::Result<TraceFs> {
         let system = Path::new(MOUNTED).join("instances");
         if system.is_dir() {
-            return Ok(Home { path: system, _mount: None });
+            return Ok(TraceFs { path: system, _mount: None });
         }
         let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_create(&context)?;
         let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
         let path = PathBuf::from(format!("/proc/self/fd/{}/instances", mount.as_raw_fd()));
-        Ok(Home { path, _mount: Some(mount) })
+        Ok(TraceFs { path, _mount: Some(mount) })
     }
 }
 
@@ -82,7 +82,7 @@ impl Tracing {
     /// # Errors
     /// No right (CAP_SYS_ADMIN), no tracefs, or a kernel without the events.
     pub fn begin() -> io::Result<Tracing> {
-        let home = Home::open()?;
+        let home = TraceFs::open()?;
         let path = home.path.join(format!("{PREFIX}{}", Owner::this_process()?.page_name()));
         fs::create_dir(&path)?;
         let mut tracing = Tracing {
@@ -150,17 +150,17 @@ impl Drop for Tracing {
 /// # Errors
 /// No right to look, or no tracefs.
 pub fn instances() -> io::Result<Vec<String>> {
-    instances_in(&Home::open()?)
+    instances_in(&TraceFs::open()?)
 }
 
-fn instances_in(home: &Home) -> io::Result<Vec<String>> {
+fn instances_in(home: &TraceFs) -> io::Result<Vec<String>> {
     let names = fs::read_dir(&home.path)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
 }
 
 /// Removes the instances of latlabs that died; their names. Without the right to look there is nothing to do.
 pub fn remove_left() -> Vec<String> {
-    let Ok(home) = Home::open() else { return Vec::new() };
+    let Ok(home) = TraceFs::open() else { return Vec::new() };
     let names = instances_in(&home).unwrap_or_default().into_iter();
     let left = names.filter(|name| name.strip_prefix(PREFIX).and_then(owner_of).is_some_and(|owner| !owner.is_alive()));
     // One whose owner lives beyond this PID namespace is busy, and stays.

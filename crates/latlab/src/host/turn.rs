@@ -11,12 +11,12 @@ use latlab_sys::ethtool;
 use rustix::io::Errno;
 
 use super::cpu_list;
-use super::ground::{Ground, Spot, within};
+use super::ground::{NetnsInterface, PathInterfaces, within};
 use super::knob::{Knob, on_or_off};
 use super::knob_refusal::KnobError;
 use super::root::HostRoot;
 use super::small_mtu;
-use super::whereabouts::{Whereabouts, name_of};
+use super::whereabouts::{NetnsIdentity, name_of};
 use crate::facts::Restoration;
 use crate::plan::{IdleStates, Setting, SettingSpec, Side};
 
@@ -25,14 +25,14 @@ const CPUS: &str = "sys/devices/system/cpu";
 
 /// One knob to be turned, or turned.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct KnobChange {
     pub(super) setting: String,
     /// At which end.
     pub(super) at: Side,
     pub(super) knob: Knob,
     /// Where it is turned; none: where the calling thread is.
     pub(super) network: Option<Arc<File>>,
-    pub(super) whereabouts: Whereabouts,
+    pub(super) whereabouts: NetnsIdentity,
     pub(super) before: String,
     pub(super) wanted: String,
     /// None: not turned yet.
@@ -45,12 +45,16 @@ pub(super) struct Turn {
 /// One setting on its way to turns.
 struct Search<'a> {
     spec: &'a SettingSpec,
-    ground: &'a Ground,
+    ground: &'a PathInterfaces,
     root: &'a HostRoot,
 }
 
 /// The turns of `spec`, read but not turned.
-pub(super) fn turns(spec: &SettingSpec, ground: &Ground, root: &HostRoot) -> Result<Vec<Turn>, KnobError> {
+pub(super) fn turns(
+    spec: &SettingSpec,
+    ground: &PathInterfaces,
+    root: &HostRoot,
+) -> Result<Vec<KnobChange>, KnobError> {
     let search = Search { spec, ground, root };
     match &spec.setting {
         Setting::Governor(name) => search.governors(name),
@@ -86,12 +90,12 @@ impl Search<'_> {
         KnobError::Absent { setting: self.spec.to_string(), cause: cause.into(), hint: hint.into() }
     }
 
-    fn turn(&self, at: Side, knob: Knob, network: Option<Arc<File>>, wanted: String) -> Result<Turn, KnobError> {
-        let read = within(network.as_ref(), || Ok((knob.read(self.root)?, Whereabouts::of(&knob)?)));
+    fn turn(&self, at: Side, knob: Knob, network: Option<Arc<File>>, wanted: String) -> Result<KnobChange, KnobError> {
+        let read = within(network.as_ref(), || Ok((knob.read(self.root)?, NetnsIdentity::of(&knob)?)));
         let (before, whereabouts) = read.map_err(|error| self.unreadable(&knob, error))?;
         let setting = self.spec.to_string();
         let (read_back, held, ended) = (None, None, None);
-        Ok(Turn { setting, at, knob, network, whereabouts, before, wanted, read_back, held, ended })
+        Ok(KnobChange { setting, at, knob, network, whereabouts, before, wanted, read_back, held, ended })
     }
 
     fn unreadable(&self, knob: &Knob, source: io::Error) -> KnobError {
@@ -107,21 +111,21 @@ impl Search<'_> {
     }
 
     /// Knobs that the host has once.
-    fn of_host(&self, wanted: impl IntoIterator<Item = (Knob, String)>) -> Result<Vec<Turn>, KnobError> {
+    fn of_host(&self, wanted: impl IntoIterator<Item = (Knob, String)>) -> Result<Vec<KnobChange>, KnobError> {
         let turn = |(knob, value)| self.turn(Side::Local, knob, self.ground.home.clone(), value);
         wanted.into_iter().map(turn).collect()
     }
 
     fn of_interfaces(
         &self,
-        knobs: impl Fn(&Spot) -> Result<Vec<(Knob, String)>, KnobError>,
-    ) -> Result<Vec<Turn>, KnobError> {
+        knobs: impl Fn(&NetnsInterface) -> Result<Vec<(Knob, String)>, KnobError>,
+    ) -> Result<Vec<KnobChange>, KnobError> {
         let mut turns = Vec::new();
         for (side, spot) in self.ground.spots(self.spec.ends(self.ground.one_host)) {
             let interface = self.spec.interface.clone().unwrap_or(spot.interface);
             // An interface can have several names, and one of them is what journals know it by.
             let interface = within(spot.network.as_ref(), || name_of(&interface)).unwrap_or(interface);
-            let spot = Spot { interface, ..spot };
+            let spot = NetnsInterface { interface, ..spot };
             for (knob, wanted) in knobs(&spot)? {
                 turns.push(self.turn(side, knob, spot.network.clone(), wanted)?);
             }
@@ -136,7 +140,7 @@ impl Search<'_> {
         Ok(turns)
     }
 
-    fn governors(&self, wanted: &str) -> Result<Vec<Turn>, KnobError> {
+    fn governors(&self, wanted: &str) -> Result<Vec<KnobChange>, KnobError> {
         let mut turns = Vec::new();
         for policy in numbered(self.root.names(POLICIES), "policy") {
             let offered = self.root.text(&format!("{POLICIES}/policy{policy}/scaling_available_governors"));
@@ -157,7 +161,7 @@ impl Search<'_> {
         Ok(turns)
     }
 
-    fn idle_states(&self, wish: &IdleStates) -> Result<Vec<Turn>, KnobError> {
+    fn idle_states(&self, wish: &IdleStates) -> Result<Vec<KnobChange>, KnobError> {
         let mut turns = Vec::new();
         let mut names = Vec::new();
         for cpu in numbered::<u16>(self.root.names(CPUS), "cpu") {
@@ -206,7 +210,7 @@ impl Search<'_> {
     }
 
     /// One knob for each word: the features that it stands for and that can be changed here.
-    fn offloads(&self, spot: &Spot, wanted: &[(String, bool)]) -> Result<Vec<(Knob, String)>, KnobError> {
+    fn offloads(&self, spot: &NetnsInterface, wanted: &[(String, bool)]) -> Result<Vec<(Knob, String)>, KnobError> {
         let asked = within(spot.network.as_ref(), || {
             ethtool::features(latlab_sys::socket::udp(Family::Ipv4)?.as_fd(), &spot.interface)
         });

@@ -19,7 +19,7 @@ use super::route_socket::RouteSocket;
 /// The network namespace and the interface of a knob. Part of an entry of the journal: a key that is absent there was
 /// not known to the latlab that wrote it, and is not compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Whereabouts {
+pub(super) struct NetnsIdentity {
     /// The inode of the namespace, where the knob belongs to one.
     network: Option<u64>,
     /// What no other namespace of this boot shares (SO_NETNS_COOKIE, since Linux 5.14).
@@ -33,27 +33,27 @@ pub(super) struct Whereabouts {
     interface_hardware: Option<Vec<u8>>,
 }
 
-impl Whereabouts {
+impl NetnsIdentity {
     /// Of `knob`, in the calling thread's namespace.
     ///
     /// # Errors
     /// There is no such interface.
-    pub(super) fn of(knob: &Knob) -> io::Result<Whereabouts> {
+    pub(super) fn of(knob: &Knob) -> io::Result<NetnsIdentity> {
         if !knob.is_of_a_network() {
-            return Ok(Whereabouts::default());
+            return Ok(NetnsIdentity::default());
         }
         let network_cookie = own_cookie().ok();
-        let place = Whereabouts { network: own_network().ok(), network_cookie, ..Whereabouts::default() };
+        let place = NetnsIdentity { network: own_network().ok(), network_cookie, ..NetnsIdentity::default() };
         let Some(interface) = knob.interface() else { return Ok(place) };
         let interface_hardware = match network_cookie {
             Some(_) => None,
             None => Some(hardware_of(interface)?),
         };
-        Ok(Whereabouts { interface_index: Some(index_of(interface)?), interface_hardware, ..place })
+        Ok(NetnsIdentity { interface_index: Some(index_of(interface)?), interface_hardware, ..place })
     }
 
     /// Whether both are of one namespace, or of none. For places that exist: of those inodes differ.
-    pub(super) fn shares_network(&self, other: &Whereabouts) -> bool {
+    pub(super) fn shares_network(&self, other: &NetnsIdentity) -> bool {
         self.network == other.network
     }
 
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn a_place_is_told_from_one_of_the_same_name_or_number() {
-        let place = Whereabouts::of(&loopback()).expect("every namespace has one");
+        let place = NetnsIdentity::of(&loopback()).expect("every namespace has one");
         assert!(place.is_here().expect("told") && place.has_interface_of(&loopback()).expect("there"));
-        let younger = |change: fn(&mut Whereabouts)| {
+        let younger = |change: fn(&mut NetnsIdentity)| {
             let mut place = place.clone();
             change(&mut place);
             place
@@ -157,15 +157,15 @@ mod tests {
         assert!(!recreated.has_interface_of(&loopback()).expect("there"));
         let exchanged = younger(|place| place.interface_hardware = Some(vec![1; 6]));
         assert!(!exchanged.has_interface_of(&loopback()).expect("there"));
-        assert!(Whereabouts::of(&Knob::Mtu { interface: "no-such-device".into() }).is_err());
-        assert_eq!(Whereabouts::of(&Knob::RtRuntime).expect("nowhere"), Whereabouts::default());
+        assert!(NetnsIdentity::of(&Knob::Mtu { interface: "no-such-device".into() }).is_err());
+        assert_eq!(NetnsIdentity::of(&Knob::RtRuntime).expect("nowhere"), NetnsIdentity::default());
     }
 
     #[test]
     fn a_place_of_an_older_journal_is_known_by_its_inode() {
-        let place = Whereabouts::of(&loopback()).expect("every namespace has one");
+        let place = NetnsIdentity::of(&loopback()).expect("every namespace has one");
         let text = format!(r#"{{"network":{}}}"#, own_network().expect("Linux tells"));
-        let older: Whereabouts = serde_json::from_str(&text).expect("an older page");
+        let older: NetnsIdentity = serde_json::from_str(&text).expect("an older page");
         assert!(older.is_here().expect("told") && older.has_interface_of(&loopback()).expect("there"));
         assert!(older.shares_network(&place));
     }

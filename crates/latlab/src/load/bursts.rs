@@ -8,14 +8,14 @@ use latlab_sys::clock::monotonic_ns;
 use rustix::thread::{ClockId, CpuSet, Timespec, clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity};
 
 use super::LoadError;
-use super::duty::{Duty, Step};
+use super::duty::{Duty, DutyStep};
 use crate::units::human::typed_cpus;
 
 /// A worker made up its mind: it stands on its CPU with all it needs, or not.
-type Readiness = Result<(), LoadError>;
+type WorkerReadiness = Result<(), LoadError>;
 
 /// Work that can be cut into grains and counted.
-pub(super) trait Grain {
+pub(super) trait WorkUnit {
     /// What was done by the calling thread since it made the first grain.
     fn done(&self) -> f64;
     /// Does one grain, some 10 µs of work.
@@ -53,7 +53,7 @@ fn refused(cpu: u16, usable: &[u16], source: rustix::io::Errno) -> LoadError {
 
 /// Starts a worker on each of `cpus`, which keeps to its `duty` from the same moment on. `prepare` makes the work
 /// of the worker of that number, in its own thread and on its own CPU. Returns when all work.
-pub(super) fn start<G: Grain, P>(cpus: &[u16], period_ns: i64, duty: &Duty, prepare: P) -> Result<(), LoadError>
+pub(super) fn start<G: WorkUnit, P>(cpus: &[u16], period_ns: i64, duty: &Duty, prepare: P) -> Result<(), LoadError>
 where
     P: Fn(usize) -> Result<G, LoadError> + Clone + Send + 'static,
 {
@@ -80,7 +80,12 @@ where
     Ok(())
 }
 
-fn run<G: Grain>(prepared: Result<G, LoadError>, report: &Sender<Readiness>, started: &Receiver<i64>, duty: Duty) {
+fn run<G: WorkUnit>(
+    prepared: Result<G, LoadError>,
+    report: &Sender<WorkerReadiness>,
+    started: &Receiver<i64>,
+    duty: Duty,
+) {
     match prepared {
         Ok(work) => {
             let _ = report.send(Ok(()));
@@ -95,7 +100,7 @@ fn run<G: Grain>(prepared: Result<G, LoadError>, report: &Sender<Readiness>, sta
 }
 
 /// Works and rests until the process ends.
-fn keep_to_duty(mut work: impl Grain, start_ns: i64, mut duty: Duty) -> ! {
+fn keep_to_duty(mut work: impl WorkUnit, start_ns: i64, mut duty: Duty) -> ! {
     sleep_until(start_ns);
     loop {
         take_step(&mut work, start_ns, &mut duty);
@@ -103,10 +108,10 @@ fn keep_to_duty(mut work: impl Grain, start_ns: i64, mut duty: Duty) -> ! {
 }
 
 /// Works or rests, to the end of the period at most.
-fn take_step(work: &mut impl Grain, start_ns: i64, duty: &mut Duty) {
+fn take_step(work: &mut impl WorkUnit, start_ns: i64, duty: &mut Duty) {
     match duty.step(monotonic_ns() - start_ns, work.done()) {
-        Step::Rest { until_ns } => sleep_until(start_ns + until_ns),
-        Step::Work { goal, until_ns } => {
+        DutyStep::Rest { until_ns } => sleep_until(start_ns + until_ns),
+        DutyStep::Work { goal, until_ns } => {
             while work.done() < goal && monotonic_ns() < start_ns + until_ns {
                 work.make();
             }
@@ -129,7 +134,7 @@ pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> Result<(), LoadErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::cpu::{self, Burning, MOST_OWED};
+    use crate::load::cpu::{self, CpuBurner, MOST_OWED};
     use crate::units::Nanos;
     use latlab_sys::clock::thread_cpu_ns;
     use std::fs;
@@ -151,7 +156,7 @@ mod tests {
     fn hold(share: f64, cpu: u16) -> (f64, Option<i64>) {
         let worker = thread::spawn(move || {
             keep_to(&[cpu]).expect("a CPU that may be used");
-            let (mut work, mut duty) = (Burning::new(0), cpu::duty(share, PERIOD));
+            let (mut work, mut duty) = (CpuBurner::new(0), cpu::duty(share, PERIOD));
             let (start_ns, used_ns, waited) = (monotonic_ns(), thread_cpu_ns(), waited_ns(cpu));
             while monotonic_ns() - start_ns < HELD.0 {
                 take_step(&mut work, start_ns, &mut duty);

@@ -3,9 +3,9 @@
 use latlab_sys::clock::{process_cpu_ns, thread_cpu_ns};
 
 use super::LoadError;
-use super::bursts::{self, Grain};
+use super::bursts::{self, WorkUnit};
 use super::duty::Duty;
-use super::heat::Heat;
+use super::heat::HashChain;
 use super::meter::Meter;
 use crate::facts::load::SHARE;
 use crate::units::Nanos;
@@ -18,7 +18,7 @@ pub(super) const MOST_OWED: Nanos = Nanos::from_millis(40);
 
 /// Starts a worker on each of `cpus`.
 pub(super) fn start(share: f64, cpus: &[u16], period: Nanos) -> Result<Meter, LoadError> {
-    bursts::start(cpus, period.0, &duty(share, period), |worker| Ok(Burning::new(worker)))?;
+    bursts::start(cpus, period.0, &duty(share, period), |worker| Ok(CpuBurner::new(worker)))?;
     Ok(Meter { unit: SHARE, per_ns: 1.0 / cpus.len() as f64, total: Box::new(|| process_cpu_ns() as f64) })
 }
 
@@ -28,19 +28,19 @@ pub(super) fn duty(share: f64, period: Nanos) -> Duty {
 }
 
 /// Counts the nanoseconds for which its own thread had the CPU, waking up and looking at clocks included.
-pub(super) struct Burning {
-    heat: Heat,
+pub(super) struct CpuBurner {
+    heat: HashChain,
     origin_ns: i64,
 }
 
-impl Burning {
+impl CpuBurner {
     /// For the calling thread, the worker of that number.
-    pub(super) fn new(worker: usize) -> Burning {
-        Burning { heat: Heat::new(worker), origin_ns: thread_cpu_ns() }
+    pub(super) fn new(worker: usize) -> CpuBurner {
+        CpuBurner { heat: HashChain::new(worker), origin_ns: thread_cpu_ns() }
     }
 }
 
-impl Grain for Burning {
+impl WorkUnit for CpuBurner {
     fn done(&self) -> f64 {
         (thread_cpu_ns() - self.origin_ns) as f64
     }

@@ -3,7 +3,7 @@
 
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum DutyStep {
     /// Work until so much is done in all, or until so long after the start; then ask again.
     Work {
         /// What shall be done by then, from the start on.
@@ -39,7 +39,7 @@ impl Duty {
     }
 
     /// What to do `elapsed_ns` after the start, when `done` units are done.
-    pub(super) fn step(&mut self, elapsed_ns: i64, done: f64) -> Step {
+    pub(super) fn step(&mut self, elapsed_ns: i64, done: f64) -> DutyStep {
         let begin_ns = elapsed_ns.div_euclid(self.period_ns) * self.period_ns;
         let owed = self.due(begin_ns) - done;
         if owed > self.most_owed {
@@ -47,7 +47,7 @@ impl Duty {
         }
         let until_ns = begin_ns + self.period_ns;
         let goal = self.due(until_ns);
-        if done < goal { Step::Work { goal, until_ns } } else { Step::Rest { until_ns } }
+        if done < goal { DutyStep::Work { goal, until_ns } } else { DutyStep::Rest { until_ns } }
     }
 
     /// What shall be done so long after the start.
@@ -79,8 +79,8 @@ mod tests {
         let (mut now, mut done) = (0, 0);
         while now < end {
             match duty.step(now, done as f64) {
-                Step::Rest { until_ns } => now = until_ns + 60_000,
-                Step::Work { goal, until_ns } => {
+                DutyStep::Rest { until_ns } => now = until_ns + 60_000,
+                DutyStep::Work { goal, until_ns } => {
                     while (done as f64) < goal && now < until_ns.min(end) {
                         done += if taken(now) { 0 } else { GRAIN };
                         now += GRAIN;
@@ -149,7 +149,7 @@ mod tests {
         let mut duty = cpu(1.0, 10 * MS);
         for elapsed in (0..SECOND).step_by(MS as usize) {
             let step = duty.step(elapsed, elapsed as f64 * 0.999);
-            assert!(matches!(step, Step::Work { .. }), "{elapsed}: {step:?}");
+            assert!(matches!(step, DutyStep::Work { .. }), "{elapsed}: {step:?}");
         }
     }
 
@@ -166,8 +166,8 @@ mod tests {
             let (mut elapsed, mut done) = (0, 0.0);
             for (later, got) in steps {
                 match duty.step(elapsed, done) {
-                    Step::Rest { until_ns } => prop_assert!(until_ns > elapsed && until_ns <= elapsed + period),
-                    Step::Work { goal, until_ns } => {
+                    DutyStep::Rest { until_ns } => prop_assert!(until_ns > elapsed && until_ns <= elapsed + period),
+                    DutyStep::Work { goal, until_ns } => {
                         prop_assert!(until_ns > elapsed && until_ns <= elapsed + period);
                         let most = MOST_OWED.0 as f64 + share * period as f64;
                         prop_assert!(goal > done && goal - done <= most * (1.0 + 1e-9));

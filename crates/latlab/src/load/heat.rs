@@ -4,17 +4,17 @@ use std::hint::black_box;
 
 /// A chain of hashes: each piece needs the one before it, and nothing of it leaves the first cache.
 #[derive(Debug)]
-pub(super) struct Heat {
+pub(super) struct HashChain {
     block: Box<[u8; Self::BLOCK_BYTES]>,
 }
 
-impl Heat {
+impl HashChain {
     /// Some 8 µs of hashing on a current core, 80 µs on a small one: the grain of a CPU load.
     const BLOCK_BYTES: usize = 8_192;
 
     /// A chain of its own for each `worker`.
-    pub(super) fn new(worker: usize) -> Heat {
-        Heat { block: Box::new([worker as u8; Self::BLOCK_BYTES]) }
+    pub(super) fn new(worker: usize) -> HashChain {
+        HashChain { block: Box::new([worker as u8; Self::BLOCK_BYTES]) }
     }
 
     /// One more piece.
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn no_two_pieces_and_no_two_workers_are_the_same() {
-        let (mut one, mut other) = (Heat::new(0), Heat::new(1));
+        let (mut one, mut other) = (HashChain::new(0), HashChain::new(1));
         let before = one.block.clone();
         one.stir();
         let once = one.block.clone();

@@ -6,7 +6,7 @@ use latlab_sys::clock::process_cpu_ns;
 
 use super::LoadError;
 use super::bursts::{keep_to, spawn};
-use super::heat::Heat;
+use super::heat::HashChain;
 use super::meter::Meter;
 use crate::facts::load::CPUS;
 
@@ -23,7 +23,7 @@ pub(super) fn start(workers: u32, cpus: &[u16]) -> Result<Meter, LoadError> {
         let standing = Arc::clone(&gate);
         spawn(move || {
             standing.wait();
-            let mut heat = Heat::new(worker);
+            let mut heat = HashChain::new(worker);
             loop {
                 heat.stir();
             }

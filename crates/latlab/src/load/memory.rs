@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::LoadError;
-use super::bursts::{self, Grain};
+use super::bursts::{self, WorkUnit};
 use super::duty::Duty;
 use super::meter::Meter;
 use crate::facts::load::BYTES_PER_SECOND;
@@ -58,7 +58,7 @@ impl Copying {
     }
 }
 
-impl Grain for Copying {
+impl WorkUnit for Copying {
     fn done(&self) -> f64 {
         self.done as f64
     }

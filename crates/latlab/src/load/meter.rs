@@ -38,7 +38,7 @@ pub(super) struct Reading {
 
 /// What the readings say, in units in a nanosecond of their total.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct MeterFigures {
     /// From the first reading to the last.
     pub(super) measured: Nanos,
     /// The mean; none where that is shorter than a window.
@@ -49,15 +49,15 @@ pub(super) struct Figures {
     pub(super) long_windows: Option<[f64; 2]>,
 }
 
-impl Figures {
+impl MeterFigures {
     /// The figures of `readings`, which ascend.
-    pub(super) fn of(readings: &[Reading]) -> Figures {
-        let (Some(first), Some(last)) = (readings.first(), readings.last()) else { return Figures::default() };
+    pub(super) fn of(readings: &[Reading]) -> MeterFigures {
+        let (Some(first), Some(last)) = (readings.first(), readings.last()) else { return MeterFigures::default() };
         let measured = Nanos(last.at_ns - first.at_ns);
         let mean = (measured >= WINDOW).then(|| rate(first, last));
         let whole = |pair: &&[Reading]| (pair[1].at_ns - pair[0].at_ns) as f64 >= WHOLE * WINDOW.0 as f64;
         let windows = extremes(readings.windows(2).filter(whole).map(|pair| rate(&pair[0], &pair[1])));
-        Figures { measured, mean, windows, long_windows: extremes(long(readings)) }
+        MeterFigures { measured, mean, windows, long_windows: extremes(long(readings)) }
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn windows_and_mean_are_over_their_own_time() {
         // 80 % of a CPU for 300 ms; the second window had 60 %, the third 100 %; one came late, one was cut short.
-        let figures = Figures::of(&readings([(0, 0), (100, 80), (200, 140), (310, 250), (320, 250)]));
+        let figures = MeterFigures::of(&readings([(0, 0), (100, 80), (200, 140), (310, 250), (320, 250)]));
         assert_eq!(figures.measured, Nanos::from_millis(320));
         assert_eq!((figures.mean, figures.windows), (Some(250.0 / 320.0), Some([0.6, 1.0])));
         assert_eq!(figures.long_windows, None);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_too_short_says_nothing() {
         for list in [vec![], vec![(0, 0)], vec![(0, 0), (50, 40)]] {
-            let figures = Figures::of(&readings(list));
+            let figures = MeterFigures::of(&readings(list));
             assert_eq!((figures.mean, figures.windows, figures.long_windows), (None, None, None));
         }
     }
@@ -114,11 +114,11 @@ mod tests {
     fn long_windows_find_a_weak_stretch_between_strong_ones() {
         // 50 %, but nothing between 4 s and 5 s of 12 s.
         let total = |ms: i64| (ms - (ms - 4_000).clamp(0, 1_000)) / 2;
-        let figures = Figures::of(&readings((0..=120).map(|tenth| (tenth * 100, total(tenth * 100)))));
+        let figures = MeterFigures::of(&readings((0..=120).map(|tenth| (tenth * 100, total(tenth * 100)))));
         assert_eq!(figures.long_windows, Some([0.4, 0.5]));
         assert_eq!(figures.windows, Some([0.0, 0.5]));
         // Exactly one window, with readings that came a little early.
-        let figures = Figures::of(&readings([(3, 0), (2_500, 1_000), (4_999, 2_498)]));
+        let figures = MeterFigures::of(&readings([(3, 0), (2_500, 1_000), (4_999, 2_498)]));
         assert_eq!(figures.long_windows, Some([0.5, 0.5]));
     }
 }

@@ -17,5 +17,5 @@ mod stressor;
 mod workers;
 
 pub use refusal::LoadError;
-pub use stressor::{STRESSOR_COMMAND, Stressor, StressorNews, StressorOrder};
+pub use stressor::{STRESSOR_COMMAND, Stressor, StressorEvent, StressorRequest};
 pub use workers::Workers;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::LoadError;
 use crate::facts::LoadReport;
 use crate::facts::load::{BITS_PER_SECOND, BYTES_PER_SECOND, CPUS, SHARE};
-use crate::own_process::OwnProcess;
+use crate::own_process::ChildProcess;
 use crate::plan::LoadKind;
 
 /// The hidden command that a load's process runs.
@@ -30,7 +30,7 @@ const ENDS_WITHIN: Duration = Duration::ZERO;
 /// What a load's process is told, as one line of JSON on its standard input. The words `begin` and `end`
 /// may follow, a line each; when the input closes without them, the process ends at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StressorOrder {
+pub struct StressorRequest {
     /// The load.
     pub load: LoadKind,
     /// The end that it is made at: `local` or `peer`.
@@ -39,7 +39,7 @@ pub struct StressorOrder {
     pub parent: u32,
 }
 
-impl StressorOrder {
+impl StressorRequest {
     /// A report of this load in which nothing is known yet but what was asked for.
     pub fn blank_report(&self) -> LoadReport {
         let (unit, offered, period_ns, cpus) = match &self.load {
@@ -73,7 +73,7 @@ impl StressorOrder {
 /// What it says, a line of JSON each on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StressorNews {
+pub enum StressorEvent {
     /// Every worker works.
     Ready,
     /// It cannot.
@@ -91,7 +91,7 @@ pub enum StressorNews {
     Reached(Box<LoadReport>),
 }
 
-impl StressorNews {
+impl StressorEvent {
     /// As one line of JSON; plain data always becomes one.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -102,8 +102,8 @@ impl StressorNews {
 /// the load's standard input closes, and the kernel kills it.
 #[derive(Debug)]
 pub struct Stressor {
-    order: StressorOrder,
-    process: OwnProcess,
+    order: StressorRequest,
+    process: ChildProcess,
     told_to_end: bool,
 }
 
@@ -112,13 +112,13 @@ impl Stressor {
     ///
     /// # Errors
     /// The process or a worker could not be started, a CPU is not there, memory is short.
-    pub fn start(order: StressorOrder) -> Result<Stressor, LoadError> {
+    pub fn start(order: StressorRequest) -> Result<Stressor, LoadError> {
         let failed = |source| LoadError::Process { load: order.load.to_string(), source };
-        let mut process = OwnProcess::spawn(STRESSOR_COMMAND, &order, ENDS_WITHIN).map_err(failed)?;
+        let mut process = ChildProcess::spawn(STRESSOR_COMMAND, &order, ENDS_WITHIN).map_err(failed)?;
         let line = process.hear(READY_WITHIN).map_err(failed)?;
         match serde_json::from_str(&line) {
-            Ok(StressorNews::Ready) => Ok(Stressor { order, process, told_to_end: false }),
-            Ok(StressorNews::Refused { message, cause, hint, exit_code }) => {
+            Ok(StressorEvent::Ready) => Ok(Stressor { order, process, told_to_end: false }),
+            Ok(StressorEvent::Refused { message, cause, hint, exit_code }) => {
                 Err(LoadError::Refused { load: order.load.to_string(), message, cause, hint, exit_code })
             }
             _ => Err(failed(io::Error::other("it ended before it was ready"))),
@@ -149,7 +149,7 @@ impl Stressor {
         self.end();
         let heard = self.process.hear(REPORTS_WITHIN);
         match heard.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
-            Some(StressorNews::Reached(report)) => *report,
+            Some(StressorEvent::Reached(report)) => *report,
             _ => self.order.blank_report().that_ended_early(self.process.silence(&heard)),
         }
     }

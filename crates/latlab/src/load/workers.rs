@@ -7,9 +7,9 @@ use latlab_sys::clock::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::bursts::usable_cpus;
-use super::meter::{Figures, Meter, Reading, WINDOW};
+use super::meter::{Meter, MeterFigures, Reading, WINDOW};
 use super::stressor::{BEGIN, END};
-use super::{LoadError, StressorOrder, cpu, heaters, memory};
+use super::{LoadError, StressorRequest, cpu, heaters, memory};
 use crate::facts::LoadReport;
 use crate::plan::LoadKind;
 
@@ -25,7 +25,7 @@ impl Workers {
     ///
     /// # Errors
     /// A worker could not be started, a CPU is not there, memory is short.
-    pub fn start(order: &StressorOrder) -> Result<Workers, LoadError> {
+    pub fn start(order: &StressorRequest) -> Result<Workers, LoadError> {
         let all_if_none = |cpus: &[u16]| if cpus.is_empty() { usable_cpus() } else { Ok(cpus.to_vec()) };
         let (meter, cpus) = match &order.load {
             LoadKind::Cpu { share, cpus, period_ns } => {
@@ -45,7 +45,7 @@ impl Workers {
     /// Reads what the workers do, every 100 ms from the word `begin` to the word `end`, and says what that was.
     /// None: `words` ended without the last one, and nobody wants to know.
     pub fn watch(&self, words: impl Read + AsFd) -> Option<LoadReport> {
-        let mut words = Words { source: words, heard: String::new() };
+        let mut words = WorkerCommands { source: words, heard: String::new() };
         let mut readings: Option<Vec<Reading>> = None;
         let mut next_ns = monotonic_ns() + WINDOW.0;
         loop {
@@ -58,7 +58,7 @@ impl Workers {
                 }
                 (Some(END), _) => {
                     let readings = readings.iter().flatten().copied().chain([reading]);
-                    return Some(self.report(&Figures::of(&readings.collect::<Vec<_>>())));
+                    return Some(self.report(&MeterFigures::of(&readings.collect::<Vec<_>>())));
                 }
                 (None, Some(readings)) if reading.at_ns >= next_ns => readings.push(reading),
                 _ => {}
@@ -72,7 +72,7 @@ impl Workers {
         Reading { at_ns: monotonic_ns(), total: (self.meter.total)() }
     }
 
-    fn report(&self, figures: &Figures) -> LoadReport {
+    fn report(&self, figures: &MeterFigures) -> LoadReport {
         let scaled = |rate: f64| rate * self.meter.per_ns;
         LoadReport {
             unit: self.meter.unit.into(),
@@ -87,12 +87,12 @@ impl Workers {
 }
 
 /// Lines of a pipe, taken as they come.
-struct Words<S> {
+struct WorkerCommands<S> {
     source: S,
     heard: String,
 }
 
-impl<S: Read + AsFd> Words<S> {
+impl<S: Read + AsFd> WorkerCommands<S> {
     /// The next word, or none of them until `until_ns`; nothing at all when the pipe is closed.
     fn next(&mut self, until_ns: i64) -> Option<Option<String>> {
         loop {
@@ -130,7 +130,7 @@ mod tests {
     /// Workers that make 8 at every reading.
     fn workers() -> Workers {
         let order =
-            StressorOrder { load: LoadKind::Heaters { workers: 2, cpus: Vec::new() }, at: "local".into(), parent: 0 };
+            StressorRequest { load: LoadKind::Heaters { workers: 2, cpus: Vec::new() }, at: "local".into(), parent: 0 };
         let made = Cell::new(0.0);
         let total = move || made.replace(made.get() + 8.0);
         let meter = Meter { unit: BYTES_PER_SECOND, per_ns: 1e9, total: Box::new(total) };

@@ -20,7 +20,7 @@ use latlab_sys::{datagram, socket};
 use serde::Serialize;
 
 use super::bare::{Wait, came, open};
-use crate::plan::{SendMode, Sending, defaults};
+use crate::plan::{SendMode, SenderSocketOptions, defaults};
 
 /// What asks the receiver for its sums: no stream has packets so short.
 const QUESTION: [u8; 1] = [0x3f];
@@ -58,7 +58,7 @@ pub fn bind(local: SocketAddr, wait: Wait) -> io::Result<OwnedFd> {
 }
 
 /// How many buffers the receiver asks for at a time, where packets of `size` bytes leave as `sending` says.
-pub fn buffers_per_call(sending: Sending, size: u32) -> usize {
+pub fn buffers_per_call(sending: SenderSocketOptions, size: u32) -> usize {
     let merged = if sending.mode == SendMode::Gso { sending.packets_per_call(size) } else { 1 };
     (CALL_BYTES / (usize::from(merged) * size as usize)).clamp(4, 64)
 }
@@ -67,7 +67,7 @@ pub fn buffers_per_call(sending: Sending, size: u32) -> usize {
 ///
 /// # Errors
 /// The socket broke, or the receiver does not say what arrived.
-pub fn send(peer: SocketAddr, sending: Sending, size: u32, span_ns: i64) -> io::Result<Delivered> {
+pub fn send(peer: SocketAddr, sending: SenderSocketOptions, size: u32, span_ns: i64) -> io::Result<Delivered> {
     let opened = open(peer, Wait::Block)?;
     let fd = opened.as_fd();
     socket::set_send_buffer(fd, defaults::STREAM_BUFFER_BYTES)?;

@@ -10,11 +10,11 @@ use latlab_sys::sleep::clock_nanosleep_until;
 use serde::Serialize;
 
 use super::MeasureError;
-use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
+use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces, placement};
 use crate::metric::Metric;
 use crate::plan::{EndSpec, SettingSpec, Via};
 use crate::sample::Sample;
-use crate::stats::{Wishes, describe};
+use crate::stats::{DescribeOptions, describe};
 use crate::units::Nanos;
 
 /// From the thread's start to the origin of its schedule, as in latlab.
@@ -57,8 +57,8 @@ pub struct BareWakeups {
 pub fn sleep_bare(spec: &BareWakeupSpec) -> Result<BareWakeups, MeasureError> {
     let mut guard = HostGuard::none();
     if !spec.settings.is_empty() {
-        let ground = Ground::loopback();
-        guard = HostGuard::hold(&spec.settings, &ground, HostRoot::of_knobs(), Journal::of_user().as_ref())
+        let ground = PathInterfaces::loopback();
+        guard = HostGuard::hold(&spec.settings, &ground, HostRoot::of_knobs(), KnobJournal::of_user().as_ref())
             .map_err(HostError::from)?;
         guard.reflector_started().map_err(HostError::from)?;
     }
@@ -92,7 +92,7 @@ fn sleep(start_ns: i64, interval_ns: i64, latencies_ns: &mut [i64]) -> io::Resul
 
 fn described(latencies_ns: Vec<i64>, interval_ns: Nanos, timer_slack_ns: Option<Nanos>) -> BareWakeups {
     let sample = Sample::new(Metric::WakeupLatency, latencies_ns);
-    let wishes = Wishes { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let wishes = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
     let described = describe(&sample, &wishes);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     BareWakeups { p50_ns: quantile(0), p99_ns: quantile(1), n: sample.n(), interval_ns, timer_slack_ns }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{MeasureError, Peer};
-use crate::agent::LoadsState;
+use crate::agent::LoadsStatus;
 use crate::facts::LoadReport;
 use crate::plan::{LoadSpec, RunSpec, Side, defaults};
 use crate::session::{Loads, PreSharedKey, lost_loads, wait_until};
@@ -16,13 +16,13 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The loads of a run, running. Those of this end go with this value, those of the peer with its agent.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct BackgroundLoads {
     here: Loads,
     there: Vec<LoadSpec>,
     started: Instant,
 }
 
-impl Beside {
+impl BackgroundLoads {
     /// Starts the loads of `spec`, those of this end first: each search for a rate has the path for itself. Without a
     /// peer there is neither a path nor a far end.
     ///
@@ -37,19 +37,19 @@ impl Beside {
         lasting: Option<Nanos>,
         stop: &AtomicBool,
         heartbeat: &mut dyn FnMut(),
-    ) -> Result<Beside, MeasureError> {
+    ) -> Result<BackgroundLoads, MeasureError> {
         let path = peer.as_mut().map(|peer| peer.loaded_path(spec, key, lasting)).transpose()?.flatten();
         let here = Loads::start(&spec.loads, Side::Local, path, stop, heartbeat)?;
         let there: Vec<LoadSpec> = spec.far_loads().cloned().collect();
         if let (Some(peer), false) = (peer, there.is_empty()) {
             let mut state = peer.start_far_loads(spec, lasting)?;
-            while state == LoadsState::Starting && !stop.load(Ordering::Relaxed) {
+            while state == LoadsStatus::Starting && !stop.load(Ordering::Relaxed) {
                 heartbeat();
                 thread::sleep(LOOK);
                 state = peer.look_at_far_loads()?;
             }
         }
-        Ok(Beside { here, there, started: Instant::now() })
+        Ok(BackgroundLoads { here, there, started: Instant::now() })
     }
 
     /// Waits until the loads have found their measure, or until `stop`.
@@ -88,7 +88,7 @@ impl Beside {
     /// Ends all loads that have not, and says what they reached, this end's first. Of those of an agent that is lost
     /// nothing is known but what was asked for.
     pub(crate) fn finish(self, peer: Option<&mut Peer>) -> Vec<LoadReport> {
-        let Beside { here, there, .. } = self;
+        let BackgroundLoads { here, there, .. } = self;
         // They end at the same time, as far as two hosts can.
         let asked = peer.filter(|_| !there.is_empty()).map(|peer| (peer.end_far_loads(), peer));
         let mut reports = here.finish();
@@ -103,12 +103,12 @@ impl Beside {
 }
 
 /// What the loads of an agent reached, as soon as it says so; none where it has none.
-fn ended(mut state: LoadsState, peer: &mut Peer) -> Result<Option<Vec<LoadReport>>, MeasureError> {
+fn ended(mut state: LoadsStatus, peer: &mut Peer) -> Result<Option<Vec<LoadReport>>, MeasureError> {
     loop {
         match state {
-            LoadsState::Ended { reports } => return Ok(Some(reports)),
-            LoadsState::None => return Ok(None),
-            LoadsState::Starting | LoadsState::Running | LoadsState::Ending => {}
+            LoadsStatus::Ended { reports } => return Ok(Some(reports)),
+            LoadsStatus::None => return Ok(None),
+            LoadsStatus::Starting | LoadsStatus::Running | LoadsStatus::Ending => {}
         }
         thread::sleep(LOOK);
         state = peer.look_at_far_loads()?;

@@ -12,24 +12,24 @@ use crate::clock;
 use crate::facts::BareLoop;
 use crate::host::{HostRoot, facts, placement};
 use crate::metric::Metric;
-use crate::plan::{EndSpec, Transport};
+use crate::plan::{EndSpec, TransportKind};
 use crate::recording::started_at;
 use crate::sample::Sample;
-use crate::session::{ReflectorOrder, ReflectorProcess};
-use crate::stats::{Wishes, describe};
+use crate::session::{ReflectorProcess, ReflectorRequest};
+use crate::stats::{DescribeOptions, describe};
 
 /// Round trips before those that count.
 const WARMUP: usize = 1_000;
 
 /// Runs `count` round trips of the bare loop on loopback, over UDP or TCP, `here` and `peer` placed as asked.
 pub fn calibrate(
-    transport: Transport,
+    transport: TransportKind,
     count: usize,
     size_bytes: u32,
     here: EndSpec,
     peer: EndSpec,
 ) -> Result<BareLoop, MeasureError> {
-    let process = ReflectorProcess::start(&ReflectorOrder::bare(transport, size_bytes, peer))?;
+    let process = ReflectorProcess::start(&ReflectorRequest::bare(transport, size_bytes, peer))?;
     let address = process.address();
     let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
         placement::place(&here)?;
@@ -44,10 +44,10 @@ pub fn calibrate(
 /// A bare loop.
 type Loop = fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>;
 
-fn measure(transport: Transport, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+fn measure(transport: TransportKind, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
     let (socket, ping): (OwnedFd, Loop) = match transport {
-        Transport::Udp => (bare::connect(peer, wait)?, bare::ping),
-        Transport::Tcp => (bare_tcp::connect(peer, wait)?, bare_tcp::ping),
+        TransportKind::Udp => (bare::connect(peer, wait)?, bare::ping),
+        TransportKind::Tcp => (bare_tcp::connect(peer, wait)?, bare_tcp::ping),
     };
     ping(&socket, size, wait, WARMUP)?;
     ping(&socket, size, wait, count)
@@ -55,7 +55,7 @@ fn measure(transport: Transport, peer: SocketAddr, size: usize, wait: Wait, coun
 
 fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
     let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
-    let wishes = Wishes { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let wishes = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
     let described = describe(&sample, &wishes);
     let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
     BareLoop {

@@ -6,17 +6,19 @@ use std::thread;
 use std::time::Duration;
 
 use super::conduct_wakeup::conduct_wakeups;
-use super::far_host::FarReturn;
-use super::host_watch::{HostWatch, Watched};
-use super::lane::{Lane, LaneOutcome, Lasting, Place, measuring_cpus};
-use super::run_lane::RunLane;
-use super::stream_lane::StreamLane;
-use super::{Beside, MeasureError, Peer};
+use super::far_host::RemoteResults;
+use super::host_watch::{HostSampling, SampledLogs};
+use super::lane::{PingRun, RecordingTarget, RunEnd, SessionLifetime, measuring_cpus};
+use super::run_lane::MeasuredRun;
+use super::stream_lane::StreamRun;
+use super::{BackgroundLoads, MeasureError, Peer};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{EndSpec, Kind, PingSpec, Plan, RunSpec, Transport, WakeupBeside, WakeupCpus, Work, defaults};
+use crate::plan::{
+    ConcurrentWakeups, EndSpec, Kind, PingSpec, Plan, RunSpec, TransportKind, WakeupCpus, Work, defaults,
+};
 use crate::recording::Finished;
-use crate::recording::manifest::Ending;
+use crate::recording::manifest::RunEnding;
 use crate::session::PreSharedKey;
 use crate::transport::tcp::TcpTransport;
 use crate::transport::udp::UdpTransport;
@@ -26,7 +28,7 @@ const HEARTBEAT: Duration = Duration::from_millis(250);
 
 /// What came of a plan: every recording that was begun, and what went wrong after that, if anything.
 #[derive(Debug)]
-pub struct Conducted {
+pub struct PlanOutcome {
     /// One per run that was opened, in the plan's order.
     pub recordings: Vec<Finished>,
     /// Why measuring or recording broke off; the recordings hold what was measured before.
@@ -38,32 +40,32 @@ pub struct Conducted {
 pub fn conduct(
     plan: &Plan,
     key: Option<&PreSharedKey>,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
-) -> Result<Conducted, MeasureError> {
-    let _footing = placement::Footing::before(plan.runs.iter().any(|run| run.here.mlock));
+) -> Result<PlanOutcome, MeasureError> {
+    let _footing = placement::AffinityGuard::before(plan.runs.iter().any(|run| run.here.mlock));
     match plan.runs.first().map(RunSpec::kind) {
         Some(Kind::Ping) => match plan.runs.first().and_then(RunSpec::transport) {
-            Some(Transport::Tcp) => conduct_lanes::<Lane<TcpTransport>>(plan, key, place, stop, heartbeat),
-            _ => conduct_lanes::<Lane<UdpTransport>>(plan, key, place, stop, heartbeat),
+            Some(TransportKind::Tcp) => conduct_lanes::<PingRun<TcpTransport>>(plan, key, place, stop, heartbeat),
+            _ => conduct_lanes::<PingRun<UdpTransport>>(plan, key, place, stop, heartbeat),
         },
-        Some(Kind::Stream) => conduct_lanes::<StreamLane>(plan, key, place, stop, heartbeat),
+        Some(Kind::Stream) => conduct_lanes::<StreamRun>(plan, key, place, stop, heartbeat),
         Some(Kind::Wakeup) => conduct_wakeups(plan, place, stop, heartbeat),
-        None => Ok(Conducted { recordings: Vec::new(), failure: None }),
+        None => Ok(PlanOutcome { recordings: Vec::new(), failure: None }),
     }
 }
 
 /// The same for runs that have a path.
-fn conduct_lanes<L: RunLane>(
+fn conduct_lanes<L: MeasuredRun>(
     plan: &Plan,
     key: Option<&PreSharedKey>,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
-) -> Result<Conducted, MeasureError> {
+) -> Result<PlanOutcome, MeasureError> {
     let plan = &settled(plan);
-    let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
+    let Some(first) = plan.runs.first() else { return Ok(PlanOutcome { recordings: Vec::new(), failure: None }) };
     if first.beside().is_some() {
         latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
     }
@@ -71,14 +73,15 @@ fn conduct_lanes<L: RunLane>(
     let sessions = plan.runs.iter().map(RunSpec::sessions).sum();
     let mut peer = Peer::reach(first, key, sessions, stop)?;
     let whole = plan.longest();
-    let beside = Beside::start(first, Some(&mut peer), key, whole, stop, heartbeat).map_err(|error| peer.why(error))?;
+    let beside =
+        BackgroundLoads::start(first, Some(&mut peer), key, whole, stop, heartbeat).map_err(|error| peer.why(error))?;
     let sampling = sampling(first, &peer, &beside);
     beside.settle(stop, heartbeat);
     placement::keep_off(&measuring_cpus(first));
     let answered = peer.answer_probes(first, key, plan.runs.len() as u16);
     answered.map_err(|error| peer.why(error))?;
     let mut lanes: Vec<L> = open_lanes(plan, &mut peer, key, place, stop)?;
-    let begun = peer.arm(whole).and_then(|()| HostWatch::begin(&mut lanes, sampling));
+    let begun = peer.arm(whole).and_then(|()| HostSampling::begin(&mut lanes, sampling));
     let host_watch = match begun {
         Ok(host_watch) => host_watch,
         Err(error) => {
@@ -86,7 +89,7 @@ fn conduct_lanes<L: RunLane>(
             return Err(error);
         }
     };
-    let mut watch = Watch { peer: &mut peer, stop, death: None };
+    let mut watch = ReflectorWatch { peer: &mut peer, stop, death: None };
     let failure = take_turns(&mut lanes, (plan.rounds, &beside), first.here, stop, &mut || {
         heartbeat();
         watch.look();
@@ -120,8 +123,9 @@ fn settled(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     for run in &mut plan.runs {
         let kept_off = measuring_cpus(run);
-        if let Work::Ping(PingSpec { with_wakeup: Some(WakeupBeside { cpus: cpus @ WakeupCpus::All, .. }), .. }) =
-            &mut run.work
+        if let Work::Ping(PingSpec {
+            with_wakeup: Some(ConcurrentWakeups { cpus: cpus @ WakeupCpus::All, .. }), ..
+        }) = &mut run.work
         {
             let (kept_off, left): (Vec<u16>, Vec<u16>) =
                 placement::allowed_cpus().into_iter().partition(|cpu| kept_off.contains(cpu));
@@ -132,17 +136,17 @@ fn settled(plan: &Plan) -> Plan {
 }
 
 /// Opens a lane for each run of `plan`; where one cannot be opened, none is.
-fn open_lanes<L: RunLane>(
+fn open_lanes<L: MeasuredRun>(
     plan: &Plan,
     peer: &mut Peer,
     key: Option<&PreSharedKey>,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<L>, MeasureError> {
     let whole = plan.longest();
     // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
     let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
-    let lasting = Lasting { whole, turns };
+    let lasting = SessionLifetime { whole, turns };
     let mut lanes = Vec::with_capacity(plan.runs.len());
     for spec in &plan.runs {
         match L::open(spec, peer, key, place, lasting, stop) {
@@ -157,10 +161,10 @@ fn open_lanes<L: RunLane>(
 }
 
 /// Gives each lane its samples, with what an agent tells of the far host now that the run is over; why it could not.
-fn look_back<L: RunLane>(peer: &mut Peer, watched: Watched, lanes: &mut [L]) -> Option<MeasureError> {
+fn look_back<L: MeasuredRun>(peer: &mut Peer, watched: SampledLogs, lanes: &mut [L]) -> Option<MeasureError> {
     let (far, lost) = match peer.look_back() {
         Ok(far) => (far, None),
-        Err(lost) => (FarReturn::default(), Some(lost)),
+        Err(lost) => (RemoteResults::default(), Some(lost)),
     };
     watched.keep(lanes, &far);
     lanes.iter_mut().for_each(|lane| lane.note_far_host(peer));
@@ -168,14 +172,14 @@ fn look_back<L: RunLane>(peer: &mut Peer, watched: Watched, lanes: &mut [L]) -> 
 }
 
 /// Looks after the reflector process while the lanes are measured.
-struct Watch<'a> {
+struct ReflectorWatch<'a> {
     peer: &'a mut Peer,
     stop: &'a AtomicBool,
     /// How it died.
     death: Option<String>,
 }
 
-impl Watch<'_> {
+impl ReflectorWatch<'_> {
     /// Ends the run when nobody is left to answer: what follows would only be losses. A reflector that goes after
     /// the run was told to end, as when a service manager ends both, took no figure with it.
     fn look(&mut self) {
@@ -190,7 +194,7 @@ impl Watch<'_> {
 
 /// How this host is sampled while `spec` is measured on it; asked before this thread leaves any CPU, since those that
 /// it may use are counted.
-fn sampling(spec: &RunSpec, peer: &Peer, beside: &Beside) -> SamplerSpec {
+fn sampling(spec: &RunSpec, peer: &Peer, beside: &BackgroundLoads) -> SamplerSpec {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let own_processes = peer.own_processes().into_iter().chain(beside.own_processes()).collect();
     SamplerSpec { avoid_cpus: measuring_cpus(spec), own_processes, ..SamplerSpec::for_cpus(cpus) }
@@ -206,9 +210,9 @@ fn rehearse(end: EndSpec) -> Result<(), MeasureError> {
 
 /// Runs the lanes on a thread of their own, so that pins and priorities end with it and progress is
 /// never drawn by the thread that measures.
-fn take_turns<L: RunLane>(
+fn take_turns<L: MeasuredRun>(
     lanes: &mut [L],
-    (rounds, beside): (u32, &Beside),
+    (rounds, beside): (u32, &BackgroundLoads),
     end: EndSpec,
     stop: &AtomicBool,
     heartbeat: &mut dyn FnMut(),
@@ -235,10 +239,10 @@ fn take_turns<L: RunLane>(
     })
 }
 
-fn measure_all<L: RunLane>(
+fn measure_all<L: MeasuredRun>(
     lanes: &mut [L],
     rounds: u32,
-    beside: &Beside,
+    beside: &BackgroundLoads,
     stop: &AtomicBool,
 ) -> Result<(), MeasureError> {
     for lane in lanes.iter_mut() {
@@ -254,26 +258,26 @@ fn measure_all<L: RunLane>(
 }
 
 /// How a run ended that broke off or not, and was told to stop or not.
-pub(super) const fn ending_of(broke_off: bool, stopped: bool) -> Ending {
+pub(super) const fn ending_of(broke_off: bool, stopped: bool) -> RunEnding {
     match (broke_off, stopped) {
-        (true, _) => Ending::Failed,
-        (false, true) => Ending::Interrupted,
-        (false, false) => Ending::Completed,
+        (true, _) => RunEnding::Failed,
+        (false, true) => RunEnding::Interrupted,
+        (false, false) => RunEnding::Completed,
     }
 }
 
 /// Closes every lane, whatever happened to the others: one run's damage touches no other.
-fn close<L: RunLane>(
+fn close<L: MeasuredRun>(
     lanes: Vec<L>,
     mut failure: Option<MeasureError>,
     death: Option<String>,
     stop: &AtomicBool,
-) -> Conducted {
+) -> PlanOutcome {
     let died = death.as_ref().map(|how| format!("the reflector process died: {how}"));
     let reason = failure.as_ref().map(ToString::to_string).or(died);
     let ending = ending_of(reason.is_some(), stop.load(Ordering::Relaxed));
     let peer_is_silent = matches!(failure, Some(MeasureError::StreamSilent { .. }));
-    let outcome = LaneOutcome { ending, reason, reflector_died: death, peer_is_silent };
+    let outcome = RunEnd { ending, reason, reflector_died: death, peer_is_silent };
     let mut recordings = Vec::with_capacity(lanes.len());
     for lane in lanes {
         match lane.close(outcome.clone()) {
@@ -281,5 +285,5 @@ fn close<L: RunLane>(
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    Conducted { recordings, failure }
+    PlanOutcome { recordings, failure }
 }

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::Duration;
 
 use super::conduct::ending_of;
-use super::far_host::FarReturn;
-use super::host_watch::{HostWatch, Recorded};
+use super::far_host::RemoteResults;
+use super::host_watch::{HasRecording, HostSampling};
 use super::manifest::{closing_facts_here, opening_manifest_here};
-use super::sleepers::{Bed, Halt, sleep_through};
-use super::{Beside, Conducted, MeasureError, Place, Slice};
+use super::sleepers::{StopSignal, TimerThread, sleep_through};
+use super::{BackgroundLoads, MeasureError, PlanOutcome, RecordingTarget, Slice};
 use crate::facts::WakeupFacts;
 use crate::host::sampler::SamplerSpec;
 use crate::host::tracing::Tracing;
-use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal, placement};
+use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces, placement};
 use crate::plan::{EndSpec, Plan, RunSpec, WakeupCpus, WakeupSpec, Work, defaults};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, trace_awaited, trace_missing};
 
@@ -24,10 +24,10 @@ use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, trac
 const HEARTBEAT: Duration = Duration::from_millis(250);
 
 /// One run between its opening and its closing.
-struct WakeupLane {
+struct WakeupRun {
     spec: RunSpec,
     writer: RecordingWriter,
-    beds: Vec<Bed>,
+    beds: Vec<TimerThread>,
     facts: Mutex<WakeupFacts>,
     /// Its turn came when all sleep was over.
     waits_in_vain: bool,
@@ -35,7 +35,7 @@ struct WakeupLane {
     trace: Option<io::Result<String>>,
 }
 
-impl Recorded for WakeupLane {
+impl HasRecording for WakeupRun {
     fn writer(&mut self) -> &mut RecordingWriter {
         &mut self.writer
     }
@@ -44,16 +44,16 @@ impl Recorded for WakeupLane {
 /// Measures `plan`, whose runs are all of wake-ups; otherwise as [`super::conduct`].
 pub(super) fn conduct_wakeups(
     plan: &Plan,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
-) -> Result<Conducted, MeasureError> {
-    let Some(first) = plan.runs.first() else { return Ok(Conducted { recordings: Vec::new(), failure: None }) };
+) -> Result<PlanOutcome, MeasureError> {
+    let Some(first) = plan.runs.first() else { return Ok(PlanOutcome { recordings: Vec::new(), failure: None }) };
     latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
     let runs = settled(&plan.runs);
     rehearse(&runs)?;
     let mut guard = hold(first)?;
-    let beside = Beside::start(first, None, None, plan.longest(), stop, heartbeat)?;
+    let beside = BackgroundLoads::start(first, None, None, plan.longest(), stop, heartbeat)?;
     let cpus: Vec<u16> = runs.iter().flat_map(|run| cpus_of(run).iter().copied()).collect();
     let count = thread::available_parallelism().map_or(1, usize::from);
     let sampling =
@@ -61,10 +61,10 @@ pub(super) fn conduct_wakeups(
     beside.settle(stop, heartbeat);
     placement::keep_off(&cpus);
     let mut lanes = open_lanes(&runs, &guard, place, stop)?;
-    let host_watch = match HostWatch::begin(&mut lanes, sampling) {
+    let host_watch = match HostSampling::begin(&mut lanes, sampling) {
         Ok(host_watch) => host_watch,
         Err(error) => {
-            lanes.into_iter().for_each(WakeupLane::discard);
+            lanes.into_iter().for_each(WakeupRun::discard);
             return Err(error);
         }
     };
@@ -72,10 +72,10 @@ pub(super) fn conduct_wakeups(
         Ok(tracing) => (tracing, None),
         Err(error) => (None, Some(error)),
     };
-    let halt = Halt::with(tracing);
+    let halt = StopSignal::with(tracing);
     let failure = take_turns(&mut lanes, (plan.rounds, &beside), &halt, stop, heartbeat).err();
     note_cut_short(&mut lanes);
-    host_watch.end().keep(&mut lanes, &FarReturn::default());
+    host_watch.end().keep(&mut lanes, &RemoteResults::default());
     let loads = beside.finish(None);
     let settings = guard.restore();
     for lane in &mut lanes {
@@ -91,7 +91,7 @@ pub(super) fn conduct_wakeups(
 /// # Errors
 /// What cannot be had.
 pub fn rehearse_wakeups(run: &RunSpec) -> Result<(), MeasureError> {
-    let _footing = placement::Footing::before(run.here.mlock);
+    let _footing = placement::AffinityGuard::before(run.here.mlock);
     rehearse(&settled(std::slice::from_ref(run)))?;
     hold(run)?.restore();
     Ok(())
@@ -102,15 +102,15 @@ fn hold(run: &RunSpec) -> Result<HostGuard, MeasureError> {
     if run.settings.is_empty() {
         return Ok(HostGuard::none());
     }
-    let (ground, root) = (Ground::loopback(), HostRoot::of_knobs());
+    let (ground, root) = (PathInterfaces::loopback(), HostRoot::of_knobs());
     let mut guard =
-        HostGuard::hold(&run.settings, &ground, root, Journal::of_user().as_ref()).map_err(HostError::from)?;
+        HostGuard::hold(&run.settings, &ground, root, KnobJournal::of_user().as_ref()).map_err(HostError::from)?;
     guard.reflector_started().map_err(HostError::from)?;
     Ok(guard)
 }
 
 /// A trace that a late wake-up will stop, or why there is none; none where nothing stops at a late wake-up.
-fn tracing(runs: &[RunSpec], place: Place<'_>) -> Option<io::Result<Tracing>> {
+fn tracing(runs: &[RunSpec], place: RecordingTarget<'_>) -> Option<io::Result<Tracing>> {
     let breaks = |run: &RunSpec| run.wakeup().is_some_and(|wakeup| wakeup.break_ns.is_some());
     let kept = place.store.keeps() || place.directory.is_some();
     let nowhere = || io::Error::new(io::ErrorKind::InvalidInput, "nothing is recorded");
@@ -163,7 +163,7 @@ fn on_a_thread<T: Send + 'static>(
 }
 
 /// A late wake-up ends the runs beside its own as well: those that had something left to sleep through.
-fn note_cut_short(lanes: &mut [WakeupLane]) {
+fn note_cut_short(lanes: &mut [WakeupRun]) {
     if lanes.iter_mut().any(|lane| lane.facts().broke.is_some()) {
         lanes.iter_mut().for_each(|lane| lane.note_cut_short());
     }
@@ -172,15 +172,15 @@ fn note_cut_short(lanes: &mut [WakeupLane]) {
 fn open_lanes(
     runs: &[RunSpec],
     guard: &HostGuard,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<WakeupLane>, MeasureError> {
+) -> Result<Vec<WakeupRun>, MeasureError> {
     let mut lanes = Vec::with_capacity(runs.len());
     for run in runs {
-        match WakeupLane::open(run, guard, place, stop) {
+        match WakeupRun::open(run, guard, place, stop) {
             Ok(lane) => lanes.push(lane),
             Err(error) => {
-                lanes.into_iter().for_each(WakeupLane::discard);
+                lanes.into_iter().for_each(WakeupRun::discard);
                 return Err(error);
             }
         }
@@ -188,13 +188,13 @@ fn open_lanes(
     Ok(lanes)
 }
 
-impl WakeupLane {
+impl WakeupRun {
     fn open(
         spec: &RunSpec,
         guard: &HostGuard,
-        place: Place<'_>,
+        place: RecordingTarget<'_>,
         stop: &Arc<AtomicBool>,
-    ) -> Result<WakeupLane, MeasureError> {
+    ) -> Result<WakeupRun, MeasureError> {
         let mut manifest = opening_manifest_here(spec)?;
         manifest.settings = guard.facts();
         manifest.experiment = place.experiment.cloned();
@@ -206,7 +206,7 @@ impl WakeupLane {
         match beds {
             Ok(beds) => {
                 let (spec, facts) = (spec.clone(), Mutex::new(facts));
-                Ok(WakeupLane { spec, writer, beds, facts, waits_in_vain: false, trace: None })
+                Ok(WakeupRun { spec, writer, beds, facts, waits_in_vain: false, trace: None })
             }
             Err(error) => {
                 writer.discard(None);
@@ -216,10 +216,10 @@ impl WakeupLane {
     }
 
     fn discard(self) {
-        self.writer.discard(self.beds.into_iter().map(Bed::into_log));
+        self.writer.discard(self.beds.into_iter().map(TimerThread::into_log));
     }
 
-    fn run(&mut self, slice: &Slice, halt: &Halt) -> Result<(), MeasureError> {
+    fn run(&mut self, slice: &Slice, halt: &StopSignal) -> Result<(), MeasureError> {
         match halt.is_set() {
             true => {
                 self.waits_in_vain = true;
@@ -240,16 +240,16 @@ impl WakeupLane {
     }
 
     /// Takes the trace around the wake-up that ended the run, if one did; why there is none, else.
-    fn take_trace(&mut self, halt: &Halt, untraced: &Option<io::Error>) {
+    fn take_trace(&mut self, halt: &StopSignal, untraced: &Option<io::Error>) {
         let Some(late) = self.facts().broke else { return };
         let nobody = || untraced.as_ref().map_or(io::ErrorKind::Unsupported.into(), same);
         self.trace = Some(halt.trace_around(&late).unwrap_or_else(|| Err(nobody())));
     }
 
     fn close(self, failure: Option<&MeasureError>, stop: &AtomicBool) -> Result<Finished, MeasureError> {
-        let WakeupLane { mut writer, beds, facts, trace, .. } = self;
+        let WakeupRun { mut writer, beds, facts, trace, .. } = self;
         let mut facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        facts.not_slept = beds.iter().map(Bed::not_slept).sum();
+        facts.not_slept = beds.iter().map(TimerThread::not_slept).sum();
         let manifest = writer.manifest_mut();
         closing_facts_here(manifest);
         manifest.run.wakeup = Some(facts);
@@ -257,7 +257,7 @@ impl WakeupLane {
             .caveats
             .extend(trace.as_ref().map(|trace| trace.as_ref().map_or_else(trace_missing, |_| trace_awaited())));
         let ending = ending_of(failure.is_some(), stop.load(Ordering::Relaxed));
-        let logs: Vec<EventLog> = beds.into_iter().map(Bed::into_log).collect();
+        let logs: Vec<EventLog> = beds.into_iter().map(TimerThread::into_log).collect();
         let mut finished = writer.finish_logs(logs, ending, failure.map(ToString::to_string))?;
         // After the rows: where the disk is full, they need what room there is.
         if let (Some(Ok(trace)), None) = (trace, &finished.failure) {
@@ -278,14 +278,14 @@ fn beds(
     wakeup: &WakeupSpec,
     end: EndSpec,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Bed>, RecordingError> {
+) -> Result<Vec<TimerThread>, RecordingError> {
     let mut places: Vec<Option<u16>> = wakeup.cpus.known().iter().copied().map(Some).collect();
     if places.is_empty() {
         places.push(None);
     }
     let rings = vec![ring_events(wakeup); places.len()];
     let logs = writer.start_logs(Arc::clone(stop), &rings)?;
-    Ok(places.into_iter().zip(logs).map(|(cpu, log)| Bed::new(wakeup, end, cpu, log)).collect())
+    Ok(places.into_iter().zip(logs).map(|(cpu, log)| TimerThread::new(wakeup, end, cpu, log)).collect())
 }
 
 /// Slots of a thread's ring: those due within [`defaults::WAKEUP_RING`], since that many are past when a thread comes
@@ -296,9 +296,9 @@ pub(super) fn ring_events(wakeup: &WakeupSpec) -> usize {
 }
 
 fn take_turns(
-    lanes: &mut [WakeupLane],
-    (rounds, beside): (u32, &Beside),
-    halt: &Halt,
+    lanes: &mut [WakeupRun],
+    (rounds, beside): (u32, &BackgroundLoads),
+    halt: &StopSignal,
     stop: &AtomicBool,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<(), MeasureError> {
@@ -326,7 +326,12 @@ fn take_turns(
     })
 }
 
-fn measure_all(lanes: &mut [WakeupLane], rounds: u32, beside: &Beside, halt: &Halt) -> Result<(), MeasureError> {
+fn measure_all(
+    lanes: &mut [WakeupRun],
+    rounds: u32,
+    beside: &BackgroundLoads,
+    halt: &StopSignal,
+) -> Result<(), MeasureError> {
     for lane in lanes.iter_mut() {
         if let Some(slice) = Slice::warmup(&lane.spec.warmup) {
             lane.run(&slice, halt)?;
@@ -342,7 +347,7 @@ fn measure_all(lanes: &mut [WakeupLane], rounds: u32, beside: &Beside, halt: &Ha
     Ok(())
 }
 
-fn close(lanes: Vec<WakeupLane>, mut failure: Option<MeasureError>, stop: &AtomicBool) -> Conducted {
+fn close(lanes: Vec<WakeupRun>, mut failure: Option<MeasureError>, stop: &AtomicBool) -> PlanOutcome {
     let mut recordings = Vec::with_capacity(lanes.len());
     let mut later = None;
     for lane in lanes {
@@ -352,5 +357,5 @@ fn close(lanes: Vec<WakeupLane>, mut failure: Option<MeasureError>, stop: &Atomi
         }
     }
     failure = failure.or(later);
-    Conducted { recordings, failure }
+    PlanOutcome { recordings, failure }
 }

@@ -21,7 +21,7 @@ const UNDER_WAY: Nanos = defaults::STREAM_WINDOW;
 
 /// The credit of one stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Credit {
+pub(super) struct StreamCredit {
     gap: Nanos,
     /// So many packets are ahead of those that passed, while nothing else forbids it.
     ahead: u64,
@@ -45,11 +45,11 @@ struct Mark {
     arrived: u64,
 }
 
-impl Credit {
+impl StreamCredit {
     /// Of a stream whose packets are `gap` apart at least.
-    pub(super) fn new(now: Stamp<SenderClock>, gap: Nanos) -> Credit {
+    pub(super) fn new(now: Stamp<SenderClock>, gap: Nanos) -> StreamCredit {
         let marks = [Mark { at: now, passed: 0, arrived: 0 }; 2];
-        Credit {
+        StreamCredit {
             gap: gap.max(Nanos(1)),
             ahead: PACKETS_MIN,
             given_at: now,
@@ -162,7 +162,7 @@ mod tests {
     /// `steps` long, in a slice of `millis` and half a second more; and the most credit that was left by then.
     fn sent(pps: u64, burst: u64, gap: Nanos, steps: usize, millis: i64) -> (Vec<u64>, u64) {
         let slice = Nanos::from_millis(millis);
-        let mut credit = Credit::new(at(Nanos::ZERO), gap);
+        let mut credit = StreamCredit::new(at(Nanos::ZERO), gap);
         credit.begin(at(Nanos::ZERO), slice, false);
         let (mut given, mut sent, mut most) = (vec![0], vec![0], 0);
         for step in 0..(millis as usize + 500) * 10 {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_slow_path_is_known_in_the_next_slice() {
-        let mut credit = Credit::new(at(Nanos::ZERO), Nanos(1));
+        let mut credit = StreamCredit::new(at(Nanos::ZERO), Nanos(1));
         credit.begin(at(Nanos::ZERO), Nanos::from_secs(1), false);
         for window in 0..10 {
             let now = Nanos(window * defaults::STREAM_WINDOW.0);
@@ -247,7 +247,7 @@ mod tests {
     fn where_most_is_thrown_away_what_arrives_sets_the_credit() {
         // All credit leaves at once, and so many packets of a thousand arrive.
         for (arriving, least, most) in [(10, 64, 600), (600, 10_000, u64::MAX)] {
-            let (mut credit, mut passed, mut given) = (Credit::new(at(Nanos::ZERO), Nanos(1)), 0, 0);
+            let (mut credit, mut passed, mut given) = (StreamCredit::new(at(Nanos::ZERO), Nanos(1)), 0, 0);
             credit.begin(at(Nanos::ZERO), Nanos::from_secs(10), false);
             for millis in (0..1_000).step_by(2) {
                 let now = at(Nanos::from_millis(millis));

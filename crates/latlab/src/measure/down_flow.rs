@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::down_rows::{Cost, DownRow, DownRows};
-use super::down_stream::{Down, DownPoint};
+use super::down_rows::{CountingCost, DownRow, DownRows};
+use super::down_stream::{DownReceiver, TallyPoint};
 use super::stream::StreamError;
-use super::stream_flow::{FlowSlice, Stretch, set_exact_timers, tell};
+use super::stream_flow::{FlowCounts, FlowSlice, set_exact_timers, tell};
 use crate::clock::{Monotonic, thread_cpu_time};
 use crate::facts::StreamInterval;
 use crate::recording::EventLog;
@@ -14,16 +14,16 @@ use crate::transport::udp::UdpTransport;
 
 /// The flow, open.
 pub(super) struct DownFlow {
-    down: Down<UdpTransport, Monotonic>,
+    down: DownReceiver<UdpTransport, Monotonic>,
     log: EventLog,
     settled: bool,
-    stretch: Stretch,
+    stretch: FlowCounts,
 }
 
 impl DownFlow {
     /// The flow that tells `log` what both ends see.
-    pub(super) fn new(down: Down<UdpTransport, Monotonic>, log: EventLog) -> DownFlow {
-        DownFlow { down, log, settled: true, stretch: Stretch::default() }
+    pub(super) fn new(down: DownReceiver<UdpTransport, Monotonic>, log: EventLog) -> DownFlow {
+        DownFlow { down, log, settled: true, stretch: FlowCounts::default() }
     }
 
     /// Whether the far end has told all that it sent.
@@ -32,7 +32,7 @@ impl DownFlow {
     }
 
     /// What the last slice came to.
-    pub(super) fn stretch(&self) -> Stretch {
+    pub(super) fn stretch(&self) -> FlowCounts {
         self.stretch
     }
 
@@ -49,9 +49,9 @@ impl DownFlow {
     /// The socket broke, or the far end fell silent.
     pub(super) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         set_exact_timers(slice);
-        (self.settled, self.stretch) = (false, Stretch::default());
+        (self.settled, self.stretch) = (false, FlowCounts::default());
         let ready = self.down.ready()?;
-        let ready = DownPoint { tally: self.down.last().map_or(ready.tally, |last| last.tally), ..ready };
+        let ready = TallyPoint { tally: self.down.last().map_or(ready.tally, |last| last.tally), ..ready };
         let begin = self.down.now();
         let end = begin + slice.span;
         let most = self.down.begin(begin, slice.span, ready.tally.packets, slice.packets_per_second.is_some());
@@ -73,15 +73,15 @@ impl DownFlow {
             Err(_) => self.tell_latest(slice, &mut rows, false),
         }
         let (sent, delivered, sending, counting) = rows.totals();
-        self.stretch = Stretch { sent, delivered, sending, counting };
+        self.stretch = FlowCounts { sent, delivered, sending, counting };
         match last {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn cost(&self) -> Cost {
-        Cost { drops: self.down.transport().socket_drops(), cpu: thread_cpu_time() }
+    fn cost(&self) -> CountingCost {
+        CountingCost { drops: self.down.transport().socket_drops(), cpu: thread_cpu_time() }
     }
 
     /// Writes down what both ends did until the latest TALLY, unless that comes too soon and more `is_to_follow`.

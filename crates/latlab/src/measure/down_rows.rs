@@ -1,10 +1,10 @@
 //! The intervals of a down-stream, from what both ends had counted at each TALLY. Pure.
 
-use super::down_stream::DownPoint;
-use crate::facts::Seen;
+use super::down_stream::TallyPoint;
+use crate::facts::IntervalCounts;
 use crate::plan::defaults;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
-use crate::wire::Tally;
+use crate::wire::StreamTally;
 
 /// A row ends with the first TALLY that came so long after the one before: those of windows come a little unevenly.
 const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
@@ -14,7 +14,7 @@ const PACE_KEPT: f64 = 0.8;
 
 /// What counting had cost this end by a TALLY.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
+pub(super) struct CountingCost {
     /// What its socket dropped, where its kernel tells.
     pub(super) drops: Option<u64>,
     /// CPU time of its thread.
@@ -27,23 +27,23 @@ pub(super) struct DownRow {
     pub(super) start_ns: i64,
     pub(super) end_ns: i64,
     pub(super) cpu: Option<Nanos>,
-    pub(super) seen: Seen,
+    pub(super) seen: IntervalCounts,
 }
 
 /// What the far end told of its sending in a slice.
 #[derive(Clone, Copy, Debug)]
-struct Sending {
+struct SenderReport {
     /// When its first packet could leave.
-    origin: Tally,
+    origin: StreamTally,
     /// The latest.
-    told: Tally,
+    told: StreamTally,
     /// When what it told of was sent.
     until: Stamp<ReflectorClock>,
 }
 
-impl From<Tally> for Sending {
-    fn from(tally: Tally) -> Sending {
-        Sending { origin: tally, told: tally, until: tally.at }
+impl From<StreamTally> for SenderReport {
+    fn from(tally: StreamTally) -> SenderReport {
+        SenderReport { origin: tally, told: tally, until: tally.at }
     }
 }
 
@@ -51,11 +51,11 @@ impl From<Tally> for Sending {
 #[derive(Clone, Copy, Debug)]
 struct Counting {
     /// What it had counted before.
-    origin: DownPoint,
+    origin: TallyPoint,
     begin: Stamp<SenderClock>,
     until: Stamp<SenderClock>,
-    last: DownPoint,
-    cost: Cost,
+    last: TallyPoint,
+    cost: CountingCost,
     polled: u64,
     delivered: u64,
     outside_window: u64,
@@ -68,7 +68,7 @@ struct Counting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DownRows {
     gap: Nanos,
-    sending: Sending,
+    sending: SenderReport,
     counting: Counting,
     /// Packets of the slice at most.
     most: u64,
@@ -79,7 +79,12 @@ pub(super) struct DownRows {
 
 impl DownRows {
     /// Of a slice that begins at `begin`, of `most` packets that are `gap` apart; `ready`: both ends before it.
-    pub(super) fn new((gap, most): (Nanos, u64), begin: Stamp<SenderClock>, ready: DownPoint, cost: Cost) -> DownRows {
+    pub(super) fn new(
+        (gap, most): (Nanos, u64),
+        begin: Stamp<SenderClock>,
+        ready: TallyPoint,
+        cost: CountingCost,
+    ) -> DownRows {
         let counting = Counting {
             origin: ready,
             begin,
@@ -91,7 +96,14 @@ impl DownRows {
             outside_window: 0,
             is_waiting: true,
         };
-        DownRows { gap, sending: Sending::from(ready.tally), counting, most, has_left: false, have_all_left: false }
+        DownRows {
+            gap,
+            sending: SenderReport::from(ready.tally),
+            counting,
+            most,
+            has_left: false,
+            have_all_left: false,
+        }
     }
 
     /// From when on a TALLY is news, on this end's clock: it ends a row, or tells that the first packet has not left yet.
@@ -105,7 +117,7 @@ impl DownRows {
 
     /// Packets sent and delivered by the latest row, and how long that took, on the sender's clock and on the receiver's.
     pub(super) fn totals(&self) -> (u64, u64, Nanos, Nanos) {
-        let Sending { origin, told, until } = self.sending;
+        let SenderReport { origin, told, until } = self.sending;
         let Counting { begin, until: counted, delivered, .. } = self.counting;
         (told.packets.saturating_sub(origin.packets), delivered, until - origin.at, counted - begin)
     }
@@ -114,8 +126,8 @@ impl DownRows {
     /// first packet the far end waits for credit. `came`: when the first packet of the slice came, and the latest one.
     pub(super) fn told(
         &mut self,
-        point: DownPoint,
-        cost: Cost,
+        point: TallyPoint,
+        cost: CountingCost,
         came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
         is_to_follow: bool,
     ) -> Option<[DownRow; 2]> {
@@ -123,7 +135,7 @@ impl DownRows {
             return None;
         }
         if point.tally.packets == self.sending.origin.packets {
-            self.sending = Sending::from(point.tally);
+            self.sending = SenderReport::from(point.tally);
             let counting = &mut self.counting;
             (counting.begin, counting.until, counting.last, counting.cost) = (point.at, point.at, point, cost);
             return None;
@@ -144,8 +156,8 @@ impl DownRows {
     /// due.
     pub(super) fn last(
         &mut self,
-        last: DownPoint,
-        cost: Cost,
+        last: TallyPoint,
+        cost: CountingCost,
         came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
         now: Stamp<SenderClock>,
     ) -> [Option<DownRow>; 2] {
@@ -161,8 +173,8 @@ impl DownRows {
 
     /// Where no TALLY of the slice came before its first packet, that one left after the slice had begun here: spans of two
     /// clocks, and no instants of them.
-    fn find_begin(&mut self, point: DownPoint) {
-        let Sending { origin, told, until } = &mut self.sending;
+    fn find_begin(&mut self, point: TallyPoint) {
+        let SenderReport { origin, told, until } = &mut self.sending;
         if told.number == self.counting.origin.tally.number {
             let begin = point.tally.at - (point.at - self.counting.begin);
             *until = begin.max(*until);
@@ -171,8 +183,8 @@ impl DownRows {
     }
 
     /// When the last packet had its turn: at the granted gap, or at the pace of those before where that is slower.
-    fn last_left(&self, now: Tally) -> Stamp<ReflectorClock> {
-        let Sending { origin, told, until } = self.sending;
+    fn last_left(&self, now: StreamTally) -> Stamp<ReflectorClock> {
+        let SenderReport { origin, told, until } = self.sending;
         let all = now.packets.saturating_sub(origin.packets);
         let before = told.packets.saturating_sub(origin.packets);
         let granted = self.gap.saturating_mul(i64::try_from(all).unwrap_or(i64::MAX));
@@ -186,21 +198,21 @@ impl DownRows {
         if left > until { left } else { now.at }
     }
 
-    fn sent(&mut self, now: Tally, until: Stamp<ReflectorClock>) -> DownRow {
+    fn sent(&mut self, now: StreamTally, until: Stamp<ReflectorClock>) -> DownRow {
         let from = std::mem::replace(&mut self.sending.told, now);
         let start = std::mem::replace(&mut self.sending.until, until);
         DownRow {
             start_ns: start.as_nanos(),
             end_ns: until.as_nanos(),
             cpu: from.cpu.zip(now.cpu).map(|(from, now)| now - from),
-            seen: Seen::Offered { packets: now.packets.saturating_sub(from.packets), refused: 0, skipped: 0 },
+            seen: IntervalCounts::Offered { packets: now.packets.saturating_sub(from.packets), refused: 0, skipped: 0 },
         }
     }
 
     fn counted(
         &mut self,
-        now: DownPoint,
-        cost: Cost,
+        now: TallyPoint,
+        cost: CountingCost,
         came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
         until: Stamp<SenderClock>,
     ) -> DownRow {
@@ -212,8 +224,8 @@ impl DownRows {
             counting.until = counting.begin;
         }
         let (origin, since) = (counting.origin, std::mem::replace(&mut counting.last, now));
-        let gone = |what: fn(&DownPoint) -> u64| what(&now).saturating_sub(what(&since));
-        let in_all = |what: fn(&DownPoint) -> u64| what(&now).saturating_sub(what(&origin));
+        let gone = |what: fn(&TallyPoint) -> u64| what(&now).saturating_sub(what(&since));
+        let in_all = |what: fn(&TallyPoint) -> u64| what(&now).saturating_sub(what(&origin));
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let polled = in_all(|point| point.tally.packets).saturating_sub(counting.polled);
         counting.polled += polled;
@@ -230,7 +242,7 @@ impl DownRows {
             start_ns: start.as_nanos(),
             end_ns: until.as_nanos(),
             cpu: Some(cost.cpu - before.cpu),
-            seen: Seen::Counted {
+            seen: IntervalCounts::Counted {
                 polled,
                 delivered,
                 reordered: narrow(gone(|point| point.counts.reordered)),
@@ -248,7 +260,7 @@ mod tests {
     use super::*;
     use crate::session::DownCounts;
 
-    const COST: Cost = Cost { drops: None, cpu: Nanos::ZERO };
+    const COST: CountingCost = CountingCost { drops: None, cpu: Nanos::ZERO };
     const GAP: Nanos = Nanos::from_millis(1);
 
     fn at(millis: i64) -> Stamp<SenderClock> {
@@ -256,9 +268,9 @@ mod tests {
     }
 
     /// Both ends at a TALLY that came at `millis`; the far end's clock is 7,000 s ahead.
-    fn point(number: u64, millis: i64, sent: u64, arrived: u64) -> DownPoint {
-        let tally = Tally::plain(number, Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0), sent);
-        DownPoint { at: at(millis), counts: DownCounts { packets: arrived, ..DownCounts::default() }, tally }
+    fn point(number: u64, millis: i64, sent: u64, arrived: u64) -> TallyPoint {
+        let tally = StreamTally::plain(number, Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0), sent);
+        TallyPoint { at: at(millis), counts: DownCounts { packets: arrived, ..DownCounts::default() }, tally }
     }
 
     /// Of 500 packets, 490 of them counted, before the slice.
@@ -268,8 +280,8 @@ mod tests {
 
     fn packets(row: &DownRow) -> (u64, u64) {
         match row.seen {
-            Seen::Offered { packets, .. } => (packets, 0),
-            Seen::Counted { polled, delivered, .. } => (polled, delivered),
+            IntervalCounts::Offered { packets, .. } => (packets, 0),
+            IntervalCounts::Counted { polled, delivered, .. } => (polled, delivered),
         }
     }
 

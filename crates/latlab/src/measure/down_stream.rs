@@ -3,14 +3,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::down_credit::Credit;
+use super::down_credit::StreamCredit;
 use super::stream::StreamError;
 use crate::clock::Clock;
 use crate::plan::defaults;
-use crate::session::{DownCounts, DownHeard, DownStream};
+use crate::session::{DownCounts, DownMessage, DownStream};
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
-use crate::wire::Tally;
+use crate::wire::StreamTally;
 
 /// The next packet of a slow stream is waited for no longer than this.
 const APART_MAX: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3);
@@ -21,26 +21,26 @@ const BUFFER_BYTES: usize = 65_508;
 
 /// Both ends at one TALLY.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DownPoint {
+pub struct TallyPoint {
     /// When it came, on this end's clock.
     pub at: Stamp<SenderClock>,
     /// What had arrived by then.
     pub counts: DownCounts,
     /// What the reflector had sent when it was asked: packets and bytes in the places of those counted.
-    pub tally: Tally,
+    pub tally: StreamTally,
 }
 
 /// The counting end of a down-stream, armed.
 #[derive(Debug)]
-pub struct Down<T, C> {
+pub struct DownReceiver<T, C> {
     transport: T,
     clock: C,
     down: DownStream,
     buffer: Box<[u8]>,
-    credit: Credit,
+    credit: StreamCredit,
     /// When a TALLY came last, or the stream began.
     heard_at: Stamp<SenderClock>,
-    last: Option<DownPoint>,
+    last: Option<TallyPoint>,
     limit: Option<Limit>,
     /// When the first packet of the slice came, and the latest one.
     came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
@@ -56,14 +56,14 @@ struct Limit {
     packets: u64,
 }
 
-impl<T: Transport, C: Clock> Down<T, C> {
+impl<T: Transport, C: Clock> DownReceiver<T, C> {
     /// Arms `down`: nothing is sent before the first credit.
-    pub fn new(transport: T, clock: C, down: DownStream) -> Down<T, C> {
+    pub fn new(transport: T, clock: C, down: DownStream) -> DownReceiver<T, C> {
         let now = clock.now();
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        let credit = Credit::new(now, down.gap());
+        let credit = StreamCredit::new(now, down.gap());
         let (last, limit, came) = (None, None, None);
-        Down { transport, clock, down, buffer, credit, heard_at: now, last, limit, came, is_new: false }
+        DownReceiver { transport, clock, down, buffer, credit, heard_at: now, last, limit, came, is_new: false }
     }
 
     /// A slice begins at `now` and lasts for `span`. The reflector has sent `sent` packets before it, and is given credit for
@@ -103,7 +103,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
     }
 
     /// Both ends at the latest TALLY.
-    pub fn last(&self) -> Option<&DownPoint> {
+    pub fn last(&self) -> Option<&TallyPoint> {
         self.last.as_ref()
     }
 
@@ -141,7 +141,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
     ///
     /// # Errors
     /// The same.
-    pub fn ready(&mut self) -> Result<DownPoint, StreamError> {
+    pub fn ready(&mut self) -> Result<TallyPoint, StreamError> {
         self.heard_at = self.clock.now();
         self.settle()
     }
@@ -151,17 +151,17 @@ impl<T: Transport, C: Clock> Down<T, C> {
     ///
     /// # Errors
     /// The socket broke, or no TALLY came for 1.5 s (silence goes on where it has begun), or none for 5 s that said all is sent.
-    pub fn settle(&mut self) -> Result<DownPoint, StreamError> {
+    pub fn settle(&mut self) -> Result<TallyPoint, StreamError> {
         let begin = self.clock.now();
         let (mut next_poll, mut known) = (begin, None);
-        let mut first: Option<DownPoint> = self.last;
+        let mut first: Option<TallyPoint> = self.last;
         // The next packet may be due so late.
         let apart = self.down.gap().min(APART_MAX);
         loop {
             let now = self.look();
             match known {
                 Some((at, point)) if now - at >= LINGERS => {
-                    return Ok(DownPoint { counts: self.down.counts(), ..point });
+                    return Ok(TallyPoint { counts: self.down.counts(), ..point });
                 }
                 // Who goes on without credit is never done.
                 None if now - begin >= defaults::STREAM_SILENCE_MAX => {
@@ -188,7 +188,7 @@ impl<T: Transport, C: Clock> Down<T, C> {
 
     /// Ends the session; the transport comes back.
     pub fn close(self) -> T {
-        let Down { mut transport, clock, down, .. } = self;
+        let DownReceiver { mut transport, clock, down, .. } = self;
         // What it would say is known from the last tally.
         let _ = down.close(&mut transport, &clock);
         transport
@@ -226,15 +226,15 @@ impl<T: Transport, C: Clock> Down<T, C> {
         let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
         let Some(datagram) = received.and_then(|bytes| self.buffer.get(..bytes)) else { return Ok(()) };
         match self.down.hear(datagram) {
-            DownHeard::Packet => self.is_new = true,
-            DownHeard::Tally(tally) => {
+            DownMessage::Packet => self.is_new = true,
+            DownMessage::Tally(tally) => {
                 let at = self.clock.now();
                 self.heard_at = at;
                 if self.last.is_none_or(|last| last.tally.number < tally.number) {
-                    self.last = Some(DownPoint { at, counts: self.down.counts(), tally });
+                    self.last = Some(TallyPoint { at, counts: self.down.counts(), tally });
                 }
             }
-            DownHeard::Nothing => {}
+            DownMessage::Nothing => {}
         }
         Ok(())
     }

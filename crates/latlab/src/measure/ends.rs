@@ -5,8 +5,8 @@ use std::io;
 use crate::clock::Clock;
 use crate::probe::{Phase, Seq};
 use crate::recording::EventLog;
-use crate::recording::event::Event;
-use crate::session::{Answer, Dialogue};
+use crate::recording::event::SpoolEvent;
+use crate::session::{Answer, ProbeCodec};
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -45,7 +45,7 @@ pub struct Ends<'a, T, C, D> {
     buffer: Box<[u8]>,
 }
 
-impl<'a, T: Transport, C: Clock, D: Dialogue> Ends<'a, T, C, D> {
+impl<'a, T: Transport, C: Clock, D: ProbeCodec> Ends<'a, T, C, D> {
     /// Arms the end.
     pub fn new(transport: &'a mut T, clock: &'a C, dialogue: &'a mut D, log: &'a mut EventLog, cpu: CpuOf) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
@@ -67,15 +67,15 @@ impl<'a, T: Transport, C: Clock, D: Dialogue> Ends<'a, T, C, D> {
         phase: Phase,
         due: Option<Stamp<SenderClock>>,
     ) -> (Stamp<SenderClock>, bool) {
-        let datagram = self.dialogue.compose(seq);
+        let datagram = self.dialogue.encode(seq);
         let sent = self.clock.now();
         let outcome = self.transport.send(datagram);
         // An event of a known kind goes straight into the ring; one of either kind would be put together first.
         match &outcome {
-            Ok(()) => self.log.push(Event::Sent { seq, phase, due, sent, cpu: self.cpu.now() }),
+            Ok(()) => self.log.push(SpoolEvent::Sent { seq, phase, due, sent, cpu: self.cpu.now() }),
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(0);
-                self.log.push(Event::SendFailed { seq, phase, due, tried: sent, errno });
+                self.log.push(SpoolEvent::SendFailed { seq, phase, due, tried: sent, errno });
             }
         }
         (sent, outcome.is_ok())
@@ -83,12 +83,12 @@ impl<'a, T: Transport, C: Clock, D: Dialogue> Ends<'a, T, C, D> {
 
     /// Gives up a due probe.
     pub(crate) fn give_up(&mut self, seq: Seq, phase: Phase, due: Stamp<SenderClock>) {
-        self.log.push(Event::NotSent { seq, phase, due });
+        self.log.push(SpoolEvent::NotSent { seq, phase, due });
     }
 
     /// Writes down that a closed loop stopped waiting for `seq`; of a probe that was refused it is the pause.
     pub(crate) fn waited_in_vain(&mut self, seq: Seq, waited: Nanos) {
-        self.log.push(Event::TimedOut { seq, waited });
+        self.log.push(SpoolEvent::TimedOut { seq, waited });
     }
 
     /// Takes one valid answer, waiting about `patience`; the stamp is taken just after the receive
@@ -97,14 +97,14 @@ impl<'a, T: Transport, C: Clock, D: Dialogue> Ends<'a, T, C, D> {
     pub(crate) fn receive(&mut self, patience: Nanos) -> io::Result<Option<(Seq, Stamp<SenderClock>)>> {
         let Some(length) = self.transport.receive(&mut self.buffer, patience)? else { return Ok(None) };
         let received = self.clock.now();
-        let Some(answer) = self.dialogue.understand(&self.buffer[..length], received) else { return Ok(None) };
+        let Some(answer) = self.dialogue.decode(&self.buffer[..length], received) else { return Ok(None) };
         self.log.push(self.arrival(answer, received));
         Ok(Some((answer.seq, received)))
     }
 
     #[inline]
-    fn arrival(&self, answer: Answer, received: Stamp<SenderClock>) -> Event {
-        Event::Arrived {
+    fn arrival(&self, answer: Answer, received: Stamp<SenderClock>) -> SpoolEvent {
+        SpoolEvent::Arrived {
             seq: answer.seq,
             received,
             reflector_received: answer.reflector_received,

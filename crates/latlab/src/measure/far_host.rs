@@ -8,7 +8,7 @@ use crate::recording::manifest::EndFacts;
 
 /// What is known about the far host.
 #[derive(Clone, Debug)]
-pub(crate) struct FarHost {
+pub(crate) struct RemoteHost {
     /// Of the measured path: its interface is the one that is described.
     address: IpAddr,
     facts: EndFacts,
@@ -18,25 +18,25 @@ pub(crate) struct FarHost {
 
 /// What came home when the run was over.
 #[derive(Debug, Default)]
-pub(crate) struct FarReturn {
+pub(crate) struct RemoteResults {
     /// On the clock of this host.
     pub(crate) samples: Vec<HostSample>,
     /// Samples that did not come in time.
     pub(crate) given_up: u64,
 }
 
-impl FarHost {
+impl RemoteHost {
     /// Asks before a run is armed.
-    pub(crate) fn meet(agent: &mut Agent, address: IpAddr) -> Result<FarHost, AgentError> {
+    pub(crate) fn meet(agent: &mut Agent, address: IpAddr) -> Result<RemoteHost, AgentError> {
         let facts = agent.facts(Some(address))?;
         let (anchor, before) = agent.clocks()?;
         let facts = EndFacts { before: Some(facts), clock_start: Some(anchor), ..EndFacts::default() };
-        Ok(FarHost { address, facts, before, relation: None })
+        Ok(RemoteHost { address, facts, before, relation: None })
     }
 
     /// Asks after it was disarmed; the clocks first: reading facts may take a while, and a step of the clock in it
     /// is not the run's.
-    pub(crate) fn part(&mut self, agent: &mut Agent) -> Result<FarReturn, AgentError> {
+    pub(crate) fn part(&mut self, agent: &mut Agent) -> Result<RemoteResults, AgentError> {
         let (anchor, after) = agent.clocks()?;
         let relation = ClockRelation { before: self.before, after };
         (self.facts.clock_end, self.relation) = (Some(anchor), Some(relation));
@@ -47,7 +47,7 @@ impl FarHost {
             end_ns: relation.near_ns(sample.end_ns),
             ..sample
         };
-        Ok(FarReturn { samples: home.samples.into_iter().map(on_this_clock).collect(), given_up: home.given_up })
+        Ok(RemoteResults { samples: home.samples.into_iter().map(on_this_clock).collect(), given_up: home.given_up })
     }
 
     /// For `peer` in the manifest.

@@ -3,39 +3,43 @@
 use std::net::IpAddr;
 
 use super::MeasureError;
-use crate::agent::{Agent, SettingsOrder};
+use crate::agent::{Agent, SettingsRequest};
 use crate::facts::SettingFacts;
 use crate::plan::{SettingSpec, Side};
 
 /// What is set at the peer by its agent.
 #[derive(Debug, Default)]
-pub(super) struct FarSettings {
+pub(super) struct PeerSettings {
     /// As typed.
     specs: Vec<SettingSpec>,
     facts: Vec<SettingFacts>,
 }
 
-impl FarSettings {
+impl PeerSettings {
     /// Has the agent find and read those of `settings` that are about its host, and change nothing; network knobs are
     /// those of its interface towards `ours`, this end's address.
-    pub(super) fn find(agent: &mut Agent, settings: &[SettingSpec], ours: IpAddr) -> Result<FarSettings, MeasureError> {
+    pub(super) fn find(
+        agent: &mut Agent,
+        settings: &[SettingSpec],
+        ours: IpAddr,
+    ) -> Result<PeerSettings, MeasureError> {
         let specs: Vec<SettingSpec> = settings.iter().filter(|spec| spec.ends(false).is_peer()).cloned().collect();
-        let mut far = FarSettings { specs, facts: Vec::new() };
+        let mut far = PeerSettings { specs, facts: Vec::new() };
         if !far.specs.is_empty() {
             let settings = far.specs.iter().map(as_of_one_host).collect();
-            far.learn(agent, SettingsOrder::Find { settings, towards: ours })?;
+            far.learn(agent, SettingsRequest::Find { settings, towards: ours })?;
         }
         Ok(far)
     }
 
     /// Has the agent turn what it found.
     pub(super) fn turn(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
-        if self.specs.is_empty() { Ok(()) } else { self.learn(agent, SettingsOrder::Turn) }
+        if self.specs.is_empty() { Ok(()) } else { self.learn(agent, SettingsRequest::Turn) }
     }
 
     /// Has the agent put everything back. One that is lost does so by itself, and nobody hears what came of it.
     pub(super) fn restore(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
-        if self.specs.is_empty() { Ok(()) } else { self.learn(agent, SettingsOrder::Restore) }
+        if self.specs.is_empty() { Ok(()) } else { self.learn(agent, SettingsRequest::Restore) }
     }
 
     /// What is set, and how it was put back where that is known.
@@ -43,7 +47,7 @@ impl FarSettings {
         &self.facts
     }
 
-    fn learn(&mut self, agent: &mut Agent, order: SettingsOrder) -> Result<(), MeasureError> {
+    fn learn(&mut self, agent: &mut Agent, order: SettingsRequest) -> Result<(), MeasureError> {
         self.facts = agent.settings(order)?.into_iter().map(|fact| at_peer(&self.specs, fact)).collect();
         Ok(())
     }

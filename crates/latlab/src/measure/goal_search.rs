@@ -16,7 +16,7 @@ const SAME: f64 = 1e-6;
 
 /// What is next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum GoalStep {
     /// Try so many packets a second, for so long.
     Try {
         /// Packets a second.
@@ -32,7 +32,7 @@ pub enum Step {
 
 /// Where rates can lie, in packets a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reach {
+pub struct RateRange {
     /// No less is of interest.
     pub floor_pps: f64,
     /// No more can be sent.
@@ -43,7 +43,7 @@ pub struct Reach {
 
 /// How far the search for one goal is.
 #[derive(Clone, Copy, Debug, Default)]
-struct Progress {
+struct GoalProgress {
     /// Passes that are over.
     passes: usize,
     /// The rate that is tried again until it is settled.
@@ -56,8 +56,8 @@ struct Progress {
 #[derive(Clone, Debug)]
 pub struct GoalSearch {
     goals: Vec<LossGoal>,
-    progress: Vec<Progress>,
-    reach: Reach,
+    progress: Vec<GoalProgress>,
+    reach: RateRange,
     until: Stamp<SenderClock>,
     trials: Vec<RateTrial>,
     overhead: Nanos,
@@ -65,14 +65,14 @@ pub struct GoalSearch {
 
 impl GoalSearch {
     /// A search for `goals` within `reach` that ends by `until`.
-    pub fn new(goals: &[LossGoal], reach: Reach, until: Stamp<SenderClock>) -> GoalSearch {
+    pub fn new(goals: &[LossGoal], reach: RateRange, until: Stamp<SenderClock>) -> GoalSearch {
         let floor_pps = rounded(reach.floor_pps);
         let ceiling_pps = rounded(reach.ceiling_pps).max(floor_pps);
         let guess_pps = rounded(reach.guess_pps).clamp(floor_pps, ceiling_pps);
         GoalSearch {
             goals: goals.to_vec(),
-            progress: vec![Progress::default(); goals.len()],
-            reach: Reach { floor_pps, ceiling_pps, guess_pps },
+            progress: vec![GoalProgress::default(); goals.len()],
+            reach: RateRange { floor_pps, ceiling_pps, guess_pps },
             until,
             trials: Vec::new(),
             overhead: OVERHEAD,
@@ -80,18 +80,18 @@ impl GoalSearch {
     }
 
     /// What is next, at `now`.
-    pub fn step(&mut self, now: Stamp<SenderClock>) -> Step {
+    pub fn step(&mut self, now: Stamp<SenderClock>) -> GoalStep {
         for pass in 0..PASSES.len() {
             for number in 0..self.goals.len() {
                 let Some(pps) = self.wanted(number, pass) else { continue };
                 let lasting = relaxed(&self.goals[number], pass).final_trial_ns;
                 if now + lasting + self.overhead > self.until {
-                    return Step::TimeUp;
+                    return GoalStep::TimeUp;
                 }
-                return Step::Try { pps, lasting };
+                return GoalStep::Try { pps, lasting };
             }
         }
-        Step::Settled
+        GoalStep::Settled
     }
 
     /// Takes in all trials so far, of which the last was to take `lasting` and took `took`.
@@ -124,14 +124,14 @@ impl GoalSearch {
         let next = self.next_rate(&goal, before.as_ref(), number);
         match next {
             Some(pps) => self.progress[number].current_pps = Some(pps),
-            None => self.progress[number] = Progress { passes: pass + 1, ..Progress::default() },
+            None => self.progress[number] = GoalProgress { passes: pass + 1, ..GoalProgress::default() },
         }
         next
     }
 
     /// The rate that would tell most, given what is known; none where enough is known.
     fn next_rate(&mut self, goal: &LossGoal, before: Option<&LossGoal>, number: usize) -> Option<f64> {
-        let Reach { floor_pps, ceiling_pps, guess_pps } = self.reach;
+        let RateRange { floor_pps, ceiling_pps, guess_pps } = self.reach;
         let known = goal.bounds(&self.trials);
         let hint = before.map(|before| before.bounds(&self.trials)).unwrap_or_default();
         let open = |pps: &f64| self.class_of(goal, *pps) == RateClass::Undecided;

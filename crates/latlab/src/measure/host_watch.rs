@@ -2,7 +2,7 @@
 //! host, taken there meanwhile, are added at the end.
 
 use super::MeasureError;
-use super::far_host::FarReturn;
+use super::far_host::RemoteResults;
 use crate::facts::HostSample;
 use crate::host::HostRoot;
 use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
@@ -10,7 +10,7 @@ use crate::plan::Side;
 use crate::recording::{HostLog, RecordingWriter};
 
 /// A run with a recording of its own.
-pub(crate) trait Recorded {
+pub(crate) trait HasRecording {
     /// Who writes its recording: samples of the hosts go there, and what is known about the run.
     fn writer(&mut self) -> &mut RecordingWriter;
 }
@@ -25,29 +25,29 @@ impl SampleSink for EveryLog {
 }
 
 /// Sampling that goes on.
-pub(crate) struct HostWatch(Sampler<EveryLog>);
+pub(crate) struct HostSampling(Sampler<EveryLog>);
 
-impl HostWatch {
+impl HostSampling {
     /// Begins to sample this host as `spec` says into the recordings of `lanes`.
-    pub(crate) fn begin<L: Recorded>(lanes: &mut [L], spec: SamplerSpec) -> Result<HostWatch, MeasureError> {
+    pub(crate) fn begin<L: HasRecording>(lanes: &mut [L], spec: SamplerSpec) -> Result<HostSampling, MeasureError> {
         let logs: Result<Vec<HostLog>, _> = lanes.iter_mut().map(|lane| lane.writer().host_log()).collect();
         let sampler = Sampler::start(HostRoot::live(), spec, EveryLog(logs?));
-        Ok(HostWatch(sampler.map_err(MeasureError::Thread)?))
+        Ok(HostSampling(sampler.map_err(MeasureError::Thread)?))
     }
 
     /// Takes the last sample of this host.
-    pub(crate) fn end(self) -> Watched {
-        Watched(self.0.stop())
+    pub(crate) fn end(self) -> SampledLogs {
+        SampledLogs(self.0.stop())
     }
 }
 
 /// The logs of all lanes, with every sample of this host in them.
-pub(crate) struct Watched(EveryLog);
+pub(crate) struct SampledLogs(EveryLog);
 
-impl Watched {
+impl SampledLogs {
     /// Adds what came home from the far host, and gives each lane its log back.
-    pub(crate) fn keep<L: Recorded>(self, lanes: &mut [L], far: &FarReturn) {
-        let Watched(EveryLog(mut logs)) = self;
+    pub(crate) fn keep<L: HasRecording>(self, lanes: &mut [L], far: &RemoteResults) {
+        let SampledLogs(EveryLog(mut logs)) = self;
         for log in &mut logs {
             far.samples.iter().for_each(|sample| log.push(Side::Peer, sample));
         }

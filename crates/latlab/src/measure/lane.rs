@@ -6,25 +6,25 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::conduct_wakeup::ring_events;
-use super::host_watch::Recorded;
+use super::host_watch::HasRecording;
 use super::live::LiveRates;
 use super::manifest::{closing_facts, opening_manifest};
 use super::probe_path::ProbePath;
-use super::run_lane::RunLane;
-use super::sleepers::{Bed, sleep_beside};
-use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
+use super::run_lane::MeasuredRun;
+use super::sleepers::{TimerThread, sleep_beside};
+use super::{CpuOf, Ends, MeasureError, Peer, ProbeSequence, Slice, ping};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ExperimentFacts, ReflectorReport, WakeupFacts};
-use crate::plan::{Protocol, RunSpec, WakeupBeside, defaults};
-use crate::recording::manifest::{Ending, Manifest};
+use crate::plan::{ConcurrentWakeups, Protocol, RunSpec, defaults};
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{EventLog, Finished, RecordingWriter, Store};
-use crate::session::{self, EchoDialogue, NativeSession, PreSharedKey, SessionWishes, random_bytes};
-use crate::transport::udp::Waiting;
+use crate::session::{self, EchoCodec, NativeSession, PreSharedKey, SessionParams, random_bytes};
+use crate::transport::udp::WaitStrategy;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Where recordings go.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct RecordingTarget<'a> {
     /// The store.
     pub store: &'a Store,
     /// The directory that `--output` names; none: one of the store's own naming.
@@ -37,7 +37,7 @@ pub struct Place<'a> {
 
 /// How long a session must last.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lasting {
+pub(crate) struct SessionLifetime {
     /// As long as the plan with all its lanes may take; none where nobody knows.
     pub(crate) whole: Option<Nanos>,
     /// A lane may wait so long for its next turn; none where there is only one.
@@ -46,8 +46,8 @@ pub(crate) struct Lasting {
 
 /// How the plan of a lane came to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct LaneOutcome {
-    pub(crate) ending: Ending,
+pub(crate) struct RunEnd {
+    pub(crate) ending: RunEnding,
     /// Why, where it did not end by its own rule.
     pub(crate) reason: Option<String>,
     /// How latlab's own reflector process died, where it did.
@@ -57,21 +57,21 @@ pub(crate) struct LaneOutcome {
 }
 
 /// What the two ends say to each other in this lane.
-enum Talk {
+enum ProbeSender {
     Native(Box<NativeSession>),
-    Echo(Box<EchoDialogue>),
+    Echo(Box<EchoCodec>),
 }
 
 /// A run between its opening and its closing.
-pub(super) struct Lane<P> {
+pub(super) struct PingRun<P> {
     spec: RunSpec,
     transport: P,
-    talk: Talk,
-    course: Course,
+    talk: ProbeSender,
+    course: ProbeSequence,
     writer: RecordingWriter,
     log: EventLog,
     /// Where threads sleep beside the sender; empty: none does.
-    beds: Vec<Bed>,
+    beds: Vec<TimerThread>,
     /// What they saw of the kernel.
     wakeup: Mutex<WakeupFacts>,
     /// What the socket reported about earlier datagrams while probes were measured: setting up, warming up and closing
@@ -81,16 +81,16 @@ pub(super) struct Lane<P> {
     listened_until: Option<Stamp<SenderClock>>,
 }
 
-impl<P: ProbePath> Lane<P> {
+impl<P: ProbePath> PingRun<P> {
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
         let cpu = self.spec.here.cpu.map_or(CpuOf::Running, CpuOf::Pinned);
-        let Lane { spec, transport, talk, course, log, beds, wakeup, .. } = self;
+        let PingRun { spec, transport, talk, course, log, beds, wakeup, .. } = self;
         let ping = spec.ping();
         let outcome = sleep_beside(beds, slice.phase, wakeup, || match talk {
-            Talk::Native(session) => {
+            ProbeSender::Native(session) => {
                 ping::run(&mut Ends::new(transport, &Monotonic, &mut **session, log, cpu), course, slice, ping, stop)
             }
-            Talk::Echo(echo) => {
+            ProbeSender::Echo(echo) => {
                 ping::run(&mut Ends::new(transport, &Monotonic, &mut **echo, log, cpu), course, slice, ping, stop)
             }
         })?;
@@ -103,19 +103,19 @@ impl<P: ProbePath> Lane<P> {
     }
 }
 
-impl<P: ProbePath> RunLane for Lane<P> {
+impl<P: ProbePath> MeasuredRun for PingRun<P> {
     fn open(
         spec: &RunSpec,
         peer: &Peer,
         key: Option<&PreSharedKey>,
-        place: Place<'_>,
-        lasting: Lasting,
+        place: RecordingTarget<'_>,
+        lasting: SessionLifetime,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Lane<P>, MeasureError> {
+    ) -> Result<PingRun<P>, MeasureError> {
         let ping = spec.ping();
-        let waiting = Waiting::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
+        let waiting = WaitStrategy::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
         let mut transport = P::open(&ping.path, peer.address(), waiting, stop)?;
-        let talk = Talk::open(spec, &mut transport, key, lasting, stop)?;
+        let talk = ProbeSender::open(spec, &mut transport, key, lasting, stop)?;
         let manifest = opening_manifest(spec, peer, transport.ends());
         let (writer, log, beds) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
@@ -124,11 +124,11 @@ impl<P: ProbePath> RunLane for Lane<P> {
                 return Err(error);
             }
         };
-        Ok(Lane {
+        Ok(PingRun {
             spec: spec.clone(),
             transport,
             talk,
-            course: Course::new(ping),
+            course: ProbeSequence::new(ping),
             writer,
             log,
             beds,
@@ -158,13 +158,13 @@ impl<P: ProbePath> RunLane for Lane<P> {
     }
 
     fn discard(self) {
-        let Lane { mut transport, talk, writer, log, beds, .. } = self;
+        let PingRun { mut transport, talk, writer, log, beds, .. } = self;
         talk.close(&mut transport);
         writer.discard(logs(log, beds));
     }
 
-    fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
-        let Lane { mut transport, talk, mut writer, log, beds, wakeup, socket_errors, listened_until, .. } = self;
+    fn close(self, outcome: RunEnd) -> Result<Finished, MeasureError> {
+        let PingRun { mut transport, talk, mut writer, log, beds, wakeup, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
         closing_facts(writer.manifest_mut(), transport.ends(), report, strays, socket_errors);
@@ -177,57 +177,57 @@ impl<P: ProbePath> RunLane for Lane<P> {
     }
 }
 
-impl<P: ProbePath> Recorded for Lane<P> {
+impl<P: ProbePath> HasRecording for PingRun<P> {
     fn writer(&mut self) -> &mut RecordingWriter {
         &mut self.writer
     }
 }
 
-impl Talk {
+impl ProbeSender {
     fn open(
         spec: &RunSpec,
         transport: &mut impl ProbePath,
         key: Option<&PreSharedKey>,
-        lasting: Lasting,
+        lasting: SessionLifetime,
         stop: &AtomicBool,
-    ) -> Result<Talk, MeasureError> {
+    ) -> Result<ProbeSender, MeasureError> {
         let ping = spec.ping();
         if ping.protocol == Protocol::Echo {
-            return Ok(Talk::Echo(Box::new(EchoDialogue::new(ping.size_bytes, random_bytes()?))));
+            return Ok(ProbeSender::Echo(Box::new(EchoCodec::new(ping.size_bytes, random_bytes()?))));
         }
         let peer = transport.ends().peer.to_string();
         let mut wishes =
-            SessionWishes::new(peer, random_bytes()?, ping.size_bytes, ping.schedule, lasting.whole, ping.timeout_ns);
+            SessionParams::new(peer, random_bytes()?, ping.size_bytes, ping.schedule, lasting.whole, ping.timeout_ns);
         if let Some(turns) = lasting.turns {
             wishes.terms.idle = wishes.terms.idle.max(turns);
         }
         let opened = session::open(transport, &Monotonic, key, &wishes, stop);
-        Ok(Talk::Native(Box::new(opened.map_err(|error| transport.explained(error))?)))
+        Ok(ProbeSender::Native(Box::new(opened.map_err(|error| transport.explained(error))?)))
     }
 
     fn strays(&self) -> BTreeMap<String, u64> {
         match self {
-            Talk::Native(session) => session.strays(),
-            Talk::Echo(echo) => echo.strays(),
+            ProbeSender::Native(session) => session.strays(),
+            ProbeSender::Echo(echo) => echo.strays(),
         }
     }
 
     fn close(self, transport: &mut impl ProbePath) -> Option<ReflectorReport> {
         match self {
-            Talk::Native(session) => session.close(transport, &Monotonic),
-            Talk::Echo(_) => None,
+            ProbeSender::Native(session) => session.close(transport, &Monotonic),
+            ProbeSender::Echo(_) => None,
         }
     }
 }
 
 fn begin_recording(
     mut manifest: Manifest,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
-) -> Result<(RecordingWriter, EventLog, Vec<Bed>), MeasureError> {
+) -> Result<(RecordingWriter, EventLog, Vec<TimerThread>), MeasureError> {
     manifest.experiment = place.experiment.cloned();
     let end = manifest.spec.here;
-    let beside = manifest.spec.beside().map(WakeupBeside::spec);
+    let beside = manifest.spec.beside().map(ConcurrentWakeups::spec);
     let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
     let places = beside.as_ref().map_or(&[][..], |wakeup| wakeup.cpus.known());
     let mut rings = vec![defaults::RING_EVENTS];
@@ -235,13 +235,13 @@ fn begin_recording(
     let mut logs = writer.start_logs(Arc::clone(stop), &rings)?.into_iter();
     let log = logs.next().expect("the first ring is the sender's");
     let beds = beside.iter().flat_map(|wakeup| places.iter().map(move |cpu| (wakeup, *cpu)));
-    let beds = beds.zip(logs).map(|((wakeup, cpu), log)| Bed::new(wakeup, end, Some(cpu), log)).collect();
+    let beds = beds.zip(logs).map(|((wakeup, cpu), log)| TimerThread::new(wakeup, end, Some(cpu), log)).collect();
     Ok((writer, log, beds))
 }
 
 /// Those of the sender and of the threads beside it.
-fn logs(log: EventLog, beds: Vec<Bed>) -> Vec<EventLog> {
-    std::iter::once(log).chain(beds.into_iter().map(Bed::into_log)).collect()
+fn logs(log: EventLog, beds: Vec<TimerThread>) -> Vec<EventLog> {
+    std::iter::once(log).chain(beds.into_iter().map(TimerThread::into_log)).collect()
 }
 
 /// The CPUs that measure on this host, the sender's first.

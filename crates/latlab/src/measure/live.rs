@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::facts::{Seen, StreamInterval};
+use crate::facts::{IntervalCounts, StreamInterval};
 
 /// What all flows have sent and delivered so far, at most an interval old.
 #[derive(Debug, Default)]
@@ -24,8 +24,8 @@ impl LiveRates {
     /// One more interval, whose packets have `size_bytes`.
     pub(super) fn add(&self, interval: &StreamInterval, size_bytes: u32) {
         let (bits, packets) = match interval.seen {
-            Seen::Offered { packets, .. } => (&self.sent_bits, packets),
-            Seen::Counted { delivered, .. } => (&self.delivered_bits, delivered),
+            IntervalCounts::Offered { packets, .. } => (&self.sent_bits, packets),
+            IntervalCounts::Counted { delivered, .. } => (&self.delivered_bits, delivered),
         };
         bits.fetch_add(packets * u64::from(size_bytes) * 8, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::far_host::FarHost;
+use super::far_host::RemoteHost;
 use super::{MeasureError, Peer};
 use crate::clock;
 use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
@@ -65,7 +65,7 @@ pub(crate) fn opening_manifest(spec: &RunSpec, peer: &Peer, path: OpenPath) -> R
         conditions: conditions(peer, path),
         ..RunFacts::default()
     };
-    manifest.peer = peer_facts(&spec.target, &here, peer.far().map(FarHost::facts));
+    manifest.peer = peer_facts(&spec.target, &here, peer.far().map(RemoteHost::facts));
     manifest.settings = peer.settings();
     (manifest.here, manifest.instrument) = (here, instrument);
     Ok(manifest)

@@ -5,17 +5,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::MeasureError;
-use super::rate_search::{RateSearch, Step, TRIAL, Trial};
-use super::stream::{Stream, StreamError};
-use super::stream_meter::{Point, StreamMeter};
+use super::rate_search::{RateSearch, RateTrialResult, SearchStep, TRIAL};
+use super::stream::{StreamError, StreamSender};
+use super::stream_meter::{MeterPoint, StreamMeter};
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::StreamReport;
 use crate::plan::{Pace, PathSpec, StreamSpec, defaults};
 use crate::schedule::Schedule;
-use crate::session::{self, NetLoadOrder, PreSharedKey, SessionError, SessionWishes, UpStream, random_bytes};
+use crate::session::{self, NetLoadRequest, PreSharedKey, SessionError, SessionParams, UpStream, random_bytes};
 use crate::transport::burst::BurstTransport;
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::udp::{UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Never: the end of a stream that is told when to end.
@@ -25,7 +25,7 @@ const BEGUN: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3 / 2);
 
 /// A load that was held until it was told to end, or broke off.
 #[derive(Debug)]
-pub struct Held {
+pub struct NetLoadOutcome {
     /// What was sent and what arrived.
     pub report: StreamReport,
     /// Why it broke off.
@@ -34,14 +34,14 @@ pub struct Held {
 
 /// What a load is told while it runs.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct NetLoadCommands {
     /// From now on its figures count; without this word they count from when the load was there. Set with `end` too.
     pub begin: AtomicBool,
     /// End.
     pub end: AtomicBool,
 }
 
-impl Words {
+impl NetLoadCommands {
     /// The load's figures begin.
     pub fn say_begin(&self) {
         self.begin.store(true, Ordering::Relaxed);
@@ -60,11 +60,11 @@ impl Words {
 /// # Errors
 /// Nobody counts, the socket breaks, or no rate passes without loss.
 pub fn hold(
-    order: &NetLoadOrder,
+    order: &NetLoadRequest,
     key: Option<&PreSharedKey>,
-    words: &Words,
+    words: &NetLoadCommands,
     begun: impl FnOnce(Option<f64>) -> Result<(), MeasureError>,
-) -> Result<Option<Held>, MeasureError> {
+) -> Result<Option<NetLoadOutcome>, MeasureError> {
     let mut load = match Load::open(order, key, &words.end) {
         Err(MeasureError::Session(SessionError::Interrupted { .. })) => return Ok(None),
         opened => opened?,
@@ -78,7 +78,7 @@ pub fn hold(
 }
 
 /// The part of a load that its figures are about.
-struct Stretch {
+struct LoadInterval {
     meter: StreamMeter,
     refused: u64,
     skipped: u64,
@@ -88,7 +88,7 @@ struct Stretch {
 type PacketsPerSecond = Option<f64>;
 
 struct Load<T, C> {
-    stream: Stream<T, C>,
+    stream: StreamSender<T, C>,
     spec: StreamSpec,
     peer: SocketAddr,
     size_bytes: u32,
@@ -99,19 +99,19 @@ struct Load<T, C> {
 }
 
 impl Load<UdpTransport, Monotonic> {
-    fn open(order: &NetLoadOrder, key: Option<&PreSharedKey>, stop: &AtomicBool) -> Result<Self, MeasureError> {
+    fn open(order: &NetLoadRequest, key: Option<&PreSharedKey>, stop: &AtomicBool) -> Result<Self, MeasureError> {
         let spec = order.stream.clone();
-        let waiting = if spec.spin { Waiting::Spin } else { Waiting::Until { busy_poll: false } };
+        let waiting = if spec.spin { WaitStrategy::Spin } else { WaitStrategy::Until { busy_poll: false } };
         // The port is the run's own; the load has another.
         let path = PathSpec { source_port: None, ..order.path.clone() };
         let mut transport = UdpTransport::open(&path, order.peer, waiting)?;
         let size_bytes = spec.size_on(transport.unfragmented_bytes());
         let (peer, second) = (order.peer.to_string(), Nanos::from_secs(1));
-        let wishes = SessionWishes::new(peer, random_bytes()?, size_bytes, Schedule::Closed, order.lasting_ns, second);
+        let wishes = SessionParams::new(peer, random_bytes()?, size_bytes, Schedule::Closed, order.lasting_ns, second);
         let opened = session::open(&mut transport, &Monotonic, key, &wishes, stop);
         let opened = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()))?;
         let packet_bits = spec.packet_bits(size_bytes, order.peer.is_ipv6());
-        let stream = Stream::new(transport, Monotonic, UpStream::new(opened));
+        let stream = StreamSender::new(transport, Monotonic, UpStream::new(opened));
         let peer = order.peer;
         let (offered_bps, searched_bps) = (None, None);
         Ok(Load { stream, spec, peer, size_bytes, packet_bits, offered_bps, searched_bps, search_trials: 0 })
@@ -148,9 +148,9 @@ impl<T: BurstTransport, C: Clock> Load<T, C> {
         let mut search = RateSearch::new(self.stream.now());
         loop {
             let asked_pps = match search.step(self.stream.now()) {
-                Step::Found(pps) => return Ok(Some(pps)),
-                Step::Nothing => return Err(MeasureError::NoCleanRate { peer: self.peer.to_string() }),
-                Step::Try(asked_pps) => asked_pps,
+                SearchStep::Found(pps) => return Ok(Some(pps)),
+                SearchStep::Nothing => return Err(MeasureError::NoCleanRate { peer: self.peer.to_string() }),
+                SearchStep::Try(asked_pps) => asked_pps,
             };
             let trial = self.attempt(asked_pps, stop).map_err(|error| MeasureError::of_stream(error, self.peer))?;
             if stop.load(Ordering::Relaxed) {
@@ -161,7 +161,7 @@ impl<T: BurstTransport, C: Clock> Load<T, C> {
         }
     }
 
-    fn attempt(&mut self, asked_pps: PacketsPerSecond, stop: &AtomicBool) -> Result<Trial, StreamError> {
+    fn attempt(&mut self, asked_pps: PacketsPerSecond, stop: &AtomicBool) -> Result<RateTrialResult, StreamError> {
         let mut meter = StreamMeter::new(self.stream.now());
         let before = self.stream.settle(&mut meter)?;
         let begin = self.stream.now();
@@ -180,15 +180,15 @@ impl<T: BurstTransport, C: Clock> Load<T, C> {
             Err(StreamError::Silent { .. }) => (sending, 0),
             Err(error) => return Err(error),
         };
-        Ok(Trial { asked_pps, sending, arriving, sent, delivered })
+        Ok(RateTrialResult { asked_pps, sending, arriving, sent, delivered })
     }
 
     fn hold(
         &mut self,
         pace: PacketsPerSecond,
-        words: &Words,
+        words: &NetLoadCommands,
         begun: impl FnOnce(Option<f64>) -> Result<(), MeasureError>,
-    ) -> Result<Option<Held>, MeasureError> {
+    ) -> Result<Option<NetLoadOutcome>, MeasureError> {
         let peer = self.peer;
         let failed = |error| MeasureError::of_stream(error, peer);
         let begin = self.stream.now();
@@ -209,21 +209,21 @@ impl<T: BurstTransport, C: Clock> Load<T, C> {
             None => self.stream.settle(&mut StreamMeter::new(self.stream.now())).ok(),
             Some(_) => None,
         };
-        Ok(Some(Held { report: self.report(&stretch, &schedule, last), failure }))
+        Ok(Some(NetLoadOutcome { report: self.report(&stretch, &schedule, last), failure }))
     }
 
     /// A stretch that begins now.
-    fn stretch(&self, schedule: &TokenSchedule) -> Stretch {
+    fn stretch(&self, schedule: &TokenSchedule) -> LoadInterval {
         let refused = self.stream.sent_and_refused().1;
-        Stretch { meter: StreamMeter::new(self.stream.now()), refused, skipped: schedule.skipped() }
+        LoadInterval { meter: StreamMeter::new(self.stream.now()), refused, skipped: schedule.skipped() }
     }
 
     /// What both ends say of the time from the first to the last tally.
-    fn report(&self, stretch: &Stretch, schedule: &TokenSchedule, last: Option<Point>) -> StreamReport {
+    fn report(&self, stretch: &LoadInterval, schedule: &TokenSchedule, last: Option<MeterPoint>) -> StreamReport {
         let meter = &stretch.meter;
         let span = meter.origin().copied().zip(last.or(meter.last().copied()));
         let rates = meter.rates(self.packet_bits);
-        let gone = |what: fn(&Point) -> u64| span.map_or(0, |(from, to)| what(&to).saturating_sub(what(&from)));
+        let gone = |what: fn(&MeterPoint) -> u64| span.map_or(0, |(from, to)| what(&to).saturating_sub(what(&from)));
         let sent_packets = gone(|point| point.sent.packets);
         let delivered_packets = gone(|point| point.tally.packets);
         let arrived_late = gone(|point| point.tally.left_window);

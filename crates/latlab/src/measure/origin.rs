@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::sleepers::Halt;
+use super::sleepers::StopSignal;
 use crate::clock::{Clock, Monotonic};
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -18,14 +18,14 @@ const UNKNOWN: i64 = i64::MIN;
 
 /// The origin of a slice.
 #[derive(Debug)]
-pub(super) struct Origin {
+pub(super) struct SliceOrigin {
     placed: AtomicUsize,
     at_ns: AtomicI64,
 }
 
-impl Origin {
-    pub(super) const fn new() -> Origin {
-        Origin { placed: AtomicUsize::new(0), at_ns: AtomicI64::new(UNKNOWN) }
+impl SliceOrigin {
+    pub(super) const fn new() -> SliceOrigin {
+        SliceOrigin { placed: AtomicUsize::new(0), at_ns: AtomicI64::new(UNKNOWN) }
     }
 
     /// The calling thread is in its place, or cannot be.
@@ -44,7 +44,7 @@ impl Origin {
     }
 
     /// When to begin; none where all sleep ended before that.
-    pub(super) fn await_word(&self, halt: &Halt) -> Option<Stamp<SenderClock>> {
+    pub(super) fn await_word(&self, halt: &StopSignal) -> Option<Stamp<SenderClock>> {
         loop {
             match self.at_ns.load(Ordering::Acquire) {
                 UNKNOWN if halt.is_set() => return None,
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn nobody_begins_before_the_last_is_in_place() {
-        let (origin, halt) = (Origin::new(), Halt::default());
+        let (origin, halt) = (SliceOrigin::new(), StopSignal::default());
         let slow = Duration::from_millis(30);
         let (told, heard, placed_last) = thread::scope(|scope| {
             let quick = scope.spawn(|| {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn an_end_before_the_beginning_is_heard() {
-        let (origin, halt) = (Origin::new(), Halt::default());
+        let (origin, halt) = (SliceOrigin::new(), StopSignal::default());
         halt.set();
         assert_eq!(origin.await_word(&halt), None);
     }

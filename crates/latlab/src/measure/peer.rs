@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::MeasureError;
-use super::far_host::{FarHost, FarReturn};
-use super::far_settings::FarSettings;
+use super::far_host::{RemoteHost, RemoteResults};
+use super::far_settings::PeerSettings;
 use super::lane::measuring_cpus;
-use crate::agent::{Agent, FarPath, LoadsOrder, LoadsState};
+use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::facts::SettingFacts;
-use crate::host::lab::{Inside, Lab};
-use crate::host::{Ground, HostError, HostGuard, HostRoot, Journal};
+use crate::host::lab::{EnteredNamespace, Lab};
+use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, Target, defaults};
-use crate::session::{LoadedPath, PreSharedKey, ReflectorOrder, ReflectorProcess};
+use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
 use crate::transport::refusal::TransportError;
 use crate::transport::resolve::resolve;
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::udp::{UdpTransport, WaitStrategy};
 use crate::units::Nanos;
 
 /// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then
@@ -31,13 +31,13 @@ pub struct Peer {
     probed: Option<ReflectorProcess>,
     probed_at: SocketAddr,
     agent: Option<Agent>,
-    far: Option<FarHost>,
+    far: Option<RemoteHost>,
     /// CPUs that measure at the far end.
     far_cpus: Vec<u16>,
-    _inside: Option<Inside>,
+    _inside: Option<EnteredNamespace>,
     lab: Option<Lab>,
     guard: HostGuard,
-    far_settings: FarSettings,
+    far_settings: PeerSettings,
 }
 
 impl Peer {
@@ -53,14 +53,14 @@ impl Peer {
         let end = spec.peer.unwrap_or(spec.here);
         let (down_bps, transport) = (down_bps(spec), spec.transport().unwrap_or_default());
         let order =
-            |address| ReflectorOrder { down_bps, transport, ..ReflectorOrder::new(address, end, key, sessions) };
+            |address| ReflectorRequest { down_bps, transport, ..ReflectorRequest::new(address, end, key, sessions) };
         match &spec.target {
             Target::Local => Peer::on_loopback(spec, order),
             Target::Lab => Peer::in_lab(spec, order),
             Target::Host { host, port } => {
                 let path = spec.way();
                 let address = resolve(host, *port, path.family)?;
-                let guard = hold(spec, || Ok(Ground::towards(address.ip(), path.bind_interface.as_deref())))?;
+                let guard = hold(spec, || Ok(PathInterfaces::towards(address.ip(), path.bind_interface.as_deref())))?;
                 Ok(Peer { guard, ..Peer::at(address) })
             }
             Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, order, stop),
@@ -85,12 +85,12 @@ impl Peer {
         Ok(Peer { agent: Some(agent), ..Peer::at(SocketAddr::new(address, 0)) })
     }
 
-    fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
+    fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
         let loopback: IpAddr = match spec.way().family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
             _ => Ipv4Addr::LOCALHOST.into(),
         };
-        let mut guard = hold(spec, || Ok(Ground::loopback()))?;
+        let mut guard = hold(spec, || Ok(PathInterfaces::loopback()))?;
         let process = ReflectorProcess::start(&order(loopback))?;
         guard.reflector_started().map_err(HostError::from)?;
         let address = process.address();
@@ -99,24 +99,24 @@ impl Peer {
 
     fn through_agent(
         spec: &RunSpec,
-        order: impl Fn(IpAddr) -> ReflectorOrder,
+        order: impl Fn(IpAddr) -> ReflectorRequest,
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
         let path = spec.way();
         let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
         let bind = far_address(&agent, path)?;
-        let (mut guard, mut far_settings) = (HostGuard::none(), FarSettings::default());
+        let (mut guard, mut far_settings) = (HostGuard::none(), PeerSettings::default());
         if !spec.settings.is_empty() {
             // Both hosts are read before either is changed.
-            let ground = Ground::towards(bind, path.bind_interface.as_deref());
+            let ground = PathInterfaces::towards(bind, path.bind_interface.as_deref());
             guard = HostGuard::find(&spec.settings, &ground, HostRoot::of_knobs()).map_err(HostError::from)?;
-            far_settings = FarSettings::find(&mut agent, &spec.settings, our_address(path, bind)?)?;
-            guard.turn(Journal::of_user().as_ref()).map_err(HostError::from)?;
+            far_settings = PeerSettings::find(&mut agent, &spec.settings, our_address(path, bind)?)?;
+            guard.turn(KnobJournal::of_user().as_ref()).map_err(HostError::from)?;
             far_settings.turn(&mut agent)?;
         }
         let address = agent.start_reflector(order(bind))?;
         // After everything is set there: facts are those of the run.
-        let far = FarHost::meet(&mut agent, bind)?;
+        let far = RemoteHost::meet(&mut agent, bind)?;
         let far_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
         Ok(Peer { agent: Some(agent), far: Some(far), far_cpus, guard, far_settings, ..Peer::at(address) })
     }
@@ -135,11 +135,11 @@ impl Peer {
             _inside: None,
             lab: None,
             guard: HostGuard::none(),
-            far_settings: FarSettings::default(),
+            far_settings: PeerSettings::default(),
         }
     }
 
-    fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorOrder) -> Result<Peer, MeasureError> {
+    fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
         let mut lab = Lab::set_up()?;
         let address = match spec.way().family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
@@ -201,7 +201,7 @@ impl Peer {
         key: Option<&PreSharedKey>,
         sessions: u16,
     ) -> Result<(SocketAddr, Option<ReflectorProcess>), MeasureError> {
-        let order = ReflectorOrder::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
+        let order = ReflectorRequest::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
         Ok(match (target, &mut self.agent) {
             (Target::Host { .. }, _) => (self.address, None),
             (_, Some(agent)) => (agent.start_reflector(order)?, None),
@@ -219,36 +219,36 @@ impl Peer {
         &mut self,
         spec: &RunSpec,
         lasting: Option<Nanos>,
-    ) -> Result<LoadsState, MeasureError> {
+    ) -> Result<LoadsStatus, MeasureError> {
         let there = self.address.ip();
-        let Some(agent) = &mut self.agent else { return Ok(LoadsState::None) };
+        let Some(agent) = &mut self.agent else { return Ok(LoadsStatus::None) };
         let loads: Vec<LoadSpec> = spec.far_loads().cloned().collect();
         let streams = loads.iter().filter(|load| matches!(load.kind, LoadKind::Net(_))).count() as u16;
         let path = if streams == 0 {
             None
         } else {
             let (ours, key) = (spec.way(), PreSharedKey::fresh()?);
-            let order = ReflectorOrder::new(our_address(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
+            let order = ReflectorRequest::new(our_address(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
             let sink = self.sink.insert(ReflectorProcess::start(&order)?).address();
             let (dscp, dont_fragment) = (ours.dscp, ours.dont_fragment);
             let path = PathSpec { bind_address: Some(there), dscp, dont_fragment, ..PathSpec::SYSTEM };
-            Some(FarPath { sink, path, key: key.line(), lasting_ns: lasting })
+            Some(NetLoadPath { sink, path, key: key.line(), lasting_ns: lasting })
         };
-        Ok(agent.loads(LoadsOrder::Start { loads, path })?)
+        Ok(agent.loads(LoadsRequest::Start { loads, path })?)
     }
 
     /// How the loads of the agent are.
-    pub(super) fn look_at_far_loads(&mut self) -> Result<LoadsState, MeasureError> {
-        self.ask_of_far_loads(LoadsOrder::Look)
+    pub(super) fn look_at_far_loads(&mut self) -> Result<LoadsStatus, MeasureError> {
+        self.ask_of_far_loads(LoadsRequest::Look)
     }
 
     /// Has the agent begin to end its loads.
-    pub(super) fn end_far_loads(&mut self) -> Result<LoadsState, MeasureError> {
-        self.ask_of_far_loads(LoadsOrder::End)
+    pub(super) fn end_far_loads(&mut self) -> Result<LoadsStatus, MeasureError> {
+        self.ask_of_far_loads(LoadsRequest::End)
     }
 
-    fn ask_of_far_loads(&mut self, order: LoadsOrder) -> Result<LoadsState, MeasureError> {
-        Ok(self.agent.as_mut().map_or(Ok(LoadsState::None), |agent| agent.loads(order))?)
+    fn ask_of_far_loads(&mut self, order: LoadsRequest) -> Result<LoadsStatus, MeasureError> {
+        Ok(self.agent.as_mut().map_or(Ok(LoadsStatus::None), |agent| agent.loads(order))?)
     }
 
     /// Where it answers.
@@ -298,15 +298,15 @@ impl Peer {
     }
 
     /// What the far host did meanwhile, and what it is now; nothing where no agent stands there.
-    pub(crate) fn look_back(&mut self) -> Result<FarReturn, MeasureError> {
+    pub(crate) fn look_back(&mut self) -> Result<RemoteResults, MeasureError> {
         match (&mut self.agent, &mut self.far) {
             (Some(agent), Some(far)) => Ok(far.part(agent)?),
-            _ => Ok(FarReturn::default()),
+            _ => Ok(RemoteResults::default()),
         }
     }
 
     /// What an agent told about the far host.
-    pub(crate) fn far(&self) -> Option<&FarHost> {
+    pub(crate) fn far(&self) -> Option<&RemoteHost> {
         self.far.as_ref()
     }
 
@@ -349,15 +349,15 @@ fn far_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError> {
 /// This end's address of the path to `there`. Nothing is sent: a socket is connected, to the port that discards
 /// (RFC 863).
 fn our_address(path: &PathSpec, there: IpAddr) -> Result<IpAddr, MeasureError> {
-    let waiting = Waiting::Until { busy_poll: false };
+    let waiting = WaitStrategy::Until { busy_poll: false };
     Ok(UdpTransport::open(path, SocketAddr::new(there, 9), waiting)?.local_address().ip())
 }
 
 /// Sets what `spec` asks to be set on this host; what is asked of a host of the peer's own is for its agent.
-fn hold(spec: &RunSpec, ground: impl FnOnce() -> Result<Ground, HostError>) -> Result<HostGuard, HostError> {
+fn hold(spec: &RunSpec, ground: impl FnOnce() -> Result<PathInterfaces, HostError>) -> Result<HostGuard, HostError> {
     if spec.settings.is_empty() {
         return Ok(HostGuard::none());
     }
-    let guard = HostGuard::hold(&spec.settings, &ground()?, HostRoot::of_knobs(), Journal::of_user().as_ref());
+    let guard = HostGuard::hold(&spec.settings, &ground()?, HostRoot::of_knobs(), KnobJournal::of_user().as_ref());
     Ok(guard?)
 }

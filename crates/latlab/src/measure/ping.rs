@@ -5,12 +5,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::slice::LINGER;
-use super::{Course, Ends, Slice};
+use super::{Ends, ProbeSequence, Slice};
 use crate::clock::Clock;
 use crate::plan::PingSpec;
 use crate::probe::Seq;
 use crate::schedule::Schedule;
-use crate::session::Dialogue;
+use crate::session::ProbeCodec;
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -21,9 +21,9 @@ const REFUSED_PAUSE: Nanos = Nanos::from_millis(1);
 
 /// Runs one slice of a ping run. `stop` ends it early: no further probe leaves, but the answers in
 /// flight are still awaited for a second at most. An error means that the socket broke and measuring cannot go on.
-pub fn run<T: Transport, C: Clock, D: Dialogue>(
+pub fn run<T: Transport, C: Clock, D: ProbeCodec>(
     ends: &mut Ends<'_, T, C, D>,
-    course: &mut Course,
+    course: &mut ProbeSequence,
     slice: &Slice,
     ping: &PingSpec,
     stop: &AtomicBool,
@@ -35,9 +35,9 @@ pub fn run<T: Transport, C: Clock, D: Dialogue>(
 }
 
 /// One probe at a time: the next leaves when the last was answered or timed out.
-fn closed_loop<T: Transport, C: Clock, D: Dialogue>(
+fn closed_loop<T: Transport, C: Clock, D: ProbeCodec>(
     ends: &mut Ends<'_, T, C, D>,
-    course: &mut Course,
+    course: &mut ProbeSequence,
     slice: &Slice,
     timeout: Nanos,
     stop: &AtomicBool,
@@ -69,7 +69,7 @@ struct Waited {
 
 /// Waits for the answer to `seq`, writing down any other that comes.
 #[inline]
-fn await_answer<T: Transport, C: Clock, D: Dialogue>(
+fn await_answer<T: Transport, C: Clock, D: ProbeCodec>(
     ends: &mut Ends<'_, T, C, D>,
     seq: Seq,
     sent: Stamp<SenderClock>,
@@ -93,9 +93,9 @@ fn await_answer<T: Transport, C: Clock, D: Dialogue>(
 
 /// Probes leave when due, whatever comes back; one thread sends and receives. A due probe is sent
 /// late rather than skipped, unless the backlog is past its limit: then it is written down as given up.
-fn scheduled<T: Transport, C: Clock, D: Dialogue>(
+fn scheduled<T: Transport, C: Clock, D: ProbeCodec>(
     ends: &mut Ends<'_, T, C, D>,
-    course: &mut Course,
+    course: &mut ProbeSequence,
     slice: &Slice,
     ping: &PingSpec,
     stop: &AtomicBool,
@@ -132,9 +132,9 @@ fn scheduled<T: Transport, C: Clock, D: Dialogue>(
 }
 
 /// Waits for the answers in flight, at most a time-out after the last probe left.
-fn drain<T: Transport, C: Clock, D: Dialogue>(
+fn drain<T: Transport, C: Clock, D: ProbeCodec>(
     ends: &mut Ends<'_, T, C, D>,
-    course: &mut Course,
+    course: &mut ProbeSequence,
     last_sent: Stamp<SenderClock>,
     timeout: Nanos,
     stop: &AtomicBool,
@@ -151,9 +151,9 @@ fn drain<T: Transport, C: Clock, D: Dialogue>(
 }
 
 #[inline]
-fn receive_into<T: Transport, C: Clock, D: Dialogue>(
+fn receive_into<T: Transport, C: Clock, D: ProbeCodec>(
     ends: &mut Ends<'_, T, C, D>,
-    course: &mut Course,
+    course: &mut ProbeSequence,
     patience: Nanos,
 ) -> io::Result<()> {
     if let Some((seq, _)) = ends.receive(patience)? {

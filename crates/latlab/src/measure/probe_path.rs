@@ -11,13 +11,18 @@ use crate::session::SessionError;
 use crate::transport::Transport;
 use crate::transport::refusal::TransportError;
 use crate::transport::tcp::TcpTransport;
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::udp::{UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A transport that a lane can open. The loops see a [`Transport`] and nothing of this.
 pub(super) trait ProbePath: Transport + Send + Sized {
     /// Opens the path to `peer`; `stop` gives up, whoever sets it.
-    fn open(path: &PathSpec, peer: SocketAddr, waiting: Waiting, stop: &AtomicBool) -> Result<Self, TransportError>;
+    fn open(
+        path: &PathSpec,
+        peer: SocketAddr,
+        waiting: WaitStrategy,
+        stop: &AtomicBool,
+    ) -> Result<Self, TransportError>;
 
     /// Why no session came about, with what the path knows of that.
     fn explained(&self, error: SessionError) -> SessionError;
@@ -48,7 +53,7 @@ pub(super) trait ProbePath: Transport + Send + Sized {
 }
 
 impl ProbePath for UdpTransport {
-    fn open(path: &PathSpec, peer: SocketAddr, waiting: Waiting, _: &AtomicBool) -> Result<Self, TransportError> {
+    fn open(path: &PathSpec, peer: SocketAddr, waiting: WaitStrategy, _: &AtomicBool) -> Result<Self, TransportError> {
         UdpTransport::open(path, peer, waiting)
     }
 
@@ -71,7 +76,12 @@ impl ProbePath for UdpTransport {
 }
 
 impl ProbePath for TcpTransport {
-    fn open(path: &PathSpec, peer: SocketAddr, waiting: Waiting, stop: &AtomicBool) -> Result<Self, TransportError> {
+    fn open(
+        path: &PathSpec,
+        peer: SocketAddr,
+        waiting: WaitStrategy,
+        stop: &AtomicBool,
+    ) -> Result<Self, TransportError> {
         TcpTransport::open(path, peer, waiting, stop)
     }
 

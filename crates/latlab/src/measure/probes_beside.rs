@@ -4,14 +4,14 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use super::{Course, CpuOf, Ends, MeasureError, Peer, Slice, ping};
+use super::{CpuOf, Ends, MeasureError, Peer, ProbeSequence, Slice, ping};
 use crate::clock::{Clock, Monotonic};
-use crate::host::placement::Footing;
+use crate::host::placement::AffinityGuard;
 use crate::plan::{PingSpec, WaitMode, defaults};
 use crate::probe::Phase;
 use crate::recording::EventLog;
-use crate::session::{self, NativeSession, PreSharedKey, SessionWishes, random_bytes};
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
+use crate::transport::udp::{UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A stream that was told to stop, or whose receiver fell silent, does not wait for the answers of its probes longer than
@@ -25,13 +25,13 @@ pub(super) struct ProbeSession {
     transport: UdpTransport,
     session: Box<NativeSession>,
     /// Where this thread stood, which no pin of the sender's had reached yet.
-    footing: Footing,
+    footing: AffinityGuard,
 }
 
 /// Probes that can be sent.
-pub(super) struct ProbesBeside {
+pub(super) struct ConcurrentProbes {
     open: ProbeSession,
-    course: Course,
+    course: ProbeSequence,
     log: EventLog,
     listened_until: Option<Stamp<SenderClock>>,
 }
@@ -46,23 +46,28 @@ impl ProbeSession {
         (lasting, turns): (Option<Nanos>, Option<Nanos>),
         stop: &AtomicBool,
     ) -> Result<ProbeSession, MeasureError> {
-        let waiting = Waiting::settle(WaitMode::Block, spec.schedule, spec.timeout_ns);
+        let waiting = WaitStrategy::settle(WaitMode::Block, spec.schedule, spec.timeout_ns);
         let mut transport = UdpTransport::open(&spec.path, peer.probed_at(), waiting)?;
         let name = transport.peer_address().to_string();
         let (size_bytes, timeout) = (spec.size_bytes, spec.timeout_ns);
-        let mut wishes = SessionWishes::new(name, random_bytes()?, size_bytes, spec.schedule, lasting, timeout);
+        let mut wishes = SessionParams::new(name, random_bytes()?, size_bytes, spec.schedule, lasting, timeout);
         // It rests while a rate is searched for, and between the turns of several sizes.
         let rests = turns.or(lasting).unwrap_or_default().min(defaults::SERVE_IDLE);
         wishes.terms.idle = wishes.terms.idle.max(rests);
         let opened = session::open(&mut transport, &Monotonic, key, &wishes, stop);
         let session = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()))?;
-        Ok(ProbeSession { spec: spec.clone(), transport, session: Box::new(session), footing: Footing::before(false) })
+        Ok(ProbeSession {
+            spec: spec.clone(),
+            transport,
+            session: Box::new(session),
+            footing: AffinityGuard::before(false),
+        })
     }
 
     /// Ready to send, telling `log`.
-    pub(super) fn armed(self, log: EventLog) -> ProbesBeside {
-        let course = Course::lingering(&self.spec, LINGER);
-        ProbesBeside { open: self, course, log, listened_until: None }
+    pub(super) fn armed(self, log: EventLog) -> ConcurrentProbes {
+        let course = ProbeSequence::lingering(&self.spec, LINGER);
+        ConcurrentProbes { open: self, course, log, listened_until: None }
     }
 
     /// Ends the session.
@@ -72,7 +77,7 @@ impl ProbeSession {
     }
 }
 
-impl ProbesBeside {
+impl ConcurrentProbes {
     /// Sends probes for `span` from a thread of `scope`, and waits for their answers there.
     pub(super) fn spawn<'scope>(
         &'scope mut self,
@@ -85,7 +90,7 @@ impl ProbesBeside {
     }
 
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let ProbesBeside { open: ProbeSession { spec, transport, session, footing }, course, log, listened_until } =
+        let ConcurrentProbes { open: ProbeSession { spec, transport, session, footing }, course, log, listened_until } =
             self;
         footing.stand();
         let mut ends = Ends::new(transport, &Monotonic, &mut **session, log, CpuOf::Running);

@@ -18,7 +18,7 @@ const STRETCH_MIN: Nanos = Nanos::from_millis(20);
 
 /// One trial, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Trial {
+pub struct RateTrialResult {
     /// The rate asked for; none: as fast as sends go.
     pub asked_pps: Option<f64>,
     /// How long sending took, on the sender's clock.
@@ -31,7 +31,7 @@ pub struct Trial {
     pub delivered: u64,
 }
 
-impl Trial {
+impl RateTrialResult {
     /// Nothing was lost, and nothing piled up on the way: a deep queue loses nothing at first either.
     fn clean(&self) -> bool {
         let longest = (self.sending.0 as f64 * STRETCH).max((self.sending + STRETCH_MIN).0 as f64);
@@ -49,7 +49,7 @@ impl Trial {
 
 /// What is next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub enum SearchStep {
     /// Try so many packets a second; none: as fast as sends go.
     Try(Option<f64>),
     /// So many packets a second are carried.
@@ -80,23 +80,23 @@ impl RateSearch {
     }
 
     /// What is next, at `now`.
-    pub fn step(&self, now: Stamp<SenderClock>) -> Step {
+    pub fn step(&self, now: Stamp<SenderClock>) -> SearchStep {
         let Some(lossy) = self.lossy_pps else {
-            return if self.settled { Step::Found(self.clean_pps) } else { Step::Try(None) };
+            return if self.settled { SearchStep::Found(self.clean_pps) } else { SearchStep::Try(None) };
         };
         let known = self.settled || lossy - self.clean_pps <= RESOLUTION * lossy;
         if known || now + TRIAL_MAX > self.until {
-            return if self.clean_pps > 0.0 { Step::Found(self.clean_pps) } else { Step::Nothing };
+            return if self.clean_pps > 0.0 { SearchStep::Found(self.clean_pps) } else { SearchStep::Nothing };
         }
         // What one packet in a trial stands for cannot be halved any more.
         if lossy * TRIAL.as_secs_f64() < 2.0 {
-            return Step::Nothing;
+            return SearchStep::Nothing;
         }
-        Step::Try(Some(self.guess_pps.unwrap_or((self.clean_pps + lossy) / 2.0)))
+        SearchStep::Try(Some(self.guess_pps.unwrap_or((self.clean_pps + lossy) / 2.0)))
     }
 
     /// Takes in what a trial showed.
-    pub fn learn(&mut self, trial: &Trial) {
+    pub fn learn(&mut self, trial: &RateTrialResult) {
         self.trials += 1;
         self.guess_pps = None;
         if trial.clean() {
@@ -123,11 +123,11 @@ mod tests {
     use super::*;
 
     /// A path of `capacity` packets a second with room for `queue` of them, tried by a sender that can do `fastest`.
-    fn search(capacity: f64, queue: f64, fastest: f64) -> (Step, RateSearch, Nanos) {
+    fn search(capacity: f64, queue: f64, fastest: f64) -> (SearchStep, RateSearch, Nanos) {
         let mut now = Stamp::from_nanos(0);
         let mut search = RateSearch::new(now);
         loop {
-            let Step::Try(asked_pps) = search.step(now) else {
+            let SearchStep::Try(asked_pps) = search.step(now) else {
                 return (search.step(now), search, now - Stamp::from_nanos(0));
             };
             let rate = asked_pps.unwrap_or(f64::INFINITY).min(fastest);
@@ -136,7 +136,7 @@ mod tests {
             let delivered = sent.min(capacity * seconds + queue).floor();
             let arriving = Nanos((delivered / capacity * 1e9) as i64).max(TRIAL);
             let (sent, delivered) = (sent as u64, delivered as u64);
-            search.learn(&Trial { asked_pps, sending: TRIAL, arriving, sent, delivered });
+            search.learn(&RateTrialResult { asked_pps, sending: TRIAL, arriving, sent, delivered });
             now = now + Nanos::from_millis(450);
         }
     }
@@ -146,7 +146,7 @@ mod tests {
         for capacity in [50.0, 1_000.0, 8_900.0, 123_456.0, 900_000.0] {
             for queue in [0.0, capacity * 0.01] {
                 let (step, search, took) = search(capacity, queue, 1_000_000.0);
-                let Step::Found(found) = step else { panic!("{capacity}: {step:?}") };
+                let SearchStep::Found(found) = step else { panic!("{capacity}: {step:?}") };
                 let slack = 1.0 + STRETCH_MIN.as_secs_f64() / TRIAL.as_secs_f64();
                 assert!(found <= capacity * slack && found >= capacity * 0.94, "{found} of {capacity}, queue {queue}");
                 assert!(took <= defaults::RATE_SEARCH, "{took:?}");
@@ -158,25 +158,25 @@ mod tests {
     #[test]
     fn a_deep_queue_is_no_capacity() {
         let (step, ..) = search(1_000.0, 1e9, 100_000.0);
-        assert!(matches!(step, Step::Found(found) if found < 1_080.0), "{step:?}");
+        assert!(matches!(step, SearchStep::Found(found) if found < 1_080.0), "{step:?}");
     }
 
     #[test]
     fn a_sender_slower_than_the_path_is_found_at_once() {
         let (step, search, _) = search(1e9, 0.0, 20_000.0);
-        assert_eq!((step, search.trials()), (Step::Found(20_000.0), 1));
+        assert_eq!((step, search.trials()), (SearchStep::Found(20_000.0), 1));
     }
 
     #[test]
     fn a_path_that_always_loses_has_no_such_rate() {
         let mut search = RateSearch::new(Stamp::from_nanos(0));
         let mut trials = 0;
-        while let Step::Try(asked_pps) = search.step(Stamp::from_nanos(0)) {
+        while let SearchStep::Try(asked_pps) = search.step(Stamp::from_nanos(0)) {
             let sent = (asked_pps.unwrap_or(1e5) * TRIAL.as_secs_f64()) as u64;
-            search.learn(&Trial { asked_pps, sending: TRIAL, arriving: TRIAL, sent, delivered: sent / 2 });
+            search.learn(&RateTrialResult { asked_pps, sending: TRIAL, arriving: TRIAL, sent, delivered: sent / 2 });
             trials += 1;
             assert!(trials < 100);
         }
-        assert_eq!(search.step(Stamp::from_nanos(0)), Step::Nothing);
+        assert_eq!(search.step(Stamp::from_nanos(0)), SearchStep::Nothing);
     }
 }

@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::host_watch::Recorded;
-use super::lane::{LaneOutcome, Lasting};
-use super::{MeasureError, Peer, Place};
+use super::host_watch::HasRecording;
+use super::lane::{RunEnd, SessionLifetime};
+use super::{MeasureError, Peer, RecordingTarget};
 use crate::facts::{LoadReport, SettingFacts};
 use crate::plan::RunSpec;
 use crate::recording::Finished;
 use crate::session::PreSharedKey;
 
 /// A run between its opening and its closing.
-pub(super) trait RunLane: Recorded + Send + Sized {
+pub(super) trait MeasuredRun: HasRecording + Send + Sized {
     /// Opens path, sessions and recording, in this order: a target that does not answer leaves no recording behind, and a
     /// store that refuses stops the run before anything was sent.
     fn open(
         spec: &RunSpec,
         peer: &Peer,
         key: Option<&PreSharedKey>,
-        place: Place<'_>,
-        lasting: Lasting,
+        place: RecordingTarget<'_>,
+        lasting: SessionLifetime,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, MeasureError>;
 
@@ -35,7 +35,7 @@ pub(super) trait RunLane: Recorded + Send + Sized {
     fn discard(self);
 
     /// Ends the sessions and finishes the recording.
-    fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError>;
+    fn close(self, outcome: RunEnd) -> Result<Finished, MeasureError>;
 
     /// Writes down what the far host told about itself, where an agent stands there.
     fn note_far_host(&mut self, peer: &Peer) {

@@ -68,9 +68,9 @@ impl Sleeper for Nanosleep {
 
 /// select(2) on nothing.
 #[derive(Debug)]
-pub struct Select;
+pub struct SelectSleep;
 
-impl Sleeper for Select {
+impl Sleeper for SelectSleep {
     #[inline]
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
         self.span(rest(due))
@@ -83,9 +83,9 @@ impl Sleeper for Select {
 
 /// poll(2) on nothing.
 #[derive(Debug)]
-pub struct Poll;
+pub struct PollSleep;
 
-impl Sleeper for Poll {
+impl Sleeper for PollSleep {
     #[inline]
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
         self.span(rest(due))
@@ -98,16 +98,16 @@ impl Sleeper for Poll {
 
 /// epoll_wait(2) on nothing.
 #[derive(Debug)]
-pub struct Epoll(OwnedFd);
+pub struct EpollSleep(OwnedFd);
 
-impl Epoll {
+impl EpollSleep {
     /// One that watches nothing.
-    pub fn new() -> io::Result<Epoll> {
-        sleep::epoll().map(Epoll)
+    pub fn new() -> io::Result<EpollSleep> {
+        sleep::epoll().map(EpollSleep)
     }
 }
 
-impl Sleeper for Epoll {
+impl Sleeper for EpollSleep {
     #[inline]
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
         self.span(rest(due))
@@ -156,16 +156,16 @@ impl OneShot for Timerfd {
 
 /// A POSIX timer of the calling thread whose signal is awaited.
 #[derive(Debug)]
-pub struct Signal(SignalTimer);
+pub struct SignalSleep(SignalTimer);
 
-impl Signal {
+impl SignalSleep {
     /// One for the calling thread, which alone may sleep by it.
-    pub fn new() -> io::Result<Signal> {
-        SignalTimer::new().map(Signal)
+    pub fn new() -> io::Result<SignalSleep> {
+        SignalTimer::new().map(SignalSleep)
     }
 }
 
-impl OneShot for Signal {
+impl OneShot for SignalSleep {
     #[inline]
     fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()> {
         self.0.arm(nanos, absolute)?;
@@ -175,9 +175,9 @@ impl OneShot for Signal {
 
 /// A futex that nobody wakes.
 #[derive(Debug)]
-pub struct Futex;
+pub struct FutexSleep;
 
-impl Sleeper for Futex {
+impl Sleeper for FutexSleep {
     #[inline]
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
         sleep::futex_until(due.as_nanos())
@@ -191,9 +191,9 @@ impl Sleeper for Futex {
 /// No sleep: the clock is read until it is time. What it shows is the cost of the instrument. No signal cuts that short, so
 /// it looks itself whether the run is over.
 #[derive(Debug)]
-pub struct Spin<'a>(pub &'a AtomicBool);
+pub struct SpinWait<'a>(pub &'a AtomicBool);
 
-impl Sleeper for Spin<'_> {
+impl Sleeper for SpinWait<'_> {
     #[inline]
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
         while Monotonic.now() < due {

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use latlab_sys::sleep::{current_thread, interrupt, niceness};
 
-use super::origin::Origin;
-use super::sleeper::{ClockNanosleep, Epoll, Futex, Nanosleep, Poll, Select, Signal, Spin, Timerfd};
+use super::origin::SliceOrigin;
+use super::sleeper::{
+    ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, SpinWait, Timerfd,
+};
 use super::wakeup::{self, SleepingThread};
 use super::{CpuOf, MeasureError, Slice};
 use crate::clock::{Clock, Monotonic};
@@ -29,17 +31,17 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// What ends a run of wake-ups before its time, and who must hear of it.
 #[derive(Debug, Default)]
-pub(crate) struct Halt {
+pub(crate) struct StopSignal {
     flag: AtomicBool,
     asleep: Mutex<Vec<i32>>,
     /// What is stopped where a late wake-up ends the run.
     tracing: Option<Tracing>,
 }
 
-impl Halt {
+impl StopSignal {
     /// One that stops `tracing` at a late wake-up.
-    pub(crate) fn with(tracing: Option<Tracing>) -> Halt {
-        Halt { tracing, ..Halt::default() }
+    pub(crate) fn with(tracing: Option<Tracing>) -> StopSignal {
+        StopSignal { tracing, ..StopSignal::default() }
     }
 
     /// A wake-up was later than it may be: what led to it is kept from being overwritten.
@@ -85,7 +87,7 @@ impl Halt {
 }
 
 struct Enrolled<'a> {
-    halt: &'a Halt,
+    halt: &'a StopSignal,
     thread: i32,
 }
 
@@ -98,18 +100,18 @@ impl Drop for Enrolled<'_> {
 
 /// One thread of a run: its place, where its schedule stands, its log.
 #[derive(Debug)]
-pub(crate) struct Bed {
+pub(crate) struct TimerThread {
     end: EndSpec,
     via: Via,
     thread: SleepingThread,
     log: EventLog,
 }
 
-impl Bed {
+impl TimerThread {
     /// A bed on `cpu`, or wherever the system likes.
-    pub(crate) fn new(spec: &WakeupSpec, end: EndSpec, cpu: Option<u16>, log: EventLog) -> Bed {
+    pub(crate) fn new(spec: &WakeupSpec, end: EndSpec, cpu: Option<u16>, log: EventLog) -> TimerThread {
         let of = cpu.map_or(CpuOf::Running, CpuOf::Pinned);
-        Bed { end: EndSpec { cpu, ..end }, via: spec.via, thread: SleepingThread::new(spec, of), log }
+        TimerThread { end: EndSpec { cpu, ..end }, via: spec.via, thread: SleepingThread::new(spec, of), log }
     }
 
     /// Measured slots that its thread gave up.
@@ -122,19 +124,19 @@ impl Bed {
         self.log
     }
 
-    fn sleep(&mut self, slice: &Slice, start: Stamp<SenderClock>, halt: &Halt) -> io::Result<Option<LateWakeup>> {
-        let Bed { via, thread, log, .. } = self;
+    fn sleep(&mut self, slice: &Slice, start: Stamp<SenderClock>, halt: &StopSignal) -> io::Result<Option<LateWakeup>> {
+        let TimerThread { via, thread, log, .. } = self;
         let flag = &halt.flag;
         match via {
             Via::ClockNanosleep => wakeup::run((&mut ClockNanosleep, &Monotonic), thread, log, slice, start, flag),
             Via::Nanosleep => wakeup::run((&mut Nanosleep, &Monotonic), thread, log, slice, start, flag),
-            Via::Select => wakeup::run((&mut Select, &Monotonic), thread, log, slice, start, flag),
-            Via::Poll => wakeup::run((&mut Poll, &Monotonic), thread, log, slice, start, flag),
-            Via::Epoll => wakeup::run((&mut Epoll::new()?, &Monotonic), thread, log, slice, start, flag),
+            Via::Select => wakeup::run((&mut SelectSleep, &Monotonic), thread, log, slice, start, flag),
+            Via::Poll => wakeup::run((&mut PollSleep, &Monotonic), thread, log, slice, start, flag),
+            Via::Epoll => wakeup::run((&mut EpollSleep::new()?, &Monotonic), thread, log, slice, start, flag),
             Via::Timerfd => wakeup::run((&mut Timerfd::new()?, &Monotonic), thread, log, slice, start, flag),
-            Via::Futex => wakeup::run((&mut Futex, &Monotonic), thread, log, slice, start, flag),
-            Via::Signal => wakeup::run((&mut Signal::new()?, &Monotonic), thread, log, slice, start, flag),
-            Via::Spin => wakeup::run((&mut Spin(flag), &Monotonic), thread, log, slice, start, flag),
+            Via::Futex => wakeup::run((&mut FutexSleep, &Monotonic), thread, log, slice, start, flag),
+            Via::Signal => wakeup::run((&mut SignalSleep::new()?, &Monotonic), thread, log, slice, start, flag),
+            Via::Spin => wakeup::run((&mut SpinWait(flag), &Monotonic), thread, log, slice, start, flag),
         }
     }
 
@@ -142,8 +144,8 @@ impl Bed {
     fn rest(
         &mut self,
         slice: &Slice,
-        origin: &Origin,
-        halt: &Halt,
+        origin: &SliceOrigin,
+        halt: &StopSignal,
         facts: &Mutex<WakeupFacts>,
     ) -> Result<(), MeasureError> {
         let placed = placement::place(&self.end);
@@ -175,14 +177,14 @@ impl Bed {
 
 /// Lets every bed of a run sleep through `slice` at the same time, each on a thread of its own.
 pub(crate) fn sleep_through(
-    beds: &mut [Bed],
+    beds: &mut [TimerThread],
     slice: &Slice,
-    halt: &Halt,
+    halt: &StopSignal,
     facts: &Mutex<WakeupFacts>,
 ) -> Result<(), MeasureError> {
-    let origin = Origin::new();
+    let origin = SliceOrigin::new();
     thread::scope(|scope| {
-        let asleep = Asleep::all(scope, beds, (slice, &origin), halt, facts);
+        let asleep = RunningTimer::all(scope, beds, (slice, &origin), halt, facts);
         asleep.begin(&origin);
         asleep.join(halt)
     })
@@ -190,7 +192,7 @@ pub(crate) fn sleep_through(
 
 /// Does `work` while every bed sleeps: the threads are in place before it begins and go when it is done.
 pub(crate) fn sleep_beside<T>(
-    beds: &mut [Bed],
+    beds: &mut [TimerThread],
     phase: Phase,
     facts: &Mutex<WakeupFacts>,
     work: impl FnOnce() -> T,
@@ -199,10 +201,10 @@ pub(crate) fn sleep_beside<T>(
         return Ok(work());
     }
     let slice = Slice { phase, count: u64::MAX, duration: Nanos::MAX };
-    let halt = Halt::default();
-    let origin = Origin::new();
+    let halt = StopSignal::default();
+    let origin = SliceOrigin::new();
     thread::scope(|scope| {
-        let asleep = Asleep::all(scope, beds, (&slice, &origin), &halt, facts);
+        let asleep = RunningTimer::all(scope, beds, (&slice, &origin), &halt, facts);
         let start = asleep.begin(&origin);
         thread::sleep((start - Monotonic.now()).max(Nanos::ZERO).to_duration());
         let done = work();
@@ -212,22 +214,22 @@ pub(crate) fn sleep_beside<T>(
 }
 
 /// The threads of a slice.
-struct Asleep<'scope> {
+struct RunningTimer<'scope> {
     sleepers: Vec<thread::ScopedJoinHandle<'scope, Result<(), MeasureError>>>,
     /// Why one could not be started.
     refused: Option<io::Error>,
 }
 
-impl<'scope> Asleep<'scope> {
+impl<'scope> RunningTimer<'scope> {
     /// A thread for each of `beds`, until the first that cannot be started.
     fn all<'env>(
         scope: &'scope thread::Scope<'scope, 'env>,
-        beds: &'scope mut [Bed],
-        (slice, origin): (&'scope Slice, &'scope Origin),
-        halt: &'scope Halt,
+        beds: &'scope mut [TimerThread],
+        (slice, origin): (&'scope Slice, &'scope SliceOrigin),
+        halt: &'scope StopSignal,
         facts: &'scope Mutex<WakeupFacts>,
-    ) -> Asleep<'scope> {
-        let mut asleep = Asleep { sleepers: Vec::with_capacity(beds.len()), refused: None };
+    ) -> RunningTimer<'scope> {
+        let mut asleep = RunningTimer { sleepers: Vec::with_capacity(beds.len()), refused: None };
         for bed in beds {
             let sleeper = thread::Builder::new().name("sleep".into()).spawn_scoped(scope, move || {
                 let slept = bed.rest(slice, origin, halt, facts);
@@ -249,12 +251,12 @@ impl<'scope> Asleep<'scope> {
     }
 
     /// Tells the threads when to begin, once each is in its place.
-    fn begin(&self, origin: &Origin) -> Stamp<SenderClock> {
+    fn begin(&self, origin: &SliceOrigin) -> Stamp<SenderClock> {
         origin.tell(self.sleepers.len())
     }
 
     /// Waits for the end of all sleep, which `halt` may hasten.
-    fn join(self, halt: &Halt) -> Result<(), MeasureError> {
+    fn join(self, halt: &StopSignal) -> Result<(), MeasureError> {
         let mut outcome = self.refused.map_or(Ok(()), |error| Err(MeasureError::Thread(error)));
         for sleeper in self.sleepers {
             while !sleeper.is_finished() && halt.is_set() {

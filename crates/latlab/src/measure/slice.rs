@@ -52,7 +52,7 @@ impl Slice {
 /// What a run carries from slice to slice: the next probe, where the schedule stands, and what is in flight.
 /// Nothing in here allocates after `new`.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct ProbeSequence {
     next: Seq,
     due_times: DueTimes,
     /// Offset of the next due probe in the schedule; never reached in a closed loop.
@@ -64,18 +64,18 @@ pub struct Course {
     pub(crate) linger: Nanos,
 }
 
-impl Course {
+impl ProbeSequence {
     /// A run before its first probe.
-    pub fn new(ping: &PingSpec) -> Course {
+    pub fn new(ping: &PingSpec) -> ProbeSequence {
         let mut due_times = ping.schedule.due_times();
         let offset = due_times.next().unwrap_or(Nanos::MAX);
         let flight = InFlight::new(in_flight_limit(ping));
-        Course { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0), flight, linger: LINGER }
+        ProbeSequence { next: Seq(0), due_times, offset, origin: Stamp::from_nanos(0), flight, linger: LINGER }
     }
 
     /// The same, whose interrupted slice waits for answers for another time.
-    pub fn lingering(ping: &PingSpec, linger: Nanos) -> Course {
-        Course { linger, ..Course::new(ping) }
+    pub fn lingering(ping: &PingSpec, linger: Nanos) -> ProbeSequence {
+        ProbeSequence { linger, ..ProbeSequence::new(ping) }
     }
 
     /// A slice starts now: the next probe is due now, and the schedule goes on from there.
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_schedule_goes_on_from_slice_to_slice() {
-        let mut course = Course::new(&every_10_ns());
+        let mut course = ProbeSequence::new(&every_10_ns());
         course.begin(Stamp::from_nanos(100));
         assert_eq!((course.due(), course.take()), (Stamp::from_nanos(100), Seq(0)));
         assert_eq!((course.due(), course.take()), (Stamp::from_nanos(110), Seq(1)));

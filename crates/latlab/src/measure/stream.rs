@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
 
-use super::stream_meter::{Point, Sent, StreamMeter};
+use super::stream_meter::{MeterPoint, Sent, StreamMeter};
 use super::token_schedule::{Due, TokenSchedule};
-use super::under_way::UnderWay;
+use super::under_way::StallDetector;
 use crate::clock::Clock;
 use crate::plan::defaults;
 use crate::session::UpStream;
@@ -107,7 +107,7 @@ pub enum Awaiting {
 
 /// The sending end of a stream, armed.
 #[derive(Debug)]
-pub struct Stream<T, C> {
+pub struct StreamSender<T, C> {
     transport: T,
     clock: C,
     up: UpStream,
@@ -117,25 +117,36 @@ pub struct Stream<T, C> {
     /// For an answer.
     patience_in_all: Patience,
     patience: Patience,
-    under_way: UnderWay,
+    under_way: StallDetector,
     /// How it is followed.
     meter: fn(Stamp<SenderClock>) -> StreamMeter,
 }
 
-impl<T: BurstTransport, C: Clock> Stream<T, C> {
+impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// Arms `up` as a load.
-    pub fn new(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
+    pub fn new(transport: T, clock: C, up: UpStream) -> StreamSender<T, C> {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let (next_look, meter) = (clock.now(), StreamMeter::new as fn(_) -> _);
         let (patience_in_all, patience) = (Patience::LOAD, Patience::LOAD);
-        let under_way = UnderWay::new(next_look);
-        Stream { transport, clock, up, buffer, refused: 0, next_look, patience_in_all, patience, under_way, meter }
+        let under_way = StallDetector::new(next_look);
+        StreamSender {
+            transport,
+            clock,
+            up,
+            buffer,
+            refused: 0,
+            next_look,
+            patience_in_all,
+            patience,
+            under_way,
+            meter,
+        }
     }
 
     /// Arms `up` as what is measured over a connection.
-    pub fn connected(transport: T, clock: C, up: UpStream) -> Stream<T, C> {
-        let stream = Stream::new(transport, clock, up);
-        Stream { meter: StreamMeter::over_a_connection, ..stream.waiting(Patience::CONNECTED) }
+    pub fn connected(transport: T, clock: C, up: UpStream) -> StreamSender<T, C> {
+        let stream = StreamSender::new(transport, clock, up);
+        StreamSender { meter: StreamMeter::over_a_connection, ..stream.waiting(Patience::CONNECTED) }
     }
 
     /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner when nobody
@@ -143,14 +154,14 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     ///
     /// # Errors
     /// The socket does not leave out checksums.
-    pub fn measured(transport: T, clock: C, up: UpStream) -> Result<Stream<T, C>, StreamError> {
-        let mut stream = Stream::new(transport, clock, up).waiting(Patience::MEASURED);
+    pub fn measured(transport: T, clock: C, up: UpStream) -> Result<StreamSender<T, C>, StreamError> {
+        let mut stream = StreamSender::new(transport, clock, up).waiting(Patience::MEASURED);
         stream.transport.protect(false).map_err(StreamError::Socket)?;
         Ok(stream)
     }
 
-    fn waiting(self, patience: Patience) -> Stream<T, C> {
-        Stream { patience_in_all: patience, patience, ..self }
+    fn waiting(self, patience: Patience) -> StreamSender<T, C> {
+        StreamSender { patience_in_all: patience, patience, ..self }
     }
 
     /// From now on a silent receiver is given up as is due where one is `awaiting` that.
@@ -219,7 +230,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     ///
     /// # Errors
     /// The socket broke, or no tally came in time: 1 s for a load, else what ends a stream that nobody counts.
-    pub fn settle(&mut self, meter: &mut StreamMeter) -> Result<Point, StreamError> {
+    pub fn settle(&mut self, meter: &mut StreamMeter) -> Result<MeterPoint, StreamError> {
         self.settle_unless(&AtomicBool::new(false), meter)
     }
 
@@ -227,7 +238,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
     ///
     /// # Errors
     /// As of [`Stream::settle`].
-    pub fn settle_unless(&mut self, stop: &AtomicBool, meter: &mut StreamMeter) -> Result<Point, StreamError> {
+    pub fn settle_unless(&mut self, stop: &AtomicBool, meter: &mut StreamMeter) -> Result<MeterPoint, StreamError> {
         let begin = self.clock.now();
         let sent = self.up.sent();
         loop {
@@ -270,7 +281,7 @@ impl<T: BurstTransport, C: Clock> Stream<T, C> {
 
     /// Ends the session; the transport comes back, and protects what it sends.
     pub fn close(self) -> T {
-        let Stream { mut transport, clock, up, .. } = self;
+        let StreamSender { mut transport, clock, up, .. } = self;
         // Where a checksum cannot be had back the CLOSE goes without it, as everything before.
         let _ = transport.protect(true);
         // What it would say is known from the last tally.

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::live::LiveRates;
-use super::stream::{Awaiting, Stream, StreamError};
-use super::stream_meter::Point;
+use super::stream::{Awaiting, StreamError, StreamSender};
+use super::stream_meter::MeterPoint;
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, thread_cpu_time};
-use crate::facts::{Seen, StreamInterval};
+use crate::facts::{IntervalCounts, StreamInterval};
 use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::EventLog;
-use crate::recording::event::Event;
+use crate::recording::event::SpoolEvent;
 use crate::transport::burst::BurstTransport;
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -23,12 +23,12 @@ const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// One flow, open.
 pub(super) struct Flow<T, C> {
     number: u16,
-    stream: Stream<T, C>,
+    stream: StreamSender<T, C>,
     log: EventLog,
     /// Whether the last slice ended with a count of all that was sent.
     settled: bool,
     /// What the last slice came to.
-    stretch: Stretch,
+    stretch: FlowCounts,
     /// The receiver's kernel counts what its socket drops in merged buffers.
     drops_are_merged: bool,
 }
@@ -58,7 +58,7 @@ pub(super) struct FlowSlice<'a> {
 
 /// What a slice of a flow came to, told by both ends.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stretch {
+pub(super) struct FlowCounts {
     /// Packets that left.
     pub(super) sent: u64,
     /// Packets that had arrived when the last question was answered.
@@ -81,8 +81,8 @@ struct Mark {
 
 impl<T: BurstTransport, C: Clock> Flow<T, C> {
     /// Flow `number`, which tells `log` what it sees.
-    pub(super) fn new(number: u16, stream: Stream<T, C>, log: EventLog) -> Flow<T, C> {
-        Flow { number, stream, log, settled: true, stretch: Stretch::default(), drops_are_merged: false }
+    pub(super) fn new(number: u16, stream: StreamSender<T, C>, log: EventLog) -> Flow<T, C> {
+        Flow { number, stream, log, settled: true, stretch: FlowCounts::default(), drops_are_merged: false }
     }
 
     /// Whether each drop at the receiver's socket may be many packets.
@@ -96,7 +96,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     }
 
     /// What the last slice came to.
-    pub(super) fn stretch(&self) -> Stretch {
+    pub(super) fn stretch(&self) -> FlowCounts {
         self.stretch
     }
 
@@ -115,7 +115,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         set_exact_timers(slice);
         self.stream.wait_as(slice.before);
         let mut meter = self.stream.meter();
-        (self.settled, self.stretch) = (false, Stretch::default());
+        (self.settled, self.stretch) = (false, FlowCounts::default());
         let mut counted = self.stream.settle_unless(stop, &mut meter)?;
         self.stream.wait_as(slice.behind);
         let origin = counted;
@@ -138,7 +138,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
         self.settled = last.is_ok();
         self.tell_counted(slice, &mut counted, meter.last());
         // Spans of two clocks, and no instants of them: the pause before the first packet is the sender's.
-        self.stretch = Stretch {
+        self.stretch = FlowCounts {
             sent: mark.sent - origin.sent.packets,
             delivered: counted.tally.packets.saturating_sub(origin.tally.packets),
             sending: mark.at - begin,
@@ -159,7 +159,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     pub(super) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError> {
         self.stream.wait_as(awaiting);
         let mut meter = self.stream.meter();
-        (self.settled, self.stretch) = (false, Stretch::default());
+        (self.settled, self.stretch) = (false, FlowCounts::default());
         let mut ask_at = self.stream.now();
         let end = ask_at + span;
         while !stop.load(Ordering::Relaxed) {
@@ -194,7 +194,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
             start_ns: since.at.as_nanos(),
             end_ns: now.at.as_nanos(),
             cpu: Some(now.cpu - since.cpu),
-            seen: Seen::Offered {
+            seen: IntervalCounts::Offered {
                 packets: now.sent - since.sent,
                 refused: now.refused - since.refused,
                 skipped: now.skipped - since.skipped,
@@ -204,10 +204,10 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
     }
 
     /// Writes down what was counted since `since`, which moves on, where something new is known.
-    fn tell_counted(&mut self, slice: &FlowSlice<'_>, since: &mut Point, last: Option<&Point>) {
+    fn tell_counted(&mut self, slice: &FlowSlice<'_>, since: &mut MeterPoint, last: Option<&MeterPoint>) {
         let Some(now) = last.copied().filter(|last| last.tally.number > since.tally.number) else { return };
         let from = std::mem::replace(since, now);
-        let gone = |what: fn(&Point) -> u64| what(&now).saturating_sub(what(&from));
+        let gone = |what: fn(&MeterPoint) -> u64| what(&now).saturating_sub(what(&from));
         let narrow = |what| u32::try_from(gone(what)).unwrap_or(u32::MAX);
         // The socket and the thread behind it are common to all flows.
         let first = self.number == 0;
@@ -219,7 +219,7 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
             start_ns: from.tally.at.as_nanos(),
             end_ns: now.tally.at.as_nanos(),
             cpu: from.tally.cpu.zip(now.tally.cpu).filter(|_| first).map(|(from, now)| now - from),
-            seen: Seen::Counted {
+            seen: IntervalCounts::Counted {
                 polled: gone(|point| point.sent.packets),
                 delivered: gone(|point| point.tally.packets),
                 reordered: narrow(|point| point.tally.reordered),
@@ -238,7 +238,7 @@ pub(super) fn tell(log: &mut EventLog, slice: &FlowSlice<'_>, interval: StreamIn
     if let Some(live) = slice.live {
         live.add(&interval, slice.size_bytes);
     }
-    log.push(Event::Interval(interval));
+    log.push(SpoolEvent::Interval(interval));
 }
 
 /// Makes the timers of the calling thread exact, where `slice` asks for it. Where that cannot be had the stream is a little

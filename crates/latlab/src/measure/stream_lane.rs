@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::host_watch::Recorded;
-use super::lane::{LaneOutcome, Lasting};
+use super::host_watch::HasRecording;
+use super::lane::{RunEnd, SessionLifetime};
 use super::live::LiveRates;
 use super::manifest::{OpenPath, closing_facts, opening_manifest};
-use super::probes_beside::{ProbeSession, ProbesBeside};
-use super::run_lane::RunLane;
+use super::probes_beside::{ConcurrentProbes, ProbeSession};
+use super::run_lane::MeasuredRun;
 use super::stream::{Awaiting, StreamError};
-use super::stream_flow::{FlowSlice, Stretch};
-use super::stream_opening::{AnyFlow, FlowPath, Opening, ReadyFlow};
-use super::stream_search::Held;
-use super::{MeasureError, Peer, Place, Slice};
+use super::stream_flow::{FlowCounts, FlowSlice};
+use super::stream_opening::{AnyFlow, FlowOptions, FlowPath, ReadyFlow};
+use super::stream_search::StageRate;
+use super::{MeasureError, Peer, RecordingTarget, Slice};
 use crate::facts::{ConnectionFacts, StreamFacts};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
@@ -26,11 +26,11 @@ use crate::transport::burst::BurstRefusal;
 use crate::units::{Nanos, Stamp};
 
 /// A run of a stream, open.
-pub(crate) struct StreamLane {
+pub(crate) struct StreamRun {
     spec: RunSpec,
     flows: Vec<AnyFlow>,
     /// None while they are sent.
-    probes: Option<ProbesBeside>,
+    probes: Option<ConcurrentProbes>,
     writer: RecordingWriter,
     live: Option<Arc<LiveRates>>,
     /// The path of the first flow.
@@ -40,7 +40,7 @@ pub(crate) struct StreamLane {
 
 /// What it means that the receiver does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(super) enum SilenceMeaning {
     /// There is no stream any more.
     IsTheEnd,
     /// This pace was too much.
@@ -52,7 +52,7 @@ pub(super) enum Silence {
     },
 }
 
-impl StreamLane {
+impl StreamRun {
     /// The stream that is measured.
     pub(super) fn stream(&self) -> Option<&StreamRunSpec> {
         self.spec.stream()
@@ -74,17 +74,17 @@ impl StreamLane {
     }
 
     /// The probes, to be sent by another thread than the one that holds this.
-    pub(super) fn lend_probes(&mut self) -> Option<ProbesBeside> {
+    pub(super) fn lend_probes(&mut self) -> Option<ConcurrentProbes> {
         self.probes.take()
     }
 
     /// Takes them back.
-    pub(super) fn return_probes(&mut self, probes: Option<ProbesBeside>) {
+    pub(super) fn return_probes(&mut self, probes: Option<ConcurrentProbes>) {
         self.probes = probes;
     }
 
     /// What each flow came to in the last slice, and whether its receiver answered.
-    pub(super) fn stretches(&self) -> impl Iterator<Item = (Stretch, bool)> {
+    pub(super) fn stretches(&self) -> impl Iterator<Item = (FlowCounts, bool)> {
         self.flows.iter().map(|flow| (flow.stretch(), flow.is_settled()))
     }
 
@@ -105,14 +105,14 @@ impl StreamLane {
         &mut self,
         (phase, span): (Phase, Nanos),
         pps: Option<f64>,
-        silence: Silence,
+        silence: SilenceMeaning,
         stop: &AtomicBool,
     ) -> Result<(), MeasureError> {
         let Some(stream) = self.spec.stream() else { return Ok(()) };
         let size_bytes = stream.size.known().unwrap_or(0);
         let (before, behind) = match silence {
-            Silence::IsTheEnd => (Awaiting::Answer, Awaiting::Answer),
-            Silence::IsLoss { before, behind } => (before, behind),
+            SilenceMeaning::IsTheEnd => (Awaiting::Answer, Awaiting::Answer),
+            SilenceMeaning::IsLoss { before, behind } => (before, behind),
         };
         let slice = FlowSlice {
             phase,
@@ -127,11 +127,11 @@ impl StreamLane {
         };
         // One flow's end is the end of all: what the others would measure alone is another run.
         let end = |ran: Result<(), StreamError>| match ran {
-            Err(StreamError::Silent { .. }) if silence != Silence::IsTheEnd => Ok(()),
+            Err(StreamError::Silent { .. }) if silence != SilenceMeaning::IsTheEnd => Ok(()),
             ran => ran.inspect_err(|_| stop.store(true, Ordering::Relaxed)),
         };
         let ran = each_of(&mut self.flows, self.path, |flow| end(flow.run(&slice, stop)));
-        if silence == Silence::IsTheEnd {
+        if silence == SilenceMeaning::IsTheEnd {
             self.settled &= self.flows.iter().all(AnyFlow::is_settled);
         }
         ran
@@ -166,16 +166,16 @@ where
     })
 }
 
-impl RunLane for StreamLane {
+impl MeasuredRun for StreamRun {
     fn open(
         spec: &RunSpec,
         peer: &Peer,
         key: Option<&PreSharedKey>,
-        place: Place<'_>,
-        lasting: Lasting,
+        place: RecordingTarget<'_>,
+        lasting: SessionLifetime,
         stop: &Arc<AtomicBool>,
-    ) -> Result<StreamLane, MeasureError> {
-        let opening = Opening { peer: peer.address(), key, lasting, stop };
+    ) -> Result<StreamRun, MeasureError> {
+        let opening = FlowOptions { peer: peer.address(), key, lasting, stop };
         let first = opening.path(spec, 0)?;
         let path = first.told();
         let spec = settled(spec, path)?;
@@ -198,7 +198,7 @@ impl RunLane for StreamLane {
                 let flows: Vec<_> = flows.map(|((number, flow), log)| flow.armed(number, log)).collect();
                 let probes = probes.zip(logs.next()).map(|(probes, log)| probes.armed(log));
                 let live = place.live.cloned();
-                Ok(StreamLane { spec, flows, probes, writer, live, path, settled: true })
+                Ok(StreamRun { spec, flows, probes, writer, live, path, settled: true })
             }
             Err(error) => {
                 streams.into_iter().for_each(ReadyFlow::close);
@@ -210,7 +210,7 @@ impl RunLane for StreamLane {
 
     fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
         if let Some(span) = self.spec.warmup.duration_ns {
-            self.hold((Phase::Warmup, span), self.pps_of_all(), Silence::IsTheEnd, stop)?;
+            self.hold((Phase::Warmup, span), self.pps_of_all(), SilenceMeaning::IsTheEnd, stop)?;
         }
         match self.stream().and_then(|stream| stream.search.clone()) {
             Some(search) => self.search(&search, stop),
@@ -225,8 +225,8 @@ impl RunLane for StreamLane {
         let slice = Slice::measuring(&self.spec.stop, round, rounds);
         let (slice, pps) = ((slice.phase, slice.duration), self.pps_of_all());
         match self.has_probes() {
-            true => self.stage(None, slice, Held::Rate(pps), stop),
-            false => self.hold(slice, pps, Silence::IsTheEnd, stop),
+            true => self.stage(None, slice, StageRate::Rate(pps), stop),
+            false => self.hold(slice, pps, SilenceMeaning::IsTheEnd, stop),
         }
     }
 
@@ -236,8 +236,8 @@ impl RunLane for StreamLane {
         self.writer.discard(logs.collect::<Vec<_>>());
     }
 
-    fn close(self, outcome: LaneOutcome) -> Result<Finished, MeasureError> {
-        let StreamLane { flows, probes, mut writer, path, settled, .. } = self;
+    fn close(self, outcome: RunEnd) -> Result<Finished, MeasureError> {
+        let StreamRun { flows, probes, mut writer, path, settled, .. } = self;
         let drops_are_merged = flows.iter().any(AnyFlow::drops_are_merged);
         let (mut errors, mut logs, mut connection) = (BTreeMap::new(), Vec::new(), None);
         for flow in flows.into_iter().map(|flow| flow.close(outcome.peer_is_silent)) {
@@ -261,7 +261,7 @@ impl RunLane for StreamLane {
     }
 }
 
-impl Recorded for StreamLane {
+impl HasRecording for StreamRun {
     fn writer(&mut self) -> &mut RecordingWriter {
         &mut self.writer
     }
@@ -301,7 +301,7 @@ fn facts(spec: &RunSpec, peer: &Peer, path: &FlowPath) -> StreamFacts {
 
 fn begin_recording(
     mut manifest: Manifest,
-    place: Place<'_>,
+    place: RecordingTarget<'_>,
     (flows, probes): (usize, bool),
     stop: &Arc<AtomicBool>,
 ) -> Result<(RecordingWriter, Vec<EventLog>), RecordingError> {

@@ -3,7 +3,7 @@
 use crate::facts::WindowedRate;
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
-use crate::wire::Tally;
+use crate::wire::StreamTally;
 
 /// POLLs that may be unanswered at a time, in a power of two: those of 5 s, the longest that a datagram's answer is waited
 /// for, where each is asked again after 25 ms; over a connection, where that is after 125 ms, those of 30 s. The first of
@@ -23,11 +23,11 @@ pub struct Sent {
 
 /// Both ends at one POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct MeterPoint {
     /// The sender's.
     pub sent: Sent,
     /// The reflector's.
-    pub tally: Tally,
+    pub tally: StreamTally,
 }
 
 /// Follows one stretch of a stream. Nothing in here allocates.
@@ -44,9 +44,9 @@ pub struct StreamMeter {
     /// When the current window began, on the grid of windows.
     grid: Stamp<SenderClock>,
     heard_at: Stamp<SenderClock>,
-    origin: Option<Point>,
-    window: Option<Point>,
-    last: Option<Point>,
+    origin: Option<MeterPoint>,
+    window: Option<MeterPoint>,
+    last: Option<MeterPoint>,
     sent: Extremes,
     delivered: Extremes,
     windows: u64,
@@ -122,7 +122,7 @@ impl StreamMeter {
     }
 
     /// `tally` came at `now`. Answers to POLLs that are forgotten, or older than one that was heard, say nothing new.
-    pub fn heard(&mut self, tally: Tally, now: Stamp<SenderClock>) {
+    pub fn heard(&mut self, tally: StreamTally, now: Stamp<SenderClock>) {
         let (number, sent) = self.asked[tally.number as usize % ASKED];
         if number != tally.number || self.last.is_some_and(|last| tally.number <= last.tally.number) {
             return;
@@ -132,7 +132,7 @@ impl StreamMeter {
             self.grid = (self.grid + defaults::STREAM_WINDOW).max(now);
             self.next_poll = self.grid;
         }
-        let point = Point { sent, tally };
+        let point = MeterPoint { sent, tally };
         self.last = Some(point);
         match self.window {
             None => (self.origin, self.window) = (Some(point), Some(point)),
@@ -152,12 +152,12 @@ impl StreamMeter {
     }
 
     /// The first point of the stretch.
-    pub fn origin(&self) -> Option<&Point> {
+    pub fn origin(&self) -> Option<&MeterPoint> {
         self.origin.as_ref()
     }
 
     /// The latest point.
-    pub fn last(&self) -> Option<&Point> {
+    pub fn last(&self) -> Option<&MeterPoint> {
         self.last.as_ref()
     }
 
@@ -180,11 +180,11 @@ impl StreamMeter {
     }
 }
 
-fn sent_pps(from: Point, to: Point) -> f64 {
+fn sent_pps(from: MeterPoint, to: MeterPoint) -> f64 {
     to.sent.packets.saturating_sub(from.sent.packets) as f64 / (to.sent.at - from.sent.at).as_secs_f64()
 }
 
-fn delivered_pps(from: Point, to: Point) -> f64 {
+fn delivered_pps(from: MeterPoint, to: MeterPoint) -> f64 {
     to.tally.packets.saturating_sub(from.tally.packets) as f64 / (to.tally.at - from.tally.at).as_secs_f64()
 }
 
@@ -192,8 +192,8 @@ fn delivered_pps(from: Point, to: Point) -> f64 {
 mod tests {
     use super::*;
 
-    fn tally(number: u64, at_ms: i64, packets: u64) -> Tally {
-        Tally::plain(number, Stamp::from_nanos(Nanos::from_millis(at_ms + 7_000_000).0), packets)
+    fn tally(number: u64, at_ms: i64, packets: u64) -> StreamTally {
+        StreamTally::plain(number, Stamp::from_nanos(Nanos::from_millis(at_ms + 7_000_000).0), packets)
     }
 
     fn at(millis: i64) -> Stamp<SenderClock> {

@@ -5,24 +5,24 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use super::down_flow::DownFlow;
-use super::down_stream::Down;
-use super::lane::Lasting;
+use super::down_stream::DownReceiver;
+use super::lane::SessionLifetime;
 use super::manifest::OpenPath;
 use super::probes_beside::ProbeSession;
-use super::stream::{Awaiting, Stream, StreamError};
-use super::stream_flow::{Flow, FlowSlice, Stretch};
+use super::stream::{Awaiting, StreamError, StreamSender};
+use super::stream_flow::{Flow, FlowCounts, FlowSlice};
 use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
 use crate::facts::ConnectionFacts;
-use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, Sending, Transport, WaitMode, defaults};
+use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, SenderSocketOptions, TransportKind, WaitMode, defaults};
 use crate::recording::EventLog;
 use crate::schedule::Schedule;
 use crate::session::{
-    self, DownStream, NativeSession, PreSharedKey, SessionError, SessionWishes, UpStream, random_bytes,
+    self, DownStream, NativeSession, PreSharedKey, SessionError, SessionParams, UpStream, random_bytes,
 };
 use crate::transport;
 use crate::transport::tcp::TcpTransport;
-use crate::transport::udp::{UdpTransport, Waiting};
+use crate::transport::udp::{UdpTransport, WaitStrategy};
 use crate::transport::udp_stream::UdpStream;
 use crate::units::Nanos;
 use crate::wire::StreamTerms;
@@ -39,9 +39,9 @@ pub(super) enum FlowPath {
 
 /// A flow with its session.
 pub(super) enum ReadyFlow {
-    Up(Stream<UdpStream, Monotonic>),
-    Connected(Stream<TcpTransport, Monotonic>),
-    Down(Box<Down<UdpTransport, Monotonic>>),
+    Up(StreamSender<UdpStream, Monotonic>),
+    Connected(StreamSender<TcpTransport, Monotonic>),
+    Down(Box<DownReceiver<UdpTransport, Monotonic>>),
 }
 
 /// A flow that tells what it sees.
@@ -129,7 +129,7 @@ impl AnyFlow {
     }
 
     /// What the last slice came to.
-    pub(super) fn stretch(&self) -> Stretch {
+    pub(super) fn stretch(&self) -> FlowCounts {
         match self {
             AnyFlow::Up(flow) => flow.stretch(),
             AnyFlow::Connected(flow) => flow.stretch(),
@@ -167,25 +167,25 @@ impl AnyFlow {
 }
 
 /// What opening a flow needs beside the run's specification.
-pub(super) struct Opening<'a> {
+pub(super) struct FlowOptions<'a> {
     pub(super) peer: SocketAddr,
     pub(super) key: Option<&'a PreSharedKey>,
-    pub(super) lasting: Lasting,
+    pub(super) lasting: SessionLifetime,
     pub(super) stop: &'a AtomicBool,
 }
 
-impl Opening<'_> {
+impl FlowOptions<'_> {
     /// The path of flow `number`.
     pub(super) fn path(&self, spec: &RunSpec, number: u16) -> Result<FlowPath, MeasureError> {
         let waiting = match spec.here.wait {
-            WaitMode::Spin => Waiting::Spin,
-            wait => Waiting::Until { busy_poll: wait == WaitMode::BusyPoll },
+            WaitMode::Spin => WaitStrategy::Spin,
+            wait => WaitStrategy::Until { busy_poll: wait == WaitMode::BusyPoll },
         };
-        let sending = spec.stream().map_or(Sending::PLAIN, |stream| stream.sending);
+        let sending = spec.stream().map_or(SenderSocketOptions::PLAIN, |stream| stream.sending);
         let first = spec.way().source_port;
         let way = PathSpec { source_port: first.map(|first| first + number), ..spec.way().clone() };
         Ok(match spec.stream().map(|stream| stream.direction) {
-            _ if spec.transport() == Some(Transport::Tcp) => {
+            _ if spec.transport() == Some(TransportKind::Tcp) => {
                 FlowPath::Connected(TcpTransport::open(&way, self.peer, waiting, self.stop)?.for_a_stream()?)
             }
             Some(Direction::Down) => FlowPath::Down(UdpTransport::open(&way, self.peer, waiting)?),
@@ -221,7 +221,7 @@ impl Opening<'_> {
         }
     }
 
-    fn up(&self, spec: &RunSpec, mut path: UdpStream) -> Result<Stream<UdpStream, Monotonic>, MeasureError> {
+    fn up(&self, spec: &RunSpec, mut path: UdpStream) -> Result<StreamSender<UdpStream, Monotonic>, MeasureError> {
         let unchecked = !path.sending().checksum;
         let wishes = self.wishes(spec)?.streaming(StreamTerms { batched: true, unchecked });
         let opened = self.session(&mut path, &wishes, UdpStream::socket_errors)?;
@@ -230,21 +230,25 @@ impl Opening<'_> {
             return Err(MeasureError::ChecksumNeeded { peer: self.peer.to_string() });
         }
         let up = UpStream::sent_by(opened, path.sending());
-        Stream::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
+        StreamSender::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
     }
 
     fn connected(
         &self,
         spec: &RunSpec,
         mut path: TcpTransport,
-    ) -> Result<Stream<TcpTransport, Monotonic>, MeasureError> {
+    ) -> Result<StreamSender<TcpTransport, Monotonic>, MeasureError> {
         let wishes = self.wishes(spec)?;
         let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
         let opened = opened.map_err(SessionError::over_a_connection)?;
-        Ok(Stream::connected(path, Monotonic, UpStream::new(opened)))
+        Ok(StreamSender::connected(path, Monotonic, UpStream::new(opened)))
     }
 
-    fn down(&self, spec: &RunSpec, mut path: UdpTransport) -> Result<Down<UdpTransport, Monotonic>, MeasureError> {
+    fn down(
+        &self,
+        spec: &RunSpec,
+        mut path: UdpTransport,
+    ) -> Result<DownReceiver<UdpTransport, Monotonic>, MeasureError> {
         let size_bytes = size_of(spec);
         let pace =
             spec.stream().and_then(|stream| stream.packets_per_second_of_a_flow(size_bytes, self.peer.is_ipv6()));
@@ -252,15 +256,15 @@ impl Opening<'_> {
         let wishes = self.wishes(spec)?.going_down(gap);
         let opened = self.session(&mut path, &wishes, UdpTransport::socket_errors)?;
         match DownStream::new(opened) {
-            Some(down) => Ok(Down::new(path, Monotonic, down)),
+            Some(down) => Ok(DownReceiver::new(path, Monotonic, down)),
             None => Err(MeasureError::NoDownStream { peer: self.peer.to_string() }),
         }
     }
 
-    fn wishes(&self, spec: &RunSpec) -> Result<SessionWishes, MeasureError> {
+    fn wishes(&self, spec: &RunSpec) -> Result<SessionParams, MeasureError> {
         let (peer, second) = (self.peer.to_string(), Nanos::from_secs(1));
         let mut wishes =
-            SessionWishes::new(peer, random_bytes()?, size_of(spec), Schedule::Closed, self.lasting.whole, second);
+            SessionParams::new(peer, random_bytes()?, size_of(spec), Schedule::Closed, self.lasting.whole, second);
         if let Some(turns) = self.lasting.turns {
             wishes.terms.idle = wishes.terms.idle.max(turns);
         }
@@ -271,7 +275,7 @@ impl Opening<'_> {
     fn session<T: transport::Transport>(
         &self,
         path: &mut T,
-        wishes: &SessionWishes,
+        wishes: &SessionParams,
         errors: fn(&T) -> BTreeMap<String, u64>,
     ) -> Result<NativeSession, MeasureError> {
         let opened = session::open(path, &Monotonic, self.key, wishes, self.stop);

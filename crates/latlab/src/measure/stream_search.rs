@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::MeasureError;
-use super::goal_search::{GoalSearch, Reach, Step};
+use super::goal_search::{GoalSearch, GoalStep, RateRange};
 use super::stream::Awaiting;
-use super::stream_lane::{Silence, StreamLane};
+use super::stream_lane::{SilenceMeaning, StreamRun};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
 use crate::plan::{RateSearchSpec, defaults};
 use crate::probe::Phase;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-impl StreamLane {
+impl StreamRun {
     /// Searches for the rates of `search`: the manifest knows all trials, however it ends.
     pub(super) fn search(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
@@ -88,9 +88,9 @@ impl StreamLane {
         loop {
             let begin = Monotonic.now();
             let (pps, lasting) = match search.step(begin) {
-                Step::Settled => return Ok(SearchEnding::Settled),
-                Step::TimeUp => return Ok(SearchEnding::TimeUp),
-                Step::Try { pps, lasting } => (pps, lasting),
+                GoalStep::Settled => return Ok(SearchEnding::Settled),
+                GoalStep::TimeUp => return Ok(SearchEnding::TimeUp),
+                GoalStep::Try { pps, lasting } => (pps, lasting),
             };
             if let Some(ending) = self.try_one((Some(pps), lasting), silence, stop)? {
                 return Ok(ending);
@@ -111,7 +111,7 @@ impl StreamLane {
     ) -> Result<Option<SearchEnding>, MeasureError> {
         let begin = Monotonic.now();
         let (before, behind) = silence.awaiting(pps);
-        self.hold((Phase::Warmup, lasting), pps, Silence::IsLoss { before, behind }, stop)?;
+        self.hold((Phase::Warmup, lasting), pps, SilenceMeaning::IsLoss { before, behind }, stop)?;
         let trial = self.trial_facts(pps, lasting);
         if stop.load(Ordering::Relaxed) {
             return Ok(Some(SearchEnding::CutShort));
@@ -128,11 +128,11 @@ impl StreamLane {
 
     /// From ten packets in a trial to the rate that was asked for, or else to what left without a pace; no more is tried,
     /// however few packets of a trial that leaves.
-    fn reach(&self, lasting: Nanos, trials: &[TrialFacts]) -> Reach {
+    fn reach(&self, lasting: Nanos, trials: &[TrialFacts]) -> RateRange {
         let asked = self.pps_of_all();
         let best = |of: fn(&TrialFacts) -> f64| asked.unwrap_or_else(|| trials.iter().map(of).fold(0.0, f64::max));
         let floor_pps = (defaults::SEARCH_PACKETS_MIN / lasting.as_secs_f64()).min(asked.unwrap_or(f64::INFINITY));
-        Reach { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
+        RateRange { floor_pps, ceiling_pps: best(TrialFacts::sent_pps), guess_pps: best(TrialFacts::delivered_pps) }
     }
 
     /// Holds shares of the found rate one after the other, the last as the run itself. Where no rate was found there is
@@ -154,7 +154,8 @@ impl StreamLane {
             }
             let Some(span) = search.stage_within(share, until - Monotonic.now()) else { continue };
             let phase = if share < 1.0 { Phase::Warmup } else { Phase::Measure };
-            let pace = if share > 0.0 { Held::Rate(found.map(|pps| pps * share)) } else { Held::Nothing(awaiting) };
+            let pace =
+                if share > 0.0 { StageRate::Rate(found.map(|pps| pps * share)) } else { StageRate::Nothing(awaiting) };
             self.stage(Some(share), (phase, span), pace, stop)?;
             self.save();
         }
@@ -166,7 +167,7 @@ impl StreamLane {
         &mut self,
         share: Option<f64>,
         (phase, span): (Phase, Nanos),
-        pace: Held,
+        pace: StageRate,
         stop: &AtomicBool,
     ) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
@@ -179,12 +180,12 @@ impl StreamLane {
             let probing = probes.as_mut().map(|probes| probes.spawn(scope, (phase, span), stop)).transpose();
             let probing = probing.map_err(MeasureError::Thread)?;
             let held = match pace {
-                Held::Rate(pps) => self.hold((phase, span), pps, Silence::IsTheEnd, stop),
-                Held::Nothing(awaiting) => self.rest(span, awaiting, stop),
+                StageRate::Rate(pps) => self.hold((phase, span), pps, SilenceMeaning::IsTheEnd, stop),
+                StageRate::Nothing(awaiting) => self.rest(span, awaiting, stop),
             };
             let end = match pace {
-                Held::Rate(_) => Monotonic.now(),
-                Held::Nothing(_) => begin + span,
+                StageRate::Rate(_) => Monotonic.now(),
+                StageRate::Nothing(_) => begin + span,
             };
             let probed = probing.map(thread::ScopedJoinHandle::join).transpose();
             let probed = probed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -192,9 +193,9 @@ impl StreamLane {
         });
         self.return_probes(probes);
         let stream = match (&ran, pace) {
-            (Ok(_), Held::Rate(pps)) => Some(self.trial_facts(pps, span)),
+            (Ok(_), StageRate::Rate(pps)) => Some(self.trial_facts(pps, span)),
             // What a receiver that fell silent did not count is not lost: there is nothing to say.
-            (Err(_), _) | (_, Held::Nothing(_)) => None,
+            (Err(_), _) | (_, StageRate::Nothing(_)) => None,
         };
         let end: Stamp<SenderClock> = *ran.as_ref().unwrap_or(&Monotonic.now());
         if let Some(stage) = self.facts_mut().stages.last_mut() {
@@ -260,7 +261,7 @@ impl Unanswered {
 
 /// What a stage holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Held {
+pub(super) enum StageRate {
     /// Nothing at all; the questions meanwhile are awaiting that.
     Nothing(Awaiting),
     /// So many packets a second; none: as fast as sends go.

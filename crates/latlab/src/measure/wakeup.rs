@@ -10,7 +10,7 @@ use crate::facts::LateWakeup;
 use crate::plan::{Via, WakeupSpec, defaults};
 use crate::probe::{Phase, Seq};
 use crate::recording::EventLog;
-use crate::recording::event::Event;
+use crate::recording::event::SpoolEvent;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// One thread of a run of wake-ups, between slices. Nothing in here allocates.
@@ -72,7 +72,7 @@ pub fn run<S: Sleeper, C: Clock>(
         slept?;
         let woke = clock.now();
         let (seq, phase, cpu) = (*next, slice.phase, cpu.now());
-        log.push(Event::Woke { seq, phase, due, woke, cpu, via });
+        log.push(SpoolEvent::Woke { seq, phase, due, woke, cpu, via });
         next.0 += 1;
         if woke - due > break_after && phase == Phase::Measure {
             halt.store(true, Ordering::Relaxed);
@@ -98,24 +98,24 @@ mod tests {
 
     use super::*;
     use crate::plan::{Kind, RunSpec, WakeupCpus, Work};
-    use crate::recording::manifest::{Ending, Manifest};
+    use crate::recording::manifest::{Manifest, RunEnding};
     use crate::recording::{RecordingWriter, Store};
 
     /// A clock that only sleep moves, and a sleeper who oversleeps as told.
-    struct Bed {
+    struct FakeClock {
         now: Cell<i64>,
         late: Vec<i64>,
     }
 
-    impl Clock for &Bed {
+    impl Clock for &FakeClock {
         fn now(&self) -> Stamp<SenderClock> {
             Stamp::from_nanos(self.now.get())
         }
     }
 
-    struct Dreamer<'a>(&'a Bed, usize);
+    struct FakeSleep<'a>(&'a FakeClock, usize);
 
-    impl Sleeper for Dreamer<'_> {
+    impl Sleeper for FakeSleep<'_> {
         fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()> {
             let late = self.0.late.get(self.1).copied().unwrap_or(1);
             self.1 += 1;
@@ -136,13 +136,13 @@ mod tests {
         assert_eq!(manifest.kind, Kind::Wakeup);
         let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
         let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[64]).expect("started");
-        let bed = Bed { now: Cell::new(0), late: late.to_vec() };
+        let bed = FakeClock { now: Cell::new(0), late: late.to_vec() };
         let mut thread = SleepingThread::new(spec, CpuOf::Pinned(3));
         let slice = Slice { phase: Phase::Measure, count, duration: Nanos(1_000) };
         let halt = AtomicBool::new(false);
-        let ends = (&mut Dreamer(&bed, 0), &&bed);
+        let ends = (&mut FakeSleep(&bed, 0), &&bed);
         let broke = run_in(ends, &mut thread, &mut logs[0], &slice, &halt);
-        let finished = writer.finish_logs(logs, Ending::Completed, None).expect("finished");
+        let finished = writer.finish_logs(logs, RunEnding::Completed, None).expect("finished");
         let recording = crate::recording::Recording::open(&finished.path).expect("opens");
         let batches: Vec<_> = recording.wakeups().expect("rows").map(|batch| batch.expect("sound")).collect();
         let rows = batches.iter().flat_map(|batch| {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn run_in(
-        ends: (&mut Dreamer<'_>, &&Bed),
+        ends: (&mut FakeSleep<'_>, &&FakeClock),
         thread: &mut SleepingThread,
         log: &mut EventLog,
         slice: &Slice,

@@ -106,7 +106,7 @@ pub enum RunOrder {
 
 /// One run's place in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ScheduledRun {
     /// From 1.
     pub position: u32,
     /// Index of its condition.
@@ -155,15 +155,15 @@ impl Design {
     }
 
     /// The runs of `block` in their order, as docs/experiments.md defines it; empty where there is no such block.
-    pub fn turns(&self, conditions: usize, block: u32) -> Vec<Turn> {
+    pub fn turns(&self, conditions: usize, block: u32) -> Vec<ScheduledRun> {
         let Some(runs) = self.runs_in(block) else { return Vec::new() };
         let in_turn = |runs: u32, warmup: bool| {
             (1..=runs).flat_map(move |repetition| {
-                (0..conditions).map(move |condition| Turn { position: 0, condition, repetition, warmup })
+                (0..conditions).map(move |condition| ScheduledRun { position: 0, condition, repetition, warmup })
             })
         };
-        let mut turns: Vec<Turn> = in_turn(self.warmup_runs, true).collect();
-        let mut judged: Vec<Turn> = in_turn(runs, false).collect();
+        let mut turns: Vec<ScheduledRun> = in_turn(self.warmup_runs, true).collect();
+        let mut judged: Vec<ScheduledRun> = in_turn(runs, false).collect();
         if self.order == RunOrder::Randomized {
             shuffle(&mut judged, &mut Pcg32::new(self.seed, block.into()));
         }
@@ -174,7 +174,7 @@ impl Design {
 }
 
 /// Fisher and Yates. 2³² is so far above the length that no place is favoured.
-fn shuffle(turns: &mut [Turn], random: &mut impl Rng) {
+fn shuffle(turns: &mut [ScheduledRun], random: &mut impl Rng) {
     for last in (1..turns.len()).rev() {
         let other = (u64::from(random.next_u32()) * (last as u64 + 1)) >> 32;
         turns.swap(last, other as usize);

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 /// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Like {
+pub enum CompatOutput {
     /// `netperf -t UDP_STREAM`.
     NetperfUdpStream,
 }
 
-impl Like {
+impl CompatOutput {
     /// The word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
-            Like::NetperfUdpStream => "netperf-udp-stream",
+            CompatOutput::NetperfUdpStream => "netperf-udp-stream",
         }
     }
 }

@@ -20,23 +20,23 @@ mod wakeup;
 
 pub use condition::Condition;
 pub use experiment::{
-    BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, Turn,
+    BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
     condition_words,
 };
 pub use kind::Kind;
-pub use like::Like;
+pub use like::CompatOutput;
 pub use load::{LoadKind, LoadSpec};
-pub use ping::{Family, PathSpec, PingSpec, Protocol, Transport};
+pub use ping::{Family, PathSpec, PingSpec, Protocol, TransportKind};
 pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
 pub use run::{EndSpec, Judging, RunSpec, StopWhen, WaitMode, Warmup, Work};
-pub use send_mode::{SendMode, Sending};
+pub use send_mode::{SendMode, SenderSocketOptions};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec};
 pub use side::Side;
 pub use stream::{Pace, PaceError, StreamSpec};
 pub use stream_run::{Direction, PacketSize, StreamRunSpec};
 pub use target::Target;
-pub use wakeup::{Via, WakeupBeside, WakeupCpus, WakeupSpec};
+pub use wakeup::{ConcurrentWakeups, Via, WakeupCpus, WakeupSpec};
 
 use crate::units::Nanos;
 

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{WakeupBeside, defaults};
+use super::{ConcurrentWakeups, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
 /// How datagrams travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transport {
+pub enum TransportKind {
     /// Kernel UDP sockets.
     #[default]
     Udp,
@@ -19,20 +19,20 @@ pub enum Transport {
     Tcp,
 }
 
-impl Transport {
+impl TransportKind {
     /// Every transport, the default first.
-    pub const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
+    pub const ALL: [TransportKind; 2] = [TransportKind::Udp, TransportKind::Tcp];
 
     /// Whether it is what goes without saying.
     pub fn is_default(&self) -> bool {
-        *self == Transport::default()
+        *self == TransportKind::default()
     }
 
     /// The word of `--transport`.
     pub const fn word(self) -> &'static str {
         match self {
-            Transport::Udp => "udp",
-            Transport::Tcp => "tcp",
+            TransportKind::Udp => "udp",
+            TransportKind::Tcp => "tcp",
         }
     }
 }
@@ -95,7 +95,7 @@ impl PathSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingSpec {
     /// How datagrams travel.
-    pub transport: Transport,
+    pub transport: TransportKind,
     /// What they say.
     pub protocol: Protocol,
     /// How they leave.
@@ -110,14 +110,14 @@ pub struct PingSpec {
     pub max_backlog_ns: Nanos,
     /// Threads that sleep beside the sender; none: none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub with_wakeup: Option<WakeupBeside>,
+    pub with_wakeup: Option<ConcurrentWakeups>,
 }
 
 impl PingSpec {
     /// A ping on `schedule` with every other thing at its default.
     pub const fn on(schedule: Schedule) -> PingSpec {
         PingSpec {
-            transport: Transport::Udp,
+            transport: TransportKind::Udp,
             protocol: Protocol::Native,
             path: PathSpec::SYSTEM,
             size_bytes: defaults::SIZE_BYTES,

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Family, Kind, Like, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec, Target, Transport,
-    WakeupBeside, WakeupSpec, defaults,
+    CompatOutput, ConcurrentWakeups, Family, Kind, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec,
+    Target, TransportKind, WakeupSpec, defaults,
 };
 use crate::schedule::Schedule;
 use crate::units::Nanos;
@@ -96,7 +96,7 @@ pub struct Judging {
     pub half: bool,
     /// Show the lines of this tool as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub like: Option<Like>,
+    pub like: Option<CompatOutput>,
 }
 
 /// One run, settled.
@@ -233,7 +233,7 @@ impl RunSpec {
         if self.stream().is_some() {
             let answers = self.probes_beside().map_or(Nanos::ZERO, |probes| probes.timeout_ns);
             let settles = match self.transport() {
-                Some(Transport::Tcp) => Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
+                Some(TransportKind::Tcp) => Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
                 _ => defaults::STREAM_SETTLES,
             };
             return Some(due + (settles + answers).saturating_mul(i64::from(rounds) + 1));
@@ -268,7 +268,7 @@ impl RunSpec {
     }
 
     /// How what it sends travels; none where it sends nothing.
-    pub const fn transport(&self) -> Option<Transport> {
+    pub const fn transport(&self) -> Option<TransportKind> {
         match &self.work {
             Work::Ping(ping) => Some(ping.transport),
             Work::Stream(stream) => Some(stream.transport),
@@ -310,7 +310,7 @@ impl RunSpec {
     }
 
     /// The wake-ups beside its probes, if any.
-    pub const fn beside(&self) -> Option<&WakeupBeside> {
+    pub const fn beside(&self) -> Option<&ConcurrentWakeups> {
         match &self.work {
             Work::Ping(ping) => ping.with_wakeup.as_ref(),
             Work::Wakeup(_) | Work::Stream(_) => None,
@@ -328,7 +328,7 @@ mod tests {
         RunSpec {
             target: Target::Local,
             work: Work::Ping(PingSpec {
-                transport: Transport::Udp,
+                transport: TransportKind::Udp,
                 protocol: Protocol::Native,
                 path: PathSpec::SYSTEM,
                 size_bytes: 64,

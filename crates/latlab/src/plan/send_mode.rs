@@ -47,7 +47,7 @@ impl SendMode {
 
 /// What the sender of a stream asks of its socket, settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sending {
+pub struct SenderSocketOptions {
     /// How packets are handed over.
     pub mode: SendMode,
     /// Packets between two looks at clock and schedule: what leaves in one burst at most.
@@ -58,10 +58,10 @@ pub struct Sending {
     pub connect: bool,
 }
 
-impl Sending {
+impl SenderSocketOptions {
     /// One connected send for each packet, with a checksum: what probes and network loads do.
-    pub const PLAIN: Sending =
-        Sending { mode: SendMode::Send, batch: defaults::STREAM_BATCH, checksum: true, connect: true };
+    pub const PLAIN: SenderSocketOptions =
+        SenderSocketOptions { mode: SendMode::Send, batch: defaults::STREAM_BATCH, checksum: true, connect: true };
 
     /// How many packets of `size_bytes` one system call takes.
     pub fn packets_per_call(&self, size_bytes: u32) -> u16 {
@@ -100,7 +100,9 @@ mod tests {
 
     #[test]
     fn a_burst_is_of_full_calls() {
-        let burst = |mode, size_bytes, batch| Sending { mode, batch, ..Sending::PLAIN }.burst_packets(size_bytes);
+        let burst = |mode, size_bytes, batch| {
+            SenderSocketOptions { mode, batch, ..SenderSocketOptions::PLAIN }.burst_packets(size_bytes)
+        };
         assert_eq!([64, 1_472, 8_192, 32_768].map(|size| burst(SendMode::Gso, size, 64)), [64, 44, 63, 64]);
         assert_eq!([SendMode::Send, SendMode::Sendmmsg].map(|mode| burst(mode, 1_472, 16)), [16, 16]);
         assert_eq!(burst(SendMode::Gso, 1_472, 0), 1);

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, Pace, PaceError, PathSpec, PingSpec, RateSearchSpec, Sending, StreamSpec, Transport, defaults};
+use super::{
+    Family, Pace, PaceError, PathSpec, PingSpec, RateSearchSpec, SenderSocketOptions, StreamSpec, TransportKind,
+    defaults,
+};
 
 /// Which way a stream's packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,8 +62,8 @@ impl PacketSize {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamRunSpec {
     /// How packets travel; over TCP each is a message in a flow's connection.
-    #[serde(default, skip_serializing_if = "Transport::is_default")]
-    pub transport: Transport,
+    #[serde(default, skip_serializing_if = "TransportKind::is_default")]
+    pub transport: TransportKind,
     /// How packets leave.
     pub path: PathSpec,
     /// How fast all flows together are offered; never a share.
@@ -72,7 +75,7 @@ pub struct StreamRunSpec {
     /// Flows: sessions of their own, from source ports of their own, with a sender thread each.
     pub flows: u16,
     /// By which call packets leave, and by what kind of socket.
-    pub sending: Sending,
+    pub sending: SenderSocketOptions,
     /// Which way.
     pub direction: Direction,
     /// The rate is searched for, up to `pace`; none: it is `pace`.
@@ -87,13 +90,13 @@ impl StreamRunSpec {
     /// A stream with every other thing at its default.
     pub const fn at(pace: Pace) -> StreamRunSpec {
         StreamRunSpec {
-            transport: Transport::Udp,
+            transport: TransportKind::Udp,
             path: PathSpec::SYSTEM,
             pace,
             wire: false,
             size: PacketSize::OnePacket,
             flows: defaults::STREAM_FLOWS,
-            sending: Sending { connect: false, ..Sending::PLAIN },
+            sending: SenderSocketOptions { connect: false, ..SenderSocketOptions::PLAIN },
             direction: Direction::Up,
             search: None,
             probes: None,

@@ -122,7 +122,7 @@ pub struct WakeupSpec {
 
 /// Wake-ups measured beside the probes of a run, on the CPUs of its sender (docs/design/0015-with-wakeup.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WakeupBeside {
+pub struct ConcurrentWakeups {
     /// From one due time to the next.
     pub interval_ns: Nanos,
     /// A wake-up later than this is late; none: later than the 99th percentile of all.
@@ -131,7 +131,7 @@ pub struct WakeupBeside {
     pub cpus: WakeupCpus,
 }
 
-impl WakeupBeside {
+impl ConcurrentWakeups {
     /// How its threads sleep.
     pub fn spec(&self) -> WakeupSpec {
         WakeupSpec {

@@ -25,20 +25,20 @@ pub struct Recipe {
     /// Its file, with words such as `@RUNS@` for what depends on target and scale.
     template: &'static str,
     /// What stands for these words: quick, usual, full.
-    words: [Words; 3],
+    words: [RecipeText; 3],
     /// What it is measured against where nothing is typed.
     pub usual_target: &'static str,
     /// What stands for words that depend on the target.
-    words_of_target: fn(&str) -> Words,
+    words_of_target: fn(&str) -> RecipeText,
     /// The published figures, where there are some.
     pub published: Option<&'static Published>,
 }
 
 /// Words of a template, each with what stands for it.
-type Words = &'static [(&'static str, &'static str)];
+type RecipeText = &'static [(&'static str, &'static str)];
 
 /// Of a recipe whose file is the same for all targets.
-const fn alike(_target: &str) -> Words {
+const fn alike(_target: &str) -> RecipeText {
     &[]
 }
 
@@ -54,7 +54,7 @@ pub enum Between {
 
 /// How much of a recipe is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scale {
+pub enum RecipeScale {
     /// Within a minute: to see how it looks.
     Quick,
     /// Within half an hour.
@@ -64,13 +64,13 @@ pub enum Scale {
     Full,
 }
 
-impl Scale {
+impl RecipeScale {
     /// The word in journals.
     pub const fn word(self) -> &'static str {
         match self {
-            Scale::Quick => "quick",
-            Scale::Usual => "usual",
-            Scale::Full => "full",
+            RecipeScale::Quick => "quick",
+            RecipeScale::Usual => "usual",
+            RecipeScale::Full => "full",
         }
     }
 }
@@ -101,12 +101,12 @@ impl Recipe {
     }
 
     /// Its file, for a target and a scale.
-    pub fn file(&self, target: &str, scale: Scale, between: Between) -> String {
+    pub fn file(&self, target: &str, scale: RecipeScale, between: Between) -> String {
         let quoted = format!("\"{}\"", target.replace('\\', "\\\\").replace('"', "\\\""));
         let words = self.words[match scale {
-            Scale::Quick => 0,
-            Scale::Usual => 1,
-            Scale::Full => 2,
+            RecipeScale::Quick => 0,
+            RecipeScale::Usual => 1,
+            RecipeScale::Full => 2,
         }];
         let with = |file: String, (word, text): &(&str, &str)| file.replace(&format!("@{word}@"), text);
         let words = words.iter().chain((self.words_of_target)(target));
@@ -118,7 +118,7 @@ impl Recipe {
     }
 
     /// What the journal calls its source: another target, scale or kind of block is another experiment.
-    pub fn source(&self, target: &str, scale: Scale, between: Between) -> String {
+    pub fn source(&self, target: &str, scale: RecipeScale, between: Between) -> String {
         let reboots = if between == Between::Reboots { " reboots" } else { "" };
         format!("recipe:{} {}{reboots} {target}", self.name, scale.word())
     }
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn every_word_of_a_file_is_filled_in() {
         for recipe in RECIPES {
-            for scale in [Scale::Quick, Scale::Usual, Scale::Full] {
+            for scale in [RecipeScale::Quick, RecipeScale::Usual, RecipeScale::Full] {
                 let file = recipe.file("cmd:sh -c \"x\\y\"", scale, Between::Reboots);
                 assert!(file.contains("\n[design]\n") && file.contains("\nbetween-blocks = \"reboot\"\n"), "{file}");
                 let left = file.lines().find(|line| line.contains('@') && !line.contains("@both"));

@@ -1,7 +1,7 @@
 //! UDP throughput over loopback: IPv4 and IPv6, with and without offload, with and without checksums.
 
 use super::published::{Column, FiguresOf, Published, PublishedRow};
-use super::{Recipe, Words};
+use super::{Recipe, RecipeText};
 use crate::metric::Metric;
 use crate::stats::MeanDifference;
 
@@ -32,7 +32,7 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 /// netperf sends what a socket sends at most, on FreeBSD 9,216 bytes, and lo0 carries 16,384 in one packet. Where the path
 /// carries an Ethernet packet, larger ones would be fragmented, and those the kernel gives their checksums in any case.
-const fn of_target(target: &str) -> Words {
+const fn of_target(target: &str) -> RecipeText {
     match target.as_bytes() {
         b"lab" => &[
             ("SIZE", "9216              # as netperf does on FreeBSD, in one packet of a pair like its lo0"),
@@ -126,12 +126,12 @@ const fn row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{Between, Scale};
+    use crate::recipe::{Between, RecipeScale};
 
     #[test]
     fn the_file_makes_every_row_on_every_target_and_no_other() {
         for (target, size) in [("lab", "9216"), ("local", "9216"), ("ssh:pi3", "1452")] {
-            let file = RECIPE.file(target, Scale::Usual, Between::AsItsFileSays);
+            let file = RECIPE.file(target, RecipeScale::Usual, Between::AsItsFileSays);
             assert!(file.contains(&format!("\nsize = {size} ")), "{file}");
             for (_, value) in [OFFLOAD, NO_OFFLOAD] {
                 assert_eq!(file.matches(&format!("{value}\"")).count(), 1, "{file}");

@@ -6,20 +6,20 @@ use crate::units::Stamp;
 
 /// A column of words of which there are few.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Words<T> {
+pub enum WordColumn<T> {
     /// Every row holds this one.
     All(T),
     /// One per row; none where the column was not asked for.
     Each(Vec<T>),
 }
 
-impl<T> Default for Words<T> {
+impl<T> Default for WordColumn<T> {
     fn default() -> Self {
-        Words::Each(Vec::new())
+        WordColumn::Each(Vec::new())
     }
 }
 
-impl<T: Copy> Words<T> {
+impl<T: Copy> WordColumn<T> {
     /// The word in `row`.
     ///
     /// # Panics
@@ -27,18 +27,18 @@ impl<T: Copy> Words<T> {
     #[inline]
     pub fn get(&self, row: usize) -> T {
         match self {
-            Words::All(word) => *word,
-            Words::Each(words) => words[row],
+            WordColumn::All(word) => *word,
+            WordColumn::Each(words) => words[row],
         }
     }
 }
 
-impl<T: Copy + PartialEq> FromIterator<T> for Words<T> {
+impl<T: Copy + PartialEq> FromIterator<T> for WordColumn<T> {
     fn from_iter<I: IntoIterator<Item = T>>(words: I) -> Self {
         let words: Vec<T> = words.into_iter().collect();
         match words.first() {
-            Some(first) if words.iter().all(|word| word == first) => Words::All(*first),
-            _ => Words::Each(words),
+            Some(first) if words.iter().all(|word| word == first) => WordColumn::All(*first),
+            _ => WordColumn::Each(words),
         }
     }
 }
@@ -93,9 +93,9 @@ pub struct ProbeBatch {
     /// How many.
     pub rows: usize,
     /// [`ProbeColumn::Phase`].
-    pub phase: Words<Phase>,
+    pub phase: WordColumn<Phase>,
     /// [`ProbeColumn::Fate`].
-    pub fate: Words<Fate>,
+    pub fate: WordColumn<Fate>,
     /// [`ProbeColumn::Seq`].
     pub seq: IntColumn,
     /// [`ProbeColumn::DueNs`].
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn equal_words_become_one() {
-        assert_eq!([3, 3].into_iter().collect::<Words<_>>(), Words::All(3));
-        assert_eq!([3, 4].into_iter().collect::<Words<_>>(), Words::Each(vec![3, 4]));
-        assert_eq!([0u8; 0].into_iter().collect::<Words<_>>(), Words::default());
+        assert_eq!([3, 3].into_iter().collect::<WordColumn<_>>(), WordColumn::All(3));
+        assert_eq!([3, 4].into_iter().collect::<WordColumn<_>>(), WordColumn::Each(vec![3, 4]));
+        assert_eq!([0u8; 0].into_iter().collect::<WordColumn<_>>(), WordColumn::default());
     }
 }

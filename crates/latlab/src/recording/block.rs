@@ -1,8 +1,8 @@
 //! A block of consecutive probes while the joiner fills it: columns of fixed length, reused for block after block.
 
-use super::batch::{IntColumn, ProbeBatch, Words};
+use super::batch::{IntColumn, ProbeBatch, WordColumn};
 use super::columns::ProbeColumn;
-use super::event::Event;
+use super::event::SpoolEvent;
 use crate::probe::{Fate, Phase};
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -13,7 +13,7 @@ const NO_CPU: u16 = u16::MAX;
 
 /// What an answer did to its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum JoinResult {
     /// It answers or repeats.
     Taken,
     /// Its probe is not in the spool.
@@ -22,7 +22,7 @@ pub(crate) enum Fit {
 
 /// The block.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct ProbeBlock {
     base: u64,
     timeout: Nanos,
     size_bytes: u32,
@@ -46,12 +46,12 @@ pub(crate) struct Block {
     kept: Vec<u32>,
 }
 
-impl Block {
+impl ProbeBlock {
     /// An empty block of `places` probes.
-    pub(crate) fn new(places: usize, timeout: Nanos, size_bytes: u32) -> Block {
+    pub(crate) fn new(places: usize, timeout: Nanos, size_bytes: u32) -> ProbeBlock {
         let stamps = || vec![NONE; places];
         let cpus = || vec![NO_CPU; places];
-        Block {
+        ProbeBlock {
             base: 0,
             timeout,
             size_bytes,
@@ -82,24 +82,24 @@ impl Block {
     }
 
     /// Notes that a probe left, was refused or given up. The first word on a probe stands.
-    pub(crate) fn depart(&mut self, event: Event) {
+    pub(crate) fn depart(&mut self, event: SpoolEvent) {
         match event {
-            Event::Sent { seq, phase, due, sent, cpu } => {
+            SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
                 if let Some(place) = self.begin(seq.0, Fate::Lost, phase, due, Some(sent)) {
                     self.sent_cpu[place] = cpu.unwrap_or(NO_CPU);
                 }
             }
-            Event::SendFailed { seq, phase, due, tried, errno } => {
+            SpoolEvent::SendFailed { seq, phase, due, tried, errno } => {
                 if let Some(place) = self.begin(seq.0, Fate::SendFailed, phase, due, Some(tried)) {
                     self.errno[place] = errno;
                 }
             }
-            Event::NotSent { seq, phase, due } => _ = self.begin(seq.0, Fate::NotSent, phase, Some(due), None),
-            Event::Arrived { .. }
-            | Event::Gap { .. }
-            | Event::TimedOut { .. }
-            | Event::Woke { .. }
-            | Event::Interval(_) => (),
+            SpoolEvent::NotSent { seq, phase, due } => _ = self.begin(seq.0, Fate::NotSent, phase, Some(due), None),
+            SpoolEvent::Arrived { .. }
+            | SpoolEvent::Gap { .. }
+            | SpoolEvent::TimedOut { .. }
+            | SpoolEvent::Woke { .. }
+            | SpoolEvent::Interval(_) => (),
         }
     }
 
@@ -126,8 +126,8 @@ impl Block {
     }
 
     /// Notes an answer. `reordered`: an answer to a later probe came before.
-    pub(crate) fn arrive(&mut self, event: Event, reordered: bool) -> Fit {
-        let Event::Arrived { seq, received, .. } = event else { return Fit::Orphan };
+    pub(crate) fn arrive(&mut self, event: SpoolEvent, reordered: bool) -> JoinResult {
+        let SpoolEvent::Arrived { seq, received, .. } = event else { return JoinResult::Orphan };
         let place = (seq.0 - self.base) as usize;
         match self.fate.get(place).copied().flatten() {
             Some(Fate::Lost) => {
@@ -135,18 +135,18 @@ impl Block {
                 self.fate[place] = Some(if waited <= self.timeout { Fate::Answered } else { Fate::Late });
                 self.reordered[place] = reordered;
                 self.keep_answer(place, event);
-                Fit::Taken
+                JoinResult::Taken
             }
             Some(Fate::Answered | Fate::Late) => {
                 self.duplicates[place] = self.duplicates[place].saturating_add(1);
-                Fit::Taken
+                JoinResult::Taken
             }
-            Some(Fate::SendFailed | Fate::NotSent) | None => Fit::Orphan,
+            Some(Fate::SendFailed | Fate::NotSent) | None => JoinResult::Orphan,
         }
     }
 
-    fn keep_answer(&mut self, place: usize, event: Event) {
-        let Event::Arrived {
+    fn keep_answer(&mut self, place: usize, event: SpoolEvent) {
+        let SpoolEvent::Arrived {
             received,
             reflector_received,
             reflector_sent,
@@ -190,12 +190,12 @@ impl Block {
     }
 
     /// The phases of the rows.
-    pub(crate) fn phases(&self) -> Words<Phase> {
+    pub(crate) fn phases(&self) -> WordColumn<Phase> {
         self.kept.iter().map(|place| self.phase[*place as usize]).collect()
     }
 
     /// The fates of the rows.
-    pub(crate) fn fates(&self) -> Words<Fate> {
+    pub(crate) fn fates(&self) -> WordColumn<Fate> {
         self.kept.iter().filter_map(|place| self.fate[*place as usize]).collect()
     }
 

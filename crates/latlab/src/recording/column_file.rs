@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::batch::{IntColumn, Words};
+use super::batch::{IntColumn, WordColumn};
 use super::columns::ColumnShape;
 use super::error::RecordingError;
 use super::parquet_batches::{Chunk, leaf_of, open_file, rows_of, words_of};
@@ -72,7 +72,11 @@ impl ColumnGroup<'_> {
     }
 
     /// The words of the column at `place`, each understood by `word`; or what is wrong with them.
-    pub(crate) fn words<T: Copy>(&self, place: usize, word: impl Fn(&str) -> Option<T>) -> Result<Words<T>, String> {
+    pub(crate) fn words<T: Copy>(
+        &self,
+        place: usize,
+        word: impl Fn(&str) -> Option<T>,
+    ) -> Result<WordColumn<T>, String> {
         let (column, leaf) = self.leaves[place];
         let leaf = leaf.ok_or_else(|| named(column)("it is missing".into()))?;
         self.chunk(leaf).words(word).map_err(named(column))

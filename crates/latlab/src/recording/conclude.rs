@@ -11,8 +11,8 @@ use super::error::RecordingError;
 use super::host_parquet::{self, HOST};
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::interval_rows::{self, INTERVALS, SpooledIntervals};
-use super::join::{Bounds, Horizon, Join, Rules, Tally};
-use super::manifest::{Ending, Manifest};
+use super::join::{Horizon, Join, JoinCounts, JoinLimits, JoinRules};
+use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::parquet_rows::{PROBES, ProbesWriter};
 use super::spool::{SPOOL, Spool};
@@ -28,7 +28,7 @@ const UNFINISHED_INTERVALS: &str = "intervals.parquet.unfinished";
 const UNFINISHED_HOST: &str = "host.parquet.unfinished";
 
 /// How the spool of the run of `manifest` is to be joined.
-pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
+pub(crate) fn rules_of(manifest: &Manifest) -> JoinRules {
     // A run that sends no probes awaits nothing, and its spool holds none.
     let (timeout, size_bytes) = match (manifest.spec.sending(), manifest.spec.stream()) {
         (Some(ping), _) => (ping.timeout_ns, ping.size_bytes),
@@ -36,16 +36,16 @@ pub(crate) fn rules_of(manifest: &Manifest) -> Rules {
     };
     let horizon = match (manifest.run.listened_until_ns, manifest.ending) {
         (Some(until), _) => Horizon::At(Stamp::from_nanos(until)),
-        (None, Ending::Measuring) => Horizon::LastEvent,
+        (None, RunEnding::Measuring) => Horizon::LastEvent,
         (None, _) => Horizon::Enough,
     };
-    Rules { timeout, size_bytes, horizon, bounds: Bounds::default() }
+    JoinRules { timeout, size_bytes, horizon, bounds: JoinLimits::default() }
 }
 
 /// The same of the probes beside a stream; none where there are none.
-pub(crate) fn probe_rules_of(manifest: &Manifest) -> Option<Rules> {
+pub(crate) fn probe_rules_of(manifest: &Manifest) -> Option<JoinRules> {
     let probes = manifest.spec.probes_beside()?;
-    Some(Rules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..rules_of(manifest) })
+    Some(JoinRules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..rules_of(manifest) })
 }
 
 /// Joins `spool` into rows, writes them, the host's samples and the manifest, and removes the spools. Each step leaves
@@ -58,7 +58,7 @@ pub(crate) fn conclude(
     directory: &Path,
     spool: &Arc<Spool>,
     host: Option<HostSpool>,
-    rules: Rules,
+    rules: JoinRules,
     manifest: &mut Manifest,
 ) -> Result<(), RecordingError> {
     let run_id = manifest.run_id.clone();
@@ -135,7 +135,7 @@ pub(crate) const fn rows_file(kind: Kind) -> &'static str {
 }
 
 /// What a full join would find, without writing anything.
-pub(crate) fn survey(spool: &Arc<Spool>, kind: Kind, rules: Rules) -> Result<Tally, RecordingError> {
+pub(crate) fn survey(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
     let refused = || RecordingError::refused("read", spool.path());
     if kind == Kind::Wakeup {
         let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
@@ -153,7 +153,7 @@ pub(crate) fn survey(spool: &Arc<Spool>, kind: Kind, rules: Rules) -> Result<Tal
 }
 
 /// Enters what the joiner saw into the manifest.
-pub(crate) fn note(manifest: &mut Manifest, tally: Tally, horizon: Horizon) {
+pub(crate) fn note(manifest: &mut Manifest, tally: JoinCounts, horizon: Horizon) {
     let run = &mut manifest.run;
     // Events that the writer had to discard are in no spool, but were counted when it happened.
     run.gap_events = run.gap_events.max(tally.gap_events);
@@ -167,11 +167,16 @@ pub(crate) fn note(manifest: &mut Manifest, tally: Tally, horizon: Horizon) {
     }
 }
 
-fn write_rows(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, RecordingError> {
+fn write_rows(
+    directory: &Path,
+    spool: &Arc<Spool>,
+    rules: JoinRules,
+    run_id: &str,
+) -> Result<JoinCounts, RecordingError> {
     write_named(directory, (UNFINISHED_PROBES, PROBES), |path| write_rows_to(path, spool, rules, run_id))
 }
 
-fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<Tally, RecordingError> {
+fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<JoinCounts, RecordingError> {
     write_named(directory, (UNFINISHED_WAKEUPS, WAKEUPS), |path| {
         let (file, tally) = wakeup_rows::write(buffered(path)?, run_id, spool)?;
         close(file)?;
@@ -179,7 +184,12 @@ fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<T
     })
 }
 
-fn write_intervals(directory: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, RecordingError> {
+fn write_intervals(
+    directory: &Path,
+    spool: &Arc<Spool>,
+    rules: JoinRules,
+    run_id: &str,
+) -> Result<JoinCounts, RecordingError> {
     write_named(directory, (UNFINISHED_INTERVALS, INTERVALS), |path| {
         let (file, tally) = interval_rows::write(buffered(path)?, run_id, spool, rules.size_bytes)?;
         close(file)?;
@@ -222,7 +232,7 @@ fn close(file: BufWriter<File>) -> io::Result<()> {
     file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()
 }
 
-fn write_rows_to(path: &Path, spool: &Arc<Spool>, rules: Rules, run_id: &str) -> Result<Tally, ParquetError> {
+fn write_rows_to(path: &Path, spool: &Arc<Spool>, rules: JoinRules, run_id: &str) -> Result<JoinCounts, ParquetError> {
     let mut writer = ProbesWriter::new(buffered(path)?, run_id)?;
     let mut join = Join::new(Arc::clone(spool), rules)?;
     while let Some(block) = join.next_block()? {

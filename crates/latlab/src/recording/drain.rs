@@ -9,7 +9,7 @@ use std::thread;
 
 use rustix::fs::fstat;
 
-use super::event::{EVENT_BYTES, EVENT_WORDS, Event};
+use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
 use super::ring::RingReader;
 use super::spool::{HEADER_BYTES, append};
 use crate::probe::Phase;
@@ -20,16 +20,16 @@ const WRITE_EVENTS: u64 = 1024;
 
 /// How far the run is, as the spool knows it: for a progress bar, at most one drain old.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Tallies>);
+pub struct RecordingProgress(Arc<DrainCounts>);
 
 #[derive(Debug, Default)]
-struct Tallies {
+struct DrainCounts {
     measured: AtomicU64,
     sent: AtomicU64,
     arrived: AtomicU64,
 }
 
-impl Progress {
+impl RecordingProgress {
     /// Probes of the measuring phase that were due, be they sent, refused or given up; wake-ups of a run of wake-ups.
     pub fn measured(&self) -> u64 {
         self.0.measured.load(Ordering::Relaxed)
@@ -45,21 +45,23 @@ impl Progress {
         self.0.arrived.load(Ordering::Relaxed)
     }
 
-    fn note(&self, event: Event) {
+    fn note(&self, event: SpoolEvent) {
         let add = |tally: &AtomicU64| _ = tally.fetch_add(1, Ordering::Relaxed);
         match event {
-            Event::Sent { phase, .. } | Event::SendFailed { phase, .. } | Event::NotSent { phase, .. } => {
+            SpoolEvent::Sent { phase, .. }
+            | SpoolEvent::SendFailed { phase, .. }
+            | SpoolEvent::NotSent { phase, .. } => {
                 if phase == Phase::Measure {
                     add(&self.0.measured);
                 }
-                if matches!(event, Event::Sent { .. }) {
+                if matches!(event, SpoolEvent::Sent { .. }) {
                     add(&self.0.sent);
                 }
             }
-            Event::Arrived { .. } => add(&self.0.arrived),
-            Event::Woke { phase: Phase::Measure, .. } => add(&self.0.measured),
-            Event::Woke { .. } | Event::Interval(_) => (),
-            Event::Gap { .. } | Event::TimedOut { .. } => (),
+            SpoolEvent::Arrived { .. } => add(&self.0.arrived),
+            SpoolEvent::Woke { phase: Phase::Measure, .. } => add(&self.0.measured),
+            SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
+            SpoolEvent::Gap { .. } | SpoolEvent::TimedOut { .. } => (),
         }
     }
 }
@@ -93,7 +95,7 @@ pub(crate) struct Drain {
     /// Set when the run should end because it can no longer be recorded.
     pub(crate) stop: Arc<AtomicBool>,
     /// Told of every event.
-    pub(crate) progress: Progress,
+    pub(crate) progress: RecordingProgress,
 }
 
 impl Drain {
@@ -112,7 +114,7 @@ impl Drain {
             }
             thread::park_timeout(self.every.to_duration());
         }
-        let gaps: Vec<Event> = self.readers.iter().filter_map(RingReader::pending_gap).collect();
+        let gaps: Vec<SpoolEvent> = self.readers.iter().filter_map(RingReader::pending_gap).collect();
         for gap in gaps {
             bytes.clear();
             append(gap.to_words(), &mut bytes);
@@ -127,7 +129,7 @@ impl Drain {
         let progress = &self.progress;
         let events = self.readers[ring].drain(WRITE_EVENTS, |words: [u64; EVENT_WORDS]| {
             append(words, bytes);
-            if let Some(event) = Event::from_words(words) {
+            if let Some(event) = SpoolEvent::from_words(words) {
                 progress.note(event);
             }
         });

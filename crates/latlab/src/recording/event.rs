@@ -16,7 +16,7 @@ pub const EVENT_BYTES: usize = EVENT_WORDS * 8;
 
 /// Something that happened in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SpoolEvent {
     /// A probe was handed to the kernel, and the kernel took it.
     Sent {
         /// Which.
@@ -109,19 +109,21 @@ const NONE: i64 = i64::MIN;
 /// "No CPU" in sixteen bits.
 const NO_CPU: u16 = u16::MAX;
 
-impl Event {
+impl SpoolEvent {
     /// The event as words: `[kind | phase << 8 | cpu << 16 | reflector_cpu << 32, seq, …]`.
     #[inline]
     pub fn to_words(self) -> [u64; EVENT_WORDS] {
         match self {
-            Event::Sent { seq, phase, due, sent, cpu } => {
+            SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
                 [head(1, phase, cpu, None), seq.0, word(due), word(Some(sent)), 0, 0, 0, 0]
             }
-            Event::SendFailed { seq, phase, due, tried, errno } => {
+            SpoolEvent::SendFailed { seq, phase, due, tried, errno } => {
                 [head(2, phase, None, None), seq.0, word(due), word(Some(tried)), errno as u32 as u64, 0, 0, 0]
             }
-            Event::NotSent { seq, phase, due } => [head(3, phase, None, None), seq.0, word(Some(due)), 0, 0, 0, 0, 0],
-            Event::Arrived {
+            SpoolEvent::NotSent { seq, phase, due } => {
+                [head(3, phase, None, None), seq.0, word(Some(due)), 0, 0, 0, 0, 0]
+            }
+            SpoolEvent::Arrived {
                 seq,
                 received,
                 reflector_received,
@@ -140,16 +142,16 @@ impl Event {
                 word(reflector_rx_software),
                 0,
             ],
-            Event::Gap { since, events } => {
+            SpoolEvent::Gap { since, events } => {
                 [head(5, Phase::Measure, None, None), 0, word(Some(since)), events, 0, 0, 0, 0]
             }
-            Event::TimedOut { seq, waited } => {
+            SpoolEvent::TimedOut { seq, waited } => {
                 [head(6, Phase::Measure, None, None), seq.0, waited.0 as u64, 0, 0, 0, 0, 0]
             }
-            Event::Woke { seq, phase, due, woke, cpu, via } => {
+            SpoolEvent::Woke { seq, phase, due, woke, cpu, via } => {
                 [head(7, phase, cpu, None), seq.0, word(Some(due)), word(Some(woke)), via as u64, 0, 0, 0]
             }
-            Event::Interval(interval) => interval_words::to_words(interval),
+            SpoolEvent::Interval(interval) => interval_words::to_words(interval),
         }
     }
 
@@ -158,31 +160,31 @@ impl Event {
     #[inline]
     pub fn at(self) -> Option<Stamp<SenderClock>> {
         match self {
-            Event::Sent { sent: at, .. }
-            | Event::SendFailed { tried: at, .. }
-            | Event::NotSent { due: at, .. }
-            | Event::Arrived { received: at, .. }
-            | Event::Gap { since: at, .. }
-            | Event::Woke { woke: at, .. } => Some(at),
+            SpoolEvent::Sent { sent: at, .. }
+            | SpoolEvent::SendFailed { tried: at, .. }
+            | SpoolEvent::NotSent { due: at, .. }
+            | SpoolEvent::Arrived { received: at, .. }
+            | SpoolEvent::Gap { since: at, .. }
+            | SpoolEvent::Woke { woke: at, .. } => Some(at),
             // The receiver's is on another clock.
-            Event::Interval(interval) if interval.end() == StreamEnd::Sender => {
+            SpoolEvent::Interval(interval) if interval.end() == StreamEnd::Sender => {
                 Some(Stamp::from_nanos(interval.end_ns))
             }
-            Event::Interval(_) | Event::TimedOut { .. } => None,
+            SpoolEvent::Interval(_) | SpoolEvent::TimedOut { .. } => None,
         }
     }
 
     /// The event in `words`; none where they hold no event (a hole in a torn spool).
-    pub fn from_words(words: [u64; EVENT_WORDS]) -> Option<Event> {
+    pub fn from_words(words: [u64; EVENT_WORDS]) -> Option<SpoolEvent> {
         let [head, seq, a, b, c, d, e, _] = words;
         let seq = Seq(seq);
         let phase = if head >> 8 & 1 == 1 { Phase::Measure } else { Phase::Warmup };
         let cpu = cpu_of(head >> 16);
         Some(match head & 0xff {
-            1 => Event::Sent { seq, phase, due: stamp(a), sent: stamp(b)?, cpu },
-            2 => Event::SendFailed { seq, phase, due: stamp(a), tried: stamp(b)?, errno: c as u32 as i32 },
-            3 => Event::NotSent { seq, phase, due: stamp(a)? },
-            4 => Event::Arrived {
+            1 => SpoolEvent::Sent { seq, phase, due: stamp(a), sent: stamp(b)?, cpu },
+            2 => SpoolEvent::SendFailed { seq, phase, due: stamp(a), tried: stamp(b)?, errno: c as u32 as i32 },
+            3 => SpoolEvent::NotSent { seq, phase, due: stamp(a)? },
+            4 => SpoolEvent::Arrived {
                 seq,
                 received: stamp(a)?,
                 reflector_received: stamp(b),
@@ -192,10 +194,10 @@ impl Event {
                 cpu,
                 reflector_cpu: cpu_of(head >> 32),
             },
-            5 => Event::Gap { since: stamp(a)?, events: b },
-            6 => Event::TimedOut { seq, waited: Nanos(a as i64) },
-            7 => Event::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
-            _ => return interval_words::from_words(words).map(Event::Interval),
+            5 => SpoolEvent::Gap { since: stamp(a)?, events: b },
+            6 => SpoolEvent::TimedOut { seq, waited: Nanos(a as i64) },
+            7 => SpoolEvent::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
+            _ => return interval_words::from_words(words).map(SpoolEvent::Interval),
         })
     }
 }
@@ -229,11 +231,11 @@ mod tests {
     fn every_event_survives_its_words() {
         let at = Stamp::from_nanos(17);
         let events = [
-            Event::Sent { seq: Seq(0), phase: Phase::Warmup, due: None, sent: Stamp::from_nanos(0), cpu: Some(0) },
-            Event::Sent { seq: Seq(u64::MAX), phase: Phase::Measure, due: Some(at), sent: at, cpu: None },
-            Event::SendFailed { seq: Seq(1), phase: Phase::Measure, due: None, tried: at, errno: 101 },
-            Event::NotSent { seq: Seq(2), phase: Phase::Warmup, due: at },
-            Event::Arrived {
+            SpoolEvent::Sent { seq: Seq(0), phase: Phase::Warmup, due: None, sent: Stamp::from_nanos(0), cpu: Some(0) },
+            SpoolEvent::Sent { seq: Seq(u64::MAX), phase: Phase::Measure, due: Some(at), sent: at, cpu: None },
+            SpoolEvent::SendFailed { seq: Seq(1), phase: Phase::Measure, due: None, tried: at, errno: 101 },
+            SpoolEvent::NotSent { seq: Seq(2), phase: Phase::Warmup, due: at },
+            SpoolEvent::Arrived {
                 seq: Seq(3),
                 received: at,
                 reflector_received: Some(Stamp::from_nanos(-5)),
@@ -243,14 +245,21 @@ mod tests {
                 cpu: Some(7),
                 reflector_cpu: Some(65_534),
             },
-            Event::Gap { since: at, events: 12 },
-            Event::TimedOut { seq: Seq(4), waited: Nanos(1_000_000_000) },
-            Event::Woke { seq: Seq(5), phase: Phase::Warmup, due: at, woke: at, cpu: Some(1), via: Via::Spin },
-            Event::Woke { seq: Seq(6), phase: Phase::Measure, due: at, woke: at, cpu: None, via: Via::ClockNanosleep },
+            SpoolEvent::Gap { since: at, events: 12 },
+            SpoolEvent::TimedOut { seq: Seq(4), waited: Nanos(1_000_000_000) },
+            SpoolEvent::Woke { seq: Seq(5), phase: Phase::Warmup, due: at, woke: at, cpu: Some(1), via: Via::Spin },
+            SpoolEvent::Woke {
+                seq: Seq(6),
+                phase: Phase::Measure,
+                due: at,
+                woke: at,
+                cpu: None,
+                via: Via::ClockNanosleep,
+            },
         ];
         for event in events {
-            assert_eq!(Event::from_words(event.to_words()), Some(event));
+            assert_eq!(SpoolEvent::from_words(event.to_words()), Some(event));
         }
-        assert_eq!(Event::from_words([0; EVENT_WORDS]), None);
+        assert_eq!(SpoolEvent::from_words([0; EVENT_WORDS]), None);
     }
 }

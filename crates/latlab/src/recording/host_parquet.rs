@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parquet::errors::Result;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::batch::{IntColumn, Words};
+use super::batch::{IntColumn, WordColumn};
 use super::column_file::{ColumnFile, ColumnGroup};
 use super::columns::{ColumnShape, schema_of};
 use super::error::RecordingError;
@@ -53,7 +53,7 @@ fn write_group<W: Write + Send>(
     rows: &[HostRow],
 ) -> Result<u64> {
     let mut group = file.next_row_group()?;
-    let sides: Words<Side> = rows.iter().map(|row| row.side).collect();
+    let sides: WordColumn<Side> = rows.iter().map(|row| row.side).collect();
     scratch.write_words(&mut group, rows.len(), &sides, Side::word)?;
     let mut ints: Vec<IntColumn> = vec![
         rows.iter().map(|row| Some(row.seq as i64)).collect(),

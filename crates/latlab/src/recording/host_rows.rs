@@ -127,18 +127,18 @@ impl HostRow {
 }
 
 /// Samples from rows: neighbours of the same host and `seq` belong together.
-pub(crate) struct Gathered<I> {
+pub(crate) struct HostSampleReader<I> {
     rows: I,
     begun: Option<(Side, HostSample)>,
 }
 
-impl<I> Gathered<I> {
-    pub(crate) fn new(rows: I) -> Gathered<I> {
-        Gathered { rows, begun: None }
+impl<I> HostSampleReader<I> {
+    pub(crate) fn new(rows: I) -> HostSampleReader<I> {
+        HostSampleReader { rows, begun: None }
     }
 }
 
-impl<E, I: Iterator<Item = Result<HostRow, E>>> Iterator for Gathered<I> {
+impl<E, I: Iterator<Item = Result<HostRow, E>>> Iterator for HostSampleReader<I> {
     type Item = Result<(Side, HostSample), E>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -203,7 +203,7 @@ pub(crate) mod tests {
         let samples =
             [(Side::Local, sample(0)), (Side::Local, sample(1)), (Side::Peer, sample(1)), (Side::Peer, sample(2))];
         let rows = samples.iter().flat_map(|(side, sample)| HostRow::of(*side, sample)).map(Ok::<_, ()>);
-        assert_eq!(Gathered::new(rows).collect::<Result<Vec<_>, ()>>(), Ok(samples.to_vec()));
+        assert_eq!(HostSampleReader::new(rows).collect::<Result<Vec<_>, ()>>(), Ok(samples.to_vec()));
     }
 
     #[test]

@@ -125,11 +125,11 @@ fn read(file: &File, first: u64, rows: usize) -> io::Result<Vec<HostRow>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::host_rows::Gathered;
+    use crate::recording::host_rows::HostSampleReader;
     use crate::recording::host_rows::tests::sample;
 
     fn samples(spool: HostSpool) -> Vec<HostSample> {
-        Gathered::new(spool.rows()).map(|sample| sample.expect("reads").1).collect()
+        HostSampleReader::new(spool.rows()).map(|sample| sample.expect("reads").1).collect()
     }
 
     #[test]

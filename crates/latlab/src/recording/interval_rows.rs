@@ -9,16 +9,16 @@ use std::sync::Arc;
 use parquet::errors::Result;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::batch::{IntColumn, Words};
+use super::batch::{IntColumn, WordColumn};
 use super::column_file::ColumnFile;
 use super::columns::{ColumnShape, ColumnType, schema_of};
 use super::error::RecordingError;
-use super::event::Event;
-use super::join::Tally;
+use super::event::SpoolEvent;
+use super::join::JoinCounts;
 use super::parquet_batches::phase_of;
 use super::parquet_rows::{Scratch, properties};
 use super::spool::Spool;
-use crate::facts::{Seen, StreamEnd, StreamInterval};
+use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::probe::Phase;
 use crate::units::{Nanos, Stamp};
 
@@ -66,10 +66,10 @@ const INTS: [Range<usize>; 2] = [0..1, 3..COLUMNS.len()];
 fn numbers(row: &StreamInterval, size_bytes: u64) -> [Option<i64>; 15] {
     let bytes = |packets: u64| packets.saturating_mul(size_bytes);
     let (offered, counted) = match row.seen {
-        Seen::Offered { packets, refused, skipped } => {
+        IntervalCounts::Offered { packets, refused, skipped } => {
             ([Some(packets), Some(bytes(packets)), Some(refused), Some(skipped)], [None; 7])
         }
-        Seen::Counted { polled, delivered, reordered, duplicates, outside_window, socket_drops } => {
+        IntervalCounts::Counted { polled, delivered, reordered, duplicates, outside_window, socket_drops } => {
             let [reordered, duplicates, outside_window] =
                 [reordered, duplicates, outside_window].map(u64::from).map(Some);
             let drops = socket_drops.map(u64::from);
@@ -107,8 +107,10 @@ fn row(side: StreamEnd, phase: Phase, numbers: [Option<i64>; 15]) -> StreamInter
     let wide = |count: Option<i64>| count.unwrap_or(0) as u64;
     let narrow = |count: Option<i64>| u32::try_from(wide(count)).unwrap_or(u32::MAX);
     let seen = match side {
-        StreamEnd::Sender => Seen::Offered { packets: wide(packets), refused: wide(refused), skipped: wide(skipped) },
-        StreamEnd::Receiver => Seen::Counted {
+        StreamEnd::Sender => {
+            IntervalCounts::Offered { packets: wide(packets), refused: wide(refused), skipped: wide(skipped) }
+        }
+        StreamEnd::Receiver => IntervalCounts::Counted {
             polled: wide(polled),
             delivered: wide(delivered),
             reordered: narrow(reordered),
@@ -133,12 +135,12 @@ fn row(side: StreamEnd, phase: Phase, numbers: [Option<i64>; 15]) -> StreamInter
 pub(crate) struct SpooledIntervals {
     spool: Arc<Spool>,
     next: u64,
-    tally: Tally,
+    tally: JoinCounts,
 }
 
 impl SpooledIntervals {
     pub(crate) fn new(spool: Arc<Spool>) -> SpooledIntervals {
-        SpooledIntervals { spool, next: 0, tally: Tally::default() }
+        SpooledIntervals { spool, next: 0, tally: JoinCounts::default() }
     }
 
     /// The next rows; none after the last.
@@ -155,20 +157,20 @@ impl SpooledIntervals {
     }
 
     /// What was seen so far; complete after the last batch.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> JoinCounts {
         self.tally
     }
 }
 
-fn take(rows: &mut Vec<StreamInterval>, tally: &mut Tally, event: Option<Event>) {
+fn take(rows: &mut Vec<StreamInterval>, tally: &mut JoinCounts, event: Option<SpoolEvent>) {
     match event {
-        Some(Event::Interval(interval)) => {
+        Some(SpoolEvent::Interval(interval)) => {
             if interval.end() == StreamEnd::Sender {
                 tally.latest = tally.latest.max(Some(Stamp::from_nanos(interval.end_ns)));
             }
             rows.push(interval);
         }
-        Some(Event::Gap { events, .. }) => tally.gap_events += events,
+        Some(SpoolEvent::Gap { events, .. }) => tally.gap_events += events,
         Some(_) => (),
         None => tally.holes += 1,
     }
@@ -181,7 +183,7 @@ pub(crate) fn write<W: Write + Send>(
     run_id: &str,
     spool: &Arc<Spool>,
     size_bytes: u32,
-) -> Result<(W, Tally)> {
+) -> Result<(W, JoinCounts)> {
     let properties = Arc::new(properties(run_id, &COLUMNS));
     let mut file = SerializedFileWriter::new(target, schema_of("interval", COLUMNS)?, properties)?;
     let mut scratch = Scratch::default();
@@ -191,9 +193,9 @@ pub(crate) fn write<W: Write + Send>(
         let numbers: Vec<_> = rows.iter().map(|row| numbers(row, size_bytes.into())).collect();
         let column = |place: usize| numbers.iter().map(|numbers| numbers[place]).collect::<IntColumn>();
         scratch.write_ints(&mut group, COLUMNS[0], &column(0))?;
-        let sides: Words<StreamEnd> = rows.iter().map(StreamInterval::end).collect();
+        let sides: WordColumn<StreamEnd> = rows.iter().map(StreamInterval::end).collect();
         scratch.write_words(&mut group, rows.len(), &sides, StreamEnd::word)?;
-        let phases: Words<Phase> = rows.iter().map(|row| row.phase).collect();
+        let phases: WordColumn<Phase> = rows.iter().map(|row| row.phase).collect();
         scratch.write_words(&mut group, rows.len(), &phases, Phase::word)?;
         for (place, shape) in COLUMNS.into_iter().enumerate().skip(PHASE + 1) {
             scratch.write_ints(&mut group, shape, &column(place - PHASE))?;
@@ -237,9 +239,9 @@ mod tests {
             start_ns: 5,
             end_ns: 100_000_005,
             cpu: Some(Nanos(99)),
-            seen: Seen::Offered { packets: 1_000, refused: 2, skipped: 7 },
+            seen: IntervalCounts::Offered { packets: 1_000, refused: 2, skipped: 7 },
         };
-        let seen = Seen::Counted {
+        let seen = IntervalCounts::Counted {
             polled: 1_000,
             delivered: 990,
             reordered: 1,

@@ -1,7 +1,7 @@
 //! Intervals of a stream as the words of an event. Layout: docs/recording.md, section 6.
 
 use super::event::EVENT_WORDS;
-use crate::facts::{Seen, StreamInterval};
+use crate::facts::{IntervalCounts, StreamInterval};
 use crate::probe::Phase;
 use crate::units::Nanos;
 
@@ -20,10 +20,10 @@ pub(super) fn to_words(interval: StreamInterval) -> [u64; EVENT_WORDS] {
     let whose = u64::from(flow) | cpu << 16;
     let (start, end) = (start_ns as u64, end_ns as u64);
     match seen {
-        Seen::Offered { packets, refused, skipped } => {
+        IntervalCounts::Offered { packets, refused, skipped } => {
             [OFFERED | phase, whose, start, end, packets, refused, skipped, 0]
         }
-        Seen::Counted { polled, delivered, reordered, duplicates, outside_window, socket_drops } => {
+        IntervalCounts::Counted { polled, delivered, reordered, duplicates, outside_window, socket_drops } => {
             let order = u64::from(reordered) | u64::from(duplicates) << 32;
             let dropped = u64::from(outside_window) | u64::from(socket_drops.unwrap_or(NO_DROPS)) << 32;
             [COUNTED | phase, whose, start, end, polled, delivered, order, dropped]
@@ -35,8 +35,8 @@ pub(super) fn to_words(interval: StreamInterval) -> [u64; EVENT_WORDS] {
 pub(super) fn from_words(words: [u64; EVENT_WORDS]) -> Option<StreamInterval> {
     let [head, whose, start, end, a, b, c, d] = words;
     let seen = match head & 0xff {
-        OFFERED => Seen::Offered { packets: a, refused: b, skipped: c },
-        COUNTED => Seen::Counted {
+        OFFERED => IntervalCounts::Offered { packets: a, refused: b, skipped: c },
+        COUNTED => IntervalCounts::Counted {
             polled: a,
             delivered: b,
             reordered: c as u32,
@@ -69,9 +69,9 @@ mod tests {
             start_ns: -5,
             end_ns: 95_000_000,
             cpu: Some(Nanos(90_000_000)),
-            seen: Seen::Offered { packets: u64::MAX, refused: 3, skipped: 1 << 40 },
+            seen: IntervalCounts::Offered { packets: u64::MAX, refused: 3, skipped: 1 << 40 },
         };
-        let seen = |socket_drops| Seen::Counted {
+        let seen = |socket_drops| IntervalCounts::Counted {
             polled: 1 << 50,
             delivered: 12,
             reordered: u32::MAX,

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use super::block::{Block, Fit};
-use super::event::Event;
+use super::block::{JoinResult, ProbeBlock};
+use super::event::SpoolEvent;
 use super::spool::Spool;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -34,7 +34,7 @@ pub(crate) enum Horizon {
 
 /// What the joiner must know about a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct JoinRules {
     /// Later answers are late.
     pub(crate) timeout: Nanos,
     /// Of every probe.
@@ -42,12 +42,12 @@ pub(crate) struct Rules {
     /// How long the run listened.
     pub(crate) horizon: Horizon,
     /// The sizes of the joiner's own structures.
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: JoinLimits,
 }
 
 /// The sizes of the joiner's own structures; tests make them small.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct JoinLimits {
     /// Probes in a block.
     pub(crate) block_probes: usize,
     /// How many events behind is far.
@@ -56,15 +56,15 @@ pub(crate) struct Bounds {
     pub(crate) aside_answers: usize,
 }
 
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds { block_probes: BLOCK_PROBES, far_events: FAR_EVENTS, aside_answers: ASIDE_ANSWERS }
+impl Default for JoinLimits {
+    fn default() -> JoinLimits {
+        JoinLimits { block_probes: BLOCK_PROBES, far_events: FAR_EVENTS, aside_answers: ASIDE_ANSWERS }
     }
 }
 
 /// What the joiner saw beside the rows. Complete once the last block was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct JoinCounts {
     /// Rows.
     pub(crate) rows: u64,
     /// Events thrown away because the ring was full.
@@ -93,7 +93,7 @@ struct Stretch {
 #[derive(Clone, Copy, Debug)]
 struct Aside {
     index: u64,
-    event: Event,
+    event: SpoolEvent,
     reordered: bool,
 }
 
@@ -105,13 +105,13 @@ pub(crate) struct Join {
     stretches: std::collections::btree_map::IntoIter<u64, Stretch>,
     asides: BTreeMap<u64, Vec<Aside>>,
     horizon: Option<Stamp<SenderClock>>,
-    block: Block,
-    tally: Tally,
+    block: ProbeBlock,
+    tally: JoinCounts,
 }
 
 impl Join {
     /// The first pass.
-    pub(crate) fn new(spool: Arc<Spool>, rules: Rules) -> io::Result<Join> {
+    pub(crate) fn new(spool: Arc<Spool>, rules: JoinRules) -> io::Result<Join> {
         let mut map = Map::new(rules.bounds);
         spool.walk(0..spool.events(), |index, event| map.take(index, event))?;
         let horizon = match rules.horizon {
@@ -122,7 +122,7 @@ impl Join {
         // Small runs need a small block.
         let places = map.highest_place.map_or(0, |place| place as usize + 1);
         Ok(Join {
-            block: Block::new(places, rules.timeout, rules.size_bytes),
+            block: ProbeBlock::new(places, rules.timeout, rules.size_bytes),
             probes: rules.bounds.block_probes as u64,
             stretches: map.stretches.into_iter(),
             asides: map.asides,
@@ -133,7 +133,7 @@ impl Join {
     }
 
     /// The next block that has rows, in the order of `seq`; none after the last.
-    pub(crate) fn next_block(&mut self) -> io::Result<Option<&Block>> {
+    pub(crate) fn next_block(&mut self) -> io::Result<Option<&ProbeBlock>> {
         while let Some((number, stretch)) = self.stretches.next() {
             self.fill(number, stretch)?;
             self.tally.undecided_probes += self.block.settle(self.horizon);
@@ -146,7 +146,7 @@ impl Join {
     }
 
     /// What was seen so far; complete once [`Join::next_block`] gave none.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> JoinCounts {
         self.tally
     }
 
@@ -157,11 +157,11 @@ impl Join {
         // The next expected sequence number (RFC 4737, section 3.3). Nothing before the stretch can make a member
         // late in order: later probes left after the first of the block, and their answers came after that.
         let mut next_expected = 0;
-        let mut arrive = |block: &mut Block, event, reordered| {
-            tally.orphan_answers += u64::from(block.arrive(event, reordered) == Fit::Orphan);
+        let mut arrive = |block: &mut ProbeBlock, event, reordered| {
+            tally.orphan_answers += u64::from(block.arrive(event, reordered) == JoinResult::Orphan);
         };
         self.spool.walk(stretch.first..stretch.last + 1, |_, event| match event {
-            Some(event @ Event::Arrived { seq, .. }) => {
+            Some(event @ SpoolEvent::Arrived { seq, .. }) => {
                 if members.contains(&seq.0) {
                     arrive(block, event, seq.0 < next_expected);
                 }
@@ -182,7 +182,7 @@ impl Join {
 
 /// The first pass, as it goes.
 struct Map {
-    bounds: Bounds,
+    bounds: JoinLimits,
     stretches: BTreeMap<u64, Stretch>,
     asides: BTreeMap<u64, Vec<Aside>>,
     aside_answers: usize,
@@ -191,11 +191,11 @@ struct Map {
     measuring: bool,
     /// The last departure, where the kernel refused it.
     refused: Option<Seq>,
-    tally: Tally,
+    tally: JoinCounts,
 }
 
 impl Map {
-    fn new(bounds: Bounds) -> Map {
+    fn new(bounds: JoinLimits) -> Map {
         Map {
             bounds,
             stretches: BTreeMap::new(),
@@ -205,35 +205,35 @@ impl Map {
             highest_place: None,
             measuring: false,
             refused: None,
-            tally: Tally::default(),
+            tally: JoinCounts::default(),
         }
     }
 
-    fn take(&mut self, index: u64, event: Option<Event>) {
+    fn take(&mut self, index: u64, event: Option<SpoolEvent>) {
         let Some(event) = event else {
             self.tally.holes += 1;
             return;
         };
         // A probe that was given up speaks of when it was due, and a thread that woke did not listen.
-        if !matches!(event, Event::NotSent { .. } | Event::Woke { .. } | Event::Interval(_)) {
+        if !matches!(event, SpoolEvent::NotSent { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Interval(_)) {
             self.tally.latest = self.tally.latest.max(event.at());
         }
         match event {
-            Event::Arrived { seq, .. } => self.arrive(index, seq.0, event),
-            Event::Gap { events, .. } => self.tally.gap_events += events,
-            Event::TimedOut { seq, waited } if self.measuring => {
+            SpoolEvent::Arrived { seq, .. } => self.arrive(index, seq.0, event),
+            SpoolEvent::Gap { events, .. } => self.tally.gap_events += events,
+            SpoolEvent::TimedOut { seq, waited } if self.measuring => {
                 let spent = match self.refused == Some(seq) {
                     true => &mut self.tally.refused_pause,
                     false => &mut self.tally.timed_out,
                 };
                 *spent += waited;
             }
-            Event::TimedOut { .. } | Event::Woke { .. } | Event::Interval(_) => (),
-            Event::Sent { seq, phase, .. }
-            | Event::SendFailed { seq, phase, .. }
-            | Event::NotSent { seq, phase, .. } => {
+            SpoolEvent::TimedOut { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
+            SpoolEvent::Sent { seq, phase, .. }
+            | SpoolEvent::SendFailed { seq, phase, .. }
+            | SpoolEvent::NotSent { seq, phase, .. } => {
                 self.measuring |= phase == Phase::Measure;
-                self.refused = matches!(event, Event::SendFailed { .. }).then_some(seq);
+                self.refused = matches!(event, SpoolEvent::SendFailed { .. }).then_some(seq);
                 self.depart(index, seq.0);
             }
         }
@@ -246,7 +246,7 @@ impl Map {
         self.stretches.entry(seq / probes).or_insert(new).last = index;
     }
 
-    fn arrive(&mut self, index: u64, seq: u64, event: Event) {
+    fn arrive(&mut self, index: u64, seq: u64, event: SpoolEvent) {
         let reordered = seq < self.next_expected;
         self.next_expected = self.next_expected.max(seq.saturating_add(1));
         let number = seq / self.bounds.block_probes as u64;
@@ -264,13 +264,15 @@ impl Map {
 }
 
 /// The probe of which `event` is the beginning; none for other events.
-fn departure(event: Event) -> Option<u64> {
+fn departure(event: SpoolEvent) -> Option<u64> {
     match event {
-        Event::Sent { seq, .. } | Event::SendFailed { seq, .. } | Event::NotSent { seq, .. } => Some(seq.0),
-        Event::Arrived { .. }
-        | Event::Gap { .. }
-        | Event::TimedOut { .. }
-        | Event::Woke { .. }
-        | Event::Interval(_) => None,
+        SpoolEvent::Sent { seq, .. } | SpoolEvent::SendFailed { seq, .. } | SpoolEvent::NotSent { seq, .. } => {
+            Some(seq.0)
+        }
+        SpoolEvent::Arrived { .. }
+        | SpoolEvent::Gap { .. }
+        | SpoolEvent::TimedOut { .. }
+        | SpoolEvent::Woke { .. }
+        | SpoolEvent::Interval(_) => None,
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::columns::ProbeColumn;
-use super::event::Event;
-use super::join::{Bounds, Horizon, Join, Rules, Tally};
+use super::event::SpoolEvent;
+use super::join::{Horizon, Join, JoinCounts, JoinLimits, JoinRules};
 use super::spool::{self, SPOOL, Spool};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -42,7 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
     proptest::collection::vec((step, 0i64..20), 0..120)
 }
 
-fn events_of(steps: &[(Step, i64)]) -> Vec<Event> {
+fn events_of(steps: &[(Step, i64)]) -> Vec<SpoolEvent> {
     let (mut next, mut now) = (0, 1_000);
     let mut events = Vec::new();
     for (step, pause) in steps {
@@ -52,13 +52,13 @@ fn events_of(steps: &[(Step, i64)]) -> Vec<Event> {
         let due = (next % 3 != 0).then(|| at - Nanos(1));
         let seq = Seq(next);
         let departed = match step {
-            Step::Send => Some(Event::Sent { seq, phase, due, sent: at, cpu: (next % 2 == 0).then_some(3) }),
-            Step::Fail => Some(Event::SendFailed { seq, phase, due, tried: at, errno: 105 }),
-            Step::GiveUp => Some(Event::NotSent { seq, phase, due: at }),
-            Step::Swallow => Some(Event::Gap { since: at, events: 1 }),
+            Step::Send => Some(SpoolEvent::Sent { seq, phase, due, sent: at, cpu: (next % 2 == 0).then_some(3) }),
+            Step::Fail => Some(SpoolEvent::SendFailed { seq, phase, due, tried: at, errno: 105 }),
+            Step::GiveUp => Some(SpoolEvent::NotSent { seq, phase, due: at }),
+            Step::Swallow => Some(SpoolEvent::Gap { since: at, events: 1 }),
             Step::TimeOut => {
                 let seq = Seq(next.saturating_sub(1));
-                events.push(Event::TimedOut { seq, waited: Nanos(*pause) });
+                events.push(SpoolEvent::TimedOut { seq, waited: Nanos(*pause) });
                 None
             }
             Step::Answer(back) => {
@@ -72,8 +72,8 @@ fn events_of(steps: &[(Step, i64)]) -> Vec<Event> {
     events
 }
 
-fn answer(seq: Seq, received: Stamp<SenderClock>, chance: i64) -> Event {
-    Event::Arrived {
+fn answer(seq: Seq, received: Stamp<SenderClock>, chance: i64) -> SpoolEvent {
+    SpoolEvent::Arrived {
         seq,
         received,
         reflector_received: (chance > 2).then(|| Stamp::from_nanos(-chance)),
@@ -106,27 +106,29 @@ fn blank(seq: Seq, phase: Phase, due: Option<Stamp<SenderClock>>, fate: Fate) ->
     }
 }
 
-fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
+fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
     let mut rows: BTreeMap<Seq, ProbeRecord> = BTreeMap::new();
-    let mut tally = Tally::default();
+    let mut tally = JoinCounts::default();
     let mut next_expected = Seq(0);
     for event in events {
-        if !matches!(event, Event::NotSent { .. }) {
+        if !matches!(event, SpoolEvent::NotSent { .. }) {
             tally.latest = tally.latest.max(event.at());
         }
         match *event {
-            Event::Sent { seq, phase, due, sent, cpu } => {
+            SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
                 let row = ProbeRecord { sent: Some(sent), sent_cpu: cpu, ..blank(seq, phase, due, Fate::Lost) };
                 rows.insert(seq, row);
             }
-            Event::SendFailed { seq, phase, due, tried, errno } => {
+            SpoolEvent::SendFailed { seq, phase, due, tried, errno } => {
                 let row = blank(seq, phase, due, Fate::SendFailed);
                 rows.insert(seq, ProbeRecord { sent: Some(tried), error: Some(errno), ..row });
             }
-            Event::NotSent { seq, phase, due } => _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent)),
-            Event::Woke { .. } | Event::Interval(_) => (),
-            Event::Gap { events, .. } => tally.gap_events += events,
-            Event::TimedOut { seq, waited } => {
+            SpoolEvent::NotSent { seq, phase, due } => {
+                _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent))
+            }
+            SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
+            SpoolEvent::Gap { events, .. } => tally.gap_events += events,
+            SpoolEvent::TimedOut { seq, waited } => {
                 let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);
                 match rows.values().any(|row| row.phase == Phase::Measure) {
                     true if refused => tally.refused_pause += waited,
@@ -134,7 +136,7 @@ fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
                     false => (),
                 }
             }
-            Event::Arrived { seq, .. } => {
+            SpoolEvent::Arrived { seq, .. } => {
                 match rows.get_mut(&seq).filter(|row| row.fate.was_sent()) {
                     None => tally.orphan_answers += 1,
                     Some(row) if row.fate != Fate::Lost => row.duplicates += 1,
@@ -151,12 +153,14 @@ fn naive(events: &[Event], cut: bool) -> (Vec<ProbeRecord>, Tally) {
     (rows, tally)
 }
 
-fn take(row: &mut ProbeRecord, event: Event, out_of_order: bool) {
-    let Event::Arrived { received, reflector_received, reflector_sent, rx_software, reflector_rx_software, .. } = event
+fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
+    let SpoolEvent::Arrived {
+        received, reflector_received, reflector_sent, rx_software, reflector_rx_software, ..
+    } = event
     else {
         return;
     };
-    let Event::Arrived { cpu, reflector_cpu, .. } = event else { return };
+    let SpoolEvent::Arrived { cpu, reflector_cpu, .. } = event else { return };
     let in_time = row.sent.is_some_and(|sent| received - sent <= TIMEOUT);
     row.fate = if in_time { Fate::Answered } else { Fate::Late };
     row.received = Some(received);
@@ -166,14 +170,14 @@ fn take(row: &mut ProbeRecord, event: Event, out_of_order: bool) {
     row.reordered = out_of_order;
 }
 
-fn joined(events: &[Event], bounds: Bounds, horizon: Horizon) -> (Vec<ProbeRecord>, Tally) {
+fn joined(events: &[SpoolEvent], bounds: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
     let directory = tempfile::tempdir().expect("temporary directory");
     let path = directory.path().join(SPOOL);
     let mut bytes = Vec::new();
     events.iter().for_each(|event| spool::append(event.to_words(), &mut bytes));
     spool::create(&path, "0123456789abcdef").and_then(|mut file| file.write_all(&bytes)).expect("written");
     let spool = Arc::new(Spool::open(&path).expect("opens").expect("is there"));
-    let rules = Rules { timeout: TIMEOUT, size_bytes: SIZE, horizon, bounds };
+    let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, bounds };
     let mut join = Join::new(spool, rules).expect("first pass");
     let mut rows = Vec::new();
     while let Some(block) = join.next_block().expect("second pass") {
@@ -197,7 +201,7 @@ proptest! {
     ) {
         let events = events_of(&steps);
         let horizon = if cut { Horizon::LastEvent } else { Horizon::Enough };
-        let bounds = Bounds { block_probes, far_events, aside_answers };
+        let bounds = JoinLimits { block_probes, far_events, aside_answers };
         prop_assert_eq!(joined(&events, bounds, horizon), naive(&events, cut));
     }
 }
@@ -206,22 +210,23 @@ proptest! {
 fn a_scattered_run_has_every_fate() {
     // Guards the property above against a generator that makes nothing of interest.
     let at = Stamp::from_nanos;
-    let sent = |seq, nanos| Event::Sent { seq: Seq(seq), phase: Phase::Measure, due: None, sent: at(nanos), cpu: None };
+    let sent =
+        |seq, nanos| SpoolEvent::Sent { seq: Seq(seq), phase: Phase::Measure, due: None, sent: at(nanos), cpu: None };
     let events = [
         sent(0, 0),
         sent(1, 10),
         answer(Seq(1), at(20), 0),
         answer(Seq(0), at(30), 0),
         answer(Seq(0), at(31), 0),
-        Event::SendFailed { seq: Seq(2), phase: Phase::Measure, due: None, tried: at(32), errno: 101 },
-        Event::NotSent { seq: Seq(3), phase: Phase::Measure, due: at(33) },
+        SpoolEvent::SendFailed { seq: Seq(2), phase: Phase::Measure, due: None, tried: at(32), errno: 101 },
+        SpoolEvent::NotSent { seq: Seq(3), phase: Phase::Measure, due: at(33) },
         sent(4, 40),
         sent(5, 100),
         answer(Seq(4), at(100), 0),
         sent(6, 140),
         answer(Seq(9), at(150), 0),
     ];
-    let (rows, tally) = joined(&events, Bounds::default(), Horizon::LastEvent);
+    let (rows, tally) = joined(&events, JoinLimits::default(), Horizon::LastEvent);
     let fates: Vec<_> = rows.iter().map(|row| (row.seq.0, row.fate, row.duplicates, row.reordered)).collect();
     let expected = [
         (0, Fate::Answered, 1, true),

@@ -29,7 +29,7 @@ impl FormatVersion {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum RunEnding {
     /// The manifest as first written; the run goes on, or its process died.
     Measuring,
     /// Its own stop rule.
@@ -167,7 +167,7 @@ pub struct Manifest {
     /// What wrote this.
     pub software: Software,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: RunEnding,
     /// Why, where it did not end by its own rule.
     pub reason: Option<String>,
     /// Rows in the data file, once it is finished.
@@ -206,7 +206,7 @@ impl Manifest {
             instrument: Instrument::default(),
             caveats: Vec::new(),
             software: Software { name: "latlab".into(), version: env!("CARGO_PKG_VERSION").into() },
-            ending: Ending::Measuring,
+            ending: RunEnding::Measuring,
             reason: None,
             rows: None,
             wakeup_rows: None,

@@ -33,9 +33,9 @@ mod wakeup_rows;
 mod word_pages;
 mod writer;
 
-pub use batch::{IntColumn, ProbeBatch, Words};
+pub use batch::{IntColumn, ProbeBatch, WordColumn};
 pub use columns::ProbeColumn;
-pub use drain::Progress;
+pub use drain::RecordingProgress;
 pub use error::RecordingError;
 pub use host_spool::HostLog;
 pub use naming::{fresh_run_id, started_at};

@@ -11,7 +11,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
-use super::batch::{IntColumn, ProbeBatch, Words};
+use super::batch::{IntColumn, ProbeBatch, WordColumn};
 use super::columns::{ColumnShape, ColumnType, ProbeColumn};
 use super::error::RecordingError;
 use super::word_pages;
@@ -143,12 +143,12 @@ impl Chunk<'_> {
     }
 
     /// Its words, each understood by `word`; or what is wrong with them.
-    pub(crate) fn words<T: Copy>(&self, word: impl Fn(&str) -> Option<T>) -> Result<Words<T>, String> {
+    pub(crate) fn words<T: Copy>(&self, word: impl Fn(&str) -> Option<T>) -> Result<WordColumn<T>, String> {
         if let Some(only) = self.metadata().statistics().and_then(constant_word) {
-            return word(only).map(Words::All).ok_or_else(|| format!("the unknown word `{only}`"));
+            return word(only).map(WordColumn::All).ok_or_else(|| format!("the unknown word `{only}`"));
         }
         let mut pages = self.group.get_column_page_reader(self.leaf).map_err(words_of)?;
-        word_pages::read(pages.as_mut(), self.rows, word).map(Words::Each)
+        word_pages::read(pages.as_mut(), self.rows, word).map(WordColumn::Each)
     }
 
     /// Its numbers; or what is wrong with them.

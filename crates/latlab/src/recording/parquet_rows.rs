@@ -10,8 +10,8 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 
-use super::batch::{IntColumn, Words};
-use super::block::Block;
+use super::batch::{IntColumn, WordColumn};
+use super::block::ProbeBlock;
 use super::columns::{ColumnShape, ColumnType, ProbeColumn, schema};
 use super::join::BLOCK_PROBES;
 use super::manifest::FormatVersion;
@@ -47,7 +47,7 @@ impl<W: Write + Send> ProbesWriter<W> {
     }
 
     /// Appends the rows of `block` as a row group.
-    pub(crate) fn write(&mut self, block: &Block) -> Result<()> {
+    pub(crate) fn write(&mut self, block: &ProbeBlock) -> Result<()> {
         let mut group = self.file.next_row_group()?;
         for column in ProbeColumn::ALL {
             match column {
@@ -113,13 +113,13 @@ impl Scratch {
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
         rows: usize,
-        words: &Words<T>,
+        words: &WordColumn<T>,
         word: impl Fn(T) -> &'static str,
     ) -> Result<()> {
         self.words.clear();
         match words {
-            Words::All(same) => self.words.resize(rows, ByteArray::from(word(*same))),
-            Words::Each(each) => {
+            WordColumn::All(same) => self.words.resize(rows, ByteArray::from(word(*same))),
+            WordColumn::Each(each) => {
                 // A clone shares its bytes; making one from a word allocates.
                 let mut made: Vec<(&str, ByteArray)> = Vec::new();
                 for one in each {

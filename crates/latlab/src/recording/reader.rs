@@ -13,11 +13,11 @@ use super::column_file::ColumnFile;
 use super::conclude::{conclude, has_wakeups, host_spool_of, note, probe_rules_of, remove_spools};
 use super::conclude::{rows_file, rules_of, survey};
 use super::host_parquet::{self, HOST};
-use super::host_rows::Gathered;
+use super::host_rows::HostSampleReader;
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::interval_rows::{self, INTERVALS, SpooledIntervals};
-use super::join::{Join, Rules};
-use super::manifest::{Ending, Manifest};
+use super::join::{Join, JoinRules};
+use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::parquet_batches::{ParquetBatches, ProbesFile};
 use super::parquet_rows::PROBES;
@@ -28,7 +28,7 @@ use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 
 // what a reader of recordings needs to know, in one room
-pub use super::batch::{IntColumn, ProbeBatch, Words};
+pub use super::batch::{IntColumn, ProbeBatch, WordColumn};
 pub use super::columns::ProbeColumn;
 pub use super::error::RecordingError;
 pub use super::wakeup_rows::WakeupBatch;
@@ -43,16 +43,16 @@ pub struct Recording {
     path: PathBuf,
     manifest: Manifest,
     note: Option<String>,
-    rows: Rows,
+    rows: RowSource,
 }
 
 /// Where the rows come from.
 #[derive(Debug)]
-enum Rows {
+enum RowSource {
     /// `probes.parquet`.
     Parquet,
     /// The spool, joined again each time, because the rows could not be written.
-    Spool(Arc<Spool>, Rules),
+    Spool(Arc<Spool>, JoinRules),
 }
 
 impl Recording {
@@ -103,11 +103,11 @@ impl Recording {
     pub fn probes(&self, columns: &[ProbeColumn]) -> Result<ProbeBatches, RecordingError> {
         let columns = columns.to_vec();
         let source = match &self.rows {
-            Rows::Parquet => {
+            RowSource::Parquet => {
                 let file = ProbesFile::open(&self.path.join(PROBES))?;
                 Source::Parquet(ParquetBatches { file, columns, next: 0 })
             }
-            Rows::Spool(spool, rules) => {
+            RowSource::Spool(spool, rules) => {
                 let rules = probe_rules_of(&self.manifest).unwrap_or(*rules);
                 let join =
                     Join::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
@@ -124,8 +124,8 @@ impl Recording {
     pub fn wakeups(&self) -> Result<WakeupBatches, RecordingError> {
         Ok(WakeupBatches(match &self.rows {
             _ if !has_wakeups(&self.manifest.spec) => Box::new(std::iter::empty()),
-            Rows::Parquet => Box::new(wakeup_rows::batches(wakeup_rows::open(&self.path.join(WAKEUPS))?)),
-            Rows::Spool(spool, _) => {
+            RowSource::Parquet => Box::new(wakeup_rows::batches(wakeup_rows::open(&self.path.join(WAKEUPS))?)),
+            RowSource::Spool(spool, _) => {
                 let path = spool.path().to_owned();
                 let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
                 Box::new(std::iter::from_fn(move || {
@@ -143,8 +143,8 @@ impl Recording {
     pub fn intervals(&self) -> Result<IntervalBatches, RecordingError> {
         Ok(IntervalBatches(match &self.rows {
             _ if self.manifest.kind != Kind::Stream => Box::new(std::iter::empty()),
-            Rows::Parquet => Box::new(interval_rows::batches(interval_rows::open(&self.path.join(INTERVALS))?)),
-            Rows::Spool(spool, _) => {
+            RowSource::Parquet => Box::new(interval_rows::batches(interval_rows::open(&self.path.join(INTERVALS))?)),
+            RowSource::Spool(spool, _) => {
                 let path = spool.path().to_owned();
                 let mut intervals = SpooledIntervals::new(Arc::clone(spool));
                 Box::new(std::iter::from_fn(move || {
@@ -162,12 +162,14 @@ impl Recording {
     pub fn host_samples(&self) -> Result<HostSamples, RecordingError> {
         let spool = self.path.join(HOST_SPOOL);
         Ok(HostSamples(match (self.manifest.host_rows, &self.rows) {
-            (Some(_), _) => Box::new(Gathered::new(host_parquet::rows(host_parquet::open(&self.path.join(HOST))?))),
-            (None, Rows::Parquet) => Box::new(std::iter::empty()),
-            (None, Rows::Spool(..)) => match HostSpool::open(&spool) {
+            (Some(_), _) => {
+                Box::new(HostSampleReader::new(host_parquet::rows(host_parquet::open(&self.path.join(HOST))?)))
+            }
+            (None, RowSource::Parquet) => Box::new(std::iter::empty()),
+            (None, RowSource::Spool(..)) => match HostSpool::open(&spool) {
                 Ok(Some(host)) => {
                     let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
-                    Box::new(Gathered::new(host.rows().map(move |row| row.map_err(&refused))))
+                    Box::new(HostSampleReader::new(host.rows().map(move |row| row.map_err(&refused))))
                 }
                 // Told by a caveat where it is damaged, and no reason not to read the probes.
                 Ok(None) | Err(RecordingError::Damaged { .. }) => Box::new(std::iter::empty()),
@@ -284,7 +286,7 @@ fn is_alive(pid: u32) -> bool {
 
 fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
     let manifest = manifest_file::read(&path)?;
-    if manifest.ending == Ending::Measuring && !path.join(rows_file(manifest.kind)).exists() {
+    if manifest.ending == RunEnding::Measuring && !path.join(rows_file(manifest.kind)).exists() {
         return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
     }
     check_rows(&path, manifest.kind, manifest.rows)?;
@@ -293,7 +295,7 @@ fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
     if let Some(expected) = manifest.probe_rows {
         check_rows(&path, Kind::Ping, Some(expected))?;
     }
-    Ok(Recording { path, manifest, note: None, rows: Rows::Parquet })
+    Ok(Recording { path, manifest, note: None, rows: RowSource::Parquet })
 }
 
 fn check_rows(directory: &Path, kind: Kind, expected: Option<u64>) -> Result<(), RecordingError> {
@@ -334,12 +336,12 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
         if spool.is_alone() {
             _ = remove_spools(&path);
         }
-        return Ok(Recording { path, manifest, note: None, rows: Rows::Parquet });
+        return Ok(Recording { path, manifest, note: None, rows: RowSource::Parquet });
     }
     let rules = rules_of(&manifest);
-    let died = manifest.ending == Ending::Measuring;
+    let died = manifest.ending == RunEnding::Measuring;
     if died {
-        manifest.ending = Ending::Recovered;
+        manifest.ending = RunEnding::Recovered;
         manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
     }
     let spool = Arc::new(spool);
@@ -347,7 +349,7 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
     let refusal = if spool.is_alone() { conclude(&path, &spool, host, rules, &mut manifest).err() } else { None };
     if spool.is_alone() && refusal.is_none() {
         let note = format!("finished an interrupted recording: {}", count(&manifest));
-        return Ok(Recording { path, manifest, note: Some(note), rows: Rows::Parquet });
+        return Ok(Recording { path, manifest, note: Some(note), rows: RowSource::Parquet });
     }
     spool.share();
     let tally = survey(&spool, manifest.kind, rules)?;
@@ -363,7 +365,7 @@ fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> 
         "reading an unfinished recording from its spool: {}; it cannot be finished now: {why}",
         count(&manifest)
     );
-    Ok(Recording { path, manifest, note: Some(note), rows: Rows::Spool(spool, rules) })
+    Ok(Recording { path, manifest, note: Some(note), rows: RowSource::Spool(spool, rules) })
 }
 
 fn count(manifest: &Manifest) -> String {

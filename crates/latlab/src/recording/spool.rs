@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::RecordingError;
-use super::event::{EVENT_BYTES, EVENT_WORDS, Event};
+use super::event::{EVENT_BYTES, EVENT_WORDS, SpoolEvent};
 use super::manifest::FormatVersion;
 
 /// The spool's name in a recording's directory.
@@ -142,7 +142,7 @@ impl Spool {
     }
 
     /// Calls `take` with the index and the event of each of `range`; a hole, which holds no event, gives none.
-    pub(crate) fn walk(&self, range: Range<u64>, mut take: impl FnMut(u64, Option<Event>)) -> io::Result<()> {
+    pub(crate) fn walk(&self, range: Range<u64>, mut take: impl FnMut(u64, Option<SpoolEvent>)) -> io::Result<()> {
         let mut buffer = vec![0; READ_EVENTS * EVENT_BYTES];
         let mut index = range.start;
         let end = range.end.min(self.events);
@@ -151,7 +151,7 @@ impl Spool {
             let bytes = &mut buffer[..events as usize * EVENT_BYTES];
             self.file.read_exact_at(bytes, HEADER_BYTES as u64 + index * EVENT_BYTES as u64)?;
             for (offset, event) in bytes.as_chunks::<EVENT_BYTES>().0.iter().enumerate() {
-                take(index + offset as u64, Event::from_words(words_of(event)));
+                take(index + offset as u64, SpoolEvent::from_words(words_of(event)));
             }
             index += events;
         }
@@ -207,12 +207,13 @@ mod tests {
 
     #[test]
     fn a_torn_last_event_and_a_hole_are_no_events() {
-        let event = Event::TimedOut { seq: Seq(4), waited: Nanos(9) };
+        let event = SpoolEvent::TimedOut { seq: Seq(4), waited: Nanos(9) };
         let mut bytes = header().to_bytes().to_vec();
         append(event.to_words(), &mut bytes);
         append([0; EVENT_WORDS], &mut bytes);
         append(
-            Event::NotSent { seq: Seq(5), phase: crate::probe::Phase::Measure, due: Stamp::from_nanos(1) }.to_words(),
+            SpoolEvent::NotSent { seq: Seq(5), phase: crate::probe::Phase::Measure, due: Stamp::from_nanos(1) }
+                .to_words(),
             &mut bytes,
         );
         bytes.truncate(bytes.len() - 1);

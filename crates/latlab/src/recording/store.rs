@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use super::error::RecordingError;
-use super::manifest::{Ending, Manifest};
+use super::manifest::{Manifest, RunEnding};
 use super::manifest_file::{self, MANIFEST};
 use super::naming::fresh_run_id;
 use super::spool::{self, SPOOL};
@@ -171,7 +171,7 @@ fn look_at(path: PathBuf) -> Listing {
         Ok(manifest) => (Some(manifest), None),
         Err(error) => (None, Some(error)),
     };
-    let ended = manifest.as_ref().is_some_and(|manifest| manifest.ending != Ending::Measuring);
+    let ended = manifest.as_ref().is_some_and(|manifest| manifest.ending != RunEnding::Measuring);
     let state = match (error, pid) {
         (Some(error), _) => ListingState::Damaged(error),
         (None, Some(pid)) => ListingState::Measuring { pid },

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::facts::WakeupFacts;
     use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
-    use crate::recording::manifest::{Ending, Manifest};
+    use crate::recording::manifest::{Manifest, RunEnding};
     use crate::recording::{Recording, RecordingWriter, Store};
     use crate::units::Nanos;
 
@@ -102,7 +102,7 @@ mod tests {
         let store = Store::open(directory).expect("opens");
         let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
         let log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
-        writer.finish(log, Ending::Completed, None).expect("finished")
+        writer.finish(log, RunEnding::Completed, None).expect("finished")
     }
 
     /// What the recording says of its trace: its file, and why there is none.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use parquet::errors::Result;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::batch::{IntColumn, Words};
+use super::batch::{IntColumn, WordColumn};
 use super::column_file::ColumnFile;
 use super::columns::{ColumnShape, ColumnType, schema_of};
 use super::error::RecordingError;
-use super::event::Event;
-use super::join::{BLOCK_PROBES, Tally};
+use super::event::SpoolEvent;
+use super::join::{BLOCK_PROBES, JoinCounts};
 use super::parquet_batches::phase_of;
 use super::parquet_rows::{Scratch, properties};
 use super::spool::Spool;
@@ -44,7 +44,7 @@ pub struct WakeupBatch {
     /// The slot, from 0; each thread counts its own.
     pub seq: IntColumn,
     /// Whether it counts.
-    pub phase: Words<Phase>,
+    pub phase: WordColumn<Phase>,
     /// When it was due, ns of CLOCK_MONOTONIC as the next.
     pub due_ns: IntColumn,
     /// The first clock read after the call.
@@ -52,7 +52,7 @@ pub struct WakeupBatch {
     /// The CPU that the thread slept for, else the one that it woke on.
     pub cpu: IntColumn,
     /// How it slept.
-    pub via: Words<Via>,
+    pub via: WordColumn<Via>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,12 +86,12 @@ pub(crate) struct SpooledWakeups {
     spool: Arc<Spool>,
     next: u64,
     held: Vec<Row>,
-    tally: Tally,
+    tally: JoinCounts,
 }
 
 impl SpooledWakeups {
     pub(crate) fn new(spool: Arc<Spool>) -> SpooledWakeups {
-        SpooledWakeups { spool, next: 0, held: Vec::new(), tally: Tally::default() }
+        SpooledWakeups { spool, next: 0, held: Vec::new(), tally: JoinCounts::default() }
     }
 
     /// The next rows; none after the last.
@@ -113,26 +113,26 @@ impl SpooledWakeups {
     }
 
     /// What was seen so far; complete after the last batch.
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> JoinCounts {
         self.tally
     }
 }
 
-fn take(held: &mut Vec<Row>, tally: &mut Tally, event: Option<Event>) {
+fn take(held: &mut Vec<Row>, tally: &mut JoinCounts, event: Option<SpoolEvent>) {
     match event {
-        Some(Event::Woke { seq, phase, due, woke, cpu, via }) => {
+        Some(SpoolEvent::Woke { seq, phase, due, woke, cpu, via }) => {
             tally.latest = tally.latest.max(Some(woke));
             let [due, woke] = [due, woke].map(Stamp::as_nanos);
             held.push(Row { seq: seq.0, phase, due, woke, cpu, via });
         }
-        Some(Event::Gap { events, .. }) => tally.gap_events += events,
+        Some(SpoolEvent::Gap { events, .. }) => tally.gap_events += events,
         Some(_) => (),
         None => tally.holes += 1,
     }
 }
 
 /// Writes the wake-ups of `spool` as the `wakeups.parquet` of the run `run_id` to `target`; what was seen.
-pub(crate) fn write<W: Write + Send>(target: W, run_id: &str, spool: &Arc<Spool>) -> Result<(W, Tally)> {
+pub(crate) fn write<W: Write + Send>(target: W, run_id: &str, spool: &Arc<Spool>) -> Result<(W, JoinCounts)> {
     let properties = Arc::new(properties(run_id, &COLUMNS));
     let mut file = SerializedFileWriter::new(target, schema_of("wakeup", COLUMNS)?, properties)?;
     let mut scratch = Scratch::default();

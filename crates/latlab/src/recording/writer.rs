@@ -10,11 +10,11 @@ use std::thread::{Builder, JoinHandle};
 use latlab_sys::errno::explain;
 
 use super::conclude::{SOUND_DISK, conclude, host_samples_lost, note, rules_of, survey};
-use super::drain::{Drain, Drained, Progress, SpoolFailure};
+use super::drain::{Drain, Drained, RecordingProgress, SpoolFailure};
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
 use super::join::Horizon;
-use super::manifest::{Ending, Manifest};
+use super::manifest::{Manifest, RunEnding};
 use super::manifest_file;
 use super::naming::directory_name;
 use super::ring::{EventLog, ring};
@@ -32,7 +32,7 @@ pub struct RecordingWriter {
     spool: File,
     host: Option<File>,
     drain: Option<JoinHandle<Drained>>,
-    progress: Progress,
+    progress: RecordingProgress,
 }
 
 /// A recording, finished as well as the disk allowed.
@@ -53,15 +53,20 @@ impl RecordingWriter {
     /// # Errors
     /// Where `directory` exists already, a file stands in the way, or the place cannot be written to.
     pub fn create(store: &Store, directory: Option<&Path>, mut manifest: Manifest) -> Result<Self, RecordingError> {
-        (manifest.ending, manifest.reason, manifest.rows) = (Ending::Measuring, None, None);
+        (manifest.ending, manifest.reason, manifest.rows) = (RunEnding::Measuring, None, None);
         let path = match directory {
             Some(directory) => make_directory(directory)?,
             None => make_directory_in(store, &manifest)?,
         };
         match begin(&path, &manifest) {
-            Ok(spool) => {
-                Ok(RecordingWriter { path, manifest, spool, host: None, drain: None, progress: Progress::default() })
-            }
+            Ok(spool) => Ok(RecordingWriter {
+                path,
+                manifest,
+                spool,
+                host: None,
+                drain: None,
+                progress: RecordingProgress::default(),
+            }),
             Err(error) => {
                 _ = fs::remove_dir_all(&path);
                 Err(RecordingError::refused("make the recording", path)(error))
@@ -128,7 +133,7 @@ impl RecordingWriter {
     }
 
     /// How far the run is.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> RecordingProgress {
         self.progress.clone()
     }
 
@@ -154,7 +159,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// Where not even that could be had.
-    pub fn finish(self, log: EventLog, ending: Ending, reason: Option<String>) -> Result<Finished, RecordingError> {
+    pub fn finish(self, log: EventLog, ending: RunEnding, reason: Option<String>) -> Result<Finished, RecordingError> {
         self.finish_logs(vec![log], ending, reason)
     }
 
@@ -165,7 +170,7 @@ impl RecordingWriter {
     pub fn finish_logs(
         mut self,
         logs: Vec<EventLog>,
-        ending: Ending,
+        ending: RunEnding,
         reason: Option<String>,
     ) -> Result<Finished, RecordingError> {
         let dropped = logs.iter().map(EventLog::dropped).sum::<u64>();
@@ -220,7 +225,7 @@ impl RecordingWriter {
     fn leave_to_the_spool(
         mut self,
         spool: &Arc<Spool>,
-        rules: super::join::Rules,
+        rules: super::join::JoinRules,
         failure: Option<RecordingError>,
         refusal: RecordingError,
     ) -> Result<Finished, RecordingError> {
@@ -240,7 +245,7 @@ impl RecordingWriter {
     }
 
     fn fail(&mut self, failure: &RecordingError) {
-        self.manifest.ending = Ending::Failed;
+        self.manifest.ending = RunEnding::Failed;
         let cause = failure.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
         self.manifest.reason = Some(format!("{failure}{cause}"));
     }

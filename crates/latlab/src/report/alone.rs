@@ -4,28 +4,29 @@ use serde_json::{Value, json};
 
 use super::comparison::quantity_figure;
 use super::paint::{Style, width};
-use crate::analysis::AloneRow;
+use crate::analysis::ConditionRow;
 use crate::units::human::{ABSENT, grouped};
 
 /// As text.
-pub fn render(rows: &[AloneRow], style: Style) -> String {
+pub fn render(rows: &[ConditionRow], style: Style) -> String {
     let heading = "one condition, compared with none: means over runs, 95 % intervals, for these blocks";
     let labels: Vec<String> = rows.iter().map(label).collect();
     let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
-    let line =
-        |(row, label): (&AloneRow, &String)| format!(" {label}{}  {}", " ".repeat(widest - width(label)), words(row));
+    let line = |(row, label): (&ConditionRow, &String)| {
+        format!(" {label}{}  {}", " ".repeat(widest - width(label)), words(row))
+    };
     let lines = rows.iter().zip(&labels).map(line);
     std::iter::once(style.strong(heading)).chain(lines).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-fn label(row: &AloneRow) -> String {
+fn label(row: &ConditionRow) -> String {
     match row.quantity.is_share() {
         true => row.quantity.label(),
         false => format!("{} {}", row.quantity.metric_name(), row.quantity.label()),
     }
 }
 
-fn words(row: &AloneRow) -> String {
+fn words(row: &ConditionRow) -> String {
     let plural =
         |count: usize, noun: &str| format!("{} {noun}{}", grouped(count as u64), if count == 1 { "" } else { "s" });
     let lost = if row.lost > 0 { format!(", lost in {}", plural(row.lost, "more run")) } else { String::new() };
@@ -37,8 +38,8 @@ fn words(row: &AloneRow) -> String {
 }
 
 /// As the value of a key of `latlab.compare/1`.
-pub fn document(rows: &[AloneRow]) -> Value {
-    let row = |row: &AloneRow| {
+pub fn document(rows: &[ConditionRow]) -> Value {
+    let row = |row: &ConditionRow| {
         json!({
             "metric": row.quantity.metric_name(),
             "statistic": row.quantity.statistic_name(),
@@ -65,7 +66,7 @@ mod tests {
     fn figures_stand_with_their_intervals_and_counts() {
         let quantity = |name| Quantity::Of(subject_named(Some("round_trip_delay"), name).expect(name));
         let interval = Interval { low: Some(47_900.0), high: Some(49_600.0), confidence: 0.95 };
-        let row = AloneRow {
+        let row = ConditionRow {
             quantity: quantity("p50"),
             runs: 14,
             lost: 0,
@@ -74,8 +75,8 @@ mod tests {
             interval: Some(interval),
         };
         let other =
-            AloneRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
-        let single = AloneRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
+            ConditionRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
+        let single = ConditionRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
         let text = render(&[row.clone(), other, single], Style::PLAIN);
         for line in [
             " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",

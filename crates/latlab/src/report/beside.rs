@@ -7,7 +7,7 @@ use crate::units::human::{ABSENT, grouped};
 
 /// A publication and what was measured of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BesideView {
+pub struct PublishedView {
     /// What its columns are about.
     pub heading: String,
     /// Their unit.
@@ -21,12 +21,12 @@ pub struct BesideView {
     /// Headings of the columns.
     pub columns: Vec<String>,
     /// One for each of its rows.
-    pub rows: Vec<BesideRow>,
+    pub rows: Vec<PublishedRowView>,
 }
 
 /// One row of a publication. Figures are in its unit; none: not published, or not measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BesideRow {
+pub struct PublishedRowView {
     /// In the publication's words.
     pub label: String,
     /// As published; empty where it is not.
@@ -75,7 +75,7 @@ const GAP: usize = 2;
 const AGAINST: &str = "against first";
 
 /// The table as text.
-pub fn render(view: &BesideView, style: Style) -> String {
+pub fn render(view: &PublishedView, style: Style) -> String {
     let lines: Vec<Vec<String>> = view.rows.iter().flat_map(|row| figures(row, view.decimals)).collect();
     let is_tested = view.rows.iter().any(|row| row.against_first.is_some());
     let headings: Vec<String> = view.columns.iter().cloned().chain(is_tested.then(|| AGAINST.into())).collect();
@@ -120,7 +120,7 @@ pub fn render(view: &BesideView, style: Style) -> String {
 }
 
 /// On what the figures rest: `median of 9 runs, 10,000 probes each, 3 lost in all`
-fn rests((runs, singletons, lost): (usize, u64, u64), view: &BesideView) -> String {
+fn rests((runs, singletons, lost): (usize, u64, u64), view: &PublishedView) -> String {
     let runs = if runs == 1 { "1 run".into() } else { format!("median of {runs} runs") };
     let one = view.singletons.strip_suffix('s').filter(|_| singletons == 1);
     let each = format!("{} {} each", grouped(singletons), one.unwrap_or(view.singletons));
@@ -139,7 +139,7 @@ fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
 }
 
 /// The lines of figures of a row.
-fn figures(row: &BesideRow, decimals: usize) -> Vec<Vec<String>> {
+fn figures(row: &PublishedRowView, decimals: usize) -> Vec<Vec<String>> {
     let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"));
     let told = [&row.published, &row.recomputed].into_iter().filter(|figures| !figures.is_empty());
     let mut lines: Vec<Vec<String>> = told.map(|figures| figures.iter().map(plain).collect()).collect();
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_those_of_the_publication() {
-        let row = |label: &str, measured| BesideRow {
+        let row = |label: &str, measured| PublishedRowView {
             label: label.into(),
             published: vec![Some(1.821), None, Some(14.723)],
             recomputed: vec![Some(3.636), Some(7.162), Some(14.723)],
@@ -193,7 +193,7 @@ mod tests {
         };
         let figures = vec![ColumnFigure::Known(0.021), ColumnFigure::AtLeast(0.1), ColumnFigure::Lost];
         let here = Measured::Runs { figures, runs: 9, probes: 10_000, lost: 3 };
-        let view = BesideView {
+        let view = PublishedView {
             heading: "round trip less dwell / 2".into(),
             unit: "ms".into(),
             decimals: 3,
@@ -216,7 +216,7 @@ CPU load
   here          no CPU to spare
 ";
         assert_eq!(render(&view, Style::PLAIN), expected);
-        let wakeups = BesideView { singletons: "wake-ups", may_be_lost: false, ..view };
+        let wakeups = PublishedView { singletons: "wake-ups", may_be_lost: false, ..view };
         for (runs, n, expected) in
             [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
         {
@@ -226,7 +226,7 @@ CPU load
 
     #[test]
     fn figures_over_runs_are_tested_against_the_first_row() {
-        let row = |label: &str, published: f64, against_first, measured| BesideRow {
+        let row = |label: &str, published: f64, against_first, measured| PublishedRowView {
             label: label.into(),
             published: vec![Some(published), Some(256.3195)],
             recomputed: Vec::new(),
@@ -241,7 +241,7 @@ CPU load
             lost: 8,
         };
         let lower = |percent, margin_percent| Some(MeanDifference::Proven { percent, margin_percent });
-        let view = BesideView {
+        let view = PublishedView {
             heading: "delivered rate".into(),
             unit: "10⁶ bit/s".into(),
             decimals: 1,

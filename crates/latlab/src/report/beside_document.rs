@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::beside::{BesideRow, BesideView, Measured};
+use super::beside::{Measured, PublishedRowView, PublishedView};
 use crate::analysis::ColumnFigure;
 use crate::stats::MeanDifference;
 
 /// The document's part about a publication.
-pub fn document(view: &BesideView) -> Value {
+pub fn document(view: &PublishedView) -> Value {
     json!({
         "heading": view.heading,
         "unit": view.unit,
@@ -16,7 +16,7 @@ pub fn document(view: &BesideView) -> Value {
     })
 }
 
-fn row(row: &BesideRow) -> Value {
+fn row(row: &PublishedRowView) -> Value {
     let or_null = |figures: &[Option<f64>]| if figures.is_empty() { Value::Null } else { json!(figures) };
     let (measured, reason) = match &row.measured {
         Some(
@@ -40,7 +40,7 @@ fn row(row: &BesideRow) -> Value {
 }
 
 /// What Student's t says about the difference to the first row; null of publications that were not tested so.
-fn against_first(row: &BesideRow) -> Value {
+fn against_first(row: &PublishedRowView) -> Value {
     let measured = match &row.measured {
         Some(Measured::OverRuns { against_first, .. }) => *against_first,
         _ => None,

@@ -77,12 +77,12 @@ fn view(concern: &Concern, number: usize, runs: usize) -> CaveatView {
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
-    use crate::analysis::{SummaryWishes, summarise};
+    use crate::analysis::{SummaryOptions, summarise};
     use crate::caveat::Severity;
 
     fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
-        let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         summary.condition.size_bytes = Some(size_bytes);
         let caveat = |(severity, code, message): &(Severity, &str, &str)| {
             let [code, message] = [code, message].map(|text| text.to_string());

@@ -93,8 +93,8 @@ fn beyond(threshold: Threshold, stated: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
-    use crate::analysis::{SummaryWishes, summarise};
-    use crate::plan::{WakeupBeside, WakeupCpus, Work};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::{ConcurrentWakeups, WakeupCpus, Work};
     use crate::report::schemas::check;
     use crate::report::view::Showing;
 
@@ -111,8 +111,8 @@ mod tests {
         source.wakeups = (0..2_000).map(slot).collect();
         let Work::Ping(ping) = &mut source.manifest.spec.work else { panic!("a ping") };
         ping.with_wakeup =
-            Some(WakeupBeside { interval_ns: Nanos::from_millis(1), late_ns, cpus: WakeupCpus::These(cpus) });
-        summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory")
+            Some(ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns, cpus: WakeupCpus::These(cpus) });
+        summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory")
     }
 
     #[test]

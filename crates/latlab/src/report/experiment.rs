@@ -30,7 +30,7 @@ pub struct PlanView {
     /// Of them over already.
     pub done: u64,
     /// What is expected of the rest.
-    pub cost: Cost,
+    pub cost: PlanCost,
     /// The numbers of the conditions in the order of the blocks; blocks that are not shown are left out.
     pub blocks_shown: Vec<(u32, Vec<u32>)>,
     /// Where the experiment is, once it has begun.
@@ -39,7 +39,7 @@ pub struct PlanView {
 
 /// What the runs that are left take and leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cost {
+pub struct PlanCost {
     /// How long.
     pub duration: Nanos,
     /// A round trip was guessed to take so long; none: nothing was guessed.
@@ -100,7 +100,7 @@ fn runs(view: &PlanView) -> String {
     format!("{} per condition{warmup}; {blocks}{between}: {} runs in all{done}", view.runs, grouped(view.all_runs))
 }
 
-fn expected(cost: Cost) -> String {
+fn expected(cost: PlanCost) -> String {
     let guess = cost.guessed.map(|trip| format!(", if a round trip takes {}", span(trip))).unwrap_or_default();
     format!("about {}{guess}; about {}", roughly(cost.duration), size(cost.bytes))
 }
@@ -141,7 +141,7 @@ mod tests {
             order: "randomized, seed 7".into(),
             all_runs: 66,
             done: 4,
-            cost: Cost { duration: Nanos::from_secs(700), guessed: Some(Nanos::from_micros(100)), bytes: 42e6 },
+            cost: PlanCost { duration: Nanos::from_secs(700), guessed: Some(Nanos::from_micros(100)), bytes: 42e6 },
             blocks_shown: vec![(1, vec![1, 2, 2, 1])],
             directory: None,
         };

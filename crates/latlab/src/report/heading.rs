@@ -130,18 +130,20 @@ pub fn unusual(condition: &Condition, family: Option<Family>) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Direction, Pace, RunSpec, SendMode, Sending, StreamRunSpec, Transport, WaitMode, Work};
+    use crate::plan::{
+        Direction, Pace, RunSpec, SendMode, SenderSocketOptions, StreamRunSpec, TransportKind, WaitMode, Work,
+    };
     use crate::units::Nanos;
 
     #[test]
     fn only_what_is_unusual_is_told_apart() {
         let usual = StreamRunSpec::at(Pace::Max);
-        let sending = |mode, checksum, connect| Sending { mode, checksum, connect, ..usual.sending };
+        let sending = |mode, checksum, connect| SenderSocketOptions { mode, checksum, connect, ..usual.sending };
         for (stream, expected) in [
             (usual.clone(), None),
             (
                 StreamRunSpec {
-                    transport: Transport::Tcp,
+                    transport: TransportKind::Tcp,
                     sending: sending(SendMode::Send, true, true),
                     ..usual.clone()
                 },

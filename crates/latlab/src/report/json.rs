@@ -15,7 +15,7 @@ use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
 use crate::caveat::Caveat;
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
-use crate::recording::manifest::Ending;
+use crate::recording::manifest::RunEnding;
 use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 use coincidence::CoincidenceDocument;
@@ -50,7 +50,7 @@ struct SummaryDocument<'a> {
     recording: Option<&'a str>,
     kind: &'static str,
     started_at: &'a str,
-    ending: Ending,
+    ending: RunEnding,
     condition: &'a Condition,
     sent: u64,
     answered: u64,
@@ -277,7 +277,7 @@ fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> M
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-    use crate::analysis::{SummaryWishes, summarise};
+    use crate::analysis::{SummaryOptions, summarise};
     use crate::probe::Fate;
     use crate::report::schemas::check;
     use serde_json::{Value, json};
@@ -286,7 +286,7 @@ mod tests {
     const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None };
 
     fn summary(source: InMemory) -> Summary {
-        let mut wishes = SummaryWishes::of(&source.manifest.spec);
+        let mut wishes = SummaryOptions::of(&source.manifest.spec);
         wishes.judging.window_ns = Some(Nanos::from_millis(10));
         wishes.judging.deadline_ns = Some(Nanos::from_micros(60));
         summarise(&source, &wishes).expect("few windows")

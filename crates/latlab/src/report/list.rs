@@ -29,7 +29,7 @@ pub struct ListingView {
 
 /// One experiment of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ExperimentView {
+pub struct ListedExperiment {
     /// Its path.
     pub experiment: String,
     /// What its file calls it; null where the file cannot be read.
@@ -52,7 +52,7 @@ pub struct StoreView {
     /// The recordings that lie in it themselves.
     pub recordings: Vec<ListingView>,
     /// The experiments, which hold recordings of their own.
-    pub experiments: Vec<ExperimentView>,
+    pub experiments: Vec<ListedExperiment>,
 }
 
 #[derive(Serialize)]
@@ -101,10 +101,10 @@ fn recordings_of(listings: &[ListingView]) -> Lines {
     }
 }
 
-fn experiments_of(experiments: &[ExperimentView]) -> Lines {
-    let each = |cell: fn(&ExperimentView) -> String| experiments.iter().map(cell).collect();
+fn experiments_of(experiments: &[ListedExperiment]) -> Lines {
+    let each = |cell: fn(&ListedExperiment) -> String| experiments.iter().map(cell).collect();
     let count = |runs: Option<u64>| runs.map_or_else(|| ABSENT.to_owned(), grouped);
-    let runs = |one: &ExperimentView| format!("{} of {}", count(one.runs_done), count(one.runs_planned));
+    let runs = |one: &ListedExperiment| format!("{} of {}", count(one.runs_done), count(one.runs_planned));
     Lines {
         labels: each(|one| base(&one.experiment)),
         columns: vec![
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn with_experiments() -> StoreView {
-        let experiment = |name: &str, state: &str, done| ExperimentView {
+        let experiment = |name: &str, state: &str, done| ListedExperiment {
             experiment: format!("runs/{name}"),
             name: Some("pi4 to pi3 under load".into()),
             runs_done: done,

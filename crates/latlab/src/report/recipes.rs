@@ -1,6 +1,6 @@
 //! The built-in experiments: a list of them, and one as a file that can be edited and run.
 
-use super::beside::{BesideView, render as beside};
+use super::beside::{PublishedView, render as beside};
 use super::paint::{Style, width, wrap};
 
 /// One in a list.
@@ -24,7 +24,7 @@ pub struct RecipeView<'a> {
     /// Its file.
     pub file: &'a str,
     /// Its published figures.
-    pub published: Option<BesideView>,
+    pub published: Option<PublishedView>,
 }
 
 /// The list.

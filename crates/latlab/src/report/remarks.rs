@@ -2,7 +2,7 @@
 
 use super::view::{RemarkView, names};
 use super::{coincidence, loads, meanwhile};
-use crate::analysis::{Lateness, Rest, Summary, Via};
+use crate::analysis::{Lateness, Summary, UnexplainedDelay, Via};
 use crate::facts::Instrument;
 use crate::stats::Interval;
 use crate::units::Nanos;
@@ -70,9 +70,11 @@ fn lateness(summary: &Summary) -> Option<String> {
         false => "interrupt, idle exit, scheduling",
     };
     let rest = match lateness.rest {
-        Rest::Unknown => String::new(),
-        Rest::BeforeTheLimit => " · the median was woken before the kernel's limit: the rest is not known".into(),
-        Rest::Known(rest) => format!(" · rest of the median: {} ({cause})", figure(rest)),
+        UnexplainedDelay::Unknown => String::new(),
+        UnexplainedDelay::BeforeTheLimit => {
+            " · the median was woken before the kernel's limit: the rest is not known".into()
+        }
+        UnexplainedDelay::Known(rest) => format!(" · rest of the median: {} ({cause})", figure(rest)),
     };
     Some(format!("{by}{}{rest}", rounding(lateness)))
 }

@@ -8,7 +8,7 @@ use crate::units::human::{percent, signed};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SameView {
+pub struct AaTestView {
     /// Runs that were judged.
     pub runs: usize,
     /// Blocks × statistics in which the exchange test found a difference.
@@ -28,7 +28,7 @@ const INDENT: usize = 34;
 const SHORT_HOURS: f64 = 0.2;
 
 /// As text.
-pub fn render(view: &SameView, style: Style) -> String {
+pub fn render(view: &AaTestView, style: Style) -> String {
     let mut lines = vec![
         style.strong(&format!(
             "the same condition under two names, {} runs: every difference found is false",
@@ -47,7 +47,7 @@ pub fn render(view: &SameView, style: Style) -> String {
 }
 
 /// As the value of a key of `latlab.compare/1`.
-pub fn document(view: &SameView) -> Value {
+pub fn document(view: &AaTestView) -> Value {
     let share = |share: &Share| {
         let (low, high) = share.interval.map_or((None, None), |ends| (ends.low, ends.high));
         json!({ "found": share.hits, "of": share.n, "share": share.value, "low": low, "high": high })
@@ -87,7 +87,7 @@ fn drift(slope: Option<&Slope>, hours: f64) -> String {
     format!("{} % [{}, {}]", change(slope.value), end(slope.interval.low), end(slope.interval.high))
 }
 
-fn lesson(view: &SameView) -> &'static str {
+fn lesson(view: &AaTestView) -> &'static str {
     let expected = view.found.interval.and_then(|interval| interval.low).is_none_or(|low| low <= 0.05);
     if expected {
         "at 95 % confidence 5 % or fewer are expected to be found; probes of one run are no independent observations"
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn shares_and_drift_are_told_with_their_intervals() {
         let interval = Interval { low: Some(-0.01), high: Some(0.05), confidence: 0.95 };
-        let view = SameView {
+        let view = AaTestView {
             runs: 24,
             found: ratio(1, 30, 0.95),
             by_student: ratio(9, 12, 0.95),
@@ -125,9 +125,9 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
-        let short = SameView { hours: 0.01, ..view.clone() };
+        let short = AaTestView { hours: 0.01, ..view.clone() };
         assert!(render(&short, Style::PLAIN).contains("drift of p50 per minute           +0.033 % [−0.017, +0.083]"));
-        let many = SameView { found: ratio(20, 30, 0.95), ..view };
+        let many = AaTestView { found: ratio(20, 30, 0.95), ..view };
         assert!(render(&many, Style::PLAIN).contains("more than 5 % were found"));
     }
 }

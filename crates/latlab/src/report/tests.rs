@@ -5,7 +5,7 @@ use super::paint::width;
 use super::text::render;
 use super::view::{ReportView, Showing};
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
-use crate::analysis::{Summary, SummaryWishes, summarise};
+use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::metric::Metric;
 use crate::probe::Fate;
 use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
@@ -25,7 +25,7 @@ fn estimate(q: f64, value: f64, interval: Option<Interval>) -> QuantileEstimate 
 /// The run that the design sketches.
 fn sketched() -> Summary {
     let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
-    let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+    let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
     let unsupported =
         QuantileEstimate { supported: false, lower_bound: Some(310_400.0), ..estimate(0.9999, 1_210_000.0, None) };
     let described = Description {
@@ -127,7 +127,7 @@ fn on_schedule(losing: u64) -> Summary {
     let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50 + (seq * seq % 23) as i64);
     let fate = |seq: u64| if seq % losing == 5 { Fate::Lost } else { Fate::Answered };
     let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
-    let mut wishes = SummaryWishes::of(&source.manifest.spec);
+    let mut wishes = SummaryOptions::of(&source.manifest.spec);
     wishes.judging.window_ns = Some(Nanos::from_millis(500));
     wishes.judging.deadline_ns = Some(Nanos::from_millis(1));
     summarise(&source, &wishes).expect("six windows")
@@ -203,7 +203,7 @@ fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
     let fate = |seq: u64| if seq % 10 == 5 { Fate::NotSent } else { Fate::Answered };
     let run = |size_bytes: u32| {
         let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
-        let mut summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         summary.condition.size_bytes = Some(size_bytes);
         summary
     };
@@ -222,7 +222,7 @@ fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
 fn nothing_measured_shows_dashes_and_says_why() {
     for schedule in [CLOSED, EVERY_MS] {
         let source = InMemory::of(schedule, Vec::new());
-        let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+        let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
         let text = shown(&[summary], HALF);
         assert!(text.contains('–') && text.contains("warning: no probe was measured"), "{text}");
     }
@@ -231,7 +231,7 @@ fn nothing_measured_shows_dashes_and_says_why() {
 #[test]
 fn every_metric_can_be_shown() {
     let source = InMemory::of(CLOSED, (0..300).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
-    let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for");
+    let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
     let text = shown(&[summary], Showing { half: false, every_metric: true, kept: true, like: None });
     for metric in [Metric::RoundTripDelayLessDwell, Metric::ReflectorDwell, Metric::Pdv, Metric::Ipdv] {
         assert!(text.contains(metric.title()), "{}: {text}", metric.title());

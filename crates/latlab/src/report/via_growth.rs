@@ -4,24 +4,24 @@ use serde_json::{Value, json};
 
 use super::paint::{Style, width, wrap};
 use crate::analysis::comparison::Effect;
-use crate::analysis::{Explained, GrowthAnswer, SleepRow, ViaGrowth};
+use crate::analysis::{ExplainedShare, SlackVerdict, SleepRow, TimeoutSlack};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
 
 /// What an experiment says of its question.
 #[derive(Clone, Debug, PartialEq)]
-pub enum GrowthView {
+pub enum SlackRowView {
     /// An answer.
-    Told(ViaGrowthView),
+    Told(TimeoutSlackView),
     /// Both calls were not measured after two intervals under one setting.
     Untold,
 }
 
 /// What was found, with what the kernel allows itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ViaGrowthView {
+pub struct TimeoutSlackView {
     /// What was found.
-    pub growth: ViaGrowth,
+    pub growth: TimeoutSlack,
     /// Under which setting, where there were several to choose from: `governor=as-found`.
     pub setting: Option<String>,
     /// The timer slack that was in force, as far as it was read.
@@ -48,11 +48,11 @@ enum Prediction {
 }
 
 /// As text.
-pub fn render(view: &GrowthView, style: Style) -> String {
+pub fn render(view: &SlackRowView, style: Style) -> String {
     let heading = style.strong("why longer sleeps wake later: medians of idle runs, by the call that sleeps");
     let lines = match view {
-        GrowthView::Told(view) => told(view, style),
-        GrowthView::Untold => {
+        SlackRowView::Told(view) => told(view, style),
+        SlackRowView::Untold => {
             let needed = "Cannot be told: there are no two intervals after which both calls were measured under one and \
                           the same setting, idle.";
             wrap(needed, style.width)
@@ -61,7 +61,7 @@ pub fn render(view: &GrowthView, style: Style) -> String {
     [vec![heading], lines].concat().join("\n") + "\n"
 }
 
-fn told(view: &ViaGrowthView, style: Style) -> Vec<String> {
+fn told(view: &TimeoutSlackView, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     let head = ["interval", "clock_nanosleep", "select", "select later by", "its stretch"].map(str::to_owned);
     let rows: Vec<[String; 5]> = view.growth.rows.iter().map(|row| cells(row, view)).collect();
@@ -79,12 +79,12 @@ fn told(view: &ViaGrowthView, style: Style) -> Vec<String> {
 }
 
 /// What the kernel may add to a time-out of that interval, ns.
-fn stretched(row: &SleepRow, view: &ViaGrowthView) -> f64 {
+fn stretched(row: &SleepRow, view: &TimeoutSlackView) -> f64 {
     row.interval.0 as f64 * stretch(view.nice)
 }
 
 /// What the kernel allows itself beyond the slack that the exact call has as well, ns; without slack it stretches nothing.
-fn predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<Nanos> {
+fn predicted(row: &SleepRow, view: &TimeoutSlackView) -> Option<Nanos> {
     let stretched = stretched(row, view) as i64;
     let beyond = |slack: Nanos| if slack.0 == 0 { Nanos::ZERO } else { Nanos(stretched - slack.0).max(Nanos::ZERO) };
     view.slack.map(beyond)
@@ -92,7 +92,7 @@ fn predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<Nanos> {
 
 /// None where nothing is predicted. An interval tells of a stretch beyond the slack if it excludes that there is none; and
 /// where the slack hides the stretch, or there is none, if it is narrow enough to show it: within ± the whole stretch.
-fn prediction(row: &SleepRow, view: &ViaGrowthView) -> Option<Prediction> {
+fn prediction(row: &SleepRow, view: &TimeoutSlackView) -> Option<Prediction> {
     let predicted = predicted(row, view)?.0 as f64;
     let (Some(low), Some(high)) = (row.later.interval.low, row.later.interval.high) else {
         return Some(Prediction::Open);
@@ -107,7 +107,7 @@ fn prediction(row: &SleepRow, view: &ViaGrowthView) -> Option<Prediction> {
 }
 
 /// As a document has it.
-fn as_predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<bool> {
+fn as_predicted(row: &SleepRow, view: &TimeoutSlackView) -> Option<bool> {
     match prediction(row, view)? {
         Prediction::Held => Some(true),
         Prediction::Missed => Some(false),
@@ -116,7 +116,7 @@ fn as_predicted(row: &SleepRow, view: &ViaGrowthView) -> Option<bool> {
 }
 
 /// On what the table rests.
-fn rests(view: &ViaGrowthView) -> String {
+fn rests(view: &TimeoutSlackView) -> String {
     let runs = || view.growth.rows.iter().flat_map(|row| [row.runs.0, row.runs.1]);
     let (fewest, most) = (runs().min().unwrap_or_default(), runs().max().unwrap_or_default());
     let runs = if fewest == most { fewest.to_string() } else { format!("{fewest}–{most}") };
@@ -127,7 +127,7 @@ fn rests(view: &ViaGrowthView) -> String {
 }
 
 /// After which intervals the difference is what the stretch predicts.
-fn predictions(view: &ViaGrowthView) -> String {
+fn predictions(view: &TimeoutSlackView) -> String {
     let rows = || view.growth.rows.iter();
     let of = |wanted: Prediction| {
         let those = rows().filter(|row| prediction(row, view) == Some(wanted)).map(|row| span(row.interval));
@@ -142,7 +142,7 @@ fn predictions(view: &ViaGrowthView) -> String {
     told.map(|(words, those)| format!(" {words}: after {those}.")).collect()
 }
 
-fn cells(row: &SleepRow, view: &ViaGrowthView) -> [String; 5] {
+fn cells(row: &SleepRow, view: &TimeoutSlackView) -> [String; 5] {
     let time = |ns: f64| format!("{} µs", significant(ns / 1e3));
     let stretch = predicted(row, view).map_or_else(
         || ABSENT.into(),
@@ -152,26 +152,26 @@ fn cells(row: &SleepRow, view: &ViaGrowthView) -> [String; 5] {
     [span(row.interval), time(row.exact_ns), time(row.stretched_ns), difference, stretch]
 }
 
-fn answer(view: &ViaGrowthView) -> String {
+fn answer(view: &TimeoutSlackView) -> String {
     let rows = &view.growth.rows;
     let [from, to] = [rows.first(), rows.last()].map(|row| row.map_or(Nanos::ZERO, |row| row.interval)).map(span);
     let share = view.growth.explained.map(share).unwrap_or_default();
     match view.growth.answer {
-        GrowthAnswer::IsTheCall => format!(
+        SlackVerdict::IsTheCall => format!(
             "The call explains {share} of what select wakes later after {to} than after {from}: the kernel stretches its \
              time-out by {} where that is more than the timer slack (fs/select.c), and clock_nanosleep's not at all.",
             percent(stretch(view.nice))
         ),
-        GrowthAnswer::IsSomethingElse => format!(
+        SlackVerdict::IsSomethingElse => format!(
             "The call explains only {share} of what select wakes later after {to} than after {from}: clock_nanosleep \
              grows with the interval as well. `latlab summary` shows idle states and frequencies, where the host tells."
         ),
-        GrowthAnswer::NoGrowth => format!("Here select wakes no later after {to} than after {from}."),
-        GrowthAnswer::Undecided if view.growth.explained.is_none() => format!(
+        SlackVerdict::NoGrowth => format!("Here select wakes no later after {to} than after {from}."),
+        SlackVerdict::Undecided if view.growth.explained.is_none() => format!(
             "Undecided: whether select wakes later after {to} than after {from} cannot be told{}. More runs would tell.",
             view.growth.grown.map(|grown| format!(", {}", later(grown))).unwrap_or_default()
         ),
-        GrowthAnswer::Undecided => format!(
+        SlackVerdict::Undecided => format!(
             "Undecided: the call explains {share} of what select wakes later after {to} than after {from}, and the \
              interval is too wide to tell. More runs would: without `--quick`, or with `--full`, on a quieter host."
         ),
@@ -179,9 +179,9 @@ fn answer(view: &ViaGrowthView) -> String {
 }
 
 /// As what `latlab.compare/1` has of it, in `experiment.via_growth`.
-pub fn json(view: &GrowthView) -> Value {
-    let GrowthView::Told(view) = view else { return Value::Null };
-    let ViaGrowth { rows, grown, explained, answer } = &view.growth;
+pub fn json(view: &SlackRowView) -> Value {
+    let SlackRowView::Told(view) = view else { return Value::Null };
+    let TimeoutSlack { rows, grown, explained, answer } = &view.growth;
     let row = |row: &SleepRow| {
         let later = row.later;
         json!({
@@ -200,14 +200,14 @@ pub fn json(view: &GrowthView) -> Value {
         "timer_slack_ns": view.slack,
         "rows": rows.iter().map(row).collect::<Vec<_>>(),
         "grown_ns": grown.as_ref().map(effect),
-        "explained_ratio": explained.map(|Explained { share, low, high }| {
-            json!({ "value": share, "low": low, "high": high, "confidence": Explained::CONFIDENCE })
+        "explained_ratio": explained.map(|ExplainedShare { share, low, high }| {
+            json!({ "value": share, "low": low, "high": high, "confidence": ExplainedShare::CONFIDENCE })
         }),
         "answer": match answer {
-            GrowthAnswer::IsTheCall => "the-call",
-            GrowthAnswer::IsSomethingElse => "something-else",
-            GrowthAnswer::NoGrowth => "no-growth",
-            GrowthAnswer::Undecided => "undecided",
+            SlackVerdict::IsTheCall => "the-call",
+            SlackVerdict::IsSomethingElse => "something-else",
+            SlackVerdict::NoGrowth => "no-growth",
+            SlackVerdict::Undecided => "undecided",
         },
     })
 }
@@ -225,7 +225,7 @@ fn later(effect: Effect) -> String {
 }
 
 /// `96 % [91 %, 102 %]`
-fn share(explained: Explained) -> String {
+fn share(explained: ExplainedShare) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| ABSENT.into(), percent);
     format!("{} [{}, {}]", percent(explained.share), end(explained.low), end(explained.high))
 }
@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn a_row_for_each_interval_and_then_the_answer() {
         let rows = vec![row(10, 62.0, 1.0), row(100, 70.0, 51.0), row(1_000, 140.0, 950.0)];
-        let growth = ViaGrowth::of(rows, grown(1_027.0)).expect("three rows");
+        let growth = TimeoutSlack::of(rows, grown(1_027.0)).expect("three rows");
         let setting = Some("governor=as-found".into());
-        let view = ViaGrowthView { growth, setting, slack: Some(Nanos::from_micros(50)), nice: false };
-        let render = |view: &ViaGrowthView, style| super::render(&GrowthView::Told(view.clone()), style);
+        let view = TimeoutSlackView { growth, setting, slack: Some(Nanos::from_micros(50)), nice: false };
+        let render = |view: &TimeoutSlackView, style| super::render(&SlackRowView::Told(view.clone()), style);
         let expected = "\
 why longer sleeps wake later: medians of idle runs, by the call that sleeps
   interval  clock_nanosleep    select          select later by  its stretch
@@ -276,20 +276,20 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
             squeezed(&text).contains("The call explains 92.4 % [91.3 %, 93.5 %] of what select wakes later"),
             "{text}"
         );
-        let nice = render(&ViaGrowthView { nice: true, ..view }, Style::PLAIN);
+        let nice = render(&TimeoutSlackView { nice: true, ..view }, Style::PLAIN);
         assert!(
             nice.contains("4,950 µs")
                 && squeezed(&nice).contains("Not as predicted: after 100 ms, 1 s.")
                 && squeezed(&nice).contains("time-out by 0.5 %"),
             "{nice}"
         );
-        let alike = ViaGrowth::of(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)], grown(839.0)).expect("two rows");
-        let told = render(&ViaGrowthView { growth: alike, setting: None, slack: None, nice: false }, Style::PLAIN);
+        let alike = TimeoutSlack::of(vec![row(10, 62.0, 1.0), row(1_000, 900.0, 2.0)], grown(839.0)).expect("two rows");
+        let told = render(&TimeoutSlackView { growth: alike, setting: None, slack: None, nice: false }, Style::PLAIN);
         assert!(squeezed(&told).contains("explains only"), "{told}");
         // Without slack the kernel stretches nothing: here half a millisecond would be.
-        let exact = ViaGrowth::of(vec![row(10, 62.0, 0.0), row(1_000, 62.0, 1.0)], grown(0.5)).expect("two rows");
-        let view = ViaGrowthView { growth: exact, setting: None, slack: Some(Nanos::ZERO), nice: false };
-        let document = json(&GrowthView::Told(view.clone()));
+        let exact = TimeoutSlack::of(vec![row(10, 62.0, 0.0), row(1_000, 62.0, 1.0)], grown(0.5)).expect("two rows");
+        let view = TimeoutSlackView { growth: exact, setting: None, slack: Some(Nanos::ZERO), nice: false };
+        let document = json(&SlackRowView::Told(view.clone()));
         assert_eq!((&document["rows"][1]["predicted_ns"], &document["setting"]), (&0.into(), &Value::Null));
         let told = render(&view, Style::PLAIN);
         assert!(squeezed(&told).contains("cannot be told, +0.500 µs [−0.500, +1.50]"), "{told}");
@@ -302,8 +302,9 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
             let mut row = row(interval_ms, 60.0, 0.0);
             row.later.interval =
                 Interval { low: low.map(|us| us * 1e3), high: high.map(|us| us * 1e3), confidence: 0.95 };
-            let growth = ViaGrowth { rows: vec![row], grown: None, explained: None, answer: GrowthAnswer::Undecided };
-            let view = ViaGrowthView { growth, setting: None, slack, nice };
+            let growth =
+                TimeoutSlack { rows: vec![row], grown: None, explained: None, answer: SlackVerdict::Undecided };
+            let view = TimeoutSlackView { growth, setting: None, slack, nice };
             as_predicted(&view.growth.rows[0], &view)
         };
         for (interval_ms, low, high, expected) in [
@@ -331,7 +332,7 @@ As its stretch predicts: after 10 ms, 100 ms, 1 s.
 
     #[test]
     fn what_cannot_be_told_is_said_and_is_null() {
-        assert!(render(&GrowthView::Untold, Style::PLAIN).contains("\nCannot be told: there are no two intervals"));
-        assert_eq!(json(&GrowthView::Untold), Value::Null);
+        assert!(render(&SlackRowView::Untold, Style::PLAIN).contains("\nCannot be told: there are no two intervals"));
+        assert_eq!(json(&SlackRowView::Untold), Value::Null);
     }
 }

@@ -6,7 +6,7 @@ use super::figures::{across, by_cpu, down, rows_of_runs, windows};
 use super::heading::{Headline, heading};
 use super::histogram;
 use super::{netperf, remarks, streams};
-use crate::analysis::{Kind, Like, Summary};
+use crate::analysis::{CompatOutput, Kind, Summary};
 use crate::caveat::Severity;
 
 /// What is to be shown beyond the usual.
@@ -17,7 +17,7 @@ pub struct Showing {
     /// Every metric that the summary holds, not only those that answer the question.
     pub every_metric: bool,
     /// The lines of another tool besides.
-    pub like: Option<Like>,
+    pub like: Option<CompatOutput>,
     /// Whether the recordings stay: a path that is gone when it is read helps nobody.
     pub kept: bool,
 }
@@ -142,7 +142,7 @@ impl ReportView {
             heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
             tables,
             alike: match showing.like {
-                Some(Like::NetperfUdpStream) => netperf::lines(summaries),
+                Some(CompatOutput::NetperfUdpStream) => netperf::lines(summaries),
                 None => Vec::new(),
             },
             histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },

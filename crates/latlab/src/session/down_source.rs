@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use super::reflector::SessionReflector;
-use super::slot::Slot;
+use super::slot::SessionSlot;
 use crate::units::{Nanos, ReflectorClock, Stamp};
-use crate::wire::{ProbeHeader, TagKey, Tally, Terms};
+use crate::wire::{ProbeHeader, StreamTally, TagKey, Terms};
 
 /// Nothing is sent when the last fresh credit is older than this.
 const CREDIT_LASTS: Nanos = Nanos::from_secs(1);
@@ -55,17 +55,17 @@ impl DownSource {
     }
 
     /// The down-stream that the session in `slot` is; none where it is none, or there is no key.
-    pub(super) fn of(slot: &Slot) -> Option<DownSource> {
+    pub(super) fn of(slot: &SessionSlot) -> Option<DownSource> {
         let terms = slot.terms;
         let key = slot.keys.as_ref().filter(|_| terms.down)?.answers;
         Some(DownSource::new(slot.session, slot.address, key, terms.size_bytes, terms.interval))
     }
 
     /// `tally` of its session, as the answer to a POLL with this credit: what was sent stands where counts stand.
-    pub(super) fn told(&mut self, tally: Tally, credit_bytes: u64) -> Tally {
+    pub(super) fn told(&mut self, tally: StreamTally, credit_bytes: u64) -> StreamTally {
         self.credited(credit_bytes, tally.at);
         let (packets, bytes) = (self.sent_packets, self.sent_bytes());
-        Tally { packets, bytes, spanned: packets, ..tally }
+        StreamTally { packets, bytes, spanned: packets, ..tally }
     }
 
     /// Bytes of UDP payload that were sent.

@@ -6,7 +6,8 @@ use crate::facts::ReflectorReport;
 use crate::transport::Transport;
 use crate::units::Nanos;
 use crate::wire::{
-    MessageType, POLL_BYTES, Poll, ProbeHeader, REPLAY_WINDOW, ReplayWindow, Seen, Tally, extend_receive_counter,
+    MessageType, POLL_BYTES, ProbeHeader, REPLAY_WINDOW, ReplayVerdict, ReplayWindow, StreamPoll, StreamTally,
+    extend_receive_counter,
 };
 
 /// What was counted of a down-stream since its session was opened.
@@ -30,11 +31,11 @@ pub struct DownCounts {
 
 /// What a datagram was.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DownHeard {
+pub enum DownMessage {
     /// A packet of the stream, counted.
     Packet,
     /// How much the reflector has sent.
-    Tally(Tally),
+    Tally(StreamTally),
     /// None of this stream's, or none that counts.
     Nothing,
 }
@@ -94,7 +95,7 @@ impl DownStream {
         let packets = self.passed().saturating_add(packets).min(most);
         let credit_bytes = packets.saturating_mul(u64::from(self.size_bytes()));
         self.credit_bytes = self.credit_bytes.max(credit_bytes);
-        let poll = Poll {
+        let poll = StreamPoll {
             session: self.session.number(),
             nonce: *self.session.nonce(),
             number: self.polls,
@@ -107,15 +108,15 @@ impl DownStream {
 
     /// What `datagram` is; a packet is counted.
     #[inline]
-    pub fn hear(&mut self, datagram: &[u8]) -> DownHeard {
+    pub fn hear(&mut self, datagram: &[u8]) -> DownMessage {
         match MessageType::of(datagram) {
             Ok(MessageType::Down) => self.count(datagram),
             Ok(MessageType::Tally) => {
-                let Some(tally) = self.session.tally(datagram, self.polls) else { return DownHeard::Nothing };
+                let Some(tally) = self.session.tally(datagram, self.polls) else { return DownMessage::Nothing };
                 self.told = self.told.max(tally.packets);
-                DownHeard::Tally(tally)
+                DownMessage::Tally(tally)
             }
-            _ => DownHeard::Nothing,
+            _ => DownMessage::Nothing,
         }
     }
 
@@ -125,10 +126,10 @@ impl DownStream {
     }
 
     #[inline]
-    fn count(&mut self, datagram: &[u8]) -> DownHeard {
-        let Ok(header) = ProbeHeader::parse(datagram, MessageType::Down) else { return DownHeard::Nothing };
+    fn count(&mut self, datagram: &[u8]) -> DownMessage {
+        let Ok(header) = ProbeHeader::parse(datagram, MessageType::Down) else { return DownMessage::Nothing };
         if header.session != self.session.number() || datagram.len() != self.size_bytes() as usize {
-            return DownHeard::Nothing;
+            return DownMessage::Nothing;
         }
         let newest = self.window.newest();
         let counter = extend_receive_counter(newest, REPLAY_WINDOW, header.counter_low);
@@ -136,19 +137,19 @@ impl DownStream {
         // Without a key there is no down-stream, so a tag is always asked for.
         if key.is_none() || !header.verify(key, counter, datagram) {
             self.counts.forged += 1;
-            return DownHeard::Nothing;
+            return DownMessage::Nothing;
         }
         match self.window.mark(counter) {
-            Seen::Before => self.counts.seen_before += 1,
-            Seen::LeftWindow => self.counts.left_window += 1,
-            Seen::New => {
+            ReplayVerdict::Before => self.counts.seen_before += 1,
+            ReplayVerdict::LeftWindow => self.counts.left_window += 1,
+            ReplayVerdict::New => {
                 self.counts.packets += 1;
                 self.counts.bytes += datagram.len() as u64;
                 self.counts.reordered += u64::from(counter < newest);
                 self.counts.spanned = self.counts.spanned.max(counter + 1);
-                return DownHeard::Packet;
+                return DownMessage::Packet;
             }
         }
-        DownHeard::Nothing
+        DownMessage::Nothing
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answer, Dialogue};
+use super::{Answer, ProbeCodec};
 use crate::plan::defaults::SIZE_MIN_BYTES;
 use crate::probe::Seq;
 use crate::units::{SenderClock, Stamp};
@@ -16,7 +16,7 @@ const HEAD_BYTES: usize = SIZE_MIN_BYTES as usize;
 ///
 /// Nothing is authenticated and nothing is known of the far end; the nonce keeps answers to other runs out.
 #[derive(Debug)]
-pub struct EchoDialogue {
+pub struct EchoCodec {
     probe: Box<[u8]>,
     newest: Option<u64>,
     foreign: u64,
@@ -24,13 +24,13 @@ pub struct EchoDialogue {
     never_sent: u64,
 }
 
-impl EchoDialogue {
+impl EchoCodec {
     /// A dialogue with probes of `size_bytes`, at least 24, which the plan has checked.
-    pub fn new(size_bytes: u32, nonce: [u8; 8]) -> EchoDialogue {
+    pub fn new(size_bytes: u32, nonce: [u8; 8]) -> EchoCodec {
         let mut probe = vec![0; (size_bytes as usize).max(HEAD_BYTES)].into_boxed_slice();
         probe[..8].copy_from_slice(&MAGIC);
         probe[8..16].copy_from_slice(&nonce);
-        EchoDialogue { probe, newest: None, foreign: 0, altered: 0, never_sent: 0 }
+        EchoCodec { probe, newest: None, foreign: 0, altered: 0, never_sent: 0 }
     }
 
     /// Datagrams that were no answers: reason → count, only reasons seen.
@@ -40,16 +40,16 @@ impl EchoDialogue {
     }
 }
 
-impl Dialogue for EchoDialogue {
+impl ProbeCodec for EchoCodec {
     #[inline]
-    fn compose(&mut self, seq: Seq) -> &[u8] {
+    fn encode(&mut self, seq: Seq) -> &[u8] {
         self.newest = Some(self.newest.map_or(seq.0, |newest| newest.max(seq.0)));
         self.probe[16..24].copy_from_slice(&seq.0.to_be_bytes());
         &self.probe
     }
 
     #[inline]
-    fn understand(&mut self, datagram: &[u8], _received: Stamp<SenderClock>) -> Option<Answer> {
+    fn decode(&mut self, datagram: &[u8], _received: Stamp<SenderClock>) -> Option<Answer> {
         if datagram.get(..16) != self.probe.get(..16) {
             self.foreign += 1;
             return None;
@@ -79,19 +79,19 @@ mod tests {
 
     #[test]
     fn what_comes_back_unchanged_is_an_answer_and_nothing_else() {
-        let mut dialogue = EchoDialogue::new(32, [9; 8]);
+        let mut dialogue = EchoCodec::new(32, [9; 8]);
         let now = Stamp::from_nanos(0);
-        let first = dialogue.compose(Seq(0)).to_vec();
-        let second = dialogue.compose(Seq(1)).to_vec();
+        let first = dialogue.encode(Seq(0)).to_vec();
+        let second = dialogue.encode(Seq(1)).to_vec();
         assert_eq!(first.len(), 32);
-        assert_eq!(dialogue.understand(&second, now).map(|answer| answer.seq), Some(Seq(1)));
-        assert_eq!(dialogue.understand(&first, now).map(|answer| answer.seq), Some(Seq(0)));
+        assert_eq!(dialogue.decode(&second, now).map(|answer| answer.seq), Some(Seq(1)));
+        assert_eq!(dialogue.decode(&first, now).map(|answer| answer.seq), Some(Seq(0)));
 
-        let other_run = EchoDialogue::new(32, [8; 8]).compose(Seq(0)).to_vec();
+        let other_run = EchoCodec::new(32, [8; 8]).encode(Seq(0)).to_vec();
         let mut unsent = second.clone();
         unsent[23] = 2;
         for stray in [&[][..], &other_run, &first[..31], &first[..16], &unsent] {
-            assert_eq!(dialogue.understand(stray, now), None);
+            assert_eq!(dialogue.decode(stray, now), None);
         }
         let expected = [("altered", 2), ("foreign", 2), ("never-sent", 1)];
         assert_eq!(dialogue.strays(), expected.map(|(reason, count)| (reason.to_owned(), count)).into());

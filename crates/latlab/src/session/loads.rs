@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{NetLoad, NetLoadError, NetLoadOrder, PreSharedKey, SessionWishes};
+use super::{NetLoad, NetLoadError, NetLoadRequest, PreSharedKey, SessionParams};
 use crate::facts::{LoadReport, StreamReport};
-use crate::load::{LoadError, Stressor, StressorOrder};
+use crate::load::{LoadError, Stressor, StressorRequest};
 use crate::plan::{LoadKind, LoadSpec, PathSpec, Side, StreamSpec, defaults};
 use crate::units::Nanos;
 
@@ -75,7 +75,7 @@ impl Loads {
                     None => break,
                 },
                 _ => {
-                    let order = StressorOrder { load: spec.kind.clone(), at, parent: process::id() };
+                    let order = StressorRequest { load: spec.kind.clone(), at, parent: process::id() };
                     running.push(Running::Stressor(Stressor::start(order)?));
                 }
             }
@@ -125,21 +125,21 @@ pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side, r
         let at = at.word().to_owned();
         match &spec.kind {
             LoadKind::Net(stream) => StreamReport::lost(spec.kind.to_string(), at, stream.offered_bps(None)),
-            load => StressorOrder { load: load.clone(), at, parent: process::id() }.blank_report(),
+            load => StressorRequest { load: load.clone(), at, parent: process::id() }.blank_report(),
         }
     };
     specs.into_iter().map(|spec| lost(spec).that_ended_early(reason)).collect()
 }
 
 impl LoadedPath<'_> {
-    fn order(&self, stream: &StreamSpec) -> NetLoadOrder {
-        NetLoadOrder {
+    fn order(&self, stream: &StreamSpec) -> NetLoadRequest {
+        NetLoadRequest {
             peer: self.peer,
             path: self.path.clone(),
             stream: stream.clone(),
             key: self.key.map(PreSharedKey::line),
             // The search comes before, and other loads settle.
-            lasting_ns: self.lasting.map(|lasting| lasting + defaults::RATE_SEARCH + SessionWishes::MARGIN),
+            lasting_ns: self.lasting.map(|lasting| lasting + defaults::RATE_SEARCH + SessionParams::MARGIN),
             parent: process::id(),
         }
     }

@@ -26,23 +26,23 @@ mod wishes;
 
 pub use counters::{DropReason, ReflectorCounters};
 pub use down_source::DownDue;
-pub use down_stream::{DownCounts, DownHeard, DownStream};
-pub use echo::EchoDialogue;
+pub use down_stream::{DownCounts, DownMessage, DownStream};
+pub use echo::EchoCodec;
 pub use error::SessionError;
 pub use key::{KeyError, PreSharedKey, random_bytes};
 pub use limits::{LimitError, ReflectorLimits};
 pub use loads::{LoadedPath, Loads, LoadsError, lost_loads, wait_until};
 pub use native::NativeSession;
-pub use net_load_process::{BEGIN_WORD, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadNews, NetLoadOrder};
+pub use net_load_process::{BEGIN_WORD, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadEvent, NetLoadRequest};
 pub use opening::open;
-pub use reflector::{Judgement, PendingReply, SessionReflector};
+pub use reflector::{PendingReply, ReflectorAction, SessionReflector};
 pub(crate) use reflector_process::ReflectorProcess;
-pub use reflector_process::{REFLECTOR_COMMAND, ReflectorNews, ReflectorOrder, ReflectorProcessError};
+pub use reflector_process::{REFLECTOR_COMMAND, ReflectorEvent, ReflectorProcessError, ReflectorRequest};
 pub use reflector_socket::ReflectorSocket;
 pub use serve::{Requests, ServeError, check_address, serve};
 pub use slot::ReceiverState;
 pub use up_stream::UpStream;
-pub use wishes::SessionWishes;
+pub use wishes::SessionParams;
 
 use crate::probe::Seq;
 use crate::units::{ReflectorClock, SenderClock, Stamp};
@@ -63,11 +63,11 @@ pub struct Answer {
 }
 
 /// What probes say and how answers are understood. Pure: no socket, no clock.
-pub trait Dialogue {
+pub trait ProbeCodec {
     /// The datagram of probe `seq`, ready to be sent. Called before the clock is read.
-    fn compose(&mut self, seq: Seq) -> &[u8];
+    fn encode(&mut self, seq: Seq) -> &[u8];
 
     /// The answer in `datagram`; none where it is none of this session's, which is counted.
     /// Called after the clock was read, which gives `received`.
-    fn understand(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer>;
+    fn decode(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer>;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answer, Dialogue};
+use super::{Answer, ProbeCodec};
 use crate::clock::Clock;
 use crate::facts::ReflectorReport;
 use crate::probe::Seq;
@@ -10,7 +10,7 @@ use crate::transport::Transport;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::{
     Accept, AnswerFacts, CLOSE_BYTES, Close, Codes, Malformed, Nonce, ProbeHeader, REPORT_BYTES, Report, SealedAnswer,
-    SessionKeys, TagKey, Tally, Terms, extend_sent_counter, extend_stamp,
+    SessionKeys, StreamTally, TagKey, Terms, extend_sent_counter, extend_stamp,
 };
 
 /// CLOSE is sent at these times, until a REPORT comes …
@@ -112,8 +112,8 @@ impl NativeSession {
     }
 
     /// The tally in `datagram`, if it is a genuine one of this session that answers one of its first `polls` POLLs.
-    pub(super) fn tally(&self, datagram: &[u8], polls: u64) -> Option<Tally> {
-        let tally = Tally::parse(datagram).ok()?;
+    pub(super) fn tally(&self, datagram: &[u8], polls: u64) -> Option<StreamTally> {
+        let tally = StreamTally::parse(datagram).ok()?;
         let ours = tally.session == self.number() && tally.nonce == *self.nonce();
         let asked = (1..=polls).contains(&tally.number);
         (ours && asked && self.close_codes().verify(datagram)).then_some(tally)
@@ -231,9 +231,9 @@ impl NativeSession {
     }
 }
 
-impl Dialogue for NativeSession {
+impl ProbeCodec for NativeSession {
     #[inline]
-    fn compose(&mut self, seq: Seq) -> &[u8] {
+    fn encode(&mut self, seq: Seq) -> &[u8] {
         self.newest = Some(self.newest.map_or(seq.0, |newest| newest.max(seq.0)));
         let key = self.keys.as_ref().map(|keys| &keys.probes);
         ProbeHeader::write_probe(self.session, seq.0, key, &mut self.probe);
@@ -241,7 +241,7 @@ impl Dialogue for NativeSession {
     }
 
     #[inline]
-    fn understand(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer> {
+    fn decode(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer> {
         match self.judge(datagram, received) {
             Ok(answer) => Some(answer),
             Err(stray) => {
@@ -275,7 +275,7 @@ mod tests {
 
     /// The answer to `seq`, reflected when the reflector's clock showed `received_ns`, 250 ns later sent.
     fn answer(session: &mut NativeSession, seq: u64, received_ns: i64) -> Vec<u8> {
-        let mut datagram = session.compose(Seq(seq)).to_vec();
+        let mut datagram = session.encode(Seq(seq)).to_vec();
         let key = session.keys.as_ref().map(|keys| keys.answers);
         let received = Stamp::from_nanos(received_ns);
         Reflection { session: 7, counter: seq, key, received, kernel_received: Some(received - Nanos(90)) }.write(
@@ -293,7 +293,7 @@ mod tests {
             for (seq, sender_ns) in [(0u64, 1_000i64), (1, 40_000_000_000), (1 << 32, 200_000_000_000)] {
                 let reflector_ns = sender_ns + OFFSET_NS;
                 let datagram = answer(&mut session, seq, reflector_ns);
-                let understood = session.understand(&datagram, Stamp::from_nanos(sender_ns + 20_000)).expect("genuine");
+                let understood = session.decode(&datagram, Stamp::from_nanos(sender_ns + 20_000)).expect("genuine");
                 assert_eq!(understood.seq, Seq(seq));
                 assert_eq!(understood.reflector_received, Some(Stamp::from_nanos(reflector_ns)), "{size} bytes");
                 assert_eq!(understood.reflector_sent, Some(Stamp::from_nanos(reflector_ns + 250)));
@@ -326,7 +326,7 @@ mod tests {
             // Every hundredth answer is 50 s late.
             let late_ns = if step % 100 == 99 { 50_000_000_000 } else { 0 };
             let datagram = answer(&mut session, step as u64, reflector_ns - late_ns);
-            let understood = session.understand(&datagram, Stamp::from_nanos(sender_ns)).expect("genuine");
+            let understood = session.decode(&datagram, Stamp::from_nanos(sender_ns)).expect("genuine");
             assert_eq!(understood.reflector_received, Some(Stamp::from_nanos(reflector_ns - late_ns)), "{step}");
         }
     }
@@ -344,13 +344,13 @@ mod tests {
         for datagram in
             [b"".to_vec(), with(0, 0x03), with(3, 1), with(7, 2), with(20, 1), [&genuine[..], &[0]].concat()]
         {
-            assert_eq!(session.understand(&datagram, now), None);
+            assert_eq!(session.decode(&datagram, now), None);
         }
-        let probe = session.compose(Seq(5)).to_vec();
-        assert_eq!(session.understand(&probe, now), None, "our own probe is no answer");
+        let probe = session.encode(Seq(5)).to_vec();
+        assert_eq!(session.decode(&probe, now), None, "our own probe is no answer");
         let strays = session.strays();
         let expected = [("foreign", 2), ("forged", 1), ("never-sent", 1), ("other-session", 1), ("wrong-size", 2)];
         assert_eq!(strays, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
-        assert!(session.understand(&genuine, now).is_some(), "and nothing was spoilt");
+        assert!(session.decode(&genuine, now).is_some(), "and nothing was spoilt");
     }
 }

@@ -9,7 +9,7 @@ use latlab_sys::errno::explain;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::StreamReport;
-use crate::own_process::OwnProcess;
+use crate::own_process::ChildProcess;
 use crate::plan::{PathSpec, StreamSpec};
 use crate::units::Nanos;
 
@@ -26,7 +26,7 @@ const REPORTS_WITHIN: Duration = Duration::from_secs(5);
 
 /// What the process of a network load is told, as one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct NetLoadOrder {
+pub struct NetLoadRequest {
     /// Who counts.
     pub peer: SocketAddr,
     /// How packets leave.
@@ -44,7 +44,7 @@ pub struct NetLoadOrder {
 /// What the process says, one line of JSON each on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NetLoadNews {
+pub enum NetLoadEvent {
     /// The load is there.
     Begun {
         /// The rate that the path carries without loss, where that was searched for.
@@ -66,7 +66,7 @@ pub enum NetLoadNews {
     },
 }
 
-impl NetLoadNews {
+impl NetLoadEvent {
     /// As one line of JSON; plain data always becomes one.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -76,7 +76,7 @@ impl NetLoadNews {
 /// A network load that is there. Ends when this is dropped, or when this process ends, however it ends.
 #[derive(Debug)]
 pub struct NetLoad {
-    process: OwnProcess,
+    process: ChildProcess,
     spec: StreamSpec,
     searched_bps: Option<f64>,
 }
@@ -88,16 +88,16 @@ impl NetLoad {
     /// # Errors
     /// It did not come up, or refused.
     pub fn start(
-        order: &NetLoadOrder,
+        order: &NetLoadRequest,
         stop: &AtomicBool,
         heartbeat: &mut dyn FnMut(),
     ) -> Result<Option<NetLoad>, NetLoadError> {
-        let spawned = OwnProcess::spawn(NET_LOAD_COMMAND, order, REPORTS_WITHIN);
+        let spawned = ChildProcess::spawn(NET_LOAD_COMMAND, order, REPORTS_WITHIN);
         let mut process = spawned.map_err(NetLoadError::Process)?;
         let heard = process.hear_unless(stop, BEGINS_WITHIN, heartbeat).map_err(NetLoadError::Process)?;
         match heard.map(|line| understood(&line)).transpose()? {
             None => Ok(None),
-            Some(NetLoadNews::Begun { searched_bps }) => {
+            Some(NetLoadEvent::Begun { searched_bps }) => {
                 Ok(Some(NetLoad { process, spec: order.stream.clone(), searched_bps }))
             }
             Some(other) => Err(unexpected(other)),
@@ -137,20 +137,20 @@ impl NetLoad {
         self.end();
         let heard = self.process.hear(REPORTS_WITHIN);
         match heard.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
-            Some(NetLoadNews::Ended { report }) => Ok(*report),
+            Some(NetLoadEvent::Ended { report }) => Ok(*report),
             Some(other) => Err(unexpected(other)),
             None => Err(NetLoadError::Process(io::Error::other(self.process.silence(&heard)))),
         }
     }
 }
 
-fn understood(line: &str) -> Result<NetLoadNews, NetLoadError> {
+fn understood(line: &str) -> Result<NetLoadEvent, NetLoadError> {
     serde_json::from_str(line).map_err(|_| NetLoadError::Process(io::Error::other("it ended without a word")))
 }
 
-fn unexpected(news: NetLoadNews) -> NetLoadError {
+fn unexpected(news: NetLoadEvent) -> NetLoadError {
     match news {
-        NetLoadNews::Refused { message, cause, hint } => NetLoadError::Refused { message, cause, hint },
+        NetLoadEvent::Refused { message, cause, hint } => NetLoadError::Refused { message, cause, hint },
         _ => NetLoadError::Process(io::Error::other("it spoke out of turn")),
     }
 }

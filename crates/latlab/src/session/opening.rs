@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::error::SessionError;
 use super::key::PreSharedKey;
 use super::native::NativeSession;
-use super::wishes::SessionWishes;
+use super::wishes::SessionParams;
 use crate::clock::Clock;
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
@@ -27,7 +27,7 @@ pub fn open(
     transport: &mut impl Transport,
     clock: &impl Clock,
     key: Option<&PreSharedKey>,
-    wishes: &SessionWishes,
+    wishes: &SessionParams,
     stop: &AtomicBool,
 ) -> Result<NativeSession, SessionError> {
     let mut opening = Opening::new(key, wishes);
@@ -67,7 +67,7 @@ enum Heard {
 }
 
 struct Opening<'a> {
-    wishes: &'a SessionWishes,
+    wishes: &'a SessionParams,
     setup: Option<SetupKey>,
     codes: Codes,
     cookie: Option<Cookie>,
@@ -77,7 +77,7 @@ struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    fn new(key: Option<&PreSharedKey>, wishes: &'a SessionWishes) -> Opening<'a> {
+    fn new(key: Option<&PreSharedKey>, wishes: &'a SessionParams) -> Opening<'a> {
         let setup = key.map(PreSharedKey::setup_key);
         let codes = setup.as_ref().map_or(Codes::None, SetupKey::codes);
         Opening { wishes, setup, codes, cookie: None, hellos: 0, opens: 0, refused: None }

@@ -12,18 +12,18 @@ use super::counters::{DropReason, ReflectorCounters};
 use super::down_source::DownSource;
 use super::key::PreSharedKey;
 use super::limits::ReflectorLimits;
-use super::slot::{NewSession, ReceiverState, Slot, SlotState};
+use super::slot::{NewSession, ReceiverState, SessionSlot, SlotState};
 use super::table::SessionTable;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
-    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Poll, Reflection, Refuse, RefuseReason, SetupKey,
-    StreamTerms, Terms,
+    Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey,
+    StreamPoll, StreamTerms, Terms,
 };
 
 /// What to do with a datagram.
 #[derive(Debug)]
 #[must_use]
-pub enum Judgement {
+pub enum ReflectorAction {
     /// Nothing; it was counted.
     Drop(DropReason),
     /// Send its first so many bytes back to where it came from.
@@ -108,18 +108,20 @@ impl SessionReflector {
 
     /// Judges `datagram`, which came `from` there when the clock showed `received`. The reply is written over it.
     #[inline]
-    pub fn judge(&mut self, datagram: &mut [u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> Judgement {
+    pub fn judge(&mut self, datagram: &mut [u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> ReflectorAction {
         self.counters.received += 1;
         self.counters.received_bytes += datagram.len() as u64;
         let judged = match MessageType::of(datagram) {
             Ok(MessageType::Probe) => self.table.judge(datagram, from, received).map(|reflection| {
                 self.counters.answered += 1;
-                (datagram.len(), Judgement::Reflect(PendingReply(reflection)))
+                (datagram.len(), ReflectorAction::Reflect(PendingReply(reflection)))
             }),
             Ok(MessageType::Data) => return self.count(datagram, from, received),
-            Ok(MessageType::Poll) => self.tally(datagram, from, received).map(|bytes| (bytes, Judgement::Reply(bytes))),
+            Ok(MessageType::Poll) => {
+                self.tally(datagram, from, received).map(|bytes| (bytes, ReflectorAction::Reply(bytes)))
+            }
             Ok(message) => {
-                self.converse(message, datagram, from, received).map(|bytes| (bytes, Judgement::Reply(bytes)))
+                self.converse(message, datagram, from, received).map(|bytes| (bytes, ReflectorAction::Reply(bytes)))
             }
             Err(malformed) => Err(malformed.into()),
         };
@@ -131,21 +133,21 @@ impl SessionReflector {
             }
             Err(reason) => {
                 self.counters.drop_for(reason);
-                Judgement::Drop(reason)
+                ReflectorAction::Drop(reason)
             }
         }
     }
 
     #[inline]
-    fn count(&mut self, datagram: &[u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> Judgement {
+    fn count(&mut self, datagram: &[u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> ReflectorAction {
         match self.table.count(datagram, from, received) {
             Ok(()) => {
                 self.counters.counted += 1;
-                Judgement::Counted
+                ReflectorAction::Counted
             }
             Err(reason) => {
                 self.counters.drop_for(reason);
-                Judgement::Drop(reason)
+                ReflectorAction::Drop(reason)
             }
         }
     }
@@ -343,7 +345,7 @@ impl SessionReflector {
         from: SocketAddr,
         received: Stamp<ReflectorClock>,
     ) -> Result<usize, DropReason> {
-        let poll = Poll::parse(datagram)?;
+        let poll = StreamPoll::parse(datagram)?;
         let slot = self.table.running(poll.session, from, received)?;
         if slot.nonce != poll.nonce {
             return Err(DropReason::WrongAddress);
@@ -371,7 +373,7 @@ impl SessionReflector {
     }
 }
 
-fn accept_of(slot: &Slot, received: Stamp<ReflectorClock>) -> Accept {
+fn accept_of(slot: &SessionSlot, received: Stamp<ReflectorClock>) -> Accept {
     Accept {
         session: slot.session,
         nonce: slot.nonce,

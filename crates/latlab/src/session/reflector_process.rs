@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use latlab_sys::errno::explain;
 
 use super::key::PreSharedKey;
-use crate::own_process::OwnProcess;
-use crate::plan::{EndSpec, Transport};
+use crate::own_process::ChildProcess;
+use crate::plan::{EndSpec, TransportKind};
 
 /// The hidden command that a reflector process runs.
 pub const REFLECTOR_COMMAND: &str = "reflector";
@@ -26,7 +26,7 @@ const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a reflector process is told, as one line of JSON on its standard input.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct ReflectorOrder {
+pub struct ReflectorRequest {
     /// Where to answer; port 0: any free one.
     pub bind: SocketAddr,
     /// How its thread runs.
@@ -37,7 +37,7 @@ pub struct ReflectorOrder {
     pub sessions: u16,
     /// How probes come.
     #[serde(default)]
-    pub transport: Transport,
+    pub transport: TransportKind,
     /// Bits a second that a down-stream may have; 0: there is none, nor is there one without a key.
     #[serde(default)]
     pub down_bps: u64,
@@ -53,15 +53,15 @@ pub struct ReflectorOrder {
     pub parent: u32,
 }
 
-impl ReflectorOrder {
+impl ReflectorRequest {
     /// Answer `sessions` on a free port of `address`, under `key` where there is one.
-    pub(crate) fn new(address: IpAddr, end: EndSpec, key: Option<&PreSharedKey>, sessions: u16) -> ReflectorOrder {
-        ReflectorOrder {
+    pub(crate) fn new(address: IpAddr, end: EndSpec, key: Option<&PreSharedKey>, sessions: u16) -> ReflectorRequest {
+        ReflectorRequest {
             bind: SocketAddr::new(address, 0),
             end,
             key: key.map(PreSharedKey::line),
             sessions,
-            transport: Transport::Udp,
+            transport: TransportKind::Udp,
             down_bps: 0,
             bare: false,
             bare_tcp: None,
@@ -71,24 +71,24 @@ impl ReflectorOrder {
     }
 
     /// Be the far end of a bare loop on loopback with messages of so many bytes.
-    pub(crate) fn bare(transport: Transport, size_bytes: u32, end: EndSpec) -> ReflectorOrder {
-        let order = ReflectorOrder::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
+    pub(crate) fn bare(transport: TransportKind, size_bytes: u32, end: EndSpec) -> ReflectorRequest {
+        let order = ReflectorRequest::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
         match transport {
-            Transport::Udp => ReflectorOrder { bare: true, ..order },
-            Transport::Tcp => ReflectorOrder { bare_tcp: Some(size_bytes), ..order },
+            TransportKind::Udp => ReflectorRequest { bare: true, ..order },
+            TransportKind::Tcp => ReflectorRequest { bare_tcp: Some(size_bytes), ..order },
         }
     }
 
     /// Be the far end of a bare stream on the loopback `address`.
-    pub(crate) fn bare_stream(address: IpAddr, end: EndSpec, buffers_per_call: u16) -> ReflectorOrder {
-        ReflectorOrder { bare_stream: Some(buffers_per_call), ..ReflectorOrder::new(address, end, None, 0) }
+    pub(crate) fn bare_stream(address: IpAddr, end: EndSpec, buffers_per_call: u16) -> ReflectorRequest {
+        ReflectorRequest { bare_stream: Some(buffers_per_call), ..ReflectorRequest::new(address, end, None, 0) }
     }
 }
 
 /// What it says, as one line of JSON on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ReflectorNews {
+pub enum ReflectorEvent {
     /// It answers at this address until its standard input closes.
     Ready {
         /// The address, with the port that it got.
@@ -108,7 +108,7 @@ pub enum ReflectorNews {
     },
 }
 
-impl ReflectorNews {
+impl ReflectorEvent {
     /// As one line of JSON; plain data always becomes one.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -118,28 +118,28 @@ impl ReflectorNews {
 /// A reflector process; ends when this is dropped, or when this process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct ReflectorProcess {
-    process: OwnProcess,
+    process: ChildProcess,
     address: SocketAddr,
     receive_buffer_bytes: Option<u32>,
 }
 
 impl ReflectorProcess {
     /// Starts one in the caller's network namespace and waits until it answers.
-    pub(crate) fn start(order: &ReflectorOrder) -> Result<ReflectorProcess, ReflectorProcessError> {
+    pub(crate) fn start(order: &ReflectorRequest) -> Result<ReflectorProcess, ReflectorProcessError> {
         let (process, answer) = Self::spawn(order).map_err(ReflectorProcessError::Start)?;
         match serde_json::from_str(&answer) {
-            Ok(ReflectorNews::Ready { address, receive_buffer_bytes }) => {
+            Ok(ReflectorEvent::Ready { address, receive_buffer_bytes }) => {
                 Ok(ReflectorProcess { process, address, receive_buffer_bytes })
             }
-            Ok(ReflectorNews::Refused { message, cause, hint }) => {
+            Ok(ReflectorEvent::Refused { message, cause, hint }) => {
                 Err(ReflectorProcessError::Refused { message, cause, hint })
             }
             Err(_) => Err(ReflectorProcessError::Start(io::Error::other("it ended before it was ready"))),
         }
     }
 
-    fn spawn(order: &ReflectorOrder) -> io::Result<(OwnProcess, String)> {
-        let mut process = OwnProcess::spawn(REFLECTOR_COMMAND, order, ENDS_WITHIN)?;
+    fn spawn(order: &ReflectorRequest) -> io::Result<(ChildProcess, String)> {
+        let mut process = ChildProcess::spawn(REFLECTOR_COMMAND, order, ENDS_WITHIN)?;
         let answer = process.hear(READY_WITHIN).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => io::Error::other("it was not ready after 5 s"),
             _ => error,

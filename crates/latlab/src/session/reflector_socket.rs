@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use crate::transport::batch_receiver::BatchRoom;
+use crate::transport::batch_receiver::BatchBuffer;
 use crate::transport::connections::ConnectionTally;
 use crate::transport::reflector::UdpReflector;
 use crate::units::Nanos;
@@ -69,7 +69,7 @@ pub trait ReflectorSocket {
     ///
     /// # Errors
     /// The kernel's; the loop counts them and gives up after a hundred in a row.
-    fn receive_many(&mut self, room: &mut BatchRoom) -> io::Result<usize> {
+    fn receive_many(&mut self, room: &mut BatchBuffer) -> io::Result<usize> {
         _ = room;
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -168,7 +168,7 @@ impl ReflectorSocket for UdpReflector {
     }
 
     #[inline]
-    fn receive_many(&mut self, room: &mut BatchRoom) -> io::Result<usize> {
+    fn receive_many(&mut self, room: &mut BatchBuffer) -> io::Result<usize> {
         UdpReflector::receive_many(self, room)
     }
 

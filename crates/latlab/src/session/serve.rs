@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::counters::ReflectorCounters;
 use super::down_source::DownDue;
 use super::key::PreSharedKey;
-use super::reflector::{Judgement, SessionReflector};
+use super::reflector::{ReflectorAction, SessionReflector};
 use super::reflector_socket::ReflectorSocket;
 use super::slot::ReceiverState;
 use crate::clock::Clock;
-use crate::transport::batch_receiver::BatchRoom;
+use crate::transport::batch_receiver::BatchBuffer;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 
 /// One more byte than the largest UDP payload: nothing is ever cut off unseen.
@@ -48,9 +48,9 @@ pub fn serve(
     mut show: impl FnMut(&ReflectorCounters),
 ) -> Result<(), ServeError> {
     reflector.grants(socket.abilities());
-    let mut desk = Desk { socket, reflector, clock, cpu, given_from: None };
+    let mut desk = ReceiveLoop { socket, reflector, clock, cpu, given_from: None };
     // Both are pages that nobody has touched until something comes.
-    let (mut buffer, mut room) = (vec![0; BUFFER_BYTES], BatchRoom::new());
+    let (mut buffer, mut room) = (vec![0; BUFFER_BYTES], BatchBuffer::new());
     let (mut failures, mut adapt_at) = (0, now(clock));
     while !requests.stop.load(Ordering::Relaxed) {
         if requests.counters.load(Ordering::Relaxed) && requests.counters.swap(false, Ordering::Relaxed) {
@@ -90,7 +90,7 @@ pub fn serve(
 }
 
 /// What the loop has at hand.
-struct Desk<'a, S, C, F> {
+struct ReceiveLoop<'a, S, C, F> {
     socket: &'a mut S,
     reflector: &'a mut SessionReflector,
     clock: &'a C,
@@ -99,7 +99,7 @@ struct Desk<'a, S, C, F> {
     given_from: Option<IpAddr>,
 }
 
-impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
+impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> ReceiveLoop<'_, S, C, F> {
     /// One datagram, if one comes.
     #[inline]
     fn take_one(&mut self, buffer: &mut [u8]) -> io::Result<()> {
@@ -138,7 +138,7 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
 
     /// All datagrams that one call brings, and when that was.
     #[inline]
-    fn take_many(&mut self, room: &mut BatchRoom) -> io::Result<Stamp<ReflectorClock>> {
+    fn take_many(&mut self, room: &mut BatchBuffer) -> io::Result<Stamp<ReflectorClock>> {
         let came = self.socket.receive_many(room)?;
         let received = now(self.clock);
         for index in 0..came {
@@ -160,9 +160,9 @@ impl<S: ReflectorSocket, C: Clock, F: Fn() -> Option<u16>> Desk<'_, S, C, F> {
             self.note_receiver();
         }
         let bytes = match self.reflector.judge(datagram, from, received) {
-            Judgement::Drop(_) | Judgement::Counted => return,
-            Judgement::Reply(bytes) => return self.converse(&datagram[..bytes], from, received),
-            Judgement::Reflect(pending) => {
+            ReflectorAction::Drop(_) | ReflectorAction::Counted => return,
+            ReflectorAction::Reply(bytes) => return self.converse(&datagram[..bytes], from, received),
+            ReflectorAction::Reflect(pending) => {
                 let cpu = (self.cpu)();
                 pending.seal(now(self.clock), cpu, datagram)
             }

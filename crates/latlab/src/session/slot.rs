@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use super::counters::DropReason;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
-    Codes, Nonce, Poll, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayWindow, Report, Seen, SessionKeys, StreamTerms,
-    Tally, Terms, Train, extend_receive_counter,
+    Codes, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayVerdict, ReplayWindow, Report, SessionKeys, StreamPoll,
+    StreamTally, StreamTerms, Terms, Train, extend_receive_counter,
 };
 
 /// Without a tag nothing shows that a counter was extended rightly: one so far ahead is rather one from long ago.
@@ -55,7 +55,7 @@ const NO_TERMS: Terms = Terms {
 
 /// A place for a session, and the session in it.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct SessionSlot {
     pub(super) state: SlotState,
     pub(super) session: u16,
     pub(super) address: SocketAddr,
@@ -71,10 +71,10 @@ pub(super) struct Slot {
     window: ReplayWindow,
 }
 
-impl Slot {
-    pub(super) fn new(index: u16) -> Slot {
+impl SessionSlot {
+    pub(super) fn new(index: u16) -> SessionSlot {
         let never = Stamp::from_nanos(i64::MIN);
-        Slot {
+        SessionSlot {
             state: SlotState::Closed,
             session: index,
             address: SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -200,10 +200,10 @@ impl Slot {
     /// Answers `poll`: what was counted so far, and how the `receiver` stands; none where it was answered before.
     pub(super) fn tally(
         &mut self,
-        poll: &Poll,
+        poll: &StreamPoll,
         received: Stamp<ReflectorClock>,
         receiver: ReceiverState,
-    ) -> Option<Tally> {
+    ) -> Option<StreamTally> {
         if poll.number <= self.stream.polled {
             return None;
         }
@@ -212,7 +212,7 @@ impl Slot {
         let (stream, counts) = (self.stream, self.counts);
         let any = stream.packets + counts.answered > 0;
         let cpu = receiver.thread_cpu.zip(self.at_opening.thread_cpu).filter(|_| poll.wants_cpu);
-        Some(Tally {
+        Some(StreamTally {
             session: self.session,
             nonce: self.nonce,
             number: poll.number,
@@ -250,12 +250,12 @@ impl Slot {
             return Err(self.reject(header, counter, datagram));
         }
         match self.window.mark(counter) {
-            Seen::New => {}
-            Seen::Before => {
+            ReplayVerdict::New => {}
+            ReplayVerdict::Before => {
                 self.counts.seen_before += 1;
                 return Err(DropReason::SeenBefore);
             }
-            Seen::LeftWindow => {
+            ReplayVerdict::LeftWindow => {
                 self.counts.left_window += 1;
                 return Err(DropReason::LeftWindow);
             }

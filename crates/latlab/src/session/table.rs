@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::counters::DropReason;
-use super::slot::{NewSession, Slot, SlotState};
+use super::slot::{NewSession, SessionSlot, SlotState};
 use crate::transport::prefix::prefix_of;
 use crate::units::{ReflectorClock, Stamp};
 use crate::wire::{MessageType, Nonce, ProbeHeader, Reflection, SessionKeys, StreamTerms, Train};
@@ -11,7 +11,7 @@ use crate::wire::{MessageType, Nonce, ProbeHeader, Reflection, SessionKeys, Stre
 /// All slots. Their number is a power of two, so that a session number leads to its slot by a mask.
 #[derive(Debug)]
 pub(super) struct SessionTable {
-    slots: Box<[Slot]>,
+    slots: Box<[SessionSlot]>,
     /// Whether any open session may need something of the socket: looking at all of them takes 25 µs.
     streams: bool,
 }
@@ -20,7 +20,7 @@ impl SessionTable {
     /// A table for at least `sessions` sessions.
     pub(super) fn new(sessions: u16) -> SessionTable {
         let slots = sessions.clamp(1, 1 << 15).next_power_of_two();
-        SessionTable { slots: (0..slots).map(Slot::new).collect(), streams: false }
+        SessionTable { slots: (0..slots).map(SessionSlot::new).collect(), streams: false }
     }
 
     /// Judges a probe: finds its session, and lets that judge it.
@@ -60,7 +60,7 @@ impl SessionTable {
         session: u16,
         from: SocketAddr,
         now: Stamp<ReflectorClock>,
-    ) -> Result<&mut Slot, DropReason> {
+    ) -> Result<&mut SessionSlot, DropReason> {
         let slot = self.slot_mut(session);
         if slot.session != session || slot.state != SlotState::Open {
             return Err(DropReason::NoSession);
@@ -76,13 +76,13 @@ impl SessionTable {
 
     /// The slot where `session` is or would be.
     #[inline]
-    pub(super) fn slot_mut(&mut self, session: u16) -> &mut Slot {
+    pub(super) fn slot_mut(&mut self, session: u16) -> &mut SessionSlot {
         let mask = self.slots.len() - 1;
         &mut self.slots[usize::from(session) & mask]
     }
 
     /// The slot whose session, open or closed, was opened by `nonce` from `address`.
-    pub(super) fn opened_by(&self, nonce: &Nonce, address: SocketAddr) -> Option<&Slot> {
+    pub(super) fn opened_by(&self, nonce: &Nonce, address: SocketAddr) -> Option<&SessionSlot> {
         self.slots.iter().find(|slot| slot.nonce == *nonce && slot.address == address)
     }
 
@@ -94,13 +94,13 @@ impl SessionTable {
 
     /// Whether anybody at `address` has an open session that is not over at `now`.
     pub(super) fn is_open_for(&self, address: SocketAddr, now: Stamp<ReflectorClock>) -> bool {
-        let of = |slot: &&Slot| slot.state == SlotState::Open && slot.address == address;
+        let of = |slot: &&SessionSlot| slot.state == SlotState::Open && slot.address == address;
         self.slots.iter().filter(of).any(|slot| !slot.is_over(now))
     }
 
     /// Closes the sessions of `address` and says how many those were.
     pub(super) fn hang_up(&mut self, address: SocketAddr) -> u64 {
-        let of = |slot: &&mut Slot| slot.state == SlotState::Open && slot.address == address;
+        let of = |slot: &&mut SessionSlot| slot.state == SlotState::Open && slot.address == address;
         self.slots.iter_mut().filter(of).map(|slot| slot.state = SlotState::Closed).count() as u64
     }
 
@@ -119,7 +119,7 @@ impl SessionTable {
         if !self.streams {
             return StreamTerms::NONE;
         }
-        self.streams = self.slots.iter().any(Slot::streams);
+        self.streams = self.slots.iter().any(SessionSlot::streams);
         let needs = self.slots.iter().map(|slot| slot.needs(now));
         needs.fold(StreamTerms::NONE, |all, one| StreamTerms {
             batched: all.batched || one.batched,
@@ -136,7 +136,11 @@ impl SessionTable {
 
     /// Puts a session into the closed slot that was idle the longest; none where all are open. `keys` makes the
     /// keys for its number.
-    pub(super) fn insert(&mut self, new: NewSession, keys: impl FnOnce(u16) -> Option<SessionKeys>) -> Option<&Slot> {
+    pub(super) fn insert(
+        &mut self,
+        new: NewSession,
+        keys: impl FnOnce(u16) -> Option<SessionKeys>,
+    ) -> Option<&SessionSlot> {
         let generation = self.slots.len() as u16;
         let closed = self.slots.iter_mut().filter(|slot| slot.state == SlotState::Closed);
         let slot = closed.min_by_key(|slot| slot.last_probe)?;

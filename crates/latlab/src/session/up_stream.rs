@@ -3,10 +3,10 @@
 use super::native::NativeSession;
 use crate::clock::Clock;
 use crate::facts::ReflectorReport;
-use crate::plan::{SendMode, Sending};
+use crate::plan::{SendMode, SenderSocketOptions};
 use crate::transport::Transport;
 use crate::transport::burst::Packets;
-use crate::wire::{POLL_BYTES, Poll, ProbeHeader, Tally};
+use crate::wire::{POLL_BYTES, ProbeHeader, StreamPoll, StreamTally};
 
 /// Packets of a batch begin so far apart at most, and overlap where they are longer: the padding of one holds the heads
 /// of the next ones. 64 packets of 32 kB then lie in 160 KiB, which stay in the cache from which the kernel copies.
@@ -16,7 +16,7 @@ const STRIDE_BYTES_MAX: usize = 2_048;
 #[derive(Debug)]
 pub struct UpStream {
     session: NativeSession,
-    sending: Sending,
+    sending: SenderSocketOptions,
     /// From the head of one packet to the next.
     stride: usize,
     packets_per_call: u16,
@@ -29,11 +29,11 @@ pub struct UpStream {
 impl UpStream {
     /// A stream in `session`, in which nothing was sent yet; packets are as long as its terms say and leave one by one.
     pub fn new(session: NativeSession) -> UpStream {
-        UpStream::sent_by(session, Sending::PLAIN)
+        UpStream::sent_by(session, SenderSocketOptions::PLAIN)
     }
 
     /// The same, whose packets leave as `sending` says.
-    pub fn sent_by(session: NativeSession, sending: Sending) -> UpStream {
+    pub fn sent_by(session: NativeSession, sending: SenderSocketOptions) -> UpStream {
         let size_bytes = session.terms().size_bytes;
         let packets_per_call = sending.packets_per_call(size_bytes);
         let size = size_bytes as usize;
@@ -97,14 +97,14 @@ impl UpStream {
     }
 
     /// How its packets leave.
-    pub fn sending(&self) -> Sending {
+    pub fn sending(&self) -> SenderSocketOptions {
         self.sending
     }
 
     /// A fresh POLL with its number.
     pub fn poll(&mut self) -> (u64, &[u8]) {
         self.polls += 1;
-        let poll = Poll {
+        let poll = StreamPoll {
             session: self.session.number(),
             nonce: *self.session.nonce(),
             number: self.polls,
@@ -116,7 +116,7 @@ impl UpStream {
     }
 
     /// The tally in `datagram`, if it is a genuine one of this stream.
-    pub fn hear(&self, datagram: &[u8]) -> Option<Tally> {
+    pub fn hear(&self, datagram: &[u8]) -> Option<StreamTally> {
         self.session.tally(datagram, self.polls)
     }
 

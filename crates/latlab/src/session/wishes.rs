@@ -6,7 +6,7 @@ use crate::wire::{Nonce, StreamTerms, Terms};
 
 /// A session to be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionWishes {
+pub struct SessionParams {
     /// How the peer is called in messages: `192.0.2.9:9862`.
     pub peer: String,
     /// Fresh for every session (`random_bytes`): what comes back without it is not meant for us.
@@ -15,7 +15,7 @@ pub struct SessionWishes {
     pub terms: Terms,
 }
 
-impl SessionWishes {
+impl SessionParams {
     /// Time around a run that its session must last as well: opening others, warming up, closing.
     pub const MARGIN: Nanos = Nanos::from_secs(30);
 
@@ -28,7 +28,7 @@ impl SessionWishes {
         schedule: Schedule,
         duration: Option<Nanos>,
         timeout: Nanos,
-    ) -> SessionWishes {
+    ) -> SessionParams {
         let longest_gap = match schedule {
             Schedule::Closed => Nanos::ZERO,
             Schedule::Periodic { interval_ns } => interval_ns.saturating_mul(2),
@@ -38,18 +38,18 @@ impl SessionWishes {
         let terms = Terms {
             size_bytes,
             interval: schedule.interval().unwrap_or(Nanos::ZERO),
-            duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionWishes::MARGIN),
+            duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionParams::MARGIN),
             // A closed loop waits for its time-out.
             idle: timeout.max(longest_gap),
             stream: StreamTerms::NONE,
             down: false,
         };
-        SessionWishes { peer: peer.into(), nonce, terms }
+        SessionParams { peer: peer.into(), nonce, terms }
     }
 
     /// The same for a measured stream. What the peer does not know it does not grant.
     #[must_use]
-    pub fn streaming(mut self, stream: StreamTerms) -> SessionWishes {
+    pub fn streaming(mut self, stream: StreamTerms) -> SessionParams {
         self.terms.stream = stream;
         self
     }
@@ -57,7 +57,7 @@ impl SessionWishes {
     /// The same for a stream that the peer sends, a packet in each `gap`: it may make the gap longer. Zero: as fast as it
     /// allows.
     #[must_use]
-    pub fn going_down(mut self, gap: Nanos) -> SessionWishes {
+    pub fn going_down(mut self, gap: Nanos) -> SessionParams {
         (self.terms.down, self.terms.interval) = (true, gap);
         self
     }

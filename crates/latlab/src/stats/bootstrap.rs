@@ -4,10 +4,10 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::dependence::Block;
+use super::dependence::BlockLength;
 use super::deviate::{normal_below, student};
 use super::interval::Interval;
-use super::quantile::Position;
+use super::quantile::QuantilePosition;
 use crate::sample::INFINITE;
 
 /// The ends of a 95 % interval move by about 3 % of its width from seed to seed.
@@ -20,7 +20,7 @@ pub(super) struct Original<'a> {
     /// Over the finite ones; replicates of it are offsets from it, so that nothing cancels.
     pub(super) mean: f64,
     /// How it is cut into blocks.
-    pub(super) block: Block,
+    pub(super) block: BlockLength,
 }
 
 /// Replicates of the mean and of each quantile, ascending.
@@ -28,19 +28,19 @@ pub(super) struct Replicates {
     means: Vec<f64>,
     quantiles: Vec<Vec<f64>>,
     n: f64,
-    block: Block,
+    block: BlockLength,
 }
 
 impl Original<'_> {
     /// Resamples under `seed`, with the quantiles at `positions`.
-    pub(super) fn resample(&self, positions: &[Position], seed: u64) -> Replicates {
+    pub(super) fn resample(&self, positions: &[QuantilePosition], seed: u64) -> Replicates {
         let n = self.singletons.len();
         let ranking = Ranking::of(self.singletons);
         let sums = PartialSums::of(self.singletons, self.mean);
         let mut walk = Walk::new(n, self.block.length, seed);
         let mut means = Vec::with_capacity(REPLICATES);
         let mut quantiles = vec![Vec::with_capacity(REPLICATES); positions.len()];
-        let mut wanted: Vec<u64> = positions.iter().flat_map(Position::ranks).collect();
+        let mut wanted: Vec<u64> = positions.iter().flat_map(QuantilePosition::ranks).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let (mut counts, mut drawn) = (vec![0_u16; n], Vec::with_capacity(wanted.len()));
@@ -218,9 +218,11 @@ mod tests {
     fn one_block_as_long_as_the_series_repeats_the_series() {
         let singletons: Vec<i64> = (0..50).map(|value| if value == 7 { INFINITE } else { value }).collect();
         let mean = (49 * 50 / 2 - 7) as f64 / 49.0;
-        let positions = [Position::of(0.5, 50), Position::of(0.25, 50), Position::of(0.999, 50)];
-        let replicates = Original { singletons: &singletons, mean, block: Block { length: 1e12, lost_variance: 0.0 } }
-            .resample(&positions, 1);
+        let positions =
+            [QuantilePosition::of(0.5, 50), QuantilePosition::of(0.25, 50), QuantilePosition::of(0.999, 50)];
+        let replicates =
+            Original { singletons: &singletons, mean, block: BlockLength { length: 1e12, lost_variance: 0.0 } }
+                .resample(&positions, 1);
         assert!(replicates.means.iter().all(|value| (value - mean).abs() < 1e-9));
         assert!(replicates.quantiles[0].iter().all(|value| *value == 25.5));
         assert!(replicates.quantiles[1].iter().all(|value| *value == 13.25));

@@ -70,25 +70,25 @@ impl LongRun {
 
 /// How long the blocks of a stationary bootstrap should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Block {
+pub(super) struct BlockLength {
     /// Mean length in singletons, at least 1.
     pub(super) length: f64,
     /// The share of the variance that blocks of this length lose, because dependence is cut at their ends.
     pub(super) lost_variance: f64,
 }
 
-impl Block {
+impl BlockLength {
     /// Every singleton on its own.
-    const SINGLE: Block = Block { length: 1.0, lost_variance: 0.0 };
+    const SINGLE: BlockLength = BlockLength { length: 1.0, lost_variance: 0.0 };
 
     /// For `series`, one value per singleton.
-    pub(super) fn of(series: &[f64]) -> Block {
+    pub(super) fn of(series: &[f64]) -> BlockLength {
         if series.len() < VALUES_MIN {
-            return Block::SINGLE;
+            return BlockLength::SINGLE;
         }
         let mut covariances = Autocovariances::of(series);
         if covariances.at(0) <= 0.0 {
-            return Block::SINGLE;
+            return BlockLength::SINGLE;
         }
         // One lag further than for the variance, as the method's published code has it: blocks that are a little
         // too long cost less than blocks that are too short.
@@ -99,15 +99,15 @@ impl Block {
         let n = series.len() as f64;
         let longest = (3.0 * n.sqrt()).ceil().min(n / 3.0);
         if long_run <= 0.0 {
-            return Block { length: longest, lost_variance: 0.0 };
+            return BlockLength { length: longest, lost_variance: 0.0 };
         }
         let ratio = slope / long_run;
         let length = (ratio * ratio * n).cbrt().clamp(1.0, longest);
-        Block { length, lost_variance: (ratio / length).clamp(0.0, 0.5) }
+        BlockLength { length, lost_variance: (ratio / length).clamp(0.0, 0.5) }
     }
 
     /// The longer of two.
-    pub(super) fn longer(self, other: Block) -> Block {
+    pub(super) fn longer(self, other: BlockLength) -> BlockLength {
         if other.length > self.length { other } else { self }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
     fn block_lengths_agree_with_an_independent_implementation() {
         let cases = [(500, 0.0, 0.598), (500, 0.5, 7.058), (1000, 0.8, 40.878), (2000, -0.4, 11.335)];
         for (n, coefficient, expected) in cases {
-            let got = Block::of(&series(n, coefficient)).length;
+            let got = BlockLength::of(&series(n, coefficient)).length;
             let expected: f64 = f64::max(expected, 1.0);
             assert!((got / expected - 1.0).abs() < 0.01, "n {n}, coefficient {coefficient}: {got}, not {expected}");
         }

@@ -1,15 +1,15 @@
 //! The whole story of a sample.
 
 use super::bootstrap::{Original, Replicates};
-use super::dependence::{Block, Dependence};
+use super::dependence::{BlockLength, Dependence};
 use super::description::{Description, QuantileEstimate};
 use super::deviate::student;
 use super::interval::Interval;
 use super::moments::{Extent, Spread};
 use super::order::Order;
-use super::point::Point;
-use super::quantile::{Bounds, Position};
-use super::wishes::Wishes;
+use super::point::PointEstimate;
+use super::quantile::{QuantilePosition, RankBounds};
+use super::wishes::DescribeOptions;
 use crate::sample::Sample;
 
 /// The longest sample whose intervals come from the bootstrap. Above it the dependence is learnt from thousands of
@@ -25,12 +25,12 @@ const BOOTSTRAP_MEAN_MIN: u64 = 10;
 ///
 /// Values in ns. Moments are over the finite singletons, quantiles over all. A sample whose order is unknown gets
 /// point values only, and the support of its quantiles is counted as if its singletons were independent.
-pub fn describe(sample: &Sample, wishes: &Wishes) -> Description {
+pub fn describe(sample: &Sample, wishes: &DescribeOptions) -> Description {
     let extent = Extent::of(&sample.singletons);
     let spread = extent.map(|extent| Spread::of(&sample.singletons, &extent));
     let centre = extent.zip(spread).map(|(extent, spread)| Centre::of(&extent, spread, sample.ordered));
     let order = Order::new(&sample.singletons);
-    let points = Point::all(sample, &order, &wishes.quantiles);
+    let points = PointEstimate::all(sample, &order, &wishes.quantiles);
     let replicates = centre.as_ref().and_then(|centre| resample(sample, centre, &points, wishes));
     Description {
         n: sample.n(),
@@ -62,7 +62,7 @@ impl Centre {
     }
 
     /// From the replicates where there are some that can vouch for it, else mean ± t × stddev / √effective n.
-    fn interval(&self, replicates: Option<&Replicates>, wishes: &Wishes) -> Option<Interval> {
+    fn interval(&self, replicates: Option<&Replicates>, wishes: &DescribeOptions) -> Option<Interval> {
         let stddev = self.spread.stddev.filter(|_| wishes.intervals)?;
         if let Some(replicates) = replicates.filter(|_| self.count >= BOOTSTRAP_MEAN_MIN) {
             return replicates.mean(wishes.confidence);
@@ -74,19 +74,24 @@ impl Centre {
 }
 
 /// One block length for all: the longest that the mean or a quantile with enough beyond it asks for.
-fn resample(sample: &Sample, centre: &Centre, points: &[Point], wishes: &Wishes) -> Option<Replicates> {
+fn resample(
+    sample: &Sample,
+    centre: &Centre,
+    points: &[PointEstimate],
+    wishes: &DescribeOptions,
+) -> Option<Replicates> {
     if !wishes.intervals || !sample.ordered || !(2..=BOOTSTRAP_MAX).contains(&sample.n()) {
         return None;
     }
     let blocks = points.iter().filter_map(|point| point.block(&sample.singletons));
-    let block = blocks.fold(Block::of(&centre.spread.batches.sums), Block::longer);
-    let positions: Vec<Position> = points.iter().map(|point| point.position).collect();
+    let block = blocks.fold(BlockLength::of(&centre.spread.batches.sums), BlockLength::longer);
+    let positions: Vec<QuantilePosition> = points.iter().map(|point| point.position).collect();
     Some(Original { singletons: &sample.singletons, mean: centre.mean, block }.resample(&positions, wishes.seed))
 }
 
 /// Which points are supported: those with enough beyond them, as have all that were asked for between them and the
 /// median. A sample that drifts too slowly to know its own median has no tail that could be told from the drift.
-fn supported(points: &[Point]) -> Vec<bool> {
+fn supported(points: &[PointEstimate]) -> Vec<bool> {
     let is_between = |inner: f64, outer: f64| match outer >= 0.5 {
         true => (0.5..=outer).contains(&inner),
         false => (outer..=0.5).contains(&inner),
@@ -98,19 +103,19 @@ fn supported(points: &[Point]) -> Vec<bool> {
 
 /// The points with what bounds them: resampled where the tail is thick enough, else order statistics.
 fn estimates(
-    points: &[Point],
+    points: &[PointEstimate],
     order: &Order<'_>,
     replicates: Option<&Replicates>,
     extent: Option<Extent>,
-    wishes: &Wishes,
+    wishes: &DescribeOptions,
 ) -> Vec<QuantileEstimate> {
     let support = supported(points);
     let bounds = points.iter().zip(&support).map(|(point, supported)| point.bounds(*supported, wishes));
-    let bounds: Vec<Option<Bounds>> = bounds.collect();
-    let ranks: Vec<u64> = bounds.iter().flatten().flat_map(Bounds::ranks).collect();
+    let bounds: Vec<Option<RankBounds>> = bounds.collect();
+    let ranks: Vec<u64> = bounds.iter().flatten().flat_map(RankBounds::ranks).collect();
     let mut values = order.at(&ranks).into_iter();
     let mut next = |rank: Option<u64>| rank.and_then(|_| values.next());
-    let estimate = |(place, (point, bounds)): (usize, (&Point, &Option<Bounds>))| {
+    let estimate = |(place, (point, bounds)): (usize, (&PointEstimate, &Option<RankBounds>))| {
         let [low, high, below] = bounds.map_or([None; 3], |bounds| bounds.each().map(&mut next));
         let supported = support[place];
         let resampled = replicates.filter(|_| !point.is_thin());

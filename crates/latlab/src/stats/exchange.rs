@@ -73,7 +73,7 @@ pub fn weighted_baseline(blocks: &[BlockRuns]) -> Option<f64> {
 
 /// Everything that the exchanges of a comparison say: p value, interval and one-sided tests are read from one list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exchanges {
+pub struct PermutationTest {
     difference: f64,
     /// For each exchange the one shift up to which it is more extreme than what was seen, ascending.
     critical: Vec<f64>,
@@ -82,11 +82,11 @@ pub struct Exchanges {
     exact: bool,
 }
 
-impl Exchanges {
+impl PermutationTest {
     /// Of the runs in `blocks`: all exchanges where there are few, else `draws` random ones and the one that was seen.
     /// Blocks without both groups say nothing; none where no block says anything.
-    pub fn of(blocks: &[BlockRuns], draws: u32, random: &mut impl Rng) -> Option<Exchanges> {
-        Exchanges::within(blocks, draws, PLACES_MAX, random)
+    pub fn of(blocks: &[BlockRuns], draws: u32, random: &mut impl Rng) -> Option<PermutationTest> {
+        PermutationTest::within(blocks, draws, PLACES_MAX, random)
     }
 
     /// The same with no more than `places_max` places drawn.
@@ -95,7 +95,7 @@ impl Exchanges {
         draws: u32,
         places_max: u64,
         random: &mut impl Rng,
-    ) -> Option<Exchanges> {
+    ) -> Option<PermutationTest> {
         let difference = weighted_difference(blocks)?;
         let blocks: Vec<&BlockRuns> = blocks.iter().filter(|block| block.weight() > 0.0).collect();
         let exact = blocks.iter().fold(1_u64, |ways, block| ways.saturating_mul(block.exchanges())) <= EXACT_MAX;
@@ -111,14 +111,14 @@ impl Exchanges {
             moves.iter().filter(|step| step.pairs > 0).map(|step| snapped(shift(step))).collect();
         critical.sort_unstable_by(f64::total_cmp);
         let idle = (moves.len() - critical.len()) as u64;
-        Some(Exchanges { difference: snapped(difference), critical, idle, exact })
+        Some(PermutationTest { difference: snapped(difference), critical, idle, exact })
     }
 
     /// The same over boots (or whatever is larger than a block): each has one difference, and its sign is what is
     /// exchanged. That is the exchange of a single pair in a block of its own.
-    pub fn of_differences(differences: &[f64], draws: u32, random: &mut impl Rng) -> Option<Exchanges> {
+    pub fn of_differences(differences: &[f64], draws: u32, random: &mut impl Rng) -> Option<PermutationTest> {
         let pair = |difference: &f64| BlockRuns { baseline: vec![0.0], candidate: vec![*difference] };
-        Exchanges::of(&differences.iter().map(pair).collect::<Vec<_>>(), draws, random)
+        PermutationTest::of(&differences.iter().map(pair).collect::<Vec<_>>(), draws, random)
     }
 
     /// The candidate less the baseline.

@@ -3,14 +3,14 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::exchange::{BlockRuns, DRAWS, Exchanges, is_refused, mean};
+use super::exchange::{BlockRuns, DRAWS, PermutationTest, is_refused, mean};
 
 fn block(baseline: &[f64], candidate: &[f64]) -> BlockRuns {
     BlockRuns { baseline: baseline.to_vec(), candidate: candidate.to_vec() }
 }
 
-fn exchanges(blocks: &[BlockRuns], draws: u32) -> Exchanges {
-    Exchanges::of(blocks, draws, &mut Pcg64Mcg::seed_from_u64(1)).expect("both groups")
+fn exchanges(blocks: &[BlockRuns], draws: u32) -> PermutationTest {
+    PermutationTest::of(blocks, draws, &mut Pcg64Mcg::seed_from_u64(1)).expect("both groups")
 }
 
 /// Every way to name the runs of a block: bit i set makes run i (baseline first) a candidate.
@@ -141,15 +141,15 @@ fn too_few_runs_bound_nothing() {
     let interval = exchanges.interval(0.95);
     assert_eq!((exchanges.total(), exchanges.p_value(0.0)), (6, 1.0 / 3.0));
     assert_eq!((interval.low, interval.high), (None, None));
-    assert!(Exchanges::of(&[block(&[1.0], &[])], DRAWS, &mut Pcg64Mcg::seed_from_u64(1)).is_none());
-    assert!(Exchanges::of(&[], DRAWS, &mut Pcg64Mcg::seed_from_u64(1)).is_none());
+    assert!(PermutationTest::of(&[block(&[1.0], &[])], DRAWS, &mut Pcg64Mcg::seed_from_u64(1)).is_none());
+    assert!(PermutationTest::of(&[], DRAWS, &mut Pcg64Mcg::seed_from_u64(1)).is_none());
 }
 
 #[test]
 fn six_boots_are_the_first_that_can_tell() {
     let differences = [0.1, 0.12, 0.09, 0.11, 0.13, 0.1];
     let over = |boots: usize| {
-        Exchanges::of_differences(&differences[..boots], DRAWS, &mut Pcg64Mcg::seed_from_u64(1)).expect("some")
+        PermutationTest::of_differences(&differences[..boots], DRAWS, &mut Pcg64Mcg::seed_from_u64(1)).expect("some")
     };
     assert!((over(5).p_value(0.0) - 2.0 / 32.0).abs() < 1e-12);
     assert!((over(6).p_value(0.0) - 2.0 / 64.0).abs() < 1e-12);
@@ -169,9 +169,10 @@ fn bundles_keep_the_level_and_the_width_of_the_interval() {
             |uniform: &mut dyn FnMut() -> f64, count: usize| (0..count).map(|_| uniform()).collect::<Vec<f64>>();
         let block = block(&values(&mut uniform, 203), &values(&mut uniform, 310));
         // 203 places drawn 199 times are four times as many as these, so that four neighbours change places at once
-        let bundled = Exchanges::within(std::slice::from_ref(&block), 199, 203 * 50, &mut draws).expect("both groups");
+        let bundled =
+            PermutationTest::within(std::slice::from_ref(&block), 199, 203 * 50, &mut draws).expect("both groups");
         assert_eq!(bundled.total(), 200);
-        let single = Exchanges::of(&[block], 199, &mut draws).expect("both groups");
+        let single = PermutationTest::of(&[block], 199, &mut draws).expect("both groups");
         refused += u32::from(is_refused(bundled.p_value(0.0), 0.1));
         for (width, exchanges) in widths.iter_mut().zip([&bundled, &single]) {
             let interval = exchanges.interval(0.9);

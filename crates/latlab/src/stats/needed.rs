@@ -11,7 +11,7 @@ pub const RUNS_MAX: u32 = 10_000;
 
 /// What is to be shown, on the scale of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Aim {
+pub enum SampleSizeGoal {
     /// That there is a difference.
     Difference,
     /// That the difference lies between these two.
@@ -26,7 +26,7 @@ pub enum Aim {
 /// The fewest further runs for each group, spread over the blocks as those so far, after which the exchange test reaches
 /// `aim` at `alpha` with a chance of [`POWER`], if the difference is what was seen. None where no number up to
 /// [`RUNS_MAX`] does.
-pub fn runs_needed(blocks: &[BlockRuns], aim: Aim, alpha: f64) -> Option<u32> {
+pub fn runs_needed(blocks: &[BlockRuns], aim: SampleSizeGoal, alpha: f64) -> Option<u32> {
     let outlook = Outlook::of(blocks)?;
     let reaches = |further: u32| outlook.power(further, aim, alpha) >= POWER;
     if !reaches(RUNS_MAX) {
@@ -74,23 +74,25 @@ impl Outlook {
     }
 
     /// The chance to reach `aim` with so many `further` runs for each group.
-    fn power(&self, further: u32, aim: Aim, alpha: f64) -> f64 {
+    fn power(&self, further: u32, aim: SampleSizeGoal, alpha: f64) -> f64 {
         let share = f64::from(further) / self.sizes.len() as f64;
         let sizes = self.sizes.iter().map(|(n, m)| (n + share, m + share));
         let weight: f64 = sizes.clone().map(|(n, m)| n * m / (n + m)).sum();
         let error = (self.variance / weight).sqrt();
         let freedom = self.freedom + 2.0 * f64::from(further);
         let tail = match aim {
-            Aim::Difference => alpha / 2.0,
-            Aim::Equivalence { .. } => alpha,
+            SampleSizeGoal::Difference => alpha / 2.0,
+            SampleSizeGoal::Equivalence { .. } => alpha,
         };
         if sizes.map(|(n, m)| log_choose(n + m, n.min(m))).sum::<f64>() < -tail.ln() {
             return 0.0;
         }
         let beyond = |distance: f64| detects(distance, error, freedom, tail);
         match aim {
-            Aim::Difference => beyond(self.difference.abs()),
-            Aim::Equivalence { low, high } => beyond(self.difference - low) + beyond(high - self.difference) - 1.0,
+            SampleSizeGoal::Difference => beyond(self.difference.abs()),
+            SampleSizeGoal::Equivalence { low, high } => {
+                beyond(self.difference - low) + beyond(high - self.difference) - 1.0
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use super::dependence::Dependence;
 use super::description::{Description, QuantileEstimate};
 use super::moments::{Extent, Spread};
 use super::order::{Order, select};
-use super::quantile::{Position, SUPPORT_MIN, is_supported};
+use super::quantile::{QuantilePosition, SUPPORT_MIN, is_supported};
 use crate::sample::{INFINITE, Sample};
 
 /// A quantile with so many times the singletons beyond it that support takes is supported without a look at their
@@ -35,13 +35,13 @@ pub fn plain(sample: &Sample, quantiles: &[f64], with_stddev: bool) -> Descripti
 
 fn points(sample: &Sample, quantiles: &[f64]) -> Vec<QuantileEstimate> {
     let n = sample.n();
-    let positions: Vec<Position> = quantiles.iter().map(|q| Position::of(*q, n)).collect();
+    let positions: Vec<QuantilePosition> = quantiles.iter().map(|q| QuantilePosition::of(*q, n)).collect();
     let ranks: Vec<u64> = positions.iter().flat_map(|at| [at.rank, at.rank + 1]).collect();
     let values = match n {
         ..=SELECTED_MAX => select(&mut sample.singletons.clone(), &ranks),
         _ => Order::new(&sample.singletons).at(&ranks),
     };
-    let point = |((q, position), values): ((&f64, &Position), &[i64])| {
+    let point = |((q, position), values): ((&f64, &QuantilePosition), &[i64])| {
         let value = (n > 0).then(|| position.between(values[0], values[1]));
         QuantileEstimate {
             q: *q,

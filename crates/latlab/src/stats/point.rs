@@ -1,18 +1,18 @@
 //! A quantile of the sample, and what the sample is worth around it.
 
 use super::batches::Batches;
-use super::dependence::{Block, Dependence};
+use super::dependence::{BlockLength, Dependence};
 use super::order::Order;
-use super::quantile::{Bounds, Position, is_supported};
-use super::wishes::Wishes;
+use super::quantile::{QuantilePosition, RankBounds, is_supported};
+use super::wishes::DescribeOptions;
 use crate::sample::{INFINITE, Sample};
 
 /// A quantile's point value and its evidence.
-pub(super) struct Point {
+pub(super) struct PointEstimate {
     /// Which, in (0, 1).
     pub(super) q: f64,
     /// Between which order statistics.
-    pub(super) position: Position,
+    pub(super) position: QuantilePosition,
     /// In ns, infinite where it fell among the lost; none in an empty sample.
     pub(super) value: Option<f64>,
     /// None where the order is unknown.
@@ -26,16 +26,16 @@ struct Split {
     effective_n: f64,
 }
 
-impl Point {
+impl PointEstimate {
     /// The wished quantiles of `sample`, whose `order` is known.
-    pub(super) fn all(sample: &Sample, order: &Order<'_>, quantiles: &[f64]) -> Vec<Point> {
+    pub(super) fn all(sample: &Sample, order: &Order<'_>, quantiles: &[f64]) -> Vec<PointEstimate> {
         let n = sample.n();
-        let positions: Vec<Position> = quantiles.iter().map(|q| Position::of(*q, n)).collect();
+        let positions: Vec<QuantilePosition> = quantiles.iter().map(|q| QuantilePosition::of(*q, n)).collect();
         let ranks: Vec<u64> = positions.iter().flat_map(|at| [at.rank, at.rank + 1, at.witness_rank(n)]).collect();
         let values = order.at(&ranks);
-        let point = |((&q, position), values): ((&f64, Position), &[i64])| {
+        let point = |((&q, position), values): ((&f64, QuantilePosition), &[i64])| {
             let split = (sample.ordered && n > 0).then(|| Split::of(&sample.singletons, values[0], values[2]));
-            Point { q, position, value: (n > 0).then(|| position.between(values[0], values[1])), split, n }
+            PointEstimate { q, position, value: (n > 0).then(|| position.between(values[0], values[1])), split, n }
         };
         quantiles.iter().zip(positions).zip(values.chunks_exact(3)).map(point).collect()
     }
@@ -51,16 +51,16 @@ impl Point {
     }
 
     /// Order statistics around the quantile, where an interval or a bound is to be built on them.
-    pub(super) fn bounds(&self, supported: bool, wishes: &Wishes) -> Option<Bounds> {
+    pub(super) fn bounds(&self, supported: bool, wishes: &DescribeOptions) -> Option<RankBounds> {
         let split = self.split.as_ref()?;
         let needed = wishes.intervals || !supported;
-        needed.then(|| Bounds::of(self.q, self.n, split.effective_n, wishes.confidence))
+        needed.then(|| RankBounds::of(self.q, self.n, split.effective_n, wishes.confidence))
     }
 
     /// The blocks in which to resample for this quantile; none for a thin tail.
-    pub(super) fn block(&self, singletons: &[i64]) -> Option<Block> {
+    pub(super) fn block(&self, singletons: &[i64]) -> Option<BlockLength> {
         let bound = self.split.as_ref().filter(|_| !self.is_thin())?.bound;
-        Some(Block::of(&Batches::of_indicator(singletons, |value| value <= bound).sums))
+        Some(BlockLength::of(&Batches::of_indicator(singletons, |value| value <= bound).sums))
     }
 }
 

@@ -14,25 +14,25 @@ const BOUND_RISK: f64 = 0.05;
 
 /// Between which two order statistics a quantile lies: type 7 of Hyndman and Fan (1996).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Position {
+pub(super) struct QuantilePosition {
     /// Rank of the lower one, from 0.
     pub(super) rank: u64,
     /// Weight of the next one; 0 where the quantile is the lower one itself.
     pub(super) weight: f64,
 }
 
-impl Position {
+impl QuantilePosition {
     /// Of quantile `q` among `n` singletons, at least one.
-    pub(super) fn of(q: f64, n: u64) -> Position {
+    pub(super) fn of(q: f64, n: u64) -> QuantilePosition {
         let last = n.saturating_sub(1) as f64;
         let place = last * q.clamp(0.0, 1.0);
         // q is seldom a binary fraction: a place that misses a rank by rounding alone is that rank, or a
         // quantile next to the lost ones would become infinite by a weight of 1e-13.
         let nearest = place.round();
         if (place - nearest).abs() <= last * 4.0 * f64::EPSILON {
-            return Position { rank: nearest as u64, weight: 0.0 };
+            return QuantilePosition { rank: nearest as u64, weight: 0.0 };
         }
-        Position { rank: place as u64, weight: place.fract() }
+        QuantilePosition { rank: place as u64, weight: place.fract() }
     }
 
     /// The ranks it needs, one or two.
@@ -76,7 +76,7 @@ pub(super) fn is_supported(q: f64, effective_n: f64) -> bool {
 
 /// Ranks of order statistics that bound a quantile of the population, from 0 among all n singletons.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bounds {
+pub(super) struct RankBounds {
     /// Of the lower end, where one exists.
     pub(super) low: Option<u64>,
     /// Of the upper end, where one exists.
@@ -87,12 +87,12 @@ pub(super) struct Bounds {
     pub(super) confidence: f64,
 }
 
-impl Bounds {
+impl RankBounds {
     /// For quantile `q` of a sample of `n` that is worth `effective_n`, at `confidence` for both ends together.
     ///
     /// Distribution-free: the number of observations below a quantile is binomial. Dependence makes the sample
     /// a shorter one whose order statistics stand at proportional places of the real one.
-    pub(super) fn of(q: f64, n: u64, effective_n: f64, confidence: f64) -> Bounds {
+    pub(super) fn of(q: f64, n: u64, effective_n: f64, confidence: f64) -> RankBounds {
         let trials = (effective_n.floor() as u64).clamp(1, n.max(1));
         let binomial = Binomial::new(trials, q.clamp(1e-12, 1.0 - 1e-12));
         let risk = (1.0 - confidence) / 2.0;
@@ -102,7 +102,7 @@ impl Bounds {
         let upward = |rank: u64| ((rank as f64 * stretch).ceil() as u64).clamp(1, n) - 1;
         let misses_low = low.map_or(0.0, |rank| binomial.fewer_than(rank));
         let within_high = high.map_or(1.0, |rank| binomial.fewer_than(rank));
-        Bounds {
+        RankBounds {
             low: low.map(downward),
             high: high.map(upward),
             below: binomial.low_rank(BOUND_RISK).map(downward),
@@ -142,12 +142,12 @@ mod tests {
     #[test]
     fn a_place_that_is_a_rank_but_for_rounding_needs_no_neighbour() {
         assert_ne!(100.0 * 0.57, 57.0, "the case must be one of rounding");
-        assert_eq!(Position::of(0.57, 101), Position { rank: 57, weight: 0.0 });
-        assert_eq!(Position::of(0.57, 101).between(5, INFINITE), 5.0);
-        assert_eq!(Position::of(0.5, 4), Position { rank: 1, weight: 0.5 });
-        assert_eq!(Position::of(0.5, 4).between(5, INFINITE), f64::INFINITY);
-        assert_eq!(Position::of(0.9, 1), Position { rank: 0, weight: 0.0 });
-        assert_eq!(Position::of(0.5, 2).between(i64::MIN, i64::MAX - 1), 0.0);
+        assert_eq!(QuantilePosition::of(0.57, 101), QuantilePosition { rank: 57, weight: 0.0 });
+        assert_eq!(QuantilePosition::of(0.57, 101).between(5, INFINITE), 5.0);
+        assert_eq!(QuantilePosition::of(0.5, 4), QuantilePosition { rank: 1, weight: 0.5 });
+        assert_eq!(QuantilePosition::of(0.5, 4).between(5, INFINITE), f64::INFINITY);
+        assert_eq!(QuantilePosition::of(0.9, 1), QuantilePosition { rank: 0, weight: 0.0 });
+        assert_eq!(QuantilePosition::of(0.5, 2).between(i64::MIN, i64::MAX - 1), 0.0);
     }
 
     #[test]
@@ -161,11 +161,11 @@ mod tests {
 
     #[test]
     fn fewer_effective_observations_widen_the_bounds() {
-        let independent = Bounds::of(0.9, 10_000, 10_000.0, 0.95);
-        let dependent = Bounds::of(0.9, 10_000, 100.0, 0.95);
+        let independent = RankBounds::of(0.9, 10_000, 10_000.0, 0.95);
+        let dependent = RankBounds::of(0.9, 10_000, 100.0, 0.95);
         assert_eq!((independent.low, independent.high), (Some(8940), Some(9058)));
         assert!(dependent.low < Some(8500) && dependent.high > Some(9400), "{dependent:?}");
-        let few = Bounds::of(0.9, 10, 10.0, 0.95);
+        let few = RankBounds::of(0.9, 10, 10.0, 0.95);
         assert_eq!((few.high, few.below.is_some()), (None, true));
     }
 }

@@ -4,12 +4,12 @@
 use rand::Rng;
 
 use super::deviate::student;
-use super::exchange::{BlockRuns, Exchanges, mean};
+use super::exchange::{BlockRuns, PermutationTest, mean};
 use super::interval::Interval;
 
 /// How narrow an interval shall be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WidthGoal {
+pub struct PrecisionGoal {
     /// Half of its width, on the scale of the values.
     pub half_width: f64,
     /// Its confidence.
@@ -34,7 +34,7 @@ pub type GroupBlocks = Vec<Vec<f64>>;
 /// Runs that are skewed to the long side scatter least where their mean lies low, and a rule that waits for a narrow interval
 /// picks such moments. In a difference that cancels; a single group must have reached the goal with [`OWN_RUNS_MIN`] runs
 /// and still keep to it one block later.
-pub fn reached(groups: &[GroupBlocks], goal: WidthGoal, random: &mut impl Rng) -> bool {
+pub fn reached(groups: &[GroupBlocks], goal: PrecisionGoal, random: &mut impl Rng) -> bool {
     let count = |blocks: &[Vec<f64>]| blocks.iter().map(Vec::len).sum::<usize>();
     if groups.is_empty() || groups.iter().any(|group| count(group) < RUNS_MIN) {
         return false;
@@ -58,7 +58,7 @@ pub fn reached(groups: &[GroupBlocks], goal: WidthGoal, random: &mut impl Rng) -
 fn of_difference(
     baseline: &GroupBlocks,
     candidate: &GroupBlocks,
-    goal: WidthGoal,
+    goal: PrecisionGoal,
     random: &mut impl Rng,
 ) -> Option<Interval> {
     let both = |(baseline, candidate): (&Vec<f64>, &Vec<f64>)| BlockRuns {
@@ -66,7 +66,7 @@ fn of_difference(
         candidate: candidate.clone(),
     };
     let blocks: Vec<BlockRuns> = baseline.iter().zip(candidate).map(both).collect();
-    Some(Exchanges::of(&blocks, goal.draws, random)?.interval(goal.confidence))
+    Some(PermutationTest::of(&blocks, goal.draws, random)?.interval(goal.confidence))
 }
 
 /// The interval of a group's own mean, for these blocks: standard deviation within blocks / √runs, times quantiles of

@@ -2,7 +2,7 @@
 
 /// What to compute.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wishes {
+pub struct DescribeOptions {
     /// Quantiles in (0, 1).
     pub quantiles: Vec<f64>,
     /// Confidence of the intervals, such as 0.95.

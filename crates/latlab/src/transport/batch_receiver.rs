@@ -19,7 +19,7 @@ const ROOM_BYTES: usize = 65_536;
 
 /// Room for what one call brings. 4.3 MiB of address space, of which only what was filled takes memory.
 #[derive(Debug)]
-pub struct BatchRoom {
+pub struct BatchBuffer {
     batch: ReceiveBatch,
     wanted: usize,
     came: usize,
@@ -28,7 +28,7 @@ pub struct BatchRoom {
 
 /// Datagrams of one sender that came together.
 #[derive(Debug)]
-pub struct Together<'a> {
+pub struct SenderBatch<'a> {
     /// Their bytes, end to end.
     pub bytes: &'a mut [u8],
     /// The length of each, but for the last, which may be shorter.
@@ -41,11 +41,11 @@ pub struct Together<'a> {
     pub local: Option<IpAddr>,
 }
 
-impl BatchRoom {
+impl BatchBuffer {
     /// Room for 64 datagrams of any length.
     #[expect(clippy::new_without_default, reason = "4 MiB of address space are asked for, not defaulted")]
-    pub fn new() -> BatchRoom {
-        BatchRoom { batch: ReceiveBatch::new(CALL_MAX, ROOM_BYTES), wanted: CALL_MAX, came: 0, bytes: 0 }
+    pub fn new() -> BatchBuffer {
+        BatchBuffer { batch: ReceiveBatch::new(CALL_MAX, ROOM_BYTES), wanted: CALL_MAX, came: 0, bytes: 0 }
     }
 
     /// Takes what is there from `socket`; where nothing is, waits for the first as long as the socket was told to, or not
@@ -73,13 +73,13 @@ impl BatchRoom {
 
     /// Buffer `index` of those that came; none where there are no more, or it came from no IP address.
     #[inline]
-    pub fn together(&mut self, index: usize) -> Option<Together<'_>> {
+    pub fn together(&mut self, index: usize) -> Option<SenderBatch<'_>> {
         let arrived = self.batch.arrived(index)?;
         self.bytes += arrived.bytes.len();
         let from = plain(arrived.peer.to_socket_addr()?);
         // A datagram may be empty, and a piece must not be.
         let each_bytes = arrived.segment.unwrap_or(arrived.bytes.len()).max(1);
         let merged = arrived.segment.is_some();
-        Some(Together { bytes: arrived.bytes, each_bytes, merged, from, local: arrived.local })
+        Some(SenderBatch { bytes: arrived.bytes, each_bytes, merged, from, local: arrived.local })
     }
 }

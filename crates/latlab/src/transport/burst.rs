@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::Transport;
-use crate::plan::{SendMode, Sending};
+use crate::plan::{SendMode, SenderSocketOptions};
 
 /// Packets of one size in one buffer, each beginning `stride` bytes after the one before: end to end where that is the
 /// size, overlapping where it is less.
@@ -87,14 +87,14 @@ pub trait BurstTransport: Transport {
     }
 
     /// How far a connection has come; none where each datagram is on its own.
-    fn carried(&self) -> Option<Carried> {
+    fn carried(&self) -> Option<ConnectionBytes> {
         None
     }
 }
 
 /// Bytes of a connection, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct ConnectionBytes {
     /// Handed over to be sent.
     pub handed_bytes: u64,
     /// Of these, acknowledged by the other end's kernel.
@@ -111,7 +111,7 @@ impl<T: BurstTransport + ?Sized> BurstTransport for &mut T {
         (**self).protect(protected)
     }
 
-    fn carried(&self) -> Option<Carried> {
+    fn carried(&self) -> Option<ConnectionBytes> {
         (**self).carried()
     }
 }
@@ -156,7 +156,7 @@ pub enum BurstRefusal {
 impl BurstRefusal {
     /// What it means that packets of `size_bytes`, sent in this way, were refused with `error`; none where the way is not
     /// the reason.
-    pub fn of(error: &io::Error, sending: Sending, size_bytes: u32) -> Option<BurstRefusal> {
+    pub fn of(error: &io::Error, sending: SenderSocketOptions, size_bytes: u32) -> Option<BurstRefusal> {
         // `udp_send_skb` in net/ipv4/udp.c and `udp_v6_send_skb` in net/ipv6/udp.c.
         match (Errno::from_io_error(error)?, sending.mode) {
             (Errno::INVAL, SendMode::Gso) if !sending.checksum => Some(BurstRefusal::ChecksumOff),
@@ -252,9 +252,9 @@ mod tests {
 
     #[test]
     fn refusals_have_names() {
-        let plain = Sending::PLAIN;
-        let gso = Sending { mode: SendMode::Gso, ..plain };
-        let unchecked = Sending { checksum: false, ..gso };
+        let plain = SenderSocketOptions::PLAIN;
+        let gso = SenderSocketOptions { mode: SendMode::Gso, ..plain };
+        let unchecked = SenderSocketOptions { checksum: false, ..gso };
         let rows = [
             (Errno::INVAL, unchecked, Some((BurstRefusal::ChecksumOff, 2))),
             (Errno::INVAL, gso, Some((BurstRefusal::SegmentOverMtu { size_bytes: 9_000 }, 2))),
@@ -262,7 +262,7 @@ mod tests {
             (Errno::IO, gso, Some((BurstRefusal::NoChecksumOffload, 3))),
             (Errno::MSGSIZE, plain, Some((BurstRefusal::TooLong { size_bytes: 9_000 }, 2))),
             (Errno::IO, plain, None),
-            (Errno::INVAL, Sending { checksum: false, ..plain }, None),
+            (Errno::INVAL, SenderSocketOptions { checksum: false, ..plain }, None),
             (Errno::NOBUFS, gso, None),
         ];
         for (errno, sending, expected) in rows {

@@ -17,7 +17,7 @@ const LOOKS_WITHOUT_PROGRESS: u8 = 30;
 
 /// Why a connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closing {
+pub(super) enum CloseReason {
     /// Its other end closed or broke it, or the reflector has no more use for it.
     Ended,
     /// It sent a length that no message has.
@@ -30,7 +30,7 @@ pub(super) enum Closing {
 
 /// A place, taken or not.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     socket: Option<OwnedFd>,
     peer: SocketAddr,
     /// Which connection of this place it is: what was said about an earlier one does not concern it.
@@ -43,10 +43,10 @@ pub(super) struct Place {
     looks_without_progress: u8,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// A free place with all the memory that a connection needs.
-    pub(super) fn new() -> Place {
-        Place {
+    pub(super) fn new() -> ConnectionSlot {
+        ConnectionSlot {
             socket: None,
             peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into(),
             generation: 0,
@@ -153,7 +153,7 @@ impl Place {
     }
 
     /// A second has passed: whether it is to be closed, and why.
-    pub(super) fn look(&mut self, has_session: bool) -> Option<Closing> {
+    pub(super) fn look(&mut self, has_session: bool) -> Option<CloseReason> {
         self.looks_without_session = if has_session { 0 } else { self.looks_without_session.saturating_add(1) };
         let is_stuck = !self.moved && (self.outgoing.owes() || !self.incoming.is_empty());
         self.looks_without_progress = if is_stuck { self.looks_without_progress.saturating_add(1) } else { 0 };
@@ -161,7 +161,7 @@ impl Place {
         // The first look may come at once.
         let too_long =
             self.looks_without_session > LOOKS_WITHOUT_SESSION || self.looks_without_progress > LOOKS_WITHOUT_PROGRESS;
-        too_long.then_some(if is_stuck { Closing::Stuck } else { Closing::WithoutSession })
+        too_long.then_some(if is_stuck { CloseReason::Stuck } else { CloseReason::WithoutSession })
     }
 }
 

@@ -8,7 +8,7 @@ use latlab_sys::address::{self, Address};
 use latlab_sys::datagram::{self, Envelope};
 use latlab_sys::{readiness, socket};
 
-use super::batch_receiver::BatchRoom;
+use super::batch_receiver::BatchBuffer;
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, settle_buffers};
 use crate::plan::{WaitMode, defaults};
@@ -158,7 +158,7 @@ impl UdpReflector {
     /// # Errors
     /// The socket broke.
     #[inline]
-    pub fn receive_many(&mut self, room: &mut BatchRoom) -> io::Result<usize> {
+    pub fn receive_many(&mut self, room: &mut BatchBuffer) -> io::Result<usize> {
         match room.fill(self.socket.as_fd(), self.spins) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interruption(&error) => Ok(0),
             received => received,
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
     use crate::plan::PathSpec;
     use crate::transport::Transport;
-    use crate::transport::udp::{UdpTransport, Waiting};
+    use crate::transport::udp::{UdpTransport, WaitStrategy};
 
     /// Asks until something comes: waits are bounded by the naps of both ends.
     fn patiently<T>(mut ask: impl FnMut() -> io::Result<Option<T>>) -> T {
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    fn round_trip(reflector: &mut UdpReflector, peer: SocketAddr, waiting: Waiting) {
+    fn round_trip(reflector: &mut UdpReflector, peer: SocketAddr, waiting: WaitStrategy) {
         let mut sender = UdpTransport::open(&PathSpec::SYSTEM, peer, waiting).expect("a path");
         let mut buffer = [0; 64];
         sender.send(b"probe").expect("sent");
@@ -323,10 +323,10 @@ mod tests {
         assert_eq!(&buffer[..bytes], b"answer");
     }
 
-    const WAITINGS: [Waiting; 3] = [
-        Waiting::Sleep { nap: Some(Nanos::from_millis(50)), busy_poll: false },
-        Waiting::Until { busy_poll: false },
-        Waiting::Spin,
+    const WAITINGS: [WaitStrategy; 3] = [
+        WaitStrategy::Sleep { nap: Some(Nanos::from_millis(50)), busy_poll: false },
+        WaitStrategy::Until { busy_poll: false },
+        WaitStrategy::Spin,
     ];
 
     #[test]
@@ -345,14 +345,14 @@ mod tests {
         for wait in [WaitMode::Block, WaitMode::Spin] {
             let mut reflector = UdpReflector::bind_everywhere(0, wait).expect("a port");
             let port = reflector.local_address().port();
-            round_trip(&mut reflector, ([127, 0, 0, 1], port).into(), Waiting::Spin);
-            round_trip(&mut reflector, ([127, 0, 0, 77], port).into(), Waiting::Until { busy_poll: false });
+            round_trip(&mut reflector, ([127, 0, 0, 1], port).into(), WaitStrategy::Spin);
+            round_trip(&mut reflector, ([127, 0, 0, 77], port).into(), WaitStrategy::Until { busy_poll: false });
             if reflector.local_address().is_ipv6() && std::net::UdpSocket::bind("[::1]:0").is_ok() {
-                round_trip(&mut reflector, (Ipv6Addr::LOCALHOST, port).into(), Waiting::Spin);
+                round_trip(&mut reflector, (Ipv6Addr::LOCALHOST, port).into(), WaitStrategy::Spin);
             }
             let mut reflector = UdpReflector::bind((Ipv4Addr::UNSPECIFIED, 0).into(), wait).expect("a port");
             let port = reflector.local_address().port();
-            round_trip(&mut reflector, ([127, 0, 0, 78], port).into(), Waiting::Spin);
+            round_trip(&mut reflector, ([127, 0, 0, 78], port).into(), WaitStrategy::Spin);
         }
     }
 
@@ -362,7 +362,7 @@ mod tests {
             let reflector = UdpReflector::bind(([127, 0, 0, 1], 0).into(), wait).expect("a port");
             let mut reflector = reflector.for_one_sender();
             let peer = reflector.local_address();
-            let mut sender = UdpTransport::open(&PathSpec::SYSTEM, peer, Waiting::Spin).expect("a path");
+            let mut sender = UdpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin).expect("a path");
             reflector.hear_only(sender.local_address());
             let stranger = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
             stranger.send_to(b"stranger", peer).expect("sent");

@@ -65,12 +65,12 @@ pub enum Fault {
 }
 
 /// What the far end makes of a datagram that reaches it at an instant: at most one reply.
-pub type FarEnd<'a> = Box<dyn FnMut(&[u8], Stamp<SenderClock>) -> Option<Vec<u8>> + 'a>;
+pub type SimulatedReflector<'a> = Box<dyn FnMut(&[u8], Stamp<SenderClock>) -> Option<Vec<u8>> + 'a>;
 
 /// The sender's side of a simulated network.
 pub struct SimTransport<'a> {
     network: Network,
-    far_end: FarEnd<'a>,
+    far_end: SimulatedReflector<'a>,
     now: SimClock,
     sends: u64,
     rng: Pcg64Mcg,
@@ -106,7 +106,7 @@ impl Clock for SimClock {
 
 impl<'a> SimTransport<'a> {
     /// A network that starts at time `start`, with `far_end` on its other side.
-    pub fn new(network: Network, start: Stamp<SenderClock>, far_end: FarEnd<'a>) -> SimTransport<'a> {
+    pub fn new(network: Network, start: Stamp<SenderClock>, far_end: SimulatedReflector<'a>) -> SimTransport<'a> {
         let rng = Pcg64Mcg::seed_from_u64(network.seed);
         let now = SimClock { nanos: Rc::new(RefCell::new(start.as_nanos())), read_cost: network.clock_read };
         SimTransport { network, far_end, now, sends: 0, rng, arrivals: BinaryHeap::new(), delivered: 0 }
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    fn echo() -> FarEnd<'static> {
+    fn echo() -> SimulatedReflector<'static> {
         Box::new(|datagram, _| Some(datagram.to_vec()))
     }
 

@@ -10,12 +10,12 @@ use latlab_sys::{address, connection, datagram, readiness, socket};
 use rustix::io::Errno;
 
 use super::Transport;
-use super::burst::{BurstTransport, Carried};
+use super::burst::{BurstTransport, ConnectionBytes};
 use super::frame::{Incoming, Outgoing};
 use super::refusal::TransportError;
 use super::udp::{family_of, is_interruption, setting, settle_way, wanted_local};
-use super::waiting::Step;
-pub use super::waiting::Waiting;
+use super::waiting::WaitStep;
+pub use super::waiting::WaitStrategy;
 use crate::facts::ConnectionFacts;
 use crate::plan::{PathSpec, defaults};
 use crate::units::Nanos;
@@ -27,7 +27,7 @@ const CONNECTS_WITHIN: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct TcpTransport {
     socket: OwnedFd,
-    waiting: Waiting,
+    waiting: WaitStrategy,
     local: SocketAddr,
     peer: SocketAddr,
     incoming: Incoming,
@@ -44,7 +44,7 @@ impl TcpTransport {
     pub fn open(
         path: &PathSpec,
         peer: SocketAddr,
-        waiting: Waiting,
+        waiting: WaitStrategy,
         stop: &AtomicBool,
     ) -> Result<TcpTransport, TransportError> {
         if let Some(local) = path.bind_address.filter(|local| local.is_ipv4() != peer.is_ipv4()) {
@@ -113,7 +113,7 @@ impl TcpTransport {
     #[cold]
     fn receive_owing(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
         let fd = self.socket.as_fd();
-        if let Step::Sleep | Step::Poll(_) = self.waiting.step(patience) {
+        if let WaitStep::Sleep | WaitStep::Poll(_) = self.waiting.step(patience) {
             match readiness::either_within(fd, patience.min(defaults::NAP).0) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
@@ -181,9 +181,9 @@ impl Transport for TcpTransport {
         }
         let fd = self.socket.as_fd();
         let received = match self.waiting.step(patience) {
-            Step::Sleep => datagram::receive(fd, self.incoming.room()),
-            Step::Look => datagram::receive_now(fd, self.incoming.room()),
-            Step::Poll(span) => match readiness::readable_within(fd, span.0) {
+            WaitStep::Sleep => datagram::receive(fd, self.incoming.room()),
+            WaitStep::Look => datagram::receive_now(fd, self.incoming.room()),
+            WaitStep::Poll(span) => match readiness::readable_within(fd, span.0) {
                 Ok(false) => return Ok(None),
                 Ok(true) => datagram::receive_now(fd, self.incoming.room()),
                 Err(error) => Err(error),
@@ -195,10 +195,10 @@ impl Transport for TcpTransport {
 
 /// Message by message: the kernel cuts and joins them as the path wants it.
 impl BurstTransport for TcpTransport {
-    fn carried(&self) -> Option<Carried> {
+    fn carried(&self) -> Option<ConnectionBytes> {
         let under_way = connection::unacknowledged(self.as_fd()).ok()? + self.outgoing.owed().len() as u64;
         let acknowledged_bytes = self.handed_bytes.saturating_sub(under_way);
-        Some(Carried { handed_bytes: self.handed_bytes, acknowledged_bytes })
+        Some(ConnectionBytes { handed_bytes: self.handed_bytes, acknowledged_bytes })
     }
 }
 
@@ -214,7 +214,7 @@ fn settle(
     fd: BorrowedFd<'_>,
     path: &PathSpec,
     family: address::Family,
-    waiting: Waiting,
+    waiting: WaitStrategy,
 ) -> Result<(), TransportError> {
     settle_way(fd, path, family, waiting)?;
     settle_connection(fd, waiting.busy_polls())
@@ -270,13 +270,13 @@ mod tests {
 
     static NEVER: AtomicBool = AtomicBool::new(false);
 
-    const WAITINGS: [Waiting; 3] = [
-        Waiting::Sleep { nap: Some(Nanos::from_millis(50)), busy_poll: false },
-        Waiting::Until { busy_poll: false },
-        Waiting::Spin,
+    const WAITINGS: [WaitStrategy; 3] = [
+        WaitStrategy::Sleep { nap: Some(Nanos::from_millis(50)), busy_poll: false },
+        WaitStrategy::Until { busy_poll: false },
+        WaitStrategy::Spin,
     ];
 
-    fn pair(waiting: Waiting, address: &str) -> (TcpTransport, TcpStream) {
+    fn pair(waiting: WaitStrategy, address: &str) -> (TcpTransport, TcpStream) {
         let listener = TcpListener::bind(address).expect("a port");
         let peer = listener.local_addr().expect("bound");
         let transport = TcpTransport::open(&PathSpec::SYSTEM, peer, waiting, &NEVER).expect("somebody listens");
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn the_end_of_the_connection_is_an_error_and_so_is_garbage() {
         for (garbage, kind) in [(&[][..], io::ErrorKind::UnexpectedEof), (&[0, 1, 7], io::ErrorKind::InvalidData)] {
-            let (mut transport, mut far) = pair(Waiting::Until { busy_poll: false }, "127.0.0.1:0");
+            let (mut transport, mut far) = pair(WaitStrategy::Until { busy_poll: false }, "127.0.0.1:0");
             far.write_all(garbage).expect("sent");
             drop(far);
             let error = transport.receive(&mut [0; 64], Nanos::from_secs(5)).expect_err("no message any more");
@@ -368,7 +368,8 @@ mod tests {
     fn nobody_who_listens_is_told_apart_from_nobody_who_answers() {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         let peer = SocketAddr::from(([127, 0, 0, 1], port));
-        let error = TcpTransport::open(&PathSpec::SYSTEM, peer, Waiting::Spin, &NEVER).expect_err("nobody listens");
+        let error =
+            TcpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin, &NEVER).expect_err("nobody listens");
         assert!(error.to_string().contains(&format!("`{peer}`")) && error.exit_code() == 3, "{error}");
         assert_eq!(error.cause().as_deref(), Some("connection refused (ECONNREFUSED)"));
         assert!(error.hint().is_some_and(|hint| hint.contains("serve --tcp")), "{error:?}");
@@ -378,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_message_longer_than_any_is_refused() {
-        let (mut transport, _far) = pair(Waiting::Spin, "127.0.0.1:0");
+        let (mut transport, _far) = pair(WaitStrategy::Spin, "127.0.0.1:0");
         let error = transport.send(&[0; 65_508]).expect_err("too long");
         assert_eq!(Errno::from_io_error(&error), Some(Errno::MSGSIZE));
     }

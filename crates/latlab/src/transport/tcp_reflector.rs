@@ -12,7 +12,7 @@ use latlab_sys::watch::{For, Ready, Watch};
 use latlab_sys::{address, connection, datagram, socket};
 
 use super::connections::{ConnectionCaps, ConnectionTally};
-use super::place::{Closing, Place};
+use super::place::{CloseReason, ConnectionSlot};
 use super::prefix::prefix_of;
 use super::reflector::plain;
 use super::refusal::TransportError;
@@ -41,7 +41,7 @@ pub struct TcpReflector {
     wait: WaitMode,
     settles: bool,
     caps: ConnectionCaps,
-    places: Box<[Place]>,
+    places: Box<[ConnectionSlot]>,
     /// Whose message was handed out last.
     current: usize,
     /// The only connection there is, as long as it takes its replies.
@@ -89,7 +89,7 @@ impl TcpReflector {
             wait,
             settles: false,
             caps,
-            places: (0..places).map(|_| Place::new()).collect(),
+            places: (0..places).map(|_| ConnectionSlot::new()).collect(),
             current: 0,
             alone: None,
             watch,
@@ -134,7 +134,7 @@ impl TcpReflector {
         }
         for place in 0..self.places.len() {
             if self.places[place].peer() != peer {
-                self.close(place, Closing::Ended);
+                self.close(place, CloseReason::Ended);
             }
         }
     }
@@ -213,7 +213,7 @@ impl TcpReflector {
                 Ok(())
             }
             Err(error) => {
-                self.close(self.current, Closing::Ended);
+                self.close(self.current, CloseReason::Ended);
                 Err(error)
             }
         }
@@ -228,7 +228,7 @@ impl TcpReflector {
                 Some((bytes, self.places[place].peer()))
             }
             Err(_) => {
-                self.close(place, Closing::Malformed);
+                self.close(place, CloseReason::Malformed);
                 None
             }
         }
@@ -244,7 +244,7 @@ impl TcpReflector {
             Ok(true) => self.hand_out(place, buffer),
             Ok(false) => None,
             Err(_) => {
-                self.close(place, Closing::Ended);
+                self.close(place, CloseReason::Ended);
                 None
             }
         }
@@ -286,7 +286,7 @@ impl TcpReflector {
                 Ok(true) => self.watch_for(place, For::Reading),
                 Ok(false) => return None,
                 Err(_) => {
-                    self.close(place, Closing::Ended);
+                    self.close(place, CloseReason::Ended);
                     return None;
                 }
             }
@@ -358,13 +358,13 @@ impl TcpReflector {
     }
 
     #[cold]
-    fn close(&mut self, place: usize, why: Closing) {
+    fn close(&mut self, place: usize, why: CloseReason) {
         let Some(peer) = self.places[place].free() else { return };
         match why {
-            Closing::Ended => {}
-            Closing::Malformed => self.tally.malformed += 1,
-            Closing::WithoutSession => self.tally.without_session += 1,
-            Closing::Stuck => self.tally.stuck += 1,
+            CloseReason::Ended => {}
+            CloseReason::Malformed => self.tally.malformed += 1,
+            CloseReason::WithoutSession => self.tally.without_session += 1,
+            CloseReason::Stuck => self.tally.stuck += 1,
         }
         if self.gone.len() < self.gone.capacity() {
             self.gone.push(peer);

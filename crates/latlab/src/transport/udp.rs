@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use super::Transport;
 use super::burst::BurstTransport;
 use super::refusal::TransportError;
-use super::waiting::Step;
-pub use super::waiting::Waiting;
+use super::waiting::WaitStep;
+pub use super::waiting::WaitStrategy;
 use crate::plan::{Family, PathSpec, defaults};
 use crate::units::Nanos;
 
@@ -23,7 +23,7 @@ const ERROR_KINDS: usize = 8;
 #[derive(Debug)]
 pub struct UdpTransport {
     socket: OwnedFd,
-    waiting: Waiting,
+    waiting: WaitStrategy,
     local: SocketAddr,
     peer: SocketAddr,
     /// errno and count, first seen first; errno 0 marks a free place.
@@ -35,7 +35,7 @@ impl UdpTransport {
     ///
     /// # Errors
     /// Each step the kernel refuses: address, port, interface, a setting, no route.
-    pub fn open(path: &PathSpec, peer: SocketAddr, waiting: Waiting) -> Result<UdpTransport, TransportError> {
+    pub fn open(path: &PathSpec, peer: SocketAddr, waiting: WaitStrategy) -> Result<UdpTransport, TransportError> {
         let owned = prepared(path, peer, waiting)?;
         if let Some(local) = wanted_local(path, peer) {
             socket::bind(owned.as_fd(), local).map_err(|source| TransportError::Bind { local, source })?;
@@ -49,14 +49,14 @@ impl UdpTransport {
         path: &PathSpec,
         local: SocketAddr,
         peer: SocketAddr,
-        waiting: Waiting,
+        waiting: WaitStrategy,
     ) -> Result<UdpTransport, TransportError> {
         let owned = prepared(path, peer, waiting)?;
         socket::bind(owned.as_fd(), local).map_err(|source| TransportError::Bind { local, source })?;
         UdpTransport::over(owned, peer, waiting)
     }
 
-    fn over(socket: OwnedFd, peer: SocketAddr, waiting: Waiting) -> Result<UdpTransport, TransportError> {
+    fn over(socket: OwnedFd, peer: SocketAddr, waiting: WaitStrategy) -> Result<UdpTransport, TransportError> {
         let local = socket::local_address(socket.as_fd()).map_err(|source| TransportError::Connect { peer, source })?;
         Ok(UdpTransport { socket, waiting, local, peer, errors: [(0, 0); ERROR_KINDS] })
     }
@@ -130,9 +130,9 @@ impl UdpTransport {
     ) -> io::Result<Option<usize>> {
         let fd = self.socket.as_fd();
         let received = match self.waiting.step(patience) {
-            Step::Sleep => take(fd, buffer, true),
-            Step::Look => take(fd, buffer, false),
-            Step::Poll(span) => match readiness::readable_within(fd, span.0) {
+            WaitStep::Sleep => take(fd, buffer, true),
+            WaitStep::Look => take(fd, buffer, false),
+            WaitStep::Poll(span) => match readiness::readable_within(fd, span.0) {
                 Ok(false) => return Ok(None),
                 Ok(true) => take(fd, buffer, false),
                 Err(error) => Err(error),
@@ -187,7 +187,7 @@ impl AsFd for UdpTransport {
 }
 
 /// A socket for the path to `peer`, without addresses yet.
-fn prepared(path: &PathSpec, peer: SocketAddr, waiting: Waiting) -> Result<OwnedFd, TransportError> {
+fn prepared(path: &PathSpec, peer: SocketAddr, waiting: WaitStrategy) -> Result<OwnedFd, TransportError> {
     let family = family_of(&peer);
     let raw_family = address::Family::of(&peer);
     if let Some(local) = path.bind_address.filter(|local| local.is_ipv4() != peer.is_ipv4()) {
@@ -203,7 +203,7 @@ pub(super) fn settle_way(
     fd: BorrowedFd<'_>,
     path: &PathSpec,
     family: address::Family,
-    waiting: Waiting,
+    waiting: WaitStrategy,
 ) -> Result<(), TransportError> {
     if let Some(interface) = &path.bind_interface {
         socket::bind_to_device(fd, interface)
@@ -212,7 +212,7 @@ pub(super) fn settle_way(
     if let Some(dscp) = path.dscp {
         socket::set_dscp(fd, family, dscp).map_err(setting("the code point (DSCP)", dscp))?;
     }
-    if let Waiting::Sleep { nap: Some(nap), .. } = waiting {
+    if let WaitStrategy::Sleep { nap: Some(nap), .. } = waiting {
         socket::set_receive_timeout(fd, nap.0).map_err(setting("the receive time-out", nap.0))?;
     }
     Ok(())
@@ -223,7 +223,7 @@ fn settle(
     fd: BorrowedFd<'_>,
     path: &PathSpec,
     family: address::Family,
-    waiting: Waiting,
+    waiting: WaitStrategy,
 ) -> Result<(), TransportError> {
     settle_way(fd, path, family, waiting)?;
     if path.dont_fragment {
@@ -305,7 +305,7 @@ mod tests {
     fn neither_a_short_time_out_nor_a_late_answer_prolongs_a_wait() {
         for (timeout, stray_after) in [(Nanos::from_millis(1), None), (Nanos::from_millis(150), Some(60))] {
             let (far, address) = peer();
-            let waiting = Waiting::settle(WaitMode::Block, Schedule::Closed, timeout);
+            let waiting = WaitStrategy::settle(WaitMode::Block, Schedule::Closed, timeout);
             let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, waiting).expect("a path");
             let local = transport.local_address();
             let sender = stray_after.map(|after_ms| {
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_broadcast_address_is_refused_as_what_it_is() {
         let peer = SocketAddr::from(([127, 255, 255, 255], 9862));
-        let error = UdpTransport::open(&PathSpec::SYSTEM, peer, Waiting::Spin).expect_err("no host");
+        let error = UdpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin).expect_err("no host");
         assert!(error.cause().is_some_and(|cause| cause.starts_with("it is a broadcast address")), "{error:?}");
         assert!(error.hint().is_some_and(|hint| hint.starts_with("name one host")), "{error:?}");
     }
@@ -344,7 +344,7 @@ mod tests {
     fn a_closed_port_is_counted_and_hinders_no_probe() {
         let (socket, address) = peer();
         drop(socket);
-        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, Waiting::Spin).expect("a path");
+        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, WaitStrategy::Spin).expect("a path");
         for _ in 0..3 {
             transport.send(b"probe").expect("the kernel took it");
         }
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_refused_datagram_is_an_error_of_its_own() {
         let (_socket, address) = peer();
-        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, Waiting::Spin).expect("a path");
+        let mut transport = UdpTransport::open(&PathSpec::SYSTEM, address, WaitStrategy::Spin).expect("a path");
         let error = transport.send(&vec![0; 70_000]).expect_err("larger than any datagram");
         assert_eq!(Errno::from_io_error(&error), Some(Errno::MSGSIZE));
         assert_eq!(transport.socket_errors(), BTreeMap::new());
@@ -365,7 +365,7 @@ mod tests {
     fn without_fragments_the_path_has_a_limit() {
         let (_socket, address) = peer();
         let wish = PathSpec { dont_fragment: true, dscp: Some(46), ..PathSpec::SYSTEM };
-        let transport = UdpTransport::open(&wish, address, Waiting::Spin).expect("a path");
+        let transport = UdpTransport::open(&wish, address, WaitStrategy::Spin).expect("a path");
         assert!(transport.unfragmented_bytes().expect("an MTU") > 1_000);
     }
 
@@ -387,7 +387,7 @@ mod tests {
             ),
         ];
         for (wish, value, code) in cases {
-            let error = UdpTransport::open(&wish, address, Waiting::Spin).expect_err(value);
+            let error = UdpTransport::open(&wish, address, WaitStrategy::Spin).expect_err(value);
             assert!(error.to_string().contains(value), "{error}");
             assert_eq!(error.exit_code(), code);
             assert!(error.cause().is_some() && error.hint().is_some(), "{error}");

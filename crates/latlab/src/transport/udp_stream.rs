@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::Transport;
 use super::burst::{BurstTransport, Packets, one_by_one};
 use super::refusal::TransportError;
-use super::udp::{UdpTransport, Waiting, is_interruption, setting};
-use crate::plan::{PathSpec, SendMode, Sending, defaults};
+use super::udp::{UdpTransport, WaitStrategy, is_interruption, setting};
+use crate::plan::{PathSpec, SendMode, SenderSocketOptions, defaults};
 use crate::units::Nanos;
 
 /// What a kernel gave of the buffers that were asked for, its own bookkeeping included: on Linux up to twice as much.
@@ -32,7 +32,7 @@ pub struct UdpStream {
     path: UdpTransport,
     /// Whom each packet is addressed to; none: the socket is connected.
     to: Option<Address>,
-    sending: Sending,
+    sending: SenderSocketOptions,
     batch: SendBatch,
     granted: GrantedBuffers,
     unfragmented_bytes: Option<u32>,
@@ -47,8 +47,8 @@ impl UdpStream {
     pub fn open(
         path: &PathSpec,
         peer: SocketAddr,
-        waiting: Waiting,
-        sending: Sending,
+        waiting: WaitStrategy,
+        sending: SenderSocketOptions,
     ) -> Result<UdpStream, TransportError> {
         // Only a connected socket knows where it sends from and what fits there.
         let connected = UdpTransport::open(path, peer, waiting)?;
@@ -83,7 +83,7 @@ impl UdpStream {
     }
 
     /// How packets leave.
-    pub const fn sending(&self) -> Sending {
+    pub const fn sending(&self) -> SenderSocketOptions {
         self.sending
     }
 
@@ -188,13 +188,15 @@ mod tests {
         (socket, address)
     }
 
-    fn stream(peer: SocketAddr, sending: Sending) -> UdpStream {
-        UdpStream::open(&PathSpec::SYSTEM, peer, Waiting::Until { busy_poll: false }, sending).expect("a path")
+    fn stream(peer: SocketAddr, sending: SenderSocketOptions) -> UdpStream {
+        UdpStream::open(&PathSpec::SYSTEM, peer, WaitStrategy::Until { busy_poll: false }, sending).expect("a path")
     }
 
-    fn ways() -> impl Iterator<Item = Sending> {
+    fn ways() -> impl Iterator<Item = SenderSocketOptions> {
         let modes = SendMode::ALL.into_iter();
-        modes.flat_map(|mode| [true, false].map(|connect| Sending { mode, connect, ..Sending::PLAIN }))
+        modes.flat_map(|mode| {
+            [true, false].map(|connect| SenderSocketOptions { mode, connect, ..SenderSocketOptions::PLAIN })
+        })
     }
 
     #[test]
@@ -227,8 +229,8 @@ mod tests {
     fn what_gso_cannot_do_is_refused_by_name() {
         for loopback in ["127.0.0.1:0", "[::1]:0"] {
             let (_socket, peer) = far(loopback);
-            let gso = Sending { mode: SendMode::Gso, ..Sending::PLAIN };
-            let unchecked = Sending { checksum: false, ..gso };
+            let gso = SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN };
+            let unchecked = SenderSocketOptions { checksum: false, ..gso };
             let mut stream = stream(peer, unchecked);
             let packets = |bytes| Packets::new(bytes, SIZE, SIZE);
             assert_eq!(stream.burst(packets(&[7; 3 * SIZE])).expect("protected as yet"), 3);
@@ -244,7 +246,7 @@ mod tests {
     fn without_checksums_packets_arrive_where_they_are_taken() {
         for (loopback, mode) in [("127.0.0.1:0", SendMode::Send), ("[::1]:0", SendMode::Sendmmsg)] {
             let (socket, peer) = far(loopback);
-            let mut stream = stream(peer, Sending { mode, checksum: false, ..Sending::PLAIN });
+            let mut stream = stream(peer, SenderSocketOptions { mode, checksum: false, ..SenderSocketOptions::PLAIN });
             stream.protect(false).expect("checksums off");
             if peer.is_ipv6() {
                 socket::take_unchecked(socket.as_fd(), true).expect("UDP_NO_CHECK6_RX");

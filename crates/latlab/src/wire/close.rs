@@ -1,6 +1,6 @@
 //! CLOSE and REPORT: the end of a session, and what the reflector counted in it.
 
-use super::{Codes, Header, MAC_BYTES, Malformed, MessageType, Nonce, SETUP_HEADER_BYTES, put, take};
+use super::{Codes, MAC_BYTES, Malformed, MessageHeader, MessageType, Nonce, SETUP_HEADER_BYTES, put, take};
 
 /// A CLOSE; longer than the reply to it.
 pub const CLOSE_BYTES: usize = 128;
@@ -35,7 +35,7 @@ impl Close {
     /// # Errors
     /// [`Malformed`] where `datagram` is none of this version.
     pub fn parse(datagram: &[u8]) -> Result<Close, Malformed> {
-        let header = Header::expect(datagram, MessageType::Close, CLOSE_BYTES)?;
+        let header = MessageHeader::expect(datagram, MessageType::Close, CLOSE_BYTES)?;
         let [wishes] = take(datagram, WISH_AT);
         let wants_socket_drops = wishes & WISH_SOCKET_DROPS != 0;
         Ok(Close { session: header.session, nonce: take(datagram, NONCE_AT), wants_socket_drops })
@@ -44,7 +44,7 @@ impl Close {
     /// Writes the CLOSE and seals it.
     pub fn write(&self, codes: &Codes, to: &mut [u8; CLOSE_BYTES]) {
         to.fill(0);
-        Header::new(MessageType::Close, self.session).write(to);
+        MessageHeader::new(MessageType::Close, self.session).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, WISH_AT, [if self.wants_socket_drops { WISH_SOCKET_DROPS } else { 0 }]);
         codes.seal(to);
@@ -82,7 +82,7 @@ impl Report {
     pub fn parse(datagram: &[u8]) -> Result<Report, Malformed> {
         let is_short = datagram.len() == SHORT_REPORT_BYTES;
         let bytes = if is_short { SHORT_REPORT_BYTES } else { REPORT_BYTES };
-        let header = Header::expect(datagram, MessageType::Report, bytes)?;
+        let header = MessageHeader::expect(datagram, MessageType::Report, bytes)?;
         let knows_drops = !is_short && take::<1>(datagram, FLAGS_AT)[0] & FLAG_SOCKET_DROPS != 0;
         let count = |index: usize| u64::from_be_bytes(take(datagram, COUNTS_AT + 8 * index));
         Ok(Report {
@@ -113,7 +113,7 @@ impl Report {
 
     fn write_counts(&self, to: &mut [u8]) {
         to.fill(0);
-        Header::new(MessageType::Report, self.session).write(to);
+        MessageHeader::new(MessageType::Report, self.session).write(to);
         put(to, NONCE_AT, self.nonce);
         let counts: [u64; COUNTS] = [self.answered, self.seen_before, self.left_window, self.forged, self.wrong_size];
         for (index, count) in counts.into_iter().enumerate() {

@@ -100,7 +100,7 @@ impl MessageType {
 
 /// The header of a set-up message: type, version, session (0 until ACCEPT), mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct MessageHeader {
     /// Which message.
     pub message: MessageType,
     /// The version the writer speaks.
@@ -109,17 +109,17 @@ pub struct Header {
     pub session: u16,
 }
 
-impl Header {
+impl MessageHeader {
     /// The header of this version's `message`.
-    pub const fn new(message: MessageType, session: u16) -> Header {
-        Header { message, version: VERSION, session }
+    pub const fn new(message: MessageType, session: u16) -> MessageHeader {
+        MessageHeader { message, version: VERSION, session }
     }
 
     /// Reads a header; the version is not judged here, since HELLO and COOKIE are the same in all.
     ///
     /// # Errors
     /// [`Malformed`] where `datagram` starts with no header.
-    pub fn parse(datagram: &[u8]) -> Result<Header, Malformed> {
+    pub fn parse(datagram: &[u8]) -> Result<MessageHeader, Malformed> {
         let message = MessageType::of(datagram)?;
         if datagram.len() < SETUP_HEADER_BYTES {
             return Err(Malformed::Length);
@@ -128,12 +128,12 @@ impl Header {
             return Err(Malformed::Magic);
         }
         let [version] = take(datagram, 1);
-        Ok(Header { message, version, session: u16::from_be_bytes(take(datagram, 2)) })
+        Ok(MessageHeader { message, version, session: u16::from_be_bytes(take(datagram, 2)) })
     }
 
     /// Reads the header of a message of `expected` type, of this version, and exactly `bytes` long.
-    pub(super) fn expect(datagram: &[u8], expected: MessageType, bytes: usize) -> Result<Header, Malformed> {
-        let header = Header::parse(datagram)?;
+    pub(super) fn expect(datagram: &[u8], expected: MessageType, bytes: usize) -> Result<MessageHeader, Malformed> {
+        let header = MessageHeader::parse(datagram)?;
         if header.message != expected {
             return Err(Malformed::Type);
         }
@@ -173,23 +173,23 @@ mod tests {
     #[test]
     fn a_header_survives_and_a_stranger_does_not() {
         let mut bytes = [0; SETUP_HEADER_BYTES];
-        let header = Header::new(MessageType::Close, 0x1234);
+        let header = MessageHeader::new(MessageType::Close, 0x1234);
         header.write(&mut bytes);
         assert_eq!(bytes, [0x07, 1, 0x12, 0x34, b'l', b'l', b't', b'b']);
-        assert_eq!(Header::parse(&bytes), Ok(header));
-        assert_eq!(Header::parse(&bytes[..7]), Err(Malformed::Length));
+        assert_eq!(MessageHeader::parse(&bytes), Ok(header));
+        assert_eq!(MessageHeader::parse(&bytes[..7]), Err(Malformed::Length));
         bytes[5] ^= 1;
-        assert_eq!(Header::parse(&bytes), Err(Malformed::Magic));
+        assert_eq!(MessageHeader::parse(&bytes), Err(Malformed::Magic));
     }
 
     #[test]
     fn another_version_and_another_length_are_told_apart() {
         let mut bytes = [0; 20];
-        Header::new(MessageType::Open, 0).write(&mut bytes);
-        assert!(Header::expect(&bytes, MessageType::Open, 20).is_ok());
-        assert_eq!(Header::expect(&bytes, MessageType::Open, 21), Err(Malformed::Length));
-        assert_eq!(Header::expect(&bytes, MessageType::Close, 20), Err(Malformed::Type));
+        MessageHeader::new(MessageType::Open, 0).write(&mut bytes);
+        assert!(MessageHeader::expect(&bytes, MessageType::Open, 20).is_ok());
+        assert_eq!(MessageHeader::expect(&bytes, MessageType::Open, 21), Err(Malformed::Length));
+        assert_eq!(MessageHeader::expect(&bytes, MessageType::Close, 20), Err(Malformed::Type));
         bytes[1] = 2;
-        assert_eq!(Header::expect(&bytes, MessageType::Open, 20), Err(Malformed::Version));
+        assert_eq!(MessageHeader::expect(&bytes, MessageType::Open, 20), Err(Malformed::Version));
     }
 }

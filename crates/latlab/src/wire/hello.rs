@@ -1,7 +1,7 @@
 //! HELLO and COOKIE: does the sender receive at the address it writes from? The layout of these two never changes,
 //! whatever the version, so that a mismatch of versions can be told.
 
-use super::{Header, Malformed, MessageType, NONCE_BYTES, Nonce, put, take};
+use super::{Malformed, MessageHeader, MessageType, NONCE_BYTES, Nonce, put, take};
 
 /// The shortest HELLO: its COOKIE is far shorter, so that a forged source gains nothing.
 pub const HELLO_MIN_BYTES: usize = 128;
@@ -30,7 +30,7 @@ impl Hello {
     /// # Errors
     /// [`Malformed`] where `datagram` is none, or is not padded enough.
     pub fn parse(datagram: &[u8]) -> Result<Hello, Malformed> {
-        let header = Header::parse(datagram)?;
+        let header = MessageHeader::parse(datagram)?;
         if header.message != MessageType::Hello {
             return Err(Malformed::Type);
         }
@@ -44,7 +44,7 @@ impl Hello {
 /// A HELLO with `nonce`, padded.
 pub fn hello_datagram(nonce: &Nonce) -> [u8; HELLO_MIN_BYTES] {
     let mut datagram = [0; HELLO_MIN_BYTES];
-    Header::new(MessageType::Hello, 0).write(&mut datagram);
+    MessageHeader::new(MessageType::Hello, 0).write(&mut datagram);
     put(&mut datagram, NONCE_AT, *nonce);
     datagram
 }
@@ -73,7 +73,7 @@ impl Cookie {
     /// # Errors
     /// [`Malformed`] where `datagram` is none.
     pub fn parse(datagram: &[u8]) -> Result<Cookie, Malformed> {
-        let header = Header::parse(datagram)?;
+        let header = MessageHeader::parse(datagram)?;
         if header.message != MessageType::Cookie {
             return Err(Malformed::Type);
         }
@@ -92,7 +92,7 @@ impl Cookie {
     /// Writes the COOKIE.
     pub fn write(&self, to: &mut [u8; COOKIE_BYTES]) {
         to.fill(0);
-        Header { version: self.version, ..Header::new(MessageType::Cookie, 0) }.write(to);
+        MessageHeader { version: self.version, ..MessageHeader::new(MessageType::Cookie, 0) }.write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, TOKEN_AT, self.token);
         put(to, FLAGS_AT, [if self.key_asked { FLAG_KEY_ASKED } else { 0 }]);

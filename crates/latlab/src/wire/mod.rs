@@ -15,17 +15,17 @@ mod window;
 
 pub use close::{CLOSE_BYTES, Close, REPORT_BYTES, Report, SHORT_REPORT_BYTES};
 pub use counter::{extend_receive_counter, extend_sent_counter, extend_stamp};
-pub use header::{Header, MAC_BYTES, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
+pub use header::{MAC_BYTES, MessageHeader, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
 pub use hello::{COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, hello_datagram};
 pub use keys::{Codes, SessionKeys, SetupKey};
 pub use open::{ACCEPT_BYTES, Accept, OPEN_BYTES, Open, REFUSE_BYTES, Refuse, RefuseReason, StreamTerms, Terms};
 pub use probe::{
     AnswerFacts, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer,
 };
-pub use stream::{POLL_BYTES, Poll, TALLY_BYTES, Tally};
+pub use stream::{POLL_BYTES, StreamPoll, StreamTally, TALLY_BYTES};
 pub use tag::{TagKey, tags_equal};
 pub use train::Train;
-pub use window::{REPLAY_WINDOW, ReplayWindow, Seen};
+pub use window::{REPLAY_WINDOW, ReplayVerdict, ReplayWindow};
 
 /// Why bytes are not the message they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]

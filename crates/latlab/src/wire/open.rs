@@ -1,8 +1,8 @@
 //! OPEN, ACCEPT and REFUSE: the terms of a session.
 
 use super::{
-    Codes, CookieToken, Header, MAC_BYTES, Malformed, MessageType, Nonce, PROBE_MIN_BYTES, SETUP_HEADER_BYTES, put,
-    take,
+    Codes, CookieToken, MAC_BYTES, Malformed, MessageHeader, MessageType, Nonce, PROBE_MIN_BYTES, SETUP_HEADER_BYTES,
+    put, take,
 };
 use crate::units::{Nanos, ReflectorClock, Stamp};
 
@@ -114,7 +114,7 @@ impl Open {
     /// # Errors
     /// [`Malformed`] where `datagram` is none of this version.
     pub fn parse(datagram: &[u8]) -> Result<Open, Malformed> {
-        Header::expect(datagram, MessageType::Open, OPEN_BYTES)?;
+        MessageHeader::expect(datagram, MessageType::Open, OPEN_BYTES)?;
         let terms = Terms::parse(datagram, OPEN_TERMS_AT)?;
         Ok(Open { nonce: take(datagram, NONCE_AT), token: take(datagram, TOKEN_AT), terms })
     }
@@ -122,7 +122,7 @@ impl Open {
     /// Writes the OPEN and seals it.
     pub fn write(&self, codes: &Codes, to: &mut [u8; OPEN_BYTES]) {
         to.fill(0);
-        Header::new(MessageType::Open, 0).write(to);
+        MessageHeader::new(MessageType::Open, 0).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, TOKEN_AT, self.token);
         self.terms.write(to, OPEN_TERMS_AT);
@@ -152,7 +152,7 @@ impl Accept {
     /// # Errors
     /// [`Malformed`] where `datagram` is none of this version.
     pub fn parse(datagram: &[u8]) -> Result<Accept, Malformed> {
-        let header = Header::expect(datagram, MessageType::Accept, ACCEPT_BYTES)?;
+        let header = MessageHeader::expect(datagram, MessageType::Accept, ACCEPT_BYTES)?;
         Ok(Accept {
             session: header.session,
             nonce: take(datagram, NONCE_AT),
@@ -165,7 +165,7 @@ impl Accept {
     /// Writes the ACCEPT and seals it.
     pub fn write(&self, codes: &Codes, to: &mut [u8; ACCEPT_BYTES]) {
         to.fill(0);
-        Header::new(MessageType::Accept, self.session).write(to);
+        MessageHeader::new(MessageType::Accept, self.session).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, REFLECTOR_NONCE_AT, self.reflector_nonce);
         put(to, STAMP_AT, self.anchor.as_nanos().to_be_bytes());
@@ -228,7 +228,7 @@ impl Refuse {
     /// # Errors
     /// [`Malformed`] where `datagram` is none of this version, or gives a reason that is not known.
     pub fn parse(datagram: &[u8]) -> Result<Refuse, Malformed> {
-        Header::expect(datagram, MessageType::Refuse, REFUSE_BYTES)?;
+        MessageHeader::expect(datagram, MessageType::Refuse, REFUSE_BYTES)?;
         let code = u16::from_be_bytes(take(datagram, REASON_AT));
         let reason = RefuseReason::from_code(code).ok_or(Malformed::Value)?;
         Ok(Refuse { nonce: take(datagram, NONCE_AT), reason, limit: u64::from_be_bytes(take(datagram, LIMIT_AT)) })
@@ -237,7 +237,7 @@ impl Refuse {
     /// Writes the REFUSE and seals it.
     pub fn write(&self, codes: &Codes, to: &mut [u8; REFUSE_BYTES]) {
         to.fill(0);
-        Header::new(MessageType::Refuse, 0).write(to);
+        MessageHeader::new(MessageType::Refuse, 0).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, REASON_AT, (self.reason as u16).to_be_bytes());
         put(to, LIMIT_AT, self.limit.to_be_bytes());

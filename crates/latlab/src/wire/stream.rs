@@ -1,7 +1,7 @@
 //! POLL and TALLY: what the reflector has counted of a stream. Its packets, DATA, look like probes
 //! ([`super::ProbeHeader`]).
 
-use super::{Codes, Header, MAC_BYTES, Malformed, MessageType, Nonce, SETUP_HEADER_BYTES, put, take};
+use super::{Codes, MAC_BYTES, Malformed, MessageHeader, MessageType, Nonce, SETUP_HEADER_BYTES, put, take};
 use crate::units::{Nanos, ReflectorClock, Stamp};
 
 /// A POLL; as long as the reply to it.
@@ -26,7 +26,7 @@ const CREDIT_AT: usize = WISH_AT + 8;
 /// POLL: 8 header, 16 sender's nonce, 8 number, 1 wishes, 7 zero, 8 credit, 80 zero,
 /// 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Poll {
+pub struct StreamPoll {
     /// Which session.
     pub session: u16,
     /// The nonce it was opened with.
@@ -39,24 +39,24 @@ pub struct Poll {
     pub credit_bytes: u64,
 }
 
-impl Poll {
+impl StreamPoll {
     /// Reads a POLL; its code is the reflector's to check.
     ///
     /// # Errors
     /// [`Malformed`] where `datagram` is none of this version.
-    pub fn parse(datagram: &[u8]) -> Result<Poll, Malformed> {
-        let header = Header::expect(datagram, MessageType::Poll, POLL_BYTES)?;
+    pub fn parse(datagram: &[u8]) -> Result<StreamPoll, Malformed> {
+        let header = MessageHeader::expect(datagram, MessageType::Poll, POLL_BYTES)?;
         let number = u64::from_be_bytes(take(datagram, NUMBER_AT));
         let [wishes] = take(datagram, WISH_AT);
         let wants_cpu = wishes & WISH_CPU != 0;
         let credit_bytes = u64::from_be_bytes(take(datagram, CREDIT_AT));
-        Ok(Poll { session: header.session, nonce: take(datagram, NONCE_AT), number, wants_cpu, credit_bytes })
+        Ok(StreamPoll { session: header.session, nonce: take(datagram, NONCE_AT), number, wants_cpu, credit_bytes })
     }
 
     /// Writes the POLL and seals it.
     pub fn write(&self, codes: &Codes, to: &mut [u8; POLL_BYTES]) {
         to.fill(0);
-        Header::new(MessageType::Poll, self.session).write(to);
+        MessageHeader::new(MessageType::Poll, self.session).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, NUMBER_AT, self.number.to_be_bytes());
         put(to, WISH_AT, [if self.wants_cpu { WISH_CPU } else { 0 }]);
@@ -69,7 +69,7 @@ impl Poll {
 ///
 /// All counts are since the session was opened, but for `socket_drops`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct StreamTally {
     /// Which session.
     pub session: u16,
     /// The nonce it was opened with.
@@ -104,11 +104,11 @@ pub struct Tally {
     pub cpu: Option<Nanos>,
 }
 
-impl Tally {
+impl StreamTally {
     /// One in which nothing went wrong, for tests of what is made of it.
     #[cfg(test)]
-    pub(crate) fn plain(number: u64, at: Stamp<ReflectorClock>, packets: u64) -> Tally {
-        Tally {
+    pub(crate) fn plain(number: u64, at: Stamp<ReflectorClock>, packets: u64) -> StreamTally {
+        StreamTally {
             session: 1,
             nonce: [0; 16],
             number,
@@ -131,11 +131,11 @@ impl Tally {
     ///
     /// # Errors
     /// [`Malformed`] where `datagram` is none of this version.
-    pub fn parse(datagram: &[u8]) -> Result<Tally, Malformed> {
-        let header = Header::expect(datagram, MessageType::Tally, TALLY_BYTES)?;
+    pub fn parse(datagram: &[u8]) -> Result<StreamTally, Malformed> {
+        let header = MessageHeader::expect(datagram, MessageType::Tally, TALLY_BYTES)?;
         let count = |index: usize| u64::from_be_bytes(take(datagram, COUNTS_AT + 8 * index));
         let [flags] = take(datagram, FLAGS_AT);
-        Ok(Tally {
+        Ok(StreamTally {
             session: header.session,
             nonce: take(datagram, NONCE_AT),
             number: u64::from_be_bytes(take(datagram, NUMBER_AT)),
@@ -157,7 +157,7 @@ impl Tally {
     /// Writes the TALLY and seals it.
     pub fn write(&self, codes: &Codes, to: &mut [u8; TALLY_BYTES]) {
         to.fill(0);
-        Header::new(MessageType::Tally, self.session).write(to);
+        MessageHeader::new(MessageType::Tally, self.session).write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, NUMBER_AT, self.number.to_be_bytes());
         put(to, STAMP_AT, self.at.as_nanos().to_be_bytes());
@@ -193,8 +193,8 @@ const _: () = assert!(CREDIT_AT + 8 + MAC_BYTES <= POLL_BYTES && CPU_AT + 8 + MA
 mod tests {
     use super::*;
 
-    fn tally(socket_drops: Option<u64>, drops_merged: bool, cpu: Option<Nanos>) -> Tally {
-        Tally {
+    fn tally(socket_drops: Option<u64>, drops_merged: bool, cpu: Option<Nanos>) -> StreamTally {
+        StreamTally {
             session: 9,
             nonce: [4; 16],
             number: 77,
@@ -217,20 +217,20 @@ mod tests {
     fn each_survives_its_bytes() {
         let codes = super::super::SetupKey::derive(&[1; 16]).codes();
         for wants_cpu in [false, true] {
-            let poll = Poll { session: 9, nonce: [4; 16], number: u64::MAX, wants_cpu, credit_bytes: 1 << 40 };
+            let poll = StreamPoll { session: 9, nonce: [4; 16], number: u64::MAX, wants_cpu, credit_bytes: 1 << 40 };
             let mut bytes = [0xee; POLL_BYTES];
             poll.write(&codes, &mut bytes);
-            assert_eq!(Poll::parse(&bytes), Ok(poll));
+            assert_eq!(StreamPoll::parse(&bytes), Ok(poll));
             assert!(codes.verify(&bytes));
-            assert_eq!(Tally::parse(&bytes), Err(Malformed::Type));
-            assert_eq!(Poll::parse(&bytes[..159]), Err(Malformed::Length));
+            assert_eq!(StreamTally::parse(&bytes), Err(Malformed::Type));
+            assert_eq!(StreamPoll::parse(&bytes[..159]), Err(Malformed::Length));
         }
         for (drops, merged, cpu) in
             [(None, false, None), (Some(0), true, Some(Nanos(0))), (Some(8), false, Some(Nanos(i64::MAX)))]
         {
             let mut bytes = [0xee; TALLY_BYTES];
             tally(drops, merged, cpu).write(&codes, &mut bytes);
-            assert_eq!(Tally::parse(&bytes), Ok(tally(drops, merged, cpu)));
+            assert_eq!(StreamTally::parse(&bytes), Ok(tally(drops, merged, cpu)));
             assert!(codes.verify(&bytes));
             assert_eq!(bytes[113..120], [0; 7], "nothing of what stood there before is sent");
         }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn the_bytes_are_those_of_the_protocol() {
         let mut bytes = [0xee; POLL_BYTES];
-        Poll { session: 0x0102, nonce: [4; 16], number: 5, wants_cpu: true, credit_bytes: 0x0607 }
+        StreamPoll { session: 0x0102, nonce: [4; 16], number: 5, wants_cpu: true, credit_bytes: 0x0607 }
             .write(&Codes::None, &mut bytes);
         assert_eq!(bytes[..8], [0x15, 1, 1, 2, b'l', b'l', b't', b'b']);
         assert_eq!((bytes[31], bytes[32], &bytes[33..46]), (5, 1, &[0; 13][..]));

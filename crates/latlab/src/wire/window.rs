@@ -8,7 +8,7 @@ const WORDS: usize = REPLAY_WINDOW as usize / WORD_BITS as usize;
 
 /// What the window says of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReplayVerdict {
     /// Not seen; it is now.
     New,
     /// Seen before.
@@ -45,19 +45,19 @@ impl ReplayWindow {
 
     /// Marks `counter` as seen. Only for counters whose tag was genuine: a forged one would shut out the rest.
     #[inline]
-    pub fn mark(&mut self, counter: u64) -> Seen {
+    pub fn mark(&mut self, counter: u64) -> ReplayVerdict {
         if counter > self.newest {
             self.advance(counter);
         } else if self.newest - counter >= u64::from(REPLAY_WINDOW) {
-            return Seen::LeftWindow;
+            return ReplayVerdict::LeftWindow;
         }
         let bit = 1 << (counter % WORD_BITS);
         let word = &mut self.words[Self::index(counter)];
         if *word & bit != 0 {
-            return Seen::Before;
+            return ReplayVerdict::Before;
         }
         *word |= bit;
-        Seen::New
+        ReplayVerdict::New
     }
 
     /// Marks `first` to `last`, all of them newer than any that was seen: as if each were marked for itself.
@@ -109,8 +109,8 @@ mod tests {
     fn each_counter_once_whatever_the_order() {
         let mut window = ReplayWindow::default();
         for counter in [0, 5, 3, 1, 2, 4, 64, 63, 128] {
-            assert_eq!(window.mark(counter), Seen::New, "{counter}");
-            assert_eq!(window.mark(counter), Seen::Before, "{counter}");
+            assert_eq!(window.mark(counter), ReplayVerdict::New, "{counter}");
+            assert_eq!(window.mark(counter), ReplayVerdict::Before, "{counter}");
         }
     }
 
@@ -118,14 +118,14 @@ mod tests {
     fn the_window_is_exactly_as_wide_as_promised() {
         let mut window = ReplayWindow::default();
         window.mark(W + 10);
-        assert_eq!(window.mark(11), Seen::New);
-        assert_eq!(window.mark(10), Seen::LeftWindow);
+        assert_eq!(window.mark(11), ReplayVerdict::New);
+        assert_eq!(window.mark(10), ReplayVerdict::LeftWindow);
         window.mark(u64::MAX);
-        assert_eq!(window.mark(u64::MAX - W + 1), Seen::New);
-        assert_eq!(window.mark(u64::MAX - W), Seen::LeftWindow);
-        assert_eq!(window.mark(u64::MAX), Seen::Before);
+        assert_eq!(window.mark(u64::MAX - W + 1), ReplayVerdict::New);
+        assert_eq!(window.mark(u64::MAX - W), ReplayVerdict::LeftWindow);
+        assert_eq!(window.mark(u64::MAX), ReplayVerdict::Before);
         window.clear();
-        assert_eq!(window.mark(0), Seen::New);
+        assert_eq!(window.mark(0), ReplayVerdict::New);
     }
 
     #[test]
@@ -138,11 +138,11 @@ mod tests {
             let first = last + gap;
             last = first + count - 1;
             at_once.mark_newer(first, last);
-            assert!((first..=last).all(|counter| singly.mark(counter) == Seen::New));
+            assert!((first..=last).all(|counter| singly.mark(counter) == ReplayVerdict::New));
             assert_eq!((at_once.newest, &at_once.words), (singly.newest, &singly.words), "{first} to {last}");
         }
         at_once.mark_newer(u64::MAX - 1, u64::MAX);
-        assert_eq!(at_once.mark(u64::MAX), Seen::Before);
+        assert_eq!(at_once.mark(u64::MAX), ReplayVerdict::Before);
     }
 
     #[test]
@@ -158,11 +158,11 @@ mod tests {
                 _ => newest.saturating_sub(amount & 0x1ffff),
             };
             let expected = if counter <= newest && newest - counter >= W {
-                Seen::LeftWindow
+                ReplayVerdict::LeftWindow
             } else if seen.insert(counter) {
-                Seen::New
+                ReplayVerdict::New
             } else {
-                Seen::Before
+                ReplayVerdict::Before
             };
             assert_eq!(window.mark(counter), expected, "counter {counter}, newest {newest}");
             newest = newest.max(counter);

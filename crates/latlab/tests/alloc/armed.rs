@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
 use latlab::clock::Monotonic;
-use latlab::measure::{Course, CpuOf, Ends, Slice, ping};
+use latlab::measure::{CpuOf, Ends, ProbeSequence, Slice, ping};
 use latlab::plan::{PingSpec, WaitMode};
 use latlab::probe::Phase;
-use latlab::recording::manifest::Ending;
+use latlab::recording::manifest::RunEnding;
 use latlab::recording::{EventLog, RecordingWriter, Store};
 use latlab::schedule::Schedule;
 use latlab::session::{
-    Dialogue, EchoDialogue, PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionReflector, SessionWishes,
+    EchoCodec, PreSharedKey, ProbeCodec, ReflectorLimits, ReflectorSocket, Requests, SessionParams, SessionReflector,
     open, serve,
 };
 use latlab::transport::Transport;
-use latlab::transport::batch_receiver::BatchRoom;
+use latlab::transport::batch_receiver::BatchBuffer;
 use latlab::transport::reflector::UdpReflector;
-use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::transport::udp::{UdpTransport, WaitStrategy};
 use latlab::units::Nanos;
 use latlab::wire::StreamTerms;
 
@@ -46,7 +46,7 @@ pub(crate) fn ping_spec(schedule: Schedule, max_backlog: Nanos) -> PingSpec {
 }
 
 fn path_to(peer: SocketAddr, wait: WaitMode, ping: &PingSpec) -> UdpTransport {
-    let waiting = Waiting::settle(wait, ping.schedule, ping.timeout_ns);
+    let waiting = WaitStrategy::settle(wait, ping.schedule, ping.timeout_ns);
     UdpTransport::open(&ping.path, peer, waiting).expect("a path over loopback")
 }
 
@@ -91,7 +91,7 @@ impl ReflectorSocket for Lossy {
     }
 
     /// What comes many at a time is not lost here.
-    fn receive_many(&mut self, room: &mut BatchRoom) -> io::Result<usize> {
+    fn receive_many(&mut self, room: &mut BatchBuffer) -> io::Result<usize> {
         self.calls = calls_so_far();
         self.socket.receive_many(room)
     }
@@ -128,19 +128,19 @@ pub(crate) fn logged(story: impl FnOnce(&mut EventLog)) {
     let mut writer = RecordingWriter::create(&store, None, runs::manifest("00000000000a110c")).expect("created");
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
     story(&mut log);
-    writer.finish(log, Ending::Completed, None).expect("finished");
+    writer.finish(log, RunEnding::Completed, None).expect("finished");
 }
 
 /// Calls to the allocator in a warm-up and a measuring slice of `probes` each.
 pub(crate) fn slices(
     transport: &mut impl Transport,
-    dialogue: &mut impl Dialogue,
+    dialogue: &mut impl ProbeCodec,
     log: &mut EventLog,
     ping: &PingSpec,
     probes: u64,
 ) -> u64 {
     let never = AtomicBool::new(false);
-    let mut course = Course::new(ping);
+    let mut course = ProbeSequence::new(ping);
     [Phase::Warmup, Phase::Measure]
         .into_iter()
         .map(|phase| {
@@ -162,7 +162,7 @@ fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
             let reflecting = reflect(scope, socket, key, &stop);
             let minute = Some(Nanos::from_secs(60));
             let wishes =
-                SessionWishes::new("loopback", [7; 16], ping.size_bytes, Schedule::Closed, minute, Nanos::from_secs(9));
+                SessionParams::new("loopback", [7; 16], ping.size_bytes, Schedule::Closed, minute, Nanos::from_secs(9));
             let session = open(&mut transport, &Monotonic, key, &wishes, &stop);
             let calls = session.map(|mut session| (slices(&mut transport, &mut session, log, ping, PROBES), session));
             stop.store(true, Ordering::Relaxed);
@@ -203,7 +203,7 @@ fn giving_up_probes_allocates_nothing() {
     // Due every nanosecond: the loop falls behind at once, and further than 1 ns.
     let ping = ping_spec(Schedule::Periodic { interval_ns: Nanos(1) }, Nanos(1));
     let mut transport = path_to(nobody.local_address(), WaitMode::Block, &ping);
-    let mut echo = EchoDialogue::new(ping.size_bytes, [7; 8]);
+    let mut echo = EchoCodec::new(ping.size_bytes, [7; 8]);
     logged(|log| {
         assert_eq!(slices(&mut transport, &mut echo, log, &ping, PROBES), 0);
         assert_eq!(log.written(), 2 * PROBES, "every probe was sent or given up");
@@ -219,7 +219,7 @@ fn refused_probes_and_strangers_allocate_nothing() {
     for _ in 0..FEW {
         stranger.send_to(b"none of ours", transport.local_address()).expect("sent");
     }
-    let mut echo = EchoDialogue::new(ping.size_bytes, [7; 8]);
+    let mut echo = EchoCodec::new(ping.size_bytes, [7; 8]);
     logged(|log| assert_eq!(slices(&mut transport, &mut echo, log, &ping, FEW), 0));
     assert_eq!(echo.strays(), [("foreign".to_owned(), FEW)].into());
 }

@@ -9,9 +9,9 @@ use latlab::clock::Monotonic;
 use latlab::plan::{PingSpec, WaitMode};
 use latlab::schedule::Schedule;
 use latlab::session::{
-    PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionReflector, SessionWishes, open, serve,
+    PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionParams, SessionReflector, open, serve,
 };
-use latlab::transport::tcp::{TcpTransport, Waiting};
+use latlab::transport::tcp::{TcpTransport, WaitStrategy};
 use latlab::transport::tcp_reflector::TcpReflector;
 use latlab::units::Nanos;
 
@@ -81,8 +81,8 @@ fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others
     logged(|log| {
         std::thread::scope(|scope| {
             let reflecting = reflect(scope, listener, key, &stop);
-            let waiting = Waiting::settle(wait, ping.schedule, ping.timeout_ns);
-            let wishes = SessionWishes::new(
+            let waiting = WaitStrategy::settle(wait, ping.schedule, ping.timeout_ns);
+            let wishes = SessionParams::new(
                 "loopback",
                 [7; 16],
                 ping.size_bytes,

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::measure::sleeper::{ClockNanosleep, Epoll, Futex, Nanosleep, Poll, Select, Signal, Sleeper, Spin, Timerfd};
+use latlab::measure::sleeper::{
+    ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, Sleeper, SpinWait, Timerfd,
+};
 use latlab::measure::wakeup::{self, SleepingThread};
 use latlab::measure::{CpuOf, Slice};
 use latlab::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
 use latlab::probe::Phase;
-use latlab::recording::manifest::{Ending, Manifest};
+use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{RecordingWriter, Store};
 use latlab::units::Nanos;
 
@@ -32,7 +34,7 @@ fn calls(via: Via, relative: bool, sleeper: &mut impl Sleeper) -> u64 {
         let slept = wakeup::run((sleeper, &Monotonic), &mut thread, &mut logs[0], &slice, start, &never);
         slept.expect("it sleeps");
     });
-    let finished = writer.finish_logs(logs, Ending::Completed, None).expect("finished");
+    let finished = writer.finish_logs(logs, RunEnding::Completed, None).expect("finished");
     assert_eq!(finished.manifest.rows, Some(200), "{via:?}");
     calls
 }
@@ -43,13 +45,13 @@ fn no_way_of_sleeping_allocates() {
         let found = [
             calls(Via::ClockNanosleep, relative, &mut ClockNanosleep),
             calls(Via::Nanosleep, relative, &mut Nanosleep),
-            calls(Via::Select, relative, &mut Select),
-            calls(Via::Poll, relative, &mut Poll),
-            calls(Via::Epoll, relative, &mut Epoll::new().expect("made")),
+            calls(Via::Select, relative, &mut SelectSleep),
+            calls(Via::Poll, relative, &mut PollSleep),
+            calls(Via::Epoll, relative, &mut EpollSleep::new().expect("made")),
             calls(Via::Timerfd, relative, &mut Timerfd::new().expect("made")),
-            calls(Via::Futex, relative, &mut Futex),
-            calls(Via::Signal, relative, &mut Signal::new().expect("made")),
-            calls(Via::Spin, relative, &mut Spin(&AtomicBool::new(false))),
+            calls(Via::Futex, relative, &mut FutexSleep),
+            calls(Via::Signal, relative, &mut SignalSleep::new().expect("made")),
+            calls(Via::Spin, relative, &mut SpinWait(&AtomicBool::new(false))),
         ];
         assert_eq!(found, [0; 9]);
     }

@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::measure::stream::Stream;
-use latlab::measure::stream_meter::{Point, StreamMeter};
+use latlab::measure::stream::StreamSender;
+use latlab::measure::stream_meter::{MeterPoint, StreamMeter};
 use latlab::measure::token_schedule::TokenSchedule;
-use latlab::plan::{PathSpec, SendMode, Sending, WaitMode};
+use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::schedule::Schedule;
-use latlab::session::{NativeSession, PreSharedKey, SessionWishes, UpStream, open};
+use latlab::session::{NativeSession, PreSharedKey, SessionParams, UpStream, open};
 use latlab::transport::burst::BurstTransport;
 use latlab::transport::reflector::UdpReflector;
-use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::transport::udp::{UdpTransport, WaitStrategy};
 use latlab::transport::udp_stream::UdpStream;
 use latlab::units::Nanos;
 use latlab::wire::StreamTerms;
@@ -19,16 +19,16 @@ use latlab::wire::StreamTerms;
 use crate::armed::{Reflected, reflect};
 use crate::calls_of;
 
-const WAITING: Waiting = Waiting::Until { busy_poll: false };
+const WAITING: WaitStrategy = WaitStrategy::Until { busy_poll: false };
 
 /// Calls to the allocator; the last that was heard; packets sent.
-type Sent = (u64, Option<Point>, u64);
+type Sent = (u64, Option<MeterPoint>, u64);
 
 /// Streams in a session as in `stream` over `transport` to a reflector on `socket`: paced, then as fast as it goes.
 fn streamed<T: BurstTransport>(
     transport: impl FnOnce(std::net::SocketAddr) -> T,
     stream: StreamTerms,
-    arm: impl FnOnce(T, NativeSession) -> Stream<T, Monotonic>,
+    arm: impl FnOnce(T, NativeSession) -> StreamSender<T, Monotonic>,
 ) -> (Sent, Reflected) {
     let key = PreSharedKey::fresh().expect("chance");
     let socket = UdpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block).expect("a port");
@@ -37,7 +37,7 @@ fn streamed<T: BurstTransport>(
     std::thread::scope(|scope| {
         let reflecting = reflect(scope, socket, Some(&key), &stop);
         let second = Nanos::from_secs(1);
-        let wishes = SessionWishes::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).streaming(stream);
+        let wishes = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).streaming(stream);
         let opened = open(&mut transport, &Monotonic, Some(&key), &wishes, &never);
         let ran = opened.map(|session| {
             assert_eq!(session.terms().stream, stream, "granted");
@@ -62,7 +62,7 @@ fn streamed<T: BurstTransport>(
 #[test]
 fn a_load_and_its_counting_allocate_nothing() {
     let open = |peer| UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
-    let arm = |transport, session| Stream::new(transport, Monotonic, UpStream::new(session));
+    let arm = |transport, session| StreamSender::new(transport, Monotonic, UpStream::new(session));
     let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, StreamTerms::NONE, arm);
     assert_eq!((sender_calls, reflector_calls), (0, 0));
     assert!(answered == 0 && sent > 600, "{sent} sent");
@@ -73,10 +73,10 @@ fn a_load_and_its_counting_allocate_nothing() {
 fn a_measured_stream_allocates_nothing_in_any_mode() {
     for mode in SendMode::ALL {
         for connect in [true, false] {
-            let sending = Sending { mode, connect, ..Sending::PLAIN };
+            let sending = SenderSocketOptions { mode, connect, ..SenderSocketOptions::PLAIN };
             let open = |peer| UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
             let arm = |transport, session| {
-                Stream::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
+                StreamSender::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
             };
             let batched = StreamTerms { batched: true, unchecked: false };
             let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, batched, arm);

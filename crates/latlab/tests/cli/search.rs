@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use latlab::host::lab::{Inside, Lab as Namespaces};
+use latlab::host::lab::{EnteredNamespace, Lab as Namespaces};
 use latlab::probe::Phase;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn list(value: &Value) -> &Vec<Value> {
 
 /// A private namespace whose loopback has packets of 1,500 bytes and lets pass what `shaper` allows, and the calling thread in it; none, with a reason,
 /// where that cannot be had.
-pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(Inside, Namespaces)> {
+pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(EnteredNamespace, Namespaces)> {
     if !privileged(test) {
         return None;
     }

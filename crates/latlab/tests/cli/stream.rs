@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latlab::facts::{Seen, StreamEnd, StreamInterval};
+use latlab::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use latlab::probe::Phase;
 use latlab::recording::Recording;
 use rustix::process::Signal;
@@ -30,8 +30,8 @@ fn rows(recording: &Path) -> Vec<StreamInterval> {
 fn totals(rows: &[StreamInterval]) -> (u64, u64, u64) {
     let measured = rows.iter().filter(|row| row.phase == Phase::Measure);
     measured.fold((0, 0, 0), |(sent, decided, arrived), row| match row.seen {
-        Seen::Offered { packets, .. } => (sent + packets, decided, arrived),
-        Seen::Counted { polled, delivered, .. } => (sent, decided + polled, arrived + delivered),
+        IntervalCounts::Offered { packets, .. } => (sent + packets, decided, arrived),
+        IntervalCounts::Counted { polled, delivered, .. } => (sent, decided + polled, arrived + delivered),
     })
 }
 

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use latlab::clock::Monotonic;
 use latlab::plan::PathSpec;
 use latlab::probe::{Fate, Seq};
-use latlab::recording::manifest::Ending;
+use latlab::recording::manifest::RunEnding;
 use latlab::schedule::Schedule;
-use latlab::session::{Dialogue, SessionWishes, random_bytes};
+use latlab::session::{ProbeCodec, SessionParams, random_bytes};
 use latlab::transport::Transport;
-use latlab::transport::tcp::{TcpTransport, Waiting};
+use latlab::transport::tcp::{TcpTransport, WaitStrategy};
 use latlab::units::Nanos;
 use rustix::process::Signal;
 
@@ -160,7 +160,7 @@ fn a_reflector_that_dies_ends_the_run_and_what_is_unanswered_is_lost() {
         let told = running.ends(3).stderr;
         assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
         let (manifest, rows) = open(&only_recording(place.path()));
-        assert_eq!((manifest.ending, manifest.run.undecided_probes), (Ending::Failed, 0), "{schedule}");
+        assert_eq!((manifest.ending, manifest.run.undecided_probes), (RunEnding::Failed, 0), "{schedule}");
         let of = |fate: Fate| rows.iter().filter(|row| row.fate == fate).count();
         // Whatever was under way when it died, and on a schedule what was due before that was noticed.
         assert!(of(Fate::Answered) > 10 && of(Fate::Lost) + of(Fate::SendFailed) < 100, "{schedule}");
@@ -196,14 +196,14 @@ fn whatever_comes_over_a_connection_others_are_served_and_it_is_closed() {
 
 /// A session that sends until neither end's buffers take more, and reads nothing.
 fn slow_reader(to: SocketAddr) -> TcpTransport {
-    let waiting = Waiting::Until { busy_poll: false };
+    let waiting = WaitStrategy::Until { busy_poll: false };
     let mut transport = TcpTransport::open(&PathSpec::SYSTEM, to, waiting, &NEVER).expect("it listens");
     let nonce = random_bytes().expect("chance");
     let second = Nanos::from_secs(1);
-    let wishes = SessionWishes::new(to.to_string(), nonce, 60_000, Schedule::Closed, Some(second), second);
+    let wishes = SessionParams::new(to.to_string(), nonce, 60_000, Schedule::Closed, Some(second), second);
     let session = latlab::session::open(&mut transport, &Monotonic, None, &wishes, &NEVER);
     let mut session = session.expect("a session");
-    let taken = (0..10_000).take_while(|seq| transport.send(session.compose(Seq(*seq))).is_ok()).count();
+    let taken = (0..10_000).take_while(|seq| transport.send(session.encode(Seq(*seq))).is_ok()).count();
     assert!(taken < 10_000, "the reflector takes everything and keeps it");
     transport
 }

@@ -218,7 +218,7 @@ fn kill_minus_nine_loses_at_most_the_last_second() {
     let lab = Lab::at(home.path()).arg("summary").arg(&recording).stdout(contains("round trip delay"));
     lab.stderr(contains("note: finished an interrupted recording: ")).success();
     let (manifest, rows) = open(&recording);
-    assert_eq!(manifest.ending, latlab::recording::manifest::Ending::Recovered);
+    assert_eq!(manifest.ending, latlab::recording::manifest::RunEnding::Recovered);
     let last_ns = rows.iter().filter_map(|row| row.sent).map(|sent| sent.as_nanos()).max().expect("something was sent");
     assert!(killed_ns - last_ns <= 3_000_000_000, "{} ms are lost", (killed_ns - last_ns) / 1_000_000);
     assert!(rows.iter().all(|row| row.fate == Fate::Answered), "no probe is called lost that nobody waited for");
@@ -235,7 +235,7 @@ fn a_store_that_is_removed_ends_the_run() {
     assert!(ran.stderr.contains("was removed while it was being measured"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\n  hint: "), "{}", ran.stderr);
     let (manifest, rows) = open(&only_recording(home.path()));
-    assert_eq!(manifest.ending, latlab::recording::manifest::Ending::Failed);
+    assert_eq!(manifest.ending, latlab::recording::manifest::RunEnding::Failed);
     assert!(rows.len() > 10, "what was measured is written again");
 }
 

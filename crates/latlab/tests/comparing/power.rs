@@ -1,6 +1,6 @@
 //! How many further runs would decide, against an oracle that simulates the test itself.
 
-use latlab::stats::{Aim, BlockRuns, Exchanges, POWER, is_refused, runs_needed};
+use latlab::stats::{BlockRuns, POWER, PermutationTest, SampleSizeGoal, is_refused, runs_needed};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -39,7 +39,7 @@ fn seen(runs: usize, blocks: usize, difference: f64, deviation: f64) -> Vec<Bloc
 fn simulated_power(
     (runs, blocks): (usize, usize),
     (difference, deviation): (f64, f64),
-    aim: Aim,
+    aim: SampleSizeGoal,
     experiments: u64,
 ) -> f64 {
     let reached = in_parallel(experiments, |seed| {
@@ -50,10 +50,10 @@ fn simulated_power(
             block.baseline.push(deviation * random.normal());
             block.candidate.push(deviation * random.normal() + difference);
         }
-        let exchanges = Exchanges::of(&made, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups");
+        let exchanges = PermutationTest::of(&made, DRAWS, &mut Pcg64Mcg::seed_from_u64(seed)).expect("both groups");
         let p = match aim {
-            Aim::Difference => exchanges.p_value(0.0),
-            Aim::Equivalence { low, high } => exchanges.p_equivalent(low, high),
+            SampleSizeGoal::Difference => exchanges.p_value(0.0),
+            SampleSizeGoal::Equivalence { low, high } => exchanges.p_equivalent(low, high),
         };
         is_refused(p, ALPHA)
     });
@@ -61,7 +61,7 @@ fn simulated_power(
 }
 
 /// The fewest further runs that reach the power when simulated.
-fn oracle(runs: usize, blocks: usize, truth: (f64, f64), aim: Aim) -> u32 {
+fn oracle(runs: usize, blocks: usize, truth: (f64, f64), aim: SampleSizeGoal) -> u32 {
     let reaches =
         |further: u32| simulated_power((runs * blocks + further as usize, blocks), truth, aim, EXPERIMENTS) >= POWER;
     let mut enough = 1;
@@ -78,12 +78,12 @@ fn oracle(runs: usize, blocks: usize, truth: (f64, f64), aim: Aim) -> u32 {
 
 #[test]
 fn runs_needed_are_those_of_an_oracle_and_reach_their_power() {
-    let equivalence = Aim::Equivalence { low: -0.03, high: 0.03 };
+    let equivalence = SampleSizeGoal::Equivalence { low: -0.03, high: 0.03 };
     println!("| runs × blocks | difference, sd | aim | runs needed | oracle | power reached |");
     for (runs, blocks, difference, aim) in [
-        (5, 1, 0.05, Aim::Difference),
-        (3, 3, 0.03, Aim::Difference),
-        (4, 5, 0.02, Aim::Difference),
+        (5, 1, 0.05, SampleSizeGoal::Difference),
+        (3, 3, 0.03, SampleSizeGoal::Difference),
+        (4, 5, 0.02, SampleSizeGoal::Difference),
         (5, 2, 0.0, equivalence),
         (3, 3, 0.01, equivalence),
     ] {
@@ -102,12 +102,12 @@ fn runs_needed_are_those_of_an_oracle_and_reach_their_power() {
 #[test]
 fn what_no_number_of_runs_decides_has_none() {
     let none = seen(5, 2, 0.0, 0.05);
-    assert_eq!(runs_needed(&none, Aim::Difference, ALPHA), None);
+    assert_eq!(runs_needed(&none, SampleSizeGoal::Difference, ALPHA), None);
     // a difference at the margin is never shown to be inside of it
-    let margin = Aim::Equivalence { low: -0.03, high: 0.03 };
+    let margin = SampleSizeGoal::Equivalence { low: -0.03, high: 0.03 };
     assert_eq!(runs_needed(&seen(5, 2, 0.03, 0.05), margin, ALPHA), None);
     // two runs against two leave 6 exchanges: whatever they show, more are needed
     let clear = [BlockRuns { baseline: vec![1.0, 1.1], candidate: vec![9.0, 9.1] }];
-    assert!(runs_needed(&clear, Aim::Difference, ALPHA).is_some_and(|runs| (2..=3).contains(&runs)));
-    assert_eq!(runs_needed(&[], Aim::Difference, ALPHA), None);
+    assert!(runs_needed(&clear, SampleSizeGoal::Difference, ALPHA).is_some_and(|runs| (2..=3).contains(&runs)));
+    assert_eq!(runs_needed(&[], SampleSizeGoal::Difference, ALPHA), None);
 }

@@ -1,6 +1,6 @@
 //! The stop rule: intervals keep their coverage although the experiment ends when they are narrow.
 
-use latlab::stats::{BlockRuns, Exchanges, GroupBlocks, WidthGoal, own_interval, reached};
+use latlab::stats::{BlockRuns, GroupBlocks, PermutationTest, PrecisionGoal, own_interval, reached};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -38,7 +38,7 @@ impl Scatter {
 }
 
 /// Blocks of runs until the goal is reached: block effects, drift, and a spread between runs.
-fn measure(groups: usize, goal: WidthGoal, scatter: Scatter, seed: u64) -> Ended {
+fn measure(groups: usize, goal: PrecisionGoal, scatter: Scatter, seed: u64) -> Ended {
     let mut random = Random::new(seed);
     let mut exchanges = Pcg64Mcg::seed_from_u64(seed);
     let mut ended = Ended { groups: vec![Vec::new(); groups], truth: 0.0, by_rule: false };
@@ -62,7 +62,7 @@ fn measure(groups: usize, goal: WidthGoal, scatter: Scatter, seed: u64) -> Ended
 fn stopping_by_width_keeps_the_coverage() {
     println!("| goal | stopped by the rule | mean blocks | coverage |");
     for half_width in [0.04, 0.03, 0.02] {
-        let goal = WidthGoal { half_width, confidence: 0.95, draws: DRAWS };
+        let goal = PrecisionGoal { half_width, confidence: 0.95, draws: DRAWS };
         let ended = in_parallel(EXPERIMENTS, |seed| {
             let ended = measure(2, goal, Scatter::Skewed, seed);
             let pair = |place: usize| BlockRuns {
@@ -70,7 +70,7 @@ fn stopping_by_width_keeps_the_coverage() {
                 candidate: ended.groups[1][place].clone(),
             };
             let blocks: Vec<BlockRuns> = (0..ended.groups[0].len()).map(pair).collect();
-            let found = Exchanges::of(&blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(!seed)).expect("both groups");
+            let found = PermutationTest::of(&blocks, DRAWS, &mut Pcg64Mcg::seed_from_u64(!seed)).expect("both groups");
             let interval = found.interval(0.95);
             let covered = interval.low.is_some_and(|low| low <= 0.0) && interval.high.is_some_and(|high| high >= 0.0);
             (ended.by_rule, blocks.len(), covered)
@@ -92,7 +92,7 @@ fn the_mean_of_a_single_group_keeps_its_coverage_too() {
         .into_iter()
         .flat_map(|scatter| [0.04, 0.03, 0.02, 0.013].map(|goal| (scatter, goal)))
     {
-        let goal = WidthGoal { half_width, confidence: 0.95, draws: DRAWS };
+        let goal = PrecisionGoal { half_width, confidence: 0.95, draws: DRAWS };
         let ended = in_parallel(EXPERIMENTS, |seed| {
             let ended = measure(1, goal, scatter, seed);
             let interval = own_interval(&ended.groups[0], 0.95).expect("runs enough");
@@ -116,12 +116,12 @@ fn too_few_runs_never_stop_and_differences_do_not_matter() {
     let group = |level: f64, blocks: usize| -> GroupBlocks {
         (0..blocks).map(|block| (0..5).map(|run| level + 0.01 * ((run * 7 + block * 3) % 5) as f64).collect()).collect()
     };
-    let goal = WidthGoal { half_width: 0.05, confidence: 0.95, draws: DRAWS };
+    let goal = PrecisionGoal { half_width: 0.05, confidence: 0.95, draws: DRAWS };
     assert!(!reached(&[group(0.0, 1), group(0.0, 1)], goal, &mut random), "five runs each");
     assert!(!reached(&[], goal, &mut random));
     for level in [0.0, 1.0, -30.0] {
         assert!(reached(&[group(0.0, 2), group(level, 2)], goal, &mut random), "moved by {level}");
     }
-    let narrow = WidthGoal { half_width: 0.001, ..goal };
+    let narrow = PrecisionGoal { half_width: 0.001, ..goal };
     assert!(!reached(&[group(0.0, 2), group(9.0, 2)], narrow, &mut random));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use latlab::host::lab::Inside;
+use latlab::host::lab::EnteredNamespace;
 use latlab::host::{HostError, Lab};
 
 use crate::{ip, privileged};
@@ -37,7 +37,7 @@ fn both_ends_know_each_other_for_ever() {
     }
     let lab = Lab::set_up().expect("root may build a lab");
     for (enter, own, other) in [
-        (Lab::enter_sender as fn(&Lab) -> Result<Inside, HostError>, lab.sender_ipv4(), lab.reflector_ipv4()),
+        (Lab::enter_sender as fn(&Lab) -> Result<EnteredNamespace, HostError>, lab.sender_ipv4(), lab.reflector_ipv4()),
         (Lab::enter_reflector, lab.reflector_ipv4(), lab.sender_ipv4()),
     ] {
         let inside = enter(&lab).expect("the namespace is there");

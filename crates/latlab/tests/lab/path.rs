@@ -10,7 +10,7 @@ use latlab::measure::bare;
 use latlab::plan::{PathSpec, WaitMode};
 use latlab::transport::Transport;
 use latlab::transport::reflector::UdpReflector;
-use latlab::transport::udp::{UdpTransport, Waiting};
+use latlab::transport::udp::{UdpTransport, WaitStrategy};
 use latlab::units::Nanos;
 
 use crate::privileged;
@@ -32,7 +32,7 @@ fn round_trip(lab: &Lab, path: &PathSpec, reflector_address: IpAddr) {
     let mut reflector = UdpReflector::bind(local, WaitMode::Block).expect("a port");
     drop(inside);
     let inside = lab.enter_sender().expect("the namespace is there");
-    let waiting = Waiting::Until { busy_poll: false };
+    let waiting = WaitStrategy::Until { busy_poll: false };
     let mut sender = UdpTransport::open(path, reflector.local_address(), waiting).expect("a path");
     drop(inside);
 
@@ -82,7 +82,7 @@ fn without_fragments_a_large_datagram_is_refused() {
     let peers = [Some(lab.reflector_ipv4()), lab.reflector_ipv6()];
     for peer in peers.into_iter().flatten() {
         let path = PathSpec { dont_fragment: true, ..PathSpec::SYSTEM };
-        let mut sender = UdpTransport::open(&path, SocketAddr::new(peer, 9), Waiting::Spin).expect("a path");
+        let mut sender = UdpTransport::open(&path, SocketAddr::new(peer, 9), WaitStrategy::Spin).expect("a path");
         let limit = sender.unfragmented_bytes().expect("the kernel knows the link") as usize;
         sender.send(&vec![0; limit]).expect("fits exactly");
         let error = sender.send(&vec![0; limit + 1]).expect_err("one byte too many");

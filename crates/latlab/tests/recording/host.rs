@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use latlab::facts::{CpuReadings, HostReadings, HostSample};
 use latlab::plan::Side;
-use latlab::recording::manifest::Ending;
+use latlab::recording::manifest::RunEnding;
 use latlab::recording::{Recording, RecordingError, RecordingWriter, Store};
 
 use crate::{files, runs, stop, store, wait_until};
@@ -59,7 +59,7 @@ fn host_samples_are_read_back() {
     let (_directory, store) = store();
     let (writer, log, samples) = sampled(&store, "0000000000005a3e");
     assert_eq!(files(writer.path()), ["events.spool", "host.spool", "manifest.json", "manifest.next"]);
-    let finished = writer.finish(log, Ending::Completed, None).expect("finished");
+    let finished = writer.finish(log, RunEnding::Completed, None).expect("finished");
     assert_eq!(files(&finished.path), ["host.parquet", "manifest.json", "probes.parquet"]);
     assert_eq!(finished.manifest.host_rows, Some(30));
     let recording = Recording::open(&finished.path).expect("opens");
@@ -78,7 +78,7 @@ fn host_samples_of_a_dead_run_are_finished_with_its_probes() {
     let (_directory, store) = store();
     let (path, samples) = died(&store, "00000000005adead");
     let recording = Recording::open(&path).expect("recovers");
-    assert_eq!(recording.manifest().ending, Ending::Recovered);
+    assert_eq!(recording.manifest().ending, RunEnding::Recovered);
     assert_eq!(read(&recording), samples);
     assert_eq!(files(&path), ["host.parquet", "manifest.json", "probes.parquet"]);
     assert_eq!(read(&Recording::open(&path).expect("opens")), samples);
@@ -100,7 +100,7 @@ fn a_spool_of_host_samples_that_is_none_costs_the_samples_only() {
 fn a_finished_recording_must_have_the_host_rows_it_promises() {
     let (_directory, store) = store();
     let (writer, log, _) = sampled(&store, "00000000000010ac");
-    let path = writer.finish(log, Ending::Completed, None).expect("finished").path;
+    let path = writer.finish(log, RunEnding::Completed, None).expect("finished").path;
     let manifest = fs::read_to_string(path.join("manifest.json")).expect("manifest");
     fs::write(path.join("manifest.json"), manifest.replace("\"host_rows\": 30", "\"host_rows\": 31")).expect("written");
     let error = Recording::open(&path).expect_err("a row is missing");

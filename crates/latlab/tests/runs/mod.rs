@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use latlab::facts::ClockAnchor;
 use latlab::plan::{Judging, PingSpec, RunSpec, StopWhen, Warmup};
 use latlab::probe::{Phase, ProbeRecord, Seq};
-use latlab::recording::event::Event;
-use latlab::recording::manifest::{Ending, Manifest};
-use latlab::recording::{EventLog, Finished, ProbeColumn, Progress, Recording, RecordingWriter, Store};
+use latlab::recording::event::SpoolEvent;
+use latlab::recording::manifest::{Manifest, RunEnding};
+use latlab::recording::{EventLog, Finished, ProbeColumn, Recording, RecordingProgress, RecordingWriter, Store};
 use latlab::schedule::Schedule;
 use latlab::units::{Nanos, Stamp};
 
@@ -46,20 +46,20 @@ pub(crate) fn due(seq: u64) -> i64 {
 }
 
 /// The departure of probe `seq`: every 50th is refused and every 51st given up.
-pub(crate) fn departure(seq: u64) -> Event {
+pub(crate) fn departure(seq: u64) -> SpoolEvent {
     let at = Stamp::from_nanos(due(seq));
     let (seq, phase) = (Seq(seq), if seq < WARMUP { Phase::Warmup } else { Phase::Measure });
     match seq.0 % 50 {
-        49 => Event::SendFailed { seq, phase, due: Some(at), tried: at + Nanos(70), errno: 105 },
-        48 => Event::NotSent { seq, phase, due: at },
-        _ => Event::Sent { seq, phase, due: Some(at), sent: at + Nanos(50), cpu: Some((seq.0 % 2) as u16) },
+        49 => SpoolEvent::SendFailed { seq, phase, due: Some(at), tried: at + Nanos(70), errno: 105 },
+        48 => SpoolEvent::NotSent { seq, phase, due: at },
+        _ => SpoolEvent::Sent { seq, phase, due: Some(at), sent: at + Nanos(50), cpu: Some((seq.0 % 2) as u16) },
     }
 }
 
 /// The answer to probe `seq`, `delay` after it was due.
-pub(crate) fn answer(seq: u64, delay: i64) -> Event {
+pub(crate) fn answer(seq: u64, delay: i64) -> SpoolEvent {
     let received = Stamp::from_nanos(due(seq) + delay);
-    Event::Arrived {
+    SpoolEvent::Arrived {
         seq: Seq(seq),
         received,
         reflector_received: Some(Stamp::from_nanos(due(seq) + 5_000_000 + delay / 2)),
@@ -82,7 +82,7 @@ pub(crate) fn fill(log: &mut EventLog, probes: std::ops::Range<u64>) {
 }
 
 /// As [`fill`], never further ahead of the writer thread than the ring is long.
-pub(crate) fn fill_in_step(log: &mut EventLog, progress: &Progress, probes: u64) {
+pub(crate) fn fill_in_step(log: &mut EventLog, progress: &RecordingProgress, probes: u64) {
     const STEP: u64 = 20_000;
     for start in (0..probes).step_by(STEP as usize) {
         fill(log, start..probes.min(start + STEP));
@@ -97,7 +97,7 @@ pub(crate) fn recorded(store: &Store, run_id: &str, probes: u64) -> Finished {
     let mut writer = RecordingWriter::create(store, None, manifest(run_id)).expect("created");
     let mut log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
     fill_in_step(&mut log, &writer.progress(), probes);
-    writer.finish(log, Ending::Completed, None).expect("finished")
+    writer.finish(log, RunEnding::Completed, None).expect("finished")
 }
 
 /// Every row of `recording`.

@@ -7,10 +7,10 @@ use latlab::clock::Monotonic;
 use latlab::plan::{PathSpec, WaitMode};
 use latlab::probe::Seq;
 use latlab::session::{
-    Dialogue, DropReason, NativeSession, PreSharedKey, ReflectorCounters, ReflectorLimits, SessionError,
+    DropReason, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits, SessionError,
 };
 use latlab::transport::Transport;
-use latlab::transport::tcp::{TcpTransport, Waiting};
+use latlab::transport::tcp::{TcpTransport, WaitStrategy};
 use latlab::transport::tcp_reflector::TcpReflector;
 use latlab::units::Nanos;
 use latlab::wire::RefuseReason;
@@ -32,7 +32,7 @@ fn with_listener(
 }
 
 fn connected(peer: SocketAddr) -> TcpTransport {
-    TcpTransport::open(&PathSpec::SYSTEM, peer, Waiting::Until { busy_poll: false }, &NEVER).expect("it listens")
+    TcpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Until { busy_poll: false }, &NEVER).expect("it listens")
 }
 
 fn session(peer: SocketAddr, key: Option<&PreSharedKey>) -> Result<(TcpTransport, NativeSession), SessionError> {
@@ -99,7 +99,7 @@ fn a_session_is_of_its_connection_alone_and_no_probe_counts_twice() {
     let counters = with_listener("127.0.0.1:0", ReflectorLimits::DEFAULT, Some(&key(1)), |peer| {
         let (mut one, mut session_of_one) = session(peer, Some(&key(1))).expect("a session");
         let (mut other, mut session_of_other) = session(peer, Some(&key(1))).expect("another");
-        let probe = session_of_one.compose(Seq(0)).to_vec();
+        let probe = session_of_one.encode(Seq(0)).to_vec();
         other.send(&probe).expect("sent");
         assert_eq!(round_trips(&mut other, &mut session_of_other, 1), 1, "and nothing comes before its answer");
         assert_eq!(round_trips(&mut one, &mut session_of_one, 1), 1);

@@ -1,9 +1,9 @@
 //! Rule R2's one exception: a reflector that sends does so to whom has shown address and key, within the credit, and not
 //! longer than a second after the last one.
 
-use latlab::session::{DownDue, DownHeard, DownStream, DropReason, ReflectorLimits, SessionError, open};
+use latlab::session::{DownDue, DownMessage, DownStream, DropReason, ReflectorLimits, SessionError, open};
 use latlab::units::Nanos;
-use latlab::wire::{MessageType, OPEN_BYTES, Open, POLL_BYTES, Poll, RefuseReason, Tally};
+use latlab::wire::{MessageType, OPEN_BYTES, Open, POLL_BYTES, RefuseReason, StreamPoll, StreamTally};
 
 use super::stage::{NEVER, Stage, key, wishes};
 
@@ -38,11 +38,11 @@ fn given(stage: &mut Stage, span: Nanos) -> Vec<Vec<u8>> {
     packets
 }
 
-fn credit(stage: &mut Stage, down: &mut DownStream, ahead: Nanos) -> Tally {
+fn credit(stage: &mut Stage, down: &mut DownStream, ahead: Nanos) -> StreamTally {
     let poll = down.poll((ahead.0 / GAP.0) as u64, u64::MAX).1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
     match down.hear(&reply) {
-        DownHeard::Tally(tally) => tally,
+        DownMessage::Tally(tally) => tally,
         other => panic!("{other:?}"),
     }
 }
@@ -82,7 +82,7 @@ fn nothing_leaves_before_a_credit_and_never_more_bytes_than_that() {
     // 3 is lost, 5 comes after 6, 7 comes twice.
     for number in (0..3).chain([4, 6, 5, 7, 7]).chain(8..1_000) {
         let heard = down.hear(&packets[number]);
-        assert!(matches!(heard, DownHeard::Packet | DownHeard::Nothing));
+        assert!(matches!(heard, DownMessage::Packet | DownMessage::Nothing));
     }
     let tally = credit(&mut stage, &mut down, Nanos::ZERO);
     let counts = down.counts();
@@ -129,9 +129,9 @@ fn what_is_captured_or_forged_brings_no_traffic() {
     assert_eq!(stage.ask(&forged), None);
     // POLL again, and a forged one with a higher number and all the credit of the world.
     assert_eq!(stage.ask(&old_poll), None);
-    let genuine = Poll::parse(&old_poll).expect("a POLL");
+    let genuine = StreamPoll::parse(&old_poll).expect("a POLL");
     let mut forged = [0; POLL_BYTES];
-    Poll { number: 99, credit_bytes: u64::MAX, ..genuine }.write(&key(2).setup_key().codes(), &mut forged);
+    StreamPoll { number: 99, credit_bytes: u64::MAX, ..genuine }.write(&key(2).setup_key().codes(), &mut forged);
     assert_eq!(stage.ask(&forged), None);
     assert_eq!(given(&mut stage, Nanos::from_secs(2)).len(), 0, "and none of that was credit");
     let now = stage.clock.reflector();
@@ -173,9 +173,9 @@ fn no_reflector_takes_its_packets_for_a_request_and_no_counting_end_an_altered_o
     for at in 0..24 {
         let mut altered = packet.clone();
         altered[at] ^= 1;
-        assert_eq!(down.hear(&altered), DownHeard::Nothing, "byte {at}");
+        assert_eq!(down.hear(&altered), DownMessage::Nothing, "byte {at}");
     }
-    assert_eq!(down.hear(&packet[..63]), DownHeard::Nothing);
-    assert_eq!(down.hear(&packet), DownHeard::Packet);
-    assert_eq!(down.hear(&packet), DownHeard::Nothing, "only once");
+    assert_eq!(down.hear(&packet[..63]), DownMessage::Nothing);
+    assert_eq!(down.hear(&packet), DownMessage::Packet);
+    assert_eq!(down.hear(&packet), DownMessage::Nothing, "only once");
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use latlab::clock::Clock;
 use latlab::probe::Seq;
 use latlab::schedule::Schedule;
-use latlab::session::{Dialogue, DropReason, NativeSession, ReflectorLimits, SessionError, SessionWishes, open};
+use latlab::session::{DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, SessionParams, open};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::{
     ACCEPT_BYTES, Accept, COOKIE_BYTES, Codes, Cookie, MessageType, OPEN_BYTES, Open, REFUSE_BYTES, REPORT_BYTES,
@@ -55,11 +55,11 @@ fn a_whole_session() {
     let mut session = open_on(&mut stage, 1).expect("a session");
     assert!(session.authenticated());
     for seq in 0..1_000 {
-        let probe = session.compose(Seq(seq)).to_vec();
+        let probe = session.encode(Seq(seq)).to_vec();
         let reflected_at = stage.clock.reflector();
         let answer = stage.ask(&probe).expect("an answer");
         stage.clock.advance(Nanos::from_micros(20));
-        let answer = session.understand(&answer, Stamp::from_nanos(i64::try_from(seq).unwrap())).expect("genuine");
+        let answer = session.decode(&answer, Stamp::from_nanos(i64::try_from(seq).unwrap())).expect("genuine");
         assert_eq!(answer.seq, Seq(seq));
         assert_eq!(answer.reflector_received, Some(reflected_at));
         assert_eq!(answer.reflector_sent, Some(reflected_at + Nanos(250)));
@@ -117,7 +117,7 @@ fn without_a_key_only_this_host_is_answered() {
     let clock = stage.clock.clone();
     let mut session = open(&mut stage, &clock, None, &wishes(1), &NEVER).expect("a session");
     assert!(!session.authenticated());
-    let probe = session.compose(Seq(0)).to_vec();
+    let probe = session.encode(Seq(0)).to_vec();
     assert!(stage.ask(&probe).is_some());
 }
 
@@ -127,16 +127,16 @@ fn replays_are_dropped_and_reported() {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, key.as_ref());
         let clock = stage.clock.clone();
         let mut session = open(&mut stage, &clock, key.as_ref(), &wishes(1), &NEVER).expect("a session");
-        let old = session.compose(Seq(0)).to_vec();
-        let probe = session.compose(Seq(70_000)).to_vec();
+        let old = session.encode(Seq(0)).to_vec();
+        let probe = session.encode(Seq(70_000)).to_vec();
         assert!(stage.ask(&probe).is_some());
         assert_eq!(stage.ask(&probe), None);
         assert_eq!(stage.ask(&old), None);
         assert_eq!(dropped(&mut stage, DropReason::SeenBefore), 1);
         assert_eq!(dropped(&mut stage, DropReason::LeftWindow), 1);
-        let within = session.compose(Seq(70_000 - 65_535)).to_vec();
+        let within = session.encode(Seq(70_000 - 65_535)).to_vec();
         assert!(stage.ask(&within).is_some(), "65,536 wide");
-        let next = session.compose(Seq(70_001)).to_vec();
+        let next = session.encode(Seq(70_001)).to_vec();
         assert!(stage.ask(&next).is_some(), "the old one did not move the window");
         let report = session.close(&mut stage, &clock).expect("a report");
         assert_eq!((report.answered, report.replayed), (3, 2));
@@ -148,7 +148,7 @@ fn replays_are_dropped_and_reported() {
 fn forged_probes_are_dropped_and_spoil_nothing() {
     let mut stage = keyed();
     let mut session = open_on(&mut stage, 1).expect("a session");
-    let genuine = session.compose(Seq(3)).to_vec();
+    let genuine = session.encode(Seq(3)).to_vec();
     for at in [1, 2, 3, 4, 7, 8, 12, 16, 23] {
         let mut forged = genuine.clone();
         forged[at] ^= 1;
@@ -168,7 +168,7 @@ fn two_reflectors_cannot_loop() {
     let (mut one, mut other) = (keyed(), keyed());
     let mut session = open_on(&mut one, 1).expect("a session");
     open_on(&mut other, 1).expect("the same session number and nonces at the other");
-    let probe = session.compose(Seq(0)).to_vec();
+    let probe = session.encode(Seq(0)).to_vec();
     let answer = one.ask(&probe).expect("an answer");
     assert_eq!(MessageType::of(&answer), Ok(MessageType::Answer));
     for reply in one.replies.clone().iter().chain([&answer]) {
@@ -216,14 +216,14 @@ fn an_open_cannot_be_replayed_once_its_session_is_closed() {
 fn every_cap_refuses_with_its_value_and_frees_itself() {
     let limits = ReflectorLimits { sessions: 2, sessions_per_prefix: 1, ..ReflectorLimits::DEFAULT };
     let mut stage = Stage::new(limits, Some(&key(1)));
-    let refused = |stage: &mut Stage, wishes: &SessionWishes| {
+    let refused = |stage: &mut Stage, wishes: &SessionParams| {
         let clock = stage.clock.clone();
         match open(stage, &clock, Some(&key(1)), wishes, &NEVER) {
             Err(SessionError::Refused { reason, limit, .. }) => (reason, limit),
             other => panic!("{other:?}"),
         }
     };
-    let with = |terms: Terms| SessionWishes { terms, ..wishes(9) };
+    let with = |terms: Terms| SessionParams { terms, ..wishes(9) };
     let terms = wishes(9).terms;
     let long = Nanos::from_secs(90_001);
     assert_eq!(refused(&mut stage, &with(Terms { size_bytes: 70_000, ..terms })), (RefuseReason::Size, 65_507));
@@ -274,7 +274,7 @@ fn a_session_ends_by_its_duration_and_by_idleness() {
         let mut answered = 0;
         for seq in 0..steps {
             stage.clock.advance(gap);
-            let probe = session.compose(Seq(seq)).to_vec();
+            let probe = session.encode(Seq(seq)).to_vec();
             answered += u64::from(stage.ask(&probe).is_some());
         }
         assert_eq!(answered, if steps == 1 { 0 } else { 32 });
@@ -290,7 +290,7 @@ fn an_open_ended_session_gets_what_the_limits_allow() {
     let mut stage = keyed();
     let clock = stage.clock.clone();
     let second = Nanos::from_secs(1);
-    let wishes = SessionWishes::new("stage:1", [1; 16], 24, Schedule::Closed, None, second);
+    let wishes = SessionParams::new("stage:1", [1; 16], 24, Schedule::Closed, None, second);
     let session = open(&mut stage, &clock, Some(&key(1)), &wishes, &NEVER).expect("a session");
     assert_eq!(session.terms().duration, ReflectorLimits::DEFAULT.duration);
     assert_eq!(session.terms().idle, ReflectorLimits::DEFAULT.idle);
@@ -329,9 +329,9 @@ fn a_session_goes_on_past_the_turn_of_the_counters_low_half() {
     let turn = 1u64 << 32;
     // The far end can follow a jump of less than a turn.
     for seq in [0, turn / 2, turn - 3, turn - 1, turn - 2, turn, turn + 1, turn - 4, turn + 2] {
-        let probe = session.compose(Seq(seq)).to_vec();
+        let probe = session.encode(Seq(seq)).to_vec();
         let answer = stage.ask(&probe).unwrap_or_else(|| panic!("probe {seq} was dropped"));
-        let answer = session.understand(&answer, Stamp::from_nanos(0)).expect("genuine");
+        let answer = session.decode(&answer, Stamp::from_nanos(0)).expect("genuine");
         assert_eq!(answer.seq, Seq(seq));
     }
 }
@@ -350,7 +350,7 @@ fn a_sender_believes_no_forged_reply() {
     Refuse { nonce: [1; 16], reason: RefuseReason::Sessions, limit: 0 }.write(&forger, &mut refuse);
     stage.forgeries = vec![cookie.to_vec(), refuse.to_vec(), accept.to_vec()];
     let mut session = open_on(&mut stage, 1).expect("the genuine session");
-    let probe = session.compose(Seq(0)).to_vec();
+    let probe = session.encode(Seq(0)).to_vec();
     assert!(stage.ask(&probe).is_some());
 
     let mut report = [0; REPORT_BYTES];

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
 use latlab::schedule::Schedule;
-use latlab::session::{Judgement, PreSharedKey, ReceiverState, ReflectorLimits, SessionReflector, SessionWishes};
+use latlab::session::{PreSharedKey, ReceiverState, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector};
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
@@ -86,9 +86,9 @@ impl Stage {
             thread_cpu: Some(Nanos(self.clock.0.get() / 2)),
         });
         let bytes = match self.reflector.judge(&mut buffer, from, received) {
-            Judgement::Drop(_) | Judgement::Counted => return None,
-            Judgement::Reply(bytes) => bytes,
-            Judgement::Reflect(pending) => pending.seal(received + Nanos(250), Some(1), &mut buffer),
+            ReflectorAction::Drop(_) | ReflectorAction::Counted => return None,
+            ReflectorAction::Reply(bytes) => bytes,
+            ReflectorAction::Reflect(pending) => pending.seal(received + Nanos(250), Some(1), &mut buffer),
         };
         buffer.truncate(bytes);
         Some(buffer)
@@ -131,7 +131,7 @@ pub(crate) fn key(byte: u8) -> PreSharedKey {
     PreSharedKey::from_reader("stage", line.as_bytes()).expect("a key")
 }
 
-pub(crate) fn wishes(nonce: u8) -> SessionWishes {
+pub(crate) fn wishes(nonce: u8) -> SessionParams {
     let second = Nanos::from_secs(1);
-    SessionWishes::new("stage:1", [nonce; 16], 64, Schedule::Closed, Some(second), second)
+    SessionParams::new("stage:1", [nonce; 16], 64, Schedule::Closed, Some(second), second)
 }

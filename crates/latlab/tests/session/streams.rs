@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use latlab::probe::Seq;
-use latlab::session::{Dialogue, DropReason, ReflectorLimits, UpStream, open};
+use latlab::session::{DropReason, ProbeCodec, ReflectorLimits, UpStream, open};
 use latlab::units::Nanos;
-use latlab::wire::{Codes, MessageType, POLL_BYTES, Poll, StreamTerms, TALLY_BYTES, Tally};
+use latlab::wire::{Codes, MessageType, POLL_BYTES, StreamPoll, StreamTally, StreamTerms, TALLY_BYTES};
 
 use super::stage::{NEVER, SOCKET_DROPS, Stage, key, wishes};
 
@@ -23,7 +23,7 @@ fn next(stream: &mut UpStream) -> Vec<u8> {
     packet
 }
 
-fn tally(stage: &mut Stage, stream: &mut UpStream) -> Tally {
+fn tally(stage: &mut Stage, stream: &mut UpStream) -> StreamTally {
     let poll = stream.poll().1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
     assert!(reply.len() <= poll.len(), "R2");
@@ -69,9 +69,9 @@ fn who_asks_for_cpu_time_is_told_it_from_the_opening_on() {
     assert_eq!(stream.hear(&reply).and_then(|tally| tally.cpu), Some(Nanos::from_millis(50)));
 
     let (mut stage, mut stream) = streaming(false);
-    let asked = Poll::parse(stream.poll().1).expect("a POLL");
+    let asked = StreamPoll::parse(stream.poll().1).expect("a POLL");
     let mut older = [0; POLL_BYTES];
-    Poll { wants_cpu: false, ..asked }.write(&Codes::None, &mut older);
+    StreamPoll { wants_cpu: false, ..asked }.write(&Codes::None, &mut older);
     let reply = stage.ask(&older).expect("a TALLY");
     assert_eq!(stream.hear(&reply).map(|tally| tally.cpu), Some(None), "an older sender is told what it knows");
 }
@@ -140,7 +140,7 @@ fn a_poll_is_answered_once_and_only_to_its_session() {
     assert_eq!(dropped(&mut stage, DropReason::SeenBefore), 2);
 
     let mut forged = [0; POLL_BYTES];
-    Poll { session: 0, nonce: [1; 16], number: 99, wants_cpu: false, credit_bytes: 0 }
+    StreamPoll { session: 0, nonce: [1; 16], number: 99, wants_cpu: false, credit_bytes: 0 }
         .write(&key(2).setup_key().codes(), &mut forged);
     forged[2..4].copy_from_slice(&second[2..4]);
     assert_eq!(stage.ask(&forged), None, "R1");
@@ -180,8 +180,8 @@ fn a_sender_hears_only_what_it_asked_for() {
         assert_eq!(stream.hear(&altered), None, "byte {at}");
     }
     let mut unasked = [0; TALLY_BYTES];
-    let genuine = Tally::parse(&reply).expect("a TALLY");
-    Tally { number: 7, ..genuine }.write(&Codes::None, &mut unasked);
+    let genuine = StreamTally::parse(&reply).expect("a TALLY");
+    StreamTally { number: 7, ..genuine }.write(&Codes::None, &mut unasked);
     assert_eq!(stream.hear(&unasked), None);
 }
 
@@ -220,7 +220,7 @@ fn a_probe_between_data_shares_the_counters() {
     let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
     let clock = stage.clock.clone();
     let mut session = open(&mut stage, &clock, None, &wishes(1), &NEVER).expect("a session");
-    let probe = session.compose(Seq(0)).to_vec();
+    let probe = session.encode(Seq(0)).to_vec();
     assert!(stage.ask(&probe).is_some());
     let mut data = probe.clone();
     data[0] = MessageType::Data as u8;

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use latlab::plan::{SendMode, Sending};
+use latlab::plan::{SendMode, SenderSocketOptions};
 use latlab::session::{PreSharedKey, ReflectorLimits, UpStream, open};
 use latlab::units::Nanos;
 
@@ -65,7 +65,8 @@ impl Counted {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, key);
         let clock = stage.clock.clone();
         let session = open(&mut stage, &clock, key, &wishes(1), &NEVER).expect("a session");
-        let stream = UpStream::sent_by(session, Sending { mode: SendMode::Gso, ..Sending::PLAIN });
+        let stream =
+            UpStream::sent_by(session, SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN });
         Counted { stage, stream, last: Vec::new(), by_buffer, in_trains: 0 }
     }
 

@@ -5,7 +5,7 @@ use super::settings::keeps_awake;
 use super::words::stolen;
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, Transport, WaitMode, defaults};
+use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, TransportKind, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -208,7 +208,7 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
     let of_stream = || manifest.spec.stream()?.size.known();
     let size_bytes = manifest.spec.sending().map(|ping| ping.size_bytes).or_else(of_stream)?;
-    let is_cut_anyway = manifest.spec.transport() == Some(Transport::Tcp);
+    let is_cut_anyway = manifest.spec.transport() == Some(TransportKind::Tcp);
     let known: Option<u32> = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
     // The packets of a loopback are no Ethernet's: usually 65,536 bytes, where that is not known.
     let is_roomy = known.is_none() && manifest.spec.target == Target::Local;
@@ -237,7 +237,7 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PingSpec, Via, WakeupBeside, WakeupCpus, WakeupSpec, Work};
+    use crate::plan::{ConcurrentWakeups, PingSpec, Via, WakeupCpus, WakeupSpec, Work};
     use crate::schedule::Schedule;
     use crate::units::Nanos;
 
@@ -249,7 +249,7 @@ mod tests {
         };
         let beside = |micros| {
             let (cpus, interval_ns) = (WakeupCpus::These(vec![0]), Nanos::from_micros(micros));
-            let with_wakeup = Some(WakeupBeside { interval_ns, late_ns: None, cpus });
+            let with_wakeup = Some(ConcurrentWakeups { interval_ns, late_ns: None, cpus });
             Work::Ping(PingSpec { with_wakeup, ..PingSpec::on(Schedule::Closed) })
         };
         for (work, fifo, wait, word) in [

@@ -2,7 +2,7 @@
 
 use super::kept::timeout_of;
 use super::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, SCHEDULE_LOST};
-use crate::analysis::tally::{Counts, Refusals, SLIPPED, Tally};
+use crate::analysis::tally::{Counts, Refusals, RunCounts, SLIPPED};
 use crate::caveat::{Caveat, Severity};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
@@ -10,7 +10,7 @@ use crate::units::Nanos;
 use crate::units::human::{errno, grouped, percent, quantile, span};
 
 /// The caveats of the counts.
-pub(super) fn derive(manifest: &Manifest, tally: &Tally, refusals: &Refusals) -> Vec<Caveat> {
+pub(super) fn derive(manifest: &Manifest, tally: &RunCounts, refusals: &Refusals) -> Vec<Caveat> {
     let counts = &tally.counts;
     [
         nothing(manifest, counts),
@@ -77,7 +77,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
 }
 
 /// A sender that never caught up set the pace itself, even where it gave no probe up.
-fn behind(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
+fn behind(manifest: &Manifest, tally: &RunCounts) -> Option<Caveat> {
     let counts = &tally.counts;
     let told_already = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
     let share = tally.behind as f64 / counts.sent.max(1) as f64;
@@ -98,7 +98,7 @@ fn behind(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
     })
 }
 
-fn send_slip(manifest: &Manifest, tally: &Tally) -> Option<Caveat> {
+fn send_slip(manifest: &Manifest, tally: &RunCounts) -> Option<Caveat> {
     (tally.slipped > 0).then(|| {
         let share = tally.slipped as f64 / tally.counts.sent.max(1) as f64;
         // a late sender hides from a quantile only where more slipped than lie beyond the quantile

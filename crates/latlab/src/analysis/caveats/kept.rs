@@ -2,7 +2,7 @@
 
 use super::words::{cut_off, torn};
 use crate::caveat::{Caveat, Severity};
-use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::units::Nanos;
 use crate::units::human::{grouped, span};
 
@@ -25,19 +25,19 @@ fn ended(manifest: &Manifest) -> Option<Caveat> {
     let part = "the figures are about the part that was measured";
     let again = "measure again for the full length";
     match manifest.ending {
-        Ending::Completed => None,
-        Ending::Measuring => {
+        RunEnding::Completed => None,
+        RunEnding::Measuring => {
             Some(Caveat::new(Severity::Warning, "unfinished", why("the run has not ended"), part, "wait for its end"))
         }
-        Ending::Interrupted => {
+        RunEnding::Interrupted => {
             let message = why("the run was interrupted before its planned end");
             Some(Caveat::new(Severity::Note, "interrupted", message, part, again))
         }
-        Ending::Failed => {
+        RunEnding::Failed => {
             let message = why("the run ended before its planned end");
             Some(Caveat::new(Severity::Warning, "ended-early", message, part, again))
         }
-        Ending::Recovered => {
+        RunEnding::Recovered => {
             let message = why("the run died; the recording was finished from its spool");
             Some(Caveat::new(Severity::Warning, "recovered", message, cut_off(manifest.kind), again))
         }
@@ -49,7 +49,7 @@ fn gap(manifest: &Manifest) -> Option<Caveat> {
     (events > 0).then(|| {
         // A disk that refused to write is told by the reason, in the words of `errno::explain`; a faster one would
         // have refused as well.
-        let reason = manifest.reason.as_deref().filter(|_| manifest.ending == Ending::Failed).unwrap_or_default();
+        let reason = manifest.reason.as_deref().filter(|_| manifest.ending == RunEnding::Failed).unwrap_or_default();
         let is_full = ["(ENOSPC)", "(EDQUOT)"].iter().any(|name| reason.contains(name));
         let (why, hint) = match is_full {
             true => ("the disk was full", "free some space, or name another place with `--store`"),

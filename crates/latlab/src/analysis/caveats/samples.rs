@@ -8,23 +8,23 @@ use super::limits::{
     TICKS_OF_A_CPU,
 };
 use super::{clocks, words};
-use crate::analysis::host_course::HostCourse;
+use crate::analysis::host_course::HostAccumulator;
 use crate::caveat::{Caveat, Severity};
 use crate::plan::{Kind, Side, Target};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{percent, significant};
 
 /// The caveats of the hosts that were sampled.
-pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostCourse>) -> Vec<Caveat> {
+pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostAccumulator>) -> Vec<Caveat> {
     // An agent on this same machine (`cmd:` into another namespace) samples it once more: both know half of our own
     // work, and every finding would stand there twice.
     let twice = courses.len() > 1 && clocks::same_machine(manifest);
-    let of_host = |(side, course): (&Side, &HostCourse)| {
+    let of_host = |(side, course): (&Side, &HostAccumulator)| {
         if twice && side.is_peer() {
             return [None, None, None, None];
         }
         let measuring = measuring_cpus(manifest, (*side, twice), course);
-        let also_own_ns = courses.get(&Side::Peer).filter(|_| twice).and_then(HostCourse::own_ns).unwrap_or(0);
+        let also_own_ns = courses.get(&Side::Peer).filter(|_| twice).and_then(HostAccumulator::own_ns).unwrap_or(0);
         let (kind, name) = (manifest.kind, host_at(*side));
         let host = Host { kind, side: *side, name, measuring, course, also_own_ns };
         let foreign = host.foreign_load().filter(|_| knows_its_own(manifest, *side));
@@ -34,7 +34,7 @@ pub(super) fn derive(manifest: &Manifest, courses: &BTreeMap<Side, HostCourse>) 
 }
 
 /// The CPUs of that host on which ends of this run are pinned; none where one of them may run anywhere.
-fn measuring_cpus(manifest: &Manifest, (side, twice): (Side, bool), course: &HostCourse) -> Option<Vec<u16>> {
+fn measuring_cpus(manifest: &Manifest, (side, twice): (Side, bool), course: &HostAccumulator) -> Option<Vec<u16>> {
     if let Some(wakeup) = manifest.spec.wakeup() {
         return Some(wakeup.cpus.known().to_vec()).filter(|cpus| !cpus.is_empty());
     }
@@ -71,7 +71,7 @@ struct Host<'a> {
     name: &'static str,
     /// The CPUs that measured; none: any of them.
     measuring: Option<Vec<u16>>,
-    course: &'a HostCourse,
+    course: &'a HostAccumulator,
     /// Our own work on it that its samples do not know.
     also_own_ns: i64,
 }

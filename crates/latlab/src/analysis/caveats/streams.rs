@@ -3,7 +3,7 @@
 use super::limits::RATE_REACHED;
 use crate::analysis::streams::{StreamFigures, StreamTotals};
 use crate::caveat::{Caveat, Severity};
-use crate::plan::{Direction, SendMode, Transport, WaitMode, defaults};
+use crate::plan::{Direction, SendMode, TransportKind, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
@@ -86,7 +86,7 @@ fn way_up(manifest: &Manifest, asked_pps: f64) -> String {
     let Some(stream) = manifest.spec.stream() else { return String::new() };
     let facts = manifest.run.stream.clone().unwrap_or_default();
     let size_bytes = stream.size.known().unwrap_or(0);
-    let is_tcp = stream.transport == Transport::Tcp;
+    let is_tcp = stream.transport == TransportKind::Tcp;
     // Larger datagrams would be fragmented.
     let room = facts.unfragmented_bytes.filter(|_| !is_tcp).unwrap_or(defaults::SIZE_MAX_BYTES);
     let size = (size_bytes < room).then_some("a larger `--size`");
@@ -300,16 +300,16 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::InMemory;
     use crate::facts::StreamFacts;
-    use crate::plan::{Pace, PacketSize, RunSpec, Sending, StreamRunSpec, Work};
+    use crate::plan::{Pace, PacketSize, RunSpec, SenderSocketOptions, StreamRunSpec, Work};
     use crate::schedule::Schedule;
     use crate::units::Nanos;
 
     #[test]
     fn a_hint_names_only_what_such_a_stream_takes() {
         let usual = StreamRunSpec::at(Pace::Packets { pps: 1_000 });
-        let by = |mode, checksum| Sending { mode, checksum, ..usual.sending };
-        let (up, down, tcp) = (Direction::Up, Direction::Down, Transport::Tcp);
-        let (all, udp) = (["`--mode sendmmsg`", "`gso`", "`--flows`", "`--size`", "`--wait spin`"], Transport::Udp);
+        let by = |mode, checksum| SenderSocketOptions { mode, checksum, ..usual.sending };
+        let (up, down, tcp) = (Direction::Up, Direction::Down, TransportKind::Tcp);
+        let (all, udp) = (["`--mode sendmmsg`", "`gso`", "`--flows`", "`--size`", "`--wait spin`"], TransportKind::Udp);
         for (sending, size, flows, direction, transport, named) in [
             (by(SendMode::Send, true), 200, 1, up, udp, &all[..]),
             (

@@ -5,17 +5,17 @@ mod fragments;
 mod samples;
 
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
-use crate::analysis::{SummaryWishes, summarise};
+use crate::analysis::{SummaryOptions, summarise};
 use crate::caveat::{Caveat, Severity};
 use crate::facts::{ClockAnchor, HostFacts, KernelFacts, SettingFacts};
 use crate::plan::{Target, WaitMode, Work};
 use crate::probe::{Fate, ProbeRecord};
-use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
 
 fn caveats(source: &InMemory) -> Vec<Caveat> {
-    summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("no windows asked for").caveats
+    summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for").caveats
 }
 
 fn find(source: &InMemory, code: &str) -> Option<Caveat> {
@@ -58,7 +58,7 @@ fn a_full_disk_is_not_called_a_slow_one() {
     source.manifest.run.gap_events = 7;
     let slow = find(&source, "recording-gap").expect("events were lost");
     assert!(slow.message.contains("did not keep up") && slow.hint.contains("faster"), "{slow:?}");
-    source.manifest.ending = Ending::Failed;
+    source.manifest.ending = RunEnding::Failed;
     source.manifest.reason = Some("cannot write `/s/events.spool`: no space left on device (ENOSPC)".into());
     let full = find(&source, "recording-gap").expect("events were lost");
     assert!(full.message.ends_with("the disk was full") && full.hint.starts_with("free some space"), "{full:?}");
@@ -81,7 +81,7 @@ fn too_few_observations_are_claimed_only_where_they_are_too_few() {
 #[test]
 fn a_recovered_run_does_not_claim_losses_that_it_does_not_count() {
     let mut source = quiet(Schedule::Closed, closed_loop());
-    source.manifest.ending = Ending::Recovered;
+    source.manifest.ending = RunEnding::Recovered;
     let recovered = find(&source, "recovered").expect("it died");
     assert!(recovered.effect.contains("in no count") && !recovered.effect.contains("lost"), "{}", recovered.effect);
 }
@@ -90,10 +90,10 @@ fn a_recovered_run_does_not_claim_losses_that_it_does_not_count() {
 fn facts_of_the_manifest_raise_their_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
-        ("interrupted", Severity::Note, |manifest| manifest.ending = Ending::Interrupted),
-        ("ended-early", Severity::Warning, |manifest| manifest.ending = Ending::Failed),
-        ("recovered", Severity::Warning, |manifest| manifest.ending = Ending::Recovered),
-        ("unfinished", Severity::Warning, |manifest| manifest.ending = Ending::Measuring),
+        ("interrupted", Severity::Note, |manifest| manifest.ending = RunEnding::Interrupted),
+        ("ended-early", Severity::Warning, |manifest| manifest.ending = RunEnding::Failed),
+        ("recovered", Severity::Warning, |manifest| manifest.ending = RunEnding::Recovered),
+        ("unfinished", Severity::Warning, |manifest| manifest.ending = RunEnding::Measuring),
         ("recording-gap", Severity::Warning, |manifest| manifest.run.gap_events = 3),
         ("undecided-probes", Severity::Note, |manifest| manifest.run.undecided_probes = 2),
         ("orphan-answers", Severity::Warning, |manifest| manifest.run.orphan_answers = 1),

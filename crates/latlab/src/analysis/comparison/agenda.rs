@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::wishes::{Quantity, Question};
-use crate::analysis::subject::{Statistic, Subject};
+use crate::analysis::subject::{Estimand, Statistic};
 use crate::metric::Metric;
 
 /// Where differences along a distribution are looked at: the deciles and two tails.
@@ -11,21 +11,21 @@ const SHIFTS: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.
 
 /// Each quantity once, and what is asked about it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Agenda {
+pub struct ComparisonRequest {
     quantities: Vec<Quantity>,
     questions: Vec<Question>,
     shifts: Vec<usize>,
 }
 
-impl Agenda {
+impl ComparisonRequest {
     /// One question about numbers that somebody else measured. They have no other figure, so that nothing can be added.
-    pub fn of_values(equivalence: Option<f64>) -> Agenda {
+    pub fn of_values(equivalence: Option<f64>) -> ComparisonRequest {
         let question = Question { equivalence, ..Question::default() };
-        Agenda { quantities: vec![Quantity::Value], questions: vec![question], shifts: Vec::new() }
+        ComparisonRequest { quantities: vec![Quantity::Value], questions: vec![question], shifts: Vec::new() }
     }
 
     /// Adds a question, unless it is asked already.
-    pub fn ask(&mut self, subject: Subject, baseline: Option<BTreeMap<String, String>>, equivalence: Option<f64>) {
+    pub fn ask(&mut self, subject: Estimand, baseline: Option<BTreeMap<String, String>>, equivalence: Option<f64>) {
         let question = Question { subject: self.place_of(subject), baseline, equivalence };
         if !self.questions.contains(&question) {
             self.questions.push(question);
@@ -33,7 +33,7 @@ impl Agenda {
     }
 
     /// Makes sure that `subject` is asked about, whatever the baseline and the margin.
-    pub fn include(&mut self, subject: Subject) {
+    pub fn include(&mut self, subject: Estimand) {
         let place = self.place_of(subject);
         if !self.questions.iter().any(|question| question.subject == place) {
             self.questions.push(Question { subject: place, ..Question::default() });
@@ -42,7 +42,7 @@ impl Agenda {
 
     /// Adds the differences of `metric` along its distribution.
     pub fn shift(&mut self, metric: Metric) {
-        let quantile = |q: f64| Subject::Statistic(metric, Statistic::Quantile(q));
+        let quantile = |q: f64| Estimand::Statistic(metric, Statistic::Quantile(q));
         self.shifts = SHIFTS.into_iter().map(|q| self.place_of(quantile(q))).collect();
     }
 
@@ -52,7 +52,7 @@ impl Agenda {
     }
 
     /// What runs must be asked for, in the order of their figures: of recordings, the quantities.
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn subjects(&self) -> Vec<Estimand> {
         let subject = |quantity: &Quantity| match quantity {
             Quantity::Of(subject) => Some(*subject),
             Quantity::Value => None,
@@ -73,7 +73,7 @@ impl Agenda {
         &self.shifts
     }
 
-    fn place_of(&mut self, subject: Subject) -> usize {
+    fn place_of(&mut self, subject: Estimand) -> usize {
         let quantity = Quantity::Of(subject);
         self.quantities.iter().position(|other| *other == quantity).unwrap_or_else(|| {
             self.quantities.push(quantity);

@@ -1,6 +1,6 @@
 //! What a comparison says.
 
-use super::scale::Scale;
+use super::scale::FigureScale;
 use super::wishes::Quantity;
 use crate::stats::Interval;
 
@@ -19,7 +19,7 @@ pub enum Verdict {
 
 /// Why a comparison is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undecided {
+pub enum UndecidedReason {
     /// The runs differ too much, or the difference is too small; with so many further runs of each group it would be
     /// decided, as far as can be told.
     Unsure {
@@ -78,7 +78,7 @@ pub struct Effect {
 
 /// What a row rests on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rests {
+pub struct Evidence {
     /// Runs of the baseline and of the candidate.
     pub runs: (usize, usize),
     /// Blocks with runs of both.
@@ -103,7 +103,7 @@ pub struct Comparison {
     /// That of the candidate.
     pub candidate: usize,
     /// On which scale.
-    pub scale: Scale,
+    pub scale: FigureScale,
     /// The typical figure of the baseline and of the candidate over common blocks: geometric means where logarithms
     /// are compared, else means.
     pub centres: Option<(f64, f64)>,
@@ -117,7 +117,7 @@ pub struct Comparison {
     /// The answer.
     pub verdict: Verdict,
     /// Why there is no other one.
-    pub undecided: Option<Undecided>,
+    pub undecided: Option<UndecidedReason>,
     /// Of no difference; none where there was no test.
     pub p_value: Option<f64>,
     /// The same by Holm, over all rows with a test.
@@ -127,7 +127,7 @@ pub struct Comparison {
     /// The same by Holm, in the same family.
     pub adjusted_p_equivalent: Option<f64>,
     /// What it rests on.
-    pub rests: Rests,
+    pub rests: Evidence,
 }
 
 impl Comparison {
@@ -157,27 +157,27 @@ impl Verdict {
     }
 }
 
-impl Undecided {
+impl UndecidedReason {
     /// The code in documents.
     pub const fn code(self) -> &'static str {
         match self {
-            Undecided::Unsure { .. } => "unsure",
-            Undecided::SingleRuns => "single-runs",
-            Undecided::TooFewRuns { .. } => "too-few-runs",
-            Undecided::TooFewBoots { .. } => "too-few-boots",
-            Undecided::NoCommonBlock => "no-common-block",
-            Undecided::NoRun { .. } => "no-run",
-            Undecided::ZeroBaseline => "zero-baseline",
-            Undecided::Overflow => "overflow",
-            Undecided::Lost { .. } => "lost",
-            Undecided::NoFigure { .. } => "no-figure",
+            UndecidedReason::Unsure { .. } => "unsure",
+            UndecidedReason::SingleRuns => "single-runs",
+            UndecidedReason::TooFewRuns { .. } => "too-few-runs",
+            UndecidedReason::TooFewBoots { .. } => "too-few-boots",
+            UndecidedReason::NoCommonBlock => "no-common-block",
+            UndecidedReason::NoRun { .. } => "no-run",
+            UndecidedReason::ZeroBaseline => "zero-baseline",
+            UndecidedReason::Overflow => "overflow",
+            UndecidedReason::Lost { .. } => "lost",
+            UndecidedReason::NoFigure { .. } => "no-figure",
         }
     }
 
     /// Further runs of each group that would decide, where that is known.
     pub const fn runs_needed(self) -> Option<u32> {
         match self {
-            Undecided::Unsure { runs_needed } | Undecided::TooFewRuns { runs_needed } => runs_needed,
+            UndecidedReason::Unsure { runs_needed } | UndecidedReason::TooFewRuns { runs_needed } => runs_needed,
             _ => None,
         }
     }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answer::{Comparison, Undecided};
+use super::answer::{Comparison, UndecidedReason};
 use super::group::{RunGroup, RunGroups};
-use super::observed_run::{LeftOut, ObservedRun, RunFigure};
+use super::observed_run::{ExclusionReason, ObservedRun, RunFigure};
 use super::wishes::Quantity;
 use crate::caveat::{Caveat, Severity};
 use crate::plan::Kind;
@@ -75,7 +75,7 @@ fn broke(groups: &RunGroups) -> Option<Caveat> {
 fn lost(rows: &[Comparison]) -> Option<Caveat> {
     let mut worst: BTreeMap<String, usize> = BTreeMap::new();
     for row in rows {
-        if let Some(Undecided::Lost { baseline, candidate }) = row.undecided {
+        if let Some(UndecidedReason::Lost { baseline, candidate }) = row.undecided {
             let most = worst.entry(row.quantity.statistic_name()).or_default();
             *most = (*most).max(baseline + candidate);
         }
@@ -237,8 +237,8 @@ fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
 impl RunGroups {
     /// Which runs were not judged, where there were some.
     pub fn left_out_caveat(&self) -> Option<Caveat> {
-        let word = |(reason, count): (&LeftOut, &usize)| match (reason, count) {
-            (LeftOut::Interrupted, 2..) => format!("{count} runs that were interrupted"),
+        let word = |(reason, count): (&ExclusionReason, &usize)| match (reason, count) {
+            (ExclusionReason::Interrupted, 2..) => format!("{count} runs that were interrupted"),
             _ => format!("{} that {}", counted(*count, "run"), reason.word()),
         };
         let mut told: Vec<_> = self.left_out.iter().map(word).collect();

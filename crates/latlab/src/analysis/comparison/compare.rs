@@ -1,11 +1,11 @@
 //! The comparison itself: from groups of runs to verdicts.
 
-use super::agenda::Agenda;
+use super::agenda::ComparisonRequest;
 use super::answer::Comparison;
 use super::caveats;
 use super::group::{GroupingError, RunGroup, RunGroups};
-use super::row::{Row, decide};
-use super::wishes::{ComparisonWishes, Quantity, Question};
+use super::row::{ComparisonRow, decide};
+use super::wishes::{ComparisonOptions, Quantity, Question};
 use crate::caveat::Caveat;
 use crate::stats::Outline;
 
@@ -23,7 +23,7 @@ pub struct Comparisons {
     /// Differences along the whole distribution, where they were asked for: intervals without verdicts.
     pub shifts: Vec<Comparison>,
     /// How it was asked.
-    pub wishes: ComparisonWishes,
+    pub wishes: ComparisonOptions,
     /// What to know before believing it.
     pub caveats: Vec<Caveat>,
 }
@@ -34,7 +34,11 @@ pub struct Comparisons {
 ///
 /// # Errors
 /// Where there is only one group, or where that leaves nothing to answer.
-pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) -> Result<Comparisons, GroupingError> {
+pub fn compare(
+    groups: RunGroups,
+    agenda: &ComparisonRequest,
+    wishes: &ComparisonOptions,
+) -> Result<Comparisons, GroupingError> {
     groups.expect_several()?;
     let quantities = agenda.quantities();
     let mut rows = Vec::new();
@@ -47,19 +51,19 @@ pub fn compare(groups: RunGroups, agenda: &Agenda, wishes: &ComparisonWishes) ->
                 Vec::new()
             }),
         };
-        rows.extend(pairs.into_iter().map(|pair| Row::of(&groups, quantities, question, pair, wishes)));
+        rows.extend(pairs.into_iter().map(|pair| ComparisonRow::of(&groups, quantities, question, pair, wishes)));
     }
     if let (Some(error), true) = (unanswerable, rows.is_empty()) {
         return Err(error);
     }
     // rows of one pair stand together, in the order in which they were asked for
-    rows.sort_by_key(|row: &Row| (row.comparison.candidate, row.comparison.baseline));
+    rows.sort_by_key(|row: &ComparisonRow| (row.comparison.candidate, row.comparison.baseline));
     decide(&mut rows, wishes);
     let mut shifted = Vec::new();
     for (baseline, candidate) in groups.against_first() {
         for place in agenda.shifts() {
             let question = Question { subject: *place, ..Question::default() };
-            shifted.push(Row::of(&groups, quantities, &question, (baseline, candidate), wishes).comparison);
+            shifted.push(ComparisonRow::of(&groups, quantities, &question, (baseline, candidate), wishes).comparison);
         }
     }
     let rows: Vec<Comparison> = rows.into_iter().map(|row| row.comparison).collect();

@@ -36,7 +36,7 @@ impl RunGroups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::comparison::observed_run::LeftOut;
+    use crate::analysis::comparison::observed_run::ExclusionReason;
 
     #[test]
     fn a_condition_without_a_run_keeps_its_place() {
@@ -45,11 +45,11 @@ mod tests {
             let factors = Some(levels(load));
             ObservedRun { factors, left_out, ..ObservedRun::bare("r".into(), 1.0) }
         };
-        let runs = vec![run("b", None), run("c", None), run("a", Some(LeftOut::Failed)), run("b", None)];
+        let runs = vec![run("b", None), run("c", None), run("a", Some(ExclusionReason::Failed)), run("b", None)];
         let groups = RunGroups::of_conditions(&[levels("a"), levels("b")], runs);
         let sizes: Vec<_> = groups.groups.iter().map(|group| (group.name.as_str(), group.runs.len())).collect();
         assert_eq!(sizes, [("a", 0), ("b", 2), ("c", 1)]);
-        assert_eq!((groups.factor.as_deref(), groups.left_out[&LeftOut::Failed]), (Some("load"), 1));
+        assert_eq!((groups.factor.as_deref(), groups.left_out[&ExclusionReason::Failed]), (Some("load"), 1));
         assert_eq!(groups.against_first(), [(0, 1), (0, 2)]);
     }
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::answer::{Comparison, Effect};
 use super::compare::Comparisons;
 use super::wishes::{Quantity, subject_named};
-use crate::analysis::subject::Subject;
+use crate::analysis::subject::Estimand;
 use crate::units::human::{self, ParseError};
 
 /// What a change must keep to.
@@ -64,7 +64,7 @@ pub enum GateState {
 
 /// Why a gate is undecided in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum GateUndecidedReason {
     /// The interval lies on both sides, or is open.
     BothSides,
     /// The baseline is 0, and no change is a share of that.
@@ -75,7 +75,7 @@ pub enum Doubt {
 
 /// A gate held against one row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gated {
+pub struct GateRow {
     /// As typed.
     pub gate: String,
     /// The place of the row.
@@ -83,7 +83,7 @@ pub struct Gated {
     /// What became of it.
     pub state: GateState,
     /// Why it is undecided, where it is.
-    pub doubt: Option<Doubt>,
+    pub doubt: Option<GateUndecidedReason>,
 }
 
 const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `loss_ratio <= +0.1%`";
@@ -120,7 +120,7 @@ impl Gate {
     }
 
     /// What runs must be asked for; none where it is about numbers that somebody else measured.
-    pub const fn subject(&self) -> Option<Subject> {
+    pub const fn subject(&self) -> Option<Estimand> {
         match self.quantity {
             Quantity::Of(subject) => Some(subject),
             Quantity::Value => None,
@@ -128,7 +128,7 @@ impl Gate {
     }
 
     /// Held against every row that is about it.
-    pub fn judge(&self, comparisons: &Comparisons) -> Vec<Gated> {
+    pub fn judge(&self, comparisons: &Comparisons) -> Vec<GateRow> {
         let rows = comparisons.rows.iter().enumerate();
         let about_it = rows.filter(|(_, row)| row.quantity == self.quantity);
         let judged = |(place, row)| {
@@ -136,19 +136,19 @@ impl Gate {
                 Ok(state) => (state, None),
                 Err(doubt) => (GateState::Undecided, Some(doubt)),
             };
-            Gated { gate: self.text.clone(), row: place, state, doubt }
+            GateRow { gate: self.text.clone(), row: place, state, doubt }
         };
         about_it.map(judged).collect()
     }
 
-    fn state(&self, row: &Comparison) -> Result<GateState, Doubt> {
+    fn state(&self, row: &Comparison) -> Result<GateState, GateUndecidedReason> {
         if row.p_value.is_none() {
-            return Err(Doubt::Untested);
+            return Err(GateUndecidedReason::Untested);
         }
         let doubt = if row.centres.is_some_and(|(baseline, _)| baseline == 0.0) {
-            Doubt::ZeroBaseline
+            GateUndecidedReason::ZeroBaseline
         } else {
-            Doubt::Untested
+            GateUndecidedReason::Untested
         };
         let Effect { interval, .. } = row.judged_change().ok_or(doubt)?;
         // seen from the side on which nothing is allowed
@@ -159,7 +159,7 @@ impl Gate {
         match (nearer, farther) {
             (Some(nearer), _) if nearer > 0.0 => Ok(GateState::Broken),
             (_, Some(farther)) if farther <= 0.0 => Ok(GateState::Kept),
-            _ => Err(Doubt::BothSides),
+            _ => Err(GateUndecidedReason::BothSides),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use super::level;
-use super::observed_run::{LeftOut, ObservedRun};
-use crate::analysis::subject::Subject;
+use super::observed_run::{ExclusionReason, ObservedRun};
+use crate::analysis::subject::Estimand;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human;
@@ -30,7 +30,7 @@ pub struct RunGroups {
     /// The first is the baseline. One of which no run is judged stands here without runs.
     pub groups: Vec<RunGroup>,
     /// What was not judged: reason → how many.
-    pub left_out: BTreeMap<LeftOut, usize>,
+    pub left_out: BTreeMap<ExclusionReason, usize>,
     /// Factors of an experiment that are not compared: runs are exchanged within one level of each.
     pub(super) strata: Vec<String>,
 }
@@ -291,13 +291,13 @@ impl RunGroups {
 ///
 /// # Errors
 /// With the first run of another kind, or the first such metric.
-pub fn expect_one_kind(runs: &[ObservedRun], subjects: &[Subject]) -> Result<(), GroupingError> {
+pub fn expect_one_kind(runs: &[ObservedRun], subjects: &[Estimand]) -> Result<(), GroupingError> {
     let Some((first, kind)) = runs.iter().find_map(|run| Some((run, run.kind?))) else { return Ok(()) };
     if let Some((other, its)) = runs.iter().find_map(|run| Some((run, run.kind.filter(|its| *its != kind)?))) {
         return Err(GroupingError::Kinds { kinds: (kind, its), runs: (first.name.clone(), other.name.clone()) });
     }
     let foreign = subjects.iter().find_map(|subject| match subject {
-        Subject::Statistic(metric, _) if !kind.metrics().contains(metric) => Some(*metric),
+        Estimand::Statistic(metric, _) if !kind.metrics().contains(metric) => Some(*metric),
         _ => None,
     });
     foreign.map_or(Ok(()), |metric| Err(GroupingError::NoMetric { metric, kind }))

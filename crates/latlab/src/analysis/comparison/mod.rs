@@ -16,16 +16,16 @@ mod scale;
 mod strata;
 mod wishes;
 
-pub use agenda::Agenda;
-pub use answer::{Comparison, Effect, Rests, Undecided, Verdict};
+pub use agenda::ComparisonRequest;
+pub use answer::{Comparison, Effect, Evidence, UndecidedReason, Verdict};
 pub use compare::{Comparisons, compare};
-pub use gate::{Doubt, Gate, GateError, GateState, Gated};
+pub use gate::{Gate, GateError, GateRow, GateState, GateUndecidedReason};
 pub use group::{GroupingError, RunGroup, RunGroups, expect_one_kind};
-pub use observed_run::{LeftOut, ObservedRun, Place, RunFigure};
+pub use observed_run::{ExclusionReason, ObservedRun, RunFigure, RunOrigin};
 pub use precision::is_precise;
 pub use row::boots_needed;
-pub use scale::Scale;
-pub use wishes::{ComparisonWishes, Over, Quantity, SubjectError, default_subjects, subject_named};
+pub use scale::FigureScale;
+pub use wishes::{ComparisonOptions, EstimandError, Quantity, QuestionScope, default_subjects, subject_named};
 
 #[cfg(test)]
 mod tests;

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::singletons::Singletons;
-use crate::analysis::source::{Gatherer, ProbeSource, feed};
-use crate::analysis::streams::StreamCourse;
-use crate::analysis::subject::{Ratio, Statistic, Subject};
+use crate::analysis::source::{ProbeSource, RowVisitor, feed};
+use crate::analysis::streams::StreamAccumulator;
+use crate::analysis::subject::{Estimand, Ratio, Statistic};
 use crate::analysis::summary::Deadline;
-use crate::analysis::tally::{Counts, Tally};
+use crate::analysis::tally::{Counts, RunCounts};
 use crate::caveat::Severity;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
 use crate::plan::Kind;
-use crate::recording::manifest::{Ending, Manifest};
+use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::stats::{Description, plain};
 
@@ -44,7 +44,7 @@ impl RunFigure {
 
 /// Why a run is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
+pub enum ExclusionReason {
     /// It warmed its block up.
     Warmup,
     /// It failed, or its process died.
@@ -53,20 +53,20 @@ pub enum LeftOut {
     Interrupted,
 }
 
-impl LeftOut {
+impl ExclusionReason {
     /// What became of it, after `a run that`.
     pub(super) const fn word(self) -> &'static str {
         match self {
-            LeftOut::Warmup => "warmed up",
-            LeftOut::Failed => "failed",
-            LeftOut::Interrupted => "was interrupted",
+            ExclusionReason::Warmup => "warmed up",
+            ExclusionReason::Failed => "failed",
+            ExclusionReason::Interrupted => "was interrupted",
         }
     }
 }
 
 /// Where a run stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RunOrigin {
     /// What boot it ran in, where that is known.
     pub boot: Option<String>,
     /// What it was interleaved in: experiment and block. None where no experiment saw to that.
@@ -83,7 +83,7 @@ pub struct ObservedRun {
     /// What was measured; none of a number that somebody else measured.
     pub kind: Option<Kind>,
     /// Where it stands.
-    pub place: Place,
+    pub place: RunOrigin,
     /// What it can be grouped by: factor → level. Those of its experiment are as typed.
     pub levels: BTreeMap<String, String>,
     /// The factors of its experiment; none without one.
@@ -95,7 +95,7 @@ pub struct ObservedRun {
     /// Probes of the metrics compared that were lost, and all of them.
     pub lost: (u64, u64),
     /// Why it is not judged.
-    pub left_out: Option<LeftOut>,
+    pub left_out: Option<ExclusionReason>,
     /// The codes of fatal caveats that it raised.
     pub fatal: Vec<String>,
     /// Whether a late wake-up ended it.
@@ -108,7 +108,7 @@ impl ObservedRun {
         ObservedRun {
             name,
             kind: None,
-            place: Place::default(),
+            place: RunOrigin::default(),
             levels: BTreeMap::new(),
             factors: None,
             condition: 0,
@@ -124,7 +124,7 @@ impl ObservedRun {
     ///
     /// # Errors
     /// Where the rows cannot be read.
-    pub fn of<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<ObservedRun, S::Error> {
+    pub fn of<S: ProbeSource>(source: &S, subjects: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
         let left_out = left_out(manifest);
         let (figures, lost) = match left_out {
@@ -153,21 +153,21 @@ fn fatal(manifest: &Manifest) -> Vec<String> {
     fatal.map(|caveat| caveat.code.clone()).collect()
 }
 
-fn left_out(manifest: &Manifest) -> Option<LeftOut> {
+fn left_out(manifest: &Manifest) -> Option<ExclusionReason> {
     let experiment = manifest.experiment.as_ref();
     match manifest.ending {
-        _ if experiment.is_some_and(|experiment| experiment.warmup) => Some(LeftOut::Warmup),
-        Ending::Failed | Ending::Recovered | Ending::Measuring => Some(LeftOut::Failed),
-        Ending::Interrupted if experiment.is_some() => Some(LeftOut::Interrupted),
-        Ending::Interrupted | Ending::Completed => None,
+        _ if experiment.is_some_and(|experiment| experiment.warmup) => Some(ExclusionReason::Warmup),
+        RunEnding::Failed | RunEnding::Recovered | RunEnding::Measuring => Some(ExclusionReason::Failed),
+        RunEnding::Interrupted if experiment.is_some() => Some(ExclusionReason::Interrupted),
+        RunEnding::Interrupted | RunEnding::Completed => None,
     }
 }
 
-fn place(manifest: &Manifest) -> Place {
+fn place(manifest: &Manifest) -> RunOrigin {
     let of_experiment = |experiment: &ExperimentFacts| (experiment.experiment.clone(), experiment.block);
     let experiment = manifest.experiment.as_ref();
     let host = manifest.here.before.as_ref().and_then(|host| host.boot_id.clone());
-    Place {
+    RunOrigin {
         boot: experiment.and_then(|experiment| experiment.boot_id.clone()).or(host),
         block: experiment.map(of_experiment),
         started_at: manifest.started_at.clone(),
@@ -212,14 +212,14 @@ fn on_or_off(on: bool) -> String {
 type Losses = (u64, u64);
 
 /// One pass over the rows, whatever is asked of them.
-fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
+fn figures<S: ProbeSource>(source: &S, subjects: &[Estimand]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
     if source.manifest().kind == Kind::Stream {
         return figures_of_stream(source, subjects);
     }
     let (spec, kind) = (&source.manifest().spec, source.manifest().kind);
     let mut metrics: Vec<Metric> = Vec::new();
     for subject in subjects {
-        if let Subject::Statistic(metric, _) = subject
+        if let Estimand::Statistic(metric, _) = subject
             && kind.metrics().contains(metric)
             && !metrics.contains(metric)
         {
@@ -228,9 +228,9 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
     }
     let mut samples: Vec<Singletons> =
         metrics.iter().map(|metric| Singletons::of(*metric, source.manifest().rows)).collect();
-    let mut tally = Tally::new(spec.judging.deadline_ns, spec.schedule().interval());
-    let mut gatherers: Vec<&mut dyn Gatherer> = samples.iter_mut().map(|each| each as &mut dyn Gatherer).collect();
-    if subjects.iter().any(|subject| matches!(subject, Subject::Ratio(_))) {
+    let mut tally = RunCounts::new(spec.judging.deadline_ns, spec.schedule().interval());
+    let mut gatherers: Vec<&mut dyn RowVisitor> = samples.iter_mut().map(|each| each as &mut dyn RowVisitor).collect();
+    if subjects.iter().any(|subject| matches!(subject, Estimand::Ratio(_))) {
         gatherers.push(&mut tally);
     }
     feed(source, &mut gatherers)?;
@@ -240,11 +240,11 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
         missed: tally.missed,
         due: tally.counts.due(),
     });
-    let of = |subject: &Subject| match subject {
+    let of = |subject: &Estimand| match subject {
         // a timer loses nothing: a share of 0 would be an answer to a question that nobody can ask of it
-        Subject::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
-        Subject::Ratio(ratio) => share(*ratio, &tally.counts, deadline),
-        Subject::Statistic(metric, statistic) => {
+        Estimand::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
+        Estimand::Ratio(ratio) => share(*ratio, &tally.counts, deadline),
+        Estimand::Statistic(metric, statistic) => {
             let place = metrics.iter().position(|other| other == metric);
             place.map_or(RunFigure::Nothing, |place| figure(*statistic, &figures[place]))
         }
@@ -254,24 +254,24 @@ fn figures<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunF
 }
 
 /// The same of a stream: its intervals are read once.
-fn figures_of_stream<S: ProbeSource>(source: &S, subjects: &[Subject]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
-    let course = StreamCourse::of(source)?;
+fn figures_of_stream<S: ProbeSource>(source: &S, subjects: &[Estimand]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
+    let course = StreamAccumulator::of(source)?;
     let counts = course.counts();
-    let of = |subject: &Subject| match subject {
-        Subject::Ratio(ratio) => share(*ratio, &counts, None),
-        Subject::Statistic(metric, statistic) if metric.is_rate() => {
+    let of = |subject: &Estimand| match subject {
+        Estimand::Ratio(ratio) => share(*ratio, &counts, None),
+        Estimand::Statistic(metric, statistic) if metric.is_rate() => {
             figure(*statistic, &described(&course.sample(*metric, source.manifest()), subjects))
         }
-        Subject::Statistic(..) => RunFigure::Nothing,
+        Estimand::Statistic(..) => RunFigure::Nothing,
     };
     Ok((subjects.iter().map(of).collect(), (counts.lost, counts.sent)))
 }
 
 /// What of `sample` the subjects ask for.
-fn described(sample: &Sample, subjects: &[Subject]) -> Description {
+fn described(sample: &Sample, subjects: &[Estimand]) -> Description {
     let own = || {
         subjects.iter().filter_map(|subject| match subject {
-            Subject::Statistic(metric, statistic) if *metric == sample.metric => Some(*statistic),
+            Estimand::Statistic(metric, statistic) if *metric == sample.metric => Some(*statistic),
             _ => None,
         })
     };

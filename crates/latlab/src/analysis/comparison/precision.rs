@@ -5,20 +5,20 @@ use rand_pcg::Pcg64Mcg;
 
 use super::group::RunGroup;
 use super::observed_run::ObservedRun;
-use super::scale::Scale;
-use super::wishes::ComparisonWishes;
-use crate::stats::{GroupBlocks, WidthGoal, reached};
+use super::scale::FigureScale;
+use super::wishes::ComparisonOptions;
+use crate::stats::{GroupBlocks, PrecisionGoal, reached};
 
 /// Whether the interval of every difference from the first group, or of the only group's own mean, reaches no more than
 /// `half_width` to either side, a share of the value: 0.03 for ±3 %. Looks at the figure at `place` of each run, and at
 /// widths only. Runs without that figure are never precise.
-pub fn is_precise(groups: &[RunGroup], place: usize, half_width: f64, wishes: &ComparisonWishes) -> bool {
+pub fn is_precise(groups: &[RunGroup], place: usize, half_width: f64, wishes: &ComparisonOptions) -> bool {
     let value = |run: &ObservedRun| run.figures.get(place).and_then(|figure| figure.value());
     let runs = || groups.iter().flat_map(|group| &group.runs);
     if runs().any(|run| value(run).is_none()) {
         return false;
     }
-    let scale = Scale::of(runs().filter_map(value), false);
+    let scale = FigureScale::of(runs().filter_map(value), false);
     let baseline: Vec<f64> = groups.iter().take(1).flat_map(|group| &group.runs).filter_map(value).collect();
     let size = (baseline.iter().sum::<f64>() / baseline.len().max(1) as f64).abs();
     let mut blocks: Vec<_> = runs().map(|run| &run.place.block).collect();
@@ -32,7 +32,7 @@ pub fn is_precise(groups: &[RunGroup], place: usize, half_width: f64, wishes: &C
         blocks.iter().map(of_block).collect()
     };
     let values: Vec<GroupBlocks> = groups.iter().map(of_group).collect();
-    let goal = WidthGoal {
+    let goal = PrecisionGoal {
         half_width: scale.half_width(half_width, size),
         confidence: wishes.confidence,
         draws: wishes.draws,

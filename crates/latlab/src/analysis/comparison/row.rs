@@ -5,40 +5,41 @@ use std::collections::BTreeSet;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use super::answer::{Comparison, Effect, Rests, Undecided, Verdict};
+use super::answer::{Comparison, Effect, Evidence, UndecidedReason, Verdict};
 use super::group::{RunGroup, RunGroups};
 use super::observed_run::{ObservedRun, RunFigure};
-use super::scale::Scale;
+use super::scale::FigureScale;
 use super::strata::Strata;
-use super::wishes::{ComparisonWishes, Over, Quantity, Question};
+use super::wishes::{ComparisonOptions, Quantity, Question, QuestionScope};
 use crate::stats::{
-    Aim, BlockRuns, Claims, Exchanges, Interval, holm, is_refused, runs_needed, weighted_baseline, weighted_difference,
+    BlockRuns, Claims, Interval, PermutationTest, SampleSizeGoal, holm, is_refused, runs_needed, weighted_baseline,
+    weighted_difference,
 };
 
 /// A row before its verdict.
-pub(super) struct Row {
+pub(super) struct ComparisonRow {
     pub(super) comparison: Comparison,
     /// The runs on the scale on which they are compared, block by block.
     blocks: Vec<BlockRuns>,
     /// None where nothing could be tested.
-    exchanges: Option<Exchanges>,
+    exchanges: Option<PermutationTest>,
 }
 
-impl Row {
+impl ComparisonRow {
     /// The groups at `pair`, baseline and candidate, asked one question.
     pub(super) fn of(
         groups: &RunGroups,
         quantities: &[Quantity],
         question: &Question,
         (baseline, candidate): (usize, usize),
-        wishes: &ComparisonWishes,
-    ) -> Row {
+        wishes: &ComparisonOptions,
+    ) -> ComparisonRow {
         let quantity = quantities[question.subject];
         let sides = [&groups.groups[baseline], &groups.groups[candidate]];
         // one scale for all groups, so that rows can be read beside each other
         let value = |run: &ObservedRun| run.figures.get(question.subject).and_then(|figure| figure.value());
         let values = groups.groups.iter().flat_map(|group| &group.runs).filter_map(value);
-        let scale = Scale::of(values, quantity.is_share());
+        let scale = FigureScale::of(values, quantity.is_share());
         let comparison = Comparison {
             quantity,
             baseline,
@@ -54,14 +55,14 @@ impl Row {
             adjusted_p_value: None,
             p_equivalent: None,
             adjusted_p_equivalent: None,
-            rests: Rests { runs: (sides[0].runs.len(), sides[1].runs.len()), ..Rests::default() },
+            rests: Evidence { runs: (sides[0].runs.len(), sides[1].runs.len()), ..Evidence::default() },
         };
-        let mut row = Row { comparison, blocks: Vec::new(), exchanges: None };
+        let mut row = ComparisonRow { comparison, blocks: Vec::new(), exchanges: None };
         if row.comparison.undecided.is_none() {
             let strata = Strata::of(groups, (baseline, candidate), (scale, wishes.over), value);
-            let Rests { runs, .. } = row.comparison.rests;
+            let Evidence { runs, .. } = row.comparison.rests;
             let (blocks, common, boots) = (strata.blocks, strata.common, count_boots(sides));
-            row.comparison.rests = Rests { runs, blocks, strata: common, boots, ..Rests::default() };
+            row.comparison.rests = Evidence { runs, blocks, strata: common, boots, ..Evidence::default() };
             row.blocks = strata.boots.iter().flatten().cloned().collect();
             row.measure();
             row.test(&strata.boots, wishes);
@@ -73,12 +74,12 @@ impl Row {
     fn measure(&mut self) {
         let row = &mut self.comparison;
         if !are_summable(&self.blocks) {
-            row.undecided = Some(Undecided::Overflow);
+            row.undecided = Some(UndecidedReason::Overflow);
             return;
         }
         let (Some(baseline), Some(difference)) = (weighted_baseline(&self.blocks), weighted_difference(&self.blocks))
         else {
-            row.undecided = Some(Undecided::NoCommonBlock);
+            row.undecided = Some(UndecidedReason::NoCommonBlock);
             return;
         };
         row.centres = Some((row.scale.to_figure(baseline), row.scale.to_figure(baseline + difference)));
@@ -87,26 +88,26 @@ impl Row {
     }
 
     /// Exchanges names and reads p values and intervals from what comes of it.
-    fn test(&mut self, boots: &[Vec<BlockRuns>], wishes: &ComparisonWishes) {
+    fn test(&mut self, boots: &[Vec<BlockRuns>], wishes: &ComparisonOptions) {
         let mut random = Pcg64Mcg::seed_from_u64(wishes.seed);
         if self.comparison.undecided.is_some() {
             return;
         }
         if self.comparison.rests.runs == (1, 1) {
-            self.comparison.undecided = Some(Undecided::SingleRuns);
+            self.comparison.undecided = Some(UndecidedReason::SingleRuns);
             return;
         }
         let exchanges = match wishes.over {
-            Over::Blocks => Exchanges::of(&self.blocks, wishes.draws, &mut random),
-            Over::Boots => {
+            QuestionScope::Blocks => PermutationTest::of(&self.blocks, wishes.draws, &mut random),
+            QuestionScope::Boots => {
                 let differences: Vec<f64> = boots.iter().filter_map(|blocks| weighted_difference(blocks)).collect();
                 let needed = boots_needed(1.0 - wishes.confidence);
                 if differences.len() < needed {
                     let boots = differences.len();
-                    self.comparison.undecided = Some(Undecided::TooFewBoots { boots, needed });
+                    self.comparison.undecided = Some(UndecidedReason::TooFewBoots { boots, needed });
                     return;
                 }
-                Exchanges::of_differences(&differences, wishes.draws, &mut random)
+                PermutationTest::of_differences(&differences, wishes.draws, &mut random)
             }
         };
         let Some(exchanges) = exchanges else { return };
@@ -137,7 +138,7 @@ impl Row {
 
     /// Its verdict, where the test refuses at `alpha` after adjustment; `alpha_next` is what one more row of the table
     /// would have to reach.
-    fn judge(&mut self, alpha: f64, alpha_next: f64, over: Over) {
+    fn judge(&mut self, alpha: f64, alpha_next: f64, over: QuestionScope) {
         let Some(exchanges) = &self.exchanges else { return };
         let row = &mut self.comparison;
         let refused = |p: Option<f64>| p.is_some_and(|p| is_refused(p, alpha));
@@ -152,25 +153,27 @@ impl Row {
         }
         let margin = margin_of(row);
         let aims = [
-            runs_needed(&self.blocks, Aim::Difference, alpha_next),
-            margin.and_then(|(low, high)| runs_needed(&self.blocks, Aim::Equivalence { low, high }, alpha_next)),
+            runs_needed(&self.blocks, SampleSizeGoal::Difference, alpha_next),
+            margin.and_then(|(low, high)| {
+                runs_needed(&self.blocks, SampleSizeGoal::Equivalence { low, high }, alpha_next)
+            }),
         ];
-        let runs_needed = aims.into_iter().flatten().min().filter(|_| over == Over::Blocks);
+        let runs_needed = aims.into_iter().flatten().min().filter(|_| over == QuestionScope::Blocks);
         // the smallest tail that this many exchanges can have; for a difference it counts twice
         let tails = if margin.is_some() { 1.0 } else { 2.0 };
         let least = tails / exchanges.total() as f64;
         row.undecided = Some(match is_refused(least, alpha_next) || !exchanges.is_exact() {
-            true if row.margin.is_some() && margin.is_none() => Undecided::ZeroBaseline,
-            true => Undecided::Unsure { runs_needed },
-            false => Undecided::TooFewRuns { runs_needed },
+            true if row.margin.is_some() && margin.is_none() => UndecidedReason::ZeroBaseline,
+            true => UndecidedReason::Unsure { runs_needed },
+            false => UndecidedReason::TooFewRuns { runs_needed },
         });
     }
 }
 
 /// Gives every row its adjusted p values and its verdict: the family is the table, of differences and equivalences alike.
-pub(super) fn decide(rows: &mut [Row], wishes: &ComparisonWishes) {
+pub(super) fn decide(rows: &mut [ComparisonRow], wishes: &ComparisonOptions) {
     let alpha = 1.0 - wishes.confidence;
-    let claims = |row: &Row| {
+    let claims = |row: &ComparisonRow| {
         let Comparison { p_value, p_equivalent, .. } = row.comparison;
         p_value.map(|different| Claims { different, equivalent: p_equivalent })
     };
@@ -209,21 +212,21 @@ pub fn boots_needed(alpha: f64) -> usize {
 }
 
 /// Whether figures are missing: a mean of what is infinite, or of fewer runs than were made, is no mean of the group.
-fn missing(sides: [&RunGroup; 2], place: usize) -> Option<Undecided> {
+fn missing(sides: [&RunGroup; 2], place: usize) -> Option<UndecidedReason> {
     if let [baseline, candidate] = sides.map(|group| group.runs.is_empty())
         && (baseline || candidate)
     {
-        return Some(Undecided::NoRun { baseline, candidate });
+        return Some(UndecidedReason::NoRun { baseline, candidate });
     }
     let count = |wanted: RunFigure| {
         sides.map(|group| group.runs.iter().filter(|run| run.figures.get(place) == Some(&wanted)).count())
     };
     let ([baseline, candidate], [nothing, nothing_either]) = (count(RunFigure::Lost), count(RunFigure::Nothing));
     if baseline + candidate > 0 {
-        return Some(Undecided::Lost { baseline, candidate });
+        return Some(UndecidedReason::Lost { baseline, candidate });
     }
     let runs = nothing + nothing_either;
-    (runs > 0).then_some(Undecided::NoFigure { runs })
+    (runs > 0).then_some(UndecidedReason::NoFigure { runs })
 }
 
 /// In how many boots the runs were made, as far as that is known.

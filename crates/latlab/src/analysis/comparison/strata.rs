@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::group::{RunGroup, RunGroups};
 use super::observed_run::ObservedRun;
-use super::scale::Scale;
-use super::wishes::Over;
+use super::scale::FigureScale;
+use super::wishes::QuestionScope;
 use crate::stats::BlockRuns;
 
 /// An experiment and a block of it; none where no experiment saw to that.
-pub(super) type Block = Option<(String, u32)>;
+pub(super) type StratumBlock = Option<(String, u32)>;
 /// What a run may be exchanged in.
-pub(super) type Stratum = (Block, Vec<String>);
+pub(super) type Stratum = (StratumBlock, Vec<String>);
 
 /// The runs of two groups on the scale on which they are compared, ready to be exchanged.
 pub(super) struct Strata {
@@ -30,7 +30,7 @@ impl Strata {
     pub(super) fn of(
         groups: &RunGroups,
         pair: (usize, usize),
-        (scale, over): (Scale, Over),
+        (scale, over): (FigureScale, QuestionScope),
         value: impl Fn(&ObservedRun) -> Option<f64>,
     ) -> Strata {
         let sides = [&groups.groups[pair.0], &groups.groups[pair.1]];
@@ -41,7 +41,7 @@ impl Strata {
             sides.into_iter().enumerate().flat_map(|(side, group)| group.runs.iter().map(move |run| (side, run)))
         {
             let Some(value) = value(run) else { continue };
-            let boot = place_of(&mut boots, &run.place.boot.as_ref().filter(|_| over == Over::Boots));
+            let boot = place_of(&mut boots, &run.place.boot.as_ref().filter(|_| over == QuestionScope::Boots));
             if found.len() <= boot {
                 found.push(Vec::new());
             }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::analysis::Subject;
+use crate::analysis::Estimand;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::probe::Fate;
-use crate::recording::manifest::Ending;
+use crate::recording::manifest::RunEnding;
 
 /// A run of 40 round trips around `level_us`, the last `lost` of them lost.
 fn recording(level_us: i64, lost: usize) -> InMemory {
@@ -36,12 +36,12 @@ fn of_experiment(level_us: i64, load: &str, block: u32, boot: &str) -> InMemory 
     source
 }
 
-fn observe(sources: &[InMemory], agenda: &Agenda) -> Vec<ObservedRun> {
+fn observe(sources: &[InMemory], agenda: &ComparisonRequest) -> Vec<ObservedRun> {
     sources.iter().map(|source| ObservedRun::of(source, &agenda.subjects()).expect("rows in memory")).collect()
 }
 
-fn usual() -> Agenda {
-    let mut agenda = Agenda::default();
+fn usual() -> ComparisonRequest {
+    let mut agenda = ComparisonRequest::default();
     for subject in default_subjects(Metric::RoundTripDelay) {
         agenda.ask(subject, None, None);
     }
@@ -70,7 +70,7 @@ fn runs_are_compared_inside_of_their_blocks() {
     let agenda = usual();
     let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
     assert_eq!(groups.factor.as_deref(), Some("load"));
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
     assert!(found.is_interleaved() && found.caveats.iter().all(|caveat| caveat.code != "not-interleaved"));
     for row in &found.rows[..2] {
         assert_eq!((row.verdict, row.rests.runs, row.rests.blocks), (Verdict::Higher, (12, 12), 3), "{row:?}");
@@ -88,10 +88,10 @@ fn runs_are_compared_inside_of_their_blocks() {
 fn over_boots_needs_six_of_them() {
     let agenda = usual();
     let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
-    let wishes = ComparisonWishes { over: Over::Boots, ..ComparisonWishes::at(0.95) };
+    let wishes = ComparisonOptions { over: QuestionScope::Boots, ..ComparisonOptions::at(0.95) };
     let found = compare(groups, &agenda, &wishes).expect("a baseline");
     let row = &found.rows[0];
-    assert_eq!(row.undecided, Some(Undecided::TooFewBoots { boots: 3, needed: 6 }));
+    assert_eq!(row.undecided, Some(UndecidedReason::TooFewBoots { boots: 3, needed: 6 }));
     assert_eq!((row.verdict, row.rests.boots, row.p_value), (Verdict::Undecided, 3, None));
     assert!(
         row.relative.is_some_and(|relative| relative.interval.low.is_none()),
@@ -110,12 +110,12 @@ fn over_boots_needs_six_of_them() {
 
 #[test]
 fn margins_make_small_differences_equivalent() {
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     let mean = subject_named(None, "mean").expect("known");
     agenda.ask(mean, None, Some(0.25));
     agenda.ask(mean, None, Some(0.1));
     let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
     let verdicts: Vec<_> = found.rows.iter().map(|row| row.verdict).collect();
     assert_eq!(verdicts, [Verdict::Equivalent, Verdict::Higher], "a proven 20 % lies within 25 %, not within 10 %");
 }
@@ -126,15 +126,15 @@ fn single_runs_and_few_runs_get_no_verdict_and_are_told_why() {
     let pair = |runs: usize| {
         let of = |level: i64| observe(&vec![0; runs].iter().map(|_| recording(level, 0)).collect::<Vec<_>>(), &agenda);
         let groups = RunGroups::named(vec![("before".into(), of(50)), ("after".into(), of(80))]).expect("two groups");
-        compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline")
+        compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
     };
     let one = pair(1);
-    assert_eq!(one.rows[0].undecided, Some(Undecided::SingleRuns));
+    assert_eq!(one.rows[0].undecided, Some(UndecidedReason::SingleRuns));
     assert_eq!((one.rows[0].p_value, one.rows[0].adjusted_p_value), (None, None));
     assert!(one.rows[0].relative.is_some());
     let two = pair(2);
     assert!(
-        matches!(two.rows[0].undecided, Some(Undecided::TooFewRuns { runs_needed: Some(1..=4) })),
+        matches!(two.rows[0].undecided, Some(UndecidedReason::TooFewRuns { runs_needed: Some(1..=4) })),
         "{:?}",
         two.rows[0]
     );
@@ -148,19 +148,19 @@ fn all_equal_runs_show_no_difference_and_no_crash() {
     let runs =
         |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &agenda));
     let groups = RunGroups::named(vec![runs("a"), runs("b")]).expect("two groups");
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.9)).expect("a baseline");
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.9)).expect("a baseline");
     let row = &found.rows[0];
     assert_eq!((row.p_value, row.verdict), (Some(1.0), Verdict::Undecided));
     let relative = row.relative.expect("logarithms");
     assert_eq!((relative.value, relative.interval.low, relative.interval.high), (0.0, Some(0.0), Some(0.0)));
-    assert_eq!(row.undecided, Some(Undecided::Unsure { runs_needed: None }));
+    assert_eq!(row.undecided, Some(UndecidedReason::Unsure { runs_needed: None }));
     // 20 exchanges reach p = 0.1, which is not enough for the first of three rows at 90 %
     let agenda = usual();
     let runs =
         |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &agenda));
     let groups = RunGroups::named(vec![runs("a"), runs("b")]).expect("two groups");
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.9)).expect("a baseline");
-    assert_eq!(found.rows[0].undecided, Some(Undecided::TooFewRuns { runs_needed: None }));
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.9)).expect("a baseline");
+    assert_eq!(found.rows[0].undecided, Some(UndecidedReason::TooFewRuns { runs_needed: None }));
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn what_is_lost_is_undecided_and_points_at_the_loss() {
     let of =
         |lost: usize| observe(&[recording(50, lost), recording(51, lost), recording(52, 0), recording(53, 0)], &agenda);
     let groups = RunGroups::named(vec![("clean".into(), of(0)), ("lossy".into(), of(8))]).expect("two groups");
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
     let p99 = found.rows.iter().find(|row| row.quantity.statistic_name() == "p99").expect("asked for");
-    assert_eq!((p99.undecided, p99.centres), (Some(Undecided::Lost { baseline: 0, candidate: 2 }), None));
+    assert_eq!((p99.undecided, p99.centres), (Some(UndecidedReason::Lost { baseline: 0, candidate: 2 }), None));
     let loss = found.rows.iter().find(|row| row.quantity.is_share()).expect("asked for");
-    assert_eq!((loss.scale, loss.relative), (Scale::Linear, None));
+    assert_eq!((loss.scale, loss.relative), (FigureScale::Linear, None));
     assert!((loss.difference.expect("points").value - 0.1).abs() < 1e-12);
     assert!(codes(&found).contains(&"lost-quantile"));
 }
@@ -183,12 +183,12 @@ fn what_is_lost_is_undecided_and_points_at_the_loss() {
 fn failed_and_warm_up_runs_are_not_judged_and_that_is_said() {
     let agenda = usual();
     let mut sources = experiment();
-    sources[0].manifest.ending = Ending::Failed;
-    sources[2].manifest.ending = Ending::Interrupted;
+    sources[0].manifest.ending = RunEnding::Failed;
+    sources[2].manifest.ending = RunEnding::Interrupted;
     sources[4].manifest.experiment.as_mut().expect("of an experiment").warmup = true;
     let groups = RunGroups::by_condition(observe(&sources, &agenda)).expect("two conditions");
     assert_eq!(groups.groups[0].runs.len(), 9);
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
     let told = found.caveats.iter().find(|caveat| caveat.code == "runs-left-out").expect("said");
     assert!(told.message.contains("1 run that warmed up") && told.message.contains("1 run that failed"), "{told:?}");
 }
@@ -211,7 +211,7 @@ fn factors_are_found_or_named() {
     assert!(unknown.hint().is_some_and(|hint| hint.contains("`tag:build`")), "{unknown:?}");
     assert!(unknown.cause().is_some_and(|cause| cause.contains("is tag:build, ")), "what varied first: {unknown:?}");
     let one = RunGroups::by("size", runs).expect("one size is a group");
-    let same = compare(one, &agenda, &ComparisonWishes::at(0.95)).expect_err("and no comparison");
+    let same = compare(one, &agenda, &ComparisonOptions::at(0.95)).expect_err("and no comparison");
     assert!(same.cause().is_some_and(|cause| cause.contains("in every run")), "{same:?}");
 }
 
@@ -242,7 +242,7 @@ fn what_else_differs_is_said() {
     }
     let found = |sources: &[InMemory]| {
         let groups = RunGroups::by("tag:build", observe(sources, &agenda)).expect("two builds");
-        compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline")
+        compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
     };
     let in_turn = found(&sources);
     assert!(codes(&in_turn).contains(&"confounded"));
@@ -260,7 +260,7 @@ fn what_else_differs_is_said() {
 #[test]
 fn a_baseline_by_factor_meets_its_counterparts() {
     let agenda = |baseline: &str| {
-        let mut agenda = Agenda::default();
+        let mut agenda = ComparisonRequest::default();
         let levels = BTreeMap::from([("load".to_owned(), baseline.to_owned())]);
         agenda.ask(subject_named(None, "p50").expect("known"), Some(levels), None);
         agenda
@@ -279,20 +279,20 @@ fn a_baseline_by_factor_meets_its_counterparts() {
     }
     let runs = observe(&sources, &agenda("none"));
     let groups = RunGroups::by_condition(runs.clone()).expect("four conditions");
-    let found = compare(groups.clone(), &agenda("none"), &ComparisonWishes::at(0.95)).expect("baselines");
+    let found = compare(groups.clone(), &agenda("none"), &ComparisonOptions::at(0.95)).expect("baselines");
     let pairs: Vec<_> = found.rows.iter().map(|row| (row.baseline, row.candidate)).collect();
     assert_eq!(pairs, [(0, 2), (1, 3)], "each load against none of its own size");
-    let unknown = compare(groups, &agenda("net"), &ComparisonWishes::at(0.95)).expect_err("no such load");
+    let unknown = compare(groups, &agenda("net"), &ComparisonOptions::at(0.95)).expect_err("no such load");
     assert!(unknown.cause().is_some_and(|cause| cause.contains("`net`")), "{unknown:?}");
     // by one factor, the other one's levels are strata
     let by_load = RunGroups::by("load", runs).expect("two loads");
-    let found = compare(by_load, &usual_p50(), &ComparisonWishes::at(0.95)).expect("a baseline");
+    let found = compare(by_load, &usual_p50(), &ComparisonOptions::at(0.95)).expect("a baseline");
     assert_eq!((found.rows[0].rests.runs, found.rows[0].rests.blocks), ((8, 8), 1));
     assert_eq!(found.rows[0].rests.strata, 2, "each size apart");
 }
 
-fn usual_p50() -> Agenda {
-    let mut agenda = Agenda::default();
+fn usual_p50() -> ComparisonRequest {
+    let mut agenda = ComparisonRequest::default();
     agenda.ask(subject_named(None, "p50").expect("known"), None, None);
     agenda
 }
@@ -302,7 +302,7 @@ fn gates_look_at_the_whole_interval() {
     let mut agenda = usual_p50();
     agenda.include(subject_named(None, "mean").expect("known"));
     let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
-    let found = compare(groups, &agenda, &ComparisonWishes::at(0.95)).expect("a baseline");
+    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
     let interval = found.rows[0].relative.expect("logarithms").interval;
     let middle = 50.0 * (interval.low.expect("bounded") + interval.high.expect("bounded"));
     for (text, state) in [
@@ -333,7 +333,7 @@ fn gates_look_at_the_whole_interval() {
 #[test]
 fn subjects_are_read_with_their_metric() {
     assert_eq!(subject_named(Some("response-time"), "p99").expect("known").metric_name(), "response_time");
-    assert!(matches!(subject_named(Some("pdv"), "loss_ratio"), Ok(Subject::Ratio(_))));
+    assert!(matches!(subject_named(Some("pdv"), "loss_ratio"), Ok(Estimand::Ratio(_))));
     let error = subject_named(None, "p95x").expect_err("no statistic");
     assert!(error.hint.contains("known") || error.hint.contains("quantile"), "{error:?}");
     assert!(subject_named(Some("rtt"), "p50").is_err_and(|error| error.hint.contains("round_trip_delay")));
@@ -351,7 +351,7 @@ fn precision_looks_at_widths_and_not_at_differences() {
         }
         RunGroups::by_condition(observe(&sources, &agenda)).expect("two conditions").groups
     };
-    let wishes = ComparisonWishes::at(0.95);
+    let wishes = ComparisonOptions::at(0.95);
     for factor in [1, 3] {
         assert!(is_precise(&groups(factor), 0, 0.05, &wishes), "times {factor}");
         assert!(!is_precise(&groups(factor), 0, 0.001, &wishes), "times {factor}");

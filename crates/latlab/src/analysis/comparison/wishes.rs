@@ -5,7 +5,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::analysis::subject::{Statistic, Subject, subject};
+use crate::analysis::subject::{Estimand, Statistic, subject};
 use crate::metric::Metric;
 use crate::stats::DRAWS;
 
@@ -13,7 +13,7 @@ use crate::stats::DRAWS;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// A figure of recordings.
-    Of(Subject),
+    Of(Estimand),
     /// Numbers that somebody else measured, each an observation.
     Value,
 }
@@ -38,8 +38,8 @@ impl Quantity {
     /// The metric's name for people.
     pub const fn metric_title(&self) -> &'static str {
         match self {
-            Quantity::Of(Subject::Statistic(metric, _)) => metric.title(),
-            Quantity::Of(Subject::Ratio(_)) => "shares",
+            Quantity::Of(Estimand::Statistic(metric, _)) => metric.title(),
+            Quantity::Of(Estimand::Ratio(_)) => "shares",
             Quantity::Value => "values",
         }
     }
@@ -47,7 +47,7 @@ impl Quantity {
     /// The label of its row: `p99`, `loss_ratio`.
     pub fn label(&self) -> String {
         match self {
-            Quantity::Of(Subject::Ratio(_)) => self.metric_name().into(),
+            Quantity::Of(Estimand::Ratio(_)) => self.metric_name().into(),
             _ => self.statistic_name(),
         }
     }
@@ -55,31 +55,31 @@ impl Quantity {
     /// The unit of its figures in documents; none for numbers that somebody else measured.
     pub const fn unit(&self) -> Option<&'static str> {
         match self {
-            Quantity::Of(Subject::Statistic(metric, _)) => Some(metric.unit()),
-            Quantity::Of(Subject::Ratio(_)) => Some("ratio"),
+            Quantity::Of(Estimand::Statistic(metric, _)) => Some(metric.unit()),
+            Quantity::Of(Estimand::Ratio(_)) => Some("ratio"),
             Quantity::Value => None,
         }
     }
 
     /// Whether it is a share of probes.
     pub const fn is_share(&self) -> bool {
-        matches!(self, Quantity::Of(Subject::Ratio(_)))
+        matches!(self, Quantity::Of(Estimand::Ratio(_)))
     }
 
     /// Whether it is a time in ns.
     pub const fn is_time(&self) -> bool {
-        matches!(self, Quantity::Of(Subject::Statistic(metric, _)) if !metric.is_rate())
+        matches!(self, Quantity::Of(Estimand::Statistic(metric, _)) if !metric.is_rate())
     }
 
     /// Whether it is a rate in bits a second.
     pub const fn is_rate(&self) -> bool {
-        matches!(self, Quantity::Of(Subject::Statistic(metric, _)) if metric.is_rate())
+        matches!(self, Quantity::Of(Estimand::Statistic(metric, _)) if metric.is_rate())
     }
 
     /// Where in a sample it lies, if it is a quantile.
     pub const fn quantile(&self) -> Option<f64> {
         match self {
-            Quantity::Of(Subject::Statistic(_, Statistic::Quantile(q))) => Some(*q),
+            Quantity::Of(Estimand::Statistic(_, Statistic::Quantile(q))) => Some(*q),
             _ => None,
         }
     }
@@ -107,7 +107,7 @@ pub(super) struct Question {
 
 /// What an answer holds for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum QuestionScope {
     /// The blocks that were measured.
     Blocks,
     /// Boots like those that were measured.
@@ -116,34 +116,34 @@ pub enum Over {
 
 /// How to answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ComparisonWishes {
+pub struct ComparisonOptions {
     /// Of intervals and verdicts.
     pub confidence: f64,
     /// What the answers hold for.
-    pub over: Over,
+    pub over: QuestionScope,
     /// Exchanges to draw where there are too many to take all.
     pub draws: u32,
     /// Of the exchanges: the same runs give the same answer.
     pub seed: u64,
 }
 
-impl ComparisonWishes {
+impl ComparisonOptions {
     /// The usual ones at this confidence.
-    pub const fn at(confidence: f64) -> ComparisonWishes {
-        ComparisonWishes { confidence, over: Over::Blocks, draws: DRAWS, seed: 0 }
+    pub const fn at(confidence: f64) -> ComparisonOptions {
+        ComparisonOptions { confidence, over: QuestionScope::Blocks, draws: DRAWS, seed: 0 }
     }
 }
 
 /// Mean, median and p99 of `metric`.
-pub fn default_subjects(metric: Metric) -> Vec<Subject> {
+pub fn default_subjects(metric: Metric) -> Vec<Estimand> {
     let statistics = [Statistic::Mean, Statistic::Quantile(0.5), Statistic::Quantile(0.99)];
-    statistics.map(|statistic| Subject::Statistic(metric, statistic)).to_vec()
+    statistics.map(|statistic| Estimand::Statistic(metric, statistic)).to_vec()
 }
 
 /// Why a subject cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot compare `{text}`")]
-pub struct SubjectError {
+pub struct EstimandError {
     /// As typed.
     pub text: String,
     /// What is wrong.
@@ -152,7 +152,7 @@ pub struct SubjectError {
     pub hint: String,
 }
 
-impl SubjectError {
+impl EstimandError {
     /// What is wrong.
     pub fn cause(&self) -> Option<String> {
         Some(self.cause.clone())
@@ -174,13 +174,13 @@ impl SubjectError {
 ///
 /// # Errors
 /// Where one of them is not known; the hint names what may have been meant.
-pub fn subject_named(metric: Option<&str>, statistic: &str) -> Result<Subject, SubjectError> {
-    let refuse = |(cause, hint): (String, String)| SubjectError { text: statistic.trim().into(), cause, hint };
+pub fn subject_named(metric: Option<&str>, statistic: &str) -> Result<Estimand, EstimandError> {
+    let refuse = |(cause, hint): (String, String)| EstimandError { text: statistic.trim().into(), cause, hint };
     let words: Vec<&str> = statistic.split_whitespace().collect();
     if let (Some(metric), [word]) = (metric, words.as_slice()) {
         // a ratio beside `--metric` is still one of the run
         return match subject(&[*word]) {
-            Ok(Subject::Ratio(ratio)) => Ok(Subject::Ratio(ratio)),
+            Ok(Estimand::Ratio(ratio)) => Ok(Estimand::Ratio(ratio)),
             _ => subject(&[metric, *word]).map_err(refuse),
         };
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed, scheduled};
-use crate::analysis::{SummaryWishes, summarise};
+use crate::analysis::{SummaryOptions, summarise};
 use crate::facts::{RateSearchFacts, TrialFacts};
 use crate::plan::{Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, StreamRunSpec, Work};
 use crate::probe::ProbeRecord;
@@ -46,7 +46,7 @@ fn searched(trials: Vec<TrialFacts>, stages: Vec<StageFacts>, rows: Vec<ProbeRec
 }
 
 fn figures(source: &InMemory) -> StreamStages {
-    let summary = summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory");
+    let summary = summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory");
     summary.stream.expect("a stream").beside
 }
 
@@ -109,7 +109,7 @@ fn probes_belong_to_the_stage_in_which_they_left() {
 
 /// The codes and messages of the caveats of `source`.
 fn caveats(source: &InMemory) -> Vec<(String, String)> {
-    let summary = summarise(source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory");
+    let summary = summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory");
     summary.caveats.into_iter().map(|caveat| (caveat.code, caveat.message)).collect()
 }
 
@@ -180,7 +180,7 @@ fn probes_that_are_a_load_name_an_interval_at_which_they_are_none() {
         let Work::Stream(stream) = &mut source.manifest.spec.work else { panic!("it is a stream") };
         stream.probes = Some(PingSpec::on(crate::schedule::Schedule::Periodic { interval_ns }));
         source.manifest.run.peer_address = Some("127.0.0.1:1".into());
-        let summary = summarise(&source, &SummaryWishes::of(&source.manifest.spec)).expect("rows in memory");
+        let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory");
         let said = summary.caveats.iter().find(|caveat| caveat.code == "probes-load");
         assert_eq!(said.is_some(), hint.is_some(), "{pps} {interval_us}: {said:?}");
         let named = said.map(|said| format!("{said:?}")).unwrap_or_default();

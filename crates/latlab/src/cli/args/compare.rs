@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{JsonArgs, TalkArgs};
+use super::{JsonArgs, VerbosityArgs};
 
 /// `latlab compare`.
 #[derive(Clone, Debug, Args)]
@@ -30,7 +30,7 @@ pub struct CompareArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }
 
 /// Which observations belong together.

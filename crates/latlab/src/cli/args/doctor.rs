@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::{EndArgs, JsonArgs, PeerArgs, TalkArgs};
+use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
 
 /// `latlab doctor`.
 #[derive(Clone, Debug, Args)]
@@ -31,7 +31,7 @@ pub struct DoctorArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }
 
 /// `latlab bare`: hidden, for `latlab doctor --calibrate` and the benches.

@@ -5,7 +5,7 @@ use clap::Args;
 /// Where the recording goes.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is kept")]
-pub struct KeepingArgs {
+pub struct OutputArgs {
     /// The store.
     #[command(flatten)]
     pub store: StoreArgs,

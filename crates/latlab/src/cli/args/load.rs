@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::{JsonArgs, TalkArgs, WayArgs};
+use super::{AddressArgs, JsonArgs, VerbosityArgs};
 
 /// What the run is loaded with.
 #[derive(Clone, Debug, Default, Args)]
@@ -34,11 +34,11 @@ pub struct HoldArgs {
     pub duration: Option<String>,
     /// Which way the packets of a network load take.
     #[command(flatten)]
-    pub way: WayArgs,
+    pub way: AddressArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }

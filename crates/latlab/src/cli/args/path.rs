@@ -8,7 +8,7 @@ use clap::Args;
 pub struct PathArgs {
     /// As those of any traffic.
     #[command(flatten)]
-    pub way: WayArgs,
+    pub way: AddressArgs,
     /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
     ///
     /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
@@ -19,7 +19,7 @@ pub struct PathArgs {
 /// How datagrams leave this host.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Which way")]
-pub struct WayArgs {
+pub struct AddressArgs {
     /// The key of a reflector that is not on loopback.
     #[command(flatten)]
     pub key: KeyFileArgs,

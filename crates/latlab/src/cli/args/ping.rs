@@ -1,8 +1,8 @@
 use clap::Args;
 
 use super::{
-    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LoadArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs,
-    StopArgs, TalkArgs,
+    EndArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs,
+    StopArgs, VerbosityArgs,
 };
 
 /// `latlab ping`.
@@ -61,11 +61,11 @@ pub struct PingArgs {
     pub judging: JudgingArgs,
     /// Where the recording goes.
     #[command(flatten)]
-    pub keeping: KeepingArgs,
+    pub keeping: OutputArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }

@@ -1,7 +1,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::plan::{Protocol, Transport};
+use crate::plan::{Protocol, TransportKind};
 
 /// How long a run lasts.
 #[derive(Clone, Debug, Default, Args)]
@@ -80,7 +80,7 @@ fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
 
 /// The words of the contract; those of later versions are known, so that their refusal can say so.
 pub(super) fn transport_words() -> impl TypedValueParser<Value = String> {
-    let now = Transport::ALL.map(|transport| PossibleValue::new(transport.word()));
+    let now = TransportKind::ALL.map(|transport| PossibleValue::new(transport.word()));
     let later = ["xdp", "dds"].map(|word| PossibleValue::new(word).hide(true));
     PossibleValuesParser::new(now.into_iter().chain(later))
 }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{JsonArgs, StoreArgs, TalkArgs};
+use super::{JsonArgs, StoreArgs, VerbosityArgs};
 
 /// `latlab run`.
 #[derive(Clone, Debug, Args)]
@@ -22,7 +22,7 @@ pub struct RunArgs {
     pub amount: AmountArgs,
     /// What to go on with.
     #[command(flatten)]
-    pub going_on: GoingOnArgs,
+    pub going_on: ResumeArgs,
     /// Where.
     #[command(flatten)]
     pub store: StoreArgs,
@@ -31,7 +31,7 @@ pub struct RunArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }
 
 /// How much of a recipe is done, and against what.
@@ -55,7 +55,7 @@ pub struct AmountArgs {
 /// What to go on with, and how far.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "How it goes on")]
-pub struct GoingOnArgs {
+pub struct ResumeArgs {
     /// Only say what would be done, in what order, how long it takes and how much it leaves
     #[arg(long, conflicts_with_all = ["json", "print_unit"])]
     pub dry_run: bool,

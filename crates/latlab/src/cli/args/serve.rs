@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::{EndArgs, KeyFileArgs, TalkArgs};
+use super::{EndArgs, KeyFileArgs, VerbosityArgs};
 
 /// `latlab serve`.
 #[derive(Clone, Debug, Args)]
@@ -27,7 +27,7 @@ pub struct ServeArgs {
     pub caps: CapArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }
 
 /// Where to listen, and under which key.

@@ -1,7 +1,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::plan::Like;
+use crate::plan::CompatOutput;
 
 /// In which form results are printed.
 #[derive(Clone, Debug, Default, Args)]
@@ -15,7 +15,7 @@ pub struct JsonArgs {
 /// How much is said on stderr.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What is printed")]
-pub struct TalkArgs {
+pub struct VerbosityArgs {
     /// No progress, notes or warnings on stderr; results and errors stay
     #[arg(short, long, conflicts_with = "verbose", hide_short_help = true)]
     pub quiet: bool,
@@ -27,12 +27,12 @@ pub struct TalkArgs {
 /// Whose lines are printed besides.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "What the summary says")]
-pub struct LikeArgs {
+pub struct CompatOutputArgs {
     /// Add the lines of another tool: netperf-udp-stream [default: none]
     #[arg(long, value_name = "TOOL", value_parser = tools(), hide_possible_values = true, hide_short_help = true)]
-    pub like: Option<Like>,
+    pub like: Option<CompatOutput>,
 }
 
-fn tools() -> impl TypedValueParser<Value = Like> {
-    PossibleValuesParser::new([Like::NetperfUdpStream.word()]).map(|_| Like::NetperfUdpStream)
+fn tools() -> impl TypedValueParser<Value = CompatOutput> {
+    PossibleValuesParser::new([CompatOutput::NetperfUdpStream.word()]).map(|_| CompatOutput::NetperfUdpStream)
 }

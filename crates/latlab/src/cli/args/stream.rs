@@ -3,8 +3,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::probes::transport_words;
 use super::{
-    EndArgs, JsonArgs, JudgingArgs, KeepingArgs, LikeArgs, LoadArgs, PeerArgs, SearchArgs, SettingArgs, TalkArgs,
-    WayArgs,
+    AddressArgs, CompatOutputArgs, EndArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs, SearchArgs,
+    SettingArgs, VerbosityArgs,
 };
 use crate::plan::{Direction, SendMode};
 
@@ -18,7 +18,7 @@ pub struct StreamArgs {
     pub target: Option<String>,
     /// How long.
     #[command(flatten)]
-    pub lasting: LastingArgs,
+    pub lasting: StreamStopArgs,
     /// What is sent.
     #[command(flatten)]
     pub packets: PacketArgs,
@@ -36,7 +36,7 @@ pub struct StreamArgs {
     pub loads: LoadArgs,
     /// The way there.
     #[command(flatten)]
-    pub way: WayArgs,
+    pub way: AddressArgs,
     /// Send the first flow from UDP port N, the next from N + 1, … [default: the system's choice]
     #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true, help_heading = "Which way")]
     pub source_port: Option<String>,
@@ -48,22 +48,22 @@ pub struct StreamArgs {
     pub judging: JudgingArgs,
     /// Which other tool's lines stand beside them.
     #[command(flatten)]
-    pub like: LikeArgs,
+    pub like: CompatOutputArgs,
     /// Where the recording goes.
     #[command(flatten)]
-    pub keeping: KeepingArgs,
+    pub keeping: OutputArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }
 
 /// How long a stream lasts.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How long")]
-pub struct LastingArgs {
+pub struct StreamStopArgs {
     /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
     ///
     /// Several sizes take that long each. With --search the whole search takes no longer, 60s unless said otherwise.

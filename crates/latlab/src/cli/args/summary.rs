@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{JsonArgs, JudgingArgs, LikeArgs, TalkArgs};
+use super::{CompatOutputArgs, JsonArgs, JudgingArgs, VerbosityArgs};
 
 /// `latlab summary`.
 #[derive(Clone, Debug, Args)]
@@ -15,7 +15,7 @@ pub struct SummaryArgs {
     pub judging: JudgingArgs,
     /// Which other tool's lines stand beside it.
     #[command(flatten)]
-    pub like: LikeArgs,
+    pub like: CompatOutputArgs,
     /// Leave the intervals out: they take longer than everything else
     #[arg(long)]
     pub no_intervals: bool,
@@ -30,5 +30,5 @@ pub struct SummaryArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }

@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::{JsonArgs, JudgingArgs, KeepingArgs, LoadArgs, SettingArgs, StopArgs, TalkArgs};
+use super::{JsonArgs, JudgingArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
 
 /// `latlab wakeup`.
 #[derive(Clone, Debug, Args)]
@@ -25,13 +25,13 @@ pub struct WakeupArgs {
     pub judging: JudgingArgs,
     /// Where the recording goes.
     #[command(flatten)]
-    pub keeping: KeepingArgs,
+    pub keeping: OutputArgs,
     /// What is printed.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: TalkArgs,
+    pub talk: VerbosityArgs,
 }
 
 /// The options that it shares with others, in words for wake-ups: what is refused is not offered.

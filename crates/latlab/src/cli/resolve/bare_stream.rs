@@ -2,14 +2,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{RequestError, ends, value};
 use crate::cli::args::BareStreamArgs;
-use crate::plan::{EndSpec, Sending, defaults};
+use crate::plan::{EndSpec, SenderSocketOptions, defaults};
 use crate::units::Nanos;
 
 /// The bare stream to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareStreamSpec {
     /// How packets leave.
-    pub sending: Sending,
+    pub sending: SenderSocketOptions,
     /// Payload.
     pub size_bytes: u32,
     /// For how long.
@@ -33,7 +33,7 @@ pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestErro
     let batch = batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16);
     let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
     Ok(BareStreamSpec {
-        sending: Sending { mode: typed.mode, batch, checksum: true, connect: typed.connect },
+        sending: SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect },
         size_bytes: size.unwrap_or(1_472),
         span: span.unwrap_or(Nanos::from_secs(1)),
         loopback: if typed.ipv6 { v6 } else { v4 },

@@ -1,12 +1,12 @@
 use super::{RequestError, value};
-use crate::plan::{EndSpec, WaitMode, WakeupBeside, WakeupCpus, defaults};
+use crate::plan::{ConcurrentWakeups, EndSpec, WaitMode, WakeupCpus, defaults};
 use crate::units::Nanos;
 
 const OPTION: &str = "--with-wakeup";
 const HINT: &str = "`--with-wakeup 1ms`, or `--with-wakeup 1ms:late=200us`";
 
 /// Wake-ups beside a sender that runs as `here` says.
-pub(super) fn beside(typed: &str, here: EndSpec) -> Result<WakeupBeside, RequestError> {
+pub(super) fn beside(typed: &str, here: EndSpec) -> Result<ConcurrentWakeups, RequestError> {
     if here.wait == WaitMode::Spin {
         let cause = "a sender that spins leaves its CPU to nobody: a thread there could only wake in its place";
         return Err(value::unusable(OPTION, typed, cause, "`--wait block` or `--wait busy-poll`"));
@@ -22,7 +22,7 @@ pub(super) fn beside(typed: &str, here: EndSpec) -> Result<WakeupBeside, Request
     }
     // Unpinned, the sender may run on any CPU.
     let cpus = here.cpu.map_or(WakeupCpus::All, |cpu| WakeupCpus::These(vec![cpu]));
-    Ok(WakeupBeside { interval_ns, late_ns: late, cpus })
+    Ok(ConcurrentWakeups { interval_ns, late_ns: late, cpus })
 }
 
 fn late(typed: &str, rest: &str) -> Result<Nanos, RequestError> {
@@ -39,18 +39,18 @@ fn late(typed: &str, rest: &str) -> Result<Nanos, RequestError> {
 mod tests {
     use super::*;
 
-    fn settle(typed: &str) -> Result<WakeupBeside, RequestError> {
+    fn settle(typed: &str) -> Result<ConcurrentWakeups, RequestError> {
         beside(typed, EndSpec { cpu: Some(3), ..EndSpec::SYSTEM })
     }
 
     #[test]
     fn wake_ups_are_where_the_sender_is() {
         let expected =
-            WakeupBeside { interval_ns: Nanos::from_millis(1), late_ns: None, cpus: WakeupCpus::These(vec![3]) };
+            ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns: None, cpus: WakeupCpus::These(vec![3]) };
         assert_eq!(settle("1ms"), Ok(expected.clone()));
-        let late = WakeupBeside { late_ns: Some(Nanos::from_micros(200)), ..expected.clone() };
+        let late = ConcurrentWakeups { late_ns: Some(Nanos::from_micros(200)), ..expected.clone() };
         assert_eq!(settle("1ms:late=200us"), Ok(late));
-        assert_eq!(beside("1ms", EndSpec::SYSTEM), Ok(WakeupBeside { cpus: WakeupCpus::All, ..expected }));
+        assert_eq!(beside("1ms", EndSpec::SYSTEM), Ok(ConcurrentWakeups { cpus: WakeupCpus::All, ..expected }));
     }
 
     #[test]

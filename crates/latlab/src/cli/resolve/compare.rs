@@ -1,7 +1,7 @@
 use super::sources::{Grouping, Sources, sources};
 use super::{RequestError, talk, value};
 use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, MinistatArgs, OverWord};
-use crate::console::Talk;
+use crate::console::Verbosity;
 use crate::plan::defaults;
 use crate::units::human;
 
@@ -11,12 +11,12 @@ pub enum CompareJob {
     /// What FreeBSD's ministat prints.
     Ministat(MinistatJob),
     /// Runs compared inside of their blocks, with verdicts.
-    Judge(JudgeJob),
+    Judge(VerdictJob),
 }
 
 impl CompareJob {
     /// How much it says.
-    pub const fn talk(&self) -> Talk {
+    pub const fn talk(&self) -> Verbosity {
         match self {
             CompareJob::Ministat(job) => job.talk,
             CompareJob::Judge(job) => job.talk,
@@ -46,12 +46,12 @@ pub struct MinistatJob {
     /// Characters between the borders of the plot; none: what the terminal takes.
     pub width: Option<usize>,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// The form with verdicts. Metric, statistics and gates are as typed: the analysis reads them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JudgeJob {
+pub struct VerdictJob {
     /// What is compared.
     pub sources: Sources,
     /// The metric; none: the main one of the recordings' kind.
@@ -77,7 +77,7 @@ pub struct JudgeJob {
     /// One JSON document instead of a table.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// How often an interval made like this one covers the truth, in per cent: above 0, below 100.
@@ -140,7 +140,7 @@ fn ministat(typed: &CompareArgs, sources: Sources) -> Result<MinistatJob, Reques
     })
 }
 
-fn judge(typed: &CompareArgs, sources: Sources) -> Result<JudgeJob, RequestError> {
+fn judge(typed: &CompareArgs, sources: Sources) -> Result<VerdictJob, RequestError> {
     judge_alone(&typed.ministat)?;
     if sources.paths.is_empty() && !matches!(sources.grouping, Grouping::Globs(_)) {
         return Err(RequestError::Alone {
@@ -152,7 +152,7 @@ fn judge(typed: &CompareArgs, sources: Sources) -> Result<JudgeJob, RequestError
     }
     let ComparingArgs { metric, statistic, equivalence, over, gate, gate_strict, .. } = &typed.comparing;
     let unreadable = |source| value::unreadable("--equivalence", source);
-    Ok(JudgeJob {
+    Ok(VerdictJob {
         sources,
         metric: metric.clone(),
         statistics: statistic.clone(),
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    fn judged(line: &str) -> JudgeJob {
+    fn judged(line: &str) -> VerdictJob {
         match settle(line).expect(line) {
             CompareJob::Judge(job) => job,
             CompareJob::Ministat(job) => panic!("{job:?}"),
@@ -272,7 +272,7 @@ mod tests {
     fn flags_of_ministat_are_flags_of_ministat() {
         let job = classic("--ministat -A -s -q -w 60 -c 99.5 -C 2 -d , a");
         assert_eq!((job.plot, job.test, job.headed, job.separate_bars), (false, true, false, true));
-        assert_eq!((job.width, job.confidence.percent(), job.talk), (Some(60), 99.5, Talk::Quiet));
+        assert_eq!((job.width, job.confidence.percent(), job.talk), (Some(60), 99.5, Verbosity::Quiet));
         assert_eq!(job.sources.column, TextColumn { number: 2, delimiters: b",".to_vec() });
         let job = classic("--ministat -n a b");
         assert_eq!((job.plot, job.test, job.headed), (false, false, true));

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use super::{BareSpec, RequestError, bare, path, talk, target};
 use crate::cli::args::{BareArgs, DoctorArgs};
-use crate::console::Talk;
+use crate::console::Verbosity;
 use crate::plan::{Protocol, Target};
 
 /// `latlab doctor`, settled.
@@ -21,7 +21,7 @@ pub struct DoctorSpec {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// Settles `typed`.

@@ -1,12 +1,12 @@
 use super::{KeySource, RequestError, load, path, talk, target, value};
-use crate::cli::args::{HoldArgs, WayArgs};
-use crate::console::Talk;
+use crate::cli::args::{AddressArgs, HoldArgs};
+use crate::console::Verbosity;
 use crate::plan::{LoadKind, LoadSpec, PathSpec, Protocol, Target, defaults};
 use crate::units::Nanos;
 
 /// `latlab load`, settled.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HoldJob {
+pub struct LoadJob {
     /// Whose path a network load takes.
     pub target: Target,
     /// The way that its packets take.
@@ -20,11 +20,11 @@ pub struct HoldJob {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// Settles `typed`.
-pub fn hold(typed: &HoldArgs) -> Result<HoldJob, RequestError> {
+pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let loads = load::loads(&typed.loads, &target)?;
     if typed.loads.load.is_empty() {
@@ -47,11 +47,11 @@ pub fn hold(typed: &HoldArgs) -> Result<HoldJob, RequestError> {
     let key = if needs_peer { path::key(&typed.way.key, &target, Protocol::Native)? } else { KeySource::None };
     let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
     let duration = duration.transpose()?.unwrap_or(defaults::DURATION);
-    Ok(HoldJob { target, path, loads, key, duration, json: typed.json.json, talk: talk(&typed.talk) })
+    Ok(LoadJob { target, path, loads, key, duration, json: typed.json.json, talk: talk(&typed.talk) })
 }
 
 /// Refuses what is about packets where no load sends any.
-fn sends_nothing(typed: &WayArgs) -> Result<(), RequestError> {
+fn sends_nothing(typed: &AddressArgs) -> Result<(), RequestError> {
     let asked = [("--bind", typed.bind.is_some()), ("--dscp", typed.dscp.is_some()), ("--df", typed.df)];
     match asked.into_iter().find(|(_, asked)| *asked) {
         Some((option, _)) => Err(RequestError::Alone {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
 
-    fn settle(line: &str) -> Result<HoldJob, RequestError> {
+    fn settle(line: &str) -> Result<LoadJob, RequestError> {
         let typed = ["latlab", "load"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Load(args) => hold(&args),

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{RequestError, Surroundings, value};
-use crate::cli::args::{KeepingArgs, StoreArgs};
+use super::{Environment, RequestError, value};
+use crate::cli::args::{OutputArgs, StoreArgs};
 use crate::plan::defaults;
 
 /// Where recordings go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keeping {
+pub enum OutputSpec {
     /// Nowhere.
     Nothing,
     /// A new directory of its own for each run, in this store.
@@ -19,17 +19,17 @@ pub enum Keeping {
 }
 
 /// Where the recordings of `runs` runs go.
-pub(super) fn keeping(typed: &KeepingArgs, runs: usize, surroundings: &Surroundings) -> Keeping {
+pub(super) fn keeping(typed: &OutputArgs, runs: usize, surroundings: &Environment) -> OutputSpec {
     match &typed.output {
-        _ if typed.no_record => Keeping::Nothing,
-        None => Keeping::InStore(store(&typed.store, surroundings)),
-        Some(directory) if runs == 1 => Keeping::As(directory.clone()),
-        Some(directory) => Keeping::InNewStore(directory.clone()),
+        _ if typed.no_record => OutputSpec::Nothing,
+        None => OutputSpec::InStore(store(&typed.store, surroundings)),
+        Some(directory) if runs == 1 => OutputSpec::As(directory.clone()),
+        Some(directory) => OutputSpec::InNewStore(directory.clone()),
     }
 }
 
 /// Where the store is: `--store`, else `LATLAB_STORE`, else the default.
-pub fn store(typed: &StoreArgs, surroundings: &Surroundings) -> PathBuf {
+pub fn store(typed: &StoreArgs, surroundings: &Environment) -> PathBuf {
     let named = typed.store.as_ref().or(surroundings.store.as_ref());
     named.cloned().unwrap_or_else(|| defaults::STORE.into())
 }
@@ -59,20 +59,20 @@ mod tests {
 
     #[test]
     fn the_store_is_typed_or_surrounds_or_is_the_default() {
-        let here = Surroundings { store: Some("/env".into()), seed: 0 };
+        let here = Environment { store: Some("/env".into()), seed: 0 };
         let typed = StoreArgs { store: Some("/typed".into()) };
         assert_eq!(store(&typed, &here), PathBuf::from("/typed"));
         assert_eq!(store(&StoreArgs::default(), &here), PathBuf::from("/env"));
-        assert_eq!(store(&StoreArgs::default(), &Surroundings::default()), PathBuf::from("./latlab-runs"));
+        assert_eq!(store(&StoreArgs::default(), &Environment::default()), PathBuf::from("./latlab-runs"));
     }
 
     #[test]
     fn a_named_directory_is_the_recording_or_holds_several() {
-        let typed = KeepingArgs { output: Some("out".into()), ..KeepingArgs::default() };
-        assert_eq!(keeping(&typed, 1, &Surroundings::default()), Keeping::As("out".into()));
-        assert_eq!(keeping(&typed, 2, &Surroundings::default()), Keeping::InNewStore("out".into()));
-        let nothing = KeepingArgs { no_record: true, ..KeepingArgs::default() };
-        assert_eq!(keeping(&nothing, 1, &Surroundings::default()), Keeping::Nothing);
+        let typed = OutputArgs { output: Some("out".into()), ..OutputArgs::default() };
+        assert_eq!(keeping(&typed, 1, &Environment::default()), OutputSpec::As("out".into()));
+        assert_eq!(keeping(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
+        let nothing = OutputArgs { no_record: true, ..OutputArgs::default() };
+        assert_eq!(keeping(&nothing, 1, &Environment::default()), OutputSpec::Nothing);
     }
 
     #[test]

@@ -36,17 +36,17 @@ mod wakeup;
 
 use std::path::PathBuf;
 
-use crate::console::Talk;
+use crate::console::Verbosity;
 
 pub use agent::agent;
 pub use bare::{BareSpec, bare};
 pub use bare_stream::{BareStreamSpec, bare_stream};
 pub use bare_wakeup::bare_wakeup;
-pub use compare::{CompareJob, Confidence, JudgeJob, MinistatJob, compare};
+pub use compare::{CompareJob, Confidence, MinistatJob, VerdictJob, compare};
 pub use doctor::{DoctorSpec, doctor};
-pub use experiment::{ExperimentJob, FileError, Impossible, Rows, experiment, experiment_from};
-pub use hold::{HoldJob, hold};
-pub use keeping::{Keeping, store};
+pub use experiment::{ConditionSelection, ExperimentJob, FileError, Impossible, experiment, experiment_from};
+pub use hold::{LoadJob, hold};
+pub use keeping::{OutputSpec, store};
 pub use path::key_needed;
 use ping::rounds;
 pub use ping::{PingJob, ping};
@@ -58,11 +58,11 @@ pub use stream::{StreamJob, stream};
 pub use summary::{SummarySpec, summary};
 pub use wakeup::{WakeupJob, wakeup};
 
-use super::args::TalkArgs;
+use super::args::VerbosityArgs;
 
 /// What the process was given beside its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Environment {
     /// `LATLAB_STORE`, unless empty.
     pub store: Option<PathBuf>,
     /// A fresh seed for whatever needs chance and was given no seed.
@@ -83,10 +83,10 @@ pub enum KeySource {
 }
 
 /// How much to say.
-pub const fn talk(typed: &TalkArgs) -> Talk {
+pub const fn talk(typed: &VerbosityArgs) -> Verbosity {
     match (typed.quiet, typed.verbose) {
-        (true, _) => Talk::Quiet,
-        (_, true) => Talk::Verbose,
-        _ => Talk::Usual,
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Usual,
     }
 }

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use super::{KeySource, RequestError, target, value};
-use crate::cli::args::{KeyFileArgs, PathArgs, WayArgs};
+use crate::cli::args::{AddressArgs, KeyFileArgs, PathArgs};
 use crate::plan::{Family, PathSpec, Protocol, Target, defaults};
 
 const BOTH_FAMILIES: &str = "they are of two versions of the internet protocol";
@@ -9,7 +9,7 @@ const ONE_FAMILY: &str = "leave one of them out";
 const PEER_ADDRESS: &str = "--peer-addr";
 
 /// How datagrams leave this host, the source port apart: there may be several.
-pub(super) fn path(typed: &WayArgs, target: &Target) -> Result<PathSpec, RequestError> {
+pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, RequestError> {
     let family = match (typed.ipv4, typed.ipv6) {
         (true, _) => Some(Family::Ipv4),
         (_, true) => Some(Family::Ipv6),
@@ -211,8 +211,12 @@ mod tests {
 
     #[test]
     fn families_must_agree() {
-        let typed =
-            |ipv4, ipv6, bind: Option<&str>| WayArgs { ipv4, ipv6, bind: bind.map(Into::into), ..WayArgs::default() };
+        let typed = |ipv4, ipv6, bind: Option<&str>| AddressArgs {
+            ipv4,
+            ipv6,
+            bind: bind.map(Into::into),
+            ..AddressArgs::default()
+        };
         for (way, target, fits) in [
             (typed(true, false, None), host("10.0.0.1"), true),
             (typed(true, false, None), host("::1"), false),

@@ -1,10 +1,12 @@
 use super::{
-    Keeping, KeySource, RequestError, Surroundings, beside, ends, judging, keeping, load, path, schedule, setting,
+    Environment, KeySource, OutputSpec, RequestError, beside, ends, judging, keeping, load, path, schedule, setting,
     talk, target, value,
 };
 use crate::cli::args::{PingArgs, ProbeArgs};
-use crate::console::Talk;
-use crate::plan::{LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, Transport, Work, defaults};
+use crate::console::Verbosity;
+use crate::plan::{
+    LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind, Work, defaults,
+};
 
 /// `latlab ping`, settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,15 +16,15 @@ pub struct PingJob {
     /// Where the key comes from.
     pub key: KeySource,
     /// Where the recordings go.
-    pub keeping: Keeping,
+    pub keeping: OutputSpec,
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// Settles `typed`.
-pub fn ping(typed: &PingArgs, surroundings: &Surroundings) -> Result<PingJob, RequestError> {
+pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, RequestError> {
     let protocol = typed.probes.protocol.unwrap_or(Protocol::Native);
     let transport = transport(typed.probes.transport.as_deref())?;
     let target = target::target(typed.target.as_deref(), protocol)?;
@@ -103,25 +105,29 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
 }
 
 /// How what is measured travels.
-pub(super) fn transport(typed: Option<&str>) -> Result<Transport, RequestError> {
-    let Some(word) = typed else { return Ok(Transport::default()) };
-    Transport::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| RequestError::Later {
+pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestError> {
+    let Some(word) = typed else { return Ok(TransportKind::default()) };
+    TransportKind::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| RequestError::Later {
         what: format!("--transport {word}"),
         instead: "`--transport udp`, the default, and `--transport tcp` are what this version measures",
     })
 }
 
 /// What a connection cannot do.
-pub(super) fn fits_a_connection(transport: Transport, protocol: Protocol, path: &PathSpec) -> Result<(), RequestError> {
+pub(super) fn fits_a_connection(
+    transport: TransportKind,
+    protocol: Protocol,
+    path: &PathSpec,
+) -> Result<(), RequestError> {
     let refuse =
         |option, cause, hint| Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint });
     match transport {
-        Transport::Tcp if path.dont_fragment => refuse(
+        TransportKind::Tcp if path.dont_fragment => refuse(
             "--df",
             "TCP cuts what it sends into segments that fit the path, and none of them is fragmented",
             "leave it out; `--transport udp` measures what single packets do",
         ),
-        Transport::Tcp if protocol == Protocol::Echo => refuse(
+        TransportKind::Tcp if protocol == Protocol::Echo => refuse(
             "--protocol echo",
             "a plain echo returns datagrams; over TCP there would be nothing to tell one probe from the next",
             "start `latlab serve --tcp` there and leave `--protocol echo` out",
@@ -169,7 +175,7 @@ mod tests {
     fn settle(line: &str) -> Result<PingJob, RequestError> {
         let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
-            Command::Ping(args) => ping(&args, &Surroundings::default()),
+            Command::Ping(args) => ping(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
     }
@@ -186,7 +192,7 @@ mod tests {
         assert_eq!((run.ping().timeout_ns, run.ping().max_backlog_ns), (defaults::TIMEOUT, defaults::MAX_BACKLOG));
         assert_eq!(run.judging.quantiles, defaults::QUANTILES);
         assert_eq!((job.key, job.plan.rounds, run.authenticated), (KeySource::None, 1, false));
-        assert_eq!(job.keeping, Keeping::InStore(defaults::STORE.into()));
+        assert_eq!(job.keeping, OutputSpec::InStore(defaults::STORE.into()));
     }
 
     #[test]
@@ -222,7 +228,7 @@ mod tests {
         let echo = settle("pi3 --protocol echo --transport udp").expect("well typed");
         assert_eq!(echo.plan.runs[0].ping().protocol, Protocol::Echo);
         let swept = settle("--transport tcp --source-port sweep").expect("a connection each");
-        assert!(swept.plan.runs.iter().all(|run| run.transport() == Some(Transport::Tcp)));
+        assert!(swept.plan.runs.iter().all(|run| run.transport() == Some(TransportKind::Tcp)));
     }
 
     #[test]

@@ -45,14 +45,14 @@ pub(super) fn short(asked: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, 
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::cli::resolve::{Keeping, Surroundings, WakeupJob, wakeup};
+    use crate::cli::resolve::{Environment, OutputSpec, WakeupJob, wakeup};
     use crate::plan::Remedy;
 
     fn settle(line: &str) -> WakeupJob {
         let line = format!("latlab wakeup {line}");
         let cli = crate::cli::parse(line.split_whitespace().map(Into::into)).expect(&line);
         let Command::Wakeup(args) = cli.command else { panic!("{line}") };
-        wakeup(&args, &Surroundings::default()).expect(&line)
+        wakeup(&args, &Environment::default()).expect(&line)
     }
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
         let run = &job.plan.runs[0];
         assert_eq!(run.stop, StopWhen { count: Some(12), duration_ns: Some(Nanos::from_secs(1)) });
         assert_eq!(run.warmup.duration_ns, Some(defaults::REMEDY_WARMUP));
-        assert!(job.try_remedies && job.keeping == Keeping::InNewStore("here".into()), "{:?}", job.keeping);
+        assert!(job.try_remedies && job.keeping == OutputSpec::InNewStore("here".into()), "{:?}", job.keeping);
         let typed = settle("--try-remedies --warmup 5").plan.runs[0].warmup;
         assert_eq!(typed, Warmup { count: Some(5), duration_ns: None });
     }

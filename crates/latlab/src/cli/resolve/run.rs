@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
-use super::{RequestError, Surroundings, keeping, talk, value};
-use crate::cli::args::{AmountArgs, GoingOnArgs, RecipesArgs, RunArgs};
-use crate::console::Talk;
-use crate::recipe::{self, Between, RECIPES, Recipe, Scale};
+use super::{Environment, RequestError, keeping, talk, value};
+use crate::cli::args::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
+use crate::console::Verbosity;
+use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
 use crate::units::human::suggestion;
 
 /// `latlab run`, settled as far as it can be before the file is open.
@@ -12,13 +12,13 @@ pub struct RunJob {
     /// What to run.
     pub source: RunSource,
     /// What to go on with, and how far.
-    pub going_on: GoingOnArgs,
+    pub going_on: ResumeArgs,
     /// Where experiments are.
     pub store: PathBuf,
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// What to run.
@@ -38,7 +38,7 @@ pub struct AskedRecipe {
     /// Against whom, as typed.
     pub target: String,
     /// How much of it.
-    pub scale: Scale,
+    pub scale: RecipeScale,
     /// What lies between its blocks.
     pub between: Between,
 }
@@ -56,7 +56,7 @@ impl AskedRecipe {
 }
 
 /// Settles `typed`.
-pub fn run(typed: &RunArgs, surroundings: &Surroundings) -> Result<RunJob, RequestError> {
+pub fn run(typed: &RunArgs, surroundings: &Environment) -> Result<RunJob, RequestError> {
     let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
     let found = typed.what.to_str().and_then(recipe::find);
     let source = match found {
@@ -91,7 +91,7 @@ pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError>
 fn asked(
     recipe: &'static Recipe,
     target: Option<&String>,
-    scale: Scale,
+    scale: RecipeScale,
     reboots: bool,
 ) -> Result<AskedRecipe, RequestError> {
     let target = target.map_or_else(|| recipe.usual_target.into(), Clone::clone);
@@ -107,11 +107,11 @@ fn asked(
     }
 }
 
-const fn scale(quick: bool, full: bool) -> Scale {
+const fn scale(quick: bool, full: bool) -> RecipeScale {
     match (quick, full) {
-        (true, _) => Scale::Quick,
-        (_, true) => Scale::Full,
-        _ => Scale::Usual,
+        (true, _) => RecipeScale::Quick,
+        (_, true) => RecipeScale::Full,
+        _ => RecipeScale::Usual,
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     fn settle(line: &str) -> Result<RunJob, RequestError> {
         let typed = ["latlab", "run"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
-            Command::Run(args) => run(&args, &Surroundings::default()),
+            Command::Run(args) => run(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
     }
@@ -154,11 +154,11 @@ mod tests {
     #[test]
     fn a_recipe_has_a_target_and_a_scale() {
         for (line, target, scale) in [
-            ("pi-udp-load", "local", Scale::Usual),
-            ("pi-udp-load lab --quick", "lab", Scale::Quick),
-            ("aa --full --target ssh:pi3", "ssh:pi3", Scale::Full),
-            ("udp-loopback-matrix", "lab", Scale::Usual),
-            ("udp-loopback-matrix local --quick", "local", Scale::Quick),
+            ("pi-udp-load", "local", RecipeScale::Usual),
+            ("pi-udp-load lab --quick", "lab", RecipeScale::Quick),
+            ("aa --full --target ssh:pi3", "ssh:pi3", RecipeScale::Full),
+            ("udp-loopback-matrix", "lab", RecipeScale::Usual),
+            ("udp-loopback-matrix local --quick", "local", RecipeScale::Quick),
         ] {
             let RunSource::Recipe(asked) = settle(line).expect(line).source else { panic!("{line}") };
             assert_eq!((asked.target.as_str(), asked.scale), (target, scale), "{line}");

@@ -1,4 +1,4 @@
-use super::{RequestError, Surroundings, value};
+use super::{Environment, RequestError, value};
 use crate::cli::args::{ScheduleArgs, StopArgs};
 use crate::plan::{StopWhen, Warmup, defaults};
 use crate::schedule::Schedule;
@@ -27,7 +27,7 @@ pub(super) fn warmup(typed: &StopArgs) -> Result<Warmup, RequestError> {
 }
 
 /// What decides when the next probe leaves.
-pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Surroundings) -> Result<Schedule, RequestError> {
+pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Environment) -> Result<Schedule, RequestError> {
     nothing_stands_alone(typed)?;
     let Some(interval) = typed.interval.as_deref() else {
         return Ok(Schedule::Closed);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn chance_comes_from_the_surroundings_unless_typed() {
-        let surroundings = Surroundings { seed: 99, ..Surroundings::default() };
+        let surroundings = Environment { seed: 99, ..Environment::default() };
         let typed = |poisson, seed: Option<&str>| ScheduleArgs {
             interval: Some("1ms".into()),
             poisson,

@@ -1,7 +1,7 @@
 //! `--search` and `--probe`: what a stream looks for.
 
 use super::{RequestError, schedule, value};
-use crate::cli::args::{LastingArgs, SearchArgs, StopArgs};
+use crate::cli::args::{SearchArgs, StopArgs, StreamStopArgs};
 use crate::plan::{Direction, PathSpec, PingSpec, RateSearchSpec, StopWhen, Warmup, defaults};
 use crate::schedule::Schedule;
 use crate::units::Nanos;
@@ -13,7 +13,7 @@ const OFF: &str = "off";
 /// What a search is for and how long it may take; none where none was asked for.
 pub(super) fn search(
     typed: &SearchArgs,
-    lasting: &LastingArgs,
+    lasting: &StreamStopArgs,
     (direction, sizes): (Direction, usize),
 ) -> Result<Option<RateSearchSpec>, RequestError> {
     if typed.search.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn search(
 }
 
 /// How long it may take; each of several sizes has that time, and the sessions of the others rest meanwhile.
-fn within(lasting: &LastingArgs, sizes: usize) -> Result<Nanos, RequestError> {
+fn within(lasting: &StreamStopArgs, sizes: usize) -> Result<Nanos, RequestError> {
     let (least, most) = (defaults::SEARCH_MIN, Nanos(defaults::SEARCH_MAX.0 / sizes.max(1) as i64));
     let Some(typed) = lasting.duration.as_deref() else { return Ok(defaults::SEARCH.min(most)) };
     let within = value::span("--duration", typed, defaults::DURATION_MAX)?;
@@ -106,7 +106,7 @@ pub(super) fn probes(
 }
 
 /// When a stream ends.
-pub(super) fn stop(lasting: &LastingArgs, search: Option<&RateSearchSpec>) -> Result<StopWhen, RequestError> {
+pub(super) fn stop(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Result<StopWhen, RequestError> {
     match search {
         Some(search) => Ok(StopWhen { count: None, duration_ns: Some(search.within_ns) }),
         None => schedule::stop(&StopArgs { duration: lasting.duration.clone(), ..StopArgs::default() }),
@@ -115,7 +115,7 @@ pub(super) fn stop(lasting: &LastingArgs, search: Option<&RateSearchSpec>) -> Re
 
 /// How long packets are sent before any count: a time, since how many packets leave in it is what is to be found out. The
 /// first trial of a search is one.
-pub(super) fn warmup(lasting: &LastingArgs, search: Option<&RateSearchSpec>) -> Result<Warmup, RequestError> {
+pub(super) fn warmup(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Result<Warmup, RequestError> {
     let Some(typed) = lasting.warmup.as_deref() else {
         let duration_ns = search.is_none().then_some(defaults::WARMUP);
         return Ok(Warmup { count: None, duration_ns });

@@ -2,7 +2,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::{KeySource, RequestError, ends, path, talk, value};
 use crate::cli::args::{CapArgs, ServeArgs};
-use crate::console::Talk;
+use crate::console::Verbosity;
 use crate::plan::{EndSpec, defaults};
 use crate::session::ReflectorLimits;
 use crate::units::Nanos;
@@ -24,7 +24,7 @@ pub struct ServeSpec {
     /// What it grants at most.
     pub limits: ReflectorLimits,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// Settles `typed`.

@@ -72,7 +72,7 @@ fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
     if wanted == AS_FOUND {
         return Ok(None);
     }
-    let setting = read(knob, wanted).map_err(|Refusal { cause, hint }| refuse(cause, hint))?;
+    let setting = read(knob, wanted).map_err(|SettingRefusal { cause, hint }| refuse(cause, hint))?;
     if let Some(name) = interface {
         if !setting.is_of_an_interface() {
             return Err(refuse(format!("`{knob}` is not about an interface"), format!("`{knob}={wanted}`")));
@@ -85,16 +85,16 @@ fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
 }
 
 /// Why a value is not understood, and what would be.
-struct Refusal {
+struct SettingRefusal {
     cause: String,
     hint: String,
 }
 
-fn because(cause: impl Into<String>, hint: impl Into<String>) -> Refusal {
-    Refusal { cause: cause.into(), hint: hint.into() }
+fn because(cause: impl Into<String>, hint: impl Into<String>) -> SettingRefusal {
+    SettingRefusal { cause: cause.into(), hint: hint.into() }
 }
 
-fn read(knob: &str, wanted: &str) -> Result<Setting, Refusal> {
+fn read(knob: &str, wanted: &str) -> Result<Setting, SettingRefusal> {
     Ok(match knob {
         "governor" => Setting::Governor(governor(wanted)?),
         "cpu-dma-latency" => Setting::CpuDmaLatency(micros(wanted)?),
@@ -112,7 +112,7 @@ fn read(knob: &str, wanted: &str) -> Result<Setting, Refusal> {
 }
 
 /// A number in the kernel's own unit, or a time with its unit, in units of `unit_ns`.
-fn span(wanted: &str, unit_ns: u64, unit: &str) -> Result<u64, Refusal> {
+fn span(wanted: &str, unit_ns: u64, unit: &str) -> Result<u64, SettingRefusal> {
     if let Ok(number) = wanted.parse::<u64>() {
         return Ok(number);
     }
@@ -122,14 +122,14 @@ fn span(wanted: &str, unit_ns: u64, unit: &str) -> Result<u64, Refusal> {
     whole.map(|ns| ns / unit_ns).ok_or_else(|| because(format!("it is finer than {unit}"), hint))
 }
 
-fn micros(wanted: &str) -> Result<u32, Refusal> {
+fn micros(wanted: &str) -> Result<u32, SettingRefusal> {
     let longest = defaults::SETTING_MICROS_MAX;
     let read = span(wanted, 1_000, "microseconds")?;
     let fitting = u32::try_from(read).ok().filter(|us| *us <= longest);
     fitting.ok_or_else(|| because(format!("it is more than {longest} µs"), "see the unit"))
 }
 
-fn timer_slack(wanted: &str) -> Result<u64, Refusal> {
+fn timer_slack(wanted: &str) -> Result<u64, SettingRefusal> {
     let longest = u64::from(defaults::SETTING_MICROS_MAX) * 1_000;
     match span(wanted, 1, "nanoseconds")? {
         0 => Err(because("0 stands for the default slack", "the least is `1ns`")),
@@ -138,7 +138,7 @@ fn timer_slack(wanted: &str) -> Result<u64, Refusal> {
     }
 }
 
-fn governor(wanted: &str) -> Result<String, Refusal> {
+fn governor(wanted: &str) -> Result<String, SettingRefusal> {
     let known = |c: char| c.is_ascii_lowercase() || c == '_';
     match !wanted.is_empty() && wanted.chars().all(known) {
         true => Ok(wanted.to_owned()),
@@ -146,7 +146,7 @@ fn governor(wanted: &str) -> Result<String, Refusal> {
     }
 }
 
-fn idle_states(wanted: &str) -> Result<IdleStates, Refusal> {
+fn idle_states(wanted: &str) -> Result<IdleStates, SettingRefusal> {
     let hint = "`none`, `max-us:N` or `off:NAME[,NAME…]`";
     match wanted.split_once(':') {
         None if wanted == "none" => Ok(IdleStates::MaxUs(0)),
@@ -162,7 +162,7 @@ fn idle_states(wanted: &str) -> Result<IdleStates, Refusal> {
 }
 
 /// `24:0-1,3,25:2`: what holds a colon begins the next interrupt.
-fn irqs(wanted: &str) -> Result<Vec<IrqCpus>, Refusal> {
+fn irqs(wanted: &str) -> Result<Vec<IrqCpus>, SettingRefusal> {
     let refuse = |cause: String| because(cause, "`IRQ:CPUS`, such as `24:0-1`; several: `24:0-1,25:2`");
     let mut irqs: Vec<IrqCpus> = Vec::new();
     for part in wanted.split(',') {
@@ -193,7 +193,10 @@ fn irqs(wanted: &str) -> Result<Vec<IrqCpus>, Refusal> {
 }
 
 /// `NAME:VALUE[,NAME:VALUE…]`, each name once.
-fn pairs<T>(wanted: &str, read: fn(&str, &str) -> Result<T, Refusal>) -> Result<Vec<(String, T)>, Refusal> {
+fn pairs<T>(
+    wanted: &str,
+    read: fn(&str, &str) -> Result<T, SettingRefusal>,
+) -> Result<Vec<(String, T)>, SettingRefusal> {
     let mut pairs: Vec<(String, T)> = Vec::new();
     for part in wanted.split(',') {
         let missing = || because(format!("`{part}` is no `NAME:VALUE`"), "`NAME:VALUE[,NAME:VALUE…]`");
@@ -206,7 +209,7 @@ fn pairs<T>(wanted: &str, read: fn(&str, &str) -> Result<T, Refusal>) -> Result<
     Ok(pairs)
 }
 
-fn feature(name: &str, text: &str) -> Result<bool, Refusal> {
+fn feature(name: &str, text: &str) -> Result<bool, SettingRefusal> {
     let group = FEATURE_GROUPS.contains(&name);
     let slip = nearest(name, &FEATURE_GROUPS).filter(|meant| meant.len().abs_diff(name.len()) < 2);
     // All other features of the kernel have a dash in their name, but for two.
@@ -221,7 +224,7 @@ fn feature(name: &str, text: &str) -> Result<bool, Refusal> {
     }
 }
 
-fn parameter(name: &str, text: &str) -> Result<u32, Refusal> {
+fn parameter(name: &str, text: &str) -> Result<u32, SettingRefusal> {
     if !COALESCING.contains(&name) {
         return Err(because(format!("there is no parameter `{name}`"), suggestion(name, &COALESCING)));
     }
@@ -235,7 +238,7 @@ fn parameter(name: &str, text: &str) -> Result<u32, Refusal> {
     }
 }
 
-fn size(wanted: &str, least: u32) -> Result<u32, Refusal> {
+fn size(wanted: &str, least: u32) -> Result<u32, SettingRefusal> {
     let read = parse_size(wanted).map_err(|error| because(error.cause, error.hint))?;
     match read {
         bytes if bytes < least => Err(because(format!("the least is `{least}B`"), "such as `9000` or `4MiB`")),

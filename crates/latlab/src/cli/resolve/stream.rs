@@ -2,14 +2,14 @@
 
 use super::rate::{can_be_offered, rate};
 use super::{
-    Keeping, KeySource, RequestError, Surroundings, ends, judging, keeping, load, path, ping, rounds, search, setting,
-    talk, target, value,
+    Environment, KeySource, OutputSpec, RequestError, ends, judging, keeping, load, path, ping, rounds, search,
+    setting, talk, target, value,
 };
 use crate::cli::args::{JudgingArgs, PacketArgs, StreamArgs};
-use crate::console::Talk;
+use crate::console::Verbosity;
 use crate::plan::{
-    Direction, Judging, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, Sending, StreamRunSpec, Target,
-    Transport, Work, defaults,
+    Direction, Judging, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, SenderSocketOptions, StreamRunSpec,
+    Target, TransportKind, Work, defaults,
 };
 
 const DOWN: &str = "--direction down";
@@ -22,15 +22,15 @@ pub struct StreamJob {
     /// Where the key comes from.
     pub key: KeySource,
     /// Where the recordings go.
-    pub keeping: Keeping,
+    pub keeping: OutputSpec,
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// Settles `typed`.
-pub fn stream(typed: &StreamArgs, surroundings: &Surroundings) -> Result<StreamJob, RequestError> {
+pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJob, RequestError> {
     nothing_of_answers(&typed.judging)?;
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let way = path::path(&typed.way, &target)?;
@@ -148,7 +148,7 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
 }
 
 /// What packets in a connection cannot do.
-fn fits_a_connection(transport: Transport, typed: &StreamArgs) -> Result<(), RequestError> {
+fn fits_a_connection(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
     let by_kernel = "leave it out: over TCP the kernel cuts and joins what it is handed by itself";
     let no_goal = "leave it out: `--rate max` shows what the path takes";
@@ -162,24 +162,24 @@ fn fits_a_connection(transport: Transport, typed: &StreamArgs) -> Result<(), Req
         ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines are about UDP", udp_only),
     ];
     match beside.into_iter().find(|(_, asked, ..)| *asked) {
-        Some((option, _, cause, hint)) if transport == Transport::Tcp => {
+        Some((option, _, cause, hint)) if transport == TransportKind::Tcp => {
             Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint })
         }
         _ => Ok(()),
     }
 }
 
-fn sending(typed: &PacketArgs, transport: Transport) -> Result<Sending, RequestError> {
+fn sending(typed: &PacketArgs, transport: TransportKind) -> Result<SenderSocketOptions, RequestError> {
     let most = u64::from(defaults::STREAM_BATCH_MAX);
     let batch = typed.batch.as_deref().map(|batch| value::whole("--batch", batch, 1..=most)).transpose()?;
-    let sending = Sending {
+    let sending = SenderSocketOptions {
         mode: typed.mode.unwrap_or(SendMode::Send),
         batch: batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16),
         checksum: typed.checksum.unwrap_or(true),
-        connect: typed.connect || transport == Transport::Tcp,
+        connect: typed.connect || transport == TransportKind::Tcp,
     };
     match sending {
-        Sending { mode: SendMode::Gso, checksum: false, .. } => Err(RequestError::OutOfPlace {
+        SenderSocketOptions { mode: SendMode::Gso, checksum: false, .. } => Err(RequestError::OutOfPlace {
             option: "--mode gso",
             with: "--checksum off".into(),
             cause: "the kernel must compute the checksum of every packet that it cuts (EINVAL)",
@@ -237,7 +237,7 @@ mod tests {
     fn settle(line: &str) -> Result<StreamJob, RequestError> {
         let typed = ["latlab", "stream"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
-            Command::Stream(args) => stream(&args, &Surroundings::default()),
+            Command::Stream(args) => stream(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
     }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(run.warmup, Warmup { count: None, duration_ns: Some(Nanos::from_secs(1)) });
         assert_eq!((run.here, run.peer), (EndSpec::SYSTEM, Some(EndSpec::SYSTEM)));
         assert_eq!(run.stream(), Some(&StreamRunSpec::at(Pace::Max)));
-        let sending = Sending { mode: SendMode::Send, batch: 64, checksum: true, connect: false };
+        let sending = SenderSocketOptions { mode: SendMode::Send, batch: 64, checksum: true, connect: false };
         assert_eq!(run.stream().map(|stream| stream.sending), Some(sending));
     }
 
@@ -295,9 +295,9 @@ mod tests {
     #[test]
     fn over_tcp_packets_are_messages_of_connections() {
         let run = only("--transport tcp --checksum on --mode send --flows 2");
-        assert_eq!((run.transport(), run.sessions()), (Some(Transport::Tcp), 2));
+        assert_eq!((run.transport(), run.sessions()), (Some(TransportKind::Tcp), 2));
         assert!(run.stream().is_some_and(|stream| stream.sending.connect));
-        assert_eq!(only("").transport(), Some(Transport::Udp));
+        assert_eq!(only("").transport(), Some(TransportKind::Udp));
     }
 
     #[test]

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use super::{RequestError, judging, talk};
 use crate::cli::args::SummaryArgs;
-use crate::console::Talk;
-use crate::plan::{Judging, Like};
+use crate::console::Verbosity;
+use crate::plan::{CompatOutput, Judging};
 use crate::units::Nanos;
 
 /// `latlab summary`, settled as far as it can be before the recordings are open: see [`SummarySpec::over`].
@@ -12,7 +12,7 @@ pub struct SummarySpec {
     /// The recordings, in the order typed.
     pub recordings: Vec<PathBuf>,
     /// What was typed about the summary itself.
-    wishes: Wishes,
+    wishes: SummaryRequest,
     /// Whether to compute intervals.
     pub intervals: bool,
     /// The conditions of `--fail-if`, as typed: the analysis reads them.
@@ -20,17 +20,17 @@ pub struct SummarySpec {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// None: as the recording says.
 #[derive(Clone, Debug, PartialEq)]
-struct Wishes {
+struct SummaryRequest {
     quantiles: Option<Vec<f64>>,
     window_ns: Option<Nanos>,
     deadline_ns: Option<Nanos>,
     half: bool,
-    like: Option<Like>,
+    like: Option<CompatOutput>,
 }
 
 impl SummarySpec {
@@ -50,7 +50,7 @@ impl SummarySpec {
 pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
     Ok(SummarySpec {
         recordings: typed.recordings.clone(),
-        wishes: Wishes {
+        wishes: SummaryRequest {
             quantiles: judging::quantiles(&typed.judging.quantiles)?,
             window_ns: judging::window(&typed.judging)?,
             deadline_ns: judging::deadline(&typed.judging)?,

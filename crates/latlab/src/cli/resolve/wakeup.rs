@@ -1,8 +1,9 @@
 use super::{
-    Keeping, RequestError, Surroundings, ends, judging, keeping, load, remedies, rounds, schedule, setting, talk, value,
+    Environment, OutputSpec, RequestError, ends, judging, keeping, load, remedies, rounds, schedule, setting, talk,
+    value,
 };
 use crate::cli::args::{EndArgs, SleepArgs, WakeupArgs};
-use crate::console::Talk;
+use crate::console::Verbosity;
 use crate::plan::{
     EndSpec, LoadKind, LoadSpec, Plan, RunSpec, SettingSpec, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Work,
     defaults,
@@ -18,15 +19,15 @@ pub struct WakeupJob {
     /// Try what may let the threads wake earlier: the plan is then one short run, of which many are made.
     pub try_remedies: bool,
     /// Where the recordings go.
-    pub keeping: Keeping,
+    pub keeping: OutputSpec,
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub talk: Verbosity,
 }
 
 /// Settles `typed`.
-pub fn wakeup(typed: &WakeupArgs, surroundings: &Surroundings) -> Result<WakeupJob, RequestError> {
+pub fn wakeup(typed: &WakeupArgs, surroundings: &Environment) -> Result<WakeupJob, RequestError> {
     if typed.judging.half {
         return Err(RequestError::OutOfPlace {
             option: "--half",
@@ -174,7 +175,7 @@ mod tests {
     fn settle(line: &str) -> Result<WakeupJob, RequestError> {
         let typed = ["latlab", "wakeup"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
-            Command::Wakeup(args) => wakeup(&args, &Surroundings::default()),
+            Command::Wakeup(args) => wakeup(&args, &Environment::default()),
             other => panic!("{other:?}"),
         }
     }

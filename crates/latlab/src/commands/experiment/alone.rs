@@ -4,21 +4,25 @@ use std::path::Path;
 
 use super::contrasts::ask_as_its_file;
 use super::{Asked, runs};
-use crate::analysis::comparison::{Agenda, ObservedRun, Quantity, subject_named};
-use crate::analysis::{AloneRow, alone};
+use crate::analysis::comparison::{ComparisonRequest, ObservedRun, Quantity, subject_named};
+use crate::analysis::{ConditionRow, alone};
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::{Experiment, RunsRule, defaults};
 use crate::recording::Recording;
 
 /// The statistics of the runs of the one condition that has any; none where several have.
-pub(super) fn rows(directory: &Path, standing: &Standing, asked: &Asked) -> Result<Option<Vec<AloneRow>>, Failure> {
+pub(super) fn rows(
+    directory: &Path,
+    standing: &ExperimentState,
+    asked: &Asked,
+) -> Result<Option<Vec<ConditionRow>>, Failure> {
     let Experiment { contrasts, design, kind, .. } = &asked.job.experiment;
     let Some((first, _)) = runs::judged(standing).next() else { return Ok(None) };
     if runs::judged(standing).any(|(run, _)| run.key.factors != first.key.factors) {
         return Ok(None);
     }
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     if let RunsRule::Until { statistic, .. } = &design.runs {
         let metric = contrasts.first().map_or(kind.metric(), |contrast| contrast.metric);
         agenda.ask(subject_named(Some(metric.name()), statistic)?, None, None);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::finding::{of_directory, of_file, of_recipe};
 use super::taking::refuse_changed;
-use crate::cli::resolve::{self, ExperimentJob, Rows, RunJob, RunSource};
+use crate::cli::resolve::{self, ConditionSelection, ExperimentJob, RunJob, RunSource};
 use crate::commands::surroundings::surroundings;
 use crate::error::Failure;
-use crate::experiment::{self, Origin, Standing};
+use crate::experiment::{self, ExperimentOrigin, ExperimentState};
 
 /// An experiment that was asked for.
 pub(in crate::commands) struct Asked {
@@ -17,7 +17,7 @@ pub(in crate::commands) struct Asked {
     /// The file, settled.
     pub(in crate::commands) job: ExperimentJob,
     /// Where it comes from; none where a directory was named.
-    pub(in crate::commands) origin: Option<Origin>,
+    pub(in crate::commands) origin: Option<ExperimentOrigin>,
     /// What to go on with.
     pub(in crate::commands) directory: Option<PathBuf>,
     /// Its file was edited, and `--force` goes on with it.
@@ -26,7 +26,7 @@ pub(in crate::commands) struct Asked {
 
 impl Asked {
     /// How far it is; none where it has not begun.
-    pub(in crate::commands) fn standing(&self) -> Result<Option<Standing>, Failure> {
+    pub(in crate::commands) fn standing(&self) -> Result<Option<ExperimentState>, Failure> {
         Ok(self.directory.as_deref().map(experiment::look_at).transpose()?)
     }
 }
@@ -48,7 +48,7 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
     }
     let begun_as = standing.as_ref().and_then(|standing| standing.recipe.as_ref());
     let is_recipe = begun_as.is_some() || origin.as_ref().is_some_and(|origin| origin.recipe.is_some());
-    let rows = if is_recipe { Rows::Possible } else { Rows::All };
+    let rows = if is_recipe { ConditionSelection::Possible } else { ConditionSelection::All };
     // Its copy is called the same in every experiment: the name is that of the file it was copied from.
     let source = standing.as_ref().map_or(&file, |standing| &standing.source);
     let job_of_file = resolve::experiment_from(source, &file, &text, rows, &surroundings()?)?;

@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use super::left::Left;
-use super::news::Listener;
+use super::left::RemainingTime;
+use super::news::ExperimentObserver;
 use super::outcome::{in_one_line, outcome};
 use super::waiting;
-use super::widths::{Width, Widths};
+use super::widths::{PrecisionResult, PrecisionRule};
 use crate::cli::resolve::ExperimentJob;
-use crate::commands::interrupt::Interrupt;
+use crate::commands::interrupt::SignalWatch;
 use crate::commands::{keys, measuring};
 use crate::console::{Console, Progress};
 use crate::error::Failure;
-use crate::experiment::{DueRun, Hands, News, OpenExperiment, RunOutcome, Standing, Taken};
-use crate::measure::{Conducted, Place};
+use crate::experiment::{DueRun, ExperimentEvent, ExperimentState, OpenExperiment, RunExecutor, RunOutcome, RunResult};
+use crate::measure::{PlanOutcome, RecordingTarget};
 use crate::plan::condition_words;
 use crate::recording::Store;
 use crate::units::Nanos;
@@ -21,17 +21,18 @@ use crate::units::Nanos;
 /// What measures the runs of an experiment.
 pub(in crate::commands) struct Bench<'a> {
     job: &'a ExperimentJob,
-    interrupt: &'a Interrupt,
+    interrupt: &'a SignalWatch,
     console: &'a Console,
-    widths: Widths,
-    left: Left,
+    widths: PrecisionRule,
+    left: RemainingTime,
     failure: Option<Failure>,
-    listener: Listener,
+    listener: ExperimentObserver,
 }
 
 impl<'a> Bench<'a> {
-    pub(in crate::commands) fn new(job: &'a ExperimentJob, interrupt: &'a Interrupt, console: &'a Console) -> Self {
-        let (widths, left, listener) = (Widths::default(), Left::of(&job.experiment), Listener::default());
+    pub(in crate::commands) fn new(job: &'a ExperimentJob, interrupt: &'a SignalWatch, console: &'a Console) -> Self {
+        let (widths, left, listener) =
+            (PrecisionRule::default(), RemainingTime::of(&job.experiment), ExperimentObserver::default());
         Bench { job, interrupt, console, widths, left, failure: None, listener }
     }
 
@@ -46,13 +47,13 @@ impl<'a> Bench<'a> {
         due: &DueRun,
         open: &OpenExperiment,
         boot_id: Option<String>,
-    ) -> Result<Option<Conducted>, Failure> {
+    ) -> Result<Option<PlanOutcome>, Failure> {
         let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
         keys::refuse_strangers(plan)?;
         let store = Store::open(&open.runs())?;
         let facts = due.key.facts(due.place, &open.standing().id, boot_id);
-        let place = Place { store: &store, directory: None, experiment: Some(&facts), live: None };
+        let place = RecordingTarget { store: &store, directory: None, experiment: Some(&facts), live: None };
         let (start, done) = (Instant::now(), open.standing().runs_done());
         let progress = self.console.progress(&self.job.experiment.name, Some(self.left.steps()));
         let words = condition_words(&due.key.factors);
@@ -64,8 +65,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-impl Hands for Bench<'_> {
-    fn measure(&mut self, due: &DueRun, open: &OpenExperiment, boot_id: Option<&str>) -> Taken {
+impl RunExecutor for Bench<'_> {
+    fn measure(&mut self, due: &DueRun, open: &OpenExperiment, boot_id: Option<&str>) -> RunResult {
         let start = Instant::now();
         let conducted = self.conduct(due, open, boot_id.map(str::to_owned));
         let (outcome, recording, failure) = match conducted {
@@ -78,7 +79,7 @@ impl Hands for Bench<'_> {
         self.left.learn(due.condition, start.elapsed());
         let reason = failure.as_ref().map(in_one_line);
         self.failure = self.failure.take().or(failure);
-        Taken { outcome, recording, reason }
+        RunResult { outcome, recording, reason }
     }
 
     fn wait(&mut self, span: Nanos) -> bool {
@@ -88,13 +89,13 @@ impl Hands for Bench<'_> {
     fn is_narrow(&mut self, open: &OpenExperiment) -> Option<bool> {
         let looked = self.widths.look(&self.job.experiment, open, self.console);
         let width = looked.map_err(|failure| self.failure = Some(failure)).ok()?;
-        if width == Width::Lost {
+        if width == PrecisionResult::Lost {
             self.listener.hear_of_lost(self.console);
         }
-        Some(width == Width::Narrow)
+        Some(width == PrecisionResult::Narrow)
     }
 
-    fn hear(&mut self, news: News<'_>, _standing: &Standing) {
+    fn hear(&mut self, news: ExperimentEvent<'_>, _standing: &ExperimentState) {
         self.listener.hear(&news, self.console);
     }
 }

@@ -2,25 +2,25 @@
 
 use std::path::Path;
 
-use super::cells::Cells;
+use super::cells::ConditionCells;
 use super::{Asked, runs, unmeasured};
 use crate::analysis::ColumnFigure;
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::{Factors, Kind};
 use crate::recipe::{self, Published, PublishedRow};
-use crate::report::beside::{BesideRow, BesideView, Measured};
+use crate::report::beside::{Measured, PublishedRowView, PublishedView};
 
 /// The publication alone.
-pub(in crate::commands) fn published(published: &Published) -> BesideView {
-    let row = |row: &PublishedRow| BesideRow {
+pub(in crate::commands) fn published(published: &Published) -> PublishedView {
+    let row = |row: &PublishedRow| PublishedRowView {
         label: row.label.into(),
         published: row.published.to_vec(),
         recomputed: row.recomputed.to_vec(),
         against_first: row.against_first,
         measured: None,
     };
-    BesideView {
+    PublishedView {
         heading: published.heading.into(),
         unit: published.unit.into(),
         decimals: published.decimals,
@@ -34,10 +34,10 @@ pub(in crate::commands) fn published(published: &Published) -> BesideView {
 /// With what was measured; none where the experiment does nobody's again.
 pub(super) fn measured(
     directory: &Path,
-    standing: &Standing,
+    standing: &ExperimentState,
     asked: &Asked,
-    cells: Option<&Cells>,
-) -> Result<Option<BesideView>, Failure> {
+    cells: Option<&ConditionCells>,
+) -> Result<Option<PublishedView>, Failure> {
     let recipe = standing.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
     let Some(published) = recipe.and_then(|recipe| recipe.published) else { return Ok(None) };
     let mut view = self::published(published);
@@ -54,7 +54,7 @@ pub(super) fn measured(
 
 fn of_row(
     directory: &Path,
-    standing: &Standing,
+    standing: &ExperimentState,
     (published, row): (&Published, &PublishedRow),
 ) -> Result<Option<Measured>, Failure> {
     let is_ours = |factors: &Factors| published.is_done_by(row, factors);

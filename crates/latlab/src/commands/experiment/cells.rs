@@ -8,7 +8,7 @@ use crate::analysis::{ColumnFigure, MinistatTest};
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::defaults::{CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::recipe::{self, FiguresOf, Published, PublishedRow};
 use crate::report::beside::Measured;
@@ -16,13 +16,17 @@ use crate::report::ministat::MinistatGroup;
 use crate::stats::Outline;
 
 /// The runs, one cell for each row of the publication.
-pub(super) struct Cells {
+pub(super) struct ConditionCells {
     pub(super) published: &'static Published,
     pub(super) cells: Vec<Vec<ObservedRun>>,
 }
 
 /// Reads them; none where the experiment is no such recipe.
-pub(super) fn cells(directory: &Path, standing: &Standing, console: &Console) -> Result<Option<Cells>, Failure> {
+pub(super) fn cells(
+    directory: &Path,
+    standing: &ExperimentState,
+    console: &Console,
+) -> Result<Option<ConditionCells>, Failure> {
     let recipe = standing.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
     let published = recipe.and_then(|recipe| recipe.published);
     let Some(published) = published.filter(|published| published.figures_of == FiguresOf::Runs) else {
@@ -35,10 +39,10 @@ pub(super) fn cells(directory: &Path, standing: &Standing, console: &Console) ->
         let is_its = |run: &&ObservedRun| run.factors.as_ref().is_some_and(|own| published.is_done_by(row, own));
         observed.iter().filter(is_its).cloned().collect()
     };
-    Ok(Some(Cells { published, cells: published.rows.iter().map(of).collect() }))
+    Ok(Some(ConditionCells { published, cells: published.rows.iter().map(of).collect() }))
 }
 
-impl Cells {
+impl ConditionCells {
     /// The figures of runs in the publication's unit.
     pub(super) fn figures<'a>(&'a self, runs: &'a [ObservedRun]) -> impl Iterator<Item = (&'a ObservedRun, f64)> {
         runs.iter().filter_map(|run| Some((run, run.figures[0].value()? / self.published.own_units)))

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::experiment::{RunStanding, Standing};
+use crate::experiment::{ExperimentState, RunState};
 use crate::plan::Experiment;
 
 /// The experiment.
-pub(super) fn about(directory: &Path, standing: &Standing, experiment: &Experiment) -> Value {
+pub(super) fn about(directory: &Path, standing: &ExperimentState, experiment: &Experiment) -> Value {
     let recipe = standing
         .recipe
         .as_ref()
@@ -29,7 +29,7 @@ pub(super) fn about(directory: &Path, standing: &Standing, experiment: &Experime
 }
 
 /// One of its runs, whatever became of it.
-pub(super) fn run(run: &RunStanding) -> Value {
+pub(super) fn run(run: &RunState) -> Value {
     json!({
         "block": run.key.block,
         "position": run.place.position,

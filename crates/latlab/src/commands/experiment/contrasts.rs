@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::analysis::comparison::{Agenda, subject_named};
-use crate::cli::resolve::{self, Rows};
+use crate::analysis::comparison::{ComparisonRequest, subject_named};
+use crate::cli::resolve::{self, ConditionSelection};
 use crate::commands::surroundings::surroundings;
 use crate::error::Failure;
 use crate::experiment;
@@ -16,14 +16,14 @@ pub(in crate::commands) fn contrasts(directory: &Path) -> Result<Option<Vec<Cont
     }
     let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
     // What was measured elsewhere need not be possible here.
-    let job = resolve::experiment(&file.display().to_string(), &text, Rows::Possible, &surroundings()?)?;
+    let job = resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &surroundings()?)?;
     Ok(Some(job.experiment.contrasts))
 }
 
 /// Adds what an experiment's file compares to `agenda`. A margin that somebody typed stands in for one that the file
 /// does not state.
 pub(in crate::commands) fn ask_as_its_file(
-    agenda: &mut Agenda,
+    agenda: &mut ComparisonRequest,
     contrasts: &[Contrast],
     margin: Option<f64>,
 ) -> Result<(), Failure> {

@@ -1,11 +1,11 @@
 //! What an experiment takes and leaves, as far as that is known before it begins.
 
 use crate::plan::{BetweenBlocks, Experiment, Plan, defaults};
-use crate::report::experiment::Cost;
+use crate::report::experiment::PlanCost;
 use crate::units::Nanos;
 
 /// What the runs that are not done take and leave: as if each were an average one.
-pub(super) fn cost(experiment: &Experiment, done: u64) -> Cost {
+pub(super) fn cost(experiment: &Experiment, done: u64) -> PlanCost {
     let design = &experiment.design;
     let conditions = experiment.conditions.len().max(1) as f64;
     let all = design.runs_at_most(experiment.conditions.len()) as f64;
@@ -25,7 +25,7 @@ pub(super) fn cost(experiment: &Experiment, done: u64) -> Cost {
     };
     let duration = left * duration_ns + switches * design.settle.0 as f64 + pauses * left / all.max(1.0);
     let guessed = guessed.then_some(defaults::ROUND_TRIP_GUESS);
-    Cost { duration: Nanos(duration as i64), guessed, bytes: left * bytes }
+    PlanCost { duration: Nanos(duration as i64), guessed, bytes: left * bytes }
 }
 
 /// How long a run takes, how many rows it leaves (probes, wake-ups, intervals), and whether the time of a round trip had to be guessed.
@@ -54,16 +54,16 @@ pub(super) fn one_run(plan: &Plan) -> (f64, f64, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::resolve::{Rows, Surroundings, experiment};
+    use crate::cli::resolve::{ConditionSelection, Environment, experiment};
     use crate::plan::Factors;
-    use crate::recipe::{Between, PublishedRow, RECIPES, Scale};
+    use crate::recipe::{Between, PublishedRow, RECIPES, RecipeScale};
 
     #[test]
     fn a_minute_has_room_for_most_of_what_was_published() {
         let recipe = crate::recipe::find("wakeup-governor").expect("there is one");
-        let text = recipe.file("local", Scale::Quick, Between::AsItsFileSays);
-        let surroundings = Surroundings { store: None, seed: 7 };
-        let job = experiment(recipe.name, &text, Rows::Possible, &surroundings).expect("well typed");
+        let text = recipe.file("local", RecipeScale::Quick, Between::AsItsFileSays);
+        let surroundings = Environment { store: None, seed: 7 };
+        let job = experiment(recipe.name, &text, ConditionSelection::Possible, &surroundings).expect("well typed");
         let rows = recipe.published.expect("published").rows;
         let is_measured = |row: &&PublishedRow| {
             let has = |factors: &Factors| {
@@ -78,12 +78,13 @@ mod tests {
     /// Contract, section 7.
     #[test]
     fn recipes_keep_their_promises_by_their_plan() {
-        let surroundings = Surroundings { store: None, seed: 7 };
+        let surroundings = Environment { store: None, seed: 7 };
         for recipe in RECIPES {
             for target in ["local", "lab", "127.0.0.1"] {
-                let seconds = [Scale::Quick, Scale::Usual, Scale::Full].map(|scale| {
+                let seconds = [RecipeScale::Quick, RecipeScale::Usual, RecipeScale::Full].map(|scale| {
                     let text = recipe.file(target, scale, Between::AsItsFileSays);
-                    let job = experiment(recipe.name, &text, Rows::Possible, &surroundings).expect(recipe.name);
+                    let job =
+                        experiment(recipe.name, &text, ConditionSelection::Possible, &surroundings).expect(recipe.name);
                     cost(&job.experiment, 0).duration.0 as f64 / 1e9
                 });
                 let [quick, usual, full] = seconds;

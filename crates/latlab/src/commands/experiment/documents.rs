@@ -10,14 +10,19 @@ use super::{Asked, alone, beside, same, spread, verdicts, via_growth};
 use crate::analysis::comparison::Comparisons;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::report::comparison::{self, Companions};
 use crate::report::{
     alone as of_one, beside_document as published, same as of_two_names, spread as of_cells, via_growth as of_calls,
 };
 
 /// Prints it. Where a recording cannot be read, what is known without it is printed all the same.
-pub(super) fn show(directory: &Path, standing: &Standing, asked: &Asked, console: &Console) -> Result<(), Failure> {
+pub(super) fn show(
+    directory: &Path,
+    standing: &ExperimentState,
+    asked: &Asked,
+    console: &Console,
+) -> Result<(), Failure> {
     let mut about = about(directory, standing, &asked.job.experiment);
     let told = tell(directory, standing, (asked, console), &mut about);
     let runs: Value = standing.runs.iter().map(run).collect();
@@ -40,7 +45,7 @@ pub(super) fn show(directory: &Path, standing: &Standing, asked: &Asked, console
 /// Compares, and adds what only some experiments have to what is told `about` this one.
 fn tell(
     directory: &Path,
-    standing: &Standing,
+    standing: &ExperimentState,
     (asked, console): (&Asked, &Console),
     about: &mut Value,
 ) -> Result<Option<Comparisons>, Failure> {

@@ -8,12 +8,12 @@ use crate::cli::resolve::RunJob;
 use crate::commands::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::{ConductEnd, ExperimentError, Standing};
+use crate::experiment::{ExperimentError, ExperimentState, RunnerOutcome};
 
 /// An experiment that this process has let go of.
 pub(in crate::commands) struct Ended {
     pub(in crate::commands) path: PathBuf,
-    pub(in crate::commands) standing: Standing,
+    pub(in crate::commands) standing: ExperimentState,
     /// The first failure of a run.
     pub(in crate::commands) failure: Option<Failure>,
     /// Who interrupted it.
@@ -22,7 +22,7 @@ pub(in crate::commands) struct Ended {
 
 /// Says how it ended, and shows what was measured.
 pub(in crate::commands) fn end(
-    end: ConductEnd,
+    end: RunnerOutcome,
     ended: &Ended,
     asked: &Asked,
     (job, console): (&RunJob, &Console),
@@ -34,12 +34,12 @@ pub(in crate::commands) fn end(
     let show_document = || if job.json { show(path, standing, asked, (true, console)) } else { Ok(()) };
     let runs = if done == 1 { "run" } else { "runs" };
     match end {
-        ConductEnd::Finished => report(path, asked, job.json, console),
-        ConductEnd::Reboot { block, progressed: false } => {
+        RunnerOutcome::Finished => report(path, asked, job.json, console),
+        RunnerOutcome::Reboot { block, progressed: false } => {
             show_document()?;
             Err(ExperimentError::SameBoot { path: path.clone(), block }.into())
         }
-        ConductEnd::Reboot { block, .. } => {
+        RunnerOutcome::Reboot { block, .. } => {
             console.note(&format!(
                 "block {} is done: reboot, then run me again: `latlab run {directory}`\n\
                  or let systemd do that at boot: `latlab run {directory} --print-unit`",
@@ -48,13 +48,13 @@ pub(in crate::commands) fn end(
             show_document()?;
             Ok(Outcome::Done)
         }
-        ConductEnd::Interrupted => {
+        RunnerOutcome::Interrupted => {
             console.note(&format!("interrupted after {done} {runs}: `latlab run {directory}` goes on"));
             // What was measured is shown as far as it can be; the interrupt is what the exit code tells.
             let _ = show(path, standing, asked, (job.json, console));
             Ok(signalled.unwrap_or(Outcome::Interrupted))
         }
-        ConductEnd::Failed => {
+        RunnerOutcome::Failed => {
             console.note(&format!(
                 "stopped after {done} {runs}: `latlab run {directory}` goes on, `--keep-going` past failures"
             ));

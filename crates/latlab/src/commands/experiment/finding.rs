@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::resolve::{AskedRecipe, RunJob};
 use crate::error::{Failure, in_words};
-use crate::experiment::{self, Origin, RecipeFacts};
+use crate::experiment::{self, ExperimentOrigin, RecipeFacts};
 use crate::recipe;
 
 /// What it is called, its text, where it comes from, and what to go on with.
-pub(super) type Found = (String, String, Option<Origin>, Option<PathBuf>);
+pub(super) type ExperimentSource = (String, String, Option<ExperimentOrigin>, Option<PathBuf>);
 
-pub(super) fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<Found, Failure> {
+pub(super) fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
     let AskedRecipe { recipe, target, scale, .. } = asked;
     let source = asked.source();
     let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
     let directory = unfinished(job, &source);
-    let origin = Origin { source, recipe: Some(facts) };
+    let origin = ExperimentOrigin { source, recipe: Some(facts) };
     // Another version may have another file: what was begun goes on as it was.
     let text = match &directory {
         Some(directory) => experiment::file_text(directory)?,
@@ -25,7 +25,7 @@ pub(super) fn of_recipe(asked: &AskedRecipe, job: &RunJob) -> Result<Found, Fail
     Ok((recipe.name.into(), text, Some(origin), directory))
 }
 
-pub(super) fn of_directory(path: &Path, job: &RunJob) -> Result<Found, Failure> {
+pub(super) fn of_directory(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     experiment::look_at(path)?;
     let file = path.join("experiment.toml").display().to_string();
     if job.going_on.new {
@@ -36,7 +36,7 @@ pub(super) fn of_directory(path: &Path, job: &RunJob) -> Result<Found, Failure> 
     Ok((file, experiment::file_text(path)?, None, Some(path.to_owned())))
 }
 
-pub(super) fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {
+pub(super) fn of_file(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
@@ -49,7 +49,7 @@ pub(super) fn of_file(path: &Path, job: &RunJob) -> Result<Found, Failure> {
     })?;
     let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
     let directory = unfinished(job, &absolute);
-    Ok((shown.to_string(), text, Some(Origin { source: absolute, recipe: None }), directory))
+    Ok((shown.to_string(), text, Some(ExperimentOrigin { source: absolute, recipe: None }), directory))
 }
 
 fn unfinished(job: &RunJob, source: &str) -> Option<PathBuf> {

@@ -11,7 +11,7 @@ use crate::units::Nanos;
 const STEPS: u64 = 100;
 
 /// What is known of the runs that are left: how long they should take, and how long they took.
-pub(super) struct Left {
+pub(super) struct RemainingTime {
     /// Of each condition, in ns; what was learnt replaces what was expected.
     expected_ns: Vec<f64>,
     settle_ns: f64,
@@ -19,10 +19,10 @@ pub(super) struct Left {
     blocks: u32,
 }
 
-impl Left {
-    pub(super) fn of(experiment: &Experiment) -> Left {
+impl RemainingTime {
+    pub(super) fn of(experiment: &Experiment) -> RemainingTime {
         let conditions = &experiment.conditions;
-        Left {
+        RemainingTime {
             expected_ns: conditions.iter().map(|condition| one_run(&condition.plan).0).collect(),
             settle_ns: experiment.design.settle.0 as f64,
             runs: experiment.design.runs_at_most(conditions.len()),

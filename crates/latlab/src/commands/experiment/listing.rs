@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use crate::cli::resolve::{self, ExperimentJob, Rows};
+use crate::cli::resolve::{self, ConditionSelection, ExperimentJob};
 use crate::commands::surroundings::surroundings;
 use crate::error::Failure;
 use crate::experiment::{self, ExperimentError};
-use crate::report::list::ExperimentView;
+use crate::report::list::ListedExperiment;
 
 /// The experiment in `directory`, whatever state it is in.
-pub(in crate::commands) fn listing(directory: &Path) -> ExperimentView {
+pub(in crate::commands) fn listing(directory: &Path) -> ListedExperiment {
     let settled = settle(directory).ok();
     let design = settled.as_ref().map(|job| (&job.experiment.design, job.experiment.conditions.len()));
-    let mut view = ExperimentView {
+    let mut view = ListedExperiment {
         experiment: directory.display().to_string(),
         name: settled.as_ref().map(|job| job.experiment.name.clone()),
         runs_done: None,
@@ -38,7 +38,7 @@ pub(in crate::commands) fn listing(directory: &Path) -> ExperimentView {
 /// Its file, settled as far as that is possible here.
 fn settle(directory: &Path) -> Result<ExperimentJob, Failure> {
     let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
-    Ok(resolve::experiment(&file.display().to_string(), &text, Rows::Possible, &surroundings()?)?)
+    Ok(resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &surroundings()?)?)
 }
 
 fn in_full(error: &ExperimentError) -> String {

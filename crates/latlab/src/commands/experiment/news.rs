@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use crate::console::Console;
-use crate::experiment::News;
+use crate::experiment::ExperimentEvent;
 use crate::plan::condition_words;
 
 /// Who hears of it: a reason that is told once is told.
 #[derive(Debug, Default)]
-pub(super) struct Listener {
+pub(super) struct ExperimentObserver {
     reasons: BTreeSet<String>,
 }
 
-impl Listener {
-    pub(super) fn hear(&mut self, news: &News<'_>, console: &Console) {
+impl ExperimentObserver {
+    pub(super) fn hear(&mut self, news: &ExperimentEvent<'_>, console: &Console) {
         match news {
-            News::Dropped(factors, reason) if !self.reasons.insert((*reason).to_owned()) => {
+            ExperimentEvent::Dropped(factors, reason) if !self.reasons.insert((*reason).to_owned()) => {
                 console.detail(&format!("`{}` is left out as well: {reason}", condition_words(factors)));
             }
             news => tell(news, console),
@@ -23,7 +23,7 @@ impl Listener {
     }
 }
 
-impl Listener {
+impl ExperimentObserver {
     /// The statistic that the rule of width is about fell among the lost.
     pub(super) fn hear_of_lost(&mut self, console: &Console) {
         let message = "the statistic of `runs` fell among the lost in a run: its interval cannot become narrow";
@@ -33,17 +33,17 @@ impl Listener {
     }
 }
 
-fn tell(news: &News<'_>, console: &Console) {
+fn tell(news: &ExperimentEvent<'_>, console: &Console) {
     match news {
-        News::Block(block) => console.detail(&format!("block {block} begins")),
-        News::Dropped(factors, reason) => {
+        ExperimentEvent::Block(block) => console.detail(&format!("block {block} begins")),
+        ExperimentEvent::Dropped(factors, reason) => {
             console.warning(&format!("`{}` is left out: {reason}", condition_words(factors)), None);
         }
-        News::Failed(due, reason) => {
+        ExperimentEvent::Failed(due, reason) => {
             let words = condition_words(&due.key.factors);
             console.warning(&format!("a run of `{words}` failed: {reason}"), None);
         }
-        News::Widths(block, narrow) => {
+        ExperimentEvent::Widths(block, narrow) => {
             let words = if *narrow { "narrow enough" } else { "not narrow enough yet" };
             console.note(&format!("after block {block} the intervals are {words}"));
         }

@@ -1,28 +1,28 @@
 //! How a run of an experiment ended.
 
-use crate::analysis::SummaryWishes;
+use crate::analysis::SummaryOptions;
 use crate::commands::verdict;
 use crate::error::Failure;
 use crate::experiment::{RunOutcome, outcome_of};
-use crate::measure::Conducted;
+use crate::measure::PlanOutcome;
 use crate::recording::Recording;
-use crate::recording::manifest::Ending;
+use crate::recording::manifest::RunEnding;
 
 /// How a run ended that left a recording, and why if not by its own rule.
-pub(super) fn outcome(conducted: Conducted, signalled: bool) -> (RunOutcome, Option<String>, Option<Failure>) {
+pub(super) fn outcome(conducted: PlanOutcome, signalled: bool) -> (RunOutcome, Option<String>, Option<Failure>) {
     let mut recordings = conducted.recordings.into_iter();
     let Some(finished) = recordings.next() else { return (RunOutcome::Refused, None, None) };
     let name = finished.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let broken = conducted.failure.map(Failure::from).or(finished.failure.map(Failure::from));
-    if signalled && finished.manifest.ending == Ending::Interrupted {
+    if signalled && finished.manifest.ending == RunEnding::Interrupted {
         return (RunOutcome::Interrupted, name, None);
     }
-    if broken.is_some() || finished.manifest.ending != Ending::Completed {
+    if broken.is_some() || finished.manifest.ending != RunEnding::Completed {
         let died = finished.manifest.reason.unwrap_or_else(|| "the run broke off".into());
         return (RunOutcome::Failed, name, broken.or_else(|| Some(Failure::world(died))));
     }
     let summary = Recording::open(&finished.path).map_err(Failure::from).and_then(|recording| {
-        let wishes = SummaryWishes { intervals: false, ..SummaryWishes::of(&recording.manifest().spec) };
+        let wishes = SummaryOptions { intervals: false, ..SummaryOptions::of(&recording.manifest().spec) };
         verdict::summary_of(&recording, &wishes)
     });
     match summary.and_then(|summary| verdict::of_a_run(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))) {

@@ -3,7 +3,7 @@
 use super::Asked;
 use super::cost::cost;
 use crate::commands::title;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::{BetweenBlocks, Design, Experiment, Plan, RunOrder, RunsRule, condition_words};
 use crate::report::experiment::PlanView;
 use crate::units::Nanos;
@@ -21,11 +21,11 @@ pub(in crate::commands) enum Detail {
 /// More blocks than this nobody reads.
 const BLOCKS_SHOWN: u32 = 12;
 
-pub(in crate::commands) fn view(asked: &Asked, standing: Option<&Standing>, detail: Detail) -> PlanView {
+pub(in crate::commands) fn view(asked: &Asked, standing: Option<&ExperimentState>, detail: Detail) -> PlanView {
     let Experiment { name, conditions, design, .. } = &asked.job.experiment;
     let shown = if detail == Detail::EveryBlock { design.blocks_at_most().min(BLOCKS_SHOWN) } else { 0 };
     let turns = |block| design.turns(conditions.len(), block).iter().map(|turn| turn.condition as u32 + 1).collect();
-    let done = standing.map_or(0, Standing::runs_done);
+    let done = standing.map_or(0, ExperimentState::runs_done);
     PlanView {
         name: name.clone(),
         work: work(&asked.job.experiment),

@@ -6,7 +6,7 @@ use super::{Asked, documents, text, unchanged};
 use crate::commands::Outcome;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::{RunOutcome, RunStanding, Standing, look_at};
+use crate::experiment::{ExperimentState, RunOutcome, RunState, look_at};
 use crate::plan::Kind;
 
 /// Shows what the experiment in `directory` says, and how it ends that it does.
@@ -33,7 +33,7 @@ pub(in crate::commands) fn report(
         let failure = Failure::world("no run of the experiment can be judged").hint(hint);
         return Err(if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) });
     }
-    if judged().all(RunStanding::is_unanswered) {
+    if judged().all(RunState::is_unanswered) {
         let reason = judged().find_map(|run| run.reason.clone()).unwrap_or_default();
         return Err(Failure::world("no run of the experiment was answered").because(reason));
     }
@@ -45,18 +45,18 @@ pub(in crate::commands) fn report(
 /// Shows what was measured, however the experiment ended: with `--json` one document in any case.
 pub(super) fn show(
     directory: &Path,
-    standing: &Standing,
+    standing: &ExperimentState,
     asked: &Asked,
     (json, console): (bool, &Console),
 ) -> Result<(), Failure> {
     match json {
         true => documents::show(directory, standing, asked, console),
-        false if standing.runs.iter().any(RunStanding::is_judged) => text::show(directory, standing, asked, console),
+        false if standing.runs.iter().any(RunState::is_judged) => text::show(directory, standing, asked, console),
         false => Ok(()),
     }
 }
 
-fn tell_what_is_not_judged(standing: &Standing, console: &Console) {
+fn tell_what_is_not_judged(standing: &ExperimentState, console: &Console) {
     let (silent, broken): (Vec<_>, Vec<_>) =
         standing.runs_that(RunOutcome::Failed).partition(|run| run.is_unanswered());
     for (runs, words) in [

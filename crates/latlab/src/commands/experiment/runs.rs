@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use crate::analysis::{Summary, SummaryWishes};
+use crate::analysis::{Summary, SummaryOptions};
 use crate::commands::verdict;
 use crate::error::Failure;
-use crate::experiment::{RunStanding, Standing};
+use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::Judging;
 use crate::recording::Recording;
 
 /// Runs that are judged, in the order in which they were made, with the name of their recording.
-pub(super) fn judged(standing: &Standing) -> impl Iterator<Item = (&RunStanding, &str)> {
+pub(super) fn judged(standing: &ExperimentState) -> impl Iterator<Item = (&RunState, &str)> {
     standing.runs.iter().filter(|run| run.is_judged()).filter_map(|run| Some((run, run.recording.as_deref()?)))
 }
 
@@ -20,5 +20,5 @@ pub(super) fn summary(directory: &Path, name: &str, metric: Metric, quantiles: &
     let recording = Recording::open(&directory.join("runs").join(name))?;
     let judging =
         Judging { quantiles: quantiles.to_vec(), window_ns: None, ..recording.manifest().spec.judging.clone() };
-    verdict::summary_of(&recording, &SummaryWishes { judging, intervals: false, metrics: vec![metric] })
+    verdict::summary_of(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric] })
 }

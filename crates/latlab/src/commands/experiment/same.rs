@@ -6,13 +6,13 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
 use super::runs;
-use crate::analysis::{NamedRun, Sameness, sameness, sample};
+use crate::analysis::{AaTest, NamedRun, sameness, sample};
 use crate::error::Failure;
-use crate::experiment::{RunStanding, Standing};
+use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::defaults;
 use crate::recording::Recording;
-use crate::report::same::SameView;
+use crate::report::same::AaTestView;
 use crate::sample::INFINITE;
 
 const QUANTILES: [f64; 2] = [0.5, 0.99];
@@ -22,20 +22,20 @@ const NAMES: [&str; 3] = ["mean", "p50", "p99"];
 const SEED: u64 = 1;
 
 /// What the experiment tells; none where it is another.
-pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<SameView>, Failure> {
+pub(super) fn view(directory: &Path, standing: &ExperimentState) -> Result<Option<AaTestView>, Failure> {
     if standing.recipe.as_ref().is_none_or(|recipe| recipe.name != "aa") {
         return Ok(None);
     }
-    let read = |(run, name): (&RunStanding, &str)| named(directory, run, name);
+    let read = |(run, name): (&RunState, &str)| named(directory, run, name);
     let runs =
         runs::judged(standing).filter(|(run, _)| !run.is_unanswered()).map(read).collect::<Result<Vec<_>, _>>()?;
-    let Sameness { found, by_student, by_ranks, drift, hours } =
+    let AaTest { found, by_student, by_ranks, drift, hours } =
         sameness(&runs, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED));
     let drift = NAMES.iter().zip(drift).map(|(name, slope)| ((*name).to_owned(), slope)).collect();
-    Ok(Some(SameView { runs: runs.len(), found, by_student, by_ranks, drift, hours }))
+    Ok(Some(AaTestView { runs: runs.len(), found, by_student, by_ranks, drift, hours }))
 }
 
-fn named(directory: &Path, run: &RunStanding, name: &str) -> Result<NamedRun, Failure> {
+fn named(directory: &Path, run: &RunState, name: &str) -> Result<NamedRun, Failure> {
     let summary = runs::summary(directory, name, Metric::RoundTripDelay, &QUANTILES)?;
     let recording = Recording::open(&directory.join("runs").join(name))?;
     let start = recording.manifest().here.clock_start.as_ref();

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cells::Cells;
+use super::cells::ConditionCells;
 use crate::analysis::comparison::{ObservedRun, boots_needed};
 use crate::plan::defaults::CONFIDENCE;
 use crate::report::spread::{SpreadCell, SpreadView};
 use crate::stats::{BoxPlot, Outline, between_blocks};
 
 /// What is shown of it.
-pub(super) fn view(cells: &Cells) -> SpreadView {
+pub(super) fn view(cells: &ConditionCells) -> SpreadView {
     let boots: Option<BTreeSet<&str>> = cells.cells.iter().flatten().map(|run| run.place.boot.as_deref()).collect();
     let rows = cells.published.rows.iter().zip(&cells.cells);
     SpreadView {
@@ -22,7 +22,7 @@ pub(super) fn view(cells: &Cells) -> SpreadView {
     }
 }
 
-fn cell(label: &str, cells: &Cells, runs: &[ObservedRun]) -> Option<SpreadCell> {
+fn cell(label: &str, cells: &ConditionCells, runs: &[ObservedRun]) -> Option<SpreadCell> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (run, figure) in cells.figures(runs) {
         blocks.entry(run.place.block.as_ref().map_or(1, |block| block.1)).or_default().push(figure);

@@ -6,7 +6,7 @@ use super::Asked;
 use crate::cli::resolve::{RunJob, RunSource};
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::{self, OpenExperiment, StoreTurn};
+use crate::experiment::{self, OpenExperiment, StoreLock};
 
 /// Opens what there is to go on with, or begins.
 pub(in crate::commands) fn take_on(asked: &Asked, job: &RunJob, console: &Console) -> Result<OpenExperiment, Failure> {
@@ -15,7 +15,7 @@ pub(in crate::commands) fn take_on(asked: &Asked, job: &RunJob, console: &Consol
         return go_on(directory, asked, job, console);
     };
     // Those that were started at the same time wait here, and then find what the first of them has begun.
-    let _turn = StoreTurn::take(&job.store)?;
+    let _turn = StoreLock::take(&job.store)?;
     let found = || experiment::newest_unfinished(&job.store, &origin.source).map(|found| found.path);
     if let Some(directory) = asked.directory.clone().or_else(found).filter(|_| !job.going_on.new) {
         return go_on(&directory, asked, job, console);

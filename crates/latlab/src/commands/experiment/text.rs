@@ -2,19 +2,24 @@
 
 use std::path::Path;
 
-use super::cells::{Cells, cells};
+use super::cells::{ConditionCells, cells};
 use super::{Asked, alone, beside, same, spread, verdicts, via_growth};
 use crate::commands::ministat;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::report::ministat::{MinistatForm, render as as_ministat};
 use crate::report::spread::render as as_boxes;
 use crate::report::{Style, alone as of_one, beside as published, same as of_two_names, via_growth as of_calls};
 
 /// Shows it.
-pub(super) fn show(directory: &Path, standing: &Standing, asked: &Asked, console: &Console) -> Result<(), Failure> {
+pub(super) fn show(
+    directory: &Path,
+    standing: &ExperimentState,
+    asked: &Asked,
+    console: &Console,
+) -> Result<(), Failure> {
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     let mut sections = Vec::new();
     let cells = cells(directory, standing, console)?;
@@ -36,7 +41,7 @@ pub(super) fn show(directory: &Path, standing: &Standing, asked: &Asked, console
 }
 
 /// The classic form, in the order of the publication, and box plots.
-fn of_cells(cells: &Cells, console: &Console, style: Style) -> Vec<String> {
+fn of_cells(cells: &ConditionCells, console: &Console, style: Style) -> Vec<String> {
     let groups = cells.groups();
     let form = MinistatForm {
         plot_width: Some(ministat::width(console)),

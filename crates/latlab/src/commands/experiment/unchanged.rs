@@ -6,13 +6,13 @@ use std::path::Path;
 use super::runs;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::facts::SettingFacts;
 use crate::plan::Factors;
 use crate::recording::Recording;
 
 /// Of a recipe, tells of each condition whose knob of the name `knob` had its value already.
-pub(super) fn warn(directory: &Path, standing: &Standing, knob: &str, console: &Console) -> Result<(), Failure> {
+pub(super) fn warn(directory: &Path, standing: &ExperimentState, knob: &str, console: &Console) -> Result<(), Failure> {
     if standing.recipe.is_none() {
         return Ok(());
     }

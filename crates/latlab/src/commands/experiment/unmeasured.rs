@@ -1,12 +1,12 @@
 //! Why nothing was measured of a published row.
 
 use super::Asked;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::Factors;
 use crate::recipe::{Published, PublishedRow};
 
 /// In words.
-pub(super) fn why(standing: &Standing, asked: &Asked, (published, row): (&Published, &PublishedRow)) -> String {
+pub(super) fn why(standing: &ExperimentState, asked: &Asked, (published, row): (&Published, &PublishedRow)) -> String {
     let is_ours = |factors: &Factors| published.is_done_by(row, factors);
     let dropped = standing.dropped.iter().find(|(factors, _)| is_ours(factors)).map(|(_, reason)| reason);
     let impossible = asked.job.impossible.iter().find(|row| is_ours(&row.factors)).map(|row| &row.reason);
@@ -19,7 +19,7 @@ pub(super) fn why(standing: &Standing, asked: &Asked, (published, row): (&Publis
 }
 
 /// Why no scale could measure `row`: all that this one has of one of its levels was left out.
-fn barred<'a>(standing: &'a Standing, asked: &'a Asked, row: &PublishedRow) -> Option<&'a String> {
+fn barred<'a>(standing: &'a ExperimentState, asked: &'a Asked, row: &PublishedRow) -> Option<&'a String> {
     let impossible = || asked.job.impossible.iter().map(|row| (&row.factors, &row.reason));
     let left_out = || standing.dropped.iter().map(|(factors, reason)| (factors, reason)).chain(impossible());
     let is_left = |factors: &Factors| !left_out().any(|(out, _)| out == factors);

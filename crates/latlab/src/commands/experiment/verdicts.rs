@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::Asked;
-use super::cells::Cells;
+use super::cells::ConditionCells;
 use super::contrasts::ask_as_its_file;
 use super::runs;
-use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, RunGroups, compare};
+use crate::analysis::comparison::{ComparisonOptions, ComparisonRequest, Comparisons, RunGroups, compare};
 use crate::cli::resolve::ExperimentJob;
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
 use crate::error::Failure;
-use crate::experiment::Standing;
+use crate::experiment::ExperimentState;
 use crate::plan::{Contrast, Factors, defaults};
 use crate::report::Style;
 use crate::report::comparison::{self, ComparisonShowing, ComparisonView};
@@ -19,9 +19,9 @@ use crate::report::comparison::{self, ComparisonShowing, ComparisonView};
 /// Compares the runs of the experiment in `directory` as its file asks; none where only one condition has any.
 pub(super) fn of(
     directory: &Path,
-    standing: &Standing,
+    standing: &ExperimentState,
     asked: &Asked,
-    (cells, console): (Option<&Cells>, &Console),
+    (cells, console): (Option<&ConditionCells>, &Console),
 ) -> Result<Option<Comparisons>, Failure> {
     let mut measured: Vec<&Factors> = runs::judged(standing).map(|(run, _)| &run.key.factors).collect();
     measured.sort_unstable();
@@ -33,7 +33,7 @@ pub(super) fn of(
     // A question about conditions that were not measured is none, and hides no other.
     let is_asked = |contrast: &&Contrast| has_a_pair(contrast, &conditions, &measured);
     let contrasts: Vec<Contrast> = asked.job.experiment.contrasts.iter().filter(is_asked).cloned().collect();
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     ask_as_its_file(&mut agenda, &contrasts, None)?;
     let subjects = agenda.subjects();
     let paths: Vec<PathBuf> = runs::judged(standing).map(|(_, name)| directory.join("runs").join(name)).collect();
@@ -42,12 +42,12 @@ pub(super) fn of(
     if let Some(cells) = cells {
         cells.name(&mut groups);
     }
-    Ok(Some(compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?))
+    Ok(Some(compare(groups, &agenda, &ComparisonOptions::at(defaults::CONFIDENCE))?))
 }
 
 /// The conditions in the order of the file. One that was given up, or never was possible here, is among them only where
 /// others are compared with it: its rows are undecided then, and none stands in for it.
-fn conditions(standing: &Standing, job: &ExperimentJob) -> Vec<Factors> {
+fn conditions(standing: &ExperimentState, job: &ExperimentJob) -> Vec<Factors> {
     let contrasts = &job.experiment.contrasts;
     let all = || job.experiment.conditions.iter().map(|condition| &condition.factors);
     let is_in = |baseline: &Factors, factors: &Factors| {

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::runs;
-use crate::analysis::comparison::{Agenda, ComparisonWishes, Effect, ObservedRun, RunGroups, compare, subject_named};
-use crate::analysis::{SleepRow, ViaGrowth, common_setting};
+use crate::analysis::comparison::{
+    ComparisonOptions, ComparisonRequest, Effect, ObservedRun, RunGroups, compare, subject_named,
+};
+use crate::analysis::{SleepRow, TimeoutSlack, common_setting};
 use crate::error::Failure;
-use crate::experiment::{RunStanding, Standing};
+use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::{Factors, defaults};
 use crate::recording::Recording;
-use crate::report::via_growth::{GrowthView, ViaGrowthView};
+use crate::report::via_growth::{SlackRowView, TimeoutSlackView};
 use crate::units::Nanos;
 use crate::units::human::parse_duration;
 
@@ -19,17 +21,17 @@ use crate::units::human::parse_duration;
 const EXACT: &str = "clock_nanosleep";
 
 /// What the experiment tells; none where it is another.
-pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<GrowthView>, Failure> {
+pub(super) fn view(directory: &Path, standing: &ExperimentState) -> Result<Option<SlackRowView>, Failure> {
     if standing.recipe.as_ref().is_none_or(|recipe| recipe.name != "wakeup-governor") {
         return Ok(None);
     }
     let mut idle: Vec<_> = runs::judged(standing).filter(|(run, _)| is_idle(run)).collect();
     idle.sort_by_key(|(run, _)| run.place.condition);
     let Some(setting) = common_setting(idle.iter().map(|(run, _)| &run.key.factors), EXACT) else {
-        return Ok(Some(GrowthView::Untold));
+        return Ok(Some(SlackRowView::Untold));
     };
     idle.retain(|(run, _)| run.key.factors.get("set").map_or("", String::as_str) == setting);
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     // The median of a run: one disturbed wake-up in a hundred moves a mean by more than the call does.
     let median = subject_named(Some(Metric::WakeupLatency.name()), "p50")?;
     agenda.ask(median, Some(Factors::from([("via".into(), EXACT.into())])), None);
@@ -45,15 +47,15 @@ pub(super) fn view(directory: &Path, standing: &Standing) -> Result<Option<Growt
     by_interval.retain(|_, runs| runs.iter().any(is_stretched) && !runs.iter().all(is_stretched));
     let row = |(interval, runs): (&Nanos, &Vec<ObservedRun>)| {
         let groups = RunGroups::by("via", runs.clone()).ok()?;
-        let compared = compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE)).ok()?;
+        let compared = compare(groups, &agenda, &ComparisonOptions::at(defaults::CONFIDENCE)).ok()?;
         SleepRow::of(*interval, compared.rows.first()?)
     };
     let rows = by_interval.iter().filter_map(row).collect();
-    let Some(growth) = ViaGrowth::of(rows, grown(&by_interval)) else { return Ok(Some(GrowthView::Untold)) };
+    let Some(growth) = TimeoutSlack::of(rows, grown(&by_interval)) else { return Ok(Some(SlackRowView::Untold)) };
     let facts = facts.unwrap_or_default();
     let nice = facts.niceness.is_some_and(|niceness| niceness > 0);
     let setting = Some(setting.to_owned()).filter(|setting| !setting.is_empty());
-    Ok(Some(GrowthView::Told(ViaGrowthView { growth, setting, slack: facts.timer_slack_ns, nice })))
+    Ok(Some(SlackRowView::Told(TimeoutSlackView { growth, setting, slack: facts.timer_slack_ns, nice })))
 }
 
 fn is_stretched(run: &ObservedRun) -> bool {
@@ -65,14 +67,14 @@ fn grown(by_interval: &BTreeMap<Nanos, Vec<ObservedRun>>) -> Option<Effect> {
     let (shortest, longest) = (by_interval.values().next()?, by_interval.values().next_back()?);
     let runs: Vec<ObservedRun> = shortest.iter().chain(longest).filter(|run| is_stretched(run)).cloned().collect();
     let from = shortest.first()?.levels.get("interval")?.clone();
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     let median = subject_named(Some(Metric::WakeupLatency.name()), "p50").ok()?;
     agenda.ask(median, Some(Factors::from([("interval".into(), from)])), None);
     let groups = RunGroups::by("interval", runs).ok()?;
-    compare(groups, &agenda, &ComparisonWishes::at(defaults::CONFIDENCE)).ok()?.rows.first()?.difference
+    compare(groups, &agenda, &ComparisonOptions::at(defaults::CONFIDENCE)).ok()?.rows.first()?.difference
 }
 
 /// Heaters wake the CPU that the publication's growing rows leave idle.
-fn is_idle(run: &RunStanding) -> bool {
+fn is_idle(run: &RunState) -> bool {
     run.key.factors.get("load").is_none_or(|load| load == "none")
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::commands::interrupt::Interrupt;
+use crate::commands::interrupt::SignalWatch;
 use crate::console::Console;
 use crate::units::Nanos;
 
@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const SHOWN: Duration = Duration::from_secs(2);
 
 /// Waits for `span`; false: somebody stopped it.
-pub(super) fn wait(span: Nanos, title: &str, interrupt: &Interrupt, console: &Console) -> bool {
+pub(super) fn wait(span: Nanos, title: &str, interrupt: &SignalWatch, console: &Console) -> bool {
     let span = Duration::from_nanos(span.0.unsigned_abs());
     let end = Instant::now() + span;
     let progress = (span > SHOWN).then(|| console.progress(title, None));

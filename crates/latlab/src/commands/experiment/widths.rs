@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::pairs::pairs;
 use super::runs;
-use crate::analysis::Subject;
+use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonWishes, ObservedRun, RunFigure, RunGroup, RunGroups, is_precise, subject_named,
+    ComparisonOptions, ObservedRun, RunFigure, RunGroup, RunGroups, is_precise, subject_named,
 };
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
@@ -17,13 +17,13 @@ use crate::plan::{Experiment, Factors, RunsRule, defaults};
 
 /// The statistic of each run that was looked at, by the name of its recording, so that none is read twice.
 #[derive(Debug, Default)]
-pub(super) struct Widths {
+pub(super) struct PrecisionRule {
     known: BTreeMap<String, ObservedRun>,
 }
 
 /// What looking at the widths told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
+pub(super) enum PrecisionResult {
     /// Narrow enough.
     Narrow,
     /// Not yet.
@@ -32,7 +32,7 @@ pub(super) enum Width {
     Lost,
 }
 
-impl Widths {
+impl PrecisionRule {
     /// Whether the 95 % interval of every difference to the baseline of the first comparison is as narrow as the rule
     /// demands.
     pub(super) fn look(
@@ -40,8 +40,10 @@ impl Widths {
         experiment: &Experiment,
         open: &OpenExperiment,
         console: &Console,
-    ) -> Result<Width, Failure> {
-        let RunsRule::Until { statistic, half_width, .. } = &experiment.design.runs else { return Ok(Width::Wide) };
+    ) -> Result<PrecisionResult, Failure> {
+        let RunsRule::Until { statistic, half_width, .. } = &experiment.design.runs else {
+            return Ok(PrecisionResult::Wide);
+        };
         let contrast = experiment.contrasts.first();
         let metric = contrast.map_or(experiment.kind.metric(), |contrast| contrast.metric);
         let standing = open.standing();
@@ -52,19 +54,19 @@ impl Widths {
         self.learn(open, &names, subject_named(Some(metric.name()), statistic)?, console)?;
         let runs: Vec<ObservedRun> = names.iter().filter_map(|name| self.known.get(*name).cloned()).collect();
         if runs.iter().any(|run| run.figures.first() == Some(&RunFigure::Lost)) {
-            return Ok(Width::Lost);
+            return Ok(PrecisionResult::Lost);
         }
-        let Ok(RunGroups { mut groups, .. }) = RunGroups::by_condition(runs) else { return Ok(Width::Wide) };
+        let Ok(RunGroups { mut groups, .. }) = RunGroups::by_condition(runs) else { return Ok(PrecisionResult::Wide) };
         // a changed file may have given its conditions other numbers
         groups.sort_by_key(|group| left.iter().position(|factors| **factors == group.levels));
         // a condition without a run that can be judged is not precise
         let is_narrow = groups.len() == left.len() && {
             let wishes =
-                ComparisonWishes { seed: experiment.design.seed, ..ComparisonWishes::at(defaults::CONFIDENCE) };
+                ComparisonOptions { seed: experiment.design.seed, ..ComparisonOptions::at(defaults::CONFIDENCE) };
             let baseline = contrast.map(|contrast| &contrast.baseline);
             sides(groups, &left, baseline).iter().all(|sides| is_precise(sides, 0, *half_width, &wishes))
         };
-        Ok(if is_narrow { Width::Narrow } else { Width::Wide })
+        Ok(if is_narrow { PrecisionResult::Narrow } else { PrecisionResult::Wide })
     }
 
     /// Reads those of the recordings `names` that were not read yet.
@@ -72,7 +74,7 @@ impl Widths {
         &mut self,
         open: &OpenExperiment,
         names: &[&str],
-        subject: Subject,
+        subject: Estimand,
         console: &Console,
     ) -> Result<(), Failure> {
         let new: Vec<&str> = names.iter().copied().filter(|name| !self.known.contains_key(*name)).collect();

@@ -4,7 +4,9 @@ mod trials;
 mod turns;
 
 use super::{Outcome, measuring, stores, title, wakeup};
-use crate::analysis::comparison::{Agenda, ComparisonWishes, Comparisons, RunGroups, compare, subject_named};
+use crate::analysis::comparison::{
+    ComparisonOptions, ComparisonRequest, Comparisons, RunGroups, compare, subject_named,
+};
 use crate::analysis::gains;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
@@ -15,21 +17,21 @@ use crate::report::Style;
 use crate::report::experiment::roughly;
 use crate::report::remedies::{RemediesView, json, text};
 use crate::units::Nanos;
-use trials::Trials;
-use turns::{RUNS, Taken, take};
+use trials::RemedyTrials;
+use turns::{RUNS, TrialRuns, take};
 
 /// Tries every remedy that this host allows on the run of `job`.
 pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
     // Before anything is tried: a rehearsal sets knobs already.
     let interrupt = measuring::listen_and_restore(console).map_err(refused("listen to signals"))?;
-    let trials = match Trials::of(&job.plan, &interrupt) {
+    let trials = match RemedyTrials::of(&job.plan, &interrupt) {
         Ok(trials) => trials,
         Err(failure) => return interrupt.outcome().ok_or(failure),
     };
     let keep = stores::open(&job.keeping)?;
     wakeup::warn(trials.tried.iter().map(|trial| &trial.plan), console);
     console.note(&announcement(&trials));
-    let mut agenda = Agenda::default();
+    let mut agenda = ComparisonRequest::default();
     for statistic in ["p50", "p99"] {
         agenda.ask(subject_named(Some(Metric::WakeupLatency.name()), statistic)?, None, None);
     }
@@ -43,7 +45,7 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
 }
 
 /// How many runs, and how long they take together.
-fn announcement(trials: &Trials) -> String {
+fn announcement(trials: &RemedyTrials) -> String {
     let one = |plan: &Plan| plan.duration().unwrap_or_default() + defaults::RUN_OVERHEAD;
     let all: Nanos = trials.tried.iter().map(|trial| one(&trial.plan)).fold(Nanos::ZERO, |sum, span| sum + span);
     let conditions = trials.tried.len();
@@ -55,14 +57,14 @@ fn announcement(trials: &Trials) -> String {
 
 fn show(
     job: &WakeupJob,
-    trials: &Trials,
-    taken: Taken,
-    agenda: &Agenda,
+    trials: &RemedyTrials,
+    taken: TrialRuns,
+    agenda: &ComparisonRequest,
     console: &Console,
 ) -> Result<Outcome, Failure> {
-    let Taken { observed, recordings } = taken;
+    let TrialRuns { observed, recordings } = taken;
     let groups = RunGroups::by_condition(observed)?;
-    let compared = compare(groups, agenda, &ComparisonWishes::at(defaults::CONFIDENCE))?;
+    let compared = compare(groups, agenda, &ComparisonOptions::at(defaults::CONFIDENCE))?;
     let condition = Condition::of(&job.plan.runs[0]);
     let view = RemediesView {
         heading: title::of(&job.plan),

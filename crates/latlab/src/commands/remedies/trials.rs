@@ -1,6 +1,6 @@
 //! What is tried: what was asked, and this with each remedy that this host allows.
 
-use crate::commands::interrupt::Interrupt;
+use crate::commands::interrupt::SignalWatch;
 use crate::error::Failure;
 use crate::measure::{MeasureError, rehearse_wakeups};
 use crate::plan::{Plan, Remedy, RunSpec};
@@ -11,7 +11,7 @@ const AS_ASKED: &str = "as asked";
 const TOGETHER: &str = "all of these";
 
 /// One condition.
-pub(super) struct Trial {
+pub(super) struct RemedyTrial {
     /// What it is called.
     pub(super) words: String,
     /// Its one run.
@@ -19,19 +19,19 @@ pub(super) struct Trial {
 }
 
 /// All of them.
-pub(super) struct Trials {
+pub(super) struct RemedyTrials {
     /// What was asked comes first.
-    pub(super) tried: Vec<Trial>,
+    pub(super) tried: Vec<RemedyTrial>,
     /// Remedies that are not, with the reason.
     pub(super) impossible: Vec<(String, String)>,
 }
 
-impl Trials {
+impl RemedyTrials {
     /// Those of `asked`, each had for a moment; fails where `interrupt` ends it before all were.
-    pub(super) fn of(asked: &Plan, interrupt: &Interrupt) -> Result<Trials, Failure> {
+    pub(super) fn of(asked: &Plan, interrupt: &SignalWatch) -> Result<RemedyTrials, Failure> {
         let run = &asked.runs[0];
         rehearse_wakeups(run)?;
-        let mut trials = Trials { tried: vec![trial(AS_ASKED, run.clone())], impossible: Vec::new() };
+        let mut trials = RemedyTrials { tried: vec![trial(AS_ASKED, run.clone())], impossible: Vec::new() };
         let mut together = run.clone();
         for remedy in Remedy::ALL {
             unless_interrupted(interrupt)?;
@@ -60,7 +60,7 @@ impl Trials {
 }
 
 /// Between two rehearsals the host is as it was found: whoever interrupts is obeyed here.
-fn unless_interrupted(interrupt: &Interrupt) -> Result<(), Failure> {
+fn unless_interrupted(interrupt: &SignalWatch) -> Result<(), Failure> {
     interrupt.notice();
     match interrupt.outcome() {
         None => Ok(()),
@@ -68,8 +68,8 @@ fn unless_interrupted(interrupt: &Interrupt) -> Result<(), Failure> {
     }
 }
 
-fn trial(words: &str, run: RunSpec) -> Trial {
-    Trial { words: words.into(), plan: Plan { runs: vec![run], rounds: 1 } }
+fn trial(words: &str, run: RunSpec) -> RemedyTrial {
+    RemedyTrial { words: words.into(), plan: Plan { runs: vec![run], rounds: 1 } }
 }
 
 fn reason(error: MeasureError) -> String {

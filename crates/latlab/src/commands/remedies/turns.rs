@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::trials::Trials;
-use crate::analysis::Subject;
+use super::trials::RemedyTrials;
+use crate::analysis::Estimand;
 use crate::analysis::comparison::ObservedRun;
-use crate::commands::interrupt::Interrupt;
+use crate::commands::interrupt::SignalWatch;
 use crate::commands::measuring;
-use crate::commands::stores::Keep;
+use crate::commands::stores::OpenOutput;
 use crate::console::{Console, Progress};
 use crate::error::{Failure, refused};
 use crate::facts::ExperimentFacts;
 use crate::host::HostRoot;
-use crate::measure::Place;
-use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, Turn, defaults};
+use crate::measure::RecordingTarget;
+use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, ScheduledRun, defaults};
 use crate::recording::{Recording, fresh_run_id};
 use crate::units::Nanos;
 
@@ -32,7 +32,7 @@ const DESIGN: Design = Design {
 
 /// What was measured.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct TrialRuns {
     /// In the order in which it was.
     pub(super) observed: Vec<ObservedRun>,
     /// Where.
@@ -41,21 +41,21 @@ pub(super) struct Taken {
 
 /// Measures `trials` in turns, each run asked for `subjects`; ends early where it is interrupted.
 pub(super) fn take(
-    trials: &Trials,
-    subjects: &[Subject],
-    keep: &Keep,
-    (interrupt, console): (&Interrupt, &Console),
-) -> Result<Taken, Failure> {
+    trials: &RemedyTrials,
+    subjects: &[Estimand],
+    keep: &OpenOutput,
+    (interrupt, console): (&SignalWatch, &Console),
+) -> Result<TrialRuns, Failure> {
     let id = fresh_run_id().map_err(refused("draw an id"))?;
     let boot_id = HostRoot::live().text("proc/sys/kernel/random/boot_id").ok();
     let all = u64::from(RUNS) * trials.tried.len() as u64;
-    let (mut taken, start) = (Taken::default(), Instant::now());
+    let (mut taken, start) = (TrialRuns::default(), Instant::now());
     let turns = (1..=defaults::REMEDY_BLOCKS)
         .flat_map(|block| DESIGN.turns(trials.tried.len(), block).into_iter().map(move |turn| (block, turn)));
     for (block, turn) in turns {
         let trial = &trials.tried[turn.condition];
         let facts = facts((&id, boot_id.as_deref()), &trial.words, (block, turn));
-        let place = Place { experiment: Some(&facts), ..keep.place() };
+        let place = RecordingTarget { experiment: Some(&facts), ..keep.place() };
         let done = taken.recordings.len() as u64;
         let progress = console.progress("remedies", Some(all));
         let mut tick = |progress: &Progress| {
@@ -78,7 +78,7 @@ pub(super) fn take(
 }
 
 /// As in an experiment whose one factor is the remedy: `latlab compare --by remedy` finds it again.
-fn facts((id, boot_id): (&str, Option<&str>), words: &str, (block, turn): (u32, Turn)) -> ExperimentFacts {
+fn facts((id, boot_id): (&str, Option<&str>), words: &str, (block, turn): (u32, ScheduledRun)) -> ExperimentFacts {
     ExperimentFacts {
         experiment: id.to_owned(),
         condition: turn.condition as u32 + 1,

@@ -119,7 +119,7 @@ fn socket_buffers(seen: &Seen<'_>) -> Option<Finding> {
 mod tests {
     use super::super::tests::{BLOCKING, find, judged, message, severity};
     use super::*;
-    use crate::facts::{Coalescing, HostFacts, Rights, Ring, Stamping};
+    use crate::facts::{Coalescing, HostFacts, Rights, RingSizes, Stamping};
 
     const STAMPING: Stamping =
         Stamping { transmit_software: true, receive_software: true, transmit_hardware: true, receive_hardware: true };
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn links_rings_shapers_and_collectors_are_named() {
-        let ring = Ring { receive: 128, receive_maximum: 4_096, transmit: 128, transmit_maximum: 4_096 };
+        let ring = RingSizes { receive: 128, receive_maximum: 4_096, transmit: 128, transmit_maximum: 4_096 };
         let found = on(InterfaceFacts {
             state: Some("lowerlayerdown".into()),
             qdisc: Some("netem".into()),
@@ -174,7 +174,7 @@ mod tests {
         let sound = on(InterfaceFacts {
             state: Some("up".into()),
             qdisc: Some("mq".into()),
-            ring: Some(Ring { receive: 256, ..ring }),
+            ring: Some(RingSizes { receive: 256, ..ring }),
             offloads: Some([("rx-gro".into(), true)].into()),
             stamping: Some(STAMPING),
             ..InterfaceFacts::default()

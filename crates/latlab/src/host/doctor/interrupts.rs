@@ -51,11 +51,11 @@ mod tests {
     use super::super::tests::{BLOCKING, message, severity};
     use super::super::{Intent, findings};
     use super::*;
-    use crate::facts::{ByCpu, Interrupt};
+    use crate::facts::{ByCpu, InterruptSource};
     use crate::plan::EndSpec;
 
     fn counted(monotonic_ns: i64, eth: u64, ticks: u64) -> HostFacts {
-        let interrupt = |source: &str, times| Interrupt {
+        let interrupt = |source: &str, times| InterruptSource {
             source: source.into(),
             affinity: None,
             counts: ByCpu::from_iter([(1, times)]),

@@ -200,7 +200,7 @@ mod tests {
     use super::super::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
     use super::super::{Intent, findings};
     use super::*;
-    use crate::facts::{ByCpu, CpuPlace, CpuTicks, HostFacts, Ticks};
+    use crate::facts::{ByCpu, CpuTicks, CpuTopology, HostFacts, Ticks};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
@@ -287,7 +287,7 @@ mod tests {
         let look = |busy, here: u16, peer: Option<u16>| {
             let facts = |busy| {
                 let mut facts = HostFacts { cpus_online: Some("0-2".into()), ..HostFacts::default() };
-                let place = |siblings: &str| CpuPlace { siblings: Some(siblings.into()), ..CpuPlace::default() };
+                let place = |siblings: &str| CpuTopology { siblings: Some(siblings.into()), ..CpuTopology::default() };
                 facts.processor.topology =
                     Some(ByCpu::from_iter([(0, place("0-1")), (1, place("0-1")), (2, place("2"))]));
                 let ticks = Ticks { busy, idle: 100, steal: 0 };

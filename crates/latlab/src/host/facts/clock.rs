@@ -1,7 +1,7 @@
 //! Clocks, and who keeps them in step.
 
 use super::clock_keeper;
-use super::known::Known;
+use super::known::FactReader;
 use crate::facts::{ClockDiscipline, ClockFacts};
 use crate::host::root::HostRoot;
 
@@ -18,7 +18,7 @@ pub(super) fn available(root: &HostRoot) -> Result<Vec<String>, String> {
     Ok(names.split_whitespace().map(str::to_owned).collect())
 }
 
-pub(super) fn read(root: &HostRoot, known: &mut Known) -> ClockFacts {
+pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> ClockFacts {
     let left = known.left();
     ClockFacts {
         clocksources: known.fact("clock.clocksources", || available(root)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::program::{Answer, ask as ask_program};
+use super::program::{ProgramOutput, ask as ask_program};
 use crate::facts::ClockKeeper;
 
 /// Neither program needs more than a few milliseconds; one that has to wait for a dead daemon is given up.
@@ -14,15 +14,15 @@ pub(super) fn ask(left: Duration) -> Result<ClockKeeper, String> {
     let patience = PATIENCE.min(left);
     // Comma separated values, no names looked up: the question leaves this host as little as the answer.
     let chrony = match ask_program("chronyc", &["-c", "-n", "tracking"], patience) {
-        Answer::Said(text) => return of_chrony(&text),
-        Answer::Failed(reason) => Some(reason),
-        Answer::Absent => None,
+        ProgramOutput::Said(text) => return of_chrony(&text),
+        ProgramOutput::Failed(reason) => Some(reason),
+        ProgramOutput::Absent => None,
     };
     let variables = "rv 0 leap,stratum,rootdelay,rootdisp,refid,offset,frequency,sys_jitter";
     let ntp = match ask_program("ntpq", &["-n", "-c", variables], patience) {
-        Answer::Said(text) => return of_ntp(&text),
-        Answer::Failed(reason) => Some(reason),
-        Answer::Absent => None,
+        ProgramOutput::Said(text) => return of_ntp(&text),
+        ProgramOutput::Failed(reason) => Some(reason),
+        ProgramOutput::Absent => None,
     };
     Err(chrony.or(ntp).unwrap_or_else(|| "neither `chronyc` nor `ntpq` is installed".into()))
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::known::Known;
-use crate::facts::{ByCpu, CounterFacts, CpuTicks, Interrupt};
+use super::known::FactReader;
+use crate::facts::{ByCpu, CounterFacts, CpuTicks, InterruptSource};
 use crate::host::root::HostRoot;
 
-pub(super) fn read(root: &HostRoot, known: &mut Known) -> CounterFacts {
+pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> CounterFacts {
     let interrupts = known.fact("counters.interrupts", || interrupts(root));
     // In /proc/irq there are only those with a number.
     if interrupts.iter().flatten().any(|(_, interrupt)| interrupt.affinity.is_none()) {
@@ -30,7 +30,7 @@ fn context_switches(root: &HostRoot) -> Result<u64, String> {
 }
 
 /// `/proc/interrupts`: a headline of CPUs, then for each interrupt its name, its counts and its source.
-fn interrupts(root: &HostRoot) -> Result<BTreeMap<String, Interrupt>, String> {
+fn interrupts(root: &HostRoot) -> Result<BTreeMap<String, InterruptSource>, String> {
     let text = root.text("proc/interrupts")?;
     let cpus = headline(&text).ok_or("/proc/interrupts: the first line names no CPU")?;
     let rows = text.lines().skip(1).filter_map(|line| row(line, &cpus));
@@ -38,7 +38,7 @@ fn interrupts(root: &HostRoot) -> Result<BTreeMap<String, Interrupt>, String> {
     for (name, counts, source) in rows.filter(|(_, counts, _)| !counts.is_empty()) {
         let affinity = name.parse::<u32>().ok();
         let affinity = affinity.and_then(|number| root.text(&format!("proc/irq/{number}/smp_affinity_list")).ok());
-        interrupts.insert(name, Interrupt { source, affinity, counts });
+        interrupts.insert(name, InterruptSource { source, affinity, counts });
     }
     Ok(interrupts)
 }
@@ -88,7 +88,7 @@ mod tests {
             .with("proc/irq/1/smp_affinity_list", "0-2\n")
             .with("proc/softirqs", "   CPU0 CPU2\n  NET_RX:  7 8\n HI: 0 0\n")
             .with("proc/stat", "cpu  1 2 3 4 5 6 7 8\nintr 900 1\nctxt 1234\n");
-        let mut known = Known::from(Instant::now());
+        let mut known = FactReader::from(Instant::now());
         let counters = read(&host.root, &mut known);
         let interrupts = counters.interrupts.expect("interrupts");
         assert_eq!(interrupts.keys().collect::<Vec<_>>(), ["1", "LOC"], "only those that came");

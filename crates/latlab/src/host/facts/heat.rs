@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::known::Known;
+use super::known::FactReader;
 use crate::facts::{ByCpu, FirmwareThrottling, HeatFacts};
 use crate::host::root::HostRoot;
 
-pub(super) fn read(root: &HostRoot, known: &mut Known) -> HeatFacts {
+pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> HeatFacts {
     HeatFacts {
         temperatures_celsius: known.fact("heat.temperatures_celsius", || temperatures(root)),
         throttle_counts: known.fact("heat.throttle_counts", || throttle_counts(root)),

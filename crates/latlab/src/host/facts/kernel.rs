@@ -1,6 +1,6 @@
 //! The kernel: which, how it was started, how it schedules.
 
-use super::known::Known;
+use super::known::FactReader;
 use crate::facts::KernelFacts;
 use crate::host::root::HostRoot;
 
@@ -13,7 +13,7 @@ pub(super) fn architecture(root: &HostRoot) -> Result<String, String> {
     root.text("proc/sys/kernel/arch").or_else(|_| Ok(std::env::consts::ARCH.into()))
 }
 
-pub(super) fn read(root: &HostRoot, known: &mut Known) -> KernelFacts {
+pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> KernelFacts {
     const CPUS: &str = "sys/devices/system/cpu";
     const FAIR_SHARE: &str = "sys/kernel/debug/sched/fair_server/cpu0";
     let mut fact =

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps the books of one reading.
-pub(super) struct Known {
+pub(super) struct FactReader {
     deadline: Instant,
     unknown: BTreeMap<String, String>,
 }
 
-impl Known {
+impl FactReader {
     /// A reading that began at `start`.
-    pub(super) fn from(start: Instant) -> Known {
-        Known { deadline: start + PATIENCE, unknown: BTreeMap::new() }
+    pub(super) fn from(start: Instant) -> FactReader {
+        FactReader { deadline: start + PATIENCE, unknown: BTreeMap::new() }
     }
 
     /// What `ask` answers; without an answer the reason is kept under the name of the field.
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn after_the_deadline_nothing_is_asked() {
-        let mut late = Known::from(Instant::now() - PATIENCE);
+        let mut late = FactReader::from(Instant::now() - PATIENCE);
         assert_eq!(late.fact("a.field", || -> Result<(), String> { panic!("asked") }), None);
         assert_eq!(late.reasons()["a.field"], "there was no time left to ask");
     }

@@ -1,6 +1,6 @@
 //! Memory and swap ([proc_meminfo(5)](https://man7.org/linux/man-pages/man5/proc_meminfo.5.html)).
 
-use super::known::Known;
+use super::known::FactReader;
 use super::value_of;
 use crate::facts::MemoryFacts;
 use crate::host::root::HostRoot;
@@ -9,7 +9,7 @@ pub(super) fn total_bytes(root: &HostRoot) -> Result<u64, String> {
     bytes(root, "MemTotal")
 }
 
-pub(super) fn read(root: &HostRoot, known: &mut Known) -> MemoryFacts {
+pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> MemoryFacts {
     MemoryFacts {
         available_bytes: known.fact("memory.available_bytes", || bytes(root, "MemAvailable")),
         free_bytes: known.fact("memory.free_bytes", || bytes(root, "MemFree")),

@@ -9,13 +9,13 @@ use latlab_sys::address::Family;
 use latlab_sys::errno::explain;
 use latlab_sys::{interface as driver, socket};
 
-use super::known::Known;
+use super::known::FactReader;
 use super::{Interface, NOT_THIS_HOST};
-use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, Ring, Stamping};
+use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
 use crate::host::root::HostRoot;
 use crate::host::route_socket::RouteSocket;
 
-pub(super) fn read(root: &HostRoot, interface: Interface<'_>, known: &mut Known) -> NetworkFacts {
+pub(super) fn read(root: &HostRoot, interface: Interface<'_>, known: &mut FactReader) -> NetworkFacts {
     let mut limit = |field: &str, file: &str| {
         known.fact(&format!("network.{field}"), || root.number(&format!("proc/sys/net/core/{file}")))
     };
@@ -56,7 +56,7 @@ fn describe(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
 }
 
 /// Adds what the driver says.
-fn ask_driver(facts: InterfaceFacts, known: &mut Known) -> InterfaceFacts {
+fn ask_driver(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceFacts {
     let field = |name: &str| format!("network.interface.{name}");
     if facts.kind.is_none() {
         known.lacks(field("kind"), "only virtual interfaces have one: this is a device, or loopback");
@@ -99,8 +99,8 @@ fn driven(told: driver::Driver) -> Driver {
     Driver { name: told.name, version: told.version, firmware: told.firmware, bus: told.bus }
 }
 
-fn ring(told: driver::Ring) -> Ring {
-    Ring {
+fn ring(told: driver::Ring) -> RingSizes {
+    RingSizes {
         receive: told.receive,
         receive_maximum: told.receive_maximum,
         transmit: told.transmit,
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn loopback_is_described_and_what_it_lacks_has_a_reason() {
-        let mut known = Known::from(Instant::now());
+        let mut known = FactReader::from(Instant::now());
         let facts = read(&HostRoot::live(), Interface::Named("lo"), &mut known);
         let lo = facts.interface.expect("loopback");
         assert_eq!(lo.name, "lo");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_path_to_loopback_leads_through_it() {
-        let mut known = Known::from(Instant::now());
+        let mut known = FactReader::from(Instant::now());
         let peer = Ipv4Addr::LOCALHOST.into();
         let facts = read(&HostRoot::live(), Interface::Towards { local: None, peer }, &mut known);
         assert_eq!(facts.interface.expect("loopback").name, "lo");

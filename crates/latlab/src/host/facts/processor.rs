@@ -1,8 +1,8 @@
 //! The CPUs: which, where, how fast, how deep they sleep.
 
-use super::known::Known;
+use super::known::FactReader;
 use super::value_of;
-use crate::facts::{ByCpu, CpuPlace, Frequency, IdleState, ProcessorFacts};
+use crate::facts::{ByCpu, CpuTopology, Frequency, IdleState, ProcessorFacts};
 use crate::host::cpu_list;
 use crate::host::root::HostRoot;
 
@@ -31,7 +31,7 @@ pub(super) fn governors(root: &HostRoot) -> Result<Vec<String>, String> {
     if governors.is_empty() { Err(NO_FREQUENCIES.into()) } else { Ok(governors) }
 }
 
-pub(super) fn read(root: &HostRoot, known: &mut Known) -> ProcessorFacts {
+pub(super) fn read(root: &HostRoot, known: &mut FactReader) -> ProcessorFacts {
     ProcessorFacts {
         topology: known.fact("processor.topology", || topology(root)),
         smt_active: known.fact("processor.smt_active", || Ok(root.number::<u8>(&format!("{CPUS}/smt/active"))? == 1)),
@@ -48,7 +48,7 @@ pub(super) fn read(root: &HostRoot, known: &mut Known) -> ProcessorFacts {
 }
 
 /// What cpufreq would have told, had it been there.
-fn explain(frequencies: &ByCpu<Frequency>, known: &mut Known) {
+fn explain(frequencies: &ByCpu<Frequency>, known: &mut FactReader) {
     let mut lack = |field: &str, value: fn(&Frequency) -> bool| {
         if frequencies.values().any(value) {
             known.lacks(format!("processor.frequencies.{field}"), NO_FREQUENCIES);
@@ -70,18 +70,18 @@ fn cpus(root: &HostRoot) -> Vec<u16> {
     cpus
 }
 
-fn topology(root: &HostRoot) -> Result<ByCpu<CpuPlace>, String> {
+fn topology(root: &HostRoot) -> Result<ByCpu<CpuTopology>, String> {
     let place = |cpu: u16| {
         let about = format!("{CPUS}/cpu{cpu}/topology");
-        let place = CpuPlace {
+        let place = CpuTopology {
             package: root.number(&format!("{about}/physical_package_id")).ok(),
             core: root.number(&format!("{about}/core_id")).ok(),
             siblings: root.text(&format!("{about}/thread_siblings_list")).ok(),
         };
         // A CPU that is switched off has a directory, but no place.
-        (place != CpuPlace::default()).then_some((cpu, place))
+        (place != CpuTopology::default()).then_some((cpu, place))
     };
-    let topology: ByCpu<CpuPlace> = cpus(root).into_iter().filter_map(place).collect();
+    let topology: ByCpu<CpuTopology> = cpus(root).into_iter().filter_map(place).collect();
     if topology.is_empty() { Err("the kernel does not tell where its CPUs sit".into()) } else { Ok(topology) }
 }
 

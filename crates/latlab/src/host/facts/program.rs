@@ -11,7 +11,7 @@ const NAP: Duration = Duration::from_millis(1);
 
 /// What became of a program.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ProgramOutput {
     /// It is not installed.
     Absent,
     /// What it printed.
@@ -21,7 +21,7 @@ pub(super) enum Answer {
 }
 
 /// What `name` prints with `arguments` before `patience` is over; after that it is killed.
-pub(super) fn ask(name: &str, arguments: &[&str], patience: Duration) -> Answer {
+pub(super) fn ask(name: &str, arguments: &[&str], patience: Duration) -> ProgramOutput {
     let deadline = Instant::now() + patience;
     let spawned = Command::new(name)
         .args(arguments)
@@ -31,18 +31,18 @@ pub(super) fn ask(name: &str, arguments: &[&str], patience: Duration) -> Answer 
         .stderr(Stdio::null())
         .spawn();
     match spawned {
-        Ok(child) => conclude(name, Ending { child }, deadline),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Answer::Absent,
-        Err(error) => Answer::Failed(format!("`{name}`: {}", latlab_sys::errno::explain(&error))),
+        Ok(child) => conclude(name, ChildGuard { child }, deadline),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => ProgramOutput::Absent,
+        Err(error) => ProgramOutput::Failed(format!("`{name}`: {}", latlab_sys::errno::explain(&error))),
     }
 }
 
 /// A program that ends when this is dropped.
-struct Ending {
+struct ChildGuard {
     child: Child,
 }
 
-impl Drop for Ending {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         // Ended already, in most cases.
         let _ = self.child.kill();
@@ -50,21 +50,23 @@ impl Drop for Ending {
     }
 }
 
-fn conclude(name: &str, mut running: Ending, deadline: Instant) -> Answer {
+fn conclude(name: &str, mut running: ChildGuard, deadline: Instant) -> ProgramOutput {
     let status = loop {
         match running.child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => thread::sleep(NAP),
-            Ok(None) => return Answer::Failed(format!("`{name}` did not answer in time")),
-            Err(error) => return Answer::Failed(format!("`{name}`: {}", latlab_sys::errno::explain(&error))),
+            Ok(None) => return ProgramOutput::Failed(format!("`{name}` did not answer in time")),
+            Err(error) => return ProgramOutput::Failed(format!("`{name}`: {}", latlab_sys::errno::explain(&error))),
         }
     };
     let mut text = String::new();
     let read = running.child.stdout.take().map(|output| output.take(1 << 16).read_to_string(&mut text));
     match read {
-        Some(Ok(_)) if status.success() => Answer::Said(text),
-        Some(Ok(_)) => Answer::Failed(format!("`{name}` failed: {}", text.lines().next().unwrap_or("it said nothing"))),
-        _ => Answer::Failed(format!("`{name}` printed no text")),
+        Some(Ok(_)) if status.success() => ProgramOutput::Said(text),
+        Some(Ok(_)) => {
+            ProgramOutput::Failed(format!("`{name}` failed: {}", text.lines().next().unwrap_or("it said nothing")))
+        }
+        _ => ProgramOutput::Failed(format!("`{name}` printed no text")),
     }
 }
 
@@ -76,10 +78,10 @@ mod tests {
 
     #[test]
     fn programs_answer_fail_hang_or_are_not_there() {
-        assert_eq!(ask("sh", &["-c", "echo yes"], LONG), Answer::Said("yes\n".into()));
-        assert_eq!(ask("sh", &["-c", "echo why; exit 1"], LONG), Answer::Failed("`sh` failed: why".into()));
-        assert_eq!(ask("no-such-program-anywhere", &[], LONG), Answer::Absent);
+        assert_eq!(ask("sh", &["-c", "echo yes"], LONG), ProgramOutput::Said("yes\n".into()));
+        assert_eq!(ask("sh", &["-c", "echo why; exit 1"], LONG), ProgramOutput::Failed("`sh` failed: why".into()));
+        assert_eq!(ask("no-such-program-anywhere", &[], LONG), ProgramOutput::Absent);
         let hanging = ask("sh", &["-c", "exec sleep 1000"], Duration::from_millis(20));
-        assert_eq!(hanging, Answer::Failed("`sh` did not answer in time".into()));
+        assert_eq!(hanging, ProgramOutput::Failed("`sh` did not answer in time".into()));
     }
 }

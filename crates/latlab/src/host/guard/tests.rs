@@ -62,8 +62,8 @@ impl Stage {
         HostRoot::new(self.files.root())
     }
 
-    fn journal(&self) -> Journal {
-        Journal::at(self.directory.path().join("journal"))
+    fn journal(&self) -> KnobJournal {
+        KnobJournal::at(self.directory.path().join("journal"))
     }
 
     fn pages(&self) -> usize {
@@ -79,7 +79,7 @@ impl Stage {
     fn find(&self, settings: &[Setting]) -> Result<HostGuard, KnobError> {
         let spec = |setting: &Setting| SettingSpec { setting: setting.clone(), interface: None, side: None };
         let specs: Vec<_> = settings.iter().map(spec).collect();
-        HostGuard::find(&specs, &Ground::loopback(), self.root())
+        HostGuard::find(&specs, &PathInterfaces::loopback(), self.root())
     }
 }
 

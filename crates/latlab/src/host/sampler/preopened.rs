@@ -7,16 +7,16 @@ use crate::host::HostRoot;
 
 /// A file of text. `/proc` makes it anew for each reading that begins at its start.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct PreopenedText {
     file: File,
     buffer: Box<[u8]>,
 }
 
-impl Text {
+impl PreopenedText {
     /// Opens `file`; none where it is not there, cannot be read, or has more than `most` bytes.
-    pub(super) fn open(root: &HostRoot, file: &str, most: usize) -> Option<Text> {
+    pub(super) fn open(root: &HostRoot, file: &str, most: usize) -> Option<PreopenedText> {
         let file = root.open(file).ok()?;
-        let mut text = Text { file, buffer: vec![0; most].into() };
+        let mut text = PreopenedText { file, buffer: vec![0; most].into() };
         let length = text.read()?.len();
         // It may grow by another digit here and there, and by a CPU.
         text.buffer = vec![0; (2 * length + 4_096).min(most)].into();
@@ -38,20 +38,20 @@ impl Text {
 
 /// A file that holds one number.
 #[derive(Debug)]
-pub(super) struct Number {
+pub(super) struct PreopenedNumber {
     file: File,
     radix: u32,
 }
 
-impl Number {
+impl PreopenedNumber {
     /// Opens `file`; none where it is not there.
-    pub(super) fn open(root: &HostRoot, file: &str) -> Option<Number> {
-        Some(Number { file: root.open(file).ok()?, radix: 10 })
+    pub(super) fn open(root: &HostRoot, file: &str) -> Option<PreopenedNumber> {
+        Some(PreopenedNumber { file: root.open(file).ok()?, radix: 10 })
     }
 
     /// The same for a file that writes its number in hexadecimal digits.
-    pub(super) fn open_hexadecimal(root: &HostRoot, file: &str) -> Option<Number> {
-        Some(Number { file: root.open(file).ok()?, radix: 16 })
+    pub(super) fn open_hexadecimal(root: &HostRoot, file: &str) -> Option<PreopenedNumber> {
+        Some(PreopenedNumber { file: root.open(file).ok()?, radix: 16 })
     }
 
     /// The number now.
@@ -76,30 +76,33 @@ mod tests {
             .with("sys/b", "0x50005\n")
             .with("sys/c", "-40000")
             .with("sys/d", "<unknown>");
-        let number = Number::open(&host.root, "sys/a").expect("is there");
+        let number = PreopenedNumber::open(&host.root, "sys/a").expect("is there");
         assert_eq!(number.read(), Some(812));
         let host = host.with("sys/a", "7\n");
         assert_eq!(number.read(), Some(7));
-        assert_eq!(Number::open_hexadecimal(&host.root, "sys/b").and_then(|number| number.read()), Some(0x5_0005));
-        assert_eq!(Number::open(&host.root, "sys/c").and_then(|number| number.read()), Some(-40_000));
-        assert_eq!(Number::open(&host.root, "sys/d").and_then(|number| number.read()), None);
-        assert!(Number::open(&host.root, "sys/e").is_none());
+        assert_eq!(
+            PreopenedNumber::open_hexadecimal(&host.root, "sys/b").and_then(|number| number.read()),
+            Some(0x5_0005)
+        );
+        assert_eq!(PreopenedNumber::open(&host.root, "sys/c").and_then(|number| number.read()), Some(-40_000));
+        assert_eq!(PreopenedNumber::open(&host.root, "sys/d").and_then(|number| number.read()), None);
+        assert!(PreopenedNumber::open(&host.root, "sys/e").is_none());
     }
 
     #[test]
     fn a_text_that_outgrows_its_room_is_unknown() {
         let host = FakeHost::new().with("proc/x", "some text\n");
-        let mut text = Text::open(&host.root, "proc/x", 10_000).expect("is there");
+        let mut text = PreopenedText::open(&host.root, "proc/x", 10_000).expect("is there");
         assert_eq!(text.read(), Some("some text\n"));
         let host = host.with("proc/x", &"y".repeat(6_000));
         assert_eq!(text.read(), None);
-        assert!(Text::open(&host.root, "proc/x", 6_000).is_none());
-        assert!(Text::open(&host.root, "proc/x", 6_001).is_some());
+        assert!(PreopenedText::open(&host.root, "proc/x", 6_000).is_none());
+        assert!(PreopenedText::open(&host.root, "proc/x", 6_001).is_some());
     }
 
     #[test]
     fn procfs_makes_its_text_anew() {
-        let mut stat = Text::open(&HostRoot::live(), "proc/self/stat", 10_000).expect("is there");
+        let mut stat = PreopenedText::open(&HostRoot::live(), "proc/self/stat", 10_000).expect("is there");
         assert!(stat.read().is_some_and(|text| text.ends_with('\n')));
         assert!(stat.read().is_some_and(|text| text.starts_with(&std::process::id().to_string())));
     }

@@ -1,6 +1,6 @@
 //! What each CPU was doing, from `/proc/stat`, `/proc/interrupts`, `/proc/net/softnet_stat` and sysfs.
 
-use super::preopened::{Number, Text};
+use super::preopened::{PreopenedNumber, PreopenedText};
 use crate::facts::{CpuReadings, HostReadings, IDLE_STATES};
 use crate::host::HostRoot;
 
@@ -17,9 +17,9 @@ const MOST_FILES: usize = 256;
 /// Where the CPUs tell about themselves.
 #[derive(Debug)]
 pub(super) struct Processors {
-    stat: Option<Text>,
-    interrupts: Option<Text>,
-    softnet: Option<Text>,
+    stat: Option<PreopenedText>,
+    interrupts: Option<PreopenedText>,
+    softnet: Option<PreopenedText>,
     /// Ascending.
     cpus: Vec<Processor>,
 }
@@ -33,14 +33,14 @@ struct Processor {
 /// A CPU's own files in sysfs.
 #[derive(Debug, Default)]
 struct Files {
-    frequency: Option<Number>,
-    idle_states: [Option<Number>; IDLE_STATES],
-    throttles: [Option<Number>; 2],
+    frequency: Option<PreopenedNumber>,
+    idle_states: [Option<PreopenedNumber>; IDLE_STATES],
+    throttles: [Option<PreopenedNumber>; 2],
 }
 
 impl Files {
     fn open(root: &HostRoot, cpu: u16) -> Files {
-        let file = |name: &str| Number::open(root, &format!("sys/devices/system/cpu/cpu{cpu}/{name}"));
+        let file = |name: &str| PreopenedNumber::open(root, &format!("sys/devices/system/cpu/cpu{cpu}/{name}"));
         Files {
             // Not `cpuinfo_cur_freq`: that asks the driver, which may have to interrupt the CPU.
             frequency: file("cpufreq/scaling_cur_freq"),
@@ -56,7 +56,7 @@ impl Files {
 
     /// Idle residencies are kept by the kernel in microseconds.
     fn read(&self, readings: CpuReadings) -> CpuReadings {
-        let read = |file: &Option<Number>| file.as_ref().and_then(Number::read);
+        let read = |file: &Option<PreopenedNumber>| file.as_ref().and_then(PreopenedNumber::read);
         let throttles = self.throttles.iter().filter_map(read);
         let idle_states = self.idle_states.each_ref().map(|file| read(file).map(|micros| micros.saturating_mul(1_000)));
         CpuReadings {
@@ -71,7 +71,7 @@ impl Files {
 impl Processors {
     /// Opens what there is; sysfs files of the CPUs in `first` before those of others, as many as may be open.
     pub(super) fn open(root: &HostRoot, first: &[u16]) -> Processors {
-        let mut stat = Text::open(root, "proc/stat", STAT_BYTES);
+        let mut stat = PreopenedText::open(root, "proc/stat", STAT_BYTES);
         let online = stat.as_mut().and_then(|stat| Some(cpus_of(stat.read()?))).unwrap_or_default();
         let mut order: Vec<u16> = first.iter().copied().filter(|cpu| online.contains(cpu)).collect();
         order.extend(online.iter().filter(|cpu| !first.contains(cpu)));
@@ -88,16 +88,16 @@ impl Processors {
             .collect();
         cpus.sort_by_key(|cpu| cpu.number);
         cpus.dedup_by_key(|cpu| cpu.number);
-        let interrupts = Text::open(root, "proc/interrupts", INTERRUPTS_BYTES);
-        let softnet = Text::open(root, "proc/net/softnet_stat", STAT_BYTES);
+        let interrupts = PreopenedText::open(root, "proc/interrupts", INTERRUPTS_BYTES);
+        let softnet = PreopenedText::open(root, "proc/net/softnet_stat", STAT_BYTES);
         Processors { stat, interrupts, softnet, cpus }
     }
 
     /// Every CPU now, and what `/proc/stat` says of the host as a whole.
     pub(super) fn read(&mut self, host: &mut HostReadings) -> Vec<(u16, CpuReadings)> {
-        let stat = self.stat.as_mut().and_then(Text::read);
-        let interrupts = self.interrupts.as_mut().and_then(Text::read).map(interrupts).unwrap_or_default();
-        let softnet = self.softnet.as_mut().and_then(Text::read).map(backlog_drops).unwrap_or_default();
+        let stat = self.stat.as_mut().and_then(PreopenedText::read);
+        let interrupts = self.interrupts.as_mut().and_then(PreopenedText::read).map(interrupts).unwrap_or_default();
+        let softnet = self.softnet.as_mut().and_then(PreopenedText::read).map(backlog_drops).unwrap_or_default();
         let mut ticks = stat.into_iter().flat_map(cpu_lines).peekable();
         if let Some(stat) = stat {
             host_lines(stat, host);

@@ -1,6 +1,6 @@
 //! What went on around the CPUs: packets dropped, heat, throttling.
 
-use super::preopened::{Number, Text};
+use super::preopened::{PreopenedNumber, PreopenedText};
 use crate::facts::HostReadings;
 use crate::host::HostRoot;
 
@@ -12,36 +12,39 @@ const FIRMWARE: &str = "sys/devices/platform/soc/soc:firmware/get_throttled";
 
 /// Where the network and the thermal framework tell about themselves.
 #[derive(Debug)]
-pub(super) struct Surroundings {
-    udp: Option<Text>,
-    udp6: Option<Text>,
-    interfaces: Option<Text>,
-    zones: Vec<Number>,
-    coolers: Vec<Number>,
-    firmware: Option<Number>,
+pub(super) struct EnvironmentReader {
+    udp: Option<PreopenedText>,
+    udp6: Option<PreopenedText>,
+    interfaces: Option<PreopenedText>,
+    zones: Vec<PreopenedNumber>,
+    coolers: Vec<PreopenedNumber>,
+    firmware: Option<PreopenedNumber>,
 }
 
-impl Surroundings {
+impl EnvironmentReader {
     /// Opens what there is, the network's files in the namespace of the calling thread.
-    pub(super) fn open(root: &HostRoot) -> Surroundings {
-        let network = |file: &str| Text::open(root, &format!("proc/thread-self/net/{file}"), NETWORK_BYTES);
+    pub(super) fn open(root: &HostRoot) -> EnvironmentReader {
+        let network = |file: &str| PreopenedText::open(root, &format!("proc/thread-self/net/{file}"), NETWORK_BYTES);
         let thermal =
             |prefix: &str| root.names(ZONES).into_iter().filter(move |name| name.starts_with(prefix)).collect();
         let zones: Vec<String> = thermal("thermal_zone");
         let coolers: Vec<String> = thermal("cooling_device");
         let slows_a_cpu =
             |cooler: &String| root.text(&format!("{ZONES}/{cooler}/type")).is_ok_and(|kind| slows_a_cpu(&kind));
-        Surroundings {
+        EnvironmentReader {
             udp: network("snmp"),
             udp6: network("snmp6"),
             interfaces: network("dev"),
-            zones: zones.iter().filter_map(|zone| Number::open(root, &format!("{ZONES}/{zone}/temp"))).collect(),
+            zones: zones
+                .iter()
+                .filter_map(|zone| PreopenedNumber::open(root, &format!("{ZONES}/{zone}/temp")))
+                .collect(),
             coolers: coolers
                 .iter()
                 .filter(|cooler| slows_a_cpu(cooler))
-                .filter_map(|cooler| Number::open(root, &format!("{ZONES}/{cooler}/cur_state")))
+                .filter_map(|cooler| PreopenedNumber::open(root, &format!("{ZONES}/{cooler}/cur_state")))
                 .collect(),
-            firmware: Number::open_hexadecimal(root, FIRMWARE),
+            firmware: PreopenedNumber::open_hexadecimal(root, FIRMWARE),
         }
     }
 
@@ -50,12 +53,12 @@ impl Surroundings {
         let of_version_4 = self.udp.as_mut().and_then(|text| udp_drops(text.read()?));
         let of_version_6 = self.udp6.as_mut().and_then(|text| udp6_drops(text.read()?));
         host.udp_receive_drops = of_version_4.map(|drops| drops + of_version_6.unwrap_or(0));
-        if let Some((received, sent)) = self.interfaces.as_mut().and_then(Text::read).map(interface_drops) {
+        if let Some((received, sent)) = self.interfaces.as_mut().and_then(PreopenedText::read).map(interface_drops) {
             (host.nic_receive_drops, host.nic_send_drops) = (Some(received), Some(sent));
         }
-        host.temperature_millicelsius = self.zones.iter().filter_map(Number::read).max();
-        host.cooling_state = self.coolers.iter().filter_map(Number::read).max();
-        host.firmware_throttled = self.firmware.as_ref().and_then(Number::read);
+        host.temperature_millicelsius = self.zones.iter().filter_map(PreopenedNumber::read).max();
+        host.cooling_state = self.coolers.iter().filter_map(PreopenedNumber::read).max();
+        host.firmware_throttled = self.firmware.as_ref().and_then(PreopenedNumber::read);
     }
 }
 
@@ -95,7 +98,7 @@ mod tests {
 
     fn readings(host: &FakeHost) -> HostReadings {
         let mut readings = HostReadings::default();
-        Surroundings::open(&host.root).read(&mut readings);
+        EnvironmentReader::open(&host.root).read(&mut readings);
         readings
     }
 

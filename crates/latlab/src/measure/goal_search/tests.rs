@@ -68,7 +68,7 @@ impl Path {
 
 struct Found {
     search: GoalSearch,
-    step: Step,
+    step: GoalStep,
     took: Nanos,
 }
 
@@ -78,14 +78,14 @@ fn search(path: &Path, goals: &[LossGoal], within: Nanos, seed: u64) -> Found {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let start = Stamp::from_nanos(7);
     let guess_pps = path.capacity.min(path.fastest) * random.random_range(0.9..1.1);
-    let reach = Reach { floor_pps: 20.0, ceiling_pps: path.fastest, guess_pps };
+    let reach = RateRange { floor_pps: 20.0, ceiling_pps: path.fastest, guess_pps };
     let mut search = GoalSearch::new(goals, reach, start + within);
     let (floor_pps, ceiling_pps, ending) = (20.0, path.fastest, SearchEnding::CutShort);
     let mut facts = RateSearchFacts { floor_pps, ceiling_pps, trials: Vec::new(), ending, took_ns: Nanos::ZERO };
     let mut now = start;
     loop {
         let step = search.step(now);
-        let Step::Try { pps, lasting } = step else { return Found { search, step, took: now - start } };
+        let GoalStep::Try { pps, lasting } = step else { return Found { search, step, took: now - start } };
         facts.trials.push(path.trial(pps, lasting, &mut random));
         let took = lasting + Nanos::from_millis(random.random_range(1..60));
         search.learn(&facts.judged(), lasting, took);
@@ -99,7 +99,7 @@ fn a_path_without_noise_is_known_to_the_width_for_each_goal() {
     let goals = [goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.1)];
     for capacity in [900.0, 8_000.0, 123_456.0, 2_000_000.0] {
         let found = search(&Path::of(capacity, capacity * 3.0), &goals, WITHIN, 1);
-        assert_eq!(found.step, Step::Settled, "{capacity}");
+        assert_eq!(found.step, GoalStep::Settled, "{capacity}");
         for goal in &goals {
             let bounds = goal.bounds(found.search.trials());
             let (lower, upper) = bounds.lower_pps.zip(bounds.upper_pps).expect("both bounds");
@@ -134,7 +134,7 @@ fn it_is_quick_where_nothing_is_odd() {
 fn a_path_that_carries_whatever_can_be_sent_ends_at_the_ceiling() {
     let found = search(&Path::of(1e9, 20_000.0), &[goal(NO_LOSS)], WITHIN, 1);
     let bounds = goal(NO_LOSS).bounds(found.search.trials());
-    assert_eq!((found.step, bounds.lower_pps, bounds.upper_pps), (Step::Settled, Some(20_000.0), None));
+    assert_eq!((found.step, bounds.lower_pps, bounds.upper_pps), (GoalStep::Settled, Some(20_000.0), None));
 }
 
 #[test]

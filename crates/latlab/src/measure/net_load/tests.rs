@@ -3,13 +3,13 @@
 use rustix::io::Errno;
 
 use super::*;
-use crate::session::{Judgement, ReceiverState, ReflectorLimits, SessionReflector};
-use crate::transport::sim::{FarEnd, Fault, Network, SimClock, SimTransport};
+use crate::session::{ReceiverState, ReflectorAction, ReflectorLimits, SessionReflector};
+use crate::transport::sim::{Fault, Network, SimClock, SimTransport, SimulatedReflector};
 use crate::wire::MessageType;
 
 /// A path behind which a real reflector counts, `capacity` packets a second with a queue of 5 ms; the load is told
 /// to end at `until`.
-fn narrow(capacity: f64, until: Nanos, words: &Words) -> FarEnd<'_> {
+fn narrow(capacity: f64, until: Nanos, words: &NetLoadCommands) -> SimulatedReflector<'_> {
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     reflector.note_receiver(ReceiverState { socket_drops: Some(3), ..ReceiverState::default() });
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
@@ -26,8 +26,8 @@ fn narrow(capacity: f64, until: Nanos, words: &Words) -> FarEnd<'_> {
         free_at = begin + cost;
         let mut reply = datagram.to_vec();
         let bytes = match reflector.judge(&mut reply, from, Stamp::from_nanos(free_at.as_nanos())) {
-            Judgement::Reply(bytes) => bytes,
-            Judgement::Drop(_) | Judgement::Counted | Judgement::Reflect(_) => return None,
+            ReflectorAction::Reply(bytes) => bytes,
+            ReflectorAction::Drop(_) | ReflectorAction::Counted | ReflectorAction::Reflect(_) => return None,
         };
         reply.truncate(bytes);
         Some(reply)
@@ -47,15 +47,15 @@ fn quiet() -> Network {
     }
 }
 
-fn load<'a>(network: Network, pace: Pace, far_end: FarEnd<'a>) -> Load<SimTransport<'a>, SimClock> {
+fn load<'a>(network: Network, pace: Pace, far_end: SimulatedReflector<'a>) -> Load<SimTransport<'a>, SimClock> {
     let spec = StreamSpec::at(pace);
     let mut transport = SimTransport::new(network, Stamp::from_nanos(0), far_end);
     let clock = transport.clock();
-    let wishes = SessionWishes::new("sim", [7; 16], 1_000, Schedule::Closed, None, Nanos::from_secs(1));
+    let wishes = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, Nanos::from_secs(1));
     let never = AtomicBool::new(false);
     let up = UpStream::new(session::open(&mut transport, &clock, None, &wishes, &never).expect("a session"));
     Load {
-        stream: Stream::new(transport, clock, up),
+        stream: StreamSender::new(transport, clock, up),
         packet_bits: spec.packet_bits(1_000, false),
         spec,
         peer: SocketAddr::from(([127, 0, 0, 1], 9_862)),
@@ -66,8 +66,8 @@ fn load<'a>(network: Network, pace: Pace, far_end: FarEnd<'a>) -> Load<SimTransp
     }
 }
 
-fn held(network: Network, pace: Pace, capacity: f64, until: Nanos) -> Held {
-    let words = Words::default();
+fn held(network: Network, pace: Pace, capacity: f64, until: Nanos) -> NetLoadOutcome {
+    let words = NetLoadCommands::default();
     let mut load = load(network, pace, narrow(capacity, until, &words));
     let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
     load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there")
@@ -80,7 +80,7 @@ fn within(value: f64, expected: f64, share: f64) -> bool {
 #[test]
 fn a_rate_is_held_and_told_by_both_ends() {
     let pace = Pace::Rate { bps: 80_000_000 };
-    let Held { report, failure } = held(quiet(), pace, 1e6, Nanos::from_secs(3));
+    let NetLoadOutcome { report, failure } = held(quiet(), pace, 1e6, Nanos::from_secs(3));
     assert!(failure.is_none());
     let (sent, delivered) = report.sent.zip(report.delivered).expect("windows");
     assert!(within(delivered.mean_bps, 80e6, 0.001) && within(sent.mean_bps, 80e6, 0.001), "{report:?}");
@@ -94,7 +94,7 @@ fn a_rate_is_held_and_told_by_both_ends() {
 #[test]
 fn what_the_path_cannot_carry_is_lost_and_told() {
     let pace = Pace::Packets { pps: 20_000 };
-    let Held { report, .. } = held(quiet(), pace, 10_000.0, Nanos::from_secs(3));
+    let NetLoadOutcome { report, .. } = held(quiet(), pace, 10_000.0, Nanos::from_secs(3));
     let (sent, delivered) = report.sent.zip(report.delivered).expect("windows");
     assert!(within(sent.mean_bps, 160e6, 0.01), "{report:?}");
     assert!(within(delivered.mean_bps, 80e6, 0.02), "{report:?}");
@@ -105,14 +105,14 @@ fn what_the_path_cannot_carry_is_lost_and_told() {
 fn losses_on_the_path_are_counted_to_the_packet() {
     let pace = Pace::Packets { pps: 5_000 };
     let network = Network { loss: 0.02, ..quiet() };
-    let Held { report, .. } = held(network, pace, 1e6, Nanos::from_secs(4));
+    let NetLoadOutcome { report, .. } = held(network, pace, 1e6, Nanos::from_secs(4));
     assert_eq!(report.lost_packets, report.sent_packets - report.delivered_packets);
     assert!(within(report.lost_packets as f64, report.sent_packets as f64 * 0.02, 0.2), "{report:?}");
 }
 
 #[test]
 fn as_fast_as_sends_go_is_what_sends_cost() {
-    let Held { report, .. } = held(quiet(), Pace::Max, 1e7, Nanos::from_secs(2));
+    let NetLoadOutcome { report, .. } = held(quiet(), Pace::Max, 1e7, Nanos::from_secs(2));
     let sent = report.sent.expect("windows");
     assert!(within(sent.mean_bps, 8e9, 0.05), "a send takes 1 µs: {report:?}");
     assert_eq!(report.offered_bps, None);
@@ -120,7 +120,7 @@ fn as_fast_as_sends_go_is_what_sends_cost() {
 
 #[test]
 fn a_share_is_of_the_rate_that_passes_without_loss() {
-    let Held { report, .. } = held(quiet(), Pace::Share { share: 0.5 }, 10_000.0, Nanos::from_secs(14));
+    let NetLoadOutcome { report, .. } = held(quiet(), Pace::Share { share: 0.5 }, 10_000.0, Nanos::from_secs(14));
     let searched = report.searched_bps.expect("searched");
     assert!((74e6..=86e6).contains(&searched), "{report:?}");
     assert_eq!((report.offered_bps, report.lost_packets), (Some(searched / 2.0), 0));
@@ -136,7 +136,7 @@ fn a_full_queue_of_this_host_is_waited_for_and_a_stall_is_caught_up() {
         Fault::Stall { send: 4_000, span: Nanos::from_millis(500) },
     ];
     let pace = Pace::Packets { pps: 5_000 };
-    let Held { report, failure } = held(Network { faults, ..quiet() }, pace, 1e6, Nanos::from_secs(3));
+    let NetLoadOutcome { report, failure } = held(Network { faults, ..quiet() }, pace, 1e6, Nanos::from_secs(3));
     assert!(failure.is_none());
     assert_eq!((report.refused_packets, report.lost_packets), (1, 0));
     assert!((2_400..=2_500).contains(&report.skipped_packets), "the second stall was too long: {report:?}");
@@ -144,9 +144,9 @@ fn a_full_queue_of_this_host_is_waited_for_and_a_stall_is_caught_up() {
 
 #[test]
 fn figures_begin_when_they_are_told_to() {
-    let words = Words::default();
+    let words = NetLoadCommands::default();
     let mut reflecting = narrow(1e6, Nanos::from_secs(4), &words);
-    let far_end: FarEnd<'_> = Box::new(|datagram, at| {
+    let far_end: SimulatedReflector<'_> = Box::new(|datagram, at| {
         if at.as_nanos() > 3_000_000_000 {
             words.say_begin();
         }
@@ -161,14 +161,14 @@ fn figures_begin_when_they_are_told_to() {
 
 #[test]
 fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
-    let words = Words::default();
+    let words = NetLoadCommands::default();
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
     // An older reflector: it knows no POLL.
-    let older: FarEnd<'_> = Box::new(move |datagram, at| {
+    let older: SimulatedReflector<'_> = Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
         match reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
-            Judgement::Reply(bytes) if datagram[0] != MessageType::Poll as u8 => Some(reply[..bytes].to_vec()),
+            ReflectorAction::Reply(bytes) if datagram[0] != MessageType::Poll as u8 => Some(reply[..bytes].to_vec()),
             _ => None,
         }
     });
@@ -177,7 +177,7 @@ fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
     assert!(error.exit_code() == 3 && error.cause().is_some() && error.hint().is_some());
 
     let mut reflecting = narrow(1e6, Nanos::MAX, &words);
-    let gone: FarEnd<'_> =
+    let gone: SimulatedReflector<'_> =
         Box::new(|datagram, at| if at.as_nanos() > 1_000_000_000 { None } else { reflecting(datagram, at) });
     let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, gone);
     let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::comparison::{Comparison, Comparisons, Effect, GateState, Gated, Over, Quantity, Scale};
+use crate::analysis::comparison::{
+    Comparison, Comparisons, Effect, FigureScale, GateRow, GateState, Quantity, QuestionScope,
+};
 use crate::caveat::Caveat;
 use crate::report::json::pretty;
 use crate::stats::Outline;
@@ -17,7 +19,7 @@ pub struct Companions {
 }
 
 /// The document, ending in a newline.
-pub fn render(comparisons: &Comparisons, gates: &[Gated], companions: Companions) -> String {
+pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companions) -> String {
     let name = |place: usize| comparisons.groups.groups[place].name.as_str();
     let rows = comparisons.rows.iter().map(|row| document(row, comparisons, true)).collect();
     let shifts: Vec<_> = comparisons.shifts.iter().map(|row| document(row, comparisons, false)).collect();
@@ -38,8 +40,8 @@ pub fn render(comparisons: &Comparisons, gates: &[Gated], companions: Companions
         baseline: comparisons.rows.first().map(|row| name(row.baseline)),
         factor: comparisons.groups.factor.as_deref(),
         over: match comparisons.wishes.over {
-            Over::Blocks => "blocks",
-            Over::Boots => "boots",
+            QuestionScope::Blocks => "blocks",
+            QuestionScope::Boots => "boots",
         },
         interleaved: comparisons.is_interleaved(),
         groups: groups(comparisons),
@@ -193,12 +195,12 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
         adjusted_equivalence_p_value: row.adjusted_p_equivalent,
         method: match (row.rests.exchanges, comparisons.wishes.over) {
             (0, _) => "none",
-            (_, Over::Blocks) => "exchange of runs inside of blocks",
-            (_, Over::Boots) => "exchange of signs over boots",
+            (_, QuestionScope::Blocks) => "exchange of runs inside of blocks",
+            (_, QuestionScope::Boots) => "exchange of signs over boots",
         },
         scale: match row.scale {
-            Scale::Logarithmic => "logarithmic",
-            Scale::Linear => "linear",
+            FigureScale::Logarithmic => "logarithmic",
+            FigureScale::Linear => "linear",
         },
         runs_needed: row.undecided.and_then(|why| why.runs_needed()),
         baseline_runs: row.rests.runs.0,

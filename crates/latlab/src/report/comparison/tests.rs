@@ -2,14 +2,14 @@
 
 use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, text};
 use crate::analysis::comparison::{
-    Agenda, ComparisonWishes, Comparisons, Gate, Gated, ObservedRun, Place, Quantity, RunFigure, RunGroups, compare,
-    subject_named,
+    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, ObservedRun, Quantity, RunFigure, RunGroups,
+    RunOrigin, compare, subject_named,
 };
 use crate::metric::Metric;
 use crate::report::{Style, schemas};
 
-fn agenda(shift: bool) -> Agenda {
-    let mut agenda = Agenda::default();
+fn agenda(shift: bool) -> ComparisonRequest {
+    let mut agenda = ComparisonRequest::default();
     for statistic in ["p50", "p99", "loss_ratio"] {
         agenda.ask(subject_named(None, statistic).expect("known"), None, (statistic != "p99").then_some(0.03));
     }
@@ -20,7 +20,7 @@ fn agenda(shift: bool) -> Agenda {
 }
 
 /// Ten runs in each of three blocks; `factor` on the median, its square on everything above.
-fn runs(load: &str, factor: f64, agenda: &Agenda) -> Vec<ObservedRun> {
+fn runs(load: &str, factor: f64, agenda: &ComparisonRequest) -> Vec<ObservedRun> {
     let mut runs = Vec::new();
     for block in 1..=3_u32 {
         for run in 0..10_u32 {
@@ -35,7 +35,7 @@ fn runs(load: &str, factor: f64, agenda: &Agenda) -> Vec<ObservedRun> {
                 .iter()
                 .map(|quantity| RunFigure::Finite { value: figure(quantity), supported: true });
             runs.push(ObservedRun {
-                place: Place { block: Some(("e".into(), block)), ..Place::default() },
+                place: RunOrigin { block: Some(("e".into(), block)), ..RunOrigin::default() },
                 levels: [("load".to_owned(), load.to_owned())].into(),
                 factors: Some([("load".to_owned(), load.to_owned())].into()),
                 figures: figures.collect(),
@@ -46,14 +46,14 @@ fn runs(load: &str, factor: f64, agenda: &Agenda) -> Vec<ObservedRun> {
     runs
 }
 
-fn comparisons(agenda: &Agenda) -> Comparisons {
+fn comparisons(agenda: &ComparisonRequest) -> Comparisons {
     let all = [("none", 1.0), ("cpu=80%", 0.85), ("net=90%", 1.002)];
     let runs = all.iter().flat_map(|(load, factor)| runs(load, *factor, agenda)).collect();
     let groups = RunGroups::by("load", runs).expect("three loads");
-    compare(groups, agenda, &ComparisonWishes::at(0.95)).expect("a baseline")
+    compare(groups, agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
 }
 
-fn gated(comparisons: &Comparisons) -> Vec<Gated> {
+fn gated(comparisons: &Comparisons) -> Vec<GateRow> {
     Gate::parse("p99 <= +5%", None).expect("a gate").judge(comparisons)
 }
 
@@ -136,7 +136,8 @@ fn numbers_of_somebody_else_have_no_unit_and_are_shown_all_the_same() {
         ("<c>, \"d\"".to_owned(), lines(&[6.5, 7.0, 8.0, 9.0, 10.0])),
     ];
     let groups = RunGroups::named(groups).expect("two groups");
-    let comparisons = compare(groups, &Agenda::of_values(None), &ComparisonWishes::at(0.95)).expect("a baseline");
+    let comparisons =
+        compare(groups, &ComparisonRequest::of_values(None), &ComparisonOptions::at(0.95)).expect("a baseline");
     let view = ComparisonView::of(&comparisons, &[], ComparisonShowing::default());
     let shown = text(&view, Style::PLAIN);
     assert!(shown.starts_with("values: 5 values each, 95 % intervals\n"), "{shown}");

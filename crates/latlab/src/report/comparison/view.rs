@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::words;
 use crate::analysis::comparison::{
-    Comparison, Comparisons, Doubt, GateState, Gated, Over, Quantity, Rests, RunGroup, Scale, Verdict,
+    Comparison, Comparisons, Evidence, FigureScale, GateRow, GateState, GateUndecidedReason, Quantity, QuestionScope,
+    RunGroup, Verdict,
 };
 use crate::report::caveats::numbered;
 use crate::report::view::CaveatView;
@@ -68,7 +69,7 @@ pub struct ChangeView {
 
 impl ComparisonView {
     /// The view of these comparisons and of the gates held against them.
-    pub fn of(comparisons: &Comparisons, gates: &[Gated], showing: ComparisonShowing) -> ComparisonView {
+    pub fn of(comparisons: &Comparisons, gates: &[GateRow], showing: ComparisonShowing) -> ComparisonView {
         let names = several_metrics(&comparisons.rows);
         let rows = |rows: &[Comparison], judged: bool| {
             let mut pairs: Vec<PairView> = Vec::new();
@@ -177,8 +178,8 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
         return Vec::new();
     }
     let over = match comparisons.wishes.over {
-        Over::Blocks => "exchange of runs inside of blocks, for these blocks",
-        Over::Boots => "exchange of signs, over boots",
+        QuestionScope::Blocks => "exchange of runs inside of blocks, for these blocks",
+        QuestionScope::Boots => "exchange of signs, over boots",
     };
     let family = if tested > 1 { format!(", Holm over {tested} comparisons") } else { String::new() };
     let more = if showing.explain { "" } else { "; `--explain` tells more" };
@@ -198,7 +199,7 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
 
 /// Which mean the figures are: beside them may stand the arithmetic one of a publication.
 fn figures(comparisons: &Comparisons) -> Option<String> {
-    let scales: BTreeSet<bool> = comparisons.rows.iter().map(|row| row.scale == Scale::Logarithmic).collect();
+    let scales: BTreeSet<bool> = comparisons.rows.iter().map(|row| row.scale == FigureScale::Logarithmic).collect();
     let of = if comparisons.quantities.contains(&Quantity::Value) { "the values" } else { "the runs" };
     let means = match (scales.contains(&true), scales.contains(&false)) {
         (true, false) => format!("geometric means of {of}"),
@@ -211,8 +212,8 @@ fn figures(comparisons: &Comparisons) -> Option<String> {
 
 fn explanation(row: &Comparison) -> String {
     let scale = match row.scale {
-        Scale::Logarithmic => "by logarithms: figures are geometric means, a change is a factor",
-        Scale::Linear => "as they are: figures are means, a change is a difference",
+        FigureScale::Logarithmic => "by logarithms: figures are geometric means, a change is a factor",
+        FigureScale::Linear => "as they are: figures are means, a change is a difference",
     };
     let (baseline, candidate) = row.rests.runs;
     let test = match (row.rests.exchanges, row.rests.exact) {
@@ -221,7 +222,7 @@ fn explanation(row: &Comparison) -> String {
         (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
     };
     let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let Rests { blocks, strata, boots, .. } = row.rests;
+    let Evidence { blocks, strata, boots, .. } = row.rests;
     let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
     let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
     let raw = format!("p {} before Holm", words::p_value(row.p_value));
@@ -233,7 +234,7 @@ fn explanation(row: &Comparison) -> String {
     )
 }
 
-fn gate(gated: &Gated, comparisons: &Comparisons) -> String {
+fn gate(gated: &GateRow, comparisons: &Comparisons) -> String {
     let row = &comparisons.rows[gated.row];
     let name = &comparisons.groups.groups[row.candidate].name;
     let word = match gated.state {
@@ -242,6 +243,10 @@ fn gate(gated: &Gated, comparisons: &Comparisons) -> String {
         GateState::Undecided => "undecided",
     };
     let change = words::judged_change(row);
-    let why = if gated.doubt == Some(Doubt::ZeroBaseline) { ": no change is a share of a baseline of 0" } else { "" };
+    let why = if gated.doubt == Some(GateUndecidedReason::ZeroBaseline) {
+        ": no change is a share of a baseline of 0"
+    } else {
+        ""
+    };
     format!("gate `{}` {word} by `{name}`: {change}{why}", gated.gate)
 }

@@ -1,6 +1,6 @@
 //! The figures of comparisons in words.
 
-use crate::analysis::comparison::{Comparison, Effect, Quantity, Scale, Undecided};
+use crate::analysis::comparison::{Comparison, Effect, FigureScale, Quantity, UndecidedReason};
 use crate::units::human::{self, ABSENT, TimeUnit};
 
 /// Below this three digits behind the point do not tell a plain number.
@@ -46,7 +46,7 @@ pub(super) fn judged_change(row: &Comparison) -> String {
 /// The change of a row with its interval: in per cent where there is a factor, else in the figures' own unit.
 pub(super) fn change(row: &Comparison) -> String {
     let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
-    match (row.relative.filter(|_| row.scale == Scale::Logarithmic), row.difference) {
+    match (row.relative.filter(|_| row.scale == FigureScale::Logarithmic), row.difference) {
         (Some(relative), _) => effect(relative, 100.0, "%"),
         (None, Some(points)) if row.quantity.is_share() => effect(points, 100.0, "points"),
         (None, Some(difference)) if row.quantity.is_time() => {
@@ -139,28 +139,28 @@ fn further(count: u32) -> String {
 /// Why a row is undecided, and what would decide it; none where it is decided.
 pub(super) fn reason(row: &Comparison) -> Option<String> {
     Some(match row.undecided? {
-        Undecided::Unsure { runs_needed: Some(count) } => further(count),
-        Undecided::Unsure { runs_needed: None } if row.margin.is_none() => {
+        UndecidedReason::Unsure { runs_needed: Some(count) } => further(count),
+        UndecidedReason::Unsure { runs_needed: None } if row.margin.is_none() => {
             "too small a difference to prove; `--equivalence 3%` asks whether it is negligible".into()
         }
-        Undecided::Unsure { runs_needed: None } => "no sensible number of runs would decide".into(),
-        Undecided::SingleRuns => {
+        UndecidedReason::Unsure { runs_needed: None } => "no sensible number of runs would decide".into(),
+        UndecidedReason::SingleRuns => {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
-        Undecided::TooFewRuns { runs_needed } => {
+        UndecidedReason::TooFewRuns { runs_needed } => {
             let (baseline, candidate) = row.rests.runs;
             let rest = runs_needed.map(|count| format!("; {}", further(count))).unwrap_or_default();
             format!("{baseline} against {} cannot decide, whatever they show{rest}", runs(candidate))
         }
-        Undecided::TooFewBoots { boots, needed } => {
+        UndecidedReason::TooFewBoots { boots, needed } => {
             let noun = if boots == 1 { "boot" } else { "boots" };
             format!("{boots} {noun}; at least {needed} are needed to say something about boots")
         }
-        Undecided::NoCommonBlock => {
+        UndecidedReason::NoCommonBlock => {
             "no block has runs of both at the same levels of the other factors; without `--by` conditions are compared"
                 .into()
         }
-        Undecided::NoRun { baseline, candidate } => {
+        UndecidedReason::NoRun { baseline, candidate } => {
             let who = match (baseline, candidate) {
                 (true, false) => "the baseline has",
                 (false, true) => "the candidate has",
@@ -168,12 +168,12 @@ pub(super) fn reason(row: &Comparison) -> Option<String> {
             };
             format!("{who} no run that can be judged")
         }
-        Undecided::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
-        Undecided::Overflow => "figures so large that their sums are no numbers; scale them down".into(),
-        Undecided::Lost { baseline, candidate } => {
+        UndecidedReason::ZeroBaseline => "no difference is proven, and of a baseline of 0 no margin is a share".into(),
+        UndecidedReason::Overflow => "figures so large that their sums are no numbers; scale them down".into(),
+        UndecidedReason::Lost { baseline, candidate } => {
             format!("lost in {} of the baseline and {candidate} of the candidate; see `loss_ratio`", runs(baseline))
         }
-        Undecided::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
+        UndecidedReason::NoFigure { runs: count } => format!("{} had nothing to compute it from", runs(count)),
     })
 }
 

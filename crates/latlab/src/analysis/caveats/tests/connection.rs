@@ -1,6 +1,6 @@
 use super::*;
 use crate::facts::ConnectionFacts;
-use crate::plan::Transport;
+use crate::plan::TransportKind;
 
 fn connection(retransmitted: u64) -> ConnectionFacts {
     ConnectionFacts { congestion_control: Some("cubic".into()), send_segment_bytes: 1_448, retransmitted }
@@ -12,7 +12,7 @@ fn over_tcp_nothing_is_fragmented_and_few_retransmissions_are_a_note() {
     let mut source = quiet(Schedule::Closed, rows);
     source.manifest.spec.target = Target::Host { host: "10.0.0.7".into(), port: 9862 };
     ping(&mut source.manifest).size_bytes = 60_000;
-    ping(&mut source.manifest).transport = Transport::Tcp;
+    ping(&mut source.manifest).transport = TransportKind::Tcp;
     source.manifest.run.connection = Some(connection(0));
     for code in ["fragmentation", "tcp-retransmits"] {
         assert_eq!(find(&source, code), None);

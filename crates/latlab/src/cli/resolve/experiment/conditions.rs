@@ -3,10 +3,10 @@
 use clap::error::ErrorKind;
 
 use super::kind;
-use super::leave_out::LeftOut;
-use super::options::{Factor, Setting};
-use super::page::{FileError, Page};
-use super::{KeySource, Rows, Surroundings};
+use super::leave_out::ConditionFilter;
+use super::options::{Factor, OptionValue};
+use super::page::{FileError, FileText};
+use super::{ConditionSelection, Environment, KeySource};
 use crate::cli::{self, refusal};
 use crate::error::Failure;
 use crate::plan::{ExperimentCondition, Factors, Kind, Plan};
@@ -21,11 +21,11 @@ pub struct Impossible {
 }
 
 /// What the file says about its conditions.
-pub(super) struct Lines<'a> {
-    pub(super) page: Page<'a>,
+pub(super) struct CommandLines<'a> {
+    pub(super) page: FileText<'a>,
     pub(super) kind: Kind,
-    pub(super) target: Option<&'a Setting>,
-    pub(super) base: &'a [Setting],
+    pub(super) target: Option<&'a OptionValue>,
+    pub(super) base: &'a [OptionValue],
     pub(super) factors: &'a [Factor],
 }
 
@@ -37,13 +37,13 @@ pub(super) struct Settled {
     pub(super) impossible: Vec<Impossible>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> CommandLines<'a> {
     /// Settles every one of `combinations`.
     pub(super) fn settle(
         &self,
-        combinations: Vec<Vec<&'a Setting>>,
-        rows: Rows,
-        surroundings: &Surroundings,
+        combinations: Vec<Vec<&'a OptionValue>>,
+        rows: ConditionSelection,
+        surroundings: &Environment,
     ) -> Result<Settled, FileError> {
         let mut settled = Settled::default();
         for chosen in combinations {
@@ -55,7 +55,7 @@ impl<'a> Lines<'a> {
                     settled.keys.push(key);
                 }
                 Ok(_) => return Err(self.several_runs(&chosen)),
-                Err(failure) if rows == Rows::Possible => {
+                Err(failure) if rows == ConditionSelection::Possible => {
                     let reason = failure.cause.unwrap_or(failure.message);
                     settled.impossible.push(super::Impossible { factors, reason });
                 }
@@ -66,23 +66,23 @@ impl<'a> Lines<'a> {
     }
 
     /// Every combination but those that are `left_out`; the last factor varies fastest.
-    pub(super) fn combinations(&self, left_out: &LeftOut) -> Vec<Vec<&'a Setting>> {
+    pub(super) fn combinations(&self, left_out: &ConditionFilter) -> Vec<Vec<&'a OptionValue>> {
         let mut all = self.factors.iter().fold(vec![Vec::new()], |chosen, factor| {
-            let with = |before: &Vec<&'a Setting>, value: &'a Setting| [before.as_slice(), &[value]].concat();
+            let with = |before: &Vec<&'a OptionValue>, value: &'a OptionValue| [before.as_slice(), &[value]].concat();
             chosen.iter().flat_map(|before| factor.values.iter().map(move |value| with(before, value))).collect()
         });
         all.retain(|values| !left_out.holds(values));
         all
     }
 
-    fn settings<'s>(&'s self, chosen: &'s [&'a Setting]) -> impl Iterator<Item = &'a Setting> + 's {
+    fn settings<'s>(&'s self, chosen: &'s [&'a OptionValue]) -> impl Iterator<Item = &'a OptionValue> + 's {
         self.target.into_iter().chain(self.base).chain(chosen.iter().copied())
     }
 
-    fn condition(&self, chosen: &[&Setting], surroundings: &Surroundings) -> Result<(Plan, KeySource), Failure> {
-        let (targets, options): (Vec<&Setting>, Vec<&Setting>) =
+    fn condition(&self, chosen: &[&OptionValue], surroundings: &Environment) -> Result<(Plan, KeySource), Failure> {
+        let (targets, options): (Vec<&OptionValue>, Vec<&OptionValue>) =
             self.settings(chosen).partition(|setting| setting.key == super::TARGET);
-        let words = |setting: &Setting| setting.words.clone();
+        let words = |setting: &OptionValue| setting.words.clone();
         let command = ["latlab", self.kind.word()].into_iter().map(str::to_owned);
         let options = options.into_iter().flat_map(words);
         let mut targets = targets.into_iter().flat_map(words).peekable();
@@ -96,9 +96,9 @@ impl<'a> Lines<'a> {
     }
 
     /// The failure with the line of the option that it names first, else of the last factor or the target.
-    fn blame(&self, chosen: &[&Setting], failure: Failure) -> FileError {
-        let named = |setting: &&Setting| names_option(&failure.message, &setting.key);
-        let mut settings: Vec<&Setting> = self.settings(chosen).collect();
+    fn blame(&self, chosen: &[&OptionValue], failure: Failure) -> FileError {
+        let named = |setting: &&OptionValue| names_option(&failure.message, &setting.key);
+        let mut settings: Vec<&OptionValue> = self.settings(chosen).collect();
         // Of two that contradict each other the one that varies is the surprising one.
         settings.reverse();
         let guilty = settings.iter().copied().find(named).or(settings.first().copied());
@@ -113,9 +113,9 @@ impl<'a> Lines<'a> {
     }
 
     /// Refuses a condition that is one already, in other words: its runs would be compared with themselves.
-    fn refuse_twice(&self, chosen: &[&Setting], plan: &Plan, settled: &Settled) -> Result<(), FileError> {
+    fn refuse_twice(&self, chosen: &[&OptionValue], plan: &Plan, settled: &Settled) -> Result<(), FileError> {
         let Some(twin) = settled.conditions.iter().find(|condition| condition.plan == *plan) else { return Ok(()) };
-        let differs = |setting: &&&Setting| twin.factors.get(&setting.key) != Some(&setting.text);
+        let differs = |setting: &&&OptionValue| twin.factors.get(&setting.key) != Some(&setting.text);
         let guilty = chosen.iter().rev().find(differs);
         let (at, words) = guilty.map_or((0, String::new()), |guilty| {
             let of_twin = twin.factors.get(&guilty.key).map(String::as_str).unwrap_or_default();
@@ -124,9 +124,9 @@ impl<'a> Lines<'a> {
         Err(self.page.refuse(at, words, "leave one of them out; `tag` makes two names for one condition"))
     }
 
-    fn several_runs(&self, chosen: &[&Setting]) -> FileError {
+    fn several_runs(&self, chosen: &[&OptionValue]) -> FileError {
         let keys = kind::multiplying(self.kind);
-        let several = |setting: &&Setting| {
+        let several = |setting: &&OptionValue| {
             keys.contains(&setting.key.as_str()) && (setting.text.contains(',') || setting.text == "sweep")
         };
         let guilty = self.settings(chosen).find(several);

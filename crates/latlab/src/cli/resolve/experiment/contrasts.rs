@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::design::Field;
 use super::options::{Factor, NONE};
-use super::page::{FileError, Page, entries, scalar};
+use super::page::{FileError, FileText, entries, scalar};
 use crate::analysis::comparison::subject_named;
 use crate::metric::Metric;
 use crate::plan::{Contrast, Factors, Kind};
@@ -16,7 +16,7 @@ const STATISTIC_HINT: &str = "`mean`, a quantile such as `p50` or `p99.9`, or a 
 
 /// What `[[compare]]` asks for; without it the usual two rows.
 pub(super) fn contrasts(
-    page: Page<'_>,
+    page: FileText<'_>,
     kind: Kind,
     rows: Option<&Spanned<DeValue<'_>>>,
     factors: &[Factor],
@@ -37,7 +37,7 @@ pub(super) fn contrasts(
 }
 
 fn contrast(
-    (page, kind): (Page<'_>, Kind),
+    (page, kind): (FileText<'_>, Kind),
     table: &DeTable<'_>,
     at: usize,
     factors: &[Factor],
@@ -90,7 +90,7 @@ fn baseline(field: &Field<'_, '_, '_>, factors: &[Factor]) -> Result<Factors, Fi
 }
 
 /// Values of `factors`, as `table` names them.
-pub(super) fn chosen(page: Page<'_>, table: &DeTable<'_>, factors: &[Factor]) -> Result<Factors, FileError> {
+pub(super) fn chosen(page: FileText<'_>, table: &DeTable<'_>, factors: &[Factor]) -> Result<Factors, FileError> {
     let mut chosen = Factors::new();
     for (key, span, value) in entries(table) {
         let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();

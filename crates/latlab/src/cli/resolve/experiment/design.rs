@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::page::{FileError, Page, entries, scalar};
+use super::page::{FileError, FileText, entries, scalar};
 use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, defaults};
 use crate::units::Nanos;
 use crate::units::human::{self, ParseError, suggestion};
@@ -14,7 +14,7 @@ const DESIGN_KEYS: [&str; 8] =
     ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
 
 /// What `[design]` says and does not say.
-pub(super) fn design(page: Page<'_>, table: Option<&DeTable<'_>>) -> Result<Design, FileError> {
+pub(super) fn design(page: FileText<'_>, table: Option<&DeTable<'_>>) -> Result<Design, FileError> {
     let mut read = DesignReader::new(page);
     for (key, span, value) in table.map(entries).unwrap_or_default() {
         if !DESIGN_KEYS.contains(&key) {
@@ -29,14 +29,14 @@ pub(super) fn design(page: Page<'_>, table: Option<&DeTable<'_>>) -> Result<Desi
 type At<T> = (T, usize);
 
 struct DesignReader<'a> {
-    page: Page<'a>,
+    page: FileText<'a>,
     design: Design,
     most: Option<At<u32>>,
     until: Option<At<(String, f64)>>,
 }
 
 impl<'a> DesignReader<'a> {
-    fn new(page: Page<'a>) -> DesignReader<'a> {
+    fn new(page: FileText<'a>) -> DesignReader<'a> {
         let design = Design {
             runs: RunsRule::PerBlock(defaults::EXPERIMENT_RUNS),
             warmup_runs: 0,
@@ -98,7 +98,7 @@ impl<'a> DesignReader<'a> {
 
 /// One key of a table with its value.
 pub(super) struct Field<'a, 't, 'i> {
-    pub(super) page: Page<'a>,
+    pub(super) page: FileText<'a>,
     pub(super) key: &'t str,
     pub(super) value: &'t Spanned<DeValue<'i>>,
 }

@@ -3,8 +3,8 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::page::{FileError, Page};
-use super::{KeySource, Surroundings};
+use super::page::{FileError, FileText};
+use super::{Environment, KeySource};
 use crate::cli::args::Command;
 use crate::cli::resolve;
 use crate::error::Failure;
@@ -15,7 +15,7 @@ use crate::units::human::suggestion;
 const KINDS: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
 
 /// The kind that the file names.
-pub(super) fn kind(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Kind, FileError> {
+pub(super) fn kind(page: FileText<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Kind, FileError> {
     let Some(value) = value else {
         return Err(page.refuse(0, "the experiment has no `kind`", "write `kind = \"ping\"` above all tables"));
     };
@@ -48,7 +48,7 @@ pub(super) const fn multiplying(kind: Kind) -> &'static [&'static str] {
 }
 
 /// What a command line that was parsed settles to: its runs, and where their key comes from.
-pub(super) fn settle(command: &Command, surroundings: &Surroundings) -> Result<(Plan, KeySource), Failure> {
+pub(super) fn settle(command: &Command, surroundings: &Environment) -> Result<(Plan, KeySource), Failure> {
     match command {
         Command::Ping(args) => {
             let job = resolve::ping(args, surroundings)?;

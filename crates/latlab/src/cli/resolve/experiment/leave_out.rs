@@ -4,21 +4,21 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::contrasts::chosen;
-use super::options::{Factor, Setting};
-use super::page::{FileError, Page};
+use super::options::{Factor, OptionValue};
+use super::page::{FileError, FileText};
 use crate::plan::Factors;
 
 /// Values that are not measured together.
 #[derive(Debug, Default)]
-pub(super) struct LeftOut(Vec<Factors>);
+pub(super) struct ConditionFilter(Vec<Factors>);
 
-impl LeftOut {
+impl ConditionFilter {
     /// Those that the file names.
     pub(super) fn read(
-        page: Page<'_>,
+        page: FileText<'_>,
         rows: Option<&Spanned<DeValue<'_>>>,
         factors: &[Factor],
-    ) -> Result<LeftOut, FileError> {
+    ) -> Result<ConditionFilter, FileError> {
         let tables = rows.map(|rows| page.list(rows, "leave-out")).transpose()?.unwrap_or_default();
         let one = |(table, at)| {
             let values = chosen(page, table, factors)?;
@@ -27,11 +27,11 @@ impl LeftOut {
                 false => Ok(values),
             }
         };
-        tables.into_iter().map(one).collect::<Result<_, _>>().map(LeftOut)
+        tables.into_iter().map(one).collect::<Result<_, _>>().map(ConditionFilter)
     }
 
     /// Whether the combination `values` is no condition.
-    pub(super) fn holds(&self, values: &[&Setting]) -> bool {
+    pub(super) fn holds(&self, values: &[&OptionValue]) -> bool {
         let has = |(key, text): (&String, &String)| values.iter().any(|one| one.key == *key && one.text == *text);
         self.0.iter().any(|left_out| left_out.iter().all(has))
     }

@@ -15,13 +15,13 @@ pub use page::FileError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{KeySource, Surroundings};
+use super::{Environment, KeySource};
 use crate::plan::{Design, Experiment, Kind, defaults};
 use crate::units::human::grouped;
-use conditions::Lines;
-use leave_out::LeftOut;
-use options::{KnownOptions, Setting, TARGET};
-use page::{Page, entries};
+use conditions::CommandLines;
+use leave_out::ConditionFilter;
+use options::{KnownOptions, OptionValue, TARGET};
+use page::{FileText, entries};
 
 const KEYS: [&str; 8] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare"];
 const LEAVE_OUT: &str = "leave-out";
@@ -33,13 +33,13 @@ pub struct ExperimentJob {
     pub experiment: Experiment,
     /// Where the key of each condition comes from.
     pub keys: Vec<KeySource>,
-    /// Conditions that cannot be asked of their target, with the reason: only where [`Rows::Possible`] was asked for.
+    /// Conditions that cannot be asked of their target, with the reason: only where [`ConditionSelection::Possible`] was asked for.
     pub impossible: Vec<Impossible>,
 }
 
 /// Which conditions are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum ConditionSelection {
     /// All: one that contradicts itself or its target is refused.
     All,
     /// Those that can be: a recipe runs on hosts that lack something.
@@ -47,7 +47,12 @@ pub enum Rows {
 }
 
 /// Settles the `text` of the file that is called `file`.
-pub fn experiment(file: &str, text: &str, rows: Rows, surroundings: &Surroundings) -> Result<ExperimentJob, FileError> {
+pub fn experiment(
+    file: &str,
+    text: &str,
+    rows: ConditionSelection,
+    surroundings: &Environment,
+) -> Result<ExperimentJob, FileError> {
     experiment_from(file, file, text, rows, surroundings)
 }
 
@@ -56,10 +61,10 @@ pub fn experiment_from(
     source: &str,
     file: &str,
     text: &str,
-    rows: Rows,
-    surroundings: &Surroundings,
+    rows: ConditionSelection,
+    surroundings: &Environment,
 ) -> Result<ExperimentJob, FileError> {
-    let page = Page { file, text };
+    let page = FileText { file, text };
     let table = page.table()?;
     for (key, span, _) in entries(&table) {
         if !KEYS.contains(&key) {
@@ -78,7 +83,7 @@ pub fn experiment_from(
     };
     let target = table.get(TARGET).map(|value| target(page, kind, value)).transpose()?;
     for factor in &factors {
-        let same = |setting: &&Setting| setting.key == factor.key;
+        let same = |setting: &&OptionValue| setting.key == factor.key;
         if let Some(twice) = base.iter().chain(&target).find(same) {
             let cause = format!("`{}` is a factor, and line {} sets it for all", factor.key, page.line(twice.at));
             return Err(page.refuse(factor.at, cause, "leave one of them out"));
@@ -86,8 +91,8 @@ pub fn experiment_from(
     }
     let design = design::design(page, tables(page, &table, "design")?)?;
     let contrasts = contrasts::contrasts(page, kind, table.get("compare"), &factors)?;
-    let left_out = LeftOut::read(page, table.get(LEAVE_OUT), &factors)?;
-    let lines = Lines { page, kind, target: target.as_ref(), base: &base, factors: &factors };
+    let left_out = ConditionFilter::read(page, table.get(LEAVE_OUT), &factors)?;
+    let lines = CommandLines { page, kind, target: target.as_ref(), base: &base, factors: &factors };
     let combinations = lines.combinations(&left_out);
     if let (true, Some(rows)) = (combinations.is_empty(), table.get(LEAVE_OUT)) {
         return Err(page.refuse(rows.span().start, "no condition is left", "leave out fewer"));
@@ -99,7 +104,7 @@ pub fn experiment_from(
     Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })
 }
 
-fn name(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Option<String>, FileError> {
+fn name(page: FileText<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Option<String>, FileError> {
     let Some(value) = value else { return Ok(None) };
     match value.get_ref().as_str().map(str::trim) {
         Some(name) if !name.is_empty() && !name.contains(['\n', '\r']) => Ok(Some(name.to_owned())),
@@ -109,7 +114,7 @@ fn name(page: Page<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Option<S
     }
 }
 
-fn target(page: Page<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<Setting, FileError> {
+fn target(page: FileText<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<OptionValue, FileError> {
     let at = value.span().start;
     if !kind::has_target(kind) {
         return Err(page.refuse(
@@ -121,10 +126,14 @@ fn target(page: Page<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<Se
     let text = value.get_ref().as_str().ok_or_else(|| {
         page.refuse(at, "`target` is no text", "such as `\"local\"`; several targets are a factor: `[factors]`")
     })?;
-    Ok(Setting { key: TARGET.into(), text: text.into(), words: vec![text.into()], at })
+    Ok(OptionValue { key: TARGET.into(), text: text.into(), words: vec![text.into()], at })
 }
 
-fn tables<'t, 'i>(page: Page<'_>, all: &'t DeTable<'i>, section: &str) -> Result<Option<&'t DeTable<'i>>, FileError> {
+fn tables<'t, 'i>(
+    page: FileText<'_>,
+    all: &'t DeTable<'i>,
+    section: &str,
+) -> Result<Option<&'t DeTable<'i>>, FileError> {
     let Some(value) = all.get(section) else { return Ok(None) };
     let refusal =
         || page.refuse(value.span().start, format!("`{section}` is no table"), format!("write `[{section}]`"));
@@ -132,7 +141,7 @@ fn tables<'t, 'i>(page: Page<'_>, all: &'t DeTable<'i>, section: &str) -> Result
 }
 
 fn refuse_too_many_runs(
-    page: Page<'_>,
+    page: FileText<'_>,
     table: &DeTable<'_>,
     design: &Design,
     conditions: usize,

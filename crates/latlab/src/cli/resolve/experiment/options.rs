@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::kind;
-use super::page::{FileError, Page, entries, scalar};
+use super::page::{FileError, FileText, entries, scalar};
 use crate::plan::{Kind, defaults};
 
 /// The positional argument, which may be a factor all the same.
@@ -37,7 +37,7 @@ pub(super) struct KnownOptions {
 
 /// One option with one value, as words of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct OptionValue {
     /// The key of the file.
     pub(super) key: String,
     /// The value in one line.
@@ -53,7 +53,7 @@ pub(super) struct Setting {
 pub(super) struct Factor {
     pub(super) key: String,
     pub(super) at: usize,
-    pub(super) values: Vec<Setting>,
+    pub(super) values: Vec<OptionValue>,
 }
 
 impl KnownOptions {
@@ -72,7 +72,7 @@ impl KnownOptions {
         KnownOptions { kind, options: options.collect() }
     }
 
-    fn form(&self, page: Page<'_>, key: &str, at: usize, section: &str) -> Result<OptionForm, FileError> {
+    fn form(&self, page: FileText<'_>, key: &str, at: usize, section: &str) -> Result<OptionForm, FileError> {
         if key == TARGET && section == "factors" && kind::has_target(self.kind) {
             return Ok(OptionForm { is_flag: false, repeats: false, knows_none: true });
         }
@@ -102,7 +102,7 @@ impl KnownOptions {
     }
 
     /// The settings that all conditions have in common.
-    pub(super) fn base(&self, page: Page<'_>, table: &DeTable<'_>) -> Result<Vec<Setting>, FileError> {
+    pub(super) fn base(&self, page: FileText<'_>, table: &DeTable<'_>) -> Result<Vec<OptionValue>, FileError> {
         let read = |(key, span, value): (&str, Range<usize>, &Spanned<DeValue<'_>>)| {
             let form = self.form(page, key, span.start, "base")?;
             self.setting(page, key, form, value)
@@ -111,13 +111,19 @@ impl KnownOptions {
     }
 
     /// The factors, in the order of the file.
-    pub(super) fn factors(&self, page: Page<'_>, table: &DeTable<'_>) -> Result<Vec<Factor>, FileError> {
+    pub(super) fn factors(&self, page: FileText<'_>, table: &DeTable<'_>) -> Result<Vec<Factor>, FileError> {
         let entries = entries(table);
         refuse_too_many(page, &entries)?;
         entries.into_iter().map(|(key, span, value)| self.factor(page, key, span.start, value)).collect()
     }
 
-    fn factor(&self, page: Page<'_>, key: &str, at: usize, value: &Spanned<DeValue<'_>>) -> Result<Factor, FileError> {
+    fn factor(
+        &self,
+        page: FileText<'_>,
+        key: &str,
+        at: usize,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Factor, FileError> {
         let form = self.form(page, key, at, "factors")?;
         let Some(values) = value.get_ref().as_array() else {
             let hint =
@@ -128,7 +134,7 @@ impl KnownOptions {
             let hint = "give it one value for each condition, or leave it out";
             return Err(page.refuse(at, format!("the factor `{key}` has no value"), hint));
         }
-        let mut settings: Vec<Setting> = Vec::with_capacity(values.len());
+        let mut settings: Vec<OptionValue> = Vec::with_capacity(values.len());
         for value in values.iter() {
             let setting = self.setting(page, key, form, value)?;
             if settings.iter().any(|other| other.text == setting.text) {
@@ -142,11 +148,11 @@ impl KnownOptions {
 
     fn setting(
         &self,
-        page: Page<'_>,
+        page: FileText<'_>,
         key: &str,
         form: OptionForm,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<Setting, FileError> {
+    ) -> Result<OptionValue, FileError> {
         let at = value.span().start;
         let refuse = |cause: String, hint: String| page.refuse(at, cause, hint);
         let typed = |text: &String| if key == TARGET { text.clone() } else { format!("--{key}={text}") };
@@ -177,10 +183,10 @@ impl KnownOptions {
                 (text.clone(), vec![typed(&text)])
             }
         };
-        Ok(Setting { key: key.into(), text, words, at })
+        Ok(OptionValue { key: key.into(), text, words, at })
     }
 
-    fn wrong_type(&self, page: Page<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> FileError {
+    fn wrong_type(&self, page: FileText<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> FileError {
         let cause = format!("`{key}` cannot be {}", with_article(value.get_ref().type_str()));
         let hint = format!("what would be typed behind `latlab {} --{key}`, as a string or a number", self.kind.word());
         page.refuse(value.span().start, cause, hint)
@@ -193,7 +199,7 @@ fn with_article(noun: &str) -> String {
 }
 
 /// Counted before anything is made of them.
-fn refuse_too_many(page: Page<'_>, entries: &[super::page::Entry<'_, '_>]) -> Result<(), FileError> {
+fn refuse_too_many(page: FileText<'_>, entries: &[super::page::FileKey<'_, '_>]) -> Result<(), FileError> {
     let values = |value: &Spanned<DeValue<'_>>| value.get_ref().as_array().map_or(1, |array| array.len());
     let conditions = entries.iter().fold(1_u128, |all, (.., value)| all.saturating_mul(values(value) as u128));
     if conditions <= defaults::CONDITIONS_MAX as u128 {

@@ -41,15 +41,15 @@ impl FileError {
 
 /// The text, for whoever has to say where something stands in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Page<'a> {
+pub(super) struct FileText<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
 }
 
 /// A key with its value, both with their places.
-pub(super) type Entry<'t, 'i> = (&'t str, Range<usize>, &'t Spanned<DeValue<'i>>);
+pub(super) type FileKey<'t, 'i> = (&'t str, Range<usize>, &'t Spanned<DeValue<'i>>);
 
-impl<'a> Page<'a> {
+impl<'a> FileText<'a> {
     /// Reads the text as TOML.
     pub(super) fn table(self) -> Result<DeTable<'a>, FileError> {
         DeTable::parse(self.text).map(Spanned::into_inner).map_err(|error| {
@@ -94,7 +94,7 @@ impl<'a> Page<'a> {
 }
 
 /// What stands in `table`, in the order of the text.
-pub(super) fn entries<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Entry<'t, 'i>> {
+pub(super) fn entries<'t, 'i>(table: &'t DeTable<'i>) -> Vec<FileKey<'t, 'i>> {
     let mut entries: Vec<_> = table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span(), value)).collect();
     entries.sort_by_key(|(_, span, _)| span.start);
     entries

@@ -28,7 +28,7 @@ equivalence = "3%"
 "#;
 
 fn settle(text: &str) -> Result<ExperimentJob, FileError> {
-    experiment("some.toml", text, Rows::All, &Surroundings::default())
+    experiment("some.toml", text, ConditionSelection::All, &Environment::default())
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn what_is_left_out_is_a_level_too() {
 
 #[test]
 fn a_copy_is_called_as_the_file_that_it_is_of() {
-    let surroundings = Surroundings::default();
+    let surroundings = Environment::default();
     let called = |text: &str| {
-        let job = experiment_from("/srv/kg.toml", "runs/experiment.toml", text, Rows::All, &surroundings);
+        let job = experiment_from("/srv/kg.toml", "runs/experiment.toml", text, ConditionSelection::All, &surroundings);
         job.expect("well typed").experiment.name
     };
     assert_eq!([called("kind='ping'"), called("kind='ping'\nname='x'")], ["kg", "x"]);
-    let error =
-        experiment_from("/srv/kg.toml", "a/experiment.toml", "", Rows::All, &surroundings).expect_err("no kind");
+    let error = experiment_from("/srv/kg.toml", "a/experiment.toml", "", ConditionSelection::All, &surroundings)
+        .expect_err("no kind");
     assert_eq!(error.file, "a/experiment.toml");
 }
 
@@ -131,7 +131,7 @@ fn rows_that_a_target_lacks_are_left_out_where_that_was_asked_for() {
     let text = "kind='ping'\ntarget='127.0.0.1'\n[factors]\nload=['none','cpu=50%@peer']\n";
     let error = settle(text).expect_err("no agent there");
     assert_eq!(error.line, 4);
-    let job = experiment("r", text, Rows::Possible, &Surroundings::default()).expect("one row is left");
+    let job = experiment("r", text, ConditionSelection::Possible, &Environment::default()).expect("one row is left");
     assert_eq!((job.experiment.conditions.len(), job.impossible.len()), (1, 1));
     assert!(job.impossible[0].reason.contains("latlab serve"), "{:?}", job.impossible);
 }
