@@ -20,8 +20,8 @@ use latlab::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_subjects,
 };
 use latlab::metric::Metric;
+use latlab::platform::parallel_map;
 use latlab::recording::{ProbeColumn, Recording};
-use latlab::threads;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ fn judged(recordings: &[PathBuf]) -> Result<(), String> {
         ObservedRun::of(&recording, &subjects).map_err(|error| error.to_string())
     };
     // as the command does
-    let runs = threads::each(recordings, threads::available(), |path| ControlFlow::Continue(observe(path)));
+    let runs = parallel_map::each(recordings, parallel_map::available(), |path| ControlFlow::Continue(observe(path)));
     let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
     let (one, other) = runs.split_at(RUNS / 2);
     let groups = RunGroups::named(vec![("one".into(), one.to_vec()), ("other".into(), other.to_vec())]);

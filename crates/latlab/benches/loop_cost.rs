@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, RunSpec, StopWhen};
 use latlab::probe::{Phase, Seq};
 use latlab::recording::event::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store, fresh_run_id};
-use latlab::schedule::Schedule;
 use latlab::units::{SenderClock, Stamp};
 use latlab::wire::TagKey;
 use serde_json::{Value, json};

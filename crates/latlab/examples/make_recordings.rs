@@ -13,6 +13,7 @@ use latlab::facts::{
     ConnectionFacts, CpuReadings, HostReadings, HostSample, IntervalCounts, RateSearchFacts, SearchEnding, StageFacts,
     StreamFacts, StreamInterval, TrialFacts, WakeupFacts,
 };
+use latlab::plan::Schedule;
 use latlab::plan::{
     Condition, Pace, PacketSize, PingSpec, RateSearchSpec, RunSpec, Side, StopWhen, StreamRunSpec, TransportKind, Via,
     WakeupCpus, WakeupSpec, Work,
@@ -21,7 +22,6 @@ use latlab::probe::{Phase, Seq};
 use latlab::recording::event::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store};
-use latlab::schedule::Schedule;
 use latlab::units::{Nanos, Stamp};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

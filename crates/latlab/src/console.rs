@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 
-use crate::caveat::{Caveat, Severity};
-use crate::error::{Failure, in_words};
+use crate::diagnostics::{Caveat, Severity};
+use crate::diagnostics::{Failure, in_words};
 
 /// How much is said on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

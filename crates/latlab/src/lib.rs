@@ -1,44 +1,41 @@
 //! latlab: how long does a message take, why, and did my change make it better?
 //!
-//! The library is a house of floors; imports go down only (ARCHITECTURE.md, checked by `tests/tidy.rs`).
-//! Two wings meet at the disk: the left one measures and writes a recording, the right one reads
-//! recordings, judges and shows. Whoever changes a statistic never enters the left wing.
+//! The modules are layers: imports go down only (ARCHITECTURE.md, checked by `tests/tidy.rs`). One half measures and
+//! writes recordings, the other reads recordings, judges and shows; they meet only on disk.
 #![forbid(unsafe_code)]
 
-// F0 words
-pub mod caveat;
+pub mod diagnostics;
+// words
 pub mod facts;
 pub mod metric;
 pub mod probe;
 pub mod sample;
 pub mod stats;
 pub mod units;
-// F1 intent
+// intent
 pub mod plan;
 pub mod recipe;
-pub mod schedule;
 pub mod wire;
-// F2 world
+// the world
 pub mod clock;
+pub mod formats;
 pub mod host;
 pub mod load;
-pub mod numbers;
-mod own_process;
+pub mod platform;
 pub mod recording;
-pub mod threads;
 pub mod transport;
-// F3 measuring
+// measuring
 pub mod agent;
 pub mod measure;
 pub mod session;
-// F4 judging
+// judging
 pub mod analysis;
-// F5 showing
+// showing
 pub mod report;
-// F6 conducting
+// experiments
 pub mod experiment;
-// F7 door
+// command line
 pub mod cli;
 pub mod commands;
 pub mod console;
-pub mod error;
+mod error;

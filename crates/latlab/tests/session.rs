@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use latlab::clock::{Clock, Monotonic};
+use latlab::plan::Schedule;
 use latlab::probe::Seq;
-use latlab::schedule::Schedule;
 use latlab::session::{
     DropReason, EchoCodec, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits,
     ReflectorSocket, Requests, SessionError, SessionParams, SessionReflector, open, serve,

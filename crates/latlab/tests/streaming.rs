@@ -11,9 +11,9 @@ use latlab::measure::down_stream::DownReceiver;
 use latlab::measure::stream::{StreamError, StreamSender};
 use latlab::measure::stream_meter::{MeterPoint, StreamMeter};
 use latlab::measure::token_schedule::TokenSchedule;
+use latlab::plan::Schedule;
 use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::probe::Seq;
-use latlab::schedule::Schedule;
 use latlab::session::{
     DownStream, NativeSession, PreSharedKey, ProbeCodec, ReflectorAction, ReflectorLimits, Requests, SessionParams,
     SessionReflector, UpStream, open, random_bytes, serve,

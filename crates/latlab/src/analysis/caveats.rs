@@ -27,7 +27,7 @@ use super::host_course::HostAccumulator;
 use super::streams::StreamFigures;
 use super::tally::{Refusals, RunCounts};
 use super::wakeups::Wakeups;
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::metric::Metric;
 use crate::plan::Side;
 use crate::recording::manifest::Manifest;

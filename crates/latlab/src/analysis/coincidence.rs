@@ -253,7 +253,7 @@ mod tests {
 
     /// 200 probes, 2 ms apart, of 50 µs each; the 20th to the 24th take 900 µs. Slots every millisecond on CPU 0 and 1,
     /// 60 µs late each, but on CPU 0 those of 39 to 48 ms, which all wake at 49 ms.
-    fn source(schedule: crate::schedule::Schedule, cpu: u16) -> InMemory {
+    fn source(schedule: crate::plan::Schedule, cpu: u16) -> InMemory {
         let probe = |seq: u64| {
             let slow = (20..25).contains(&seq);
             let (start, wait) = (seq as i64 * 2_000, if slow { 900 } else { 50 });

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::operator::{OPERATORS, Operator};
 use super::subject::{Estimand, FORM_HINT, Ratio, Statistic, subject};
 use super::summary::Summary;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::{self, ParseError, TimeUnit};
@@ -257,8 +257,8 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
     use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::Schedule;
     use crate::probe::{Fate, ProbeRecord};
-    use crate::schedule::Schedule;
     use crate::units::Nanos;
 
     fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<ConditionResult, FailIfError> {

@@ -4,11 +4,11 @@ use std::convert::Infallible;
 
 use super::source::ProbeSource;
 use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument};
+use crate::plan::Schedule;
 use crate::plan::{EndSpec, PingSpec, RunSpec, Side, Via};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, WordColumn};
-use crate::schedule::Schedule;
 use crate::units::{Nanos, Stamp};
 
 /// The schedules of the tests.

@@ -101,8 +101,8 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::manifest;
     use crate::facts::{HostFacts, HostReadings, HostSample};
+    use crate::plan::Schedule;
     use crate::plan::Side;
-    use crate::schedule::Schedule;
 
     /// Two samples a second apart, in which CPU 1 was idle for 900 ms, 700 ms of it in state 1.
     fn course() -> HostAccumulator {

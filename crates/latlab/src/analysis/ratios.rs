@@ -94,8 +94,8 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
     use crate::analysis::summarise;
+    use crate::plan::Schedule;
     use crate::probe::{Fate, ProbeRecord};
-    use crate::schedule::Schedule;
     use crate::stats::ratio;
 
     fn ratios(schedule: Schedule, rows: Vec<ProbeRecord>, intervals: bool) -> Ratios {

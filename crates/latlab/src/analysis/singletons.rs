@@ -147,8 +147,8 @@ mod tests {
         }
     }
     use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::plan::Schedule;
     use crate::probe::{Phase, ProbeRecord};
-    use crate::schedule::Schedule;
 
     /// Two warm-up probes, then one of every fate between answered ones.
     fn rows() -> Vec<ProbeRecord> {

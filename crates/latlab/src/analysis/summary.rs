@@ -17,7 +17,7 @@ use super::streams::StreamFigures;
 use super::tally::{Counts, Refusals, RunCounts};
 use super::wakeups::{WakeupAccumulator, Wakeups};
 use super::window::{MOST_WINDOWS, Window, Windows};
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::plan::{Condition, Judging, Kind, RunSpec, Side, StopWhen, defaults};
@@ -344,8 +344,8 @@ pub(super) fn assemble<S: ProbeSource>(
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed};
+    use crate::plan::Schedule;
     use crate::probe::Fate;
-    use crate::schedule::Schedule;
 
     fn summary(source: &InMemory) -> Summary {
         summarise(source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for")

@@ -180,8 +180,8 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
     use crate::analysis::source::feed;
+    use crate::plan::Schedule;
     use crate::probe::{Phase, ProbeRecord};
-    use crate::schedule::Schedule;
 
     fn tally(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> RunCounts {
         let source = InMemory { batch, ..InMemory::of(Schedule::Closed, rows) };

@@ -247,8 +247,8 @@ mod tests {
     use crate::analysis::in_memory::{InMemory, manifest, scheduled};
     use crate::analysis::{SummaryOptions, summarise};
     use crate::facts::WakeupFacts;
+    use crate::plan::Schedule;
     use crate::plan::{RunSpec, Work};
-    use crate::schedule::Schedule;
 
     fn spec(via: Via, interval: Nanos, cpus: &[u16]) -> WakeupSpec {
         let cpus = if cpus.is_empty() { WakeupCpus::Anywhere } else { WakeupCpus::These(cpus.to_vec()) };

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 
 /// What later versions bring: known, so that asking for it early is told from a slip of the finger.
 const LATER: [&str; 7] = ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];

@@ -12,7 +12,8 @@ use signal_hook::{flag, low_level};
 use super::{Outcome, healing};
 use crate::agent::{AgentEnd, Greeting, RequestHandler, ServeStreams, serve};
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
+use crate::platform::signals;
 
 /// Serves until its input ends or falls silent; then this host is as it was.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
@@ -28,7 +29,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     match serve(&streams, greeting(), &mut RequestHandler::default()) {
         Ok(()) => Ok(Outcome::Done),
         Err(AgentEnd::Signal) => {
-            Ok(Outcome::of_signal(asked.load(Ordering::Relaxed) as i32).unwrap_or(Outcome::Terminated))
+            Ok(signals::outcome_of(asked.load(Ordering::Relaxed) as i32).unwrap_or(Outcome::Terminated))
         }
         Err(end) => Err(end.into()),
     }
@@ -37,7 +38,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 /// Standard input and output, and a socket that becomes readable with the first signal.
 fn streams(asked: &Arc<AtomicUsize>, console: &Console) -> io::Result<ServeStreams> {
     let (signals, raise) = UnixStream::pair()?;
-    for signal in Outcome::signals() {
+    for signal in signals::handled() {
         // In this order: whoever wakes up finds out which it was.
         flag::register_usize(signal, Arc::clone(asked), signal as usize)?;
         low_level::pipe::register(signal, raise.try_clone()?)?;

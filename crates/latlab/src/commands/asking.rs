@@ -4,7 +4,7 @@ use super::experiment;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{ComparisonRequest, Gate, default_subjects, subject_named};
 use crate::cli::resolve::{Grouping, RequestError, VerdictJob};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::metric::Metric;
 use crate::plan::Contrast;
 

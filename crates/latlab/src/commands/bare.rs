@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::cli::resolve::BareSpec;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::measure::calibrate;
 
 /// Runs the bare loop and prints what `latlab doctor --calibrate` would keep, as JSON.

@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::cli::resolve::BareStreamSpec;
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
 use crate::measure::{MeasureError, bare_stream};
 use crate::session::{ReflectorProcess, ReflectorRequest};

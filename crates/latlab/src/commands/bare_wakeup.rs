@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::measure::{BareWakeupSpec, sleep_bare};
 
 /// Runs the loop and prints what it showed, as JSON.

@@ -3,7 +3,7 @@
 use super::{Outcome, comparing, ministat};
 use crate::cli::resolve::CompareJob;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 
 /// Compares as `job` says.
 pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failure> {

@@ -4,11 +4,11 @@ use super::{Outcome, asking, groups, number_files, observing};
 use crate::analysis::comparison::{
     ComparisonOptions, Comparisons, Gate, GateRow, GateState, GateUndecidedReason, QuestionScope, compare,
 };
-use crate::caveat::Severity;
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::VerdictJob;
 use crate::console::{Console, Verbosity};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
+use crate::diagnostics::Severity;
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 

@@ -5,7 +5,7 @@ use clap_complete::{Shell, generate};
 use super::Outcome;
 use crate::cli;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 
 /// Prints the completions of `shell`.
 pub(super) fn run(shell: Shell, console: &Console) -> Result<Outcome, Failure> {

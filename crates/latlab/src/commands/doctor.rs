@@ -8,7 +8,7 @@ use super::{Outcome, healing};
 use crate::agent::far_facts;
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
-use crate::error::{Failure, in_words};
+use crate::diagnostics::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;

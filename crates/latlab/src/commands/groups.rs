@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
-use crate::error::{Failure, in_words};
-use crate::numbers::{self, NumbersError, TextColumn};
+use crate::diagnostics::{Failure, in_words};
+use crate::formats::numbers::{self, NumbersError, TextColumn};
 
 /// Standard input, as typed.
 const DASH: &str = "-";

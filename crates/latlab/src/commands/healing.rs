@@ -1,7 +1,7 @@
 //! Putting back what a latlab that died had set, before anything else is done, and telling so.
 
 use crate::console::Console;
-use crate::error::in_words;
+use crate::diagnostics::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
 use crate::host::restoring::{self, Recovered, Unrecovered};
 use crate::host::{HostRoot, KnobJournal, tracing};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Outcome;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::session::PreSharedKey;
 
 /// Writes a fresh key into a new file at `path`; an existing one is left alone.

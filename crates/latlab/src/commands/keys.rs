@@ -1,7 +1,7 @@
 //! The pre-shared key of a command, from wherever it was asked to come.
 
 use crate::cli::resolve::{KeySource, key_needed};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};
 use crate::session::PreSharedKey;
 use crate::transport::resolve::resolve;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Outcome;
 use super::experiment::listing;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{in_store, runs_of};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, RecordingError, Store};

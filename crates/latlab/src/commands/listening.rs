@@ -4,7 +4,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use super::answering::AnyReflector;
 use crate::cli::resolve::ServeSpec;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::plan::{EndSpec, TransportKind, WaitMode, defaults};
 
 /// Every address asked for, over each transport asked for. Where none was asked for, one family may be missing on this

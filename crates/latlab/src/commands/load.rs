@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use super::interrupt::SignalWatch;
 use super::{Outcome, keys};
 use crate::agent::AgentError;
 use crate::cli::resolve::LoadJob;
 use crate::console::{Console, Verbosity};
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::measure::{BackgroundLoads, MeasureError, Peer};
+use crate::plan::Schedule;
 use crate::plan::{PingSpec, RunSpec, defaults};
+use crate::platform::SignalWatch;
 use crate::report::Style;
 use crate::report::loads::LoadsView;
-use crate::schedule::Schedule;
 use crate::session::wait_until;
 
 /// Carries out `job`. Whatever ends it, the loads end with it.

@@ -11,7 +11,7 @@ use super::roff::{in_ascii, literal};
 use crate::cli;
 use crate::cli::examples::{self, Example};
 use crate::console::Console;
-use crate::error::{Failure, in_words};
+use crate::diagnostics::{Failure, in_words};
 
 /// Every page ends with what a script wants to know.
 const EXIT_STATUS: &str = r#".SH "EXIT STATUS"

@@ -1,11 +1,11 @@
 //! Measuring a plan, for whichever command: signals are noticed, and what cannot be put back is told.
 
 use super::healing;
-use super::interrupt::SignalWatch;
 use crate::console::{Console, Progress};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::measure::{self, MeasureError, PlanOutcome, RecordingTarget};
 use crate::plan::Plan;
+use crate::platform::SignalWatch;
 use crate::session::PreSharedKey;
 use crate::transport::refusal::TransportError;
 

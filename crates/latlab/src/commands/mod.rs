@@ -13,7 +13,6 @@ mod doctor;
 mod experiment;
 mod groups;
 mod healing;
-mod interrupt;
 mod keygen;
 mod keys;
 mod list;
@@ -27,7 +26,6 @@ mod no_rate;
 mod number_files;
 mod observing;
 mod order;
-mod outcome;
 mod ping;
 mod post;
 mod recipes;
@@ -51,14 +49,14 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
-pub use outcome::Outcome;
+use crate::diagnostics::Outcome;
 use surroundings::surroundings;
 
 use crate::cli::args::Command;
 use crate::cli::resolve;
 use crate::cli::{self, refusal};
 use crate::console::{Console, Verbosity};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 
 /// Does what was typed, says what happened, and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {

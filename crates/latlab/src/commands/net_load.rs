@@ -7,7 +7,7 @@ use std::thread;
 
 use super::{Outcome, order};
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
 use crate::measure::{self, MeasureError, NetLoadCommands};
 use crate::plan::EndSpec;

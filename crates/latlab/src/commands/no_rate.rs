@@ -1,7 +1,7 @@
 //! Why a search found no rate to hold.
 
 use crate::analysis::Summary;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::units::human::grouped;
 
 /// The failure of a command whose searches found no rate; none where that is not why nothing was measured.

@@ -3,7 +3,7 @@
 use super::groups::{self, PathGroup, is_text};
 use crate::analysis::comparison::{ObservedRun, RunGroups};
 use crate::cli::resolve::Sources;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 
 /// Whether the numbers of `groups` stand in files: all of them do, or none.
 pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {

@@ -9,7 +9,7 @@ use crate::analysis::Estimand;
 use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
 use crate::cli::resolve::{Grouping, Sources};
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::plan::Kind;
 
 /// Recordings that belong together as far as their paths say, before any is read.

@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 use serde::de::DeserializeOwned;
 
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::host::{lifeline, placement};
 
 /// Reads it. Whoever typed the hidden command is told what is meant for people: `instead`.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::interrupt::SignalWatch;
 use super::{Outcome, keys, measuring, stores, title, verdict, wakeup};
 use crate::analysis::{Summary, SummaryOptions};
 use crate::cli::resolve::{OutputSpec, PingJob};
 use crate::console::{Console, Progress, Verbosity};
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::measure::{LiveRates, PlanOutcome, RecordingTarget};
 use crate::plan::Plan;
+use crate::platform::SignalWatch;
 use crate::recording::Recording;
 use crate::report::view::Showing;
 use crate::session::PreSharedKey;

@@ -4,7 +4,7 @@ use super::Outcome;
 use super::experiment::beside;
 use crate::cli::resolve::AskedRecipe;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::recipe::RECIPES;
 use crate::report::Style;
 use crate::report::recipes::{RecipeLine, RecipeView, render, render_list};

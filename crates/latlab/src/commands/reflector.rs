@@ -9,7 +9,7 @@ use super::answering::AnyReflector;
 use super::post::ReflectorService;
 use super::{Outcome, order};
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
 use crate::measure::{bare, bare_stream, bare_tcp};
 use crate::session::{PreSharedKey, ReflectorEvent, ReflectorLimits, ReflectorRequest, SessionReflector, random_bytes};

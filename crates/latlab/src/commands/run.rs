@@ -4,7 +4,7 @@ use super::experiment::{Bench, ask, boot_id, ending, plan, reporting, take_on, u
 use super::{Outcome, measuring, wakeup};
 use crate::cli::resolve::RunJob;
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::experiment::{RunPolicy, conduct};
 use crate::report::Style;
 use crate::report::experiment::render;

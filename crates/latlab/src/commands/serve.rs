@@ -7,14 +7,14 @@ use std::thread;
 use signal_hook::consts::SIGUSR1;
 
 use super::answering::{AnyReflector, answer};
-use super::interrupt::SignalWatch;
 use super::listening::{bind, crowd};
 use super::{Outcome, keys};
 use crate::cli::resolve::ServeSpec;
 use crate::clock::{Clock, Monotonic};
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
+use crate::platform::SignalWatch;
 use crate::session::{ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, random_bytes};
 use crate::units::Stamp;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::no_rate;
 use crate::analysis::{Counts, Kind, Summary};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::units::human::grouped;
 
 /// The failure of a command whose runs have no answer between them.

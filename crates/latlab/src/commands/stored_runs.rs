@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::analysis::Estimand;
 use crate::analysis::comparison::ObservedRun;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::runs_of;
 use crate::plan::Kind;
+use crate::platform::parallel_map;
 use crate::recording::{ListingState, Recording, Store};
-use crate::threads;
 
 /// A recording before its rows are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(super) fn observe(
             Err(error) => ControlFlow::Break((note, Err(error))),
         }
     };
-    let runs = threads::each(recordings, threads::available(), read);
+    let runs = parallel_map::each(recordings, parallel_map::available(), read);
     runs.iter().filter_map(|(note, _)| note.as_deref()).for_each(|note| console.note(note));
     runs.into_iter().map(|(_, run)| Ok(run?)).collect()
 }

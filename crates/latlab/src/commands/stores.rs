@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::resolve::OutputSpec;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::measure::RecordingTarget;
 use crate::recording::Store;
 

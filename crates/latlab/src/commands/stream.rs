@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Outcome, keys, ping};
 use crate::cli::resolve::StreamJob;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::measure::{LiveCounts, LiveRates};
 use crate::units::human::{bit_rate, percent, span};
 

@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Outcome, order};
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::load::{StressorEvent, StressorRequest, Workers};
 
 /// Takes the order from standard input, says that every worker works, and says at the end what was reached. The

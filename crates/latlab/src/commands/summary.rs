@@ -7,7 +7,7 @@ use super::{Outcome, verdict};
 use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::is_experiment;
 use crate::recording::Recording;
 use crate::report::view::Showing;

@@ -1,7 +1,7 @@
 //! Where a command runs.
 
 use crate::cli::resolve::Environment;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 
 /// What the process was given beside its arguments.
 pub(super) fn surroundings() -> Result<Environment, Failure> {

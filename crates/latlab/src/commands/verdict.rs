@@ -2,9 +2,9 @@
 
 use super::{Outcome, silence};
 use crate::analysis::{AnalysisError, Summary, SummaryOptions, summarise};
-use crate::caveat::{Caveat, Severity};
 use crate::console::{Console, Verbosity};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
+use crate::diagnostics::{Caveat, Severity};
 use crate::metric::Metric;
 use crate::recording::{Recording, RecordingError};
 use crate::report::view::{ReportView, Showing};

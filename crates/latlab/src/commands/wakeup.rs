@@ -2,10 +2,10 @@
 
 use super::{Outcome, ping, remedies};
 use crate::analysis::{real_time_pause, restless};
-use crate::caveat::Caveat;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Caveat;
+use crate::diagnostics::Failure;
 use crate::facts::RealTimePause;
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};

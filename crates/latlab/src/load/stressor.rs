@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::LoadError;
 use crate::facts::LoadReport;
 use crate::facts::load::{BITS_PER_SECOND, BYTES_PER_SECOND, CPUS, SHARE};
-use crate::own_process::ChildProcess;
 use crate::plan::LoadKind;
+use crate::platform::ChildProcess;
 
 /// The hidden command that a load's process runs.
 pub const STRESSOR_COMMAND: &str = "stressor";

@@ -1,9 +1,9 @@
 //! Where a run stands, and how far the next stretch of it goes.
 
 use super::in_flight::InFlight;
+use crate::plan::DueTimes;
 use crate::plan::{PingSpec, StopWhen, Warmup};
 use crate::probe::{Phase, Seq};
-use crate::schedule::DueTimes;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// How long an interrupted run still waits for the answers in flight: whoever pressed Ctrl-C wants the summary
@@ -110,7 +110,7 @@ fn in_flight_limit(ping: &PingSpec) -> u64 {
 mod tests {
     use super::*;
 
-    use crate::schedule::Schedule;
+    use crate::plan::Schedule;
 
     fn every_10_ns() -> PingSpec {
         PingSpec::on(Schedule::Periodic { interval_ns: Nanos(10) })

@@ -14,9 +14,9 @@ use super::stream_flow::{Flow, FlowCounts, FlowSlice};
 use super::{MeasureError, Peer};
 use crate::clock::Monotonic;
 use crate::facts::ConnectionFacts;
+use crate::plan::Schedule;
 use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, SenderSocketOptions, TransportKind, WaitMode, defaults};
 use crate::recording::EventLog;
-use crate::schedule::Schedule;
 use crate::session::{
     self, DownStream, NativeSession, PreSharedKey, SessionError, SessionParams, UpStream, random_bytes,
 };

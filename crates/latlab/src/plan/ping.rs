@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{ConcurrentWakeups, defaults};
-use crate::schedule::Schedule;
+use crate::plan::Schedule;
 use crate::units::Nanos;
 
 /// How datagrams travel.

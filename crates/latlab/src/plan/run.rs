@@ -9,7 +9,7 @@ use super::{
     CompatOutput, ConcurrentWakeups, Family, Kind, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec,
     Target, TransportKind, WakeupSpec, defaults,
 };
-use crate::schedule::Schedule;
+use crate::plan::Schedule;
 use crate::units::Nanos;
 
 /// What one run measures.

@@ -17,7 +17,7 @@ use super::manifest_file;
 use super::parquet_rows::{PROBES, ProbesWriter};
 use super::spool::{SPOOL, Spool};
 use super::wakeup_rows::{self, SpooledWakeups, WAKEUPS};
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Kind, RunSpec};
 use crate::units::{Nanos, Stamp};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::facts::{
     ClockAnchor, ClockRelation, ConnectionFacts, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts,
     ReflectorReport, SettingFacts, StageFacts, StreamFacts, WakeupFacts,

@@ -9,7 +9,7 @@ use latlab_sys::errno::explain;
 
 use super::manifest_file;
 use super::writer::Finished;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 
 /// The file that holds a trace, and its name while it is written.
 const TRACE: &str = "trace.txt";

@@ -2,7 +2,7 @@
 
 use super::view::{CaveatView, names};
 use crate::analysis::Summary;
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 
 /// One thing that runs have to say, each perhaps with numbers of its own.
 struct Concern<'a> {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
     use crate::analysis::{SummaryOptions, summarise};
-    use crate::caveat::Severity;
+    use crate::diagnostics::Severity;
 
     fn run(size_bytes: u32, caveats: &[(Severity, &str, &str)]) -> Summary {
         let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);

@@ -12,7 +12,7 @@ use super::stages::StagesDocument;
 use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::recording::manifest::RunEnding;

@@ -8,7 +8,7 @@ use super::json::pretty;
 use super::text;
 use super::view::{ColumnView, GroupView, RemarkView, ReportView, RowView, TableView};
 use crate::analysis::unreached_loads;
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::facts::LoadReport;
 use crate::units::human::{ABSENT, load_figure, span};
 

@@ -7,7 +7,7 @@ use super::json::pretty;
 use super::paint::{Style, width, wrap};
 use super::text::caveat_lines;
 use crate::analysis::{Condition, Gain, GainVerdict, RemedyGains};
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::units::human::{ABSENT, TimeUnit};
 
 /// What was tried, and what came of it.

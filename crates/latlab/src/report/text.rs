@@ -3,7 +3,7 @@
 use super::paint::{Style, width, wrap};
 use super::view::{CaveatView, ReportView};
 use super::{histogram, table};
-use crate::caveat::Severity;
+use crate::diagnostics::Severity;
 
 /// Columns of the labels of remarks.
 const LABEL: usize = 13;

@@ -7,7 +7,7 @@ use super::heading::{Headline, heading};
 use super::histogram;
 use super::{netperf, remarks, streams};
 use crate::analysis::{CompatOutput, Kind, Summary};
-use crate::caveat::Severity;
+use crate::diagnostics::Severity;
 
 /// What is to be shown beyond the usual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

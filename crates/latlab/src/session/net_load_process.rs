@@ -9,8 +9,8 @@ use latlab_sys::errno::explain;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::StreamReport;
-use crate::own_process::ChildProcess;
 use crate::plan::{PathSpec, StreamSpec};
+use crate::platform::ChildProcess;
 use crate::units::Nanos;
 
 /// The hidden command that such a process runs.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use latlab_sys::errno::explain;
 
 use super::key::PreSharedKey;
-use crate::own_process::ChildProcess;
 use crate::plan::{EndSpec, TransportKind};
+use crate::platform::ChildProcess;
 
 /// The hidden command that a reflector process runs.
 pub const REFLECTOR_COMMAND: &str = "reflector";

@@ -1,6 +1,6 @@
 //! What a sender wants of a session.
 
-use crate::schedule::Schedule;
+use crate::plan::Schedule;
 use crate::units::Nanos;
 use crate::wire::{Nonce, StreamTerms, Terms};
 

@@ -292,8 +292,8 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
+    use crate::plan::Schedule;
     use crate::plan::WaitMode;
-    use crate::schedule::Schedule;
 
     fn peer() -> (UdpSocket, SocketAddr) {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");

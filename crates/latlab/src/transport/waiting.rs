@@ -1,7 +1,7 @@
 //! How long one wait for an answer may last, and in which call.
 
+use crate::plan::Schedule;
 use crate::plan::{WaitMode, defaults};
-use crate::schedule::Schedule;
 use crate::units::Nanos;
 
 /// How a transport waits for an answer: settled when it is opened, so that the loop has no branch for it.

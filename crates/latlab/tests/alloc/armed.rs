@@ -8,11 +8,11 @@ use std::thread::Scope;
 
 use latlab::clock::Monotonic;
 use latlab::measure::{CpuOf, Ends, ProbeSequence, Slice, ping};
+use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, WaitMode};
 use latlab::probe::Phase;
 use latlab::recording::manifest::RunEnding;
 use latlab::recording::{EventLog, RecordingWriter, Store};
-use latlab::schedule::Schedule;
 use latlab::session::{
     EchoCodec, PreSharedKey, ProbeCodec, ReflectorLimits, ReflectorSocket, Requests, SessionParams, SessionReflector,
     open, serve,

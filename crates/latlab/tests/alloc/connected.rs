@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use latlab::clock::Monotonic;
+use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, WaitMode};
-use latlab::schedule::Schedule;
 use latlab::session::{
     PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionParams, SessionReflector, open, serve,
 };

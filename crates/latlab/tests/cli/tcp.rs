@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use latlab::clock::Monotonic;
 use latlab::plan::PathSpec;
+use latlab::plan::Schedule;
 use latlab::probe::{Fate, Seq};
 use latlab::recording::manifest::RunEnding;
-use latlab::schedule::Schedule;
 use latlab::session::{ProbeCodec, SessionParams, random_bytes};
 use latlab::transport::Transport;
 use latlab::transport::tcp::{TcpTransport, WaitStrategy};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use latlab::facts::ClockAnchor;
+use latlab::plan::Schedule;
 use latlab::plan::{Judging, PingSpec, RunSpec, StopWhen, Warmup};
 use latlab::probe::{Phase, ProbeRecord, Seq};
 use latlab::recording::event::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, Finished, ProbeColumn, Recording, RecordingProgress, RecordingWriter, Store};
-use latlab::schedule::Schedule;
 use latlab::units::{Nanos, Stamp};
 
 /// The time-out of every made-up run.

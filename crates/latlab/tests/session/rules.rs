@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
+use latlab::plan::Schedule;
 use latlab::probe::Seq;
-use latlab::schedule::Schedule;
 use latlab::session::{DropReason, NativeSession, ProbeCodec, ReflectorLimits, SessionError, SessionParams, open};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::{

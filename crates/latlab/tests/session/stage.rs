@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
-use latlab::schedule::Schedule;
+use latlab::plan::Schedule;
 use latlab::session::{PreSharedKey, ReceiverState, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector};
 use latlab::transport::Transport;
 use latlab::units::{Nanos, ReflectorClock, SenderClock, Stamp};

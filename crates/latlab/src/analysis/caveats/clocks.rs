@@ -2,7 +2,7 @@
 
 use super::limits::STEP;
 use super::words;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::ClockAnchor;
 use crate::plan::Kind;
 use crate::recording::manifest::{EndFacts, Manifest};

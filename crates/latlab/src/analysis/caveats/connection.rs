@@ -1,7 +1,7 @@
 //! What a TCP connection hides: loss becomes delay.
 
 use crate::analysis::tally::Counts;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{grouped, percent};
 

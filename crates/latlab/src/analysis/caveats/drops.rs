@@ -2,7 +2,7 @@
 
 use super::limits::OWN_DROPS;
 use crate::analysis::tally::Counts;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{grouped, percent};
 

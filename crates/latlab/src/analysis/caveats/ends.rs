@@ -3,7 +3,7 @@
 use super::limits::STEAL;
 use super::settings::keeps_awake;
 use super::words::stolen;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
 use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, TransportKind, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
@@ -237,8 +237,8 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Schedule;
     use crate::plan::{ConcurrentWakeups, PingSpec, Via, WakeupCpus, WakeupSpec, Work};
-    use crate::schedule::Schedule;
     use crate::units::Nanos;
 
     #[test]

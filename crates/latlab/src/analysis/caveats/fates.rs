@@ -3,7 +3,7 @@
 use super::kept::timeout_of;
 use super::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, SCHEDULE_LOST};
 use crate::analysis::tally::{Counts, Refusals, RunCounts, SLIPPED};
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::Nanos;

@@ -1,7 +1,7 @@
 //! What became of the recording itself: a run that ended before its time, and what it could not keep.
 
 use super::words::{cut_off, torn};
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::units::Nanos;
 use crate::units::human::{grouped, span};

@@ -1,6 +1,6 @@
 //! Loads that were not what was asked for.
 
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::LoadReport;
 use crate::facts::load::{CPUS, SHARE};
 use crate::units::Nanos;

@@ -9,7 +9,7 @@ use super::limits::{
 };
 use super::{clocks, words};
 use crate::analysis::host_course::HostAccumulator;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Kind, Side, Target};
 use crate::recording::manifest::Manifest;
 use crate::units::human::{percent, significant};

@@ -2,11 +2,11 @@
 
 use crate::analysis::stages::{GoalEnd, GoalFigures, SearchFigures, StreamStages};
 use crate::analysis::streams::StreamFigures;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::SearchEnding;
+use crate::plan::Schedule;
 use crate::plan::{Pace, RateSearchSpec, StreamSpec, defaults};
 use crate::recording::manifest::Manifest;
-use crate::schedule::Schedule;
 use crate::units::Nanos;
 use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
 

@@ -1,6 +1,6 @@
 //! What became of the settings of a run, where that matters to a reader or to the host.
 
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{Restoration, SettingFacts};
 use crate::plan::Side;
 use crate::recording::manifest::Manifest;

@@ -2,7 +2,7 @@
 
 use super::limits::RATE_REACHED;
 use crate::analysis::streams::{StreamFigures, StreamTotals};
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Direction, SendMode, TransportKind, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
@@ -300,8 +300,8 @@ mod tests {
     use super::*;
     use crate::analysis::in_memory::InMemory;
     use crate::facts::StreamFacts;
+    use crate::plan::Schedule;
     use crate::plan::{Pace, PacketSize, RunSpec, SenderSocketOptions, StreamRunSpec, Work};
-    use crate::schedule::Schedule;
     use crate::units::Nanos;
 
     #[test]

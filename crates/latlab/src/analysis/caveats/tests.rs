@@ -6,12 +6,12 @@ mod samples;
 
 use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryOptions, summarise};
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{ClockAnchor, HostFacts, KernelFacts, SettingFacts};
+use crate::plan::Schedule;
 use crate::plan::{Target, WaitMode, Work};
 use crate::probe::{Fate, ProbeRecord};
 use crate::recording::manifest::{Manifest, RunEnding};
-use crate::schedule::Schedule;
 use crate::units::Nanos;
 
 fn caveats(source: &InMemory) -> Vec<Caveat> {

@@ -2,7 +2,7 @@
 
 use crate::analysis::coincidence::Coincidence;
 use crate::analysis::wakeups::Wakeups;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::plan::defaults;
 use crate::units::Nanos;
 use crate::units::human::{grouped, percent, span};

@@ -6,7 +6,7 @@ use super::answer::{Comparison, UndecidedReason};
 use super::group::{RunGroup, RunGroups};
 use super::observed_run::{ExclusionReason, ObservedRun, RunFigure};
 use super::wishes::Quantity;
-use crate::caveat::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Severity};
 use crate::plan::Kind;
 use crate::units::human;
 

@@ -6,7 +6,7 @@ use super::caveats;
 use super::group::{GroupingError, RunGroup, RunGroups};
 use super::row::{ComparisonRow, decide};
 use super::wishes::{ComparisonOptions, Quantity, Question};
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::stats::Outline;
 
 /// All rows of a table.

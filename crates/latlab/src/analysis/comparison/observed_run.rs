@@ -8,7 +8,7 @@ use crate::analysis::streams::StreamAccumulator;
 use crate::analysis::subject::{Estimand, Ratio, Statistic};
 use crate::analysis::summary::Deadline;
 use crate::analysis::tally::{Counts, RunCounts};
-use crate::caveat::Severity;
+use crate::diagnostics::Severity;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
 use crate::plan::Kind;

@@ -249,12 +249,12 @@ fn what_else_differs_is_said() {
     let severity = |found: &Comparisons| {
         found.caveats.iter().find(|caveat| caveat.code == "not-interleaved").map(|caveat| caveat.severity)
     };
-    assert_eq!(severity(&in_turn), Some(crate::caveat::Severity::Note), "they took turns");
+    assert_eq!(severity(&in_turn), Some(crate::diagnostics::Severity::Note), "they took turns");
     sources.sort_by_key(|source| source.manifest.condition.size_bytes);
     for (place, source) in sources.iter_mut().enumerate() {
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
     }
-    assert_eq!(severity(&found(&sources)), Some(crate::caveat::Severity::Warning), "one after the other");
+    assert_eq!(severity(&found(&sources)), Some(crate::diagnostics::Severity::Warning), "one after the other");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn probes_that_are_a_load_name_an_interval_at_which_they_are_none() {
         let stages = vec![stage(Some(1.0), 1_000, Some(held))];
         let mut source = searched(thrice(held).into(), stages, Vec::new());
         let Work::Stream(stream) = &mut source.manifest.spec.work else { panic!("it is a stream") };
-        stream.probes = Some(PingSpec::on(crate::schedule::Schedule::Periodic { interval_ns }));
+        stream.probes = Some(PingSpec::on(crate::plan::Schedule::Periodic { interval_ns }));
         source.manifest.run.peer_address = Some("127.0.0.1:1".into());
         let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory");
         let said = summary.caveats.iter().find(|caveat| caveat.code == "probes-load");

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::NamedGlob;
-    use crate::numbers::TextColumn;
+    use crate::formats::numbers::TextColumn;
 
     fn settle(line: &str) -> Result<CompareJob, RequestError> {
         let typed = ["latlab", "compare"].into_iter().chain(line.split(' ').filter(|word| !word.is_empty()));

@@ -168,8 +168,8 @@ fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), Req
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::plan::Schedule;
     use crate::plan::{EndSpec, StopWhen, WaitMode, Warmup};
-    use crate::schedule::Schedule;
     use crate::units::Nanos;
 
     fn settle(line: &str) -> Result<PingJob, RequestError> {

@@ -1,7 +1,7 @@
 use super::{Environment, RequestError, value};
 use crate::cli::args::{ScheduleArgs, StopArgs};
+use crate::plan::Schedule;
 use crate::plan::{StopWhen, Warmup, defaults};
-use crate::schedule::Schedule;
 use crate::units::{Nanos, human};
 
 /// When a run ends: a count alone lifts the default duration.

@@ -2,8 +2,8 @@
 
 use super::{RequestError, schedule, value};
 use crate::cli::args::{SearchArgs, StopArgs, StreamStopArgs};
+use crate::plan::Schedule;
 use crate::plan::{Direction, PathSpec, PingSpec, RateSearchSpec, StopWhen, Warmup, defaults};
-use crate::schedule::Schedule;
 use crate::units::Nanos;
 use crate::units::human::{parse_percent, typed_percent, typed_span};
 

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::{RequestError, value};
 use crate::cli::args::GroupingArgs;
-use crate::numbers::TextColumn;
+use crate::formats::numbers::TextColumn;
 use crate::plan::defaults;
 
 /// Where observations come from, and which belong together.

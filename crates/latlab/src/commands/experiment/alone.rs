@@ -6,7 +6,7 @@ use super::contrasts::ask_as_its_file;
 use super::{Asked, runs};
 use crate::analysis::comparison::{ComparisonRequest, ObservedRun, Quantity, subject_named};
 use crate::analysis::{ConditionRow, alone};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::{Experiment, RunsRule, defaults};
 use crate::recording::Recording;

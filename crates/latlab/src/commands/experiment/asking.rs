@@ -6,7 +6,7 @@ use super::finding::{of_directory, of_file, of_recipe};
 use super::taking::refuse_changed;
 use crate::cli::resolve::{self, ConditionSelection, ExperimentJob, RunJob, RunSource};
 use crate::commands::surroundings::surroundings;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{self, ExperimentOrigin, ExperimentState};
 
 /// An experiment that was asked for.

@@ -8,13 +8,13 @@ use super::outcome::{in_one_line, outcome};
 use super::waiting;
 use super::widths::{PrecisionResult, PrecisionRule};
 use crate::cli::resolve::ExperimentJob;
-use crate::commands::interrupt::SignalWatch;
 use crate::commands::{keys, measuring};
 use crate::console::{Console, Progress};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{DueRun, ExperimentEvent, ExperimentState, OpenExperiment, RunExecutor, RunOutcome, RunResult};
 use crate::measure::{PlanOutcome, RecordingTarget};
 use crate::plan::condition_words;
+use crate::platform::SignalWatch;
 use crate::recording::Store;
 use crate::units::Nanos;
 

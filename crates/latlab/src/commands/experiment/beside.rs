@@ -5,7 +5,7 @@ use std::path::Path;
 use super::cells::ConditionCells;
 use super::{Asked, runs, unmeasured};
 use crate::analysis::ColumnFigure;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::{Factors, Kind};
 use crate::recipe::{self, Published, PublishedRow};

@@ -1,7 +1,7 @@
 //! Which boot this is.
 
 use super::Asked;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentError;
 use crate::host::HostRoot;
 use crate::plan::BetweenBlocks;

@@ -7,7 +7,7 @@ use crate::analysis::comparison::{ObservedRun, RunGroups, subject_named};
 use crate::analysis::{ColumnFigure, MinistatTest};
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::defaults::{CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::recipe::{self, FiguresOf, Published, PublishedRow};

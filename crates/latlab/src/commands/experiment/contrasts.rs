@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::analysis::comparison::{ComparisonRequest, subject_named};
 use crate::cli::resolve::{self, ConditionSelection};
 use crate::commands::surroundings::surroundings;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment;
 use crate::plan::Contrast;
 

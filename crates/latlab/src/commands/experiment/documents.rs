@@ -9,7 +9,7 @@ use super::companions::{about, run};
 use super::{Asked, alone, beside, same, spread, verdicts, via_growth};
 use crate::analysis::comparison::Comparisons;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::report::comparison::{self, Companions};
 use crate::report::{

@@ -7,7 +7,7 @@ use super::reporting::{report, show};
 use crate::cli::resolve::RunJob;
 use crate::commands::Outcome;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentError, ExperimentState, RunnerOutcome};
 
 /// An experiment that this process has let go of.

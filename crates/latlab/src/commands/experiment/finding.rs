@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::cli::resolve::{AskedRecipe, RunJob};
-use crate::error::{Failure, in_words};
+use crate::diagnostics::{Failure, in_words};
 use crate::experiment::{self, ExperimentOrigin, RecipeFacts};
 use crate::recipe;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cli::resolve::{self, ConditionSelection, ExperimentJob};
 use crate::commands::surroundings::surroundings;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{self, ExperimentError};
 use crate::report::list::ListedExperiment;
 

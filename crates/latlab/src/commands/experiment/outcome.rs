@@ -2,7 +2,7 @@
 
 use crate::analysis::SummaryOptions;
 use crate::commands::verdict;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{RunOutcome, outcome_of};
 use crate::measure::PlanOutcome;
 use crate::recording::Recording;

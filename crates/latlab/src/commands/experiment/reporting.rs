@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Asked, documents, text, unchanged};
 use crate::commands::Outcome;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunOutcome, RunState, look_at};
 use crate::plan::Kind;
 

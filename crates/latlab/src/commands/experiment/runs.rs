@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::analysis::{Summary, SummaryOptions};
 use crate::commands::verdict;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::Judging;

@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 
 use super::runs;
 use crate::analysis::{AaTest, NamedRun, sameness, sample};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::defaults;

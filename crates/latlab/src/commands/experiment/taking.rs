@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Asked;
 use crate::cli::resolve::{RunJob, RunSource};
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{self, OpenExperiment, StoreLock};
 
 /// Opens what there is to go on with, or begins.

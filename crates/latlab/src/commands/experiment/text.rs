@@ -6,7 +6,7 @@ use super::cells::{ConditionCells, cells};
 use super::{Asked, alone, beside, same, spread, verdicts, via_growth};
 use crate::commands::ministat;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::defaults::CONFIDENCE_PERCENT;
 use crate::report::ministat::{MinistatForm, render as as_ministat};

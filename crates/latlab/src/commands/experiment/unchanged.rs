@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::runs;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::facts::SettingFacts;
 use crate::plan::Factors;

@@ -6,7 +6,7 @@ use super::Asked;
 use crate::cli::resolve::RunJob;
 use crate::commands::Outcome;
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 
 /// Prints the unit of the experiment that `asked` goes on with.
 pub(in crate::commands) fn print(asked: &Asked, job: &RunJob, console: &Console) -> Result<Outcome, Failure> {

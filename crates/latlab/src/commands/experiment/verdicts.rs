@@ -10,7 +10,7 @@ use crate::analysis::comparison::{ComparisonOptions, ComparisonRequest, Comparis
 use crate::cli::resolve::ExperimentJob;
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::{Contrast, Factors, defaults};
 use crate::report::Style;

@@ -8,7 +8,7 @@ use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Effect, ObservedRun, RunGroups, compare, subject_named,
 };
 use crate::analysis::{SleepRow, TimeoutSlack, common_setting};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::{Factors, defaults};

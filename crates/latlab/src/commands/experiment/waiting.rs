@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::commands::interrupt::SignalWatch;
 use crate::console::Console;
+use crate::platform::SignalWatch;
 use crate::units::Nanos;
 
 /// Signals are looked for so often.

@@ -11,7 +11,7 @@ use crate::analysis::comparison::{
 };
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::experiment::OpenExperiment;
 use crate::plan::{Experiment, Factors, RunsRule, defaults};
 

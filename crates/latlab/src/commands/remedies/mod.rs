@@ -10,7 +10,7 @@ use crate::analysis::comparison::{
 use crate::analysis::gains;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::metric::Metric;
 use crate::plan::{Condition, Plan, defaults};
 use crate::report::Style;

@@ -1,9 +1,9 @@
 //! What is tried: what was asked, and this with each remedy that this host allows.
 
-use crate::commands::interrupt::SignalWatch;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::measure::{MeasureError, rehearse_wakeups};
 use crate::plan::{Plan, Remedy, RunSpec};
+use crate::platform::SignalWatch;
 
 /// The name of what was asked.
 const AS_ASKED: &str = "as asked";

@@ -6,15 +6,15 @@ use std::time::Instant;
 use super::trials::RemedyTrials;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::ObservedRun;
-use crate::commands::interrupt::SignalWatch;
 use crate::commands::measuring;
 use crate::commands::stores::OpenOutput;
 use crate::console::{Console, Progress};
-use crate::error::{Failure, refused};
+use crate::diagnostics::{Failure, refused};
 use crate::facts::ExperimentFacts;
 use crate::host::HostRoot;
 use crate::measure::RecordingTarget;
 use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, ScheduledRun, defaults};
+use crate::platform::SignalWatch;
 use crate::recording::{Recording, fresh_run_id};
 use crate::units::Nanos;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::analysis::comparison::{
     Comparison, Comparisons, Effect, FigureScale, GateRow, GateState, Quantity, QuestionScope,
 };
-use crate::caveat::Caveat;
+use crate::diagnostics::Caveat;
 use crate::report::json::pretty;
 use crate::stats::Outline;
 

@@ -1,7 +1,7 @@
 //! Comparisons as Markdown, for pull requests.
 
 use super::view::{ComparisonView, PairView};
-use crate::caveat::Severity;
+use crate::diagnostics::Severity;
 
 /// The tables, ending in a newline.
 pub fn render(view: &ComparisonView) -> String {

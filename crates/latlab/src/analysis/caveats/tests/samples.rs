@@ -2,11 +2,11 @@
 
 use super::{caveats, closed_loop, find, quiet};
 use crate::analysis::in_memory::{InMemory, but, closed};
-use crate::caveat::Severity;
+use crate::diagnostics::Severity;
 use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
+use crate::plan::Schedule;
 use crate::plan::{Side, Target};
 use crate::probe::Fate;
-use crate::schedule::Schedule;
 
 const SAMPLES: i64 = 20;
 const PERIOD_NS: i64 = 500_000_000;

@@ -8,7 +8,7 @@ use super::options::{Factor, OptionValue};
 use super::page::{FileError, FileText};
 use super::{ConditionSelection, Environment, KeySource};
 use crate::cli::{self, refusal};
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::plan::{ExperimentCondition, Factors, Kind, Plan};
 
 /// A condition that cannot be asked of its target.

@@ -7,7 +7,7 @@ use super::page::{FileError, FileText};
 use super::{Environment, KeySource};
 use crate::cli::args::Command;
 use crate::cli::resolve;
-use crate::error::Failure;
+use crate::diagnostics::Failure;
 use crate::plan::{Kind, Plan};
 use crate::units::human::suggestion;
 

@@ -1,0 +1,159 @@
+//! Diagnostics that reach the user: caveats of a result, failures with cause, hint and exit code, and outcomes of a
+//! command. Lies below every module, so that each module explains its own errors.
+
+use std::error::Error;
+use std::{fmt, io};
+
+use serde::{Deserialize, Serialize};
+
+/// How much a caveat spoils a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// The figures may mislead.
+    Warning,
+    /// The figures must not be trusted: exit code 4.
+    Fatal,
+}
+
+/// One thing to know about a run before believing it. Travels to every renderer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caveat {
+    /// Stable kebab-case name, listed in docs/metrics.md.
+    pub code: String,
+    /// How bad.
+    pub severity: Severity,
+    /// What was seen, with numbers.
+    pub message: String,
+    /// What it does to the figures.
+    pub effect: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Caveat {
+    /// A caveat of `severity` named `code`.
+    pub fn new(
+        severity: Severity,
+        code: &str,
+        message: impl Into<String>,
+        effect: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Caveat {
+        Caveat { code: code.into(), severity, message: message.into(), effect: effect.into(), hint: hint.into() }
+    }
+}
+
+/// A failure as the user meets it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What was attempted, with the value in backticks.
+    pub message: String,
+    /// Why it failed.
+    pub cause: Option<String>,
+    /// The remedy.
+    pub hint: Option<String>,
+    /// The exit code of the process.
+    pub exit_code: u8,
+}
+
+impl Failure {
+    /// A request that no system could fulfil: exit code 2.
+    pub fn request(message: impl fmt::Display) -> Failure {
+        Failure { message: message.to_string(), cause: None, hint: None, exit_code: 2 }
+    }
+
+    /// A refusal by the system, a peer or a file: exit code 3.
+    pub fn world(message: impl fmt::Display) -> Failure {
+        Failure { exit_code: 3, ..Failure::request(message) }
+    }
+
+    /// Adds the cause.
+    pub fn because(mut self, cause: impl Into<String>) -> Failure {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// Adds the remedy.
+    pub fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// The message alone; [`crate::console::Console::failure`] prints all of it.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// An error that knows its cause, its remedy and the exit code of the process.
+pub trait Explain: Error {
+    /// The failure whose message is the `Display` of this error: `Failure::world(self).because(…).hint(…)`.
+    fn explain(&self) -> Failure;
+}
+
+impl<E: Explain> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        error.explain()
+    }
+}
+
+/// Turns the error of a system call into the failure to do `what`.
+pub fn refused(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure::world(format!("cannot {what}")).because(in_words(&error))
+}
+
+/// The error of a system call in words, with its name: `operation not permitted (EPERM)`.
+pub fn in_words(error: &io::Error) -> String {
+    latlab_sys::errno::explain(error)
+}
+
+/// How a command ended that did not fail; its exit code is part of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The command did what was asked.
+    Done,
+    /// The answer is no: `--fail-if` held, or `doctor` found a blocker.
+    AnswerIsNo,
+    /// A fatal caveat: the recording is kept and marked.
+    NotTrusted,
+    /// SIGINT ended the command early; what was measured is kept and was summarised.
+    Interrupted,
+    /// SIGTERM ended the command.
+    Terminated,
+    /// SIGHUP ended the command: its terminal was closed.
+    HungUp,
+    /// SIGQUIT ended the command.
+    Quit,
+}
+
+impl Outcome {
+    /// The exit code: 128 and the signal's number where a signal ended the command.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Outcome::Done => 0,
+            Outcome::AnswerIsNo => 1,
+            Outcome::NotTrusted => 4,
+            Outcome::HungUp => 129,
+            Outcome::Interrupted => 130,
+            Outcome::Quit => 131,
+            Outcome::Terminated => 143,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_keeps_the_message_of_its_error() {
+        let error = crate::units::human::parse_duration("10").expect_err("no unit");
+        let failure = Failure::from(error.clone());
+        assert_eq!((failure.message, failure.exit_code), (error.to_string(), 2));
+    }
+}

@@ -1,0 +1,3 @@
+//! File formats of other tools.
+
+pub mod numbers;
