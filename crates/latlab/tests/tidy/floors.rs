@@ -51,7 +51,9 @@ fn may_know(from: &str, to: &[String]) -> bool {
         return false;
     };
     let module = to.iter().take(2).map(String::as_str).collect::<Vec<_>>().join("::");
-    own == name || *floor == "below" || known.iter().any(|allowed| allowed == floor || allowed == name || *allowed == module)
+    own == name
+        || *floor == "below"
+        || known.iter().any(|allowed| allowed == floor || allowed == name || *allowed == module)
 }
 
 /// The breaches of the floors in one file of `crates/latlab/src`.

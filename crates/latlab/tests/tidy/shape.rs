@@ -22,7 +22,7 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 8] = [
-    (Measure::ShippedLines, 62_605),
+    (Measure::ShippedLines, 62_900),
     (Measure::Files, 552),
     (Measure::SmallFiles, 313),
     (Measure::Circles, 22),
