@@ -27,6 +27,8 @@ mod shape;
 mod sizes;
 #[path = "tidy/source.rs"]
 mod source;
+#[path = "tidy/voice.rs"]
+mod voice;
 #[path = "tidy/words.rs"]
 mod words;
 

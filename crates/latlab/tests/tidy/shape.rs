@@ -16,12 +16,13 @@ use crate::functions::functions;
 use crate::repository;
 use crate::sizes::FUNCTION_LINES;
 use crate::source::{Source, is_word, shipped};
+use crate::voice;
 
 /// A measure and the most that it may be.
 type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
-const CEILINGS: [Ceiling; 8] = [
+const CEILINGS: [Ceiling; 9] = [
     (Measure::ShippedLines, 62_900),
     (Measure::Files, 552),
     (Measure::SmallFiles, 313),
@@ -30,6 +31,7 @@ const CEILINGS: [Ceiling; 8] = [
     (Measure::RepeatedTypeNames, 34),
     (Measure::TupleParameters, 42),
     (Measure::LongFunctions, 0),
+    (Measure::UnclearWords, 1_110),
 ];
 
 /// Lines below which a file is small.
@@ -46,6 +48,7 @@ enum Measure {
     RepeatedTypeNames,
     TupleParameters,
     LongFunctions,
+    UnclearWords,
 }
 
 impl Measure {
@@ -59,6 +62,7 @@ impl Measure {
             Measure::RepeatedTypeNames => "public type names defined more than once",
             Measure::TupleParameters => "functions with tuple parameters",
             Measure::LongFunctions => "functions over 70 lines",
+            Measure::UnclearWords => "unclear words in comments",
         }
     }
 
@@ -77,6 +81,7 @@ impl Measure {
                 "group what belongs together in a struct, or use separate parameters; `just shape` lists them"
             }
             Measure::LongFunctions => "split long functions by what they do",
+            Measure::UnclearWords => "write plain technical English; tests/tidy/voice.rs has the words",
         }
     }
 
@@ -90,6 +95,7 @@ impl Measure {
             Measure::RepeatedTypeNames => shape.repeated_types.len(),
             Measure::TupleParameters => shape.tuple_parameters.len(),
             Measure::LongFunctions => shape.function_lines.iter().filter(|lines| **lines > FUNCTION_LINES).count(),
+            Measure::UnclearWords => shape.unclear_words.len(),
         }
     }
 }
@@ -104,6 +110,8 @@ struct Shape {
     repeated_types: Vec<(String, Vec<String>)>,
     /// `path:line: name(parameters)` of each function that takes a tuple.
     tuple_parameters: Vec<String>,
+    /// `path:line: word` of each unclear word in a comment, tests and benches included.
+    unclear_words: Vec<String>,
 }
 
 /// The crate whose files, circles and types are counted.
@@ -119,12 +127,14 @@ impl Shape {
             circles: circles(own),
             repeated_types: repeated_types(own),
             tuple_parameters: all().flat_map(tuple_parameters).collect(),
+            unclear_words: all().flat_map(voice::unclear_words).collect(),
         }
     }
 
     fn of_repository() -> Shape {
         let read = |folder: &str| shipped(&repository::sources(folder));
-        Shape::of(&read("crates/latlab/src"), &read("crates/latlab-sys/src"))
+        let counted = Shape::of(&read("crates/latlab/src"), &read("crates/latlab-sys/src"));
+        Shape { unclear_words: voice::of_repository(), ..counted }
     }
 
     /// The lines of each file of `crates/latlab/src`.
@@ -185,6 +195,7 @@ impl Shape {
             lines.push(format!("type `{name}`: {}", short(&files.join(", "))));
         }
         lines.push(String::new());
+        lines.extend(self.unclear_words.iter().map(|word| format!("word: {}", short(word))));
         lines.extend(self.tuple_parameters.iter().map(|function| format!("tuple: {}", short(function))));
         lines.join("\n") + "\n"
     }
@@ -278,7 +289,8 @@ fn small_shape() -> Shape {
         ("c.rs", "#[cfg(test)]\nmod tests {\n    pub struct A;\n}\n".to_string()),
     ];
     let own: Vec<Source> = own.iter().map(|(path, text)| Source::new(&format!("{OWN}{path}"), text)).collect();
-    let system = [Source::new("crates/latlab-sys/src/lib.rs", "pub struct Place;\nfn g(pair: (u8, u8)) {}\n")];
+    let system =
+        [Source::new("crates/latlab-sys/src/lib.rs", "// in vain\npub struct Place;\nfn g(pair: (u8, u8)) {}\n")];
     Shape::of(&shipped(&own), &shipped(&system))
 }
 
@@ -294,13 +306,14 @@ fn every_measure_counts() {
         (Measure::RepeatedTypeNames, 1),
         (Measure::TupleParameters, 2),
         (Measure::LongFunctions, 1),
+        (Measure::UnclearWords, 1),
     ];
     for (measure, value) in expected {
         assert_eq!(measure.value(&shape), value, "{measure:?}");
     }
     assert_eq!(expected.map(|(measure, _)| measure), CEILINGS.map(|(measure, _)| measure));
     let layers: Vec<_> = shape.layers().into_iter().collect();
-    assert_eq!(layers, [("(files of the root)", (3, 102)), ("a", (1, 3)), ("latlab-sys", (1, 2))]);
+    assert_eq!(layers, [("(files of the root)", (3, 102)), ("a", (1, 3)), ("latlab-sys", (1, 3))]);
     let names = shape.names();
     for name in ["circle of 2 files: a/mod.rs, b.rs\n", "  b.rs -> a/mod.rs: A\n", "type `Place`: a/mod.rs, b.rs\n"] {
         assert!(names.contains(name), "{name}: {names}");
