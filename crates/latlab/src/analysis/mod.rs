@@ -1,13 +1,12 @@
 //! Judging: from the rows of a recording to a summary, its caveats and its gates. Pure; every number here
 //! can be computed again from the recording. Definitions: docs/metrics.md.
 
-mod alone;
 mod caveats;
 mod coincidence;
 mod column_figure;
 pub mod comparison;
+pub mod experiment;
 mod fail_if;
-mod gains;
 mod host_course;
 #[cfg(test)]
 pub(crate) mod in_memory;
@@ -16,7 +15,6 @@ mod meanwhile;
 mod ministat;
 mod operator;
 mod ratios;
-mod sameness;
 mod shifts;
 mod singletons;
 mod source;
@@ -26,20 +24,16 @@ mod streams;
 mod subject;
 mod summary;
 mod tally;
-mod via_growth;
 mod wakeups;
 mod window;
 
-pub use alone::{ConditionRow, alone};
 pub use caveats::{real_time_pause, restless, unreached_loads};
 pub use coincidence::{Coincidence, LateBeyond, Threshold};
 pub use column_figure::ColumnFigure;
 pub use fail_if::{ConditionResult, FailIf, FailIfError, Observed};
-pub use gains::{Gain, GainVerdict, RemedyGains, gains};
 pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};
 pub use ministat::MinistatTest;
 pub use ratios::Ratios;
-pub use sameness::{AaTest, NamedRun, sameness};
 pub use singletons::sample;
 pub use source::ProbeSource;
 pub use stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamStages};
@@ -47,7 +41,6 @@ pub use streams::{CpuCost, StreamFigures, StreamRates, StreamTotals};
 pub use subject::{Estimand, Ratio, Statistic};
 pub use summary::{AnalysisError, Deadline, Summary, SummaryOptions, summarise};
 pub use tally::Counts;
-pub use via_growth::{ExplainedShare, SlackVerdict, SleepRow, TimeoutSlack, common_setting};
 pub use wakeups::{Lateness, UnexplainedDelay, Wakeups};
 pub use window::Window;
 

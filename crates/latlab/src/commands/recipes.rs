@@ -7,7 +7,7 @@ use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::recipe::RECIPES;
 use crate::report::Style;
-use crate::report::recipes::{RecipeLine, RecipeView, render, render_list};
+use crate::report::experiment::recipes::{RecipeLine, RecipeView, render, render_list};
 
 /// Shows the one that was asked for, or lists all.
 pub(super) fn run(asked: Option<AskedRecipe>, console: &Console) -> Result<Outcome, Failure> {

@@ -7,7 +7,7 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::experiment::{RunPolicy, conduct};
 use crate::report::Style;
-use crate::report::experiment::render;
+use crate::report::experiment::plan::render;
 
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {

@@ -1,9 +1,6 @@
 //! Showing: from summaries to text and JSON. Pure: everything returns a string. A renderer sees only
 //! [`view`], in which all is rounded and worded already.
 
-pub mod alone;
-pub mod beside;
-pub mod beside_document;
 mod caveats;
 mod coincidence;
 pub mod comparison;
@@ -20,18 +17,13 @@ mod meanwhile_document;
 pub mod ministat;
 mod netperf;
 mod paint;
-pub mod recipes;
 mod remarks;
-pub mod remedies;
-pub mod same;
 #[cfg(test)]
 mod schemas;
-pub mod spread;
 mod stages;
 mod streams;
 mod table;
 pub mod text;
-pub mod via_growth;
 pub mod view;
 
 pub use heading::{Headline, family_of, heading, unusual};

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::contrasts::ask_as_its_file;
 use super::{Asked, runs};
 use crate::analysis::comparison::{ComparisonRequest, ObservedRun, Quantity, subject_named};
-use crate::analysis::{ConditionRow, alone};
+use crate::analysis::experiment::{ConditionRow, single_condition};
 use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::{Experiment, RunsRule, defaults};
@@ -34,5 +34,5 @@ pub(super) fn rows(
     };
     let observed = runs::judged(standing).map(|(_, name)| observe(name)).collect::<Result<Vec<_>, _>>()?;
     let quantities: Vec<Quantity> = subjects.iter().copied().map(Quantity::Of).collect();
-    Ok(Some(alone(&observed, &quantities, defaults::CONFIDENCE)))
+    Ok(Some(single_condition(&observed, &quantities, defaults::CONFIDENCE)))
 }

@@ -9,7 +9,7 @@ use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::{Factors, Kind};
 use crate::recipe::{self, Published, PublishedRow};
-use crate::report::beside::{Measured, PublishedRowView, PublishedView};
+use crate::report::experiment::published::{Measured, PublishedRowView, PublishedView};
 
 /// The publication alone.
 pub(in crate::commands) fn published(published: &Published) -> PublishedView {

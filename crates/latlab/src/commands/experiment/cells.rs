@@ -11,7 +11,7 @@ use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::defaults::{CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
 use crate::recipe::{self, FiguresOf, Published, PublishedRow};
-use crate::report::beside::Measured;
+use crate::report::experiment::published::Measured;
 use crate::report::ministat::MinistatGroup;
 use crate::stats::Outline;
 

@@ -1,7 +1,7 @@
 //! What an experiment takes and leaves, as far as that is known before it begins.
 
 use crate::plan::{BetweenBlocks, Experiment, Plan, defaults};
-use crate::report::experiment::PlanCost;
+use crate::report::experiment::plan::PlanCost;
 use crate::units::Nanos;
 
 /// What the runs that are not done take and leave: as if each were an average one.

@@ -12,8 +12,9 @@ use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::report::comparison::{self, Companions};
-use crate::report::{
-    alone as of_one, beside_document as published, same as of_two_names, spread as of_cells, via_growth as of_calls,
+use crate::report::experiment::{
+    aa_test as of_two_names, published_document as published, single_condition as of_one, spread as of_cells,
+    timeout_slack as of_calls,
 };
 
 /// Prints it. Where a recording cannot be read, what is known without it is printed all the same.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cost::one_run;
 use crate::plan::Experiment;
-use crate::report::experiment::roughly;
+use crate::report::experiment::plan::roughly;
 use crate::units::Nanos;
 
 /// Steps of the progress line for each run.

@@ -5,7 +5,7 @@ use super::cost::cost;
 use crate::commands::title;
 use crate::experiment::ExperimentState;
 use crate::plan::{BetweenBlocks, Design, Experiment, Plan, RunOrder, RunsRule, condition_words};
-use crate::report::experiment::PlanView;
+use crate::report::experiment::plan::PlanView;
 use crate::units::Nanos;
 use crate::units::human::{span, typed_percent};
 

@@ -6,13 +6,14 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
 use super::runs;
-use crate::analysis::{AaTest, NamedRun, sameness, sample};
+use crate::analysis::experiment::{AaTest, NamedRun, aa_test};
+use crate::analysis::sample;
 use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::defaults;
 use crate::recording::Recording;
-use crate::report::same::AaTestView;
+use crate::report::experiment::aa_test::AaTestView;
 use crate::sample::INFINITE;
 
 const QUANTILES: [f64; 2] = [0.5, 0.99];
@@ -30,7 +31,7 @@ pub(super) fn view(directory: &Path, standing: &ExperimentState) -> Result<Optio
     let runs =
         runs::judged(standing).filter(|(run, _)| !run.is_unanswered()).map(read).collect::<Result<Vec<_>, _>>()?;
     let AaTest { found, by_student, by_ranks, drift, hours } =
-        sameness(&runs, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED));
+        aa_test(&runs, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED));
     let drift = NAMES.iter().zip(drift).map(|(name, slope)| ((*name).to_owned(), slope)).collect();
     Ok(Some(AaTestView { runs: runs.len(), found, by_student, by_ranks, drift, hours }))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cells::ConditionCells;
 use crate::analysis::comparison::{ObservedRun, boots_needed};
 use crate::plan::defaults::CONFIDENCE;
-use crate::report::spread::{SpreadCell, SpreadView};
+use crate::report::experiment::spread::{SpreadCell, SpreadView};
 use crate::stats::{BoxPlot, Outline, between_blocks};
 
 /// What is shown of it.

@@ -9,9 +9,12 @@ use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::defaults::CONFIDENCE_PERCENT;
+use crate::report::Style;
+use crate::report::experiment::spread::render as as_boxes;
+use crate::report::experiment::{
+    aa_test as of_two_names, published, single_condition as of_one, timeout_slack as of_calls,
+};
 use crate::report::ministat::{MinistatForm, render as as_ministat};
-use crate::report::spread::render as as_boxes;
-use crate::report::{Style, alone as of_one, beside as published, same as of_two_names, via_growth as of_calls};
 
 /// Shows it.
 pub(super) fn show(

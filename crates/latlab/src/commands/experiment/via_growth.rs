@@ -7,13 +7,13 @@ use super::runs;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Effect, ObservedRun, RunGroups, compare, subject_named,
 };
-use crate::analysis::{SleepRow, TimeoutSlack, common_setting};
+use crate::analysis::experiment::{SleepRow, TimeoutSlack, common_setting};
 use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
 use crate::plan::{Factors, defaults};
 use crate::recording::Recording;
-use crate::report::via_growth::{SlackRowView, TimeoutSlackView};
+use crate::report::experiment::timeout_slack::{SlackRowView, TimeoutSlackView};
 use crate::units::Nanos;
 use crate::units::human::parse_duration;
 

@@ -7,15 +7,15 @@ use super::{Outcome, measuring, stores, title, wakeup};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, RunGroups, compare, subject_named,
 };
-use crate::analysis::gains;
+use crate::analysis::experiment::gains;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::metric::Metric;
 use crate::plan::{Condition, Plan, defaults};
 use crate::report::Style;
-use crate::report::experiment::roughly;
-use crate::report::remedies::{RemediesView, json, text};
+use crate::report::experiment::plan::roughly;
+use crate::report::experiment::remedies::{RemediesView, json, text};
 use crate::units::Nanos;
 use trials::RemedyTrials;
 use turns::{RUNS, TrialRuns, take};

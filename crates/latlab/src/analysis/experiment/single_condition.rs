@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::comparison::{ObservedRun, Quantity, RunFigure};
+use crate::analysis::comparison::{ObservedRun, Quantity, RunFigure};
 use crate::stats::{Interval, own_interval};
 
 /// One statistic of a condition that is compared with none.
@@ -23,7 +23,7 @@ pub struct ConditionRow {
 }
 
 /// Of `runs`, whose figures stand in the order of `quantities`.
-pub fn alone(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> Vec<ConditionRow> {
+pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> Vec<ConditionRow> {
     let row = |(place, quantity): (usize, &Quantity)| {
         let figure = |run: &ObservedRun| run.figures.get(place).copied().unwrap_or(RunFigure::Nothing);
         let mut blocks: BTreeMap<Option<&(String, u32)>, Vec<f64>> = BTreeMap::new();
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_mean_stands_with_its_interval() {
         let runs = [run(1, finite(1.0)), run(1, finite(4.0)), run(2, finite(2.0)), run(2, finite(2.0))];
-        let [row] = &alone(&runs, &[Quantity::Value], 0.95)[..] else { panic!("one") };
+        let [row] = &single_condition(&runs, &[Quantity::Value], 0.95)[..] else { panic!("one") };
         assert_eq!((row.runs, row.blocks, row.lost), (4, 2, 0));
         assert!((row.mean.expect("a mean") - 2.0).abs() < 1e-12, "the geometric mean of 1, 4, 2, 2: {row:?}");
         // ln: deviations ±ln 2 in one block, 0 in the other; 2 degrees of freedom, t 4.3027, s² = ln² 2, s/√4
@@ -85,12 +85,12 @@ mod tests {
 
     #[test]
     fn one_run_a_block_has_no_interval_and_one_lost_no_mean() {
-        let [row] = &alone(&[run(1, finite(1.0)), run(2, finite(4.0))], &[Quantity::Value], 0.95)[..] else {
+        let [row] = &single_condition(&[run(1, finite(1.0)), run(2, finite(4.0))], &[Quantity::Value], 0.95)[..] else {
             panic!("one")
         };
         assert_eq!((row.mean, row.interval), (Some(2.0), None));
         let lost = [run(1, finite(1.0)), run(1, finite(4.0)), run(1, RunFigure::Lost)];
-        let [row] = &alone(&lost, &[Quantity::Value], 0.95)[..] else { panic!("one") };
+        let [row] = &single_condition(&lost, &[Quantity::Value], 0.95)[..] else { panic!("one") };
         assert_eq!((row.runs, row.lost, row.mean, row.interval), (2, 1, None, None));
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::comparison::quantity_figure;
-use super::paint::{Style, width};
-use crate::analysis::ConditionRow;
+use crate::analysis::experiment::ConditionRow;
+use crate::report::comparison::quantity_figure;
+use crate::report::paint::{Style, width};
 use crate::units::human::{ABSENT, grouped};
 
 /// As text.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::comparison::{Comparison, Effect};
+use crate::analysis::comparison::{Comparison, Effect};
 use crate::plan::Factors;
 use crate::units::Nanos;
 

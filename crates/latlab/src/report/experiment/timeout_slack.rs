@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::paint::{Style, width, wrap};
 use crate::analysis::comparison::Effect;
-use crate::analysis::{ExplainedShare, SlackVerdict, SleepRow, TimeoutSlack};
+use crate::analysis::experiment::{ExplainedShare, SlackVerdict, SleepRow, TimeoutSlack};
+use crate::report::paint::{Style, width, wrap};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, percent, signed, significant, span};
 

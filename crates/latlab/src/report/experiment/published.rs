@@ -1,7 +1,7 @@
 //! Published figures and measured ones, side by side in the publication's own columns.
 
-use super::paint::{Style, width, wrap};
 use crate::analysis::ColumnFigure;
+use crate::report::paint::{Style, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
 

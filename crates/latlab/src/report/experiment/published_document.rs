@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::beside::{Measured, PublishedRowView, PublishedView};
+use super::published::{Measured, PublishedRowView, PublishedView};
 use crate::analysis::ColumnFigure;
 use crate::stats::MeanDifference;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::paint::{Style, width, wrap};
+use crate::report::paint::{Style, width, wrap};
 use crate::stats::BoxPlot;
 use crate::units::human::{ABSENT, percent};
 

@@ -1,6 +1,6 @@
 //! What remedies gain: the comparison of each with the run as asked, the other way round.
 
-use super::comparison::{Comparison, Comparisons, Verdict};
+use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 
 /// What one remedy did to every statistic that was looked at.
 #[derive(Clone, Debug, PartialEq)]

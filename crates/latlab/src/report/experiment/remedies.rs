@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
-use super::caveats::numbered;
-use super::json::pretty;
-use super::paint::{Style, width, wrap};
-use super::text::caveat_lines;
-use crate::analysis::{Condition, Gain, GainVerdict, RemedyGains};
+use crate::analysis::Condition;
+use crate::analysis::experiment::{Gain, GainVerdict, RemedyGains};
 use crate::diagnostics::Caveat;
+use crate::report::caveats::numbered;
+use crate::report::json::pretty;
+use crate::report::paint::{Style, width, wrap};
+use crate::report::text::caveat_lines;
 use crate::units::human::{ABSENT, TimeUnit};
 
 /// What was tried, and what came of it.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::paint::{Style, wrap};
+use crate::report::paint::{Style, wrap};
 use crate::stats::{Share, Slope};
 use crate::units::human::{percent, signed};
 

@@ -37,7 +37,7 @@ pub struct AaTest {
 }
 
 /// What `runs` tell at `confidence`.
-pub fn sameness(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> AaTest {
+pub fn aa_test(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> AaTest {
     let statistics = runs.iter().map(|run| run.statistics.len()).min().unwrap_or_default();
     let blocks = runs.iter().map(|run| run.block).max().unwrap_or_default();
     let (mut asked, mut found) = (0, 0);
@@ -104,7 +104,7 @@ mod tests {
                 run(number % 2 == 1, 1 + number / 10, hours, 50.0 * (0.1 * hours + 0.1 * noise(&mut random)).exp())
             })
             .collect();
-        let told = sameness(&runs, 0.95, &mut random);
+        let told = aa_test(&runs, 0.95, &mut random);
         // 20 blocks with five runs of each name, and one statistic that exists.
         assert_eq!((told.found.n, told.by_student.n, told.by_ranks.n), (20, 100, 100));
         assert!(told.found.hits <= 4, "{told:?}");
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn nothing_tells_nothing() {
-        let told = sameness(&[], 0.95, &mut Pcg64::seed_from_u64(1));
+        let told = aa_test(&[], 0.95, &mut Pcg64::seed_from_u64(1));
         assert_eq!((told.found.n, told.found.value, told.drift.len()), (0, None, 0));
     }
 }

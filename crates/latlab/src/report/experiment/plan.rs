@@ -1,6 +1,6 @@
 //! An experiment before it begins: what will be done, in what order, how long it takes and how much it leaves.
 
-use super::paint::{Style, wrap};
+use crate::report::paint::{Style, wrap};
 use crate::units::Nanos;
 use crate::units::human::{about, grouped, span};
 

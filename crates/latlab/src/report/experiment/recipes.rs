@@ -1,7 +1,7 @@
 //! The built-in experiments: a list of them, and one as a file that can be edited and run.
 
-use super::beside::{PublishedView, render as beside};
-use super::paint::{Style, width, wrap};
+use super::published::{PublishedView, render as published_table};
+use crate::report::paint::{Style, width, wrap};
 
 /// One in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn render(view: &RecipeView<'_>) -> String {
         |text: &str| wrap(text, Style::PLAIN.width - 2).into_iter().map(|line| format!("# {line}\n")).collect();
     let mut parts: Vec<String> = vec![comment(view.title), comment(view.origin)];
     if let Some(published) = &view.published {
-        let table = beside(published, Style::PLAIN);
+        let table = published_table(published, Style::PLAIN);
         parts.push(table.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect());
     }
     parts.push(comment(view.lesson));
