@@ -11,7 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use latlab::clock::Clock;
 use latlab::facts::ReflectorReport;
-use latlab::measure::{CpuOf, Ends, ProbeSequence, Slice, ping};
+use latlab::measure::ping::{ProbeSequence, SessionSender, run_slice};
+use latlab::measure::{CpuSource, Slice};
 use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, RunSpec, StopWhen, Warmup};
 use latlab::probe::{Fate, Phase, ProbeRecord};
@@ -301,8 +302,8 @@ fn run_slices(
     let never = AtomicBool::new(false);
     let mut course = ProbeSequence::new(spec);
     for slice in scenario.slices() {
-        let mut ends = Ends::new(network, &clock, session, log, CpuOf::Unknown);
-        ping::run(&mut ends, &mut course, &slice, spec, &never).expect("a simulated socket does not break");
+        let mut ends = SessionSender::new(network, &clock, session, log, CpuSource::Unknown);
+        run_slice(&mut ends, &mut course, &slice, spec, &never).expect("a simulated socket does not break");
     }
 }
 

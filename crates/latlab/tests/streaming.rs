@@ -7,10 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::measure::down_stream::DownReceiver;
-use latlab::measure::stream::{StreamError, StreamSender};
-use latlab::measure::stream_meter::{MeterPoint, StreamMeter};
-use latlab::measure::token_schedule::TokenSchedule;
+use latlab::measure::stream::{DownReceiver, MeterPoint, StreamError, StreamMeter, StreamSender, TokenSchedule};
 use latlab::plan::Schedule;
 use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::probe::Seq;

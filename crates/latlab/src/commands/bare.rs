@@ -4,7 +4,7 @@ use super::Outcome;
 use crate::cli::resolve::BareSpec;
 use crate::console::Console;
 use crate::diagnostics::Failure;
-use crate::measure::calibrate;
+use crate::measure::baseline::calibrate;
 
 /// Runs the bare loop and prints what `latlab doctor --calibrate` would keep, as JSON.
 pub(super) fn run(spec: &BareSpec, console: &Console) -> Result<Outcome, Failure> {

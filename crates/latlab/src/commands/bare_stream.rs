@@ -5,7 +5,8 @@ use crate::cli::resolve::BareStreamSpec;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
-use crate::measure::{MeasureError, bare_stream};
+use crate::measure::MeasureError;
+use crate::measure::baseline::bare_stream;
 use crate::session::{ReflectorProcess, ReflectorRequest};
 
 /// Runs the bare stream against a receiver of its own and prints what was delivered, as JSON.

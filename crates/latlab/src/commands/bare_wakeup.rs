@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::console::Console;
 use crate::diagnostics::Failure;
-use crate::measure::{BareWakeupSpec, sleep_bare};
+use crate::measure::baseline::{BareWakeupSpec, sleep_bare};
 
 /// Runs the loop and prints what it showed, as JSON.
 pub(super) fn run(spec: &BareWakeupSpec, console: &Console) -> Result<Outcome, Failure> {

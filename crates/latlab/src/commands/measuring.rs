@@ -23,7 +23,7 @@ pub(super) fn measure(
         interrupt.notice();
         tick(&progress);
     };
-    let conducted = measure::conduct(plan, key, place, interrupt.stop(), &mut heartbeat);
+    let conducted = measure::measure_plan(plan, key, place, interrupt.stop(), &mut heartbeat);
     drop(progress);
     interrupt.notice();
     healing::tell_what_is_left(console);

@@ -9,7 +9,8 @@ use super::{Outcome, order};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
-use crate::measure::{self, MeasureError, NetLoadCommands};
+use crate::measure::MeasureError;
+use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::EndSpec;
 use crate::session::{BEGIN_WORD, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey};
 
@@ -43,7 +44,7 @@ fn hold(order: &NetLoadRequest, console: &Console) -> Result<(), Failure> {
         let gone = |_| LoadsError::from(NetLoadError::Process(io::ErrorKind::BrokenPipe.into()));
         say(NetLoadEvent::Begun { searched_bps }).map_err(gone).map_err(MeasureError::from)
     };
-    let Some(held) = measure::hold_net_load(order, key.as_ref(), &words, begun)? else { return Ok(()) };
+    let Some(held) = run_net_load(order, key.as_ref(), &words, begun)? else { return Ok(()) };
     match held.failure {
         Some(failure) => Err(failure.into()),
         None => say(NetLoadEvent::Ended { report: Box::new(held.report) }),

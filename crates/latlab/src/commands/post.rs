@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::Outcome;
 use super::answering::{AnyReflector, answer};
 use crate::diagnostics::{Failure, refused};
-use crate::measure::{bare, bare_stream, bare_tcp};
+use crate::measure::baseline::{bare, bare_stream, bare_tcp};
 use crate::session::{ReflectorEvent, Requests, SessionReflector};
 
 /// What answers.

@@ -11,7 +11,7 @@ use super::{Outcome, order};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
-use crate::measure::{bare, bare_stream, bare_tcp};
+use crate::measure::baseline::{bare, bare_stream, bare_tcp};
 use crate::session::{PreSharedKey, ReflectorEvent, ReflectorLimits, ReflectorRequest, SessionReflector, random_bytes};
 
 /// Takes the order from standard input, says where it answers, and answers until standard input closes.

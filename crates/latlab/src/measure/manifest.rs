@@ -1,9 +1,9 @@
 //! What is known about a run before its first probe and after its last, gathered for the manifest.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
-use super::far_host::RemoteHost;
+use super::path::OpenPath;
+use super::remote_host::RemoteHost;
 use super::{MeasureError, Peer};
 use crate::clock;
 use crate::facts::{BareLoop, HostFacts, Instrument, ReflectorReport};
@@ -14,42 +14,7 @@ use crate::plan::{RunSpec, Target};
 use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
-use crate::transport::tcp::TcpTransport;
-use crate::transport::udp::UdpTransport;
-use crate::transport::udp_stream::UdpStream;
 use crate::wire::TagKey;
-
-/// A path that is open, as the manifest tells of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenPath {
-    /// The address and port measured from.
-    pub(crate) local: SocketAddr,
-    /// The address and port measured to.
-    pub(crate) peer: SocketAddr,
-    /// The largest payload that leaves unfragmented, where the kernel says.
-    pub(crate) unfragmented_bytes: Option<u32>,
-}
-
-impl From<&UdpTransport> for OpenPath {
-    fn from(open: &UdpTransport) -> OpenPath {
-        let (local, peer) = (open.local_address(), open.peer_address());
-        OpenPath { local, peer, unfragmented_bytes: open.unfragmented_bytes() }
-    }
-}
-
-impl From<&UdpStream> for OpenPath {
-    fn from(open: &UdpStream) -> OpenPath {
-        let (local, peer) = (open.local_address(), open.peer_address());
-        OpenPath { local, peer, unfragmented_bytes: open.unfragmented_bytes() }
-    }
-}
-
-impl From<&TcpTransport> for OpenPath {
-    /// Segments fit the path, whatever a message's size is.
-    fn from(open: &TcpTransport) -> OpenPath {
-        OpenPath { local: open.local_address(), peer: open.peer_address(), unfragmented_bytes: None }
-    }
-}
 
 /// The manifest of a run that is about to start.
 pub(crate) fn opening_manifest(spec: &RunSpec, peer: &Peer, path: OpenPath) -> Result<Manifest, MeasureError> {

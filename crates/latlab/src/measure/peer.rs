@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::MeasureError;
-use super::far_host::{RemoteHost, RemoteResults};
-use super::far_settings::PeerSettings;
-use super::lane::measuring_cpus;
+use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::facts::SettingFacts;
 use crate::host::lab::{EnteredNamespace, Lab};
@@ -360,4 +358,10 @@ fn hold(spec: &RunSpec, ground: impl FnOnce() -> Result<PathInterfaces, HostErro
     }
     let guard = HostGuard::hold(&spec.settings, &ground()?, HostRoot::of_knobs(), KnobJournal::of_user().as_ref());
     Ok(guard?)
+}
+
+/// The CPUs that measure on this host, the sender's first.
+pub(crate) fn measuring_cpus(spec: &RunSpec) -> Vec<u16> {
+    let neighbour = spec.peer.filter(|_| spec.target.is_this_host());
+    [spec.here.cpu, neighbour.and_then(|end| end.cpu)].into_iter().flatten().collect()
 }

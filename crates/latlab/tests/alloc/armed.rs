@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
 use latlab::clock::Monotonic;
-use latlab::measure::{CpuOf, Ends, ProbeSequence, Slice, ping};
+use latlab::measure::ping::{ProbeSequence, SessionSender, run_slice};
+use latlab::measure::{CpuSource, Slice};
 use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, WaitMode};
 use latlab::probe::Phase;
@@ -145,8 +146,8 @@ pub(crate) fn slices(
         .into_iter()
         .map(|phase| {
             let slice = Slice { phase, count: probes, duration: Nanos::from_secs(20) };
-            let mut ends = Ends::new(transport, &Monotonic, dialogue, log, CpuOf::Running);
-            calls_of(|| ping::run(&mut ends, &mut course, &slice, ping, &never).expect("the socket works"))
+            let mut ends = SessionSender::new(transport, &Monotonic, dialogue, log, CpuSource::Running);
+            calls_of(|| run_slice(&mut ends, &mut course, &slice, ping, &never).expect("the socket works"))
         })
         .sum()
 }

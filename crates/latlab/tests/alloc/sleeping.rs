@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::measure::sleeper::{
-    ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, Sleeper, SpinWait, Timerfd,
+use latlab::measure::wakeup::{
+    ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, Sleeper, SleepingThread,
+    SpinWait, Timerfd, run_slice,
 };
-use latlab::measure::wakeup::{self, SleepingThread};
-use latlab::measure::{CpuOf, Slice};
+use latlab::measure::{CpuSource, Slice};
 use latlab::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
 use latlab::probe::Phase;
 use latlab::recording::manifest::{Manifest, RunEnding};
@@ -26,12 +26,12 @@ fn calls(via: Via, relative: bool, sleeper: &mut impl Sleeper) -> u64 {
     let manifest = Manifest::of(run, "00000000000a110c".into(), "2026-11-22T00:00:00Z".into());
     let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
     let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[256]).expect("started");
-    let mut thread = SleepingThread::new(&spec, CpuOf::Running);
+    let mut thread = SleepingThread::new(&spec, CpuSource::Running);
     let slice = Slice { phase: Phase::Measure, count: 200, duration: Nanos::from_secs(20) };
     let never = AtomicBool::new(false);
     let calls = calls_of(|| {
         let start = Monotonic.now();
-        let slept = wakeup::run((sleeper, &Monotonic), &mut thread, &mut logs[0], &slice, start, &never);
+        let slept = run_slice((sleeper, &Monotonic), &mut thread, &mut logs[0], &slice, start, &never);
         slept.expect("it sleeps");
     });
     let finished = writer.finish_logs(logs, RunEnding::Completed, None).expect("finished");

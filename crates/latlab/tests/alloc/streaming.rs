@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::measure::stream::StreamSender;
-use latlab::measure::stream_meter::{MeterPoint, StreamMeter};
-use latlab::measure::token_schedule::TokenSchedule;
+use latlab::measure::stream::{MeterPoint, StreamMeter, StreamSender, TokenSchedule};
 use latlab::plan::Schedule;
 use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::session::{NativeSession, PreSharedKey, SessionParams, UpStream, open};

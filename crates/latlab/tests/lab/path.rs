@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use latlab::host::Lab;
-use latlab::measure::bare;
+use latlab::measure::baseline::bare;
 use latlab::plan::{PathSpec, WaitMode};
 use latlab::transport::Transport;
 use latlab::transport::reflector::UdpReflector;

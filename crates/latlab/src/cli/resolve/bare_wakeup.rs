@@ -1,6 +1,6 @@
 use super::{RequestError, ends, setting, value};
 use crate::cli::args::{BareWakeupArgs, EndArgs};
-use crate::measure::BareWakeupSpec;
+use crate::measure::baseline::BareWakeupSpec;
 use crate::plan::{Target, defaults};
 
 /// The loop keeps its latencies in memory: 80 MB at the limit.

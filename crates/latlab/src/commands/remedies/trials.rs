@@ -1,7 +1,8 @@
 //! What is tried: what was asked, and this with each remedy that this host allows.
 
 use crate::diagnostics::Failure;
-use crate::measure::{MeasureError, rehearse_wakeups};
+use crate::measure::MeasureError;
+use crate::measure::wakeup::rehearse_wakeups;
 use crate::plan::{Plan, Remedy, RunSpec};
 use crate::platform::SignalWatch;
 

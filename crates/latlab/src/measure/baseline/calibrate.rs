@@ -1,0 +1,72 @@
+//! Measures the bare loop on given pins: the floor that latlab's own figures stand on.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::thread;
+
+use super::bare::{self, Wait};
+use super::bare_tcp;
+use crate::clock;
+use crate::facts::BareLoop;
+use crate::host::{HostRoot, facts, placement};
+use crate::measure::MeasureError;
+use crate::metric::Metric;
+use crate::plan::{EndSpec, TransportKind};
+use crate::recording::started_at;
+use crate::sample::Sample;
+use crate::session::{ReflectorProcess, ReflectorRequest};
+use crate::stats::{DescribeOptions, describe};
+
+/// Round trips before those that count.
+const WARMUP: usize = 1_000;
+
+/// Runs `count` round trips of the bare loop on loopback, over UDP or TCP, `here` and `peer` placed as asked.
+pub fn calibrate(
+    transport: TransportKind,
+    count: usize,
+    size_bytes: u32,
+    here: EndSpec,
+    peer: EndSpec,
+) -> Result<BareLoop, MeasureError> {
+    let process = ReflectorProcess::start(&ReflectorRequest::bare(transport, size_bytes, peer))?;
+    let address = process.address();
+    let measuring = thread::Builder::new().name("measure".into()).spawn(move || -> Result<Vec<u32>, MeasureError> {
+        placement::place(&here)?;
+        let measured = measure(transport, address, size_bytes as usize, here.wait.into(), count);
+        measured.map_err(|source| MeasureError::Socket { peer: address.to_string(), source })
+    });
+    let measuring = measuring.map_err(MeasureError::Thread)?;
+    let round_trips_ns = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    Ok(floor(&round_trips_ns, size_bytes, here, peer))
+}
+
+/// A bare loop.
+type Loop = fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>;
+
+fn measure(transport: TransportKind, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
+    let (socket, ping): (OwnedFd, Loop) = match transport {
+        TransportKind::Udp => (bare::connect(peer, wait)?, bare::ping),
+        TransportKind::Tcp => (bare_tcp::connect(peer, wait)?, bare_tcp::ping),
+    };
+    ping(&socket, size, wait, WARMUP)?;
+    ping(&socket, size, wait, count)
+}
+
+fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {
+    let sample = Sample::new(Metric::RoundTripDelay, round_trips_ns.iter().map(|span| i64::from(*span)).collect());
+    let wishes = DescribeOptions { quantiles: vec![0.5, 0.99], confidence: 0.95, intervals: false, seed: 0 };
+    let described = describe(&sample, &wishes);
+    let quantile = |at: usize| described.quantiles.get(at).and_then(|quantile| quantile.value).unwrap_or(f64::NAN);
+    BareLoop {
+        p50_ns: quantile(0),
+        p99_ns: quantile(1),
+        n: sample.n(),
+        size_bytes,
+        wait: here.wait.word().into(),
+        cpu: here.cpu,
+        peer_cpu: peer.cpu,
+        measured_at: started_at(clock::anchor().realtime_ns),
+        boot_id: facts::boot_id(&HostRoot::live()).ok(),
+    }
+}

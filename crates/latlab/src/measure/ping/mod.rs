@@ -1,0 +1,9 @@
+//! Round trips: the hot loops, and the run around them.
+
+mod probe_loop;
+mod run;
+mod sequence;
+
+pub use probe_loop::{SessionSender, run_slice};
+pub(super) use run::PingRun;
+pub use sequence::ProbeSequence;

@@ -1,0 +1,268 @@
+//! The search against simulated paths: what they carry is known, what they do by accident is seeded.
+
+use proptest::prelude::*;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::facts::{RateSearchFacts, SearchEnding, TrialFacts};
+
+const NO_LOSS: f64 = 0.0;
+const HALF_A_PERCENT: f64 = 0.005;
+
+fn goal(loss_ratio: f64) -> LossGoal {
+    LossGoal {
+        loss_ratio,
+        final_trial_ns: Nanos::from_millis(500),
+        duration_sum_ns: Nanos::from_millis(2_500),
+        exceed_ratio: 0.5,
+        width: 0.02,
+    }
+}
+
+/// A path, and a sender that can do `fastest`.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// Packets a second that it carries on average.
+    capacity: f64,
+    /// It holds back so many seconds' worth of them.
+    queue: f64,
+    fastest: f64,
+    /// Each trial meets another capacity: up to this share more or less.
+    noise: f64,
+    /// Of this share of trials …
+    burst_chance: f64,
+    /// … so many packets are lost at once, whatever the rate.
+    burst_packets: f64,
+    /// This share of packets is lost at every rate.
+    always: f64,
+    /// In this share of trials the sender is kept from its CPU for half of the time.
+    stalls: f64,
+}
+
+impl Path {
+    const fn of(capacity: f64, fastest: f64) -> Path {
+        let (queue, noise, burst_chance, burst_packets, always, stalls) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        Path { capacity, queue, fastest, noise, burst_chance, burst_packets, always, stalls }
+    }
+
+    fn trial(&self, pps: f64, lasting: Nanos, random: &mut impl Rng) -> TrialFacts {
+        let seconds = lasting.as_secs_f64();
+        let capacity = self.capacity * (1.0 + self.noise * random.random_range(-1.0..=1.0));
+        let fastest = if random.random_bool(self.stalls) { pps / 2.0 } else { self.fastest };
+        let sent = (pps.min(fastest) * seconds).round();
+        let burst = if random.random_bool(self.burst_chance) { self.burst_packets } else { 0.0 };
+        let carried = (sent * (1.0 - self.always)).min(capacity * (seconds + self.queue));
+        let delivered = (carried.round() - burst).max(0.0);
+        TrialFacts {
+            asked_pps: Some(pps),
+            lasting_ns: lasting,
+            sending_ns: lasting,
+            counting_ns: lasting.max(Nanos((carried / capacity * 1e9) as i64)),
+            sent_packets: sent as u64,
+            delivered_packets: delivered as u64,
+            answered: true,
+        }
+    }
+}
+
+struct Found {
+    search: GoalSearch,
+    step: GoalStep,
+    took: Nanos,
+}
+
+const WITHIN: Nanos = Nanos::from_secs(46);
+
+fn search(path: &Path, goals: &[LossGoal], within: Nanos, seed: u64) -> Found {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let start = Stamp::from_nanos(7);
+    let guess_pps = path.capacity.min(path.fastest) * random.random_range(0.9..1.1);
+    let reach = RateRange { floor_pps: 20.0, ceiling_pps: path.fastest, guess_pps };
+    let mut search = GoalSearch::new(goals, reach, start + within);
+    let (floor_pps, ceiling_pps, ending) = (20.0, path.fastest, SearchEnding::CutShort);
+    let mut facts = RateSearchFacts { floor_pps, ceiling_pps, trials: Vec::new(), ending, took_ns: Nanos::ZERO };
+    let mut now = start;
+    loop {
+        let step = search.step(now);
+        let GoalStep::Try { pps, lasting } = step else { return Found { search, step, took: now - start } };
+        facts.trials.push(path.trial(pps, lasting, &mut random));
+        let took = lasting + Nanos::from_millis(random.random_range(1..60));
+        search.learn(&facts.judged(), lasting, took);
+        now = now + took;
+        assert!(facts.trials.len() < 10_000, "it never ends: {path:?}");
+    }
+}
+
+#[test]
+fn a_path_without_noise_is_known_to_the_width_for_each_goal() {
+    let goals = [goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.1)];
+    for capacity in [900.0, 8_000.0, 123_456.0, 2_000_000.0] {
+        let found = search(&Path::of(capacity, capacity * 3.0), &goals, WITHIN, 1);
+        assert_eq!(found.step, GoalStep::Settled, "{capacity}");
+        for goal in &goals {
+            let bounds = goal.bounds(&found.search.trials);
+            let (lower, upper) = bounds.lower_pps.zip(bounds.upper_pps).expect("both bounds");
+            // What loses no more than the goal allows, give or take the packets of a trial that cannot be halved.
+            let limit = capacity / (1.0 - goal.loss_ratio);
+            let grain = 2.0 / goal.final_trial_ns.as_secs_f64();
+            assert!(lower <= limit + grain && limit - grain <= upper, "{lower} to {upper}, {limit} is right");
+            assert!(bounds.width().expect("both") <= goal.width, "{bounds:?}");
+            let conditional = bounds.conditional_pps.expect("a lower bound");
+            assert!(conditional <= lower && conditional >= least_delivered(lower, goal), "{bounds:?}");
+        }
+    }
+}
+
+/// What a trial of half a second delivers at least that keeps to `goal`: a packet less than its rate says, and a hundredth
+/// late.
+fn least_delivered(lower_pps: f64, goal: &LossGoal) -> f64 {
+    (lower_pps - 2.0) * (1.0 - goal.loss_ratio) / 1.01 - 1e-6
+}
+
+#[test]
+fn it_is_quick_where_nothing_is_odd() {
+    let found = search(&Path::of(100_000.0, 300_000.0), &[goal(NO_LOSS), goal(HALF_A_PERCENT)], WITHIN, 3);
+    assert!(
+        found.took < Nanos::from_secs(30) && found.search.trials.len() < 60,
+        "{} trials",
+        found.search.trials.len()
+    );
+}
+
+#[test]
+fn a_path_that_carries_whatever_can_be_sent_ends_at_the_ceiling() {
+    let found = search(&Path::of(1e9, 20_000.0), &[goal(NO_LOSS)], WITHIN, 1);
+    let bounds = goal(NO_LOSS).bounds(&found.search.trials);
+    assert_eq!((found.step, bounds.lower_pps, bounds.upper_pps), (GoalStep::Settled, Some(20_000.0), None));
+}
+
+#[test]
+fn a_path_that_always_loses_ends_at_the_floor() {
+    let always = Path { always: 0.3, ..Path::of(1e5, 1e6) };
+    let found = search(&always, &[goal(NO_LOSS), goal(HALF_A_PERCENT), goal(0.4)], WITHIN, 1);
+    let bounds = |loss_ratio| goal(loss_ratio).bounds(&found.search.trials);
+    for strict in [NO_LOSS, HALF_A_PERCENT] {
+        assert_eq!((bounds(strict).lower_pps, bounds(strict).upper_pps), (None, Some(20.0)), "{strict}");
+    }
+    // 0.6 of what is sent at that rate is what the path carries.
+    assert!(bounds(0.4).lower_pps.is_some_and(|pps| (pps * 0.6 / 1e5 - 1.0).abs() < 0.1), "{:?}", bounds(0.4));
+}
+
+#[test]
+fn bursts_in_fewer_trials_than_the_exceed_ratio_allows_do_not_move_the_answer() {
+    let path = |burst_chance| Path { burst_chance, burst_packets: 500.0, ..Path::of(50_000.0, 200_000.0) };
+    let lower = |path: &Path, goal: &LossGoal, seed| {
+        let found = search(path, std::slice::from_ref(goal), WITHIN, seed);
+        goal.bounds(&found.search.trials).lower_pps.unwrap_or(0.0)
+    };
+    let near = |goal: &LossGoal, burst_chance| {
+        (0..100).filter(|seed| (lower(&path(burst_chance), goal, *seed) / 50_000.0 - 1.0).abs() < 0.05).count()
+    };
+    let believing_each = LossGoal { exceed_ratio: 0.0, ..goal(NO_LOSS) };
+    assert!(near(&goal(NO_LOSS), 0.1) >= 95, "one trial in ten");
+    // What the exceed ratio is for: without it one burst in a sum of trials sends the answer far down.
+    assert!(near(&believing_each, 0.1) < 80, "{}", near(&believing_each, 0.1));
+    assert!(near(&goal(NO_LOSS), 0.9) < 5, "nine in ten are the path");
+}
+
+#[test]
+fn noise_moves_the_answer_by_no_more_than_itself() {
+    let goal = goal(NO_LOSS);
+    let path = Path { noise: 0.05, ..Path::of(50_000.0, 200_000.0) };
+    for seed in 0..100 {
+        let found = search(&path, &[goal], WITHIN, seed);
+        let bounds = goal.bounds(&found.search.trials);
+        let (lower, upper) = bounds.lower_pps.zip(bounds.upper_pps).expect("both bounds");
+        // Of the middle trials: half of them meet more than the mean capacity, half of them less.
+        assert!(lower > 50_000.0 * 0.95 * 0.98 && upper < 50_000.0 * 1.05 * 1.02, "seed {seed}: {bounds:?}");
+    }
+}
+
+#[test]
+fn a_deep_queue_is_no_capacity() {
+    let capacity = 8_256.0;
+    for (trial_ms, queue) in [(100, 0.005), (100, 0.2), (100, 10.0), (166, 0.2), (500, 0.2), (500, 10.0), (1_000, 0.2)]
+    {
+        let trial = Nanos::from_millis(trial_ms);
+        for loss_ratio in [NO_LOSS, HALF_A_PERCENT] {
+            let sum = trial.saturating_mul(5);
+            let goal = LossGoal { final_trial_ns: trial, duration_sum_ns: sum, ..goal(loss_ratio) };
+            let found = search(&Path { queue, ..Path::of(capacity, 100_000.0) }, &[goal], trial.saturating_mul(92), 1);
+            let bounds = goal.bounds(&found.search.trials);
+            let lower = bounds.lower_pps.expect("a lower bound");
+            // A hundredth may be late, and a packet of a trial cannot be halved.
+            let most = capacity * 1.01 / (1.0 - loss_ratio) + 1e3 / trial_ms as f64;
+            assert!(
+                lower > capacity * 0.96 && lower <= most,
+                "{lower} in trials of {trial_ms} ms, a queue of {queue} s"
+            );
+            // What arrived in a second of counting is what goes through, give or take a packet.
+            let conditional = bounds.conditional_pps.expect("a lower bound");
+            assert!(conditional <= capacity + 1e3 / trial_ms as f64, "{conditional} of {capacity}");
+        }
+    }
+}
+
+#[test]
+fn a_sender_that_is_kept_from_its_cpu_now_and_then_does_not_move_the_answer() {
+    let goal = goal(NO_LOSS);
+    let near = |stalls| {
+        let path = Path { stalls, ..Path::of(50_000.0, 200_000.0) };
+        let lower = |seed| goal.bounds(&search(&path, &[goal], WITHIN, seed).search.trials).lower_pps.unwrap_or(0.0);
+        (0..100).filter(|seed| (lower(*seed) / 50_000.0 - 1.0).abs() < 0.03).count()
+    };
+    assert!(near(0.3) >= 98, "{}", near(0.3));
+    assert!(near(0.5) >= 85, "{}", near(0.5));
+}
+
+fn paths() -> impl Strategy<Value = Path> {
+    let capacity = (2f64..6.5).prop_map(|power| 10f64.powf(power));
+    (capacity, 0.3..20.0f64, 0.0..0.3f64, 0.0..1.0f64, 0.0..200.0f64, 0.0..2.0f64, 0.0..1.0f64).prop_map(
+        |(capacity, reach, noise, burst_chance, burst_packets, queue, stalls)| Path {
+            fastest: (capacity * reach).max(25.0),
+            noise,
+            burst_chance,
+            burst_packets: burst_packets.round(),
+            queue,
+            stalls,
+            ..Path::of(capacity, 1.0)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_path_does_it_ends_in_time_and_says_what_trials_say(
+        path in paths(), seed: u64, seconds in 1i64..60, strict in 0.0..0.9f64,
+    ) {
+        let goals = [goal(NO_LOSS), goal(HALF_A_PERCENT), LossGoal { exceed_ratio: strict, ..goal(0.05) }];
+        let within = Nanos::from_secs(seconds);
+        let found = search(&path, &goals, within, seed);
+        // A trial that takes longer than any before may end a little late.
+        prop_assert!(found.took <= within + Nanos::from_millis(60), "{:?} of {within:?}", found.took);
+        let trials = found.search.trials;
+        prop_assert!(trials.iter().all(|trial| trial.pps >= 20.0 && trial.pps <= path.fastest.max(20.0) + 1e-3));
+        for goal in &goals {
+            let bounds = goal.bounds(&trials);
+            let class = |pps: f64| goal.class_of(trials.iter().filter(|trial| trial.pps == pps));
+            if let Some(lower) = bounds.lower_pps {
+                prop_assert_eq!(class(lower), RateClass::Lower);
+                let conditional = bounds.conditional_pps.unwrap_or(f64::NAN);
+                prop_assert!(conditional <= lower && conditional >= least_delivered(lower, goal));
+            }
+            if let Some(upper) = bounds.upper_pps {
+                prop_assert_eq!(class(upper), RateClass::Upper);
+            }
+            if let Some((lower, upper)) = bounds.lower_pps.zip(bounds.upper_pps) {
+                prop_assert!(lower < upper);
+            }
+            // No rate that failed lies below the upper bound.
+            let failed = trials.iter().filter(|trial| class(trial.pps) == RateClass::Upper);
+            let lowest = failed.map(|trial| trial.pps).reduce(f64::min);
+            prop_assert_eq!(bounds.upper_pps, lowest);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The highest rate that a path carries without loss, by bisection (RFC 2544, section 26.1). Pure.
+
+use crate::plan::defaults;
+use crate::units::{Nanos, SenderClock, Stamp};
+
+/// How long a trial sends: some 20 trials fit in the whole search.
+pub(crate) const TRIAL: Nanos = Nanos::from_millis(300);
+/// What a trial may take in all, with a second each before and after it for the tally of what is under way.
+const TRIAL_MAX: Nanos = Nanos::from_millis(2_300);
+/// The search ends when the answer is known so well.
+const RESOLUTION: f64 = 0.02;
+/// A sender that reaches less than this share of the rate asked for is itself the limit.
+const REACHED: f64 = 0.98;
+/// Packets that arrive within so much more than the trial took did not queue up …
+const STRETCH: f64 = 1.05;
+/// … and neither did those that only one late wake-up of the reflector held back.
+const STRETCH_MIN: Nanos = Nanos::from_millis(20);
+
+/// One trial, as it was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RateTrialResult {
+    /// The rate asked for; none: as fast as sends go.
+    pub asked_pps: Option<f64>,
+    /// How long sending took, on the sender's clock.
+    pub sending: Nanos,
+    /// From the first to the last POLL, on the reflector's clock.
+    pub arriving: Nanos,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub delivered: u64,
+}
+
+impl RateTrialResult {
+    /// Nothing was lost, and nothing piled up on the way: a deep queue loses nothing at first either.
+    fn clean(&self) -> bool {
+        let longest = (self.sending.0 as f64 * STRETCH).max((self.sending + STRETCH_MIN).0 as f64);
+        self.sent > 0 && self.delivered >= self.sent && (self.arriving.0 as f64) <= longest
+    }
+
+    fn sent_pps(&self) -> f64 {
+        self.sent as f64 / self.sending.as_secs_f64()
+    }
+
+    fn delivered_pps(&self) -> f64 {
+        self.delivered as f64 / self.arriving.max(self.sending).as_secs_f64()
+    }
+}
+
+/// What is next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SearchStep {
+    /// Try so many packets a second; none: as fast as sends go.
+    Try(Option<f64>),
+    /// So many packets a second are carried.
+    Found(f64),
+    /// Whatever was tried, something was lost.
+    Nothing,
+}
+
+/// A search on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct RateSearch {
+    until: Stamp<SenderClock>,
+    /// The highest rate that was carried.
+    clean_pps: f64,
+    /// The lowest that was not; none: none so far.
+    lossy_pps: Option<f64>,
+    /// What arrived when as much as possible was sent: the first guess.
+    guess_pps: Option<f64>,
+    settled: bool,
+    trials: u32,
+}
+
+impl RateSearch {
+    /// A search that starts at `now` and takes 10 s at most.
+    pub(crate) fn new(now: Stamp<SenderClock>) -> RateSearch {
+        let until = now + defaults::RATE_SEARCH;
+        RateSearch { until, clean_pps: 0.0, lossy_pps: None, guess_pps: None, settled: false, trials: 0 }
+    }
+
+    /// What is next, at `now`.
+    pub(crate) fn step(&self, now: Stamp<SenderClock>) -> SearchStep {
+        let Some(lossy) = self.lossy_pps else {
+            return if self.settled { SearchStep::Found(self.clean_pps) } else { SearchStep::Try(None) };
+        };
+        let known = self.settled || lossy - self.clean_pps <= RESOLUTION * lossy;
+        if known || now + TRIAL_MAX > self.until {
+            return if self.clean_pps > 0.0 { SearchStep::Found(self.clean_pps) } else { SearchStep::Nothing };
+        }
+        // What one packet in a trial stands for cannot be halved any more.
+        if lossy * TRIAL.as_secs_f64() < 2.0 {
+            return SearchStep::Nothing;
+        }
+        SearchStep::Try(Some(self.guess_pps.unwrap_or((self.clean_pps + lossy) / 2.0)))
+    }
+
+    /// Takes in what a trial showed.
+    pub(crate) fn learn(&mut self, trial: &RateTrialResult) {
+        self.trials += 1;
+        self.guess_pps = None;
+        if trial.clean() {
+            self.clean_pps = self.clean_pps.max(trial.delivered_pps());
+            self.settled = trial.asked_pps.is_none_or(|asked| trial.sent_pps() < REACHED * asked);
+            return;
+        }
+        let lossy = trial.asked_pps.unwrap_or(trial.sent_pps());
+        self.lossy_pps = Some(self.lossy_pps.map_or(lossy, |known| known.min(lossy)));
+        if trial.asked_pps.is_none() {
+            // A little less, since what was counted is itself uncertain by some packets.
+            self.guess_pps = Some(trial.delivered_pps() * (1.0 - RESOLUTION)).filter(|guess| *guess > 0.0);
+        }
+    }
+
+    /// Trials so far.
+    pub(crate) fn trials(&self) -> u32 {
+        self.trials
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path of `capacity` packets a second with room for `queue` of them, tried by a sender that can do `fastest`.
+    fn search(capacity: f64, queue: f64, fastest: f64) -> (SearchStep, RateSearch, Nanos) {
+        let mut now = Stamp::from_nanos(0);
+        let mut search = RateSearch::new(now);
+        loop {
+            let SearchStep::Try(asked_pps) = search.step(now) else {
+                return (search.step(now), search, now - Stamp::from_nanos(0));
+            };
+            let rate = asked_pps.unwrap_or(f64::INFINITY).min(fastest);
+            let seconds = TRIAL.as_secs_f64();
+            let sent = (rate * seconds).round();
+            let delivered = sent.min(capacity * seconds + queue).floor();
+            let arriving = Nanos((delivered / capacity * 1e9) as i64).max(TRIAL);
+            let (sent, delivered) = (sent as u64, delivered as u64);
+            search.learn(&RateTrialResult { asked_pps, sending: TRIAL, arriving, sent, delivered });
+            now = now + Nanos::from_millis(450);
+        }
+    }
+
+    #[test]
+    fn it_finds_the_capacity_within_two_percent_and_ten_seconds() {
+        for capacity in [50.0, 1_000.0, 8_900.0, 123_456.0, 900_000.0] {
+            for queue in [0.0, capacity * 0.01] {
+                let (step, search, took) = search(capacity, queue, 1_000_000.0);
+                let SearchStep::Found(found) = step else { panic!("{capacity}: {step:?}") };
+                let slack = 1.0 + STRETCH_MIN.as_secs_f64() / TRIAL.as_secs_f64();
+                assert!(found <= capacity * slack && found >= capacity * 0.94, "{found} of {capacity}, queue {queue}");
+                assert!(took <= defaults::RATE_SEARCH, "{took:?}");
+                assert!(search.trials() > 2);
+            }
+        }
+    }
+
+    #[test]
+    fn a_deep_queue_is_no_capacity() {
+        let (step, ..) = search(1_000.0, 1e9, 100_000.0);
+        assert!(matches!(step, SearchStep::Found(found) if found < 1_080.0), "{step:?}");
+    }
+
+    #[test]
+    fn a_sender_slower_than_the_path_is_found_at_once() {
+        let (step, search, _) = search(1e9, 0.0, 20_000.0);
+        assert_eq!((step, search.trials()), (SearchStep::Found(20_000.0), 1));
+    }
+
+    #[test]
+    fn a_path_that_always_loses_has_no_such_rate() {
+        let mut search = RateSearch::new(Stamp::from_nanos(0));
+        let mut trials = 0;
+        while let SearchStep::Try(asked_pps) = search.step(Stamp::from_nanos(0)) {
+            let sent = (asked_pps.unwrap_or(1e5) * TRIAL.as_secs_f64()) as u64;
+            search.learn(&RateTrialResult { asked_pps, sending: TRIAL, arriving: TRIAL, sent, delivered: sent / 2 });
+            trials += 1;
+            assert!(trials < 100);
+        }
+        assert_eq!(search.step(Stamp::from_nanos(0)), SearchStep::Nothing);
+    }
+}
