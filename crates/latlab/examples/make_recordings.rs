@@ -3,6 +3,10 @@
 //! A new format version leaves `finished`, `tcp`, `wakeup`, `stream`, `search` and `died` in `old/` and never touches those of
 //! earlier versions;
 //! `closed` and `scheduled` are for `good/`.
+//!
+//! `cargo run --example make_recordings refill RUNS` puts made-up rows into the recordings in `RUNS`, of an experiment for
+//! `testdata/experiments/finished/`. Recordings in `testdata/recordings/forms/` are as measured, one of each kind of report,
+//! without what identifies the host (boot id, kernel and its command line).
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,10 +33,16 @@ use rand_pcg::Pcg64Mcg;
 #[path = "../tests/runs/mod.rs"]
 mod runs;
 
+#[path = "refill/mod.rs"]
+mod refill;
+
 const PROBES: u64 = 2_000;
 
 fn main() {
     let target = std::env::args().nth(1).expect("a directory to make recordings in");
+    if target == "refill" {
+        return std::env::args().skip(2).for_each(|runs| refill::all(Path::new(&runs)));
+    }
     let target = Path::new(&target);
     let finish = |writer: RecordingWriter, log| _ = writer.finish(log, RunEnding::Completed, None).expect("finished");
     make(target, "finished", runs::manifest("0000000000000010"), |log| runs::fill(log, 0..300), finish);

@@ -16,8 +16,12 @@ use std::thread;
 mod comparisons;
 #[path = "goldens/diff.rs"]
 mod diff;
+#[path = "goldens/documents.rs"]
+mod documents;
 #[path = "goldens/experiments.rs"]
 mod experiments;
+#[path = "goldens/hosts.rs"]
+mod hosts;
 #[path = "goldens/pages.rs"]
 mod pages;
 #[path = "goldens/refusals.rs"]
@@ -42,13 +46,26 @@ struct Case {
 
 /// A case with the lines of `lines`.
 fn case(name: &str, inputs: &[&str], lines: &str) -> Case {
-    let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
     let inputs = inputs.iter().map(|&input| input.to_owned()).collect();
-    Case { name: name.to_owned(), inputs, lines: lines.collect() }
+    Case { name: name.to_owned(), inputs, lines: lines_of(lines) }
+}
+
+/// The lines of `text` that are not empty.
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// The directories in `folder` of testdata, by name.
+fn directories(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(testdata().join(folder)).expect("test data").map(|entry| entry.expect("an entry"));
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> = directories.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect();
+    names.sort();
+    names
 }
 
 /// Every transcript below `folder`, by its path from there.
@@ -84,18 +101,32 @@ fn all_of(cases: &[Case]) -> Vec<String> {
     done.into_inner().expect("no thread panics with it")
 }
 
+/// Every golden as it would be now, by name.
+fn goldens() -> Vec<(String, String)> {
+    let cases = [
+        pages::cases(),
+        refusals::cases(),
+        summaries::cases(),
+        comparisons::cases(),
+        experiments::cases(),
+        hosts::cases(),
+    ];
+    let cases: Vec<Case> = cases.into_iter().flatten().collect();
+    let texts = all_of(&cases);
+    cases.into_iter().map(|case| case.name).zip(texts).chain(documents::all()).collect()
+}
+
 #[test]
 fn everything_printed_is_as_in_the_goldens() {
-    let cases = [pages::cases(), refusals::cases(), summaries::cases(), comparisons::cases(), experiments::cases()];
-    let cases: Vec<Case> = cases.into_iter().flatten().collect();
+    let goldens = goldens();
     let folder = testdata().join("goldens");
-    let path_of = |case: &Case| PathBuf::from(format!("{}.txt", case.name));
-    let wanted: BTreeSet<PathBuf> = cases.iter().map(path_of).collect();
-    assert_eq!(wanted.len(), cases.len(), "two cases have one name");
+    let path_of = |name: &str| PathBuf::from(format!("{name}.txt"));
+    let wanted: BTreeSet<PathBuf> = goldens.iter().map(|(name, _)| path_of(name)).collect();
+    assert_eq!(wanted.len(), goldens.len(), "two goldens have one name");
     let update = std::env::var_os("LATLAB_UPDATE_GOLDENS").is_some();
     let mut wrong = Vec::new();
-    for (case, actual) in cases.iter().zip(all_of(&cases)) {
-        let path = folder.join(path_of(case));
+    for (name, actual) in goldens {
+        let path = folder.join(path_of(&name));
         let expected = fs::read_to_string(&path).unwrap_or_default();
         if actual == expected {
             continue;

@@ -1,12 +1,11 @@
 //! `latlab summary` and `latlab list` of recordings in testdata.
 
-use std::fs;
-
-use crate::{Case, case, testdata};
+use crate::{Case, case, directories, lines_of};
 
 pub(crate) fn cases() -> Vec<Case> {
-    let each =
-        ["good", "old"].into_iter().flat_map(|folder| recordings(folder).into_iter().map(move |name| (folder, name)));
+    let each = ["good", "old", "forms"]
+        .into_iter()
+        .flat_map(|folder| recordings(folder).into_iter().map(move |name| (folder, name)));
     let each = each.map(|(folder, name)| {
         let lines = format!("summary {name}\nsummary {name} -v\nsummary {name} -q\nsummary {name} --json");
         case(&format!("summary/each/{name}"), &[&format!("recordings/{folder}/{name}")], &lines)
@@ -15,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         let lines = format!("summary {name}\nsummary {name} --json\ncompare {name} {name}\nlist --store .");
         case(&format!("summary/damaged/{name}"), &[&format!("recordings/bad/{name}")], &lines)
     });
-    let all: Vec<String> = ["good", "old", "bad"]
+    let all: Vec<String> = ["good", "old", "forms", "bad"]
         .into_iter()
         .flat_map(|folder| {
             recordings(folder).into_iter().map(move |name| format!("recordings/{folder}/{name} as store/{name}"))
@@ -37,29 +36,63 @@ pub(crate) fn cases() -> Vec<Case> {
         case("summary/several", &[closed, scheduled, &["recordings/old/1.5-tcp"]].concat(), SEVERAL),
         case("summary/kinds", &[closed, wakeup, stream, search].concat(), KINDS),
         case("summary/colour", &[closed, scheduled, wakeup, stream, search].concat(), COLOUR),
+        case("summary/beside-wake-ups", &["recordings/forms/with-wakeup"], &forms("with-wakeup", BESIDE_WAKE_UPS)),
+        case(
+            "summary/late-trace",
+            &["recordings/forms/break"],
+            "summary break --window 10ms\nsummary break --fail-if 'max > 100us'\nsummary break --fail-if 'broke > 0'",
+        ),
+        case(
+            "summary/streams-like-netperf",
+            &NETPERF,
+            "summary stream-down --like netperf-udp-stream\nsummary stream-probes --like netperf-udp-stream\nsummary stream-tcp --like netperf-udp-stream\nsummary stream-down stream-probes --like netperf-udp-stream",
+        ),
+        case("compare/forms", &COMPARED, COMPARE),
         lists,
     ];
     each.chain(damaged).chain(others).collect()
 }
 
-fn lines_of(text: &str) -> Vec<String> {
-    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
-}
-
 /// The recordings in a folder of testdata, by name.
 fn recordings(folder: &str) -> Vec<String> {
-    let folder = testdata().join("recordings").join(folder);
-    let entries = fs::read_dir(folder).expect("test data").map(|entry| entry.expect("an entry"));
-    let directories = entries.filter(|entry| entry.path().is_dir());
-    let mut names: Vec<_> = directories.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect();
-    names.sort();
-    names
+    directories(&format!("recordings/{folder}"))
 }
 
 /// `summary` of `recording` with each line of `options`.
 fn forms(recording: &str, options: &str) -> String {
     lines_of(options).iter().map(|options| format!("summary {recording} {options}\n")).collect()
 }
+
+const NETPERF: [&str; 3] =
+    ["recordings/forms/stream-down", "recordings/forms/stream-probes", "recordings/forms/stream-tcp"];
+
+const COMPARED: [&str; 7] = [
+    "recordings/forms/loaded",
+    "recordings/forms/netload",
+    "recordings/forms/lab",
+    "recordings/forms/far",
+    "recordings/forms/tcp",
+    "recordings/forms/poisson",
+    "recordings/forms/refused",
+];
+
+const COMPARE: &str = "
+compare --by load loaded netload far tcp
+compare --by load loaded netload far tcp --json
+compare --by target lab far
+compare --by transport tcp netload
+compare --by schedule poisson tcp
+compare --by tag:build loaded tcp
+compare --by setting:timer-slack loaded far
+compare --by setting:mtu lab tcp
+compare --by wait lab tcp
+compare --by source-port lab tcp
+compare --by protocol lab tcp
+compare --by size poisson tcp refused
+compare loaded netload far tcp --statistic p50
+summary loaded netload lab far tcp poisson refused
+summary loaded netload lab far tcp poisson refused --half --no-intervals
+";
 
 const PING: &str = "
 --half
@@ -74,6 +107,13 @@ const PING: &str = "
 --no-intervals --json
 -v --json
 -q --json
+";
+
+const BESIDE_WAKE_UPS: &str = "
+--window 100ms
+--window 100ms --json
+--deadline 100us --half
+--fail-if 'p50 > 1us'
 ";
 
 const WAKEUP: &str = "

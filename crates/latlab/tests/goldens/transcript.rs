@@ -14,7 +14,8 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The whole transcript of `case`.
 pub(crate) fn of(case: &Case) -> String {
-    let directory = tempfile::tempdir().expect("a temporary directory");
+    // Its path is of one length everywhere: messages that name it are wrapped.
+    let directory = tempfile::tempdir_in("/tmp").expect("a temporary directory");
     for input in &case.inputs {
         let (from, name) = input.split_once(" as ").unwrap_or_else(|| {
             let name = input.rsplit('/').next().expect("not empty");
@@ -42,8 +43,12 @@ fn copy(from: &Path, to: &Path) {
 /// What `line` comes to in `directory`.
 fn block(directory: &Path, line: &str) -> String {
     if let Some((name, text)) = line.strip_prefix("write ").and_then(|line| line.split_once(' ')) {
-        fs::write(directory.join(name), text.replace("\\n", "\n")).expect("the directory takes a file");
-        return shown(directory, Path::new(name)) + "\n";
+        let text =
+            text.replace("\\n", "\n").replace("DIR", &directory.to_string_lossy()).replace("BOOT-ID", &boot_id());
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().expect("it is in the directory")).expect("made");
+        fs::write(path, text).expect("the directory takes a file");
+        return masked(directory, &shown(directory, Path::new(name)));
     }
     let words = shlex::split(line).unwrap_or_else(|| panic!("{line}: quotes"));
     if let [cat, path] = &words[..]
@@ -95,9 +100,16 @@ fn masked(directory: &Path, text: &str) -> String {
     let text = text
         .replace(&*directory.to_string_lossy(), "DIR")
         .replace(env!("CARGO_BIN_EXE_latlab"), "LATLAB")
+        .replace(&boot_id(), "BOOT-ID")
         .replace(&format!("latlab {version}"), "latlab VERSION")
         .replace(&format!("\"software\":\"{version}\""), "\"software\":\"VERSION\"");
     text.chars().map(visible).collect()
+}
+
+/// The boot that this test runs in.
+fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has one");
+    text.trim().to_owned()
 }
 
 /// The picture of a control character.
@@ -130,6 +142,7 @@ impl Ran {
             words.truncate(at);
             Stdio::from(file)
         });
+        let words: Vec<String> = words.iter().flat_map(|word| expanded(directory, word)).collect();
         let mut command = match on_terminal {
             true => terminal(&words[1..]),
             false => latlab(&words),
@@ -146,6 +159,15 @@ impl Ran {
             .stderr(Stdio::piped());
         finished(command.spawn().expect("the binary was built by the test run"))
     }
+}
+
+/// The paths that `word` matches, as a shell expands it; `word` itself if it has no match.
+fn expanded(directory: &Path, word: &str) -> Vec<String> {
+    let found = glob::glob(&directory.join(word).to_string_lossy()).ok().filter(|_| word.contains('*'));
+    let paths = found.into_iter().flatten().map(|path| path.expect("readable"));
+    let words = paths.map(|path| path.strip_prefix(directory).expect("below it").to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { vec![word.to_owned()] } else { words }
 }
 
 fn latlab(arguments: &[String]) -> Command {

@@ -1,0 +1,105 @@
+//! Documents of commands that measure, rendered from fixed facts: doctor's findings, what loads reached, what remedies gain.
+
+use std::fs;
+
+use latlab::analysis::experiment::{Gain, GainVerdict, RemedyGains};
+use latlab::facts::{HostFacts, LoadReport};
+use latlab::host::doctor::{Intent, findings};
+use latlab::plan::{Condition, EndSpec, RunSpec, Via, WaitMode, WakeupCpus, WakeupSpec, Work};
+use latlab::report::experiment::remedies::{self, RemediesView};
+use latlab::report::loads::LoadsView;
+use latlab::report::{Style, doctor};
+use latlab::units::Nanos;
+use serde_json::Value;
+
+use crate::testdata;
+
+/// Each document by the name of its golden.
+pub(crate) fn all() -> Vec<(String, String)> {
+    let doctors = [("doctor/findings".to_owned(), doctored("loaded"))];
+    let loads = ["loaded", "netload", "far"].map(|name| (format!("load/{name}"), loaded(name)));
+    doctors.into_iter().chain(loads).chain([("wakeup/remedies".to_owned(), remedied())]).collect()
+}
+
+fn manifest(recording: &str) -> Value {
+    let path = testdata().join("recordings/forms").join(recording).join("manifest.json");
+    serde_json::from_str(&fs::read_to_string(path).expect("a manifest")).expect("JSON")
+}
+
+/// A document in all of its forms.
+fn forms(plain: &str, coloured: &str, json: &str) -> String {
+    format!("[text]\n{plain}\n[colour]\n{}\n[JSON]\n{json}", coloured.replace('\u{1b}', "␛"))
+}
+
+fn coloured() -> Style {
+    Style { colour: true, ..Style::PLAIN }
+}
+
+/// What the doctor finds on the host that a recording was made on.
+fn doctored(recording: &str) -> String {
+    let here = &manifest(recording)["here"];
+    let facts = ["before", "after"].map(|time| serde_json::from_value::<HostFacts>(here[time].clone()).expect("facts"));
+    let [earlier, later] = &facts;
+    let spin = EndSpec { wait: WaitMode::Spin, cpu: Some(1), ..EndSpec::SYSTEM };
+    let all = [EndSpec::SYSTEM, spin].map(|end| {
+        let found = findings(later, Some(earlier), Intent { here: &end, peer: Some(&end) });
+        forms(
+            &doctor::render_text(&found, Style::PLAIN),
+            &doctor::render_text(&found, coloured()),
+            &doctor::render_json(&found),
+        )
+    });
+    all.join("\n")
+}
+
+/// What the loads of a recording reached.
+fn loaded(recording: &str) -> String {
+    let loads: Vec<LoadReport> = serde_json::from_value(manifest(recording)["loads"].clone()).expect("reports");
+    let view = LoadsView::of(&loads);
+    forms(&view.text(Style::PLAIN), &view.text(coloured()), &view.json())
+}
+
+fn gain(statistic: &str, with_us: f64, verdict: GainVerdict) -> Gain {
+    let gained = 76e3 - with_us * 1e3;
+    Gain {
+        statistic: statistic.into(),
+        asked_ns: Some(76e3),
+        with_ns: Some(with_us * 1e3),
+        gain_ns: Some(gained),
+        low_ns: Some(gained - 900.0),
+        high_ns: (verdict != GainVerdict::Undecided).then_some(gained + 1_100.0),
+        verdict,
+        adjusted_p_value: Some(0.001),
+        runs_needed: (verdict == GainVerdict::Undecided).then_some(12),
+    }
+}
+
+fn remedied() -> String {
+    let interval_ns = Nanos::from_millis(1);
+    let slept =
+        WakeupSpec { via: Via::Select, interval_ns, relative: false, cpus: WakeupCpus::Anywhere, break_ns: None };
+    let condition = Condition::of(&RunSpec::here(Work::Wakeup(slept)));
+    let of = |remedy: &str, with_us, verdict| RemedyGains {
+        remedy: remedy.into(),
+        gains: vec![gain("p50", with_us, verdict), gain("p99", 1_204.5, GainVerdict::Helps)],
+    };
+    let view = RemediesView {
+        heading: "wakeup · select · every 1 ms".into(),
+        condition: &condition,
+        runs: (9, 3),
+        gains: vec![
+            of("--fifo 80", 26.0, GainVerdict::Helps),
+            of("--set timer-slack=1ns", 77.0, GainVerdict::Undecided),
+        ],
+        impossible: vec![("--set governor=performance".into(), "the kernel does not set frequencies here".into())],
+        caveats: &[],
+        recordings: vec!["latlab-runs/20261122T203455Z-wakeup-ca84".into()],
+    };
+    let decided = RemediesView { gains: view.gains[..1].to_vec(), impossible: Vec::new(), ..view.clone() };
+    let shown = [&view, &decided];
+    shown
+        .map(|view| {
+            forms(&remedies::text(view, Style::PLAIN), &remedies::text(view, coloured()), &remedies::json(view, 0.95))
+        })
+        .join("\n")
+}
