@@ -19,10 +19,6 @@ macro_rules! explains {
 
 explains!(
     crate::agent::AgentEnd,
-    crate::analysis::FailIfError,
-    crate::analysis::comparison::GateError,
-    crate::analysis::comparison::GroupingError,
-    crate::analysis::comparison::EstimandError,
     crate::cli::resolve::FileError,
     crate::cli::resolve::RequestError,
     crate::experiment::ExperimentError,

@@ -16,7 +16,7 @@ mod streams;
 mod wakeups;
 mod words;
 
-pub use ends::{real_time_pause, restless};
+pub use ends::real_time_warning;
 pub(super) use limits::{BEHIND_INTERVALS, BEHIND_SPAN};
 pub use loads::unreached_loads;
 

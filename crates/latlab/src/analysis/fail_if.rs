@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::operator::{OPERATORS, Operator};
 use super::subject::{Estimand, FORM_HINT, Ratio, Statistic, subject};
 use super::summary::Summary;
-use crate::diagnostics::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Explain, Failure, Severity};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human::{self, ParseError, TimeUnit};
@@ -61,26 +61,19 @@ pub enum FailIfError {
     },
 }
 
-impl FailIfError {
-    /// What is wrong.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for FailIfError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::request(self);
         match self {
-            FailIfError::Form { cause, .. } | FailIfError::Absent { cause, .. } => Some(cause.clone()),
-            FailIfError::Value { source, .. } => Some(format!("{source}: {}", source.cause)),
+            FailIfError::Form { cause, hint, .. } | FailIfError::Absent { cause, hint, .. } => {
+                failure.because(cause).hint(hint)
+            }
+            FailIfError::Value { source, .. } => {
+                let value = source.explain();
+                let cause = value.cause.map(|cause| format!("{source}: {cause}"));
+                Failure { cause, hint: value.hint, ..failure }
+            }
         }
-    }
-
-    /// What would be right.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            FailIfError::Form { hint, .. } | FailIfError::Absent { hint, .. } => Some(hint.clone()),
-            FailIfError::Value { source, .. } => source.hint(),
-        }
-    }
-
-    /// A wrong request.
-    pub const fn exit_code(&self) -> u8 {
-        2
     }
 }
 
@@ -341,9 +334,9 @@ mod tests {
     fn what_the_recording_lacks_is_refused() {
         for (text, hint) in [("response_time p99 > 1ms", "round_trip_delay"), ("deadline_miss_ratio > 0", "--deadline")]
         {
-            let error = judge(Schedule::Closed, closed_loop(0), text).expect_err(text);
-            assert!(error.hint().is_some_and(|found| found.contains(hint)), "{error:?}");
-            assert!(error.to_string().contains(text) && error.exit_code() == 2);
+            let failure = judge(Schedule::Closed, closed_loop(0), text).expect_err(text).explain();
+            assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{failure:?}");
+            assert!(failure.message.contains(text) && failure.exit_code == 2);
         }
         let every_ms = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
         let rows = vec![scheduled(0, 0, 5, 10), scheduled(1, 1_000, 5, 10)];
@@ -380,10 +373,10 @@ mod tests {
             ("latency p99 > 1ms", "`latency`", "known are round_trip_delay"),
             ("round_trip_delay loss_ratio > 1%", "whole run", "such as"),
         ] {
-            let error = FailIf::parse(text).expect_err(text);
-            assert!(error.cause().is_some_and(|found| found.contains(cause)), "{text}: {:?}", error.cause());
-            assert!(error.hint().is_some_and(|found| found.contains(hint)), "{text}: {:?}", error.hint());
-            assert!(error.to_string().contains(&format!("`{text}`")) && error.exit_code() == 2);
+            let failure = FailIf::parse(text).expect_err(text).explain();
+            assert!(failure.cause.as_ref().is_some_and(|found| found.contains(cause)), "{text}: {failure:?}");
+            assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{text}: {failure:?}");
+            assert!(failure.message.contains(&format!("`{text}`")) && failure.exit_code == 2);
         }
     }
 }

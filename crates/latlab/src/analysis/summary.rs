@@ -17,7 +17,7 @@ use super::streams::StreamFigures;
 use super::tally::{Counts, Refusals, RunCounts};
 use super::wakeups::{WakeupAccumulator, Wakeups};
 use super::window::{MOST_WINDOWS, Window, Windows};
-use crate::diagnostics::{Caveat, Severity};
+use crate::diagnostics::{Caveat, Explain, Failure, Severity};
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::plan::{Condition, Judging, Kind, RunSpec, Side, StopWhen, defaults};
@@ -147,31 +147,17 @@ pub enum AnalysisError<E: std::error::Error + 'static> {
     },
 }
 
-impl<E: std::error::Error + 'static> AnalysisError<E> {
-    /// Why, where this room knows; the recording room's errors speak for themselves.
-    pub fn cause(&self) -> Option<String> {
+impl<E: Explain + 'static> Explain for AnalysisError<E> {
+    fn explain(&self) -> Failure {
         match self {
-            AnalysisError::Source(_) => None,
-            AnalysisError::TooManyWindows { .. } => {
-                Some(format!("more than {} windows", human::grouped(MOST_WINDOWS as u64)))
-            }
-        }
-    }
-
-    /// What to do.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            AnalysisError::Source(_) => None,
+            AnalysisError::Source(error) => error.explain(),
             AnalysisError::TooManyWindows { duration, .. } => {
                 let enough = Nanos((duration.0 / 100_000 + 1) * 1_000);
-                Some(format!("`--window {}` gives a hundred", human::typed_span(enough)))
+                Failure::request(self)
+                    .because(format!("more than {} windows", human::grouped(MOST_WINDOWS as u64)))
+                    .hint(format!("`--window {}` gives a hundred", human::typed_span(enough)))
             }
         }
-    }
-
-    /// A wrong request. Of an error of the source only the source knows the code: ask it instead.
-    pub const fn exit_code(&self) -> u8 {
-        2
     }
 }
 

@@ -86,7 +86,9 @@ impl RowVisitor for Windows {
 mod tests {
     use crate::analysis::in_memory::{EVERY_MS, InMemory, but, scheduled};
     use crate::analysis::{AnalysisError, SummaryOptions, summarise};
+    use crate::diagnostics::Explain;
     use crate::probe::Fate;
+    use crate::recording::RecordingError;
     use crate::units::Nanos;
 
     /// `(start in µs, n, lost, max in µs)`
@@ -105,8 +107,9 @@ mod tests {
                     (window.start_ns.0 / 1_000, described.n, described.lost, described.max.map(|ns| ns / 1_000))
                 })
                 .collect()),
-            Err(error @ AnalysisError::TooManyWindows { .. }) => {
-                Err(format!("{error}: {}", error.hint().unwrap_or_default()))
+            Err(AnalysisError::TooManyWindows { duration, window }) => {
+                let failure = AnalysisError::<RecordingError>::TooManyWindows { duration, window }.explain();
+                Err(format!("{failure}: {}", failure.hint.as_deref().unwrap_or_default()))
             }
         }
     }

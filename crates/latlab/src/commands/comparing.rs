@@ -2,7 +2,8 @@
 
 use super::{Outcome, asking, groups, number_files, observing};
 use crate::analysis::comparison::{
-    ComparisonOptions, Comparisons, Gate, GateRow, GateState, GateUndecidedReason, QuestionScope, compare,
+    ComparisonOptions, Comparisons, Gate, GateRow, QuestionScope, UndecidedGate, compare, gates_outcome,
+    undecided_gates,
 };
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::VerdictJob;
@@ -31,7 +32,10 @@ pub(super) fn run(job: &VerdictJob, console: &Console) -> Result<Outcome, Failur
     let comparisons = compare(runs, &agenda, &wishes)?;
     let gated: Vec<GateRow> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
-    Ok(outcome(&gated, job.gate_strict, console))
+    for UndecidedGate { gate, hint } in undecided_gates(&gated) {
+        console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
+    }
+    Ok(gates_outcome(&gated, job.gate_strict))
 }
 
 fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
@@ -59,23 +63,4 @@ fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console:
         FormatWord::Markdown => comparison::markdown(&view()),
         FormatWord::Csv => comparison::csv(comparisons),
     })
-}
-
-/// How the command ends: a broken gate is a no, one that is undecided is a no only where that was asked for.
-fn outcome(gated: &[GateRow], strict: bool, console: &Console) -> Outcome {
-    let with = |state: GateState| gated.iter().filter(move |gated| gated.state == state);
-    let mut undecided: Vec<_> = with(GateState::Undecided).map(|gated| (gated.gate.as_str(), gated.doubt)).collect();
-    undecided.dedup();
-    for (gate, doubt) in &undecided {
-        let hint = match doubt {
-            Some(GateUndecidedReason::ZeroBaseline) => {
-                "the baseline is 0, and no change is a share of that; `--gate-strict` fails"
-            }
-            Some(GateUndecidedReason::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
-            Some(GateUndecidedReason::BothSides) | None => "more runs would decide; `--gate-strict` fails",
-        };
-        console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
-    }
-    let broken = with(GateState::Broken).next().is_some();
-    if broken || (strict && !undecided.is_empty()) { Outcome::AnswerIsNo } else { Outcome::Done }
 }

@@ -1,6 +1,5 @@
 //! From what was named to groups of runs: experiments, stores, recordings.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::groups::PathGroup;
@@ -44,34 +43,14 @@ pub(super) fn recorded(
     let observed = observe(&paths, subjects, console)?;
     expect_one_kind(&observed, subjects)?;
     let mut observed = observed.into_iter();
+    let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());
+    let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
     Ok(match &sources.grouping {
         Grouping::By(factor) => {
-            let groups = RunGroups::by(factor, observed.collect())?;
+            let groups = RunGroups::by(factor, groups.into_iter().flat_map(|(_, runs)| runs).collect())?;
             sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
         }
-        Grouping::Paths if matches!(found.as_slice(), [_]) && is_of_experiments(observed.as_slice()) => {
-            RunGroups::by_condition(observed.collect())?
-        }
-        Grouping::Paths | Grouping::Globs(_) => {
-            let names = short(&found);
-            let own = |(name, group): (String, &FoundGroup)| (name, observed.by_ref().take(group.runs.len()).collect());
-            RunGroups::named(names.into_iter().zip(&found).map(own).collect())?
-        }
+        Grouping::Paths => RunGroups::of_paths(groups)?,
+        Grouping::Globs(_) => RunGroups::of_globs(groups)?,
     })
-}
-
-/// Groups that are paths go by the last part of these, where that tells them apart.
-fn short(found: &[FoundGroup]) -> Vec<String> {
-    let last = |group: &FoundGroup| {
-        let name = group.name.trim_end_matches('/');
-        name.rsplit('/').next().unwrap_or(name).to_owned()
-    };
-    let short: BTreeSet<String> = found.iter().map(last).collect();
-    let tells_apart = short.len() == found.len();
-    found.iter().map(|group| if tells_apart { last(group) } else { group.name.clone() }).collect()
-}
-
-/// Whether an experiment says of all runs which belong together.
-fn is_of_experiments(runs: &[ObservedRun]) -> bool {
-    !runs.is_empty() && runs.iter().all(|run| run.factors.is_some())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Outcome, keys, measuring, stores, title, verdict, wakeup};
-use crate::analysis::{Summary, SummaryOptions};
+use crate::analysis::{Summary, SummaryOptions, run_outcome};
 use crate::cli::resolve::{OutputSpec, PingJob};
 use crate::console::{Console, Progress, Verbosity};
 use crate::diagnostics::{Failure, refused};
@@ -95,5 +95,5 @@ fn ending(conducted: PlanOutcome, shown: Result<Vec<Summary>, Failure>, by: &Sig
         return Ok(Outcome::HungUp);
     }
     let summaries = shown?;
-    by.outcome().map_or_else(|| verdict::of_a_run(&summaries), Ok)
+    by.outcome().map_or_else(|| run_outcome(&summaries), Ok)
 }

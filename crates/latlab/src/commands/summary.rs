@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::stored_runs::runs_in;
 use super::{Outcome, verdict};
-use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions};
+use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions, summary_outcome};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -35,7 +35,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     let judgements = judge(&conditions, &summaries)?;
     verdict::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     let held = tell(&judgements, summaries.len() > 1, console);
-    Ok(if held { Outcome::AnswerIsNo } else { verdict::outcome(&summaries) })
+    Ok(if held { Outcome::AnswerIsNo } else { summary_outcome(&summaries) })
 }
 
 /// `paths`, an experiment's directory among them standing for its runs.

@@ -1,12 +1,11 @@
 //! From recordings to what is printed and how the command ends: the same for a run just made and an old one.
 
-use super::{Outcome, silence};
-use crate::analysis::{AnalysisError, Summary, SummaryOptions, summarise};
+use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 use crate::diagnostics::{Caveat, Severity};
 use crate::metric::Metric;
-use crate::recording::{Recording, RecordingError};
+use crate::recording::Recording;
 use crate::report::view::{ReportView, Showing};
 use crate::report::{Style, json, text};
 
@@ -17,14 +16,7 @@ pub(super) fn metrics(all: bool) -> Vec<Metric> {
 
 /// Summarises `recording` as `wishes` says.
 pub(super) fn summary_of(recording: &Recording, wishes: &SummaryOptions) -> Result<Summary, Failure> {
-    summarise(recording, wishes).map_err(|error| match error {
-        AnalysisError::Source(error) => error.into(),
-        refusal => refusal_of(&refusal),
-    })
-}
-
-fn refusal_of(error: &AnalysisError<RecordingError>) -> Failure {
-    Failure { message: error.to_string(), cause: error.cause(), hint: error.hint(), exit_code: 2 }
+    Ok(summarise(recording, wishes)?)
 }
 
 /// Prints `summaries`, as one JSON document or as text.
@@ -53,20 +45,4 @@ fn tell(summaries: &[Summary], console: &Console) {
             console.caveat(&Caveat { message, ..caveat.clone() });
         }
     }
-}
-
-/// How a command ends that showed `summaries`: not to be trusted, if any of them is not.
-pub(super) fn outcome(summaries: &[Summary]) -> Outcome {
-    match summaries.iter().all(Summary::is_trustworthy) {
-        true => Outcome::Done,
-        false => Outcome::NotTrusted,
-    }
-}
-
-/// How a command ends that measured `summaries`: a run without an answer is no measurement, though it is kept.
-pub(super) fn of_a_run(summaries: &[Summary]) -> Result<Outcome, Failure> {
-    if summaries.iter().any(|summary| summary.counts.answered > 0) {
-        return Ok(outcome(summaries));
-    }
-    Err(silence::failure(summaries))
 }

@@ -5,7 +5,7 @@ use super::settings::keeps_awake;
 use super::words::stolen;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::{HostFacts, RealTimePause};
-use crate::plan::{EndSpec, Kind, RunSpec, Side, Target, TransportKind, WaitMode, defaults};
+use crate::plan::{EndSpec, Kind, Plan, RunSpec, Setting, Side, Target, TransportKind, WaitMode, defaults};
 use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
 use crate::units::human::{bytes, percent};
 
@@ -140,8 +140,20 @@ fn spinning(end: &EndSpec) -> Option<&'static str> {
     (end.fifo.is_some() && end.wait == WaitMode::Spin).then_some("spinning FIFO thread")
 }
 
+/// The warning before `plan` starts that the kernel will stop its FIFO threads, which never sleep and may make this host
+/// unreachable; `facts` reads the host, only if a run has such threads.
+pub fn real_time_warning(plan: &Plan, facts: impl FnOnce() -> HostFacts) -> Option<Caveat> {
+    let sleeping = |run: &&RunSpec| run.wakeup().is_some() || run.beside().is_some();
+    let (run, thread) = plan.runs.iter().filter(sleeping).find_map(|run| Some((run, restless(run)?)))?;
+    let facts = facts();
+    // The setting lifts the throttling of older kernels, and has no effect on the fair server of newer ones.
+    let lifted = matches!(facts.real_time_pause(), Some(RealTimePause::Throttling { .. }))
+        && run.settings.iter().any(|spec| spec.setting == Setting::RtRuntime(-1));
+    real_time_pause(&facts, Some(thread), Side::Local).filter(|_| !lifted)
+}
+
 /// The same of the threads that `run` has on this host, those included that wake too often to sleep.
-pub fn restless(run: &RunSpec) -> Option<&'static str> {
+fn restless(run: &RunSpec) -> Option<&'static str> {
     let beside = run.beside().map(|beside| beside.interval_ns);
     let absolute = run.wakeup().filter(|wakeup| !wakeup.relative);
     let interval = absolute.map(|wakeup| wakeup.interval_ns).or(beside);
@@ -149,8 +161,8 @@ pub fn restless(run: &RunSpec) -> Option<&'static str> {
     spinning(&run.here).or_else(|| hardly_sleeps.then_some("FIFO thread that hardly sleeps"))
 }
 
-/// What the doctor says beforehand of a FIFO thread that never sleeps, `restless`; also for who warns before such a run.
-pub fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) -> Option<Caveat> {
+/// What the doctor says beforehand of a FIFO thread that never sleeps, `restless`.
+fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) -> Option<Caveat> {
     let (thread, limit) = restless.zip(facts.real_time_pause())?;
     let (pause, host) = (limit.in_words(), host_at(side));
     let effect = "quantiles above p95 may contain such a stop";
@@ -238,7 +250,7 @@ fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
 mod tests {
     use super::*;
     use crate::plan::Schedule;
-    use crate::plan::{ConcurrentWakeups, PingSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::plan::{ConcurrentWakeups, PingSpec, SettingSpec, Via, WakeupCpus, WakeupSpec, Work};
     use crate::units::Nanos;
 
     #[test]
@@ -267,5 +279,32 @@ mod tests {
             assert_eq!(found.is_some(), word.is_some(), "{run:?}");
             assert!(word.is_none_or(|word| found.is_some_and(|found| found.contains(word))), "{run:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_plan_of_fifo_threads_that_do_not_sleep_is_warned_of_unless_it_lifts_the_throttling() {
+        let (via, cpus, interval_ns) = (Via::ClockNanosleep, WakeupCpus::Anywhere, Nanos::from_micros(2));
+        let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: None };
+        let mut run = RunSpec::here(Work::Wakeup(spec));
+        run.here.fifo = Some(80);
+        let facts = |kernel: &str| HostFacts {
+            kernel: Some(kernel.into()),
+            rt_runtime_us: Some(950_000),
+            ..HostFacts::default()
+        };
+        let lifting = RunSpec {
+            settings: vec![SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None }],
+            ..run.clone()
+        };
+        for (run, kernel, code) in [
+            (&run, "Linux 6.11.9", Some("rt-throttling")),
+            (&lifting, "Linux 6.11.9", None),
+            (&lifting, "Linux 6.12.3", Some("fair-server")),
+        ] {
+            let plan = Plan { runs: vec![run.clone()], rounds: 1 };
+            assert_eq!(real_time_warning(&plan, || facts(kernel)).map(|found| found.code).as_deref(), code, "{kernel}");
+        }
+        let sleeps = RunSpec { here: EndSpec::SYSTEM, ..run };
+        assert_eq!(real_time_warning(&Plan { runs: vec![sleeps], rounds: 1 }, || panic!("no such thread")), None);
     }
 }

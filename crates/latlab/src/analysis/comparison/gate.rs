@@ -9,6 +9,7 @@ use super::answer::{Comparison, Effect};
 use super::compare::Comparisons;
 use super::wishes::{Quantity, subject_named};
 use crate::analysis::subject::Estimand;
+use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::units::human::{self, ParseError};
 
 /// What a change must keep to.
@@ -34,20 +35,9 @@ pub struct GateError {
     pub hint: String,
 }
 
-impl GateError {
-    /// What is wrong.
-    pub fn cause(&self) -> Option<String> {
-        Some(self.cause.clone())
-    }
-
-    /// What would be right.
-    pub fn hint(&self) -> Option<String> {
-        Some(self.hint.clone())
-    }
-
-    /// A wrong request.
-    pub const fn exit_code(&self) -> u8 {
-        2
+impl Explain for GateError {
+    fn explain(&self) -> Failure {
+        Failure::request(self).because(&self.cause).hint(&self.hint)
     }
 }
 
@@ -84,6 +74,38 @@ pub struct GateRow {
     pub state: GateState,
     /// Why it is undecided, where it is.
     pub doubt: Option<GateUndecidedReason>,
+}
+
+/// A gate that the runs do not decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndecidedGate {
+    /// As typed.
+    pub gate: String,
+    /// What would decide it.
+    pub hint: &'static str,
+}
+
+/// Each undecided gate once, unless it is undecided in several rows for different reasons.
+pub fn undecided_gates(rows: &[GateRow]) -> Vec<UndecidedGate> {
+    let undecided = rows.iter().filter(|row| row.state == GateState::Undecided).map(|row| UndecidedGate {
+        gate: row.gate.clone(),
+        hint: match row.doubt {
+            Some(GateUndecidedReason::ZeroBaseline) => {
+                "the baseline is 0, and no change is a share of that; `--gate-strict` fails"
+            }
+            Some(GateUndecidedReason::Untested) => "nothing was tested: the table says why; `--gate-strict` fails",
+            Some(GateUndecidedReason::BothSides) | None => "more runs would decide; `--gate-strict` fails",
+        },
+    });
+    let mut undecided: Vec<_> = undecided.collect();
+    undecided.dedup();
+    undecided
+}
+
+/// The outcome of a command with gates: the answer is no if a gate is broken, or undecided where `strict`.
+pub fn gates_outcome(rows: &[GateRow], strict: bool) -> Outcome {
+    let is_no = |row: &GateRow| row.state == GateState::Broken || (strict && row.state == GateState::Undecided);
+    if rows.iter().any(is_no) { Outcome::AnswerIsNo } else { Outcome::Done }
 }
 
 const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `loss_ratio <= +0.1%`";
@@ -161,5 +183,41 @@ impl Gate {
             (_, Some(farther)) if farther <= 0.0 => Ok(GateState::Kept),
             _ => Err(GateUndecidedReason::BothSides),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(gate: &str, state: GateState, doubt: Option<GateUndecidedReason>) -> GateRow {
+        GateRow { gate: gate.into(), row: 0, state, doubt }
+    }
+
+    #[test]
+    fn an_undecided_gate_is_a_no_only_where_strict() {
+        let both = Some(GateUndecidedReason::BothSides);
+        for (states, usual, strict) in [
+            (&[][..], Outcome::Done, Outcome::Done),
+            (&[(GateState::Kept, None)], Outcome::Done, Outcome::Done),
+            (&[(GateState::Kept, None), (GateState::Undecided, both)], Outcome::Done, Outcome::AnswerIsNo),
+            (&[(GateState::Broken, None), (GateState::Kept, None)], Outcome::AnswerIsNo, Outcome::AnswerIsNo),
+        ] {
+            let rows: Vec<_> = states.iter().map(|(state, doubt)| row("p99 <= +5%", *state, *doubt)).collect();
+            assert_eq!((gates_outcome(&rows, false), gates_outcome(&rows, true)), (usual, strict), "{states:?}");
+        }
+    }
+
+    #[test]
+    fn a_gate_that_is_undecided_twice_for_one_reason_is_reported_once() {
+        let (zero, untested) = (Some(GateUndecidedReason::ZeroBaseline), Some(GateUndecidedReason::Untested));
+        let rows = [
+            row("p50 < 1%", GateState::Undecided, zero),
+            row("p50 < 1%", GateState::Undecided, zero),
+            row("p50 < 1%", GateState::Undecided, untested),
+            row("p99 < 1%", GateState::Kept, None),
+        ];
+        let found: Vec<_> = undecided_gates(&rows).into_iter().map(|gate| gate.hint.split(' ').next()).collect();
+        assert_eq!(found, [Some("the"), Some("nothing")]);
     }
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::level;
 use super::observed_run::{ExclusionReason, ObservedRun};
 use crate::analysis::subject::Estimand;
+use crate::diagnostics::{Explain, Failure};
 use crate::metric::Metric;
 use crate::plan::Kind;
 use crate::units::human;
@@ -82,58 +83,35 @@ pub enum GroupingError {
     },
 }
 
-impl GroupingError {
-    /// What is wrong.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for GroupingError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::request(self);
+        let names = |known: &[String]| known.join(", ");
         match self {
-            GroupingError::NoFactor { known, .. } => {
-                Some(format!("no run has it; what varied or was set is {}", known.join(", ")))
-            }
-            GroupingError::NoBaseline { known, .. } => Some(format!("the groups are {}", known.join(", "))),
-            GroupingError::TooFewGroups { cause, .. } => Some(cause.clone()),
-            GroupingError::Kinds { kinds, runs } => Some(format!(
-                "`{}` is one of {}, and `{}` is one of {}",
-                runs.0,
-                kinds.0.word(),
-                runs.1,
-                kinds.1.word()
-            )),
+            GroupingError::NoFactor { factor, known } => failure
+                .because(format!("no run has it; what varied or was set is {}", names(known)))
+                .hint(nearest_or(factor, known, "name one of these, or groups by `--group NAME=GLOB`")),
+            GroupingError::NoBaseline { name, known } => failure
+                .because(format!("the groups are {}", names(known)))
+                .hint(nearest_or(name, known, "name one of these")),
+            GroupingError::TooFewGroups { cause, hint, .. } => failure.because(cause).hint(hint),
+            GroupingError::Kinds { kinds: (kind, other), runs: (run, other_run) } => failure
+                .because(format!("`{run}` is one of {}, and `{other_run}` is one of {}", kind.word(), other.word()))
+                .hint(format!("name those of one kind, such as `latlab-runs/*-{}-*`", kind.word())),
             GroupingError::NoMetric { kind, .. } => {
-                let names = kind.metrics().iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
-                Some(format!("what they have is {names}"))
+                let metrics = kind.metrics().iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+                failure
+                    .because(format!("what they have is {metrics}"))
+                    .hint("name one of these with `--metric`, or none")
             }
         }
     }
+}
 
-    /// What would be right.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            GroupingError::NoFactor { factor, known } => {
-                let names: Vec<&str> = known.iter().map(String::as_str).collect();
-                Some(match human::nearest(factor, &names) {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => "name one of these, or groups by `--group NAME=GLOB`".into(),
-                })
-            }
-            GroupingError::NoBaseline { name, known } => {
-                let names: Vec<&str> = known.iter().map(String::as_str).collect();
-                Some(match human::nearest(name, &names) {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => "name one of these".into(),
-                })
-            }
-            GroupingError::TooFewGroups { hint, .. } => Some(hint.clone()),
-            GroupingError::Kinds { kinds, .. } => {
-                Some(format!("name those of one kind, such as `latlab-runs/*-{}-*`", kinds.0.word()))
-            }
-            GroupingError::NoMetric { .. } => Some("name one of these with `--metric`, or none".into()),
-        }
-    }
-
-    /// A wrong request.
-    pub const fn exit_code(&self) -> u8 {
-        2
-    }
+/// The hint to use the known word nearest to `typed`; `otherwise` if none is near.
+fn nearest_or(typed: &str, known: &[String], otherwise: &str) -> String {
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    human::nearest(typed, &names).map_or_else(|| otherwise.into(), |name| format!("did you mean `{name}`?"))
 }
 
 impl RunGroup {
@@ -148,6 +126,32 @@ impl RunGroups {
     pub fn named(groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
         let made = groups.into_iter().map(|(name, runs)| RunGroup { name, levels: BTreeMap::new(), runs }).collect();
         RunGroups { factor: None, groups: made, left_out: BTreeMap::new(), strata: Vec::new() }.judged()
+    }
+
+    /// Groups named by the paths of their runs: runs of one path that all belong to experiments are grouped by condition.
+    ///
+    /// # Errors
+    /// If no run is left to be judged.
+    pub fn of_paths(mut groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
+        let of_experiment = |runs: &[ObservedRun]| !runs.is_empty() && runs.iter().all(|run| run.factors.is_some());
+        match groups.as_mut_slice() {
+            [(_, runs)] if of_experiment(runs) => RunGroups::by_condition(std::mem::take(runs)),
+            _ => RunGroups::of_globs(groups),
+        }
+    }
+
+    /// Groups named by the last component of each name, if these differ.
+    ///
+    /// # Errors
+    /// If no run is left to be judged.
+    pub fn of_globs(groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
+        fn last(name: &str) -> &str {
+            let name = name.trim_end_matches('/');
+            name.rsplit('/').next().unwrap_or(name)
+        }
+        let distinct = groups.iter().map(|(name, _)| last(name)).collect::<BTreeSet<_>>().len() == groups.len();
+        let shorten = |name: String| if distinct { last(&name).to_owned() } else { name };
+        RunGroups::named(groups.into_iter().map(|(name, runs)| (shorten(name), runs)).collect())
     }
 
     /// By the levels of one factor; those of an experiment's other factors are kept apart inside. Levels stand in the order

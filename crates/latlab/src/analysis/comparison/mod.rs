@@ -19,7 +19,9 @@ mod wishes;
 pub use agenda::ComparisonRequest;
 pub use answer::{Comparison, Effect, Evidence, UndecidedReason, Verdict};
 pub use compare::{Comparisons, compare};
-pub use gate::{Gate, GateError, GateRow, GateState, GateUndecidedReason};
+pub use gate::{
+    Gate, GateError, GateRow, GateState, GateUndecidedReason, UndecidedGate, gates_outcome, undecided_gates,
+};
 pub use group::{GroupingError, RunGroup, RunGroups, expect_one_kind};
 pub use observed_run::{ExclusionReason, ObservedRun, RunFigure, RunOrigin};
 pub use precision::is_precise;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::analysis::Estimand;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::diagnostics::Explain;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
 use crate::plan::Kind;
@@ -208,11 +209,14 @@ fn factors_are_found_or_named() {
         "by their letters"
     );
     let unknown = RunGroups::by("tag:buidl", runs.clone()).expect_err("no such tag");
-    assert!(unknown.hint().is_some_and(|hint| hint.contains("`tag:build`")), "{unknown:?}");
-    assert!(unknown.cause().is_some_and(|cause| cause.contains("is tag:build, ")), "what varied first: {unknown:?}");
+    assert!(unknown.explain().hint.is_some_and(|hint| hint.contains("`tag:build`")), "{unknown:?}");
+    assert!(
+        unknown.explain().cause.is_some_and(|cause| cause.contains("is tag:build, ")),
+        "what varied first: {unknown:?}"
+    );
     let one = RunGroups::by("size", runs).expect("one size is a group");
     let same = compare(one, &agenda, &ComparisonOptions::at(0.95)).expect_err("and no comparison");
-    assert!(same.cause().is_some_and(|cause| cause.contains("in every run")), "{same:?}");
+    assert!(same.explain().cause.is_some_and(|cause| cause.contains("in every run")), "{same:?}");
 }
 
 #[test]
@@ -224,11 +228,11 @@ fn runs_of_other_kinds_and_metrics_that_they_lack_are_refused() {
     assert_eq!(expect_one_kind(&[ObservedRun::bare("1".into(), 1.0)], &[]), Ok(()));
     let foreign = subject_named(Some("wakeup_latency"), "p99").expect("a metric");
     let refused = expect_one_kind(&runs, &[asked[0], foreign]).expect_err("not of pings");
-    assert!(refused.cause().is_some_and(|cause| cause.contains("round_trip_delay")), "{refused:?}");
+    assert!(refused.explain().cause.is_some_and(|cause| cause.contains("round_trip_delay")), "{refused:?}");
     runs[1].kind = Some(Kind::Wakeup);
     let refused = expect_one_kind(&runs, &asked).expect_err("two kinds");
     assert_eq!(refused.to_string(), "cannot compare runs of `ping` with runs of `wakeup`");
-    assert!(refused.hint().is_some_and(|hint| hint.contains("*-ping-*")) && refused.exit_code() == 2);
+    assert!(refused.explain().hint.is_some_and(|hint| hint.contains("*-ping-*")) && refused.explain().exit_code == 2);
 }
 
 #[test]
@@ -283,7 +287,7 @@ fn a_baseline_by_factor_meets_its_counterparts() {
     let pairs: Vec<_> = found.rows.iter().map(|row| (row.baseline, row.candidate)).collect();
     assert_eq!(pairs, [(0, 2), (1, 3)], "each load against none of its own size");
     let unknown = compare(groups, &agenda("net"), &ComparisonOptions::at(0.95)).expect_err("no such load");
-    assert!(unknown.cause().is_some_and(|cause| cause.contains("`net`")), "{unknown:?}");
+    assert!(unknown.explain().cause.is_some_and(|cause| cause.contains("`net`")), "{unknown:?}");
     // by one factor, the other one's levels are strata
     let by_load = RunGroups::by("load", runs).expect("two loads");
     let found = compare(by_load, &usual_p50(), &ComparisonOptions::at(0.95)).expect("a baseline");
@@ -382,4 +386,20 @@ fn precision_looks_at_widths_and_not_at_differences() {
         })
         .collect();
     assert!(!is_precise(&few, 0, 0.5, &wishes), "fewer than ten runs");
+}
+
+#[test]
+fn groups_of_paths_have_the_last_component_as_their_name_if_these_differ() {
+    let named = |names: &[&str]| {
+        let groups = names.iter().map(|name| ((*name).to_owned(), vec![ObservedRun::bare("r".into(), 1.0)])).collect();
+        let groups = RunGroups::of_paths(groups).expect("a run each").groups;
+        groups.into_iter().map(|group| group.name).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&["old/a/", "new/b"]), ["a", "b"]);
+    assert_eq!(named(&["old/a", "new/a"]), ["old/a", "new/a"]);
+    let runs = observe(&experiment(), &usual());
+    let of_experiment = RunGroups::of_paths(vec![("e/runs".into(), runs.clone())]).expect("two conditions");
+    assert_eq!(of_experiment.groups.len(), 2);
+    let of_globs = RunGroups::of_globs(vec![("e/runs".into(), runs)]).expect("one group");
+    assert_eq!(of_globs.groups.len(), 1, "a glob names its group");
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::analysis::subject::{Estimand, Statistic, subject};
+use crate::diagnostics::{Explain, Failure};
 use crate::metric::Metric;
 use crate::stats::DRAWS;
 
@@ -152,20 +153,9 @@ pub struct EstimandError {
     pub hint: String,
 }
 
-impl EstimandError {
-    /// What is wrong.
-    pub fn cause(&self) -> Option<String> {
-        Some(self.cause.clone())
-    }
-
-    /// What would be right.
-    pub fn hint(&self) -> Option<String> {
-        Some(self.hint.clone())
-    }
-
-    /// A wrong request.
-    pub const fn exit_code(&self) -> u8 {
-        2
+impl Explain for EstimandError {
+    fn explain(&self) -> Failure {
+        Failure::request(self).because(&self.cause).hint(&self.hint)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a run of an experiment ended.
 
-use crate::analysis::SummaryOptions;
+use crate::analysis::{SummaryOptions, run_outcome};
 use crate::commands::verdict;
 use crate::diagnostics::Failure;
 use crate::experiment::{RunOutcome, outcome_of};
@@ -25,7 +25,7 @@ pub(super) fn outcome(conducted: PlanOutcome, signalled: bool) -> (RunOutcome, O
         let wishes = SummaryOptions { intervals: false, ..SummaryOptions::of(&recording.manifest().spec) };
         verdict::summary_of(&recording, &wishes)
     });
-    match summary.and_then(|summary| verdict::of_a_run(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))) {
+    match summary.and_then(|summary| run_outcome(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))) {
         Err(silent) => (RunOutcome::Failed, name, Some(silent)),
         Ok(outcome) => (outcome, name, None),
     }

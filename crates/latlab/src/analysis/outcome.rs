@@ -1,0 +1,200 @@
+//! How a command ends, judged by the summaries of its runs; where no run has an answer, the most likely reason.
+
+use std::collections::BTreeMap;
+
+use super::stages::SearchFigures;
+use super::summary::Summary;
+use super::tally::Counts;
+use crate::diagnostics::{Failure, Outcome};
+use crate::plan::Kind;
+use crate::units::human::grouped;
+
+/// The outcome of a command that read recordings: [`Outcome::NotTrusted`] if one of them has a fatal caveat.
+pub fn summary_outcome(summaries: &[Summary]) -> Outcome {
+    match summaries.iter().all(Summary::is_trustworthy) {
+        true => Outcome::Done,
+        false => Outcome::NotTrusted,
+    }
+}
+
+/// The outcome of a command that measured.
+///
+/// # Errors
+/// If no run has an answered probe; the failure names the most likely reason. The recordings are kept.
+pub fn run_outcome(summaries: &[Summary]) -> Result<Outcome, Failure> {
+    match summaries.iter().any(|summary| summary.counts.answered > 0) {
+        true => Ok(summary_outcome(summaries)),
+        false => Err(no_answer(summaries)),
+    }
+}
+
+fn no_answer(summaries: &[Summary]) -> Failure {
+    if summaries.iter().all(|summary| summary.kind == Kind::Wakeup) {
+        return Failure::world("no wake-up was measured")
+            .because("the run ended before its first slot that counts")
+            .hint("measure for longer, or with a shorter `--interval` or `--warmup`");
+    }
+    let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
+    let streams: Vec<_> = summaries.iter().filter_map(|summary| summary.stream.as_ref()).collect();
+    let searches: Vec<_> = streams.iter().filter_map(|stream| stream.beside.search.as_ref()).collect();
+    if !searches.is_empty() && searches.iter().all(|search| search.found_pps.is_none()) {
+        return no_rate(&searches, &target);
+    }
+    if !streams.is_empty() {
+        let sent: u64 = streams.iter().map(|stream| stream.total.sent).sum();
+        return Failure::world(format!("no packet of the stream arrived at `{target}`"))
+            .because(format!("{} were sent, and the receiver counted none of them", grouped(sent)))
+            .hint("see what drops UDP on the way, or choose a smaller `--size`");
+    }
+    no_probe_answered(summaries, Failure::world(format!("no probe was answered by `{target}`")))
+}
+
+/// The failure of searches none of which found a rate.
+fn no_rate(searches: &[&SearchFigures], target: &str) -> Failure {
+    let trials: usize = searches.iter().map(|search| search.trials).sum();
+    let (what, cause, hint) = match searches.iter().all(|search| search.late_at_least.is_some()) {
+        true => (
+            "is carried in time",
+            "and at the least rate no packet was lost, but they came late",
+            "choose a smaller `--size`, or give it longer trials (`-d 5m`)",
+        ),
+        false => (
+            "loses as little as asked",
+            "each of which lost too much or did not suffice",
+            "allow more loss (`--search 1%`) or give it more time (`-d 5m`)",
+        ),
+    };
+    Failure::world(format!("no rate to `{target}` {what}"))
+        .because(format!("{} trials, {cause}", grouped(trials as u64)))
+        .hint(hint)
+}
+
+/// Adds cause and hint to `failure`: what came back instead of answers, if anything did, says more than the silence.
+fn no_probe_answered(summaries: &[Summary], failure: Failure) -> Failure {
+    let total = |count: fn(&Counts) -> u64| summaries.iter().map(|summary| count(&summary.counts)).sum::<u64>();
+    let (sent, refused) = (total(|counts| counts.sent), total(|counts| counts.send_failed));
+    if sent == 0 && refused == 0 {
+        return failure.because("the run ended before one could be sent").hint("measure again, for longer");
+    }
+    if sent == 0 {
+        return failure.because(format!("the kernel refused to send all {} of them", grouped(refused))).hint(
+            "the warning `send-failed` names the kernel's reason; check route, `--size` with `--df`, and the send buffer",
+        );
+    }
+    let errors = added(summaries, |summary| &summary.socket_errors);
+    let strays = added(summaries, |summary| &summary.strays);
+    let is_echo = summaries.iter().any(|summary| summary.condition.protocol.as_deref() == Some("echo"));
+    if let Some(refused) = errors.get("ECONNREFUSED") {
+        let (refused, sent) = (grouped(*refused), grouped(sent));
+        failure
+            .because(format!("the port is closed: {refused} of {sent} probes were refused there (ECONNREFUSED)"))
+            .hint(match is_echo {
+                true => "start the echo there, or name the port where it listens: `HOST:PORT`",
+                false => "see that the target still runs: it opened a session before",
+            })
+    } else if !errors.is_empty() {
+        failure
+            .because(format!("the network refused probes: {}", listed(&errors)))
+            .hint("check route and firewalls on the way; they answered in the target's place")
+    } else if let Some(altered) = strays.get("altered") {
+        failure
+            .because(format!("{} answers came back altered, none as it was sent", grouped(*altered)))
+            .hint("an echo returns each datagram unchanged and in full: see what cuts or rewrites it")
+    } else {
+        let instead = if strays.is_empty() { String::new() } else { format!(", but {}", listed(&strays)) };
+        failure
+            .because(format!("{} probes were sent, nothing valid came back in time{instead}", grouped(sent)))
+            .hint("see that the target still runs and that nothing on the path drops packets; `--timeout` sets how long an answer may take")
+    }
+}
+
+/// `foreign 3, never-sent 1`
+fn listed(counts: &BTreeMap<String, u64>) -> String {
+    counts.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count))).collect::<Vec<_>>().join(", ")
+}
+
+/// The counts of all runs together.
+fn added(summaries: &[Summary], of: fn(&Summary) -> &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (kind, count) in summaries.iter().flat_map(of) {
+        *all.entry(kind.clone()).or_default() += count;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::{Via, WakeupCpus, WakeupSpec, Work};
+    use crate::probe::{Fate, ProbeRecord};
+    use crate::units::Nanos;
+
+    fn summary(rows: Vec<ProbeRecord>, change: impl Fn(&mut InMemory)) -> Summary {
+        let mut source = InMemory::of(CLOSED, rows);
+        change(&mut source);
+        summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("rows in memory")
+    }
+
+    fn unanswered(fate: Fate) -> Vec<ProbeRecord> {
+        (0..7).map(|seq| but(closed(seq, seq as i64 * 60, 50), fate)).collect()
+    }
+
+    #[test]
+    fn one_answer_in_any_run_is_a_measurement() {
+        let silent = summary(unanswered(Fate::Lost), |_| {});
+        let answered = summary(vec![closed(0, 0, 50)], |_| {});
+        assert_eq!(run_outcome(&[silent.clone(), answered]), Ok(Outcome::Done));
+        let failure = run_outcome(&[silent]).expect_err("no answer");
+        assert_eq!((failure.exit_code, failure.message.as_str()), (3, "no probe was answered by `local`"));
+    }
+
+    #[test]
+    fn a_fatal_caveat_makes_the_outcome_untrusted() {
+        let untrusted = summary(vec![closed(0, 0, 50)], |source| {
+            source.manifest.run.reflector_died = Some("killed by SIGKILL".into());
+        });
+        assert_eq!(summary_outcome(std::slice::from_ref(&untrusted)), Outcome::NotTrusted);
+        assert_eq!(run_outcome(&[untrusted]), Ok(Outcome::NotTrusted));
+    }
+
+    #[test]
+    fn the_cause_is_what_came_back_instead_of_answers() {
+        type Change = fn(&mut InMemory);
+        let table: [(Vec<ProbeRecord>, Change, &str, &str); 7] = [
+            (Vec::new(), |_| {}, "before one could be sent", "for longer"),
+            (unanswered(Fate::SendFailed), |_| {}, "refused to send all 7", "`send-failed`"),
+            (unanswered(Fate::Lost), |_| {}, "7 probes were sent, nothing valid came back in time", "`--timeout`"),
+            (unanswered(Fate::Lost), |source| strays(source, "foreign"), "in time, but foreign 3", "`--timeout`"),
+            (unanswered(Fate::Lost), |source| strays(source, "altered"), "3 answers came back altered", "unchanged"),
+            (unanswered(Fate::Lost), |source| error(source, "EHOSTUNREACH"), "refused probes: EHOSTUNREACH 3", "route"),
+            (unanswered(Fate::Lost), |source| error(source, "ECONNREFUSED"), "3 of 7 probes were refused", "session"),
+        ];
+        for (rows, change, cause, hint) in table {
+            let failure = run_outcome(&[summary(rows, change)]).expect_err("no answer");
+            assert!(failure.cause.as_ref().is_some_and(|found| found.contains(cause)), "{failure:?}");
+            assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{failure:?}");
+        }
+    }
+
+    fn strays(source: &mut InMemory, kind: &str) {
+        source.manifest.run.strays.insert(kind.into(), 3);
+    }
+
+    fn error(source: &mut InMemory, name: &str) {
+        source.manifest.run.socket_errors.insert(name.into(), 3);
+    }
+
+    #[test]
+    fn wake_ups_fail_by_the_length_of_their_run() {
+        let failure = run_outcome(&[summary(Vec::new(), |source| {
+            let (via, cpus) = (Via::ClockNanosleep, WakeupCpus::Anywhere);
+            let interval_ns = Nanos::from_millis(1);
+            let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: None };
+            source.manifest.spec = crate::plan::RunSpec::here(Work::Wakeup(spec));
+            source.manifest.kind = Kind::Wakeup;
+        })]);
+        assert_eq!(failure.expect_err("no wake-up").message, "no wake-up was measured");
+    }
+}
