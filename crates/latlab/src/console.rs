@@ -1,4 +1,4 @@
-//! The only printing: data on stdout, talk on stderr. Everything reads the same without colour.
+//! The only printing: data on stdout, messages on stderr. Everything reads the same without colour.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -83,7 +83,7 @@ type OutputStream = Mutex<Box<dyn Write + Send>>;
 
 /// The two streams of this process and what they can show.
 pub struct Console {
-    talk: Verbosity,
+    verbosity: Verbosity,
     data_screen: Screen,
     talk_screen: Screen,
     data: OutputStream,
@@ -92,13 +92,13 @@ pub struct Console {
 
 impl Console {
     /// stdout and stderr of this process.
-    pub fn of_this_process(talk: Verbosity) -> Console {
+    pub fn of_this_process(verbosity: Verbosity) -> Console {
         let no_color = std::env::var("NO_COLOR").ok();
         let term = std::env::var("TERM").ok();
         let columns = std::env::var("COLUMNS").ok();
         let screen = |terminal| Screen::judged(terminal, no_color.as_deref(), term.as_deref());
         Console {
-            talk,
+            verbosity,
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
             talk_screen: screen(io::stderr().is_terminal()),
             data: Mutex::new(Box::new(io::stdout())),
@@ -107,13 +107,13 @@ impl Console {
     }
 
     /// The same streams, saying more or less.
-    pub fn with_talk(self, talk: Verbosity) -> Console {
-        Console { talk, ..self }
+    pub fn with_verbosity(self, verbosity: Verbosity) -> Console {
+        Console { verbosity, ..self }
     }
 
     /// How much is said.
-    pub const fn talk(&self) -> Verbosity {
-        self.talk
+    pub const fn verbosity(&self) -> Verbosity {
+        self.verbosity
     }
 
     /// What stdout can show.
@@ -151,21 +151,21 @@ impl Console {
 
     /// A detail that only `--verbose` shows.
     pub fn detail(&self, text: &str) {
-        if self.talk >= Verbosity::Verbose {
+        if self.verbosity >= Verbosity::Verbose {
             self.say(Mark::Note, text, &[]);
         }
     }
 
     /// A note.
     pub fn note(&self, text: &str) {
-        if self.talk >= Verbosity::Usual {
+        if self.verbosity >= Verbosity::Usual {
             self.say(Mark::Note, text, &[]);
         }
     }
 
     /// Several lines for whoever watches, as they are.
     pub fn tell(&self, text: &str) {
-        if self.talk >= Verbosity::Usual {
+        if self.verbosity >= Verbosity::Usual {
             // Nobody is left to tell when stderr is gone.
             let _ = write_whole(&self.talking, text);
         }
@@ -173,7 +173,7 @@ impl Console {
 
     /// A warning, with what to do about it where something can be done.
     pub fn warning(&self, text: &str, hint: Option<&str>) {
-        if self.talk >= Verbosity::Usual {
+        if self.verbosity >= Verbosity::Usual {
             self.say(Mark::Warning, text, &[("hint", hint)]);
         }
     }
@@ -185,7 +185,7 @@ impl Console {
             Severity::Warning => Mark::Warning,
             Severity::Fatal => Mark::Error,
         };
-        if self.talk >= Verbosity::Usual || mark == Mark::Error {
+        if self.verbosity >= Verbosity::Usual || mark == Mark::Error {
             let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
             self.say(mark, &caveat.message, &[("effect", filled(&caveat.effect)), ("hint", filled(&caveat.hint))]);
         }
@@ -202,7 +202,7 @@ impl Console {
     ///
     /// `length` is in steps of the caller's choice; none where the end is not known.
     pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
-        let shown = self.talk_screen.terminal && self.talk >= Verbosity::Usual;
+        let shown = self.talk_screen.terminal && self.verbosity >= Verbosity::Usual;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length, target);
         let template = if length.is_some() { "{prefix}  {bar:20}  {msg}" } else { "{prefix}  {msg}" };
@@ -303,9 +303,9 @@ mod tests {
         }
     }
 
-    fn console(talk: Verbosity, data: &Paper, talking: &Paper) -> Console {
+    fn console(verbosity: Verbosity, data: &Paper, talking: &Paper) -> Console {
         Console {
-            talk,
+            verbosity,
             data_screen: Screen::default(),
             talk_screen: Screen::default(),
             data: Mutex::new(Box::new(data.clone())),
@@ -328,15 +328,15 @@ mod tests {
 
     #[test]
     fn quiet_keeps_errors_and_results_only() {
-        for (talk, lines) in [(Verbosity::Quiet, 1), (Verbosity::Usual, 4), (Verbosity::Verbose, 5)] {
+        for (verbosity, lines) in [(Verbosity::Quiet, 1), (Verbosity::Usual, 4), (Verbosity::Verbose, 5)] {
             let (data, talking) = (Paper::default(), Paper::default());
-            let console = console(talk, &data, &talking);
+            let console = console(verbosity, &data, &talking);
             console.detail("a");
             console.note("b");
             console.warning("c", Some("d"));
             console.failure(&Failure::request("e"));
             console.data("f").expect("paper takes it");
-            assert_eq!((read(&talking).lines().count(), read(&data).as_str()), (lines, "f\n"), "{talk:?}");
+            assert_eq!((read(&talking).lines().count(), read(&data).as_str()), (lines, "f\n"), "{verbosity:?}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! The command line: `args` is what was typed, `resolve` what it means.
 
 pub mod args;
+pub mod error;
 pub mod examples;
-pub mod refusal;
 pub mod resolve;
 
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ pub fn definition() -> clap::Command {
     definition.mut_subcommand("load", |command| command.mut_arg("load", |load| load.hide_short_help(false)))
 }
 
-/// What was typed, or clap's word about it: a help page, the version, or a refusal (see [`refusal`]).
+/// What was typed, or clap's word about it: a help page, the version, or a refusal (see [`error`]).
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let matches = definition().try_get_matches_from(typed)?;
     Cli::from_arg_matches(&matches)

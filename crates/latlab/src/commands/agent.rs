@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::{flag, low_level};
 
-use super::{Outcome, healing};
+use super::{Outcome, recovery};
 use crate::agent::{AgentEnd, Greeting, RequestHandler, ServeStreams, serve};
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
@@ -23,7 +23,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
             .hint("`latlab ping ssh:HOST` starts it on the other host, and talks to it"));
     }
     // An agent that died may have left something set.
-    healing::heal(console);
+    recovery::recover(console);
     let asked = Arc::new(AtomicUsize::new(0));
     let streams = streams(&asked, console).map_err(refused("open the streams of the agent"))?;
     match serve(&streams, greeting(), &mut RequestHandler::default()) {

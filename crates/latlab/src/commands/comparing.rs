@@ -53,7 +53,7 @@ fn over(job: &VerdictJob) -> QuestionScope {
 fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console: &Console) -> Result<(), Failure> {
     if job.json || job.format == FormatWord::Csv {
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
-        serious.filter(|_| console.talk() > Verbosity::Quiet).for_each(|caveat| console.caveat(caveat));
+        serious.filter(|_| console.verbosity() > Verbosity::Quiet).for_each(|caveat| console.caveat(caveat));
     }
     let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };

@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::{Outcome, healing};
+use super::{Outcome, recovery};
 use crate::agent::far_facts;
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
@@ -27,7 +27,7 @@ const WATCH: Duration = Duration::from_millis(1_000);
 /// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
 pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
     if spec.restore {
-        return show(&healing::findings(), spec, console);
+        return show(&recovery::findings(), spec, console);
     }
     if spec.target.has_agent() {
         return show(&far_findings(spec)?, spec, console);

@@ -1,12 +1,26 @@
-//! The pre-shared key of a command, from wherever it was asked to come.
+//! Pre-shared keys: `latlab keygen FILE`, and where a command finds its key.
 
+use std::path::Path;
+
+use super::Outcome;
 use crate::cli::resolve::{KeySource, key_needed};
+use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};
 use crate::session::PreSharedKey;
 use crate::transport::resolve::resolve;
 
-/// The key that `source` names; none where none was asked for.
+/// Writes a fresh key into a new file at `path`; an existing one is left alone.
+pub(super) fn run(path: &Path, console: &Console) -> Result<Outcome, Failure> {
+    PreSharedKey::fresh()?.write_new(path)?;
+    console.note(&format!(
+        "wrote a fresh 256-bit key to `{0}`; copy it to the other host (`scp -p {0} HOST:`) and give it to both ends as `--psk-file {0}`",
+        path.display()
+    ));
+    Ok(Outcome::Done)
+}
+
+/// The key that `source` names; `None` if the command needs none.
 pub(super) fn find(source: &KeySource) -> Result<Option<PreSharedKey>, Failure> {
     Ok(match source {
         KeySource::None => None,
@@ -16,8 +30,8 @@ pub(super) fn find(source: &KeySource) -> Result<Option<PreSharedKey>, Failure> 
     })
 }
 
-/// A name that leads to another host needs a key as its address would.
-pub(super) fn refuse_strangers(plan: &Plan) -> Result<(), Failure> {
+/// Refuses a plan without a key whose target resolves to another host.
+pub(super) fn require_key_for_other_hosts(plan: &Plan) -> Result<(), Failure> {
     let Some(run) = plan.runs.first().filter(|run| !run.authenticated) else { return Ok(()) };
     let Target::Host { host, port } = &run.target else { return Ok(()) };
     if run.sending().is_none_or(|ping| ping.protocol == Protocol::Native) {

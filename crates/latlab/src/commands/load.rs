@@ -53,7 +53,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     drop(progress);
     let view = LoadsView::of(&reports);
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    if job.json && console.talk() > Verbosity::Quiet {
+    if job.json && console.verbosity() > Verbosity::Quiet {
         view.caveats().iter().for_each(|caveat| console.caveat(caveat));
     }
     console.data(&if job.json { view.json() } else { view.text(style) })?;

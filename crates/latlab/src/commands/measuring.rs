@@ -1,6 +1,6 @@
 //! Measuring a plan, for whichever command: signals are noticed, and what cannot be put back is told.
 
-use super::healing;
+use super::recovery;
 use crate::console::{Console, Progress};
 use crate::diagnostics::Failure;
 use crate::measure::{self, MeasureError, PlanOutcome, RecordingTarget};
@@ -26,7 +26,7 @@ pub(super) fn measure(
     let conducted = measure::measure_plan(plan, key, place, interrupt.stop(), &mut heartbeat);
     drop(progress);
     interrupt.notice();
-    healing::tell_what_is_left(console);
+    recovery::warn_of_leftovers(console);
     match (conducted, interrupt.outcome()) {
         // Whoever stops waiting for a target that is silent knows that it was.
         (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_))
@@ -46,6 +46,6 @@ pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Co
 
 /// The same for what sets this host in any case.
 pub(super) fn listen_and_restore(console: &Console) -> std::io::Result<SignalWatch> {
-    healing::tell_of_another_root(console);
-    SignalWatch::listen_with(healing::restore_at_once)
+    recovery::warn_of_other_root(console);
+    SignalWatch::listen_with(recovery::restore_at_once)
 }

@@ -1,44 +1,33 @@
 //! The commands: each file tells the story of one.
 
 mod agent;
-mod answering;
 mod asking;
 mod bare;
-mod bare_stream;
-mod bare_wakeup;
+mod child_processes;
 mod compare;
 mod comparing;
-mod completions;
 mod doctor;
 mod experiment;
 mod groups;
-mod healing;
-mod keygen;
 mod keys;
 mod list;
-mod listening;
 mod load;
-mod man;
+mod manual;
 mod measuring;
 mod ministat;
-mod net_load;
 mod number_files;
 mod observing;
-mod order;
 mod ping;
-mod post;
 mod recipes;
-mod reflector;
+mod recovery;
+mod reflector_service;
 mod remedies;
-mod roff;
 mod run;
 mod serve;
 mod stored_runs;
 mod stores;
 mod stream;
-mod stressor;
 mod summary;
-mod surroundings;
 mod title;
 mod verdict;
 mod wakeup;
@@ -48,11 +37,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 
 use crate::diagnostics::Outcome;
-use surroundings::surroundings;
 
 use crate::cli::args::Command;
-use crate::cli::resolve;
-use crate::cli::{self, refusal};
+use crate::cli::resolve::{self, Environment};
+use crate::cli::{self, error};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 
@@ -74,58 +62,59 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
     match command {
-        Command::Completions(args) => completions::run(args.shell, &console),
-        Command::Man(args) => man::run(args.output.as_deref(), &console),
+        Command::Completions(args) => manual::completions(args.shell, &console),
+        Command::Man(args) => manual::man_pages(args.output.as_deref(), &console),
         Command::Ping(args) => {
-            let job = resolve::ping(&args, &surroundings()?)?;
-            ping::run(&job, &healed(console, job.talk))
+            let job = resolve::ping(&args, &Environment::of_this_process()?)?;
+            ping::run(&job, &healed(console, job.verbosity))
         }
         Command::Wakeup(args) => {
-            let job = resolve::wakeup(&args, &surroundings()?)?;
-            wakeup::run(&job, &healed(console, job.talk))
+            let job = resolve::wakeup(&args, &Environment::of_this_process()?)?;
+            wakeup::run(&job, &healed(console, job.verbosity))
         }
         Command::Stream(args) => {
-            let job = resolve::stream(&args, &surroundings()?)?;
-            stream::run(&job, &healed(console, job.talk))
+            let job = resolve::stream(&args, &Environment::of_this_process()?)?;
+            stream::run(&job, &healed(console, job.verbosity))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
-            serve::run(&spec, &healed(console, spec.talk))
+            serve::run(&spec, &healed(console, spec.verbosity))
         }
         Command::Summary(args) => {
             let spec = resolve::summary(&args)?;
-            summary::run(&spec, &healed(console, spec.talk))
+            summary::run(&spec, &healed(console, spec.verbosity))
         }
         Command::Doctor(args) => {
             let spec = resolve::doctor(&args)?;
             // What `--restore` puts back is its answer.
-            let console = if spec.restore { console.with_talk(spec.talk) } else { healed(console, spec.talk) };
+            let console =
+                if spec.restore { console.with_verbosity(spec.verbosity) } else { healed(console, spec.verbosity) };
             doctor::run(&spec, &console)
         }
         Command::Compare(args) => {
             let job = resolve::compare(&args)?;
-            compare::run(&job, &healed(console, job.talk()))
+            compare::run(&job, &healed(console, job.verbosity()))
         }
-        Command::Bare(args) => bare::run(&resolve::bare(&args)?, &console),
-        Command::BareStream(args) => bare_stream::run(&resolve::bare_stream(&args)?, &console),
-        Command::BareWakeup(args) => bare_wakeup::run(&resolve::bare_wakeup(&args)?, &console),
+        Command::Bare(args) => bare::round_trips(&resolve::bare(&args)?, &console),
+        Command::BareStream(args) => bare::stream(&resolve::bare_stream(&args)?, &console),
+        Command::BareWakeup(args) => bare::wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
-            let store = resolve::store(&args.store, &surroundings()?);
+            let store = resolve::store(&args.store, &Environment::of_this_process()?);
             list::run(&store, args.json.json, &healed(console, Verbosity::Usual))
         }
         Command::Load(args) => {
             let job = resolve::hold(&args)?;
-            load::run(&job, &healed(console, job.talk))
+            load::run(&job, &healed(console, job.verbosity))
         }
         Command::Run(args) => {
-            let job = resolve::run(&args, &surroundings()?)?;
-            run::run(&job, &healed(console, job.talk))
+            let job = resolve::run(&args, &Environment::of_this_process()?)?;
+            run::run(&job, &healed(console, job.verbosity))
         }
         Command::Recipes(args) => recipes::run(resolve::recipes(&args)?, &console),
-        Command::Keygen(args) => keygen::run(&args.file, &console),
-        Command::Reflector => reflector::run(&console),
-        Command::Stressor => stressor::run(&console),
-        Command::NetLoad => net_load::run(&console),
+        Command::Keygen(args) => keys::run(&args.file, &console),
+        Command::Reflector => child_processes::reflector(&console),
+        Command::Stressor => child_processes::stressor(&console),
+        Command::NetLoad => child_processes::net_load(&console),
         Command::Agent(args) => {
             resolve::agent(args)?;
             agent::run(&console)
@@ -136,9 +125,9 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
 /// The console for a command that says so much, after what dead latlabs have left on this host was put back: whatever
 /// a person starts begins with that. Files for other programs (`completions`, `man`, `keygen`) and latlab's own
 /// processes do not; an agent sees to it by itself.
-fn healed(console: Console, talk: Verbosity) -> Console {
-    let console = console.with_talk(talk);
-    healing::heal(&console);
+fn healed(console: Console, verbosity: Verbosity) -> Console {
+    let console = console.with_verbosity(verbosity);
+    recovery::recover(&console);
     console
 }
 
@@ -150,6 +139,6 @@ fn page(told: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
             let text = if console.data_screen().colour { page.ansi().to_string() } else { page.to_string() };
             console.data(&text).map(|()| Outcome::Done)
         }
-        _ => Err(refusal::of(told)),
+        _ => Err(error::of(told)),
     }
 }

@@ -18,7 +18,7 @@ use crate::session::PreSharedKey;
 /// Carries out `job`.
 pub(super) fn run(job: &PingJob, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&job.key)?;
-    keys::refuse_strangers(&job.plan)?;
+    keys::require_key_for_other_hosts(&job.plan)?;
     wakeup::warn([&job.plan], console);
     carry_out(&job.plan, key.as_ref(), (&job.keeping, job.json), console)
 }
@@ -66,7 +66,7 @@ fn show(
     (keeping, json): (&OutputSpec, bool),
     console: &Console,
 ) -> Result<Vec<Summary>, Failure> {
-    let every_metric = console.talk() > Verbosity::Usual;
+    let every_metric = console.verbosity() > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
     for finished in &conducted.recordings {

@@ -14,7 +14,7 @@ use crate::units::human::{bit_rate, percent, span};
 /// Carries out `job`.
 pub(super) fn run(job: &StreamJob, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&job.key)?;
-    keys::refuse_strangers(&job.plan)?;
+    keys::require_key_for_other_hosts(&job.plan)?;
     tell_how_long(job, console);
     let live = Arc::new(LiveRates::default());
     let beside = StreamProgress::of(&live);

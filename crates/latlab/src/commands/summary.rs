@@ -15,7 +15,7 @@ use crate::report::view::Showing;
 /// Shows the summaries of the recordings in `spec`, then judges its conditions.
 pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Failure> {
     let conditions = spec.fail_if.iter().map(|text| FailIf::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let every_metric = spec.talk > Verbosity::Usual;
+    let every_metric = spec.verbosity > Verbosity::Usual;
     let mut summaries = Vec::new();
     let (mut half, mut like) = (false, None);
     for path in recordings(&spec.recordings, console)? {

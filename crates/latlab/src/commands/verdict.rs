@@ -36,7 +36,7 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
 /// about. The document holds them as well, so that quiet is quiet.
 fn tell(summaries: &[Summary], console: &Console) {
     let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
-    for summary in summaries.iter().filter(|_| console.talk() > Verbosity::Quiet) {
+    for summary in summaries.iter().filter(|_| console.verbosity() > Verbosity::Quiet) {
         for caveat in summary.caveats.iter().filter(serious) {
             let message = match summaries {
                 [_] => caveat.message.clone(),

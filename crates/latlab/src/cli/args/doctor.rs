@@ -1,3 +1,5 @@
+//! Options of `latlab doctor` and `latlab bare`.
+
 use clap::Args;
 
 use super::{EndArgs, JsonArgs, PeerArgs, VerbosityArgs};
@@ -31,7 +33,7 @@ pub struct DoctorArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// `latlab bare`: hidden, for `latlab doctor --calibrate` and the benches.

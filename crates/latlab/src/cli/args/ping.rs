@@ -1,3 +1,5 @@
+//! Options of `latlab ping`.
+
 use clap::Args;
 
 use super::{
@@ -67,5 +69,5 @@ pub struct PingArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }

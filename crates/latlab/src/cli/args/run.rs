@@ -1,3 +1,5 @@
+//! Options of `latlab run` and `latlab recipes`.
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -31,7 +33,7 @@ pub struct RunArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// How much of a recipe is done, and against what.

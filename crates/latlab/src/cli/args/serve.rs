@@ -1,3 +1,5 @@
+//! Options of `latlab serve`.
+
 use clap::Args;
 
 use super::{EndArgs, KeyFileArgs, VerbosityArgs};
@@ -27,7 +29,7 @@ pub struct ServeArgs {
     pub caps: CapArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// Where to listen, and under which key.

@@ -1,10 +1,12 @@
+//! Options of `latlab stream` and `latlab bare-stream`.
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::probes::transport_words;
+use super::measuring::transport_words;
 use super::{
-    AddressArgs, CompatOutputArgs, EndArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs, SearchArgs,
-    SettingArgs, VerbosityArgs,
+    AddressArgs, CompatOutputArgs, EndArgs, JsonArgs, JudgingArgs, LoadArgs, OutputArgs, PeerArgs, SettingArgs,
+    VerbosityArgs,
 };
 use crate::plan::{Direction, SendMode};
 
@@ -57,7 +59,7 @@ pub struct StreamArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// How long a stream lasts.
@@ -149,4 +151,58 @@ fn direction_words() -> impl TypedValueParser<Value = Direction> {
         "down" => Direction::Down,
         _ => Direction::Up,
     })
+}
+
+/// The search for a rate, and probes beside the stream.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is sent")]
+pub struct SearchArgs {
+    /// Find the highest rate that loses no more than LOSS [default: 0,0.5%]
+    ///
+    /// Several goals are searched for at once, in the manner of MLRsearch (RFC 9971); --rate is the most that is tried.
+    /// Then the first found rate is held, and 0, 50 and 90 % of it before that, beside probes. With -d, or within 60 s,
+    /// all of it is over.
+    #[arg(
+        long, value_name = "LOSS[,…]", value_delimiter = ',', num_args = 0..=1, default_missing_value = "0,0.5%"
+    )]
+    pub search: Vec<String>,
+    /// Send a probe every T beside the stream [default: off, with --search 1ms]
+    ///
+    /// In a session of its own, answered by a process of its own where latlab starts it.
+    #[arg(long, value_name = "T|off", allow_hyphen_values = true, hide_short_help = true)]
+    pub probe: Option<String>,
+}
+
+/// `latlab bare-stream`: hidden, for the benches.
+#[derive(Clone, Debug, Args)]
+pub struct BareStreamArgs {
+    /// Hand packets over by send, sendmmsg or gso [default: send]
+    #[arg(long, value_name = "WORD", value_parser = modes(), default_value = "send")]
+    pub mode: SendMode,
+    /// Payload in bytes [default: 1472]
+    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub size: Option<String>,
+    /// Packets between two looks at the clock [default: 64]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub batch: Option<String>,
+    /// For how long [default: 1s]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub duration: Option<String>,
+    /// Connect the socket
+    #[arg(long)]
+    pub connect: bool,
+    /// Over IPv6
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+    /// This end.
+    #[command(flatten)]
+    pub ends: EndArgs,
+    /// The other end.
+    #[command(flatten)]
+    pub peer: PeerArgs,
+}
+
+fn modes() -> impl TypedValueParser<Value = SendMode> {
+    PossibleValuesParser::new(SendMode::ALL.map(SendMode::word))
+        .map(|word| SendMode::ALL.into_iter().find(|mode| mode.word() == word).unwrap_or(SendMode::Send))
 }

@@ -1,3 +1,5 @@
+//! Options of `latlab wakeup` and `latlab bare-wakeup`.
+
 use clap::Args;
 
 use super::{JsonArgs, JudgingArgs, LoadArgs, OutputArgs, SettingArgs, StopArgs, VerbosityArgs};
@@ -31,7 +33,7 @@ pub struct WakeupArgs {
     pub json: JsonArgs,
     /// How much is said.
     #[command(flatten)]
-    pub talk: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// The options that it shares with others, in words for wake-ups: what is refused is not offered.
@@ -126,4 +128,24 @@ pub struct ThreadArgs {
     /// Lock all memory
     #[arg(long)]
     pub mlock: bool,
+}
+
+/// `latlab bare-wakeup`: hidden, for the benches.
+#[derive(Clone, Debug, Args)]
+pub struct BareWakeupArgs {
+    /// Wake-ups that count [default: 1000]
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
+    pub count: Option<String>,
+    /// Wake-ups before them [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub warmup: Option<String>,
+    /// From one to the next [default: 10ms]
+    #[arg(short, long, value_name = "T", allow_hyphen_values = true)]
+    pub interval: Option<String>,
+    /// How the thread runs.
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// What is set meanwhile.
+    #[command(flatten)]
+    pub settings: SettingArgs,
 }

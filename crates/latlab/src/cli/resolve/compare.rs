@@ -1,7 +1,12 @@
-use super::sources::{Grouping, Sources, sources};
-use super::{RequestError, talk, value};
-use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, MinistatArgs, OverWord};
+//! `latlab compare`, settled: recordings or files of numbers, their groups, and what is compared.
+
+use std::path::PathBuf;
+
+use super::environment::verbosity;
+use super::{RequestError, value};
+use crate::cli::args::{CompareArgs, ComparingArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
 use crate::console::Verbosity;
+use crate::formats::numbers::TextColumn;
 use crate::plan::defaults;
 use crate::units::human;
 
@@ -16,10 +21,10 @@ pub enum CompareJob {
 
 impl CompareJob {
     /// How much it says.
-    pub const fn talk(&self) -> Verbosity {
+    pub const fn verbosity(&self) -> Verbosity {
         match self {
-            CompareJob::Ministat(job) => job.talk,
-            CompareJob::Judge(job) => job.talk,
+            CompareJob::Ministat(job) => job.verbosity,
+            CompareJob::Judge(job) => job.verbosity,
         }
     }
 }
@@ -46,7 +51,7 @@ pub struct MinistatJob {
     /// Characters between the borders of the plot; none: what the terminal takes.
     pub width: Option<usize>,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// The form with verdicts. Metric, statistics and gates are as typed: the analysis reads them.
@@ -77,7 +82,7 @@ pub struct VerdictJob {
     /// One JSON document instead of a table.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// How often an interval made like this one covers the truth, in per cent: above 0, below 100.
@@ -133,10 +138,10 @@ fn ministat(typed: &CompareArgs, sources: Sources) -> Result<MinistatJob, Reques
         confidence,
         plot: !no_plot && !figures_only,
         test: !figures_only,
-        headed: !typed.talk.quiet,
+        headed: !typed.verbosity.quiet,
         separate_bars,
         width: typed.ministat.width.as_deref().map(width).transpose()?,
-        talk: talk(&typed.talk),
+        verbosity: verbosity(&typed.verbosity),
     })
 }
 
@@ -165,7 +170,7 @@ fn judge(typed: &CompareArgs, sources: Sources) -> Result<VerdictJob, RequestErr
         gate_strict: *gate_strict,
         format: typed.showing.format.unwrap_or(FormatWord::Text),
         json: typed.json.json,
-        talk: talk(&typed.talk),
+        verbosity: verbosity(&typed.verbosity),
     })
 }
 
@@ -224,14 +229,102 @@ fn width(typed: &str) -> Result<usize, RequestError> {
     value::whole("-w", typed, defaults::PLOT_WIDTHS).map(|width| width as usize)
 }
 
+/// Where observations come from, and which belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sources {
+    /// As typed: a directory of an experiment, recordings, files of numbers; `-` is standard input. Empty where globs
+    /// name the groups.
+    pub paths: Vec<PathBuf>,
+    /// Which belong together.
+    pub grouping: Grouping,
+    /// The name of the group that others are compared with, as typed; none: the first.
+    pub baseline: Option<String>,
+    /// Where the numbers stand in a file of numbers.
+    pub column: TextColumn,
+}
+
+/// Which observations belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// Each path is a group; the runs of an experiment are grouped by their conditions.
+    Paths,
+    /// Recordings that have this factor in common, as typed: `load`, `tag:build` …
+    By(String),
+    /// Whatever a glob matches.
+    Globs(Vec<NamedGlob>),
+}
+
+/// A group by `--group NAME=GLOB`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedGlob {
+    /// Its name.
+    pub name: String,
+    /// The pattern of its paths.
+    pub glob: String,
+}
+
+/// Settles where observations come from.
+pub(super) fn sources(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Sources, RequestError> {
+    once_from_stdin(paths)?;
+    let baseline = typed.baseline.as_deref().map(|level| level.trim().to_owned());
+    Ok(Sources { paths: paths.to_vec(), grouping: grouping(typed, paths)?, baseline, column: column(typed)? })
+}
+
+fn grouping(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Grouping, RequestError> {
+    if let Some(factor) = &typed.by {
+        return Ok(Grouping::By(factor.clone()));
+    }
+    if typed.group.is_empty() {
+        return Ok(Grouping::Paths);
+    }
+    if let Some(path) = paths.first() {
+        return Err(RequestError::OutOfPlace {
+            option: "--group",
+            with: path.display().to_string(),
+            cause: "a group is what its glob matches; the path belongs to none",
+            hint: "give it to a group, quoted so that the shell leaves it alone: `--group 'before=runs/*'`",
+        });
+    }
+    typed.group.iter().map(|typed| named_glob(typed)).collect::<Result<_, _>>().map(Grouping::Globs)
+}
+
+fn named_glob(typed: &str) -> Result<NamedGlob, RequestError> {
+    let refuse =
+        |cause: &str| value::unusable("--group", typed, cause, "`NAME=GLOB`, such as `'before=runs/*-ping-*'`");
+    let (name, glob) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`"))?;
+    match (name.trim(), glob) {
+        ("", _) => Err(refuse("the group has no name")),
+        (_, "") => Err(refuse("nothing says what belongs to it")),
+        (name, glob) => Ok(NamedGlob { name: name.into(), glob: glob.into() }),
+    }
+}
+
+fn column(typed: &GroupingArgs) -> Result<TextColumn, RequestError> {
+    let number = match typed.column.as_deref() {
+        None => 1,
+        Some(typed) => value::whole("-C", typed, 1..=defaults::TEXT_COLUMN_MAX)? as usize,
+    };
+    let delimiters = match typed.delimiters.as_deref() {
+        None => defaults::TEXT_DELIMITERS,
+        Some("") => return Err(value::unusable("-d", "", "nothing would stand between columns", "such as `-d ,`")),
+        Some(typed) => typed.as_bytes(),
+    };
+    Ok(TextColumn { number, delimiters: delimiters.to_vec() })
+}
+
+fn once_from_stdin(paths: &[PathBuf]) -> Result<(), RequestError> {
+    if paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        let cause = "standard input can be read once";
+        return Err(value::unusable("PATH", "-", cause, "give it once"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::NamedGlob;
-    use crate::formats::numbers::TextColumn;
 
     fn settle(line: &str) -> Result<CompareJob, RequestError> {
         let typed = ["latlab", "compare"].into_iter().chain(line.split(' ').filter(|word| !word.is_empty()));
@@ -272,7 +365,7 @@ mod tests {
     fn flags_of_ministat_are_flags_of_ministat() {
         let job = classic("--ministat -A -s -q -w 60 -c 99.5 -C 2 -d , a");
         assert_eq!((job.plot, job.test, job.headed, job.separate_bars), (false, true, false, true));
-        assert_eq!((job.width, job.confidence.percent(), job.talk), (Some(60), 99.5, Verbosity::Quiet));
+        assert_eq!((job.width, job.confidence.percent(), job.verbosity), (Some(60), 99.5, Verbosity::Quiet));
         assert_eq!(job.sources.column, TextColumn { number: 2, delimiters: b",".to_vec() });
         let job = classic("--ministat -n a b");
         assert_eq!((job.plot, job.test, job.headed), (false, false, true));

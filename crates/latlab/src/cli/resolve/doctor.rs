@@ -1,6 +1,9 @@
+//! `latlab doctor`, settled.
+
 use std::net::IpAddr;
 
-use super::{BareSpec, RequestError, bare, path, talk, target};
+use super::environment::verbosity;
+use super::{BareSpec, RequestError, path, ping, target};
 use crate::cli::args::{BareArgs, DoctorArgs};
 use crate::console::Verbosity;
 use crate::plan::{Protocol, Target};
@@ -21,7 +24,7 @@ pub struct DoctorSpec {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// Settles `typed`.
@@ -29,7 +32,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     on_that_host(typed, &target)?;
     let peer_address = typed.peer_addr.as_deref().map(|typed| path::far_address(typed, &target)).transpose()?;
-    let measurement = bare(&BareArgs {
+    let measurement = ping::bare(&BareArgs {
         count: None,
         size: typed.size.clone(),
         tcp: false,
@@ -43,7 +46,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
         calibrate: typed.calibrate,
         restore: typed.restore,
         json: typed.json.json,
-        talk: talk(&typed.talk),
+        verbosity: verbosity(&typed.verbosity),
     })
 }
 

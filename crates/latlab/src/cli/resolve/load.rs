@@ -1,10 +1,12 @@
-//! `KIND=VALUE[@PLACE][:key=value,…]`: loads, settled.
+//! `--load KIND=VALUE[@PLACE][:key=value,…]` and `latlab load`, settled.
 
-use super::{RequestError, net_load, value};
-use crate::cli::args::LoadArgs;
-use crate::plan::{LoadKind, LoadSpec, Side, Target, defaults};
+use super::environment::verbosity;
+use super::{KeySource, RequestError, path, target, value};
+use crate::cli::args::{AddressArgs, HoldArgs, LoadArgs};
+use crate::console::Verbosity;
+use crate::plan::{LoadKind, LoadSpec, Pace, PaceError, PathSpec, Protocol, Side, StreamSpec, Target, defaults};
 use crate::units::Nanos;
-use crate::units::human::{self, ParseError, nearest};
+use crate::units::human::{self, NetworkRate, ParseError, nearest};
 
 const OPTION: &str = "--load";
 /// Keys without a value.
@@ -31,7 +33,7 @@ fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
         "cpu" => cpu(&parts)?,
         "heaters" => heaters(&parts)?,
         "mem" => memory(&parts)?,
-        "net" => net_load::net(&parts)?,
+        "net" => net(&parts)?,
         "none" => return Err(parts.refuse("`none` takes no value", "`--load none`")),
         unknown => return Err(parts.refuse(format!("`{unknown}` is no kind of load"), meant(unknown, &KINDS, FORMS))),
     };
@@ -226,9 +228,113 @@ fn meant(typed: &str, known: &[&str], otherwise: &str) -> String {
     }
 }
 
+const NET_KEYS: [&str; 4] = ["size", "wire", "cpu", "spin"];
+
+pub(super) fn net(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
+    let pace = pace(parts)?;
+    parts.know_only(&NET_KEYS)?;
+    let usual = StreamSpec::at(pace);
+    let whole = |key: &'static str, range| parts.extra(key).map(|typed| value::whole("--load net", typed, range));
+    let size = parts.extra("size").map(human::parse_size).transpose();
+    let size = size.map_err(|source| value::unreadable("--load", source))?;
+    let (least, most) = (defaults::SIZE_MIN_BYTES, defaults::SIZE_MAX_BYTES);
+    if size.is_some_and(|size| size < least || size > most) {
+        return Err(parts.refuse("no packet has that size", format!("from `size={least}` to `size={most}`")));
+    }
+    let cpu = whole("cpu", 0..=u64::from(defaults::CPU_MAX)).transpose()?.map(|cpu| cpu as u16);
+    let (wire, spin) = (parts.flag("wire")?, parts.flag("spin")?);
+    let stream = StreamSpec { size_bytes: size.or(usual.size_bytes), wire, cpu, spin, ..usual };
+    match stream.check() {
+        Ok(()) => Ok(LoadKind::Net(stream)),
+        Err(PaceError::TooSlow(least)) => {
+            let cause = "it is too slow to be a load: each 100 ms is to have a packet";
+            Err(parts.refuse(cause, format!("the least is `net={least}`")))
+        }
+        Err(PaceError::TooFast(most)) => {
+            Err(parts.refuse("it is more than any path carries", format!("the most is `net={most}`")))
+        }
+    }
+}
+
+fn pace(parts: &Parts<'_>) -> Result<Pace, RequestError> {
+    let unreadable = |source| parts.unreadable(source);
+    if parts.value == "max" {
+        return Ok(Pace::Max);
+    }
+    if parts.value.ends_with('%') {
+        let share = human::parse_percent(parts.value).map_err(unreadable)?;
+        return Ok(Pace::Share { share });
+    }
+    Ok(match human::parse_network_rate(parts.value).map_err(unreadable)? {
+        NetworkRate::Bits(bps) => Pace::Rate { bps },
+        NetworkRate::Packets(pps) => Pace::Packets { pps },
+    })
+}
+
+/// `latlab load`, settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadJob {
+    /// Whose path a network load takes.
+    pub target: Target,
+    /// The way that its packets take.
+    pub path: PathSpec,
+    /// What to make.
+    pub loads: Vec<LoadSpec>,
+    /// Where the key of network loads comes from.
+    pub key: KeySource,
+    /// How long, after they have settled.
+    pub duration: Nanos,
+    /// One JSON document instead of text.
+    pub json: bool,
+    /// How much to say on stderr.
+    pub verbosity: Verbosity,
+}
+
+/// Settles `typed`.
+pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
+    let target = target::target(typed.target.as_deref(), Protocol::Native)?;
+    let loads = loads(&typed.loads, &target)?;
+    if typed.loads.load.is_empty() {
+        return Err(RequestError::Alone {
+            option: "load",
+            needed: "--load",
+            cause: "it has nothing to make",
+            hint: "such as `latlab load --load cpu=80%`",
+        });
+    }
+    let path = path::path(&typed.way, &target)?;
+    let sends = loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
+    if sends {
+        path::address_needed(&path, &target)?;
+    } else {
+        refuse_idle_addresses(&typed.way)?;
+    }
+    // Whoever loads the far end needs its agent, and the agent wants a key.
+    let needs_peer = sends || loads.iter().any(|load| load.at.is_peer());
+    let key = if needs_peer { path::key(&typed.way.key, &target, Protocol::Native)? } else { KeySource::None };
+    let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
+    let duration = duration.transpose()?.unwrap_or(defaults::DURATION);
+    Ok(LoadJob { target, path, loads, key, duration, json: typed.json.json, verbosity: verbosity(&typed.verbosity) })
+}
+
+/// Refuses what is about packets where no load sends any.
+fn refuse_idle_addresses(typed: &AddressArgs) -> Result<(), RequestError> {
+    let asked = [("--bind", typed.bind.is_some()), ("--dscp", typed.dscp.is_some()), ("--df", typed.df)];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => Err(RequestError::Alone {
+            option,
+            needed: "--load net=…",
+            cause: "it says how packets leave, and these loads send none",
+            hint: "leave it out, or add a load such as `--load net=100Mbit/s`",
+        }),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::args::Command;
 
     fn settle(typed: &[&str], target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
         loads(&LoadArgs { load: typed.iter().map(|load| (*load).to_owned()).collect() }, target)
@@ -323,5 +429,36 @@ mod tests {
         let error = settle(&["none", "cpu=80%"], &Target::Local).expect_err("a contradiction");
         assert!(error.to_string().contains("`none`"), "{error}");
         assert!(settle(&["heaters=1"; 17], &Target::Local).is_err());
+    }
+
+    fn settle_job(line: &str) -> Result<LoadJob, RequestError> {
+        let typed = ["latlab", "load"].into_iter().chain(line.split_whitespace()).map(Into::into);
+        match crate::cli::parse(typed).expect(line).command {
+            Command::Load(args) => hold(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn loads_are_held_for_ten_seconds_unless_told_otherwise() {
+        let job = settle_job("--load cpu=80% --load heaters=2").expect("well typed");
+        assert_eq!((job.loads.len(), job.duration, job.target), (2, Nanos::from_secs(10), Target::Local));
+        assert_eq!(
+            settle_job("--load none -d 250ms").map(|job| (job.loads, job.duration)),
+            Ok((vec![], Nanos::from_millis(250)))
+        );
+        let job = settle_job("cmd:x --peer-addr 10.0.0.7 --bind 10.0.0.2 --load net=1Mbit/s@both").expect("well typed");
+        assert_eq!((job.path.peer_address, job.path.bind_address), ("10.0.0.7".parse().ok(), "10.0.0.2".parse().ok()));
+        assert!(settle_job("cmd:x --load cpu=10%@both").is_ok(), "no packet is sent");
+        for (line, told) in [
+            ("cmd:x --load net=1Mbit/s@peer", "`cmd:` needs `--peer-addr`"),
+            ("--bind eth0 --load cpu=10%", "`--bind` needs `--load net=…`"),
+            ("--peer-addr 10.0.0.7 --load net=1Mbit/s", "`--peer-addr` cannot go with `local`"),
+        ] {
+            assert_eq!(settle_job(line).expect_err(line).to_string(), told);
+        }
+        for line in ["", "-d 1s", "--load cpu=80% -d 0s", "--load cpu=80% -d 25h", "10.0.0.7 --load cpu=80%@peer"] {
+            assert!(settle_job(line).is_err(), "{line}");
+        }
     }
 }

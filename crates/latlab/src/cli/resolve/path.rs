@@ -1,8 +1,10 @@
+//! The path of probes (addresses, ports, key) and the CPU, priority and wait of each end.
+
 use std::net::IpAddr;
 
 use super::{KeySource, RequestError, target, value};
-use crate::cli::args::{AddressArgs, KeyFileArgs, PathArgs};
-use crate::plan::{Family, PathSpec, Protocol, Target, defaults};
+use crate::cli::args::{AddressArgs, EndArgs, KeyFileArgs, PathArgs, PeerArgs};
+use crate::plan::{EndSpec, Family, PathSpec, Protocol, Target, WaitMode, defaults};
 
 const BOTH_FAMILIES: &str = "they are of two versions of the internet protocol";
 const ONE_FAMILY: &str = "leave one of them out";
@@ -182,6 +184,37 @@ pub(super) fn listening(typed: &str) -> Result<std::net::SocketAddr, RequestErro
     let hint = "such as `0.0.0.0`, `192.0.2.1:9862` or `[::]:9862`";
     let address: IpAddr = host.parse().map_err(|_| value::unusable("--bind", typed, cause, hint))?;
     Ok((address, port.unwrap_or(defaults::PORT)).into())
+}
+
+/// This end.
+pub(super) fn local_end(typed: &EndArgs) -> Result<EndSpec, RequestError> {
+    let fifo = typed.fifo.as_deref().map(|fifo| value::whole("--fifo", fifo, 1..=u64::from(defaults::FIFO_MAX)));
+    Ok(EndSpec {
+        wait: typed.wait.unwrap_or(WaitMode::Block),
+        cpu: typed.cpu.as_deref().map(|cpu| value::cpu("--cpu", cpu)).transpose()?,
+        fifo: fifo.transpose()?.map(|priority| priority as u8),
+        mlock: typed.mlock,
+    })
+}
+
+/// The other end where latlab starts it: as this one, on a CPU of its own.
+pub(super) fn peer_end(typed: &PeerArgs, here: EndSpec) -> Result<EndSpec, RequestError> {
+    let cpu = typed.peer_cpu.as_deref().map(|cpu| value::cpu("--peer-cpu", cpu)).transpose()?;
+    Ok(EndSpec { cpu, ..here })
+}
+
+/// The other end of `target`; none where it is not ours to say.
+pub(super) fn peer_end_of(target: &Target, typed: &PeerArgs, here: EndSpec) -> Result<Option<EndSpec>, RequestError> {
+    match target {
+        Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. } => peer_end(typed, here).map(Some),
+        Target::Host { .. } if typed.peer_cpu.is_some() => Err(RequestError::OutOfPlace {
+            option: "--peer-cpu",
+            with: target.to_string(),
+            cause: "latlab does not start the reflector on that host",
+            hint: "`latlab serve --cpu N` pins it there",
+        }),
+        Target::Host { .. } => Ok(None),
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
+//! `latlab ping` and `latlab bare`, settled: probes, their transport and wake-ups measured at the same time.
+
+use super::environment::verbosity;
 use super::{
-    Environment, KeySource, OutputSpec, RequestError, beside, ends, judging, keeping, load, path, schedule, setting,
-    talk, target, value,
+    Environment, KeySource, OutputSpec, RequestError, load, output, path, schedule, setting, summary, target, value,
 };
-use crate::cli::args::{PingArgs, ProbeArgs};
+use crate::cli::args::{BareArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
 use crate::plan::{
-    LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind, Work, defaults,
+    ConcurrentWakeups, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind,
+    WaitMode, WakeupCpus, Work, defaults,
 };
+use crate::units::Nanos;
 
 /// `latlab ping`, settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +24,7 @@ pub struct PingJob {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// Settles `typed`.
@@ -35,7 +39,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, Req
     let key = path::key(&typed.path.way.key, &target, protocol)?;
     let loads = load::loads(&typed.loads, &target)?;
     echo_counts_nothing(protocol, &loads)?;
-    let here = ends::here(&typed.ends)?;
+    let here = path::local_end(&typed.ends)?;
     let base = RunSpec {
         work: Work::Ping(PingSpec {
             transport,
@@ -45,23 +49,29 @@ pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, Req
             schedule: schedule::schedule(&typed.schedule, surroundings)?,
             timeout_ns: schedule::timeout(&typed.schedule)?,
             max_backlog_ns: schedule::max_backlog(&typed.schedule)?,
-            with_wakeup: typed.with_wakeup.as_deref().map(|typed| beside::beside(typed, here)).transpose()?,
+            with_wakeup: typed.with_wakeup.as_deref().map(|typed| with_wakeup(typed, here)).transpose()?,
         }),
         stop: schedule::stop(&typed.stop)?,
         warmup: schedule::warmup(&typed.stop)?,
         here,
-        peer: ends::peer_of(&target, &typed.peer, here)?,
+        peer: path::peer_end_of(&target, &typed.peer, here)?,
         loads,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
-        tags: keeping::tags(&typed.keeping.tag)?,
-        judging: judging::judging(&typed.judging)?,
+        tags: output::tags(&typed.keeping.tag)?,
+        judging: summary::judging(&typed.judging)?,
         target,
     };
     let runs = runs(&base, &sizes(&typed.probes)?, &path::source_ports(&typed.path)?)?;
-    let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
+    let keeping = output::keeping(&typed.keeping, runs.len(), surroundings);
     let rounds = rounds(&runs);
-    Ok(PingJob { plan: Plan { runs, rounds }, key, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+    Ok(PingJob {
+        plan: Plan { runs, rounds },
+        key,
+        keeping,
+        json: typed.json.json,
+        verbosity: verbosity(&typed.verbosity),
+    })
 }
 
 /// Every size with every source port, in the order typed.
@@ -164,13 +174,75 @@ fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), Req
     }
 }
 
+/// The bare loop to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BareSpec {
+    /// How they travel.
+    pub transport: TransportKind,
+    /// Round trips.
+    pub count: u64,
+    /// Payload.
+    pub size_bytes: u32,
+    /// The sender.
+    pub here: EndSpec,
+    /// The reflector.
+    pub peer: EndSpec,
+}
+
+/// Settles `typed`.
+pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
+    let here = path::local_end(&typed.ends)?;
+    // the loop keeps its round trips in memory: 200 MB at the limit
+    let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=50_000_000)).transpose()?;
+    let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
+    Ok(BareSpec {
+        transport: if typed.tcp { TransportKind::Tcp } else { TransportKind::Udp },
+        count: count.unwrap_or(defaults::BARE_COUNT),
+        size_bytes: size.unwrap_or(defaults::SIZE_BYTES),
+        here,
+        peer: path::peer_end(&typed.peer, here)?,
+    })
+}
+
+const WITH_WAKEUP: &str = "--with-wakeup";
+const WITH_WAKEUP_HINT: &str = "`--with-wakeup 1ms`, or `--with-wakeup 1ms:late=200us`";
+
+/// Wake-ups beside a sender that runs as `here` says.
+pub(super) fn with_wakeup(typed: &str, here: EndSpec) -> Result<ConcurrentWakeups, RequestError> {
+    if here.wait == WaitMode::Spin {
+        let cause = "a sender that spins leaves its CPU to nobody: a thread there could only wake in its place";
+        return Err(value::unusable(WITH_WAKEUP, typed, cause, "`--wait block` or `--wait busy-poll`"));
+    }
+    let (interval, late) = match typed.split_once(':') {
+        None => (typed, None),
+        Some((interval, rest)) => (interval, Some(late(typed, rest)?)),
+    };
+    let interval_ns = value::span(WITH_WAKEUP, interval, defaults::INTERVAL_MAX)?;
+    if here.fifo.is_some() && interval_ns < defaults::RESTLESS_INTERVAL {
+        let cause = "at the sender's own FIFO priority a thread that hardly sleeps keeps the sender from its CPU";
+        return Err(value::unusable(WITH_WAKEUP, typed, cause, "50 us or more, such as `--with-wakeup 1ms`"));
+    }
+    // Unpinned, the sender may run on any CPU.
+    let cpus = here.cpu.map_or(WakeupCpus::All, |cpu| WakeupCpus::These(vec![cpu]));
+    Ok(ConcurrentWakeups { interval_ns, late_ns: late, cpus })
+}
+
+fn late(typed: &str, rest: &str) -> Result<Nanos, RequestError> {
+    let late = rest.strip_prefix("late=");
+    let late = late.ok_or_else(|| {
+        value::unusable(WITH_WAKEUP, typed, "after the interval only `late=T2` is known", WITH_WAKEUP_HINT)
+    })?;
+    value::span(WITH_WAKEUP, late, defaults::INTERVAL_MAX).map_err(|error| {
+        let cause = format!("its `late=`: {}", error.cause().unwrap_or_else(|| error.to_string()));
+        value::unusable(WITH_WAKEUP, typed, cause, error.hint().unwrap_or_else(|| WITH_WAKEUP_HINT.into()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::Schedule;
-    use crate::plan::{EndSpec, StopWhen, WaitMode, Warmup};
-    use crate::units::Nanos;
+    use crate::plan::{Schedule, StopWhen, Warmup};
 
     fn settle(line: &str) -> Result<PingJob, RequestError> {
         let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
@@ -296,5 +368,48 @@ mod tests {
             assert!(error.to_string().contains(value), "{line}: {error}");
             assert!(error.cause().is_some() && error.hint().is_some(), "{line}: {error:?}");
         }
+    }
+
+    fn settle_wakeups(typed: &str) -> Result<ConcurrentWakeups, RequestError> {
+        with_wakeup(typed, EndSpec { cpu: Some(3), ..EndSpec::SYSTEM })
+    }
+
+    #[test]
+    fn wake_ups_are_where_the_sender_is() {
+        let expected =
+            ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns: None, cpus: WakeupCpus::These(vec![3]) };
+        assert_eq!(settle_wakeups("1ms"), Ok(expected.clone()));
+        let late = ConcurrentWakeups { late_ns: Some(Nanos::from_micros(200)), ..expected.clone() };
+        assert_eq!(settle_wakeups("1ms:late=200us"), Ok(late));
+        assert_eq!(with_wakeup("1ms", EndSpec::SYSTEM), Ok(ConcurrentWakeups { cpus: WakeupCpus::All, ..expected }));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_value() {
+        for (typed, words) in [
+            ("0ms", "longer than 0"),
+            ("1", "unit"),
+            ("2h", "up to"),
+            ("1ms:200us", "late=200us"),
+            ("1ms:late=", ""),
+            ("1ms:late=0us", "longer than 0"),
+            ("", ""),
+        ] {
+            let error = settle_wakeups(typed).expect_err(typed);
+            assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{typed}: {error:?}");
+        }
+        for late in ["0", "0us"] {
+            let typed = format!("1ms:late={late}");
+            let error = settle_wakeups(&typed).expect_err(late);
+            assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
+            assert!(error.cause().is_some_and(|cause| cause.contains("`late=`")), "{error:?}");
+        }
+        let fifo = EndSpec { fifo: Some(5), ..EndSpec::SYSTEM };
+        let error = with_wakeup("20us", fifo).expect_err("a thread that keeps the CPU of its sender");
+        assert!(error.to_string().contains("`20us`") && error.hint().is_some_and(|hint| hint.contains("50 us")));
+        assert!(with_wakeup("50us", fifo).is_ok() && with_wakeup("20us", EndSpec::SYSTEM).is_ok());
+        let spinning = EndSpec { wait: WaitMode::Spin, ..EndSpec::SYSTEM };
+        let error = with_wakeup("1ms", spinning).expect_err("a spinning sender");
+        assert!(error.to_string().contains("`1ms`") && error.hint().is_some_and(|hint| hint.contains("block")));
     }
 }

@@ -1,6 +1,9 @@
+//! `latlab run` and `latlab recipes`, settled.
+
 use std::path::PathBuf;
 
-use super::{Environment, RequestError, keeping, talk, value};
+use super::environment::verbosity;
+use super::{Environment, RequestError, output, value};
 use crate::cli::args::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
 use crate::console::Verbosity;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
@@ -18,7 +21,7 @@ pub struct RunJob {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// What to run.
@@ -72,9 +75,9 @@ pub fn run(typed: &RunArgs, surroundings: &Environment) -> Result<RunJob, Reques
     Ok(RunJob {
         source,
         going_on: typed.going_on,
-        store: keeping::store(&typed.store, surroundings),
+        store: output::store(&typed.store, surroundings),
         json: typed.json.json,
-        talk: talk(&typed.talk),
+        verbosity: verbosity(&typed.verbosity),
     })
 }
 

@@ -1,3 +1,5 @@
+//! When probes are due, when a run ends, and how long an answer may take.
+
 use super::{Environment, RequestError, value};
 use crate::cli::args::{ScheduleArgs, StopArgs};
 use crate::plan::Schedule;

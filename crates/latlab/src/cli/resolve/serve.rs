@@ -1,7 +1,10 @@
+//! `latlab serve` and `latlab agent`, settled.
+
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::{KeySource, RequestError, ends, path, talk, value};
-use crate::cli::args::{CapArgs, ServeArgs};
+use super::environment::verbosity;
+use super::{KeySource, RequestError, path, value};
+use crate::cli::args::{AgentArgs, CapArgs, ServeArgs};
 use crate::console::Verbosity;
 use crate::plan::{EndSpec, defaults};
 use crate::session::ReflectorLimits;
@@ -24,7 +27,7 @@ pub struct ServeSpec {
     /// What it grants at most.
     pub limits: ReflectorLimits,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// Settles `typed`.
@@ -39,9 +42,9 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
         chosen: !typed.key.bind.is_empty(),
         tcp: typed.key.tcp,
         key,
-        end: ends::here(&typed.end)?,
+        end: path::local_end(&typed.end)?,
         limits: limits(&typed.caps)?,
-        talk: talk(&typed.talk),
+        verbosity: verbosity(&typed.verbosity),
     })
 }
 
@@ -123,6 +126,19 @@ where
 
 fn span(option: &'static str, typed: &Option<String>, most: Nanos, default: Nanos) -> Result<Nanos, RequestError> {
     typed.as_deref().map_or(Ok(default), |typed| value::span(option, typed, most))
+}
+
+/// The agent speaks on standard input and output, and whoever starts it says so.
+pub fn agent(typed: AgentArgs) -> Result<(), RequestError> {
+    if typed.stdio {
+        return Ok(());
+    }
+    Err(RequestError::Alone {
+        option: "agent",
+        needed: "--stdio",
+        cause: "it opens no port and speaks on standard input and output alone",
+        hint: "`latlab ping ssh:HOST` starts it where it is needed; a reflector for others is `latlab serve`",
+    })
 }
 
 #[cfg(test)]

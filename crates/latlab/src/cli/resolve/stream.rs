@@ -1,16 +1,21 @@
-//! The request for a stream.
+//! `latlab stream` and `latlab bare-stream`, settled: rate, packets, search of a rate.
 
-use super::rate::{can_be_offered, rate};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::environment::verbosity;
 use super::{
-    Environment, KeySource, OutputSpec, RequestError, ends, judging, keeping, load, path, ping, rounds, search,
-    setting, talk, target, value,
+    Environment, KeySource, OutputSpec, RequestError, load, output, path, ping, schedule, setting, summary, target,
+    value,
 };
-use crate::cli::args::{JudgingArgs, PacketArgs, StreamArgs};
+use crate::cli::args::{BareStreamArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs};
 use crate::console::Verbosity;
 use crate::plan::{
-    Direction, Judging, PacketSize, PathSpec, Plan, Protocol, RunSpec, SendMode, SenderSocketOptions, StreamRunSpec,
-    Target, TransportKind, Work, defaults,
+    Direction, EndSpec, Judging, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec,
+    RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, Target, TransportKind, Warmup, Work,
+    defaults,
 };
+use crate::units::Nanos;
+use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed_span};
 
 const DOWN: &str = "--direction down";
 
@@ -26,7 +31,7 @@ pub struct StreamJob {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// Settles `typed`.
@@ -40,15 +45,15 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
     fits_a_connection(transport, typed)?;
     let direction = direction(&typed.packets)?;
     let key = key(typed, &target, direction)?;
-    let here = ends::here(&typed.ends)?;
+    let here = path::local_end(&typed.ends)?;
     let flows = flows(&typed.packets)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
     let sizes = sizes(&typed.packets)?;
-    let search = search::search(&typed.search, &typed.lasting, (direction, sizes.len()))?;
-    let stop = search::stop(&typed.lasting, search.as_ref())?;
+    let search = search(&typed.search, &typed.lasting, (direction, sizes.len()))?;
+    let stop = stream_stop(&typed.lasting, search.as_ref())?;
     let (pace, wire) = rate(typed.packets.rate.as_deref())?;
     let base = StreamRunSpec {
-        probes: search::probes(&typed.search, &path, search.as_ref())?,
+        probes: search_probes(&typed.search, &path, search.as_ref())?,
         transport,
         path,
         pace,
@@ -61,13 +66,13 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
     };
     let run = RunSpec {
         stop,
-        warmup: search::warmup(&typed.lasting, search.as_ref())?,
+        warmup: stream_warmup(&typed.lasting, search.as_ref())?,
         here,
-        peer: ends::peer_of(&target, &typed.peer, here)?,
+        peer: path::peer_end_of(&target, &typed.peer, here)?,
         loads: load::loads(&typed.loads, &target)?,
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
-        tags: keeping::tags(&typed.keeping.tag)?,
+        tags: output::tags(&typed.keeping.tag)?,
         judging: Judging { like: typed.like.like, ..judging(&typed.judging)? },
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
@@ -83,10 +88,16 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
     if runs.len() > defaults::RUNS_MAX || sessions > most {
         return Err(too_many(runs.len(), sessions, most));
     }
-    let keeping = keeping::keeping(&typed.keeping, runs.len(), surroundings);
+    let keeping = output::keeping(&typed.keeping, runs.len(), surroundings);
     // A search is not cut into slices: each has its own.
-    let rounds = if search.is_some() { 1 } else { rounds(&runs) };
-    Ok(StreamJob { plan: Plan { runs, rounds }, key, keeping, json: typed.json.json, talk: talk(&typed.talk) })
+    let rounds = if search.is_some() { 1 } else { ping::rounds(&runs) };
+    Ok(StreamJob {
+        plan: Plan { runs, rounds },
+        key,
+        keeping,
+        json: typed.json.json,
+        verbosity: verbosity(&typed.verbosity),
+    })
 }
 
 /// Each flow of each run is a session at the other end.
@@ -115,7 +126,7 @@ fn nothing_of_answers(typed: &JudgingArgs) -> Result<(), RequestError> {
 }
 
 fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
-    let judging = judging::judging(typed)?;
+    let judging = summary::judging(typed)?;
     match typed.quantiles.as_slice() {
         [] => Ok(Judging { quantiles: defaults::STREAM_QUANTILES.to_vec(), ..judging }),
         _ => Ok(judging),
@@ -226,13 +237,200 @@ fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeyS
     }
 }
 
+/// `max`, `1Gbit/s`, `500kpps`, and whether bits are those on a wire.
+pub(super) fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
+    let Some(typed) = typed.filter(|typed| *typed != "max") else { return Ok((Pace::Max, false)) };
+    let refuse = |cause: &str, hint: &str| Err(value::unusable("--rate", typed, cause, hint));
+    if typed.ends_with('%') {
+        return refuse("a share needs a rate to be a share of", "such as `1Gbit/s`, `500kpps` or `max`");
+    }
+    let (number, wire) = typed.strip_suffix(":wire").map_or((typed, false), |number| (number, true));
+    if number == "max" {
+        return refuse("`max` is as fast as sends go, whatever bits are counted", "leave out `:wire`");
+    }
+    match human::parse_network_rate(number).map_err(|source| value::unreadable("--rate", source))? {
+        NetworkRate::Bits(bps) => Ok((Pace::Rate { bps }, wire)),
+        NetworkRate::Packets(_) if wire => {
+            refuse("a packet is a packet, on the wire as before it", "leave out `:wire`")
+        }
+        NetworkRate::Packets(pps) => Ok((Pace::Packets { pps }, false)),
+    }
+}
+
+/// That the rate is neither too slow to be told nor too fast to be meant.
+pub(super) fn can_be_offered(stream: &StreamRunSpec) -> Result<(), RequestError> {
+    let refuse = |cause: &str, hint: String| Err(value::unusable("--rate", stream.rate_words(), cause, hint));
+    match stream.check() {
+        Ok(()) => Ok(()),
+        Err(PaceError::TooSlow(least)) => {
+            refuse("each flow is to have a packet in each interval of 100 ms", format!("the least is `{least}`"))
+        }
+        Err(PaceError::TooFast(most)) => refuse("it is more than any path carries", format!("the most is `{most}`")),
+    }
+}
+
+/// The option without a rate to look for.
+const OFF: &str = "off";
+
+/// What a search is for and how long it may take; none where none was asked for.
+pub(super) fn search(
+    typed: &SearchArgs,
+    lasting: &StreamStopArgs,
+    (direction, sizes): (Direction, usize),
+) -> Result<Option<RateSearchSpec>, RequestError> {
+    if typed.search.is_empty() {
+        return Ok(None);
+    }
+    if direction == Direction::Down {
+        return Err(RequestError::OutOfPlace {
+            option: "--search",
+            with: "--direction down".into(),
+            cause: "the session of a down-stream has one pace",
+            hint: "start the search at the other end, or measure down at rates of your choice",
+        });
+    }
+    if typed.search.len() > defaults::SEARCH_GOALS_MAX {
+        let most = defaults::SEARCH_GOALS_MAX;
+        let (typed, cause) = (typed.search.join(","), "each of them takes its share of the time");
+        return Err(value::unusable("--search", typed, cause, format!("at most {most} loss ratios")));
+    }
+    let mut losses: Vec<f64> = Vec::new();
+    for word in &typed.search {
+        let loss = loss_ratio(word)?;
+        if losses.contains(&loss) {
+            return Err(value::unusable("--search", word, "it stands there twice", "each loss ratio once"));
+        }
+        losses.push(loss);
+    }
+    let within = search_duration(lasting, sizes)?;
+    Ok(Some(RateSearchSpec::within(&losses, within)))
+}
+
+/// How long it may take; each of several sizes has that time, and the sessions of the others rest meanwhile.
+fn search_duration(lasting: &StreamStopArgs, sizes: usize) -> Result<Nanos, RequestError> {
+    let (least, most) = (defaults::SEARCH_MIN, Nanos(defaults::SEARCH_MAX.0 / sizes.max(1) as i64));
+    let Some(typed) = lasting.duration.as_deref() else { return Ok(defaults::SEARCH.min(most)) };
+    let within = value::span("--duration", typed, defaults::DURATION_MAX)?;
+    let cause = match within {
+        within if within < least => "it is too short for the trials of a search",
+        within if within > most => "searches of one command take 10 minutes at most, all sizes together",
+        within => return Ok(within),
+    };
+    let hint = format!("from {} up to {}", typed_span(least), typed_span(most));
+    Err(value::unusable("--duration", typed, cause, hint))
+}
+
+/// A share of packets that may be lost: `0`, `0.5%`. A search for half of all packets finds what is no rate. A bare `0.5` is
+/// as likely meant for half a per cent as for a half.
+fn loss_ratio(typed: &str) -> Result<f64, RequestError> {
+    let hint = "such as `--search 0,0.5%`; a TARGET stands before `--search`";
+    match parse_percent(typed) {
+        Ok(loss) if loss > 0.0 && !typed.contains('%') => {
+            let hint = match loss {
+                loss if loss > 0.5 => format!("`{typed}%`"),
+                loss => format!("`{}` or `{typed}%`, whichever is meant", typed_percent(loss)),
+            };
+            Err(value::unusable("--search", typed, "without a `%` it may be a share or a percentage", hint))
+        }
+        Ok(loss) if (0.0..=0.5).contains(&loss) => Ok(loss),
+        Ok(_) => Err(value::unusable("--search", typed, "more than half of the packets would be lost", "up to `50%`")),
+        Err(_) => Err(value::unusable("--search", typed, "it is no share of packets", hint)),
+    }
+}
+
+/// The probes beside a stream on `path`: every millisecond beside a search, else none unless asked for.
+pub(super) fn search_probes(
+    typed: &SearchArgs,
+    path: &PathSpec,
+    search: Option<&RateSearchSpec>,
+) -> Result<Option<PingSpec>, RequestError> {
+    let interval_ns = match typed.probe.as_deref() {
+        Some(OFF) => return Ok(None),
+        None if search.is_none() => return Ok(None),
+        None => defaults::STREAM_PROBE_INTERVAL,
+        Some(typed) => {
+            let interval = value::span("--probe", typed, defaults::WARMUP)?;
+            if interval < defaults::STREAM_PROBE_INTERVAL_MIN {
+                let least = typed_span(defaults::STREAM_PROBE_INTERVAL_MIN);
+                let cause = "so many probes are a load of their own";
+                return Err(value::unusable("--probe", typed, cause, format!("{least} or longer, or `off`")));
+            }
+            interval
+        }
+    };
+    // The stream's flows have the ports that were asked for.
+    let path = PathSpec { source_port: None, ..path.clone() };
+    let ping = PingSpec { path, ..PingSpec::on(Schedule::Periodic { interval_ns }) };
+    Ok(Some(match search {
+        Some(search) => PingSpec { timeout_ns: search.probe_timeout(), max_backlog_ns: search.probe_timeout(), ..ping },
+        None => ping,
+    }))
+}
+
+/// When a stream ends.
+pub(super) fn stream_stop(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Result<StopWhen, RequestError> {
+    match search {
+        Some(search) => Ok(StopWhen { count: None, duration_ns: Some(search.within_ns) }),
+        None => schedule::stop(&StopArgs { duration: lasting.duration.clone(), ..StopArgs::default() }),
+    }
+}
+
+/// How long packets are sent before any count: a time, since how many packets leave in it is what is to be found out. The
+/// first trial of a search is one.
+pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Result<Warmup, RequestError> {
+    let Some(typed) = lasting.warmup.as_deref() else {
+        let duration_ns = search.is_none().then_some(defaults::WARMUP);
+        return Ok(Warmup { count: None, duration_ns });
+    };
+    let read = schedule::warmup(&StopArgs { warmup: Some(typed.into()), ..StopArgs::default() })?;
+    match read.count {
+        Some(_) => Err(value::unusable("--warmup", typed, "a stream is limited by time", "such as `1s`, or `0`")),
+        None => Ok(read),
+    }
+}
+
+/// The bare stream to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BareStreamSpec {
+    /// How packets leave.
+    pub sending: SenderSocketOptions,
+    /// Payload.
+    pub size_bytes: u32,
+    /// For how long.
+    pub span: Nanos,
+    /// The loopback address of either family.
+    pub loopback: IpAddr,
+    /// The sender.
+    pub here: EndSpec,
+    /// The receiver.
+    pub peer: EndSpec,
+}
+
+/// Settles `typed`.
+pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestError> {
+    let here = path::local_end(&typed.ends)?;
+    let most = u64::from(defaults::STREAM_BATCH_MAX);
+    let batch = typed.batch.as_deref().map(|batch| value::whole("--batch", batch, 1..=most)).transpose()?;
+    let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
+    let longest = defaults::DURATION_MAX;
+    let span = typed.duration.as_deref().map(|span| value::span("--duration", span, longest)).transpose()?;
+    let batch = batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16);
+    let (v4, v6) = (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST));
+    Ok(BareStreamSpec {
+        sending: SenderSocketOptions { mode: typed.mode, batch, checksum: true, connect: typed.connect },
+        size_bytes: size.unwrap_or(1_472),
+        span: span.unwrap_or(Nanos::from_secs(1)),
+        loopback: if typed.ipv6 { v6 } else { v4 },
+        here,
+        peer: path::peer_end(&typed.peer, here)?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::Pace;
-    use crate::plan::{EndSpec, StopWhen, WaitMode, Warmup};
-    use crate::units::Nanos;
+    use crate::plan::WaitMode;
 
     fn settle(line: &str) -> Result<StreamJob, RequestError> {
         let typed = ["latlab", "stream"].into_iter().chain(line.split_whitespace()).map(Into::into);

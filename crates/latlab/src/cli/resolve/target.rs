@@ -1,3 +1,5 @@
+//! `TARGET`, settled.
+
 use std::net::Ipv6Addr;
 
 use super::{RequestError, value};

@@ -1,15 +1,16 @@
-use super::{
-    Environment, OutputSpec, RequestError, ends, judging, keeping, load, remedies, rounds, schedule, setting, talk,
-    value,
-};
-use crate::cli::args::{EndArgs, SleepArgs, WakeupArgs};
+//! `latlab wakeup` and `latlab bare-wakeup`, settled; the run that `--try-remedies` repeats.
+
+use super::environment::verbosity;
+use super::{Environment, OutputSpec, RequestError, load, output, path, ping, schedule, setting, summary, value};
+use crate::cli::args::{BareWakeupArgs, EndArgs, SleepArgs, WakeupArgs};
 use crate::console::Verbosity;
+use crate::measure::baseline::BareWakeupSpec;
 use crate::plan::{
-    EndSpec, LoadKind, LoadSpec, Plan, RunSpec, SettingSpec, Target, Via, WaitMode, WakeupCpus, WakeupSpec, Work,
-    defaults,
+    EndSpec, LoadKind, LoadSpec, Plan, RunSpec, SettingSpec, StopWhen, Target, Via, WaitMode, WakeupCpus, WakeupSpec,
+    Warmup, Work, defaults,
 };
 use crate::units::Nanos;
-use crate::units::human;
+use crate::units::human::{self, typed_span};
 
 /// `latlab wakeup`, settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ pub struct WakeupJob {
     /// One JSON document instead of text.
     pub json: bool,
     /// How much to say on stderr.
-    pub talk: Verbosity,
+    pub verbosity: Verbosity,
 }
 
 /// Settles `typed`.
@@ -47,11 +48,11 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Environment) -> Result<WakeupJo
     let base = RunSpec {
         stop: schedule::stop(&typed.stop)?,
         warmup: schedule::warmup(&typed.stop)?,
-        here: ends::here(&end)?,
+        here: path::local_end(&end)?,
         loads: loads(load::loads(&typed.loads, &Target::Local)?)?,
         settings: settings(setting::settings(&typed.settings.set, &Target::Local)?)?,
-        tags: keeping::tags(&typed.keeping.tag)?,
-        judging: judging::judging(&typed.judging)?,
+        tags: output::tags(&typed.keeping.tag)?,
+        judging: summary::judging(&typed.judging)?,
         ..RunSpec::here(work(Via::ClockNanosleep, defaults::WAKEUP_INTERVAL))
     };
     if let (Some(duration), Some(longest)) = (base.stop.duration_ns, intervals.iter().max())
@@ -74,12 +75,12 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Environment) -> Result<WakeupJo
     let pairs = intervals.iter().flat_map(|interval| ways.iter().map(move |via| (*via, *interval)));
     let runs: Vec<RunSpec> = pairs.map(|(via, interval)| run(&base, work(via, interval))).collect();
     let try_remedies = typed.sleep.try_remedies;
-    let runs = if try_remedies { vec![remedies::short(runs, typed)?] } else { runs };
-    let recordings = if try_remedies { remedies::RUNS as usize } else { runs.len() };
-    let keeping = keeping::keeping(&typed.keeping, recordings, surroundings);
-    let rounds = slices_with_a_slot(&runs).min(rounds(&runs));
-    let (json, talk) = (typed.json.json, talk(&typed.talk));
-    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, keeping, json, talk })
+    let runs = if try_remedies { vec![remedy_run(runs, typed)?] } else { runs };
+    let recordings = if try_remedies { REMEDY_RUNS as usize } else { runs.len() };
+    let keeping = output::keeping(&typed.keeping, recordings, surroundings);
+    let rounds = slices_with_a_slot(&runs).min(ping::rounds(&runs));
+    let (json, verbosity) = (typed.json.json, verbosity(&typed.verbosity));
+    Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, keeping, json, verbosity })
 }
 
 /// A thread that never sleeps is to its CPU as one that spins for datagrams.
@@ -166,11 +167,72 @@ fn settings(settings: Vec<SettingSpec>) -> Result<Vec<SettingSpec>, RequestError
     }
 }
 
+/// The loop keeps its latencies in memory: 80 MB at the limit.
+const BARE_WAKEUPS_MAX: u64 = 10_000_000;
+/// Wake-ups unless said otherwise: ten seconds at the default interval.
+const BARE_WAKEUPS: u64 = 1_000;
+
+/// Settles `typed`.
+pub fn bare_wakeup(typed: &BareWakeupArgs) -> Result<BareWakeupSpec, RequestError> {
+    let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=BARE_WAKEUPS_MAX)).transpose()?;
+    let warmup =
+        typed.warmup.as_deref().map(|count| value::whole("--warmup", count, 0..=BARE_WAKEUPS_MAX)).transpose()?;
+    let interval = typed.interval.as_deref();
+    let interval = interval.map(|span| value::span("--interval", span, defaults::INTERVAL_MAX)).transpose()?;
+    let threads = &typed.threads;
+    let end = EndArgs { wait: None, cpu: threads.cpu.clone(), fifo: threads.fifo.clone(), mlock: threads.mlock };
+    Ok(BareWakeupSpec {
+        interval_ns: interval.unwrap_or(defaults::WAKEUP_INTERVAL),
+        count: count.unwrap_or(BARE_WAKEUPS) as usize,
+        warmup: warmup.unwrap_or(0) as usize,
+        end: path::local_end(&end)?,
+        settings: setting::settings(&typed.settings.set, &Target::Local)?,
+    })
+}
+
+/// Runs of each condition.
+pub(super) const REMEDY_RUNS: u32 = defaults::REMEDY_BLOCKS * defaults::REMEDY_RUNS;
+const TRY_REMEDIES: &str = "--try-remedies";
+
+/// One of the runs that `asked` is cut into.
+pub(super) fn remedy_run(asked: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, RequestError> {
+    let out_of_place =
+        |with: &str, cause, hint| RequestError::OutOfPlace { option: TRY_REMEDIES, with: with.into(), cause, hint };
+    let [run] = <[RunSpec; 1]>::try_from(asked).map_err(|_| {
+        let cause = "each condition would be tried with each remedy";
+        out_of_place("several ways or intervals", cause, "give one of each, or write an experiment: `latlab run`")
+    })?;
+    if run.wakeup().is_some_and(|wakeup| wakeup.via == Via::Spin) {
+        return Err(out_of_place("--via spin", "a thread that spins does not sleep", "leave one of them out"));
+    }
+    if typed.sleep.break_after.is_some() {
+        let cause = "runs that a late wake-up ends cannot be compared";
+        return Err(out_of_place("--break", cause, "leave one of them out"));
+    }
+    let duration_ns = run.stop.duration_ns.map(|span| Nanos(span.0 / i64::from(REMEDY_RUNS)));
+    let interval = run.schedule().interval().unwrap_or_default();
+    if duration_ns.is_some_and(|span| span < interval) {
+        let cause = format!("no slot lies within each of the {REMEDY_RUNS} runs that it is cut into");
+        let hint = format!(
+            "`-d {}` or more, or `-n` alone, which lifts it",
+            typed_span(interval.saturating_mul(REMEDY_RUNS.into()))
+        );
+        return Err(value::unusable("--duration", typed_span(run.stop.duration_ns.unwrap_or_default()), cause, hint));
+    }
+    let count = run.stop.count.map(|count| count.div_ceil(REMEDY_RUNS.into()));
+    let warmup = match typed.stop.warmup {
+        Some(_) => run.warmup,
+        None => Warmup { duration_ns: Some(defaults::REMEDY_WARMUP), ..run.warmup },
+    };
+    Ok(RunSpec { stop: StopWhen { count, duration_ns }, warmup, ..run })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::Command;
-    use crate::plan::StopWhen;
+    use crate::cli::resolve::{Environment, OutputSpec, WakeupJob, wakeup};
+    use crate::plan::Remedy;
 
     fn settle(line: &str) -> Result<WakeupJob, RequestError> {
         let typed = ["latlab", "wakeup"].into_iter().chain(line.split_whitespace()).map(Into::into);
@@ -238,5 +300,37 @@ mod tests {
             assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{line}: {:?}", error.hint());
             assert_eq!(error.exit_code(), 2);
         }
+    }
+
+    fn remedy_job(line: &str) -> WakeupJob {
+        let line = format!("latlab wakeup {line}");
+        let cli = crate::cli::parse(line.split_whitespace().map(Into::into)).expect(&line);
+        let Command::Wakeup(args) = cli.command else { panic!("{line}") };
+        wakeup(&args, &Environment::default()).expect(&line)
+    }
+
+    #[test]
+    fn what_was_asked_is_cut_into_short_runs() {
+        let job = remedy_job("--try-remedies -d 9s -n 100 -o here");
+        let run = &job.plan.runs[0];
+        assert_eq!(run.stop, StopWhen { count: Some(12), duration_ns: Some(Nanos::from_secs(1)) });
+        assert_eq!(run.warmup.duration_ns, Some(defaults::REMEDY_WARMUP));
+        assert!(job.try_remedies && job.keeping == OutputSpec::InNewStore("here".into()), "{:?}", job.keeping);
+        let typed = remedy_job("--try-remedies --warmup 5").plan.runs[0].warmup;
+        assert_eq!(typed, Warmup { count: Some(5), duration_ns: None });
+    }
+
+    #[test]
+    fn a_remedy_does_what_its_words_would() {
+        let asked = remedy_job("-i 1ms").plan.runs[0].clone();
+        for remedy in Remedy::ALL.into_iter().filter(|remedy| *remedy != Remedy::ClockNanosleep) {
+            let typed = remedy_job(&format!("-i 1ms {}", remedy.words())).plan.runs[0].clone();
+            assert_eq!(remedy.applied(&asked), Ok(typed), "{remedy:?}");
+        }
+        let asked = remedy_job("-i 1ms --via poll").plan.runs[0].clone();
+        assert_eq!(
+            Remedy::ClockNanosleep.applied(&asked),
+            Ok(remedy_job("-i 1ms --via clock_nanosleep").plan.runs[0].clone())
+        );
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::finding::{of_directory, of_file, of_recipe};
 use super::taking::refuse_changed;
+use crate::cli::resolve::Environment;
 use crate::cli::resolve::{self, ConditionSelection, ExperimentJob, RunJob, RunSource};
-use crate::commands::surroundings::surroundings;
 use crate::diagnostics::Failure;
 use crate::experiment::{self, ExperimentOrigin, ExperimentState};
 
@@ -51,7 +51,7 @@ pub(in crate::commands) fn ask(job: &RunJob) -> Result<Asked, Failure> {
     let rows = if is_recipe { ConditionSelection::Possible } else { ConditionSelection::All };
     // Its copy is called the same in every experiment: the name is that of the file it was copied from.
     let source = standing.as_ref().map_or(&file, |standing| &standing.source);
-    let job_of_file = resolve::experiment_from(source, &file, &text, rows, &surroundings()?)?;
+    let job_of_file = resolve::experiment_from(source, &file, &text, rows, &Environment::of_this_process()?)?;
     if job_of_file.experiment.conditions.is_empty() {
         let reasons: Vec<_> = job_of_file.impossible.iter().map(|row| row.reason.as_str()).collect();
         return Err(Failure::world(format!(

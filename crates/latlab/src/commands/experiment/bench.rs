@@ -50,7 +50,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Option<PlanOutcome>, Failure> {
         let plan = &self.job.experiment.conditions[due.condition].plan;
         let key = keys::find(&self.job.keys[due.condition])?;
-        keys::refuse_strangers(plan)?;
+        keys::require_key_for_other_hosts(plan)?;
         let store = Store::open(&open.runs())?;
         let facts = due.key.facts(due.place, &open.standing().id, boot_id);
         let place = RecordingTarget { store: &store, directory: None, experiment: Some(&facts), live: None };

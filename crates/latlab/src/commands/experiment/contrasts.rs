@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::analysis::comparison::{ComparisonRequest, subject_named};
+use crate::cli::resolve::Environment;
 use crate::cli::resolve::{self, ConditionSelection};
-use crate::commands::surroundings::surroundings;
 use crate::diagnostics::Failure;
 use crate::experiment;
 use crate::plan::Contrast;
@@ -16,7 +16,12 @@ pub(in crate::commands) fn contrasts(directory: &Path) -> Result<Option<Vec<Cont
     }
     let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
     // What was measured elsewhere need not be possible here.
-    let job = resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &surroundings()?)?;
+    let job = resolve::experiment(
+        &file.display().to_string(),
+        &text,
+        ConditionSelection::Possible,
+        &Environment::of_this_process()?,
+    )?;
     Ok(Some(job.experiment.contrasts))
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::cli::resolve::Environment;
 use crate::cli::resolve::{self, ConditionSelection, ExperimentJob};
-use crate::commands::surroundings::surroundings;
 use crate::diagnostics::Failure;
 use crate::experiment::{self, ExperimentError};
 use crate::report::list::ListedExperiment;
@@ -38,7 +38,12 @@ pub(in crate::commands) fn listing(directory: &Path) -> ListedExperiment {
 /// Its file, settled as far as that is possible here.
 fn settle(directory: &Path) -> Result<ExperimentJob, Failure> {
     let (file, text) = (directory.join("experiment.toml"), experiment::file_text(directory)?);
-    Ok(resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &surroundings()?)?)
+    Ok(resolve::experiment(
+        &file.display().to_string(),
+        &text,
+        ConditionSelection::Possible,
+        &Environment::of_this_process()?,
+    )?)
 }
 
 fn in_full(error: &ExperimentError) -> String {

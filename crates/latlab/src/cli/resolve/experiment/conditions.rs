@@ -7,7 +7,7 @@ use super::leave_out::ConditionFilter;
 use super::options::{Factor, OptionValue};
 use super::page::{FileError, FileText};
 use super::{ConditionSelection, Environment, KeySource};
-use crate::cli::{self, refusal};
+use crate::cli::{self, error};
 use crate::diagnostics::Failure;
 use crate::plan::{ExperimentCondition, Factors, Kind, Plan};
 
@@ -90,7 +90,7 @@ impl<'a> CommandLines<'a> {
         let typed = command.chain(options).chain(border).chain(targets);
         let cli = cli::parse(typed.map(Into::into)).map_err(|told| match told.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::request("a condition is no question"),
-            _ => refusal::of(&told),
+            _ => error::of(&told),
         })?;
         kind::settle(&cli.command, surroundings)
     }

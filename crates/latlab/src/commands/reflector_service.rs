@@ -1,12 +1,17 @@
-//! What `latlab serve` and a reflector process answer with.
+//! Sockets that answer: sessions for `latlab serve` and a child process, bare loops for benchmarks.
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 
+use super::Outcome;
 use crate::clock::Monotonic;
+use crate::diagnostics::{Failure, refused};
+use crate::measure::baseline::{bare, bare_stream, bare_tcp};
 use crate::plan::{TransportKind, WaitMode};
 use crate::session::{
-    ReflectorCounters, ReflectorLimits, ReflectorSocket, Requests, ServeError, SessionReflector, serve,
+    ReflectorCounters, ReflectorEvent, ReflectorLimits, ReflectorSocket, Requests, ServeError, SessionReflector, serve,
 };
 use crate::transport::reflector::UdpReflector;
 use crate::transport::refusal::TransportError;
@@ -17,7 +22,7 @@ use crate::transport::tcp_reflector::TcpReflector;
 pub(super) enum AnyReflector {
     /// Datagrams.
     Udp(UdpReflector),
-    /// Connections. Boxed: it has a place for each of them.
+    /// Connections. Boxed: it holds a slot for each of them.
     Tcp(Box<TcpReflector>),
 }
 
@@ -40,7 +45,7 @@ impl AnyReflector {
         })
     }
 
-    /// For a reflector that answers one sender in all its life.
+    /// Limits the socket to its first sender.
     pub(super) fn for_one_sender(self) -> AnyReflector {
         match self {
             AnyReflector::Udp(socket) => AnyReflector::Udp(socket.for_one_sender()),
@@ -48,7 +53,7 @@ impl AnyReflector {
         }
     }
 
-    /// Where it answers, and the receive buffer that its kernel gave, where it asked for one.
+    /// The local address, and the receive buffer in bytes that the kernel granted; `None` if none was requested.
     pub(super) fn place(&self) -> (SocketAddr, Option<u32>) {
         match self {
             AnyReflector::Udp(socket) => (socket.local_address(), Some(socket.receive_buffer_bytes())),
@@ -57,7 +62,7 @@ impl AnyReflector {
     }
 }
 
-/// As messages name it: UDP goes without saying.
+/// The name in messages; UDP is not mentioned.
 impl fmt::Display for AnyReflector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,7 +72,7 @@ impl fmt::Display for AnyReflector {
     }
 }
 
-/// Reflects what comes to `socket`, whatever it is: the loop is compiled once for each.
+/// Answers on `socket` until `requests` end it. The loop is compiled once for each kind of socket.
 pub(super) fn answer(
     socket: &mut AnyReflector,
     reflector: &mut SessionReflector,
@@ -81,8 +86,7 @@ pub(super) fn answer(
     }
 }
 
-/// Reflects on this host's clock, with the CPU where that can be told without a system call: on a
-/// pinned thread there is nothing to ask.
+/// Answers with stamps of this host's clock. The CPU of a pinned thread is known without a system call.
 fn reflect(
     socket: &mut impl ReflectorSocket,
     reflector: &mut SessionReflector,
@@ -93,5 +97,51 @@ fn reflect(
     match pin {
         Some(cpu) => serve(socket, reflector, &Monotonic, requests, || Some(cpu), show),
         None => serve(socket, reflector, &Monotonic, requests, latlab_sys::scheduler::current_cpu, show),
+    }
+}
+
+/// What a reflector child process runs.
+pub(super) enum ReflectorService {
+    /// Sessions.
+    Sessions(AnyReflector, Box<SessionReflector>),
+    /// Every datagram, unparsed.
+    Bare(OwnedFd, bare::Wait),
+    /// The same over one connection, in messages of this many bytes.
+    BareTcp(OwnedFd, bare::Wait, u32),
+    /// No answers: counts what arrives, with this many buffers a call.
+    BareStream(OwnedFd, bare::Wait, u16),
+}
+
+impl ReflectorService {
+    /// Address and receive buffer.
+    pub(super) fn ready(&self) -> Result<ReflectorEvent, Failure> {
+        let (address, receive_buffer_bytes) = match self {
+            ReflectorService::Sessions(socket, _) => socket.place(),
+            ReflectorService::Bare(socket, _)
+            | ReflectorService::BareTcp(socket, ..)
+            | ReflectorService::BareStream(socket, ..) => {
+                let address = latlab_sys::socket::local_address(socket.as_fd());
+                (address.map_err(refused("ask for the address"))?, None)
+            }
+        };
+        Ok(ReflectorEvent::Ready { address, receive_buffer_bytes })
+    }
+
+    /// Answers until `stop`, on a thread that is pinned to `pin`.
+    pub(super) fn answer(self, pin: Option<u16>, stop: &AtomicBool) -> Result<Outcome, Failure> {
+        match self {
+            ReflectorService::Sessions(mut socket, mut sessions) => {
+                let never = AtomicBool::new(false);
+                answer(&mut socket, &mut sessions, pin, Requests { stop, counters: &never }, |_| {})?;
+            }
+            ReflectorService::Bare(socket, wait) => bare::reflect(&socket, wait, stop).map_err(refused("reflect"))?,
+            ReflectorService::BareTcp(listener, wait, size_bytes) => {
+                bare_tcp::reflect(&listener, size_bytes as usize, wait, stop).map_err(refused("reflect"))?;
+            }
+            ReflectorService::BareStream(socket, wait, wanted) => {
+                bare_stream::count(&socket, wait, usize::from(wanted), stop).map_err(refused("receive"))?;
+            }
+        }
+        Ok(Outcome::Done)
     }
 }

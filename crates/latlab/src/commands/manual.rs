@@ -1,19 +1,18 @@
-//! `latlab man`: the man pages, from the definition of the command line.
+//! `latlab man` and `latlab completions SHELL`: man pages and shell completions from the definition of the command line.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
 use super::Outcome;
-use super::roff::{in_ascii, literal};
 use crate::cli;
 use crate::cli::examples::{self, Example};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
 
-/// Every page ends with what a script wants to know.
 const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
 .TP
 0
@@ -36,7 +35,7 @@ ended by SIGHUP, SIGINT, SIGQUIT, SIGTERM; what was measured is kept
 "#;
 
 /// Prints latlab(1), or writes it and one page for each command to `directory`.
-pub(super) fn run(directory: Option<&Path>, console: &Console) -> Result<Outcome, Failure> {
+pub(super) fn man_pages(directory: Option<&Path>, console: &Console) -> Result<Outcome, Failure> {
     let pages = pages().map_err(|error| Failure::world("cannot render the man pages").because(in_words(&error)))?;
     match directory {
         None => console.data(&pages[0].1)?,
@@ -95,4 +94,40 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::world(format!("cannot write `{}`", path.display()))
         .because(in_words(error))
         .hint("`--output DIR` names a directory that can be written to")
+}
+
+/// Escapes `text` for roff, which turns quotes, hyphens and tildes into typographic signs that a shell does not accept.
+pub(super) fn literal(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('~', "\\(ti")
+}
+
+/// `page` with the escapes of groff_char(7) for signs outside ASCII, since not every formatter reads UTF-8. An ellipsis
+/// becomes three dots, since groff has none for an ASCII terminal; `\&` keeps a dot from beginning a line.
+pub(super) fn in_ascii(page: &str) -> String {
+    let sign = |c: char| match c {
+        '…' => "\\&...".to_owned(),
+        c if c.is_ascii() => c.to_string(),
+        c => format!("\\[u{:04X}]", u32::from(c)),
+    };
+    page.chars().map(sign).collect()
+}
+
+/// Prints the completions of `shell`.
+pub(super) fn completions(shell: Shell, console: &Console) -> Result<Outcome, Failure> {
+    let mut script = Vec::new();
+    generate(shell, &mut cli::definition(), "latlab", &mut script);
+    console.data(&String::from_utf8_lossy(&script))?;
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_become_escapes() {
+        assert_eq!(in_ascii("p99 ≥ 1 µs, 😀\n.SH X"), "p99 \\[u2265] 1 \\[u00B5]s, \\[u1F600]\n.SH X");
+        assert_eq!(in_ascii("BYTES[,…]"), "BYTES[,\\&...]");
+        assert_eq!(literal("-i '~/a\\b'"), "\\-i \\(aq\\(ti/a\\eb\\(aq");
+    }
 }

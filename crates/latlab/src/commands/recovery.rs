@@ -1,4 +1,4 @@
-//! Putting back what a latlab that died had set, before anything else is done, and telling so.
+//! Restores what a latlab process that died had set on this host, and reports it.
 
 use crate::console::Console;
 use crate::diagnostics::in_words;
@@ -6,8 +6,8 @@ use crate::facts::{Finding, FindingSeverity, Restoration};
 use crate::host::restoring::{self, Recovered, Unrecovered};
 use crate::host::{HostRoot, KnobJournal, tracing};
 
-/// Puts back what the dead have left, with a note for each value and a warning for each that stays.
-pub(super) fn heal(console: &Console) {
+/// Restores leftovers of dead processes: a note for each restored value, a warning for each that stays.
+pub(super) fn recover(console: &Console) {
     for finding in findings() {
         match finding.severity {
             FindingSeverity::Note | FindingSeverity::Fine => console.note(&finding.message),
@@ -16,18 +16,18 @@ pub(super) fn heal(console: &Console) {
     }
 }
 
-/// Puts back what the dead have left; what came of it, as findings.
+/// Restores leftovers of dead processes; one finding for each.
 pub(super) fn findings() -> Vec<Finding> {
     let traces = tracing::remove_left().into_iter().map(|name| {
         Finding::note("trace-removed", format!("a latlab that died had left the trace instance `{name}`: it is gone"))
     });
     let Some(journal) = KnobJournal::of_user() else { return traces.collect() };
-    let (healed, unhealed) = restoring::heal(&journal, &HostRoot::of_knobs());
-    traces.chain(healed.iter().map(told)).chain(unhealed.iter().map(unread)).collect()
+    let (recovered, unrecovered) = restoring::heal(&journal, &HostRoot::of_knobs());
+    traces.chain(recovered.iter().map(recovered_finding)).chain(unrecovered.iter().map(unrecovered_finding)).collect()
 }
 
-/// Warns where settings go to the files of a test, and not to this host.
-pub(super) fn tell_of_another_root(console: &Console) {
+/// Warns if settings apply to the files of a test instead of this host.
+pub(super) fn warn_of_other_root(console: &Console) {
     if let Some(root) = HostRoot::of_knobs().elsewhere() {
         let message = format!(
             "`LATLAB_HOST_ROOT` is set: files under `{}` are set instead of this host, and what dead latlabs left on \
@@ -38,8 +38,8 @@ pub(super) fn tell_of_another_root(console: &Console) {
     }
 }
 
-/// Warns of what this process itself could not put back.
-pub(super) fn tell_what_is_left(console: &Console) {
+/// Warns of settings that this process could not restore.
+pub(super) fn warn_of_leftovers(console: &Console) {
     let left = KnobJournal::of_user().and_then(|journal| restoring::left_behind(&journal));
     if let Some((page, settings)) = left {
         let message = format!("`{}` could not be put back; it stays in `{}`", settings.join("`, `"), page.display());
@@ -47,14 +47,14 @@ pub(super) fn tell_what_is_left(console: &Console) {
     }
 }
 
-/// Restores at once what this process has set, on whatever thread this is called.
+/// Restores what this process has set; callable on any thread.
 pub(super) fn restore_at_once() {
     if let Some(journal) = KnobJournal::of_user() {
         restoring::restore_own(&journal, &HostRoot::of_knobs());
     }
 }
 
-fn told(one: &Recovered) -> Finding {
+fn recovered_finding(one: &Recovered) -> Finding {
     let Recovered { setting, place, before, ours, outcome, kept_in } = one;
     let died = format!("a latlab that died had set `{setting}`");
     match outcome {
@@ -77,7 +77,7 @@ fn told(one: &Recovered) -> Finding {
     }
 }
 
-fn unread(one: &Unrecovered) -> Finding {
+fn unrecovered_finding(one: &Unrecovered) -> Finding {
     let path = one.path.display();
     Finding::new(
         FindingSeverity::Blocker,

@@ -1,49 +1,33 @@
 //! What was typed, and nothing of what it means: values are text until [`super::resolve`] reads them.
 #![allow(rustdoc::broken_intra_doc_links, reason = "these comments are help texts, and `[V6]:PORT` is no link")]
 
-mod bare_stream;
-mod bare_wakeup;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub use compare::{
+    CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord, SummaryArgs,
+};
+pub use doctor::{BareArgs, DoctorArgs};
+pub use measuring::{
+    AddressArgs, CompatOutputArgs, EndArgs, HoldArgs, JsonArgs, JudgingArgs, KeyFileArgs, LoadArgs, OutputArgs,
+    PathArgs, PeerArgs, ProbeArgs, ScheduleArgs, SettingArgs, StopArgs, StoreArgs, VerbosityArgs,
+};
+pub use ping::PingArgs;
+pub use run::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
+pub use serve::{CapArgs, ServeArgs};
+pub use stream::{BareStreamArgs, PacketArgs, SearchArgs, StreamArgs, StreamStopArgs};
+pub use wakeup::{BareWakeupArgs, SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
+
 mod compare;
 mod doctor;
-mod ends;
-mod judging;
-mod keeping;
-mod load;
-mod path;
+mod measuring;
 mod ping;
-mod probes;
 mod run;
-mod search;
 mod serve;
-mod setting;
-mod showing;
-mod small;
 mod stream;
-mod summary;
 mod wakeup;
-
-use clap::{Parser, Subcommand};
-
-pub use bare_stream::BareStreamArgs;
-pub use bare_wakeup::BareWakeupArgs;
-pub use compare::{CompareArgs, ComparingArgs, ComparisonArgs, FormatWord, GroupingArgs, MinistatArgs, OverWord};
-pub use doctor::{BareArgs, DoctorArgs};
-pub use ends::{EndArgs, PeerArgs};
-pub use judging::JudgingArgs;
-pub use keeping::{OutputArgs, StoreArgs};
-pub use load::{HoldArgs, LoadArgs};
-pub use path::{AddressArgs, KeyFileArgs, PathArgs};
-pub use ping::PingArgs;
-pub use probes::{ProbeArgs, ScheduleArgs, StopArgs};
-pub use run::{AmountArgs, RecipesArgs, ResumeArgs, RunArgs};
-pub use search::SearchArgs;
-pub use serve::{CapArgs, ServeArgs};
-pub use setting::SettingArgs;
-pub use showing::{CompatOutputArgs, JsonArgs, VerbosityArgs};
-pub use small::{AgentArgs, CompletionsArgs, KeygenArgs, ListArgs, ManArgs};
-pub use stream::{PacketArgs, StreamArgs, StreamStopArgs};
-pub use summary::SummaryArgs;
-pub use wakeup::{SleepArgs, ThreadArgs, WakeupArgs, in_its_words as wakeup_in_its_words};
 
 /// A latency laboratory: how long does a message take, why, and did my change make it better?
 #[derive(Clone, Debug, Parser)]
@@ -105,4 +89,47 @@ pub enum Command {
     /// Run the bare loop of wake-ups
     #[command(hide = true)]
     BareWakeup(BareWakeupArgs),
+}
+
+/// `latlab keygen`.
+#[derive(Clone, Debug, Args)]
+pub struct KeygenArgs {
+    /// File to make; one that exists is left alone
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// `latlab agent`.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct AgentArgs {
+    /// Speak on standard input and output: there is no other way yet
+    #[arg(long, help_heading = "How it speaks")]
+    pub stdio: bool,
+}
+
+/// `latlab list`.
+#[derive(Clone, Debug, Args)]
+pub struct ListArgs {
+    /// Where.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// In which form.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// `latlab completions`.
+#[derive(Clone, Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// `latlab man`.
+#[derive(Clone, Debug, Args)]
+pub struct ManArgs {
+    /// Write latlab.1 and a page for each command to DIR [default: print latlab.1]
+    #[arg(long, value_name = "DIR", help_heading = "What is written")]
+    pub output: Option<PathBuf>,
 }

@@ -1,3 +1,5 @@
+//! Where recordings go, and the tags that they bear.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -1,0 +1,326 @@
+//! Options that several measuring commands share.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::plan::{CompatOutput, Protocol, TransportKind, WaitMode};
+
+/// How long a run lasts.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How long")]
+pub struct StopArgs {
+    /// Stop after N measured probes; alone it lifts -d [default: no limit]
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
+    pub count: Option<String>,
+    /// Stop after a measuring time of T, such as 10s or 2m [default: 10s]
+    ///
+    /// With -n as well, whichever comes first. Several sizes or ports take that long each.
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true)]
+    pub duration: Option<String>,
+    /// Send for N probes or a time T before probes count [default: 1s, at most 1000 probes]
+    ///
+    /// Warm-up probes stay in the recording and out of every statistic. 0 leaves them out.
+    #[arg(long, value_name = "N|T", allow_hyphen_values = true, hide_short_help = true)]
+    pub warmup: Option<String>,
+}
+
+/// When probes leave.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "When probes leave")]
+pub struct ScheduleArgs {
+    /// Send one every T, such as 1ms, whatever comes back [default: closed loop]
+    ///
+    /// In a closed loop the next probe leaves when the last one was answered or timed out.
+    #[arg(short, long, value_name = "T", allow_hyphen_values = true)]
+    pub interval: Option<String>,
+    /// Draw exponential gaps whose mean is -i
+    #[arg(long, hide_short_help = true)]
+    pub poisson: bool,
+    /// Seed of the exponential gaps, to repeat a run [default: a new one, recorded]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub seed: Option<String>,
+    /// Give up probes overdue by more than T: they become `not_sent` [default: 1s]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
+    pub max_backlog: Option<String>,
+    /// Count answers that take longer than T as late, up to 60s [default: 1s]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
+    pub timeout: Option<String>,
+}
+
+/// What a probe is.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "What probes are")]
+pub struct ProbeArgs {
+    /// Payload in bytes, 24 to 65507; several make interleaved runs [default: 64]
+    #[arg(short, long, value_name = "BYTES[,…]", value_delimiter = ',', allow_hyphen_values = true)]
+    pub size: Vec<String>,
+    /// What the payload says [default: native]
+    ///
+    /// native: latlab's own session, authenticated with a key.
+    /// echo: a payload that any UDP echo returns; default port 7.
+    #[arg(
+        long, value_name = "WORD", value_parser = protocol_words(), hide_short_help = true,
+        verbatim_doc_comment, hide_possible_values = true
+    )]
+    pub protocol: Option<Protocol>,
+    /// How probes travel: udp or tcp [default: udp]
+    ///
+    /// tcp: one connection for each run, TCP_NODELAY at both ends; a running `latlab serve` needs --tcp.
+    #[arg(
+        long, value_name = "WORD", value_parser = transport_words(), hide_short_help = true,
+        hide_possible_values = true
+    )]
+    pub transport: Option<String>,
+}
+
+fn protocol_words() -> impl TypedValueParser<Value = Protocol> {
+    PossibleValuesParser::new(["native", "echo"]).map(|word| match word.as_str() {
+        "echo" => Protocol::Echo,
+        _ => Protocol::Native,
+    })
+}
+
+/// The words of the contract; those of later versions are known, so that their refusal can say so.
+pub(super) fn transport_words() -> impl TypedValueParser<Value = String> {
+    let now = TransportKind::ALL.map(|transport| PossibleValue::new(transport.word()));
+    let later = ["xdp", "dds"].map(|word| PossibleValue::new(word).hide(true));
+    PossibleValuesParser::new(now.into_iter().chain(later))
+}
+
+/// How the datagrams of a measurement leave this host.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Which way")]
+pub struct PathArgs {
+    /// As those of any traffic.
+    #[command(flatten)]
+    pub way: AddressArgs,
+    /// Send from UDP port N; sweep: 16 ports, a session each [default: the system's choice]
+    ///
+    /// sweep shows multipath: the ports 30000 to 30015 become interleaved runs, one each.
+    #[arg(long, value_name = "N|sweep", allow_hyphen_values = true, hide_short_help = true)]
+    pub source_port: Option<String>,
+}
+
+/// How datagrams leave this host.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Which way")]
+pub struct AddressArgs {
+    /// The key of a reflector that is not on loopback.
+    #[command(flatten)]
+    pub key: KeyFileArgs,
+    /// Use IPv4
+    #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]
+    pub ipv4: bool,
+    /// Use IPv6
+    #[arg(short = '6', long, hide_short_help = true)]
+    pub ipv6: bool,
+    /// Send from this address, or through this interface [default: the route's]
+    #[arg(long, value_name = "ADDR|INTERFACE", hide_short_help = true)]
+    pub bind: Option<String>,
+    /// Measure to this address of an agent's host [default: the one that ssh reached]
+    ///
+    /// For ssh: and cmd:, whose connection may take another way than the
+    /// probes. The agent answers on this address only.
+    #[arg(long, value_name = "ADDR", verbatim_doc_comment, hide_short_help = true)]
+    pub peer_addr: Option<String>,
+    /// Mark datagrams with code point N, 0 to 63 (RFC 2474) [default: the system's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, hide_short_help = true)]
+    pub dscp: Option<String>,
+    /// Forbid fragmentation: what does not fit the path is refused
+    #[arg(long, hide_short_help = true)]
+    pub df: bool,
+}
+
+/// Where the pre-shared key is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct KeyFileArgs {
+    /// Key shared by both ends, from `latlab keygen` [default: none, loopback only]
+    #[arg(long, value_name = "FILE")]
+    pub psk_file: Option<PathBuf>,
+}
+
+/// How the process of an end runs.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How it runs")]
+pub struct EndArgs {
+    /// Wait for datagrams by block, spin or busy-poll [default: block]
+    ///
+    /// block: sleep in the kernel.
+    /// spin: ask again and again, at the cost of a core.
+    /// busy-poll: sleep in a kernel that polls the driver first.
+    /// Both ends do so where latlab starts both (local, lab, ssh:, cmd:).
+    #[arg(
+        long, value_name = "WORD", value_parser = wait_words(), verbatim_doc_comment,
+        hide_possible_values = true
+    )]
+    pub wait: Option<WaitMode>,
+    /// Pin the measuring thread to CPU N [default: not pinned]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub cpu: Option<String>,
+    /// Run under SCHED_FIFO with priority PRIO, 1 to 99 [default: the system's scheduler]
+    #[arg(long, value_name = "PRIO", allow_hyphen_values = true, hide_short_help = true)]
+    pub fifo: Option<String>,
+    /// Lock all memory
+    #[arg(long, hide_short_help = true)]
+    pub mlock: bool,
+}
+
+/// The end that latlab starts for itself.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How it runs")]
+pub struct PeerArgs {
+    /// Pin the other end to CPU N, where latlab starts it [default: not pinned]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub peer_cpu: Option<String>,
+}
+
+fn wait_words() -> impl TypedValueParser<Value = WaitMode> {
+    PossibleValuesParser::new(["block", "spin", "busy-poll"]).map(|word| match word.as_str() {
+        "spin" => WaitMode::Spin,
+        "busy-poll" => WaitMode::BusyPoll,
+        _ => WaitMode::Block,
+    })
+}
+
+/// What the summary says.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What the summary says")]
+pub struct JudgingArgs {
+    /// Quantiles between 0 and 1 [default: 0.5,0.9,0.99,0.999,0.9999]
+    ///
+    /// `latlab summary` takes the run's own choice as its default, for --window and --deadline too.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, hide_short_help = true)]
+    pub quantiles: Vec<String>,
+    /// Add a row for every T, such as 1s [default: no rows]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
+    pub window: Option<String>,
+    /// Add the share of probes that took longer than T, such as 500us [default: no deadline]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, hide_short_help = true)]
+    pub deadline: Option<String>,
+    /// Add columns headed `round trip / 2`, to stand beside tools that print it
+    #[arg(long, hide_short_help = true)]
+    pub half: bool,
+}
+
+/// Where the recording goes.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is kept")]
+pub struct OutputArgs {
+    /// The store.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Write the recording to this new directory instead [default: a new one in the store]
+    ///
+    /// Several runs make one recording each inside it. A directory that exists is refused.
+    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["store", "no_record"], hide_short_help = true)]
+    pub output: Option<PathBuf>,
+    /// Keep nothing but the summary
+    #[arg(long, conflicts_with = "store", hide_short_help = true)]
+    pub no_record: bool,
+    /// Note KEY=VALUE with the run; repeatable [default: none]
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
+    pub tag: Vec<String>,
+}
+
+/// Where recordings are.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is kept")]
+pub struct StoreArgs {
+    /// Directory of all recordings [default: ./latlab-runs, or $LATLAB_STORE]
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+}
+
+/// What is set on the hosts for the time of the run.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is set meanwhile")]
+pub struct SettingArgs {
+    /// Set KNOB[:DEV][@WHERE]=VALUE while measuring, restored afterwards; repeatable [default: none]
+    ///
+    /// governor=performance, cpu-dma-latency=0, timer-slack=1ns,
+    /// idle-states=none|max-us:N|off:NAME,…, irq-affinity=IRQ:CPUS,
+    /// rt-runtime=-1, busy-poll=50us, coalesce=rx-usecs:0,…,
+    /// offload=tx-checksum:off,gro:off,…, mtu=BYTES, socket-buffer=BYTES.
+    /// WHERE is local, peer or both. coalesce, offload and mtu act on the
+    /// interface of the measured path, or on DEV. VALUE as-found leaves a
+    /// knob as it is.
+    #[arg(long, value_name = "KNOB=VALUE", hide_short_help = true, verbatim_doc_comment)]
+    pub set: Vec<String>,
+}
+
+/// In which form results are printed.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is printed")]
+pub struct JsonArgs {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How much is said on stderr.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is printed")]
+pub struct VerbosityArgs {
+    /// No progress, notes or warnings on stderr; results and errors stay
+    #[arg(short, long, conflicts_with = "verbose", hide_short_help = true)]
+    pub quiet: bool,
+    /// More notes on stderr: addresses, pins, where files are
+    #[arg(short, long, hide_short_help = true)]
+    pub verbose: bool,
+}
+
+/// Whose lines are printed besides.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What the summary says")]
+pub struct CompatOutputArgs {
+    /// Add the lines of another tool: netperf-udp-stream [default: none]
+    #[arg(long, value_name = "TOOL", value_parser = tools(), hide_possible_values = true, hide_short_help = true)]
+    pub like: Option<CompatOutput>,
+}
+
+fn tools() -> impl TypedValueParser<Value = CompatOutput> {
+    PossibleValuesParser::new([CompatOutput::NetperfUdpStream.word()]).map(|_| CompatOutput::NetperfUdpStream)
+}
+
+/// What the run is loaded with.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Under what conditions")]
+pub struct LoadArgs {
+    /// Make a load meanwhile, such as cpu=80%; repeatable [default: none]
+    ///
+    /// KIND=VALUE[@local|@peer|@both][:key=value,…]
+    /// cpu=80%      share of every CPU's time; :cpus=0-1, :period=10ms
+    /// heaters=30   workers that hash without end; :cpus=0-1
+    /// mem=2GB/s    bytes read and written; :cpus=, :period=, :buffer=
+    /// net=10Mbit/s  UDP on the measured path; net=90% of its no-loss rate;
+    ///              net=max; :size=, :wire, :cpu=, :spin
+    /// none         no load
+    /// With local and lab all three places mean this one host.
+    #[arg(long, value_name = "SPEC", verbatim_doc_comment, allow_hyphen_values = true, hide_short_help = true)]
+    pub load: Vec<String>,
+}
+
+/// `latlab load`.
+#[derive(Clone, Debug, Args)]
+pub struct HoldArgs {
+    /// The path of a network load; the others need none [default: local]
+    #[arg(value_name = "TARGET")]
+    pub target: Option<String>,
+    /// The loads.
+    #[command(flatten)]
+    pub loads: LoadArgs,
+    /// Hold them for a time of T, such as 10s or 2m [default: 10s]
+    #[arg(short = 'd', long, value_name = "T", allow_hyphen_values = true, help_heading = "How long")]
+    pub duration: Option<String>,
+    /// Which way the packets of a network load take.
+    #[command(flatten)]
+    pub way: AddressArgs,
+    /// What is printed.
+    #[command(flatten)]
+    pub json: JsonArgs,
+    /// How much is said.
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}

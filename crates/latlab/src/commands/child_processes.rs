@@ -1,0 +1,182 @@
+//! Hidden commands that run as child processes of latlab: `reflector`, `net-load` and `stressor`. Each reads its request as
+//! one line of JSON on standard input and writes events, one line of JSON each, to standard output.
+
+use std::io::{self, BufRead, Read};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde::de::DeserializeOwned;
+
+use super::Outcome;
+use super::reflector_service::AnyReflector;
+use super::reflector_service::ReflectorService;
+use crate::console::Console;
+use crate::diagnostics::{Failure, refused};
+use crate::host::{lifeline, placement};
+use crate::load::{StressorEvent, StressorRequest, Workers};
+use crate::measure::MeasureError;
+use crate::measure::baseline::{bare, bare_stream, bare_tcp};
+use crate::measure::stream::{NetLoadCommands, run_net_load};
+use crate::plan::EndSpec;
+use crate::session::{
+    BEGIN_WORD, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent, ReflectorLimits,
+    ReflectorRequest, SessionReflector, random_bytes,
+};
+
+/// `latlab reflector`: reports its address, then answers until standard input closes.
+pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
+    let request: ReflectorRequest = read_request("a reflector for others is `latlab serve`")?;
+    let stop = Arc::new(AtomicBool::new(false));
+    match prepare_reflector(&request, &stop) {
+        Ok(post) => {
+            console.data(&post.ready()?.line())?;
+            post.answer(request.end.cpu, &stop)
+        }
+        Err(failure) => {
+            let Failure { message, cause, hint, .. } = failure;
+            console.data(&ReflectorEvent::Refused { message, cause, hint }.line())?;
+            Ok(Outcome::AnswerIsNo)
+        }
+    }
+}
+
+/// Binds the socket and applies pin and priority.
+fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Result<ReflectorService, Failure> {
+    tie_to_parent(request.parent)?;
+    let post = if request.bare {
+        let wait = request.end.wait.into();
+        ReflectorService::Bare(bare::bind(request.bind, wait).map_err(refused("open the bare reflector"))?, wait)
+    } else if let Some(size_bytes) = request.bare_tcp {
+        let listener = bare_tcp::bind(request.bind).map_err(refused("open the bare listener"))?;
+        ReflectorService::BareTcp(listener, request.end.wait.into(), size_bytes)
+    } else if let Some(wanted) = request.bare_stream {
+        let wait = request.end.wait.into();
+        let socket = bare_stream::bind(request.bind, wait).map_err(refused("open the bare receiver"))?;
+        ReflectorService::BareStream(socket, wait, wanted)
+    } else {
+        let key =
+            request.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
+        let limits = ReflectorLimits { down_bps: request.down_bps, ..ReflectorLimits::own(request.sessions) };
+        let sessions = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
+        let socket = AnyReflector::bind(request.transport, (request.bind, false), request.end.wait, &limits)?;
+        let socket = if request.sessions == 1 { socket.for_one_sender() } else { socket };
+        ReflectorService::Sessions(socket, Box::new(sessions))
+    };
+    // Started before this thread is pinned: on the same CPU a spinning SCHED_FIFO thread would never let it run.
+    stop_when_stdin_closes(stop, request.end.cpu).map_err(refused("watch standard input"))?;
+    placement::place(&request.end)?;
+    Ok(post)
+}
+
+fn stop_when_stdin_closes(stop: &Arc<AtomicBool>, measuring: Option<u16>) -> io::Result<()> {
+    let stop = Arc::clone(stop);
+    let watcher = move || {
+        placement::keep_off(measuring.as_slice());
+        // The parent writes nothing more: this read ends when the parent does.
+        let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+        stop.store(true, Ordering::Relaxed);
+    };
+    thread::Builder::new().name("stdin".into()).spawn(watcher).map(drop)
+}
+
+/// The default of 50 µs would delay sleeps, and packets of the stream would leave in clusters.
+const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
+
+/// `latlab net-load`: reports when the load has begun, holds it until standard input closes, and reports what was
+/// reached.
+pub(super) fn net_load(console: &Console) -> Result<Outcome, Failure> {
+    let request: NetLoadRequest = read_request("a load of your own is `--load net=…`")?;
+    match hold_net_load(&request, console) {
+        Ok(()) => Ok(Outcome::Done),
+        Err(Failure { message, cause, hint, .. }) => {
+            console.data(&NetLoadEvent::Refused { message, cause, hint }.line())?;
+            Ok(Outcome::AnswerIsNo)
+        }
+    }
+}
+
+fn hold_net_load(request: &NetLoadRequest, console: &Console) -> Result<(), Failure> {
+    tie_to_parent(request.parent)?;
+    leave_real_time()?;
+    let key = request.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
+    let words = Arc::new(NetLoadCommands::default());
+    read_commands(&words).map_err(refused("watch standard input"))?;
+    placement::place(&EndSpec { cpu: request.stream.cpu, ..EndSpec::SYSTEM })?;
+    // Without it the load is less even, but its rate is the same.
+    let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
+    let report = |event: NetLoadEvent| console.data(&event.line());
+    let begun = |searched_bps| {
+        let gone = |_| LoadsError::from(NetLoadError::Process(io::ErrorKind::BrokenPipe.into()));
+        report(NetLoadEvent::Begun { searched_bps }).map_err(gone).map_err(MeasureError::from)
+    };
+    let Some(held) = run_net_load(request, key.as_ref(), &words, begun)? else { return Ok(()) };
+    match held.failure {
+        Some(failure) => Err(failure.into()),
+        None => report(NetLoadEvent::Ended { report: Box::new(held.report) }),
+    }
+}
+
+/// Passes on the commands on standard input until it closes.
+fn read_commands(words: &Arc<NetLoadCommands>) -> io::Result<()> {
+    let words = Arc::clone(words);
+    let listener = move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if line == BEGIN_WORD {
+                words.say_begin();
+            }
+        }
+        words.say_end();
+    };
+    thread::Builder::new().name("stdin".into()).spawn(listener).map(drop)
+}
+
+/// `latlab stressor`: reports when every worker runs, and at the end what was reached. The workers end with this process.
+pub(super) fn stressor(console: &Console) -> Result<Outcome, Failure> {
+    let request: StressorRequest = read_request("loads for people are `latlab load`")?;
+    match start_workers(&request) {
+        Ok(workers) => {
+            console.data(&StressorEvent::Ready.line())?;
+            if let Some(report) = workers.watch(io::stdin().lock()) {
+                console.data(&StressorEvent::Reached(Box::new(report)).line())?;
+            }
+            Ok(Outcome::Done)
+        }
+        Err(Failure { message, cause, hint, exit_code }) => {
+            console.data(&StressorEvent::Refused { message, cause, hint, exit_code }.line())?;
+            Ok(Outcome::AnswerIsNo)
+        }
+    }
+}
+
+fn start_workers(request: &StressorRequest) -> Result<Workers, Failure> {
+    tie_to_parent(request.parent)?;
+    leave_real_time()?;
+    Ok(Workers::start(request)?)
+}
+
+/// The request on standard input. A user who typed the hidden command gets the hint `instead`.
+fn read_request<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(refused("read the order"))?;
+    serde_json::from_str(&line).map_err(|error| {
+        Failure::request("cannot understand the order on standard input")
+            .because(error.to_string())
+            .hint(format!("this command is for latlab itself; {instead}"))
+    })
+}
+
+/// Makes this process end with the thread of `parent` that started it.
+fn tie_to_parent(parent: u32) -> Result<(), Failure> {
+    match lifeline::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
+        true => Ok(()),
+        false => Err(Failure::world("the process that gave the order is gone")),
+    }
+}
+
+/// Leaves real-time scheduling, which a parent under `chrt -f` passes on: a load with such a priority would take the CPUs
+/// from the measurement.
+fn leave_real_time() -> Result<(), Failure> {
+    placement::leave_real_time().map_err(refused("leave real-time scheduling"))
+}
