@@ -1,14 +1,143 @@
 //! `latlab compare`: is there a difference, how big, how sure; and the classic form, `--ministat`.
 
-use super::{Outcome, comparing, ministat};
-use crate::cli::resolve::CompareJob;
-use crate::console::Console;
-use crate::diagnostics::Failure;
+use super::{Outcome, experiment, ministat, observation_groups};
+use crate::analysis::Estimand;
+use crate::analysis::comparison::{
+    ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, QuestionScope, UndecidedGate, compare,
+    default_subjects, gates_outcome, subject_named, undecided_gates,
+};
+use crate::cli::args::{FormatWord, OverWord};
+use crate::cli::resolve::{CompareJob, Grouping, RequestError, VerdictJob};
+use crate::console::{Console, Verbosity};
+use crate::diagnostics::{Failure, Severity};
+use crate::metric::Metric;
+use crate::plan::Contrast;
+use crate::report::Style;
+use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 
 /// Compares as `job` says.
 pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failure> {
     match job {
         CompareJob::Ministat(job) => ministat::run(job, console),
-        CompareJob::Judge(job) => comparing::run(job, console),
+        CompareJob::Judge(job) => with_verdicts(job, console),
+    }
+}
+
+/// Compares as `job` says.
+fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
+    let paths = observation_groups::path_groups(&job.sources)?;
+    let (gates, request, runs) = if observation_groups::are_numbers(&paths)? {
+        let gates = gates(job, job.metric.as_deref())?;
+        let request = request_of_numbers(job, &gates)?;
+        (gates, request, observation_groups::of_numbers(&paths, &job.sources)?)
+    } else {
+        let found = observation_groups::find(&paths, console)?;
+        let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
+        let gates = gates(job, metric)?;
+        let request = request_of_recordings(job, metric, &gates)?;
+        let runs = observation_groups::of_recordings(found, &job.sources, &request.subjects(), console)?;
+        (gates, request, runs)
+    };
+    let options = ComparisonOptions { over: over(job), ..ComparisonOptions::at(job.confidence.share()) };
+    let comparisons = compare(runs, &request, &options)?;
+    let gated: Vec<GateRow> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
+    show(job, &comparisons, &gated, console)?;
+    for UndecidedGate { gate, hint } in undecided_gates(&gated) {
+        console.warning(&format!("the gate `{gate}` is undecided"), Some(hint));
+    }
+    Ok(gates_outcome(&gated, job.gate_strict))
+}
+
+fn gates(job: &VerdictJob, metric: Option<&str>) -> Result<Vec<Gate>, Failure> {
+    Ok(job.gates.iter().map(|text| Gate::parse(text, metric)).collect::<Result<_, _>>()?)
+}
+
+fn over(job: &VerdictJob) -> QuestionScope {
+    match job.over {
+        OverWord::Blocks => QuestionScope::Blocks,
+        OverWord::Boots => QuestionScope::Boots,
+    }
+}
+
+/// Prints the comparisons in the form that was asked for.
+fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console: &Console) -> Result<(), Failure> {
+    if job.json || job.format == FormatWord::Csv {
+        let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);
+        serious.filter(|_| console.verbosity() > Verbosity::Quiet).for_each(|caveat| console.caveat(caveat));
+    }
+    let view = || ComparisonView::of(comparisons, gated, ComparisonShowing { explain: job.explain });
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&match job.format {
+        _ if job.json => comparison::json(comparisons, gated, Companions::default()),
+        FormatWord::Text => comparison::text(&view(), style),
+        FormatWord::Markdown => comparison::markdown(&view()),
+        FormatWord::Csv => comparison::csv(comparisons),
+    })
+}
+
+/// What is compared of recordings: the statistics that were typed, or that an experiment's file names; those of gates;
+/// and the shift table.
+fn request_of_recordings(job: &VerdictJob, asked: Option<&str>, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
+    let metric = match asked {
+        None => Metric::RoundTripDelay,
+        Some(name) => match subject_named(Some(name), "mean")? {
+            Estimand::Statistic(metric, _) => metric,
+            Estimand::Ratio(_) => Metric::RoundTripDelay,
+        },
+    };
+    let mut request = ComparisonRequest::default();
+    let named = job.statistics.iter().map(|statistic| subject_named(asked, statistic));
+    let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
+    match contrasts_of_file(job)? {
+        Some(contrasts) => experiment::ask_as_its_file(&mut request, &contrasts, job.equivalence)?,
+        None if subjects.is_empty() => subjects = default_subjects(metric),
+        None => {}
+    }
+    subjects.into_iter().for_each(|subject| request.ask(subject, None, job.equivalence));
+    for gate in gates {
+        request.include(gate.subject().ok_or_else(gate_on_value)?);
+    }
+    if job.shift {
+        request.shift(metric);
+    }
+    Ok(request)
+}
+
+/// The refusal of a gate on `value` where recordings are compared.
+fn gate_on_value() -> RequestError {
+    RequestError::OutOfPlace {
+        option: "--gate value",
+        with: "recordings".into(),
+        cause: "`value` is a line of a file of numbers; a run has statistics",
+        hint: "name one of these, such as `--gate 'p99 <= +5%'`",
+    }
+}
+
+/// The contrasts of an experiment's file, if its directory is all that was typed.
+fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure> {
+    match (job.sources.paths.as_slice(), &job.sources.grouping) {
+        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() => experiment::contrasts(path),
+        _ => Ok(None),
+    }
+}
+
+/// What is compared of files of numbers: the values; options about statistics are refused.
+fn request_of_numbers(job: &VerdictJob, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
+    let asked = [
+        ("--statistic", !job.statistics.is_empty()),
+        ("--metric", job.metric.is_some()),
+        ("--shift", job.shift),
+        ("--by", matches!(job.sources.grouping, Grouping::By(_))),
+        ("--gate", gates.iter().any(|gate| gate.subject().is_some())),
+    ];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        None => Ok(ComparisonRequest::of_values(job.equivalence)),
+        Some((option, _)) => Err(RequestError::OutOfPlace {
+            option,
+            with: "files of numbers".into(),
+            cause: "a line is an observation: it has no statistic, and nothing is known of it but its value",
+            hint: "leave it out; a gate is then like `--gate 'value <= +5%'`",
+        }
+        .into()),
     }
 }

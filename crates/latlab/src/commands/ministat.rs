@@ -1,7 +1,7 @@
 //! `latlab compare --ministat`: the classic form.
 
-use super::groups::{self, PathGroup};
-use super::{Outcome, number_files, observing};
+use super::Outcome;
+use super::observation_groups::{self, PathGroup};
 use crate::analysis::comparison::{RunFigure, subject_named};
 use crate::cli::resolve::{Grouping, MinistatJob};
 use crate::console::Console;
@@ -13,7 +13,7 @@ use crate::stats::Outline;
 
 /// Prints what ministat prints.
 pub(super) fn run(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
-    let mut paths = groups::of(&job.sources)?;
+    let mut paths = observation_groups::path_groups(&job.sources)?;
     if paths.is_empty() {
         paths.push(PathGroup { name: STDIN.into(), paths: vec!["-".into()] });
     }
@@ -36,16 +36,17 @@ pub(super) fn run(job: &MinistatJob, console: &Console) -> Result<Outcome, Failu
 
 /// Name and observations of each group: lines of files, or a figure of each run.
 fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Result<Vec<(String, Vec<f64>)>, Failure> {
-    if number_files::are_numbers(paths)? {
+    if observation_groups::are_numbers(paths)? {
         numbers_alone(job)?;
-        let read = |group: &PathGroup| Ok((group.name.clone(), groups::numbers(group, &job.sources.column)?));
+        let read =
+            |group: &PathGroup| Ok((group.name.clone(), observation_groups::numbers(group, &job.sources.column)?));
         return paths.iter().map(read).collect();
     }
-    let found = observing::find(paths, console)?;
-    let metric = job.metric.as_deref().or_else(|| observing::usual_metric(&found));
+    let found = observation_groups::find(paths, console)?;
+    let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
     let statistic = job.statistic.as_deref().unwrap_or("mean");
     let subject = subject_named(metric, statistic)?;
-    let groups = observing::recorded(found, &job.sources, &[subject], console)?;
+    let groups = observation_groups::of_recordings(found, &job.sources, &[subject], console)?;
     groups.left_out_caveat().iter().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {

@@ -1,22 +1,18 @@
 //! The commands: each file tells the story of one.
 
 mod agent;
-mod asking;
 mod bare;
 mod child_processes;
 mod compare;
-mod comparing;
 mod doctor;
 mod experiment;
-mod groups;
 mod keys;
 mod list;
 mod load;
 mod manual;
-mod measuring;
+mod measure_and_report;
 mod ministat;
-mod number_files;
-mod observing;
+mod observation_groups;
 mod ping;
 mod recipes;
 mod recovery;
@@ -25,11 +21,8 @@ mod remedies;
 mod run;
 mod serve;
 mod stored_runs;
-mod stores;
 mod stream;
 mod summary;
-mod title;
-mod verdict;
 mod wakeup;
 
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! `latlab run`: conduct an experiment from where it stands, and show what it says.
 
 use super::experiment::{Bench, ask, boot_id, ending, plan, reporting, take_on, unit};
-use super::{Outcome, measuring, wakeup};
+use super::{Outcome, measure_and_report, wakeup};
 use crate::cli::resolve::RunJob;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
@@ -32,7 +32,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     console.tell(&render(&detail, Style { colour: console.talk_screen().colour, ..style }));
     let plans = || asked.job.experiment.conditions.iter().map(|condition| &condition.plan);
     wakeup::warn(plans(), console);
-    let interrupt = measuring::listen(plans(), console).map_err(refused("listen to signals"))?;
+    let interrupt = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
     let manners = RunPolicy {
         boot_id: boot_id(&asked)?,
         keep_going: job.going_on.keep_going,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::stored_runs::runs_in;
-use super::{Outcome, verdict};
-use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions, summary_outcome};
+use super::{Outcome, measure_and_report};
+use crate::analysis::{ConditionResult, FailIf, Summary, SummaryOptions, summarise, summary_outcome};
 use crate::cli::resolve::SummarySpec;
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
@@ -26,14 +26,17 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
         let judging = spec.over(&recording.manifest().spec.judging);
         half |= judging.half;
         like = like.or(judging.like);
-        let mut wishes =
-            SummaryOptions { judging, intervals: spec.intervals, metrics: verdict::metrics(spec.json || every_metric) };
+        let mut wishes = SummaryOptions {
+            judging,
+            intervals: spec.intervals,
+            metrics: measure_and_report::metrics(spec.json || every_metric),
+        };
         conditions.iter().for_each(|condition| wishes.include(condition));
-        summaries.push(verdict::summary_of(&recording, &wishes)?);
+        summaries.push(summarise(&recording, &wishes)?);
     }
     // judged before anything is shown: a condition that cannot be judged is a wrong request
     let judgements = judge(&conditions, &summaries)?;
-    verdict::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
+    measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
     let held = tell(&judgements, summaries.len() > 1, console);
     Ok(if held { Outcome::AnswerIsNo } else { summary_outcome(&summaries) })
 }

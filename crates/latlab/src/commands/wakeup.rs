@@ -1,6 +1,9 @@
-//! `latlab wakeup`: let threads sleep, record when they wake, summarise, show.
+//! `latlab wakeup`: how late a timer wakes a thread.
 
-use super::{Outcome, ping, remedies};
+use std::sync::Arc;
+
+use super::measure_and_report::{LiveView, MeasureJob, measure_and_report};
+use super::{Outcome, remedies};
 use crate::analysis::real_time_warning;
 use crate::cli::resolve::WakeupJob;
 use crate::console::Console;
@@ -15,10 +18,11 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
         return remedies::run(job, console);
     }
     warn([&job.plan], console);
-    ping::carry_out(&job.plan, None, (&job.keeping, job.json), console)
+    let measured = MeasureJob { plan: &job.plan, key: None, output: &job.keeping, json: job.json };
+    measure_and_report(&measured, &LiveView { rates: &Arc::default(), text: &String::new }, console)
 }
 
-/// Says what of `plans` could make this host hard to reach.
+/// Warns of a plan that could make this host hard to reach.
 pub(super) fn warn<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) {
     let facts = || facts::read(&HostRoot::live(), Interface::Named("lo"));
     if let Some(warning) = plans.into_iter().find_map(|plan| real_time_warning(plan, facts)) {

@@ -8,7 +8,8 @@ use super::outcome::{in_one_line, outcome};
 use super::waiting;
 use super::widths::{PrecisionResult, PrecisionRule};
 use crate::cli::resolve::ExperimentJob;
-use crate::commands::{keys, measuring};
+use crate::commands::measure_and_report::ProgressLine;
+use crate::commands::{keys, measure_and_report};
 use crate::console::{Console, Progress};
 use crate::diagnostics::Failure;
 use crate::experiment::{DueRun, ExperimentEvent, ExperimentState, OpenExperiment, RunExecutor, RunOutcome, RunResult};
@@ -61,7 +62,14 @@ impl<'a> Bench<'a> {
             let beside = format!("{} · {words}", self.left.words(due.key.block, done, start.elapsed()));
             progress.show(self.left.step(due.condition, done, start.elapsed()), &beside);
         };
-        measuring::measure(plan, key.as_ref(), place, self.interrupt, self.console, (progress, &mut tick))
+        measure_and_report::measure(
+            plan,
+            key.as_ref(),
+            place,
+            self.interrupt,
+            self.console,
+            ProgressLine { progress, draw: &mut tick },
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a run of an experiment ended.
 
+use crate::analysis::summarise;
 use crate::analysis::{SummaryOptions, run_outcome};
-use crate::commands::verdict;
 use crate::diagnostics::Failure;
 use crate::experiment::{RunOutcome, outcome_of};
 use crate::measure::PlanOutcome;
@@ -23,7 +23,7 @@ pub(super) fn outcome(conducted: PlanOutcome, signalled: bool) -> (RunOutcome, O
     }
     let summary = Recording::open(&finished.path).map_err(Failure::from).and_then(|recording| {
         let wishes = SummaryOptions { intervals: false, ..SummaryOptions::of(&recording.manifest().spec) };
-        verdict::summary_of(&recording, &wishes)
+        summarise(&recording, &wishes).map_err(Failure::from)
     });
     match summary.and_then(|summary| run_outcome(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))) {
         Err(silent) => (RunOutcome::Failed, name, Some(silent)),

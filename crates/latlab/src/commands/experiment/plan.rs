@@ -2,7 +2,7 @@
 
 use super::Asked;
 use super::cost::cost;
-use crate::commands::title;
+use crate::commands::measure_and_report;
 use crate::experiment::ExperimentState;
 use crate::plan::{BetweenBlocks, Design, Experiment, Plan, RunOrder, RunsRule, condition_words};
 use crate::report::experiment::plan::PlanView;
@@ -73,6 +73,6 @@ fn order(design: &Design) -> String {
 /// What all conditions have in common.
 fn work(experiment: &Experiment) -> String {
     let runs = experiment.conditions.iter().flat_map(|condition| condition.plan.runs.iter().cloned()).collect();
-    let title = title::of(&Plan { runs, rounds: 1 });
+    let title = measure_and_report::title(&Plan { runs, rounds: 1 });
     title.rsplit_once(" · ").filter(|(_, end)| end.ends_with(" runs")).map_or(title.clone(), |(title, _)| title.into())
 }

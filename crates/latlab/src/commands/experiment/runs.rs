@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::analysis::summarise;
 use crate::analysis::{Summary, SummaryOptions};
-use crate::commands::verdict;
 use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
@@ -20,5 +20,5 @@ pub(super) fn summary(directory: &Path, name: &str, metric: Metric, quantiles: &
     let recording = Recording::open(&directory.join("runs").join(name))?;
     let judging =
         Judging { quantiles: quantiles.to_vec(), window_ns: None, ..recording.manifest().spec.judging.clone() };
-    verdict::summary_of(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric] })
+    Ok(summarise(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric] })?)
 }

@@ -3,7 +3,7 @@
 mod trials;
 mod turns;
 
-use super::{Outcome, measuring, stores, title, wakeup};
+use super::{Outcome, measure_and_report, wakeup};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, RunGroups, compare, subject_named,
 };
@@ -23,12 +23,12 @@ use turns::{RUNS, TrialRuns, take};
 /// Tries every remedy that this host allows on the run of `job`.
 pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure> {
     // Before anything is tried: a rehearsal sets knobs already.
-    let interrupt = measuring::listen_and_restore(console).map_err(refused("listen to signals"))?;
+    let interrupt = measure_and_report::listen_and_restore(console).map_err(refused("listen to signals"))?;
     let trials = match RemedyTrials::of(&job.plan, &interrupt) {
         Ok(trials) => trials,
         Err(failure) => return interrupt.outcome().ok_or(failure),
     };
-    let keep = stores::open(&job.keeping)?;
+    let keep = measure_and_report::open(&job.keeping)?;
     wakeup::warn(trials.tried.iter().map(|trial| &trial.plan), console);
     console.note(&announcement(&trials));
     let mut agenda = ComparisonRequest::default();
@@ -67,7 +67,7 @@ fn show(
     let compared = compare(groups, agenda, &ComparisonOptions::at(defaults::CONFIDENCE))?;
     let condition = Condition::of(&job.plan.runs[0]);
     let view = RemediesView {
-        heading: title::of(&job.plan),
+        heading: measure_and_report::title(&job.plan),
         condition: &condition,
         runs: (fewest_runs(&compared), defaults::REMEDY_BLOCKS),
         gains: gains(&compared),

@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::trials::RemedyTrials;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::ObservedRun;
-use crate::commands::measuring;
-use crate::commands::stores::OpenOutput;
+use crate::commands::measure_and_report::OpenOutput;
+use crate::commands::measure_and_report::{self, ProgressLine};
 use crate::console::{Console, Progress};
 use crate::diagnostics::{Failure, refused};
 use crate::facts::ExperimentFacts;
@@ -55,13 +55,20 @@ pub(super) fn take(
     for (block, turn) in turns {
         let trial = &trials.tried[turn.condition];
         let facts = facts((&id, boot_id.as_deref()), &trial.words, (block, turn));
-        let place = RecordingTarget { experiment: Some(&facts), ..keep.place() };
+        let place = RecordingTarget { experiment: Some(&facts), ..keep.target() };
         let done = taken.recordings.len() as u64;
         let progress = console.progress("remedies", Some(all));
         let mut tick = |progress: &Progress| {
             progress.show(done, &format!("{:.0} s · {}", start.elapsed().as_secs_f64(), trial.words));
         };
-        let conducted = measuring::measure(&trial.plan, None, place, interrupt, console, (progress, &mut tick))?;
+        let conducted = measure_and_report::measure(
+            &trial.plan,
+            None,
+            place,
+            interrupt,
+            console,
+            ProgressLine { progress, draw: &mut tick },
+        )?;
         let Some(conducted) = conducted.filter(|_| interrupt.outcome().is_none()) else { break };
         if let Some(failure) = conducted.failure {
             return Err(failure.into());

@@ -1,0 +1,256 @@
+//! What ping, stream and wakeup have in common: measure a plan, record it, read the recordings back, show what they say.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::recovery;
+use crate::analysis::{Summary, SummaryOptions, run_outcome, summarise};
+use crate::cli::resolve::OutputSpec;
+use crate::console::{Console, Progress, Verbosity};
+use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
+use crate::measure::{self, LiveRates, MeasureError, PlanOutcome, RecordingTarget};
+use crate::metric::Metric;
+use crate::plan::{Condition, Plan, RunSpec};
+use crate::platform::SignalWatch;
+use crate::recording::{Recording, Store};
+use crate::report::view::{ReportView, Showing};
+use crate::report::{Headline, Style, heading, json, text};
+use crate::session::PreSharedKey;
+use crate::transport::refusal::TransportError;
+
+/// A plan with what its measurement needs and the form of its result.
+pub(super) struct MeasureJob<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) key: Option<&'a PreSharedKey>,
+    pub(super) output: &'a OutputSpec,
+    /// One JSON document instead of text.
+    pub(super) json: bool,
+}
+
+/// What a person sees of a run while it is measured.
+pub(super) struct LiveView<'a> {
+    /// The rates of streams, written by the runs.
+    pub(super) rates: &'a Arc<LiveRates>,
+    /// Text behind the progress bar.
+    pub(super) text: &'a dyn Fn() -> String,
+}
+
+/// A progress line, and the function that redraws it.
+pub(super) struct ProgressLine<'a> {
+    pub(super) progress: Progress,
+    pub(super) draw: &'a mut dyn FnMut(&Progress),
+}
+
+/// Measures the plan, then shows the summaries of its recordings.
+pub(super) fn measure_and_report(
+    job: &MeasureJob<'_>,
+    live: &LiveView<'_>,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let output = open(job.output)?;
+    let signals = listen([job.plan], console).map_err(refused("listen to signals"))?;
+    let expected = job.plan.duration();
+    let progress = console.progress(&title(job.plan), expected.map(|span| (span.0 / 1_000_000) as u64));
+    let start = Instant::now();
+    let mut draw = |progress: &Progress| {
+        let elapsed = start.elapsed();
+        progress.show(elapsed.as_millis() as u64, &format!("{:.1} s{}", elapsed.as_secs_f64(), (live.text)()));
+    };
+    let target = RecordingTarget { live: Some(live.rates), ..output.target() };
+    let line = ProgressLine { progress, draw: &mut draw };
+    let Some(measured) = measure(job.plan, job.key, target, &signals, console, line)? else {
+        console.note("interrupted before anything was measured");
+        return Ok(signals.outcome().unwrap_or(Outcome::Interrupted));
+    };
+    let shown = show_recordings(&measured, job, console);
+    outcome(measured, shown, &signals)
+}
+
+/// Measures `plan` into `target`; `None` if a signal ended it before anything was measured. The progress line is erased
+/// before anything else is printed.
+pub(super) fn measure(
+    plan: &Plan,
+    key: Option<&PreSharedKey>,
+    target: RecordingTarget<'_>,
+    signals: &SignalWatch,
+    console: &Console,
+    line: ProgressLine<'_>,
+) -> Result<Option<PlanOutcome>, Failure> {
+    let ProgressLine { progress, draw } = line;
+    let mut heartbeat = || {
+        signals.notice();
+        draw(&progress);
+    };
+    let measured = measure::measure_plan(plan, key, target, signals.stop(), &mut heartbeat);
+    drop(progress);
+    signals.notice();
+    recovery::warn_of_leftovers(console);
+    match (measured, signals.outcome()) {
+        // A user who interrupts the wait for a silent target knows that it is silent.
+        (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_))
+        | (Err(MeasureError::Transport(TransportError::Interrupted { .. })), Some(_)) => Ok(None),
+        (measured, _) => Ok(Some(measured?)),
+    }
+}
+
+/// Handles signals while `plans` are measured; a second signal restores the host before it ends the process.
+pub(super) fn listen<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) -> io::Result<SignalWatch> {
+    let mut runs = plans.into_iter().flat_map(|plan| &plan.runs);
+    match runs.any(|run| !run.settings.is_empty()) {
+        true => listen_and_restore(console),
+        false => SignalWatch::listen(),
+    }
+}
+
+/// Handles signals of a command that changes settings of this host.
+pub(super) fn listen_and_restore(console: &Console) -> io::Result<SignalWatch> {
+    recovery::warn_of_other_root(console);
+    SignalWatch::listen_with(recovery::restore_at_once)
+}
+
+/// An open store, and the directory that `--output` named.
+#[derive(Debug)]
+pub(super) struct OpenOutput {
+    store: Store,
+    directory: Option<PathBuf>,
+}
+
+impl OpenOutput {
+    /// Where a measurement records.
+    pub(super) fn target(&self) -> RecordingTarget<'_> {
+        RecordingTarget { store: &self.store, directory: self.directory.as_deref(), experiment: None, live: None }
+    }
+}
+
+/// Opens the store before anything is sent. `--no-record` records into a temporary store that is removed when the command
+/// ends, so that every summary is that of a recording.
+pub(super) fn open(output: &OutputSpec) -> Result<OpenOutput, Failure> {
+    let (store, directory) = match output {
+        OutputSpec::Nothing => (Store::temporary()?, None),
+        OutputSpec::InStore(path) => (Store::open(path)?, None),
+        OutputSpec::InNewStore(path) => (Store::make_new(path)?, None),
+        OutputSpec::As(path) => {
+            Store::expect_new(path)?;
+            (Store::at(path), Some(path.clone()))
+        }
+    };
+    Ok(OpenOutput { store, directory })
+}
+
+/// Reads the recordings back and shows their summaries.
+fn show_recordings(measured: &PlanOutcome, job: &MeasureJob<'_>, console: &Console) -> Result<Vec<Summary>, Failure> {
+    let every_metric = console.verbosity() > Verbosity::Usual;
+    let mut summaries = Vec::new();
+    let (mut half, mut like) = (false, None);
+    for finished in &measured.recordings {
+        let recording = Recording::open(&finished.path)?;
+        let spec = &recording.manifest().spec;
+        half |= spec.judging.half;
+        like = like.or(spec.judging.like);
+        let options = SummaryOptions { metrics: metrics(job.json || every_metric), ..SummaryOptions::of(spec) };
+        summaries.push(summarise(&recording, &options)?);
+    }
+    let kept = *job.output != OutputSpec::Nothing;
+    show(&summaries, Showing { half, every_metric, kept, like }, job.json, console)?;
+    Ok(summaries)
+}
+
+/// A failure of measuring or recording comes first, then a signal, then what the summaries say.
+fn outcome(
+    measured: PlanOutcome,
+    shown: Result<Vec<Summary>, Failure>,
+    signals: &SignalWatch,
+) -> Result<Outcome, Failure> {
+    if let Some(error) = measured.failure {
+        return Err(error.into());
+    }
+    if let Some(error) = measured.recordings.into_iter().find_map(|finished| finished.failure) {
+        return Err(error.into());
+    }
+    // The terminal was closed: a summary could not be shown.
+    if signals.outcome() == Some(Outcome::HungUp) {
+        return Ok(Outcome::HungUp);
+    }
+    let summaries = shown?;
+    signals.outcome().map_or_else(|| run_outcome(&summaries), Ok)
+}
+
+/// The metrics to describe: every one in a document, the usual ones for a person.
+pub(super) fn metrics(all: bool) -> Vec<Metric> {
+    if all { Metric::PING.to_vec() } else { Metric::USUAL.to_vec() }
+}
+
+/// Prints `summaries`, as one JSON document or as text.
+pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, console: &Console) -> Result<(), Failure> {
+    if summaries.is_empty() {
+        return Ok(());
+    }
+    if as_json {
+        warn(summaries, console);
+        return console.data(&json::render(summaries, showing));
+    }
+    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    console.data(&text::render(&ReportView::of(summaries, showing), style))
+}
+
+/// Repeats the warnings of a document on stderr, for a person who redirects it into a file; of several runs each with the
+/// name of its recording.
+fn warn(summaries: &[Summary], console: &Console) {
+    let serious = |caveat: &&Caveat| caveat.severity != Severity::Note;
+    for summary in summaries.iter().filter(|_| console.verbosity() > Verbosity::Quiet) {
+        for caveat in summary.caveats.iter().filter(serious) {
+            let message = match summaries {
+                [_] => caveat.message.clone(),
+                _ => format!("`{}`: {}", summary.recording, caveat.message),
+            };
+            console.caveat(&Caveat { message, ..caveat.clone() });
+        }
+    }
+}
+
+/// The heading that the summaries of `plan` will have; of several runs with their number.
+pub(super) fn title(plan: &Plan) -> String {
+    let conditions: Vec<_> = plan.runs.iter().map(Condition::of).collect();
+    let headlines: Vec<_> =
+        plan.runs.iter().zip(&conditions).map(|(run, condition)| headline(run, condition)).collect();
+    let common = heading(&headlines);
+    if plan.runs.len() > 1 { format!("{common} · {} runs", plan.runs.len()) } else { common }
+}
+
+fn headline<'a>(run: &RunSpec, condition: &'a Condition) -> Headline<'a> {
+    Headline { kind: run.kind(), condition, family: run.family(), stop: run.stop }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Command;
+    use crate::cli::resolve::{self, Environment};
+
+    fn title_of(line: &str) -> String {
+        let typed = format!("latlab ping {line}");
+        let cli = crate::cli::parse(typed.split_whitespace().map(Into::into)).expect(line);
+        let Command::Ping(args) = cli.command else { panic!("{line}") };
+        title(&resolve::ping(&args, &Environment::default()).expect(line).plan)
+    }
+
+    #[test]
+    fn progress_says_what_the_summary_will_say() {
+        for (line, expected) in [
+            ("", "ping local · udp ipv4 · 64 B · closed loop · 10 s"),
+            ("-6 -i 1ms -n 50 -d 3s", "ping local · udp ipv6 · 64 B · every 1 ms · 50 probes or 3 s"),
+            ("-s 64,1024 -n 5", "ping local · udp ipv4 · closed loop · 5 probes · 2 runs"),
+            (
+                "[::1]:7 --protocol echo -i 1ms --poisson",
+                "ping [::1]:7 · udp ipv6 · echo · 64 B · poisson, 1 ms on average · 10 s",
+            ),
+            ("127.0.0.1", "ping 127.0.0.1:9862 · udp ipv4 · 64 B · closed loop · 10 s"),
+            // A name may have addresses of either family: it is not resolved yet.
+            ("localhost:7000 --protocol echo", "ping localhost:7000 · udp · echo · 64 B · closed loop · 10 s"),
+        ] {
+            assert_eq!(title_of(line), expected, "{line}");
+        }
+    }
+}

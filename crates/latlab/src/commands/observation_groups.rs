@@ -1,0 +1,171 @@
+//! Groups of observations: from the paths and globs that were typed to numbers of files or figures of recorded runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use glob::{MatchOptions, Pattern};
+
+use super::stored_runs::{FoundRun, observe, runs_in};
+use crate::analysis::Estimand;
+use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
+use crate::cli::resolve::{Grouping, NamedGlob, Sources};
+use crate::console::Console;
+use crate::diagnostics::{Failure, in_words};
+use crate::formats::numbers::{self, NumbersError, TextColumn};
+use crate::plan::Kind;
+
+const DASH: &str = "-";
+
+/// A group whose paths are not read yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PathGroup {
+    pub(super) name: String,
+    /// At least one.
+    pub(super) paths: Vec<PathBuf>,
+}
+
+/// Whether `path` is a file of numbers; otherwise it is a recording or a directory of them.
+fn is_text(path: &Path) -> bool {
+    !path.is_dir()
+}
+
+/// Whether `path` exists; standard input always does.
+fn is_there(path: &Path) -> bool {
+    path.as_os_str() == DASH || path.exists()
+}
+
+/// The groups of paths and globs. Under `--by`, which depends on the recordings, each path is a group.
+pub(super) fn path_groups(sources: &Sources) -> Result<Vec<PathGroup>, Failure> {
+    let Grouping::Globs(globs) = &sources.grouping else {
+        return Ok(sources
+            .paths
+            .iter()
+            .map(|path| PathGroup { name: path_name(path), paths: vec![path.clone()] })
+            .collect());
+    };
+    let mut groups: Vec<PathGroup> = Vec::new();
+    for glob in globs {
+        let paths = matched(glob)?;
+        match groups.iter_mut().find(|group| group.name == glob.name) {
+            Some(group) => group.paths.extend(paths),
+            None => groups.push(PathGroup { name: glob.name.clone(), paths }),
+        }
+    }
+    Ok(groups)
+}
+
+/// The numbers in the files of `group`, one file after the other.
+pub(super) fn numbers(group: &PathGroup, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
+    let read = |path: &PathBuf| match path.as_os_str() == DASH {
+        true => numbers::read_numbers(numbers::STDIN, io::stdin().lock(), column),
+        false => numbers::read_file(path, column),
+    };
+    let mut values = read(&group.paths[0])?;
+    for path in &group.paths[1..] {
+        values.append(&mut read(path)?);
+    }
+    Ok(values)
+}
+
+fn path_name(path: &Path) -> String {
+    if path.as_os_str() == DASH { numbers::STDIN.into() } else { path.display().to_string() }
+}
+
+/// The paths that a `--group` glob matches, in alphabetical order.
+fn matched(NamedGlob { name, glob }: &NamedGlob) -> Result<Vec<PathBuf>, Failure> {
+    let failure = || Failure::request(format!("cannot make the group `{name}` of `{glob}`"));
+    Pattern::new(glob)
+        .map_err(|error| failure().because(error.msg).hint("`*`, `?`, `[abc]` and `**` have a meaning"))?;
+    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
+    let found = glob::glob_with(glob, options).map_err(|error| failure().because(error.msg))?;
+    let paths = found.collect::<Result<Vec<_>, _>>().map_err(|error| {
+        Failure { exit_code: 3, ..failure() }.because(format!(
+            "{}: {}",
+            error.path().display(),
+            in_words(error.error())
+        ))
+    })?;
+    match paths.as_slice() {
+        [] => Err(failure().because("nothing matches").hint(format!("`ls -d {glob}` shows what does"))),
+        _ => Ok(paths),
+    }
+}
+
+/// Whether all paths are files of numbers; a mixture with recordings is refused.
+pub(super) fn are_numbers(groups: &[PathGroup]) -> Result<bool, Failure> {
+    let mut paths = groups.iter().flat_map(|group| &group.paths);
+    let texts = paths.clone().filter(|path| is_text(path)).count();
+    if let Some(path) = paths.clone().find(|path| !is_there(path)) {
+        return Err(Failure::request(format!("cannot read `{}`", path.display()))
+            .because("there is no such file or directory")
+            .hint("see the path; `latlab list` shows the recordings of a store"));
+    }
+    let recorded = paths.find(|path| !is_text(path));
+    match (texts, recorded) {
+        (0, _) => Ok(false),
+        (_, None) => Ok(true),
+        (_, Some(path)) => Err(Failure::request("cannot compare numbers of files with recordings")
+            .because(format!("`{}` is a directory, and other paths are files", path.display()))
+            .hint("compare files with files, or recordings with recordings")),
+    }
+}
+
+/// Groups in which each line of a file is an observation.
+pub(super) fn of_numbers(paths: &[PathGroup], sources: &Sources) -> Result<RunGroups, Failure> {
+    let mut named = Vec::new();
+    for group in paths {
+        let values = numbers(group, &sources.column)?;
+        if values.is_empty() {
+            return Err(Failure::request(format!("cannot compare `{}`", group.name))
+                .because(format!("it has no number in column {}", sources.column.number))
+                .hint("`-C N` picks another column, `-d DELIMS` splits otherwise"));
+        }
+        let line = |(line, value): (usize, &f64)| ObservedRun::bare(format!("{}:{}", group.name, line + 1), *value);
+        named.push((group.name.clone(), values.iter().enumerate().map(line).collect()));
+    }
+    Ok(RunGroups::named(named)?)
+}
+
+/// A group of recordings that are not read yet.
+pub(super) struct FoundGroup {
+    name: String,
+    runs: Vec<FoundRun>,
+}
+
+/// The recordings in `paths`; reports those that are left out.
+pub(super) fn find(paths: &[PathGroup], console: &Console) -> Result<Vec<FoundGroup>, Failure> {
+    let group = |group: &PathGroup| {
+        let runs = group.paths.iter().map(|path| runs_in(path, console)).collect::<Result<Vec<_>, _>>()?;
+        Ok(FoundGroup { name: group.name.clone(), runs: runs.concat() })
+    };
+    paths.iter().map(group).collect()
+}
+
+/// The metric to compare if none is named; `None` for round trips.
+pub(super) fn usual_metric(found: &[FoundGroup]) -> Option<&'static str> {
+    let kind = found.iter().flat_map(|group| &group.runs).next()?.kind()?;
+    (kind != Kind::Ping).then(|| kind.metric().name())
+}
+
+/// Groups in which each run is an observation with the figures of `subjects`.
+pub(super) fn of_recordings(
+    found: Vec<FoundGroup>,
+    sources: &Sources,
+    subjects: &[Estimand],
+    console: &Console,
+) -> Result<RunGroups, Failure> {
+    let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();
+    let observed = observe(&paths, subjects, console)?;
+    expect_one_kind(&observed, subjects)?;
+    let mut observed = observed.into_iter();
+    let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());
+    let groups: Vec<(String, Vec<ObservedRun>)> = found.into_iter().map(own).collect();
+    Ok(match &sources.grouping {
+        Grouping::By(factor) => {
+            let groups = RunGroups::by(factor, groups.into_iter().flat_map(|(_, runs)| runs).collect())?;
+            sources.baseline.iter().try_fold(groups, |groups, name| groups.with_baseline(name))?
+        }
+        Grouping::Paths => RunGroups::of_paths(groups)?,
+        Grouping::Globs(_) => RunGroups::of_globs(groups)?,
+    })
+}
