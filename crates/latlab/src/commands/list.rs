@@ -10,7 +10,7 @@ use crate::experiment::{in_store, runs_of};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, RecordingError, Store};
 use crate::report::list::{ListingView, StoreView, render_json, render_text};
-use crate::report::{Style, family_of, unusual};
+use crate::report::{Style, family_of};
 use crate::units::human;
 
 /// Lists the store at `path`; one that does not exist holds nothing.
@@ -59,7 +59,7 @@ fn heading(manifest: &Manifest) -> String {
     let when = condition.rate.as_ref().unwrap_or(&condition.schedule);
     let usual = format!("{} {} · {what} · {when}", manifest.kind.word(), condition.target);
     let family = manifest.run.peer_address.as_deref().map(family_of);
-    std::iter::once(usual).chain(unusual(condition, family)).collect::<Vec<_>>().join(" · ")
+    std::iter::once(usual).chain(condition.unusual(family)).collect::<Vec<_>>().join(" · ")
 }
 
 fn state(listing: &Listing) -> (&'static str, Option<String>) {

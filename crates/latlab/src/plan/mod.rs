@@ -1,8 +1,8 @@
 //! What shall be measured, settled: no option here means "default" any more.
 
-mod condition;
 pub mod defaults;
 mod experiment;
+mod factors;
 mod kind;
 mod like;
 mod load;
@@ -19,11 +19,11 @@ mod stream_run;
 mod target;
 mod wakeup;
 
-pub use condition::Condition;
 pub use experiment::{
     BetweenBlocks, Contrast, Design, Experiment, ExperimentCondition, Factors, RunOrder, RunsRule, ScheduledRun,
     condition_words,
 };
+pub use factors::Condition;
 pub use kind::Kind;
 pub use like::CompatOutput;
 pub use load::{LoadKind, LoadSpec};

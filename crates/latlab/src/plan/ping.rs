@@ -57,6 +57,16 @@ pub enum Family {
     Ipv6,
 }
 
+impl Family {
+    /// The word in headings.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Family::Ipv4 => "ipv4",
+            Family::Ipv6 => "ipv6",
+        }
+    }
+}
+
 /// How the datagrams leave this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathSpec {

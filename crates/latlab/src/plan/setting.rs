@@ -1,6 +1,5 @@
 //! What shall be set on a host for the time of a run: `--set KNOB[:DEV][@WHERE]=VALUE`, settled.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -172,11 +171,6 @@ impl fmt::Display for SettingSpec {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}={}", self.place(), self.setting)
     }
-}
-
-/// Settings as a condition shows them: place → value.
-pub(super) fn as_condition(settings: &[SettingSpec]) -> BTreeMap<String, String> {
-    settings.iter().map(|spec| (spec.place(), spec.setting.to_string())).collect()
 }
 
 #[cfg(test)]

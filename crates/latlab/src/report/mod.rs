@@ -26,7 +26,7 @@ mod table;
 pub mod text;
 pub mod view;
 
-pub use heading::{Headline, family_of, heading, unusual};
+pub use heading::{Headline, family_of, heading};
 pub use paint::Style;
 
 #[cfg(test)]

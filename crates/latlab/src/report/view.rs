@@ -6,7 +6,7 @@ use super::figures::{across, by_cpu, down, rows_of_runs, windows};
 use super::heading::{Headline, heading};
 use super::histogram;
 use super::{netperf, remarks, streams};
-use crate::analysis::{CompatOutput, Kind, Summary};
+use crate::analysis::{CompatOutput, Condition, Kind, Summary};
 use crate::diagnostics::Severity;
 
 /// What is to be shown beyond the usual.
@@ -162,22 +162,7 @@ pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
         let parts = summary.recording.trim_end_matches('/').rsplit('/');
         parts.map(str::to_owned).next().unwrap_or_default()
     };
-    let differs =
-        |part: fn(&Summary) -> Option<String>| summaries.windows(2).any(|pair| part(&pair[0]) != part(&pair[1]));
-    let size: fn(&Summary) -> Option<String> =
-        |summary| summary.condition.size_bytes.map(|size| crate::units::human::bytes(size.into()));
-    let port: fn(&Summary) -> Option<String> =
-        |summary| summary.condition.source_port.map(|port| format!("port {port}"));
-    let via: fn(&Summary) -> Option<String> = |summary| summary.condition.via.map(|via| via.word().into());
-    let interval: fn(&Summary) -> Option<String> = |summary| {
-        let interval = summary.condition.via.and(summary.condition.interval_ns);
-        interval.map(crate::units::human::span)
-    };
-    let rate: fn(&Summary) -> Option<String> = |summary| summary.condition.rate.clone();
-    let mode: fn(&Summary) -> Option<String> = |summary| summary.condition.mode.map(|mode| mode.word().into());
-    let parts: Vec<_> = [size, port, via, interval, rate, mode].into_iter().filter(|part| differs(*part)).collect();
-    let short = |summary: &Summary| parts.iter().filter_map(|part| part(summary)).collect::<Vec<_>>().join(" · ");
-    let names: Vec<String> = summaries.iter().map(short).collect();
+    let names = Condition::labels(&summaries.iter().map(|summary| &summary.condition).collect::<Vec<_>>());
     let mut distinct = names.clone();
     distinct.sort_unstable();
     distinct.dedup();

@@ -176,36 +176,9 @@ fn place(manifest: &Manifest) -> RunOrigin {
 
 /// Every factor with its level: the condition's, and over them those of the experiment, as typed.
 fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
-    let condition = &manifest.condition;
-    let words = |each: &[String]| if each.is_empty() { "none".to_owned() } else { each.join(" + ") };
-    let optional = |value: Option<String>| value.unwrap_or_else(|| "none".into());
-    let mut levels = BTreeMap::from([
-        ("target".to_owned(), condition.target.clone()),
-        ("transport".to_owned(), optional(condition.transport.clone())),
-        ("protocol".to_owned(), optional(condition.protocol.clone())),
-        ("size".to_owned(), optional(condition.size_bytes.map(|size| size.to_string()))),
-        ("schedule".to_owned(), condition.schedule.clone()),
-        ("interval".to_owned(), optional(condition.interval_ns.map(crate::units::human::span))),
-        ("wait".to_owned(), optional(manifest.condition.wait.map(|wait| wait.word().into()))),
-        ("via".to_owned(), optional(condition.via.map(|via| via.word().into()))),
-        ("rate".to_owned(), optional(condition.rate.clone())),
-        ("mode".to_owned(), optional(condition.mode.map(|mode| mode.word().into()))),
-        ("batch".to_owned(), optional(condition.batch.map(|batch| batch.to_string()))),
-        ("flows".to_owned(), optional(condition.flows.map(|flows| flows.to_string()))),
-        ("checksum".to_owned(), optional(condition.checksum.map(on_or_off))),
-        ("connect".to_owned(), optional(condition.connect.map(on_or_off))),
-        ("direction".to_owned(), optional(condition.direction.map(|direction| direction.word().into()))),
-        ("source-port".to_owned(), optional(condition.source_port.map(|port| port.to_string()))),
-        ("load".to_owned(), words(&condition.loads)),
-    ]);
-    levels.extend(condition.settings.iter().map(|(knob, value)| (format!("setting:{knob}"), value.clone())));
-    levels.extend(condition.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone())));
+    let mut levels = manifest.condition.levels();
     levels.extend(manifest.experiment.iter().flat_map(|experiment| experiment.factors.clone()));
     levels
-}
-
-fn on_or_off(on: bool) -> String {
-    if on { "on" } else { "off" }.into()
 }
 
 /// Of how many probes how many were lost.

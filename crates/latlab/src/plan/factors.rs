@@ -1,0 +1,369 @@
+//! The factors of a run: what distinguishes the runs of two conditions, and how each is worded.
+//!
+//! [`Condition`] holds their levels, `FACTORS` their names and words. A new factor is a field of the one, filled in
+//! [`Condition::of`], and a row of the other; grouping, headings and names of runs derive from that row.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Direction, Family, Pace, Protocol, RunSpec, SendMode, StreamRunSpec, Via, WaitMode, defaults};
+use crate::units::Nanos;
+use crate::units::human::{bytes, span};
+
+/// The levels of all factors of one run, flat, as the JSON document shows them. A factor that its kind of run does not
+/// have is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// `local`, `lab`, `HOST:PORT`, `ssh:HOST` or `cmd:COMMAND`.
+    pub target: String,
+    /// `udp` or `tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// `native` or `echo`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// Transport payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u32>,
+    /// How this end waits for datagrams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitMode>,
+    /// How threads ask to be woken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
+    /// Whether threads sleep for an interval, instead of until the next slot of the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative: Option<bool>,
+    /// SCHED_FIFO priority of the threads that are woken; `None` under the default scheduler as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fifo: Option<u8>,
+    /// The rate of a stream as typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// By which call the packets of a stream are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SendMode>,
+    /// Packets in one call at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u16>,
+    /// Flows of a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u16>,
+    /// Whether packets have UDP checksums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<bool>,
+    /// Whether the sockets of the sender are connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<bool>,
+    /// Which way the packets of a stream go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// Interval of the probes during a stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_ns: Option<Nanos>,
+    /// `closed`, `periodic` or `poisson`; of a stream `paced`, `max` or `search`.
+    pub schedule: String,
+    /// The (mean) interval of a schedule.
+    pub interval_ns: Option<Nanos>,
+    /// Interval of the wake-ups during a run of probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_wakeup_ns: Option<Nanos>,
+    /// The source port, if one was asked for.
+    pub source_port: Option<u16>,
+    /// Loads asked for, in the words of the command line.
+    pub loads: Vec<String>,
+    /// Settings made: `KNOB[:DEV][@WHERE]` → value.
+    pub settings: BTreeMap<String, String>,
+    /// Tags given by the user.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Condition {
+    /// The condition that `spec` asks for.
+    pub fn of(spec: &RunSpec) -> Condition {
+        let (sending, wakeup, stream) = (spec.sending(), spec.wakeup(), spec.stream());
+        Condition {
+            target: spec.target.to_string(),
+            transport: spec.transport().map(|transport| transport.word().into()),
+            protocol: sending.map(|ping| match ping.protocol {
+                Protocol::Native => "native".into(),
+                Protocol::Echo => "echo".into(),
+            }),
+            size_bytes: sending.map(|ping| ping.size_bytes).or_else(|| stream?.size.known()),
+            wait: spec.path().map(|_| spec.here.wait),
+            via: wakeup.map(|wakeup| wakeup.via),
+            relative: wakeup.map(|wakeup| wakeup.relative),
+            fifo: wakeup.and(spec.here.fifo),
+            rate: stream.map(StreamRunSpec::rate_words),
+            mode: stream.map(|stream| stream.sending.mode),
+            batch: stream.map(|stream| stream.sending.batch),
+            flows: stream.map(|stream| stream.flows),
+            checksum: stream.map(|stream| stream.sending.checksum),
+            connect: stream.map(|stream| stream.sending.connect),
+            direction: stream.map(|stream| stream.direction),
+            probe_ns: spec.probes_beside().and_then(|probes| probes.schedule.interval()),
+            schedule: match stream {
+                Some(StreamRunSpec { search: Some(_), .. }) => "search".into(),
+                Some(stream) if stream.pace == Pace::Max => "max".into(),
+                Some(_) => "paced".into(),
+                None => spec.schedule().word().into(),
+            },
+            interval_ns: spec.schedule().interval(),
+            with_wakeup_ns: spec.beside().map(|beside| beside.interval_ns),
+            source_port: spec.path().and_then(|path| path.source_port),
+            loads: spec.loads.iter().map(ToString::to_string).collect(),
+            settings: spec.settings.iter().map(|set| (set.place(), set.setting.to_string())).collect(),
+            tags: spec.tags.clone(),
+        }
+    }
+
+    /// Factor → level, that of an absent factor being `none`. Settings and tags are factors of their own:
+    /// `setting:mtu`, `tag:host`.
+    pub fn levels(&self) -> BTreeMap<String, String> {
+        let level = |factor: &Factor| {
+            let level = factor.level?;
+            Some((factor.name.to_owned(), level(self).unwrap_or_else(|| "none".into())))
+        };
+        let settings = self.settings.iter().map(|(knob, value)| (format!("setting:{knob}"), value.clone()));
+        let tags = self.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone()));
+        factors().filter_map(level).chain(settings).chain(tags).collect()
+    }
+
+    /// The parts of a heading, `None` where this run has nothing to say; `family` is that of its path.
+    pub fn heading(&self, family: Option<Family>) -> Vec<Option<String>> {
+        let words = |factor: &Factor| {
+            let words = (factor.heading)(self)?;
+            let family = family.filter(|_| factor.name == TRANSPORT);
+            Some(family.map_or(words.clone(), |family| format!("{words} {}", family.word())))
+        };
+        let joined = |all: String, words: String| format!("{all}, {words}");
+        FACTORS.iter().map(|part| part.iter().filter_map(words).reduce(joined)).collect()
+    }
+
+    /// How packets travel and leave, as far as that is not the default: what distinguishes runs of one size and rate.
+    pub fn unusual(&self, family: Option<Family>) -> Option<String> {
+        let mut all = Vec::new();
+        for factor in factors() {
+            all.extend((factor.unusual)(self));
+            let ipv6 = family.filter(|family| factor.name == TRANSPORT && *family == Family::Ipv6);
+            all.extend(ipv6.map(|family| family.word().to_owned()));
+        }
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    /// What distinguishes each of these runs of one command from the others; empty texts where nothing does.
+    pub fn labels(runs: &[&Condition]) -> Vec<String> {
+        let differs = |factor: &&Factor| runs.windows(2).any(|pair| (factor.label)(pair[0]) != (factor.label)(pair[1]));
+        let factors: Vec<_> = factors().filter(differs).collect();
+        let label = |run: &&Condition| factors.iter().filter_map(|factor| (factor.label)(run)).collect::<Vec<_>>();
+        runs.iter().map(|run| label(run).join(" · ")).collect()
+    }
+}
+
+/// A factor, and what is said of its level.
+struct Factor {
+    /// The word of its option, without dashes.
+    name: &'static str,
+    /// The level by which `compare --by` groups runs; none: runs cannot be grouped by it.
+    level: Option<Words>,
+    /// What a heading says.
+    heading: Words,
+    /// What is said where runs of one size and rate are listed: nothing of the default.
+    unusual: Words,
+    /// What a run is called among those of one command.
+    label: Words,
+}
+
+/// Words for the level of a condition; none where nothing is to be said.
+type Words = fn(&Condition) -> Option<String>;
+
+impl Factor {
+    const fn new(name: &'static str) -> Factor {
+        Factor { name, level: None, heading: |_| None, unusual: |_| None, label: |_| None }
+    }
+}
+
+fn factors() -> impl Iterator<Item = &'static Factor> {
+    FACTORS.iter().copied().flatten()
+}
+
+/// The factor that the family of the path stands with.
+const TRANSPORT: &str = "transport";
+
+/// Every factor, in the order of headings. Those of one row are one part of a heading.
+static FACTORS: [&[Factor]; 12] = [
+    &[Factor { level: Some(|run| Some(run.target.clone())), ..Factor::new("target") }],
+    &[
+        Factor { level: Some(via), heading: via, label: via, ..Factor::new("via") },
+        Factor { heading: |run| (run.relative == Some(true)).then(|| "relative".into()), ..Factor::new("relative") },
+        Factor { heading: |run| run.fifo.map(|priority| format!("fifo {priority}")), ..Factor::new("fifo") },
+    ],
+    &[Factor {
+        level: Some(|run| run.transport.clone()),
+        heading: |run| run.transport.clone(),
+        unusual: |run| run.transport.clone().filter(|transport| transport != "udp"),
+        ..Factor::new(TRANSPORT)
+    }],
+    &[Factor {
+        level: Some(|run| run.protocol.clone()),
+        heading: |run| run.protocol.clone().filter(|protocol| protocol != "native"),
+        ..Factor::new("protocol")
+    }],
+    &[Factor { level: Some(|run| number(run.size_bytes)), heading: size, label: size, ..Factor::new("size") }],
+    &[Factor {
+        level: Some(|run| number(run.source_port)),
+        label: |run| run.source_port.map(|port| format!("port {port}")),
+        ..Factor::new("source-port")
+    }],
+    &[
+        Factor { level: Some(|run| Some(run.schedule.clone())), ..Factor::new("schedule") },
+        Factor {
+            level: Some(|run| run.interval_ns.map(span)),
+            heading: schedule,
+            label: |run| run.via.and(run.interval_ns).map(span),
+            ..Factor::new("interval")
+        },
+        Factor {
+            level: Some(|run| run.rate.clone()),
+            heading: |run| run.rate.clone().map(|rate| if rate == "max" { "as fast as sends go".into() } else { rate }),
+            label: |run| run.rate.clone(),
+            ..Factor::new("rate")
+        },
+    ],
+    &[
+        Factor {
+            level: Some(mode),
+            heading: mode,
+            unusual: |run| mode(run).filter(|mode| mode != "send"),
+            label: mode,
+            ..Factor::new("mode")
+        },
+        Factor {
+            level: Some(|run| number(run.batch)),
+            unusual: |run| run.batch.filter(|most| *most != defaults::STREAM_BATCH).map(|most| format!("batch {most}")),
+            ..Factor::new("batch")
+        },
+        Factor { level: Some(|run| number(run.flows)), heading: flows, unusual: flows, ..Factor::new("flows") },
+        Factor {
+            level: Some(|run| on_or_off(run.checksum)),
+            heading: no_checksum,
+            unusual: no_checksum,
+            ..Factor::new("checksum")
+        },
+        Factor {
+            level: Some(|run| on_or_off(run.connect)),
+            // Over TCP every sender is connected.
+            unusual: |run| {
+                let is_udp = run.transport.as_ref().is_none_or(|transport| transport == "udp");
+                (run.connect == Some(true) && is_udp).then(|| "connected".into())
+            },
+            ..Factor::new("connect")
+        },
+        Factor {
+            level: Some(|run| run.direction.map(|way| way.word().into())),
+            heading: down,
+            unusual: down,
+            ..Factor::new("direction")
+        },
+    ],
+    &[Factor {
+        heading: |run| Some(format!("wake-ups every {}", span(run.with_wakeup_ns?))),
+        ..Factor::new("with-wakeup")
+    }],
+    &[Factor { heading: probes, unusual: probes, ..Factor::new("probe") }],
+    &[Factor {
+        level: Some(|run| run.wait.map(|wait| wait.word().into())),
+        unusual: |run| run.wait.filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().into()),
+        ..Factor::new("wait")
+    }],
+    &[Factor { level: Some(|run| (!run.loads.is_empty()).then(|| run.loads.join(" + "))), ..Factor::new("load") }],
+];
+
+fn number<T: ToString>(value: Option<T>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn on_or_off(on: Option<bool>) -> Option<String> {
+    on.map(|on| if on { "on" } else { "off" }.into())
+}
+
+fn via(run: &Condition) -> Option<String> {
+    run.via.map(|via| via.word().into())
+}
+
+fn size(run: &Condition) -> Option<String> {
+    run.size_bytes.map(|size| bytes(size.into()))
+}
+
+fn schedule(run: &Condition) -> Option<String> {
+    if run.rate.is_some() {
+        return None;
+    }
+    Some(match (run.schedule.as_str(), run.interval_ns) {
+        (_, None) => "closed loop".into(),
+        ("poisson", Some(mean)) => format!("poisson, {} on average", span(mean)),
+        (_, Some(interval)) => format!("every {}", span(interval)),
+    })
+}
+
+fn mode(run: &Condition) -> Option<String> {
+    run.mode.map(|mode| mode.word().into())
+}
+
+fn flows(run: &Condition) -> Option<String> {
+    run.flows.filter(|flows| *flows > 1).map(|flows| format!("{flows} flows"))
+}
+
+fn no_checksum(run: &Condition) -> Option<String> {
+    (run.checksum == Some(false)).then(|| "no checksum".into())
+}
+
+fn down(run: &Condition) -> Option<String> {
+    (run.direction == Some(Direction::Down)).then(|| Direction::Down.word().into())
+}
+
+fn probes(run: &Condition) -> Option<String> {
+    run.probe_ns.map(|interval| format!("probes every {}", span(interval)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{SenderSocketOptions, TransportKind, Work};
+
+    #[test]
+    fn only_departures_from_the_default_are_said() {
+        let usual = StreamRunSpec::at(Pace::Max);
+        let sending = |mode, checksum, connect| SenderSocketOptions { mode, checksum, connect, ..usual.sending };
+        for (stream, expected) in [
+            (usual.clone(), None),
+            (
+                StreamRunSpec {
+                    transport: TransportKind::Tcp,
+                    sending: sending(SendMode::Send, true, true),
+                    ..usual.clone()
+                },
+                Some("tcp"),
+            ),
+            (StreamRunSpec { sending: sending(SendMode::Gso, true, false), ..usual.clone() }, Some("gso")),
+            (
+                StreamRunSpec { flows: 2, sending: sending(SendMode::Sendmmsg, false, true), ..usual.clone() },
+                Some("sendmmsg, 2 flows, no checksum, connected"),
+            ),
+            (StreamRunSpec { direction: Direction::Down, ..usual.clone() }, Some("down")),
+        ] {
+            let condition = Condition::of(&RunSpec::here(Work::Stream(stream)));
+            assert_eq!(condition.unusual(Some(Family::Ipv4)).as_deref(), expected, "{condition:?}");
+        }
+        let usual = Condition::of(&RunSpec::here(Work::Stream(usual)));
+        let odd = Condition {
+            batch: Some(8),
+            probe_ns: Some(Nanos::from_millis(1)),
+            wait: Some(WaitMode::Spin),
+            ..usual.clone()
+        };
+        assert_eq!(odd.unusual(None).as_deref(), Some("batch 8, probes every 1 ms, spin"));
+        assert_eq!(usual.unusual(Some(Family::Ipv6)).as_deref(), Some("ipv6"));
+    }
+}
