@@ -11,7 +11,7 @@ mod simulated;
 #[path = "comparing/stopping.rs"]
 mod stopping;
 
-use latlab::stats::{BlockRuns, PermutationTest, is_refused};
+use latlab::stats::{BlockRuns, PermutationTest, is_significant};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use simulated::{DESIGNS, Design, STATISTICS, experiment, in_parallel};
@@ -48,12 +48,12 @@ fn outcome(blocks: &[BlockRuns], seed: u64) -> Outcome {
             ..block.clone()
         };
         let exchanges = exchanges(&blocks.iter().map(moved).collect::<Vec<_>>(), seed);
-        is_refused(exchanges.p_value(0.0), ALPHA) && exchanges.difference() > 0.0
+        is_significant(exchanges.p_value(0.0), ALPHA) && exchanges.difference() > 0.0
     };
     let none = exchanges(blocks, seed);
     let interval = none.interval(1.0 - ALPHA);
     Outcome {
-        false_positive: is_refused(none.p_value(0.0), ALPHA),
+        false_positive: is_significant(none.p_value(0.0), ALPHA),
         covered: interval.low.is_none_or(|low| low <= 0.0) && interval.high.is_none_or(|high| high >= 0.0),
         five: is_higher(1.05),
         twenty: is_higher(1.2),

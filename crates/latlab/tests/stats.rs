@@ -1,4 +1,4 @@
-//! The statistics room against brute force, against NumPy and SciPy, and against the truth of simulated processes.
+//! The statistics against brute force, against NumPy and SciPy, and against the true values of simulated processes.
 
 use latlab::metric::Metric;
 use latlab::sample::{INFINITE, Sample};
@@ -13,11 +13,11 @@ fn sample(singletons: Vec<i64>) -> Sample {
     Sample::new(Metric::RoundTripDelay, singletons)
 }
 
-fn wishes(quantiles: &[f64], intervals: bool) -> DescribeOptions {
+fn options(quantiles: &[f64], intervals: bool) -> DescribeOptions {
     DescribeOptions { quantiles: quantiles.to_vec(), confidence: 0.95, intervals, seed: 11 }
 }
 
-/// Type 7 by the book: sort, then interpolate; infinite where a needed neighbour is.
+/// Type 7 by definition: sort, then interpolate; infinite if a needed neighbour is.
 fn naive_quantile(singletons: &[i64], q: f64) -> f64 {
     let mut sorted = singletons.to_vec();
     sorted.sort_unstable();
@@ -39,7 +39,7 @@ fn assert_quantiles_are_naive(singletons: &[i64], description: &Description) {
     }
 }
 
-/// Cases are drawn anew in every run; a failing one is printed whole.
+/// Every run draws new cases; a failing one is printed in full.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -51,8 +51,8 @@ proptest! {
         singletons in prop::collection::vec(
             prop_oneof![5 => -50_i64..50, 3 => -1_000_000_000_i64..1_000_000_000, 1 => Just(INFINITE)], 1..200),
     ) {
-        // the fractions are binary: elsewhere a place may miss its rank by rounding, which describe() forgives
-        let description = describe(&sample(singletons.clone()), &wishes(&[0.125, 0.25, 0.5, 0.9375], false));
+        // Binary fractions: others may miss their rank by rounding, which describe() tolerates.
+        let description = describe(&sample(singletons.clone()), &options(&[0.125, 0.25, 0.5, 0.9375], false));
         assert_quantiles_are_naive(&singletons, &description);
     }
 }
@@ -60,13 +60,13 @@ proptest! {
 proptest! {
     #![proptest_config(cases(60))]
     #[test]
-    fn moving_every_singleton_moves_every_figure(
+    fn a_shift_of_all_singletons_shifts_all_figures(
         singletons in prop::collection::vec(prop_oneof![9 => 0_i64..100_000, 1 => Just(INFINITE)], 2..120),
         shift in -1_000_000_000_i64..1_000_000_000,
     ) {
         let moved = singletons.iter().map(|value| if *value == INFINITE { INFINITE } else { value + shift }).collect();
-        let here = figures(&describe(&sample(singletons), &wishes(&QUANTILES, true)));
-        let there = figures(&describe(&sample(moved), &wishes(&QUANTILES, true)));
+        let here = figures(&describe(&sample(singletons), &options(&QUANTILES, true)));
+        let there = figures(&describe(&sample(moved), &options(&QUANTILES, true)));
         for (here, there) in here.into_iter().zip(there) {
             let expected = here.map(|here| here + shift as f64);
             let agree = expected.zip(there).map_or(expected == there, |(one, other)| (one - other).abs() < 1e-3);
@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// Everything that moves when the sample moves.
+/// All figures that shift with the sample.
 fn figures(description: &Description) -> Vec<Option<f64>> {
     let ends = |interval: Option<Interval>| interval.map_or([None; 2], |interval| [interval.low, interval.high]);
     let mut figures = vec![description.mean];
@@ -88,7 +88,7 @@ fn figures(description: &Description) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn many_singletons_with_ties_losses_and_outliers_match_the_sort() {
+fn quantiles_of_large_samples_are_those_of_the_sorted_sample() {
     let mut random = Random::new(5);
     let makers: [fn(&mut Random) -> i64; 4] = [
         |random| 48_000 + (random.uniform() * 40.0) as i64 * 25,
@@ -98,7 +98,7 @@ fn many_singletons_with_ties_losses_and_outliers_match_the_sort() {
     ];
     for make in makers {
         let singletons: Vec<i64> = (0..120_001).map(|_| make(&mut random)).collect();
-        let description = describe(&sample(singletons.clone()), &wishes(&QUANTILES, false));
+        let description = describe(&sample(singletons.clone()), &options(&QUANTILES, false));
         assert_quantiles_are_naive(&singletons, &description);
     }
 }
@@ -108,7 +108,7 @@ fn many_singletons_with_ties_losses_and_outliers_match_the_sort() {
 #[test]
 fn figures_agree_with_numpy() {
     let singletons = (1..=1000).map(|index: i64| (index * index * 7919) % 10_007 + 40_000).collect();
-    let description = describe(&sample(singletons), &wishes(&QUANTILES, false));
+    let description = describe(&sample(singletons), &options(&QUANTILES, false));
     let expected = [40_103.93, 42_312.25, 44_739.0, 48_814.9, 49_843.38, 49_948.017];
     for (estimate, expected) in description.quantiles.iter().zip(expected) {
         let value = estimate.value.expect("nothing is lost");
@@ -138,7 +138,7 @@ fn ratios_agree_with_scipy() {
 }
 
 #[test]
-fn losses_that_come_in_bursts_widen_the_interval_of_their_share() {
+fn losses_in_bursts_widen_the_interval_of_their_share() {
     let width = |is_lost: fn(usize) -> bool| {
         let singletons = (0..20_000).map(|place| if is_lost(place) { INFINITE } else { 50_000 }).collect();
         let share = share(&sample(singletons), 0.95, |value| value == INFINITE);
@@ -151,8 +151,8 @@ fn losses_that_come_in_bursts_widen_the_interval_of_their_share() {
 }
 
 #[test]
-fn degenerate_samples_have_figures_where_figures_exist() {
-    let all = |singletons: &[i64]| describe(&sample(singletons.to_vec()), &wishes(&[0.5, 0.99], true));
+fn degenerate_samples_have_the_figures_that_exist() {
+    let all = |singletons: &[i64]| describe(&sample(singletons.to_vec()), &options(&[0.5, 0.99], true));
 
     let empty = all(&[]);
     assert_eq!((empty.n, empty.lost, empty.min, empty.mean, empty.stddev), (0, 0, None, None, None));
@@ -177,32 +177,32 @@ fn degenerate_samples_have_figures_where_figures_exist() {
 }
 
 #[test]
-fn a_quantile_next_to_the_lost_is_lost_only_where_it_needs_them() {
+fn a_quantile_is_lost_only_if_it_needs_a_lost_singleton() {
     let with_lost = |lost: usize| {
         let singletons = (0..101).map(|place| if place >= 101 - lost { INFINITE } else { place as i64 }).collect();
-        describe(&sample(singletons), &wishes(&[0.5, 0.505, 0.99], true))
+        describe(&sample(singletons), &options(&[0.5, 0.505, 0.99], true))
     };
-    // the median of 101 singletons is the one of rank 50 and needs no neighbour
+    // The median of 101 singletons is that of rank 50 and needs no neighbour.
     let half = with_lost(50);
     assert_eq!((half.quantiles[0].value, half.quantiles[0].lost), (Some(50.0), false));
     assert_eq!((half.quantiles[1].value, half.quantiles[1].lost), (None, true));
     assert!(with_lost(51).quantiles[0].lost);
-    // where the bound itself is lost, the largest that was seen still bounds the quantile from below
+    // If the bound itself is lost, the largest finite singleton is a lower bound of the quantile.
     let thin = &half.quantiles[2];
     assert_eq!((thin.lost, thin.supported, thin.lower_bound), (true, false, Some(50.0)));
-    // scattered losses: the upper end may be among them while the lower is not
+    // Scattered losses: the upper end may be lost while the lower is not.
     let mut random = Random::new(4);
     let scattered =
         (0..2000).map(|_| if random.uniform() < 0.11 { INFINITE } else { random.normal() as i64 }).collect();
-    let interval = describe(&sample(scattered), &wishes(&[0.88], true)).quantiles[0].interval.expect("bounded below");
+    let interval = describe(&sample(scattered), &options(&[0.88], true)).quantiles[0].interval.expect("bounded below");
     assert!(interval.low.is_some() && interval.high.is_none(), "{interval:?}");
 }
 
 #[test]
-fn a_sample_without_order_has_point_values_only() {
+fn a_sample_of_unknown_order_has_point_values_only() {
     let singletons: Vec<i64> = (0..2000).collect();
     let unordered = Sample::unordered(Metric::RoundTripDelay, singletons.clone());
-    let description = describe(&unordered, &wishes(&QUANTILES, true));
+    let description = describe(&unordered, &options(&QUANTILES, true));
     assert_quantiles_are_naive(&singletons, &description);
     assert_eq!((description.effective_n, description.mean_interval), (None, None));
     assert!(description.quantiles.iter().all(|q| q.interval.is_none() && q.lower_bound.is_none()));
@@ -210,22 +210,22 @@ fn a_sample_without_order_has_point_values_only() {
 }
 
 #[test]
-fn support_asks_for_ten_effective_observations_beyond() {
+fn support_takes_ten_effective_observations_beyond_the_quantile() {
     let supported = |n: usize, coefficient: f64, q: f64| {
-        let description = describe(&sample(Random::new(2).series(n, coefficient)), &wishes(&[q], false));
+        let description = describe(&sample(Random::new(2).series(n, coefficient)), &options(&[q], false));
         let estimate = &description.quantiles[0];
         assert!(!estimate.supported || estimate.lower_bound.is_none(), "{estimate:?}");
         estimate.supported
     };
     assert!(supported(1000, 0.0, 0.99) && supported(1000, 0.0, 0.01));
     assert!(!supported(999, 0.0, 0.99) && !supported(999, 0.0, 0.01));
-    assert!(supported(2000, 0.0, 0.99) && !supported(2000, 0.95, 0.99), "dependence costs support");
+    assert!(supported(2000, 0.0, 0.99) && !supported(2000, 0.95, 0.99), "dependence reduces support");
     assert!(supported(100_000, 0.0, 0.9999) && !supported(99_000, 0.0, 0.9999));
 }
 
 #[test]
-fn support_never_rises_towards_a_tail() {
-    // long periods: the side of the median lasts for thousands of probes, single outliers come independently
+fn support_does_not_increase_towards_a_tail() {
+    // Long periods: the side of the median lasts for thousands of probes, while outliers are independent.
     let mut random = Random::new(6);
     let mut value = |place: usize| {
         let outlier = if random.uniform() < 0.2 { 500.0 * random.uniform() } else { 0.0 };
@@ -233,20 +233,20 @@ fn support_never_rises_towards_a_tail() {
     };
     let drifting = sample((0..10_000).map(&mut value).collect());
     let of = |quantiles: &[f64]| {
-        let described = describe(&drifting, &wishes(quantiles, true));
+        let described = describe(&drifting, &options(quantiles, true));
         described.quantiles.iter().map(|one| (one.supported, one.lower_bound.is_some())).collect::<Vec<_>>()
     };
     assert_eq!(of(&[0.9]), [(true, false)], "the case must be one where the tail alone looks supported");
     assert_eq!(of(&[0.5, 0.9, 0.99]), [(false, true); 3]);
-    assert_eq!(of(&[0.99, 0.5]), [(false, true); 2], "whatever the order in which they were asked for");
+    assert_eq!(of(&[0.99, 0.5]), [(false, true); 2], "in any order of the quantiles");
 }
 
 #[test]
-fn the_same_seed_gives_the_same_figures_and_intervals_change_no_other_figure() {
+fn figures_are_reproducible_and_do_not_depend_on_intervals() {
     let sample = sample(Random::new(3).series(700, 0.5));
-    let first = describe(&sample, &wishes(&QUANTILES, true));
-    assert_eq!(first, describe(&sample, &wishes(&QUANTILES, true)));
-    let bare = describe(&sample, &wishes(&QUANTILES, false));
+    let first = describe(&sample, &options(&QUANTILES, true));
+    assert_eq!(first, describe(&sample, &options(&QUANTILES, true)));
+    let bare = describe(&sample, &options(&QUANTILES, false));
     assert!(bare.mean_interval.is_none() && bare.quantiles.iter().all(|q| q.interval.is_none()));
     let mut stripped = first.clone();
     stripped.mean_interval = None;
@@ -275,7 +275,7 @@ fn a_histogram_holds_every_finite_singleton_once() {
     assert_eq!((equal.len(), equal[0].low_ns, equal[0].count), (1, 5, 9));
 }
 
-/// How often intervals and bounds hold the truth of a simulated Gaussian process.
+/// Coverage of intervals and bounds for a simulated Gaussian process.
 struct Coverage {
     replicates: u32,
     n: usize,
@@ -286,14 +286,14 @@ struct Coverage {
 const NORMAL: [(f64, f64); 4] =
     [(0.5, 0.0), (0.9, 1.2815515655446004), (0.99, 2.3263478740408408), (0.999, 3.090232306167813)];
 
-/// What was counted: of those seen, how many held the truth.
+/// How many intervals there were, and how many covered the true value.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct Covered {
     seen: u32,
     held: u32,
 }
 
-impl Tally {
+impl Covered {
     fn count(&mut self, interval: Interval, truth: f64) {
         self.seen += 1;
         let above = interval.low.is_none_or(|low| low <= truth);
@@ -306,15 +306,15 @@ impl Tally {
 }
 
 impl Coverage {
-    /// The mean and the first `supported` quantiles are to be held in 90 to 99 of 100 replicates, and by the lower
-    /// bounds of unsupported ones in 92 at least. Seeds are fixed: every run counts the same.
+    /// Intervals of the mean and of the first `supported` quantiles must cover in 90 to 99 of 100 replicates, and lower
+    /// bounds of unsupported quantiles in at least 92. Seeds are fixed: every run gives the same counts.
     fn check(&self, supported: usize) {
         let mut random = Random::new(77);
-        let (mut mean, mut quantiles, mut bound) = (Tally::default(), [Tally::default(); 4], Tally::default());
+        let (mut mean, mut quantiles, mut bound) = (Covered::default(), [Covered::default(); 4], Covered::default());
         for seed in 0..self.replicates {
             let series = sample(random.series(self.n, self.coefficient));
-            let wished = DescribeOptions { seed: u64::from(seed), ..wishes(&NORMAL.map(|(q, _)| q), true) };
-            let description = describe(&series, &wished);
+            let options = DescribeOptions { seed: u64::from(seed), ..options(&NORMAL.map(|(q, _)| q), true) };
+            let description = describe(&series, &options);
             mean.count(description.mean_interval.expect("asked for"), 0.0);
             for ((estimate, (_, truth)), tally) in description.quantiles.iter().zip(NORMAL).zip(&mut quantiles) {
                 if estimate.supported {
@@ -324,7 +324,7 @@ impl Coverage {
                 }
             }
         }
-        let shares = quantiles.map(Tally::share);
+        let shares = quantiles.map(Covered::share);
         let case = format!("n {}, coefficient {}: mean {:.3}", self.n, self.coefficient, mean.share());
         let case =
             format!("{case}, quantiles {shares:.3?} of {:?}, bounds {:.3}", quantiles.map(|q| q.seen), bound.share());
@@ -359,19 +359,19 @@ fn intervals_of_many_dependent_singletons_cover() {
 #[test]
 fn intervals_of_the_mean_of_a_handful_cover() {
     for n in [2, 3, 4, 5, 7, 9, 10, 15, 20] {
-        let (mut random, mut mean) = (Random::new(78), Tally::default());
+        let (mut random, mut mean) = (Random::new(78), Covered::default());
         for _ in 0..2_000 {
-            let description = describe(&sample(random.series(n, 0.0)), &wishes(&[], true));
+            let description = describe(&sample(random.series(n, 0.0)), &options(&[], true));
             mean.count(description.mean_interval.expect("asked for"), 0.0);
         }
         assert!((0.93..=0.98).contains(&mean.share()), "n {n}: mean {:.3}", mean.share());
     }
 }
 
-/// Nanoseconds per standard deviation: so many that rounding to whole ones makes no ties.
+/// Nanoseconds per standard deviation, large enough that rounding makes no ties.
 const SCALE: f64 = 1e6;
 
-/// Seeded chance.
+/// A seeded generator.
 struct Random(Pcg64Mcg);
 
 impl Random {
@@ -379,12 +379,12 @@ impl Random {
         Random(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// Between 0 and 1, both excluded.
+    /// Uniform between 0 and 1, both excluded.
     fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Box and Muller.
+    /// Standard normal (Box and Muller).
     fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
@@ -410,7 +410,7 @@ fn plain_figures_are_those_of_the_description() {
     ];
     for (make, n) in makers.into_iter().flat_map(|make| [0, 1, 2, 500, 40_000].map(|n| (make, n))) {
         let sample = sample((0..n).map(|_| make(&mut random)).collect());
-        let (whole, few) = (describe(&sample, &wishes(&QUANTILES, false)), plain(&sample, &QUANTILES, true));
+        let (whole, few) = (describe(&sample, &options(&QUANTILES, false)), plain(&sample, &QUANTILES, true));
         assert_eq!((few.n, few.lost, few.min, few.max), (whole.n, whole.lost, whole.min, whole.max));
         assert_eq!((few.mean, few.stddev), (whole.mean, whole.stddev));
         for (few, whole) in few.quantiles.iter().zip(&whole.quantiles) {

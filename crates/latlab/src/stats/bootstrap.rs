@@ -1,25 +1,23 @@
-//! Stationary bootstrap (Politis and Romano 1994): resampling in blocks of geometric length, wrapped around the end,
-//! keeps the dependence between neighbours.
+//! Stationary bootstrap (Politis and Romano 1994): resampling in blocks of geometric length, wrapped around the end of
+//! the series, preserves the dependence between neighbours.
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::dependence::BlockLength;
-use super::deviate::{normal_below, student};
-use super::interval::Interval;
+use super::interval::{Interval, normal_below, student};
 use super::quantile::QuantilePosition;
 use crate::sample::INFINITE;
 
-/// The ends of a 95 % interval move by about 3 % of its width from seed to seed.
+/// With this many the ends of a 95 % interval vary by about 3 % of its width between seeds.
 const REPLICATES: usize = 1000;
 
-/// What the bootstrap resamples, in the order of sending.
+/// The sample that is resampled, in the order of sending.
 pub(super) struct Original<'a> {
-    /// With the infinite ones.
+    /// Including infinite ones.
     pub(super) singletons: &'a [i64],
-    /// Over the finite ones; replicates of it are offsets from it, so that nothing cancels.
+    /// Of the finite ones; replicates are computed as offsets from it, to avoid cancellation.
     pub(super) mean: f64,
-    /// How it is cut into blocks.
     pub(super) block: BlockLength,
 }
 
@@ -32,12 +30,12 @@ pub(super) struct Replicates {
 }
 
 impl Original<'_> {
-    /// Resamples under `seed`, with the quantiles at `positions`.
+    /// Replicates of the mean and of the quantiles at `positions`.
     pub(super) fn resample(&self, positions: &[QuantilePosition], seed: u64) -> Replicates {
         let n = self.singletons.len();
         let ranking = Ranking::of(self.singletons);
         let sums = PartialSums::of(self.singletons, self.mean);
-        let mut walk = Walk::new(n, self.block.length, seed);
+        let mut blocks = Blocks::new(n, self.block.length, seed);
         let mut means = Vec::with_capacity(REPLICATES);
         let mut quantiles = vec![Vec::with_capacity(REPLICATES); positions.len()];
         let mut wanted: Vec<u64> = positions.iter().flat_map(QuantilePosition::ranks).collect();
@@ -48,7 +46,7 @@ impl Original<'_> {
             counts.fill(0);
             let (mut sum, mut finite, mut left) = (0.0, 0, n);
             while left > 0 {
-                let (start, length) = walk.block(left);
+                let (start, length) = blocks.next(left);
                 left -= length;
                 sum += sums.deviation[start + length] - sums.deviation[start];
                 finite += sums.finite[start + length] - sums.finite[start];
@@ -74,20 +72,19 @@ impl Original<'_> {
 }
 
 impl Replicates {
-    /// Interval of the mean.
     pub(super) fn mean(&self, confidence: f64) -> Option<Interval> {
         self.expanded(&self.means, confidence)
     }
 
-    /// Interval of the quantile at that place among the positions.
+    /// The interval of the quantile at index `place` of the positions.
     pub(super) fn quantile(&self, place: usize, confidence: f64) -> Option<Interval> {
         self.expanded(&self.quantiles[place], confidence)
     }
 
-    /// Percentiles of the replicates, further out than the plain ones (Hesterberg 2015, expanded percentile
-    /// interval) for three reasons that all come from having few blocks: a spread learnt from few blocks is
-    /// itself uncertain, so t replaces the normal; blocks lose the dependence across their ends; and a replicate
-    /// is centred on the sample's own mean, not on the true one.
+    /// The expanded percentile interval (Hesterberg 2015). It is wider than that of plain percentiles for three reasons,
+    /// all of which are due to a small number of blocks: a variance estimated from few blocks is itself uncertain, so t
+    /// replaces the normal; blocks lose the dependence across their ends; and a replicate is centred on the mean of the
+    /// sample instead of the true one.
     fn expanded(&self, replicates: &[f64], confidence: f64) -> Option<Interval> {
         let freedom = (self.n / self.block.length - 1.0).max(1.0);
         let centred = 1.0 - ((2.0 * self.block.length - 1.0) / self.n).min(0.5);
@@ -99,7 +96,7 @@ impl Replicates {
     }
 }
 
-/// The values in ascending order, and where each place of the series, written twice, stands in it.
+/// The values in ascending order, and the rank of each element of the series, which is repeated twice for wrapping.
 struct Ranking {
     sorted: Vec<i64>,
     of_place: Vec<u32>,
@@ -117,7 +114,7 @@ impl Ranking {
         Ranking { sorted: places.iter().map(|place| singletons[*place as usize]).collect(), of_place }
     }
 
-    /// The values at the `wanted` ranks, ascending, of a replicate that drew each of ours `counts` times.
+    /// The values at the ascending ranks `wanted` of a replicate that contains each sorted value `counts` times.
     fn drawn(&self, counts: &[u16], wanted: &[u64], found: &mut Vec<i64>) {
         found.clear();
         let (mut rank, mut drawn) = (0, u64::from(counts[0]));
@@ -131,7 +128,7 @@ impl Ranking {
     }
 }
 
-/// Sums from the start of the series, written twice, up to each place: a block costs two look-ups, wrapped or not.
+/// Prefix sums of the series repeated twice: the sum of a block takes two look-ups, wrapped or not.
 struct PartialSums {
     deviation: Vec<f64>,
     finite: Vec<u32>,
@@ -153,42 +150,47 @@ impl PartialSums {
     }
 }
 
-/// Where the next block starts and how long it is.
-struct Walk {
+/// Draws blocks.
+struct Blocks {
     rng: Pcg64Mcg,
     n: usize,
-    /// Logarithm of the chance that a block goes on by one more; 0 stands for never.
-    log_going_on: f64,
-    /// The same chance as a share of 2^32.
-    going_on: u64,
+    /// Logarithm of the probability that a block continues by one element; 0 stands for never.
+    log_continue: f64,
+    /// The same probability as a share of 2^32.
+    continue_of_32_bits: u64,
 }
 
-impl Walk {
-    /// Below this chance of going on, drawing step by step is cheaper than a logarithm.
+impl Blocks {
+    /// Below this probability drawing step by step is cheaper than a logarithm.
     const STEPWISE_MAX: u64 = 3 << 30;
 
-    fn new(n: usize, mean_length: f64, seed: u64) -> Walk {
+    fn new(n: usize, mean_length: f64, seed: u64) -> Blocks {
         let chance = 1.0 - 1.0 / mean_length.max(1.0);
-        let log_going_on = if chance > 0.0 { chance.ln() } else { 0.0 };
-        Walk { rng: Pcg64Mcg::seed_from_u64(seed), n, log_going_on, going_on: (chance * 4_294_967_296.0) as u64 }
+        let log_continue = if chance > 0.0 { chance.ln() } else { 0.0 };
+        Blocks {
+            rng: Pcg64Mcg::seed_from_u64(seed),
+            n,
+            log_continue,
+            continue_of_32_bits: (chance * 4_294_967_296.0) as u64,
+        }
     }
 
-    /// A start anywhere and a geometric length, cut to what is `left` of the replicate.
+    /// Start and length of the next block: uniform, and geometric but at most `left`.
     #[inline]
-    fn block(&mut self, left: usize) -> (usize, usize) {
+    fn next(&mut self, left: usize) -> (usize, usize) {
         let random = self.rng.next_u64();
-        // the upper half places the start without a division; 2^32 is so far above n that no start is favoured
+        // The upper half gives the start without a division; its bias is negligible since n is far below 2^32.
         let start = (((random >> 32) * self.n as u64) >> 32) as usize;
         let mut chance = random & 0xffff_ffff;
         let mut length = 1;
-        if self.going_on < Self::STEPWISE_MAX {
-            while length < left && chance < self.going_on {
+        if self.continue_of_32_bits < Self::STEPWISE_MAX {
+            while length < left && chance < self.continue_of_32_bits {
                 length += 1;
                 chance = self.rng.next_u64() >> 32;
             }
         } else {
             let uniform = (chance as f64 + 0.5) / 4_294_967_296.0;
-            length += (uniform.ln() / self.log_going_on) as usize;
+            length += (uniform.ln() / self.log_continue) as usize;
         }
         (start, length.min(left))
     }
@@ -199,12 +201,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_have_the_mean_length_and_start_everywhere() {
+    fn blocks_have_the_mean_length_and_uniform_starts() {
         for mean_length in [1.0, 1.7, 7.5] {
-            let mut walk = Walk::new(10, mean_length, 3);
+            let mut blocks = Blocks::new(10, mean_length, 3);
             let (mut starts, mut total) = ([0; 10], 0);
             for _ in 0..20_000 {
-                let (start, length) = walk.block(usize::MAX);
+                let (start, length) = blocks.next(usize::MAX);
                 starts[start] += 1;
                 total += length as u32;
             }
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn one_block_as_long_as_the_series_repeats_the_series() {
+    fn a_block_as_long_as_the_series_reproduces_its_figures() {
         let singletons: Vec<i64> = (0..50).map(|value| if value == 7 { INFINITE } else { value }).collect();
         let mean = (49 * 50 / 2 - 7) as f64 / 49.0;
         let positions =

@@ -1,29 +1,64 @@
-//! How far the singletons of a run depend on each other, and how many independent ones they are worth.
+//! Serial dependence of the singletons of a run, and the effective sample size that it leaves.
 //!
-//! The autocovariances of a series are summed under the flat-top window of Politis and Romano (1995), its width
-//! chosen by the rule of Politis (2003); the same sums give the block length of the bootstrap (Politis and White
-//! 2004, corrected by Patton, Politis and White 2009).
+//! The autocovariances of a series are summed under the flat-top window of Politis and Romano (1995), its width chosen
+//! by the rule of Politis (2003); the same sums give the block length of the bootstrap (Politis and White 2004, corrected
+//! by Patton, Politis and White 2009). Batch sums show dependence over long lags at the cost of one pass.
 
-use super::batches::Batches;
+/// Up to this many singletons each batch holds one of them; beyond it there are between half as many and as many
+/// batches, which give a variance to within 2 %.
+const BATCHES_MAX: u64 = 10_000;
 
-/// A coarser view overrules a finer one only where it finds a variance larger by this many standard errors.
-const OVERRULING_ERRORS: f64 = 3.0;
-/// The coarsest view still has this many batches.
+/// The sums of a centred series over batches of equal size; a shorter last batch is left out.
+pub(super) struct Batches {
+    /// One per batch, in order.
+    pub(super) sums: Vec<f64>,
+    /// Singletons in a batch.
+    pub(super) size: usize,
+    /// Singletons of the whole series.
+    pub(super) n: u64,
+    /// Variance of the singletons (divided by n), as if they were independent.
+    pub(super) variance: f64,
+}
+
+impl Batches {
+    /// The number of singletons in a batch of a series of `n`.
+    pub(super) fn size_for(n: u64) -> usize {
+        n.div_ceil(BATCHES_MAX).max(1) as usize
+    }
+
+    /// The centred series that is 1 where a singleton is a hit and 0 elsewhere.
+    pub(super) fn of_indicator(singletons: &[i64], is_hit: impl Fn(i64) -> bool) -> Batches {
+        let n = singletons.len() as u64;
+        let size = Batches::size_for(n);
+        let hits_in = |chunk: &[i64]| chunk.iter().map(|value| u64::from(is_hit(*value))).sum::<u64>();
+        let chunks = singletons.chunks_exact(size);
+        let rest = hits_in(chunks.remainder());
+        let counts: Vec<u64> = chunks.map(hits_in).collect();
+        let chance = (counts.iter().sum::<u64>() + rest) as f64 / n.max(1) as f64;
+        let expected = chance * size as f64;
+        let sums = counts.into_iter().map(|count| count as f64 - expected).collect();
+        Batches { sums, size, n, variance: chance * (1.0 - chance) }
+    }
+}
+
+/// The estimate from larger batches replaces that from smaller ones only if it is larger by this many standard errors.
+const REPLACING_ERRORS: f64 = 3.0;
+/// The largest batches are still this many.
 const BATCHES_MIN: usize = 64;
-/// Below so few values no autocovariance means anything.
+/// Autocovariances of fewer values are not estimated.
 const VALUES_MIN: usize = 10;
 
-/// What dependence leaves of a series.
+/// The effective sample size of a dependent series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dependence {
-    /// Independent observations that have the same variance of their mean; between 1 and n.
+    /// The number of independent observations whose mean has the same variance; between 1 and n.
     pub(super) effective_n: f64,
     /// Degrees of freedom of that variance.
     pub(super) freedom: f64,
 }
 
 impl Dependence {
-    /// Of a series: independent until a view at some coarseness proves otherwise.
+    /// Takes the series as independent unless the estimate at some batch size shows otherwise.
     pub(super) fn of(batches: &Batches) -> Dependence {
         let n = batches.n as f64;
         let (mut variance, mut freedom) = (batches.variance, (n - 1.0).max(1.0));
@@ -31,7 +66,7 @@ impl Dependence {
             let (mut sums, mut size) = (batches.sums.clone(), batches.size as f64);
             while sums.len() >= VALUES_MIN {
                 let view = LongRun::of(&sums);
-                if view.variance / size > variance * (1.0 + OVERRULING_ERRORS * view.error) {
+                if view.variance / size > variance * (1.0 + REPLACING_ERRORS * view.error) {
                     (variance, freedom) = (view.variance / size, view.freedom);
                 }
                 if sums.len() < 2 * BATCHES_MIN {
@@ -46,11 +81,11 @@ impl Dependence {
     }
 }
 
-/// The variance of a series' mean, times its length.
+/// The long-run variance of a series: that of its mean, times its length.
 struct LongRun {
     variance: f64,
     freedom: f64,
-    /// Relative standard error of the variance if the series were independent.
+    /// Relative standard error of the variance of an independent series.
     error: f64,
 }
 
@@ -60,7 +95,7 @@ impl LongRun {
         let k = series.len() as f64;
         let width = covariances.window_width();
         let window: f64 = 1.0 + 2.0 * (1..=width).map(|lag| flat_top(lag, width)).sum::<f64>();
-        // Centring on the series' own mean takes window/k of the variance away.
+        // Centring on the series' own mean removes window/k of the variance.
         let variance = covariances.windowed_sum(width) / (1.0 - (window / k).min(0.5));
         let freedom = if width == 0 { k - 1.0 } else { (0.75 * k / width as f64).max(1.0) };
         let error = ((covariances.kurtosis - 1.0).max(2.0) / k).sqrt();
@@ -68,20 +103,19 @@ impl LongRun {
     }
 }
 
-/// How long the blocks of a stationary bootstrap should be.
+/// The block length of a stationary bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BlockLength {
     /// Mean length in singletons, at least 1.
     pub(super) length: f64,
-    /// The share of the variance that blocks of this length lose, because dependence is cut at their ends.
+    /// The share of the variance that blocks of this length lose because dependence ends at their ends.
     pub(super) lost_variance: f64,
 }
 
 impl BlockLength {
-    /// Every singleton on its own.
+    /// Blocks of one singleton.
     const SINGLE: BlockLength = BlockLength { length: 1.0, lost_variance: 0.0 };
 
-    /// For `series`, one value per singleton.
     pub(super) fn of(series: &[f64]) -> BlockLength {
         if series.len() < VALUES_MIN {
             return BlockLength::SINGLE;
@@ -90,8 +124,8 @@ impl BlockLength {
         if covariances.at(0) <= 0.0 {
             return BlockLength::SINGLE;
         }
-        // One lag further than for the variance, as the method's published code has it: blocks that are a little
-        // too long cost less than blocks that are too short.
+        // One lag further than for the variance, as in the published code of the method: blocks that are a little too
+        // long cost less than blocks that are too short.
         let width = (covariances.window_width() + 2).min(covariances.longest);
         let mut weighted = |lag: usize| flat_top(lag, width) * lag as f64 * covariances.at(lag);
         let slope = 2.0 * (1..=width).map(&mut weighted).sum::<f64>();
@@ -106,17 +140,16 @@ impl BlockLength {
         BlockLength { length, lost_variance: (ratio / length).clamp(0.0, 0.5) }
     }
 
-    /// The longer of two.
     pub(super) fn longer(self, other: BlockLength) -> BlockLength {
         if other.length > self.length { other } else { self }
     }
 }
 
-/// Autocovariances of a series from lag 0 up to the longest that the rule for the window may look at. Each is computed
-/// when it is first looked at: where no lag stands out, and so in most series, that is six of a hundred.
+/// Autocovariances of a series from lag 0 up to the longest that the rule for the window may use. Each is computed on
+/// first use: most series have no large autocorrelation and need six of a hundred.
 struct Autocovariances {
     centred: Vec<f64>,
-    /// From lag 0 on, as far as they were looked at.
+    /// From lag 0, as far as they were used.
     known: Vec<f64>,
     longest: usize,
     length: f64,
@@ -147,22 +180,22 @@ impl Autocovariances {
         self.known[lag]
     }
 
-    /// Twice the lag after which several autocorrelations in a row are within the noise (Politis 2003).
+    /// Twice the lag after which several consecutive autocorrelations are within the noise (Politis 2003).
     fn window_width(&mut self) -> usize {
         let noise = 2.0 * (self.length.log10() / self.length).sqrt() * self.at(0);
-        let mut quiet = 0;
-        let mut last_loud = 0;
+        let mut insignificant = 0;
+        let mut last_significant = 0;
         for lag in 1..=self.longest {
             if self.at(lag).abs() > noise {
-                (quiet, last_loud) = (0, lag);
+                (insignificant, last_significant) = (0, lag);
             } else {
-                quiet += 1;
-                if quiet == self.patience {
+                insignificant += 1;
+                if insignificant == self.patience {
                     break;
                 }
             }
         }
-        (2 * last_loud).min(self.longest)
+        (2 * last_significant).min(self.longest)
     }
 
     fn windowed_sum(&mut self, width: usize) -> f64 {
@@ -175,7 +208,7 @@ fn flat_top(lag: usize, width: usize) -> f64 {
     (2.0 * (1.0 - lag as f64 / width as f64)).min(1.0)
 }
 
-/// Four sums side by side, which a processor can overlap; the shorter series sets the length.
+/// Four independent sums, which a processor can overlap; the shorter series sets the length.
 fn inner_product(left: &[f64], right: &[f64]) -> f64 {
     let length = left.len().min(right.len());
     let (left, right) = (&left[..length], &right[..length]);
@@ -194,8 +227,8 @@ fn inner_product(left: &[f64], right: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// An autoregressive series over the high bits of a linear congruential generator; whole numbers, so that any
-    /// language makes the same.
+    /// An autoregressive series over the high bits of a linear congruential generator; whole numbers, so that every
+    /// language produces the same.
     fn series(n: usize, coefficient: f64) -> Vec<f64> {
         let (mut state, mut value) = (12_345_u64, 0.0);
         let mut next = || {
@@ -216,7 +249,7 @@ mod tests {
 
     /// `arch.bootstrap.optimal_block_length(series)["stationary"]`, arch 8.0, on the series above.
     #[test]
-    fn block_lengths_agree_with_an_independent_implementation() {
+    fn block_lengths_agree_with_the_arch_package() {
         let cases = [(500, 0.0, 0.598), (500, 0.5, 7.058), (1000, 0.8, 40.878), (2000, -0.4, 11.335)];
         for (n, coefficient, expected) in cases {
             let got = BlockLength::of(&series(n, coefficient)).length;
@@ -238,12 +271,12 @@ mod tests {
         assert_eq!(effective_n(&[7.0; 100]), 100.0);
     }
 
-    /// A slow swell under loud noise: no single lag stands out, batches see it.
+    /// A slow square wave under strong noise: no single autocorrelation is significant, but batch sums show it.
     #[test]
-    fn slow_dependence_below_the_noise_of_every_lag_is_seen_by_coarser_batches() {
+    fn slow_dependence_below_the_noise_of_every_lag_is_found_by_larger_batches() {
         let noise = series(8_192, 0.0);
-        let swell = |place: usize| if (place / 512).is_multiple_of(2) { 4e4 } else { -4e4 };
-        let swelling: Vec<f64> = noise.iter().enumerate().map(|(place, value)| value + swell(place)).collect();
-        assert!(effective_n(&swelling) < 4_096.0, "effective n {}", effective_n(&swelling));
+        let wave = |place: usize| if (place / 512).is_multiple_of(2) { 4e4 } else { -4e4 };
+        let both: Vec<f64> = noise.iter().enumerate().map(|(place, value)| value + wave(place)).collect();
+        assert!(effective_n(&both) < 4_096.0, "effective n {}", effective_n(&both));
     }
 }

@@ -1,19 +1,19 @@
-//! Many comparisons at once.
+//! Adjustment of p values for multiple comparisons.
 
-/// The p values of one comparison.
+/// The p values of the claims of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claims {
-    /// That there is no difference.
+    /// Of the claim of a difference.
     pub different: f64,
-    /// That the difference is at least as large as a margin, where one was stated. At most one of the two hypotheses is
+    /// Of the claim that the difference lies within a margin, if one was stated. At most one of the two null hypotheses is
     /// true: without a difference there is none beyond the margin.
     pub equivalent: Option<f64>,
 }
 
-/// The step-down adjustment of Holm (1979) over all claims of all `rows`: refusing where an adjusted p is at most α makes
-/// one false claim or more, of a difference or of an equivalence, in at most a share α of tables, whatever the dependence.
-/// A p is multiplied with the number of hypotheses that can still be true together when its turn comes, as Shaffer (1986)
-/// has it: one for each row that is not yet refused entirely. Without margins that is Holm's procedure to the letter.
+/// The step-down adjustment of Holm (1979) over all claims of all `rows`: with claims at adjusted p ≤ α the probability of
+/// any false claim, of a difference or of an equivalence, is at most α under arbitrary dependence. A p value is multiplied
+/// by the number of null hypotheses that can still be true together (Shaffer 1986): one for each row that is not yet
+/// rejected entirely. Without margins this is Holm's procedure.
 pub fn holm(rows: &[Claims]) -> Vec<Claims> {
     let mut open: Vec<(f64, usize, bool)> = Vec::new();
     for (row, claims) in rows.iter().enumerate() {
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn adjusted_by_hand_and_as_r_does() {
+    fn adjusted_p_values_agree_with_r() {
         // R 4.5: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") and p.adjust(c(0.6, 0.04, 0.5, 0.02, 0.02), "holm")
         for (p, expected) in [
             (vec![0.01, 0.04, 0.03, 0.005], vec![0.03, 0.06, 0.06, 0.02]),
@@ -68,7 +68,7 @@ mod tests {
         let rows = [(0.3, 0.004), (0.01, 0.012), (0.9, 0.04)];
         let rows = rows.map(|(different, equivalent)| Claims { different, equivalent: Some(equivalent) });
         let got = holm(&rows);
-        // 0.004, 0.01 and 0.012 three times, since no row is done before them; 0.04 twice, as is 0.3; 0.9 once
+        // 0.004, 0.01 and 0.012 times three, since no row is rejected entirely before them; 0.04 and 0.3 times two; 0.9 once.
         let expected = [(0.6, 0.012), (0.03, 0.036), (0.9, 0.08)];
         for (got, (different, equivalent)) in got.iter().zip(expected) {
             let equivalent_got = got.equivalent.expect("asked for");
@@ -76,10 +76,10 @@ mod tests {
         }
     }
 
-    /// Twenty rows whose true differences lie exactly on their margins, or are none: the hardest case, with one true
+    /// Twenty rows whose true differences are 0 or lie exactly on their margins: the worst case, with one true null
     /// hypothesis in each.
     #[test]
-    fn a_false_claim_of_either_kind_stands_in_at_most_a_share_alpha_of_tables() {
+    fn the_family_wise_error_rate_is_at_most_alpha() {
         let mut random = Pcg64Mcg::seed_from_u64(11);
         let mut uniform = || (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0;
         let tables = 20_000;
@@ -95,7 +95,7 @@ mod tests {
             };
             false_ones += u32::from(holm(&rows).iter().enumerate().any(is_false));
         }
-        // 1 − (1 − 0.05/20)^20 = 4.9 %; three standard errors are 0.46 points
+        // 1 − (1 − 0.05/20)^20 = 4.9 %; three standard errors are 0.46 points.
         let share = f64::from(false_ones) / f64::from(tables);
         assert!((0.044..=0.0536).contains(&share), "{share}");
     }

@@ -1,64 +1,64 @@
-//! What a rate must keep to, and what trials say of it: the judgement of MLRsearch (RFC 9971). Pure.
+//! Search goals for a rate and their evaluation from trials, as in MLRsearch (RFC 9971).
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// Durations and their sums are compared to a nanosecond; shares of them are not whole.
+/// Tolerance in seconds when shares of durations are compared.
 const ROUNDING: f64 = 1e-9;
 
-/// How much loss is allowed, and how sure it must be (RFC 9971: search goal).
+/// The allowed loss and the required evidence (RFC 9971: search goal).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossGoal {
-    /// A trial may lose this share of its packets.
+    /// The share of its packets that a trial may lose.
     pub loss_ratio: f64,
     /// Trials of this length count in full.
     pub final_trial_ns: Nanos,
-    /// So much trial time at one rate settles what it is.
+    /// The trial time that classifies a rate.
     pub duration_sum_ns: Nanos,
-    /// This share of it may lose more.
+    /// The share of that time in which trials may lose more.
     pub exceed_ratio: f64,
-    /// The bounds are to lie within this share of the upper one.
+    /// The wanted distance of the bounds, as a share of the upper one.
     pub width: f64,
 }
 
-/// One trial: a rate, held for a time.
+/// One trial: a constant rate for a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateTrial {
     /// The rate asked for, in packets a second.
     pub pps: f64,
-    /// For so long.
+    /// How long it lasted.
     pub lasting: Nanos,
     /// The share of packets that were not carried.
     pub loss_ratio: f64,
-    /// What arrived, in packets a second of the time in which it did.
+    /// The rate at which packets arrived, in packets a second.
     pub delivered_pps: f64,
 }
 
-/// What a rate is, for a goal.
+/// The classification of a rate for a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateClass {
-    /// It keeps to the goal, whatever further trials show.
+    /// It meets the goal, whatever further trials show.
     Lower,
-    /// It does not, whatever they show.
+    /// It does not meet the goal, whatever further trials show.
     Upper,
-    /// More trials can tell.
+    /// Further trials can decide.
     Undecided,
 }
 
-/// The answer for a goal, as far as trials tell.
+/// The bounds of the highest rate that meets a goal, as far as trials show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateBounds {
-    /// The highest rate below the upper bound that keeps to the goal, in packets a second.
+    /// The highest rate below the upper bound that meets the goal, in packets a second.
     pub lower_pps: Option<f64>,
-    /// The lowest rate that does not.
+    /// The lowest rate that does not meet it.
     pub upper_pps: Option<f64>,
-    /// What is delivered at the lower bound in the trial at the exceed ratio.
+    /// The conditional throughput at the lower bound.
     pub conditional_pps: Option<f64>,
 }
 
 impl RateBounds {
-    /// How far the bounds lie apart, as a share of the upper one; none while one is missing.
+    /// The distance of the bounds as a share of the upper one; `None` while one is missing.
     pub fn width(&self) -> Option<f64> {
         let (lower, upper) = self.lower_pps.zip(self.upper_pps)?;
         Some((upper - lower) / upper)
@@ -75,15 +75,15 @@ struct TrialTime {
 }
 
 impl LossGoal {
-    /// What a rate is, with these trials at it.
+    /// The class of a rate with these trials at it.
     pub fn class_of<'a>(&self, at_rate: impl IntoIterator<Item = &'a RateTrial>) -> RateClass {
         let time = self.time_of(at_rate);
-        // Short trials speak against a rate only where they lost more than the goal lets balance out.
+        // Short trials count against a rate only as far as their losses exceed what the goal balances.
         let balanced = time.short_kept * self.exceed_ratio / (1.0 - self.exceed_ratio).max(ROUNDING);
         let lossy = time.full_lossy + (time.short_lossy - balanced).max(0.0);
         let whole = (time.full_kept + lossy).max(self.duration_sum_ns.as_secs_f64());
         let allowed = whole * self.exceed_ratio + ROUNDING;
-        // The best and the worst that the trials still missing can do.
+        // The best and the worst outcome of the trials that are still missing.
         match (lossy <= allowed, whole - time.full_kept <= allowed) {
             (true, true) => RateClass::Lower,
             (false, false) => RateClass::Upper,
@@ -91,7 +91,7 @@ impl LossGoal {
         }
     }
 
-    /// What is known of the rate that is looked for.
+    /// The bounds that `trials` give.
     pub fn bounds(&self, trials: &[RateTrial]) -> RateBounds {
         let mut rates: Vec<f64> = trials.iter().map(|trial| trial.pps).collect();
         rates.sort_by(f64::total_cmp);
@@ -104,8 +104,8 @@ impl LossGoal {
         RateBounds { lower_pps, upper_pps, conditional_pps }
     }
 
-    /// What is delivered at `pps` in the trial at the exceed ratio: the worst ones beyond it are left out, and trial time
-    /// that is missing from the duration sum delivers nothing.
+    /// The rate that the trial at the exceed ratio delivered at `pps`: worse ones beyond it are left out, and trial time
+    /// missing from the duration sum counts as 0.
     fn conditional_throughput(&self, pps: f64, trials: &[RateTrial]) -> f64 {
         let mut full: Vec<&RateTrial> = trials.iter().filter(|trial| trial.pps == pps && self.is_full(trial)).collect();
         full.sort_by(|one, other| {
@@ -161,7 +161,7 @@ mod tests {
         width: 0.02,
     };
 
-    /// Trials at one rate: `+` and `-` of a second that kept and lost, `k` and `l` of a quarter of one.
+    /// Trials at one rate: `+` and `-` of a second without and with loss, `k` and `l` of a quarter of one.
     fn trials(pps: f64, words: &str) -> Vec<RateTrial> {
         let trial = |word| {
             let (lasting, loss_ratio) = match word {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_settled_as_soon_as_no_further_trial_can_change_it() {
+    fn a_rate_is_classified_once_no_further_trial_can_change_its_class() {
         for (words, class) in [
             ("", RateClass::Undecided),
             ("++", RateClass::Undecided),
@@ -186,11 +186,11 @@ mod tests {
             ("+-+-", RateClass::Undecided),
             ("+-+-+", RateClass::Lower),
             ("+-+--", RateClass::Upper),
-            // Short trials alone settle nothing that is good …
+            // Short trials alone do not show that a rate meets the goal …
             ("kkkkkkkkkkkkkkkkkkkkkkkkkkkk", RateClass::Undecided),
             // … balance each other …
             ("+++klklklklklkl", RateClass::Lower),
-            // … and speak against a rate where too many of them lost.
+            // … and count against a rate if too many of them lost packets.
             ("llllllllllll", RateClass::Upper),
         ] {
             assert_eq!(GOAL.class_of(&trials(1.0, words)), class, "{words}");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_allows_no_exceeding_believes_the_first_lossy_trial() {
+    fn without_an_exceed_ratio_one_lossy_trial_decides() {
         let strict = LossGoal { exceed_ratio: 0.0, ..GOAL };
         for (words, class) in [
             ("++++", RateClass::Undecided),
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_lower_bound_lies_below_every_rate_that_failed() {
-        // 300 kept to the goal, but 200 did not: what lies above that is not believed.
+        // 300 meets the goal, but 200 does not: rates above it are not considered.
         let all = [trials(100.0, "+++"), trials(200.0, "---"), trials(300.0, "+++"), trials(150.0, "+-")].concat();
         let bounds = GOAL.bounds(&all);
         assert_eq!((bounds.lower_pps, bounds.upper_pps, bounds.width()), (Some(100.0), Some(200.0), Some(0.5)));
@@ -236,12 +236,12 @@ mod tests {
             let found = goal.bounds(&trials).conditional_pps.expect("a lower bound");
             assert!((found - expected).abs() < 1e-9, "{losses:?}: {found}");
         }
-        // A little late, as is allowed, nothing is lost: what arrived in a second is told all the same.
+        // Slightly late packets are not lost, but lower the rate that is reported.
         let late = [991.0, 1_000.0, 995.0, 993.0, 999.0].map(|delivered_pps| of_rate(0.0, delivered_pps));
         assert_eq!(goal.bounds(&late).conditional_pps, Some(995.0));
     }
 
-    /// Trials at one rate: how many tenths of a second, and whether it kept to the goal.
+    /// Trials at one rate: tenths of a second, and whether the trial was without loss.
     fn of_tenths(all: &[(i64, bool)]) -> Vec<RateTrial> {
         let trial = |(tenths, kept): &(i64, bool)| RateTrial {
             pps: 1.0,
@@ -256,14 +256,14 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_settled_stays_so_while_trials_are_missing(
+        fn a_class_holds_whatever_the_missing_trials_show(
             all in vec((1i64..=20, any::<bool>()), 0..12), exceed_ratio in 0.0..0.9f64,
         ) {
             let goal = LossGoal { exceed_ratio, ..GOAL };
             let mut trials = of_tenths(&all);
             let class = goal.class_of(&trials);
             let tried = all.iter().map(|(tenths, _)| tenths * 100).sum::<i64>();
-            // The rest of the duration sum, all against what was found.
+            // The rest of the duration sum, all against the class found.
             let rest = (goal.duration_sum_ns - Nanos::from_millis(tried)).0 / SECOND.0;
             let against = class == RateClass::Upper;
             trials.extend(of_tenths(&vec![(10, against); rest.max(0) as usize]));
@@ -273,10 +273,10 @@ mod tests {
         }
 
         #[test]
-        fn without_short_trials_it_is_the_share_of_lossy_time(
+        fn without_short_trials_the_share_of_lossy_time_decides(
             all in vec((10i64..=20, any::<bool>()), 6..20), exceed_ratio in 0.0..0.9f64,
         ) {
-            // Six seconds and more: nothing is missing.
+            // Six seconds and more: no trial time is missing.
             let goal = LossGoal { exceed_ratio, ..GOAL };
             let time = |wanted: bool| all.iter().filter(|(_, kept)| *kept == wanted).map(|(tenths, _)| tenths).sum::<i64>() as f64;
             let share = time(false) / (time(false) + time(true));

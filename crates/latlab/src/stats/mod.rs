@@ -1,51 +1,33 @@
-//! Statistics of one sample, and of runs that are compared. Pure; the methods and their references stand in docs/statistics.md.
+//! Statistics of one sample and of compared runs: pure functions, whose randomness comes from seeds in their arguments.
+//! Methods and references: docs/statistics.md.
 
-mod batches;
-mod between_blocks;
-mod binomial;
 mod bootstrap;
-mod box_plot;
 mod dependence;
 mod describe;
-mod description;
-mod deviate;
-mod edges;
-mod exchange;
-#[cfg(test)]
-mod exchange_against_naive;
 mod histogram;
 mod holm;
 mod interval;
+mod linear_models;
 mod loss_goal;
 mod moments;
-mod needed;
 mod order;
 mod outline;
-mod plain;
-mod point;
-mod pooled;
+mod permutation;
+mod precision;
 mod quantile;
+mod sample_size;
 mod share;
-mod slope;
 mod two_samples;
-mod width;
-mod wishes;
 
-pub use between_blocks::between_blocks;
-pub use box_plot::BoxPlot;
-pub use describe::describe;
-pub use description::{Description, QuantileEstimate};
-pub use exchange::{BlockRuns, DRAWS, PermutationTest, is_refused, weighted_baseline, weighted_difference};
+pub use describe::{DescribeOptions, Description, QuantileEstimate, describe, plain};
 pub use histogram::{Bucket, histogram};
 pub use holm::{Claims, holm};
 pub use interval::Interval;
+pub use linear_models::{Slope, between_blocks, slope};
 pub use loss_goal::{LossGoal, RateBounds, RateClass, RateTrial};
-pub use needed::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
-pub use outline::Outline;
-pub use plain::plain;
-pub use pooled::{ranks_differ, student_differs};
+pub use outline::{BoxPlot, Outline};
+pub use permutation::{BlockRuns, DRAWS, PermutationTest, is_significant, weighted_baseline, weighted_difference};
+pub use precision::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
+pub use sample_size::{POWER, RUNS_MAX, SampleSizeGoal, runs_needed};
 pub use share::{Share, ratio, share};
-pub use slope::{Slope, slope};
-pub use two_samples::{MeanDifference, TwoSamples, student};
-pub use width::{GroupBlocks, OWN_RUNS_MIN, PrecisionGoal, RUNS_MIN, own_interval, reached};
-pub use wishes::DescribeOptions;
+pub use two_samples::{MeanDifference, TwoSamples, ranks_differ, student, student_differs};

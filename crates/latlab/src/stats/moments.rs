@@ -1,12 +1,12 @@
 //! Count, extremes, mean and standard deviation over the finite singletons.
 
-use super::batches::Batches;
+use super::dependence::Batches;
 use crate::sample::INFINITE;
 
-/// Count, extremes and exact sum of the finite singletons: one pass.
+/// Count, extremes and exact sum of the finite singletons, from one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// How many are finite.
+    /// Finite singletons.
     pub(super) count: u64,
     /// Smallest, in ns.
     pub(super) min: i64,
@@ -17,7 +17,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Of `singletons`; none where no one is finite.
+    /// `None` if no singleton is finite.
     pub(super) fn of(singletons: &[i64]) -> Option<Extent> {
         let mut extent = Extent { count: 0, min: i64::MAX, max: i64::MIN, sum: 0 };
         for &value in singletons {
@@ -37,29 +37,29 @@ impl Extent {
         (self.sum.div_euclid(count)) as f64 + self.sum.rem_euclid(count) as f64 / self.count as f64
     }
 
-    /// The mean less the minimum: small and exact where the mean itself would be large and rounded.
+    /// The mean minus the minimum: small and exact where the mean itself would be large and rounded.
     fn mean_above_min(&self) -> f64 {
         let above = self.sum - i128::from(self.min) * i128::from(self.count);
         above as f64 / self.count as f64
     }
 
-    /// How far `value` lies from the mean, in ns, without overflow or cancellation.
+    /// `value` minus the mean, in ns, without overflow or cancellation.
     #[inline]
     pub(super) fn deviation(&self, value: i64, mean_above_min: f64) -> f64 {
         value.wrapping_sub(self.min) as u64 as f64 - mean_above_min
     }
 }
 
-/// Spread of the finite singletons, and their deviations summed in batches for the dependence.
+/// The standard deviation of the finite singletons, and their deviations in batches for the estimate of dependence.
 pub(super) struct Spread {
-    /// Sample standard deviation (n − 1) in ns; none below two.
+    /// Sample standard deviation (n − 1) in ns; `None` below two.
     pub(super) stddev: Option<f64>,
-    /// Deviations from the mean, in their order.
+    /// Deviations from the mean.
     pub(super) batches: Batches,
 }
 
 impl Spread {
-    /// Second pass over `singletons`, whose extent is known: squares of deviations, batch by batch.
+    /// From a second pass over `singletons`, whose extent is known.
     pub(super) fn of(singletons: &[i64], extent: &Extent) -> Spread {
         let size = Batches::size_for(extent.count);
         let mean_above_min = extent.mean_above_min();
@@ -83,7 +83,7 @@ impl Spread {
         }
         squares += batch_squares;
         residue += batch_sum;
-        // the mean was rounded: what the deviations still sum to corrects the squares
+        // The mean was rounded: the remaining sum of the deviations corrects the squares.
         let count = extent.count as f64;
         let squares = (squares - residue * residue / count).max(0.0);
         let stddev = (extent.count > 1).then(|| (squares / (count - 1.0)).sqrt());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn large_offsets_do_not_cancel() {
+    fn a_large_offset_costs_no_precision() {
         let offset = 1_000_000_000_000_000_000;
         let (mean, stddev) = mean_and_stddev(&[offset + 1, offset + 2, offset + 3, offset + 4]);
         assert_eq!(mean, offset as f64);
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_range_of_nanoseconds_fits() {
+    fn the_whole_range_of_i64_is_accepted() {
         let (mean, stddev) = mean_and_stddev(&[i64::MIN, i64::MAX - 1, INFINITE]);
         assert_eq!(mean, -1.0);
         assert!((stddev.expect("two values") / (2.0_f64.powi(63) * 2.0_f64.sqrt()) - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn negative_means_round_as_positive_ones() {
+    fn negative_means_are_rounded_correctly() {
         assert_eq!(mean_and_stddev(&[-1, -2]).0, -1.5);
         assert_eq!(mean_and_stddev(&[-7]), (-7.0, None));
         assert_eq!(Extent::of(&[INFINITE]), None);

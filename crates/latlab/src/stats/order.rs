@@ -2,13 +2,13 @@
 
 use crate::sample::INFINITE;
 
-/// Up to so many singletons sorting is cheaper than buckets.
+/// Up to this many singletons sorting is cheaper than counting in buckets.
 const SORTED_MAX: usize = 1 << 15;
-/// Bits of a value's offset that a bucket tells apart: neighbouring buckets differ by at most 1/2048.
+/// Bits of precision of a bucket: neighbouring buckets differ by at most 1/2048 of their distance to the anchor.
 const PRECISION_BITS: u32 = 11;
-/// Singletons looked at to find where the body of the sample begins.
+/// Singletons sampled to find the lower end of the distribution.
 const EXCERPT: usize = 1000;
-/// Buckets that cover every offset of 64 bits to one side of the anchor.
+/// Buckets that cover every 64-bit offset on one side of the anchor.
 const SIDE: usize = ((64 - PRECISION_BITS as usize) << PRECISION_BITS) + (1 << PRECISION_BITS);
 
 /// The order of a sample's singletons, infinite ones last.
@@ -26,7 +26,6 @@ enum Form {
 }
 
 impl<'a> Order<'a> {
-    /// Of `singletons`.
     pub(super) fn new(singletons: &'a [i64]) -> Order<'a> {
         if singletons.len() <= SORTED_MAX {
             let mut sorted: Vec<i64> = singletons.iter().copied().filter(|value| *value != INFINITE).collect();
@@ -55,12 +54,12 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Gathers the few buckets that hold the wanted ranks, and selects inside them.
+    /// Collects the values of the few buckets that hold the wanted ranks, and selects among them.
     fn pick(&self, ranks: &[u64], anchor: i64, counts: &[u64]) -> Vec<i64> {
         let mut places: Vec<usize> = (0..ranks.len()).filter(|place| ranks[*place] < self.finite).collect();
         places.sort_unstable_by_key(|place| ranks[*place]);
         let mut found = vec![INFINITE; ranks.len()];
-        let mut drawers: Vec<Drawer> = Vec::new();
+        let mut buckets: Vec<RankedBucket> = Vec::new();
         let (mut bucket, mut before) = (0, 0);
         for place in places {
             while before + counts[bucket] <= ranks[place] {
@@ -71,51 +70,53 @@ impl<'a> Order<'a> {
                 found[place] = value;
                 continue;
             }
-            if drawers.last().is_none_or(|drawer| drawer.bucket != bucket) {
-                drawers.push(Drawer {
-                    bucket,
+            if buckets.last().is_none_or(|last| last.index != bucket) {
+                buckets.push(RankedBucket {
+                    index: bucket,
                     values: Vec::with_capacity(counts[bucket] as usize),
                     wanted: Vec::new(),
                 });
             }
-            if let Some(drawer) = drawers.last_mut() {
-                drawer.wanted.push((place, (ranks[place] - before) as usize));
+            if let Some(last) = buckets.last_mut() {
+                last.wanted.push((place, (ranks[place] - before) as usize));
             }
         }
-        self.fill(&mut drawers, anchor);
-        for drawer in &mut drawers {
-            drawer.select(&mut found);
+        self.fill(&mut buckets, anchor);
+        for bucket in &mut buckets {
+            bucket.select(&mut found);
         }
         found
     }
 
-    fn fill(&self, drawers: &mut [Drawer], anchor: i64) {
-        if drawers.is_empty() {
+    fn fill(&self, buckets: &mut [RankedBucket], anchor: i64) {
+        if buckets.is_empty() {
             return;
         }
-        let mut drawer_of = vec![0_u32; 2 * SIDE];
-        for (index, drawer) in drawers.iter().enumerate() {
-            drawer_of[drawer.bucket] = index as u32 + 1;
+        // 1 + the place among `buckets`; 0: the values of that bucket are not wanted.
+        let mut place_of = vec![0_u32; 2 * SIDE];
+        for (place, bucket) in buckets.iter().enumerate() {
+            place_of[bucket.index] = place as u32 + 1;
         }
         for &value in self.singletons {
             if value != INFINITE {
-                let drawer = drawer_of[bucket_of(value, anchor)];
-                if drawer != 0 {
-                    drawers[drawer as usize - 1].values.push(value);
+                let place = place_of[bucket_of(value, anchor)];
+                if place != 0 {
+                    buckets[place as usize - 1].values.push(value);
                 }
             }
         }
     }
 }
 
-/// The values of one bucket, and which ranks among them are wanted for which place, ascending.
-struct Drawer {
-    bucket: usize,
+/// The values of one bucket that holds wanted ranks.
+struct RankedBucket {
+    index: usize,
     values: Vec<i64>,
+    /// Place in the result and rank among these values, by ascending rank.
     wanted: Vec<(usize, usize)>,
 }
 
-impl Drawer {
+impl RankedBucket {
     fn select(&mut self, found: &mut [i64]) {
         let (mut rest, mut skipped) = (self.values.as_mut_slice(), 0);
         let mut last = None;
@@ -133,8 +134,8 @@ impl Drawer {
     }
 }
 
-/// The values at `ranks` (from 0), in that order, found by selection; [`INFINITE`] beyond `values`, whose order is lost.
-/// For few ranks and up to hundred thousand values that takes less than half the time of an [`Order`].
+/// The values at `ranks` (from 0), in that order, found by selection, which reorders `values`; [`INFINITE`] beyond them.
+/// For few ranks and up to a hundred thousand values this takes less than half the time of an [`Order`].
 pub(super) fn select(values: &mut [i64], ranks: &[u64]) -> Vec<i64> {
     let mut places: Vec<usize> = (0..ranks.len()).filter(|place| ranks[*place] < values.len() as u64).collect();
     places.sort_unstable_by_key(|place| ranks[*place]);
@@ -144,8 +145,8 @@ pub(super) fn select(values: &mut [i64], ranks: &[u64]) -> Vec<i64> {
     found
 }
 
-/// Selects the middle one of the `wanted` places and ranks, and the others on either side of it. Of all values the first
-/// of these has rank `first`.
+/// Selects the middle one of the `wanted` places and ranks, then recursively those on either side. The first of `values`
+/// has rank `first` in the whole sample.
 fn halve(values: &mut [i64], first: usize, wanted: &[(usize, usize)], found: &mut [i64]) {
     let Some(&(place, rank)) = wanted.get(wanted.len() / 2) else { return };
     let (below, value, above) = values.select_nth_unstable(rank - first);
@@ -159,8 +160,8 @@ fn halve(values: &mut [i64], first: usize, wanted: &[(usize, usize)], found: &mu
     halve(above, rank + 1, &right[higher..], found);
 }
 
-/// Near the lower end of the sample's body: around it buckets are narrowest, and an outlier does not move it. Nearly
-/// all singletons lie above it, which the processor learns to predict.
+/// The 1st percentile of an excerpt: buckets are narrowest around it, outliers do not move it, and nearly all singletons
+/// lie above it, so that the branch is predictable.
 fn anchor_of(singletons: &[i64]) -> i64 {
     let stride = singletons.len().div_ceil(EXCERPT).max(1);
     let finite = |value: &i64| *value != INFINITE;
@@ -169,7 +170,7 @@ fn anchor_of(singletons: &[i64]) -> i64 {
     excerpt.get(excerpt.len() / 100).copied().unwrap_or(0)
 }
 
-/// Exact close to the anchor, then 2048 buckets per power of two of the distance to it.
+/// Exact near the anchor, then 2048 buckets per power of two of the distance to it.
 #[inline]
 fn bucket_of(value: i64, anchor: i64) -> usize {
     let place = |offset: u64| {
@@ -183,7 +184,7 @@ fn bucket_of(value: i64, anchor: i64) -> usize {
     }
 }
 
-/// The value of every singleton in `bucket`, where the bucket is one nanosecond wide.
+/// The only value in `bucket`, if the bucket is one nanosecond wide.
 fn sole_value(bucket: usize, anchor: i64) -> Option<i64> {
     const EXACT: usize = 2 << PRECISION_BITS;
     if bucket >= SIDE {
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_rise_with_the_value_and_cover_every_one() {
+    fn buckets_ascend_with_the_value_and_cover_the_whole_range() {
         let distances = (0..62).flat_map(|bit| [(1_i64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
         let mut values: Vec<i64> = distances.flat_map(|distance| [7 + distance, 7 - distance]).collect();
         values.extend([i64::MIN, i64::MAX - 1]);
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_order_is_the_sorted_one() {
+    fn counting_and_selecting_agree_with_sorting() {
         let spread = |scale: u64| move |index: u64| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1) % scale;
         for (scale, base) in [(3, -1), (5_000, 44_000), (90_000_000, -45_000_000), (1 << 62, 0)] {
             let values: Vec<i64> = (0..40_000)

@@ -1,13 +1,17 @@
+//! Outlines of groups of observations: extremes, mean, standard deviation, median, quartiles.
+
+//! The figures of a box plot: quartiles, whiskers, and the observations beyond them.
+
 /// Count, extremes, median, mean and standard deviation of one group of observations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outline {
-    /// How many observations.
+    /// Number of observations.
     pub n: u64,
     /// Smallest.
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// The one in the middle, or the mean of the two there.
+    /// The middle observation, or the mean of the two middle ones.
     pub median: f64,
     /// Their mean.
     pub mean: f64,
@@ -16,10 +20,10 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Of finite `observations`, whose order is lost; none where there are none.
+    /// The outline of finite `observations`, which it reorders; `None` if there are none.
     ///
-    /// The deviations are taken from the mean and not from squares of the observations, which would leave no digit of
-    /// a spread that is 10⁸ times smaller than its mean; they are scaled where their squares would not be numbers.
+    /// Deviations are taken from the mean instead of computing with squares of the observations, which would cancel all
+    /// digits of a spread 10⁸ times smaller than the mean; they are scaled if their squares would over- or underflow.
     pub fn of(observations: &mut [f64]) -> Option<Outline> {
         let n = observations.len();
         let (mut min, mut max) = (*observations.first()?, *observations.first()?);
@@ -37,7 +41,7 @@ fn mean(observations: &[f64]) -> f64 {
     let n = observations.len() as f64;
     let sum: f64 = observations.iter().sum();
     let first = if sum.is_finite() { sum / n } else { observations.iter().map(|value| value / n).sum() };
-    // what was lost to rounding in a long sum comes back from the deviations
+    // The deviations restore what rounding lost in a long sum.
     let rest: f64 = observations.iter().map(|value| value - first).sum();
     if rest.is_finite() { first + rest / n } else { first }
 }
@@ -47,7 +51,7 @@ fn stddev(observations: &[f64], mean: f64, farthest: f64) -> f64 {
     if observations.len() < 2 || farthest == 0.0 {
         return 0.0;
     }
-    // between these the squares of all deviations and their sum are normal numbers
+    // Between these the squares of all deviations and their sum are normal numbers.
     let scale = if (1e-140..1e140).contains(&farthest) { 1.0 } else { farthest };
     let squares: f64 = observations.iter().map(|value| ((value - mean) / scale).powi(2)).sum();
     (squares / (observations.len() - 1) as f64).sqrt() * scale
@@ -63,6 +67,54 @@ fn median(observations: &mut [f64]) -> f64 {
     }
 }
 
+/// Length of the whiskers in interquartile ranges (Tukey 1977, Exploratory Data Analysis, section 2C).
+const REACH: f64 = 1.5;
+
+/// The figures of a box plot, in the unit of the observations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoxPlot {
+    /// Number of observations.
+    pub n: usize,
+    /// First quartile.
+    pub q1: f64,
+    /// Second quartile.
+    pub median: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// The smallest observation at most 1.5 interquartile ranges below the box, and the largest at most that far above it.
+    pub whiskers: (f64, f64),
+    /// Observations beyond the whiskers, ascending.
+    pub outside: Vec<f64>,
+}
+
+impl BoxPlot {
+    /// The box plot of finite `observations`, which it sorts; `None` if there are none. Quartiles are of type 7, as all
+    /// quantiles.
+    pub fn of(observations: &mut [f64]) -> Option<BoxPlot> {
+        observations.sort_unstable_by(f64::total_cmp);
+        let (first, last) = (*observations.first()?, *observations.last()?);
+        let [q1, median, q3] = [0.25, 0.5, 0.75].map(|q| quantile(observations, q));
+        let reach = REACH * (q3 - q1);
+        let (inside, outside): (Vec<f64>, Vec<f64>) =
+            observations.iter().partition(|value| (q1 - reach..=q3 + reach).contains(*value));
+        let whiskers = (inside.first().copied().unwrap_or(first), inside.last().copied().unwrap_or(last));
+        Some(BoxPlot { n: observations.len(), q1, median, q3, whiskers, outside })
+    }
+
+    /// The interquartile range.
+    pub fn iqr(&self) -> f64 {
+        self.q3 - self.q1
+    }
+}
+
+/// Type 7 of Hyndman and Fan, of ascending values.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let place = (sorted.len() - 1) as f64 * q;
+    let (below, weight) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + weight * (sorted[above] - sorted[below])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_small_groups() {
+    fn outlines_of_small_groups_are_exact() {
         let iguana = outline(&[50.0, 200.0, 150.0, 400.0, 750.0, 400.0, 150.0]);
         assert_eq!((iguana.n, iguana.min, iguana.max), (7, 50.0, 750.0));
         assert_eq!((iguana.median, iguana.mean), (200.0, 300.0));
@@ -92,11 +144,30 @@ mod tests {
     }
 
     #[test]
-    fn squares_need_not_be_numbers() {
+    fn squares_may_overflow_and_underflow() {
         for scale in [1e-310, 1e-200, 1e-3, 1e200, 5e307] {
             let scaled = outline(&[scale, 2.0 * scale, 3.0 * scale]);
             assert!((scaled.mean / scale - 2.0).abs() < 1e-9, "{scale:e}: {scaled:?}");
             assert!((scaled.stddev / scale - 1.0).abs() < 1e-9, "{scale:e}: {scaled:?}");
         }
+    }
+
+    #[test]
+    fn quartiles_agree_with_numpy_and_whiskers_with_matplotlib() {
+        let of = |values: &[f64]| BoxPlot::of(&mut values.to_vec()).expect("observations");
+        // numpy.percentile(…, [25, 50, 75]) and matplotlib.cbook.boxplot_stats
+        for (values, quartiles, whiskers, outside) in [
+            (&[7.0][..], [7.0, 7.0, 7.0], (7.0, 7.0), &[][..]),
+            (&[2.0, 1.0], [1.25, 1.5, 1.75], (1.0, 2.0), &[]),
+            (&[4.0, 1.0, 3.0, 2.0], [1.75, 2.5, 3.25], (1.0, 4.0), &[]),
+            (&[1.0, 2.0, 3.0, 4.0, 100.0], [2.0, 3.0, 4.0], (1.0, 4.0), &[100.0]),
+            (&[-9.0, 5.0, 5.0, 5.0, 5.0, 9.0], [5.0, 5.0, 5.0], (5.0, 5.0), &[-9.0, 9.0]),
+        ] {
+            let found = of(values);
+            assert_eq!([found.q1, found.median, found.q3], quartiles, "{values:?}");
+            assert_eq!((found.whiskers, &found.outside[..]), (whiskers, outside), "{values:?}");
+            assert_eq!((found.n, found.iqr()), (values.len(), quartiles[2] - quartiles[0]));
+        }
+        assert_eq!(BoxPlot::of(&mut []), None);
     }
 }

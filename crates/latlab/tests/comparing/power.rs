@@ -1,6 +1,6 @@
 //! How many further runs would decide, against an oracle that simulates the test itself.
 
-use latlab::stats::{BlockRuns, POWER, PermutationTest, SampleSizeGoal, is_refused, runs_needed};
+use latlab::stats::{BlockRuns, POWER, PermutationTest, SampleSizeGoal, is_significant, runs_needed};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -55,7 +55,7 @@ fn simulated_power(
             SampleSizeGoal::Difference => exchanges.p_value(0.0),
             SampleSizeGoal::Equivalence { low, high } => exchanges.p_equivalent(low, high),
         };
-        is_refused(p, ALPHA)
+        is_significant(p, ALPHA)
     });
     reached.iter().filter(|reached| **reached).count() as f64 / experiments as f64
 }

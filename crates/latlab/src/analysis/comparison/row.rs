@@ -12,7 +12,7 @@ use super::scale::FigureScale;
 use super::strata::Strata;
 use super::wishes::{ComparisonOptions, Quantity, Question, QuestionScope};
 use crate::stats::{
-    BlockRuns, Claims, Interval, PermutationTest, SampleSizeGoal, holm, is_refused, runs_needed, weighted_baseline,
+    BlockRuns, Claims, Interval, PermutationTest, SampleSizeGoal, holm, is_significant, runs_needed, weighted_baseline,
     weighted_difference,
 };
 
@@ -141,7 +141,7 @@ impl ComparisonRow {
     fn judge(&mut self, alpha: f64, alpha_next: f64, over: QuestionScope) {
         let Some(exchanges) = &self.exchanges else { return };
         let row = &mut self.comparison;
-        let refused = |p: Option<f64>| p.is_some_and(|p| is_refused(p, alpha));
+        let refused = |p: Option<f64>| p.is_some_and(|p| is_significant(p, alpha));
         row.verdict = match (refused(row.adjusted_p_equivalent), refused(row.adjusted_p_value)) {
             (true, _) => Verdict::Equivalent,
             (false, true) if exchanges.difference() > 0.0 => Verdict::Higher,
@@ -162,7 +162,7 @@ impl ComparisonRow {
         // the smallest tail that this many exchanges can have; for a difference it counts twice
         let tails = if margin.is_some() { 1.0 } else { 2.0 };
         let least = tails / exchanges.total() as f64;
-        row.undecided = Some(match is_refused(least, alpha_next) || !exchanges.is_exact() {
+        row.undecided = Some(match is_significant(least, alpha_next) || !exchanges.is_exact() {
             true if row.margin.is_some() && margin.is_none() => UndecidedReason::ZeroBaseline,
             true => UndecidedReason::Unsure { runs_needed },
             false => UndecidedReason::TooFewRuns { runs_needed },
@@ -180,7 +180,7 @@ pub(super) fn decide(rows: &mut [ComparisonRow], wishes: &ComparisonOptions) {
     let adjusted = holm(&rows.iter().filter_map(claims).collect::<Vec<_>>());
     let is_open = |claims: &&Claims| {
         let both = [Some(claims.different), claims.equivalent];
-        both.into_iter().flatten().any(|p| !is_refused(p, alpha))
+        both.into_iter().flatten().any(|p| !is_significant(p, alpha))
     };
     let open = adjusted.iter().filter(is_open).count();
     let alpha_next = alpha / open.max(1) as f64;
@@ -208,7 +208,7 @@ fn are_summable(blocks: &[BlockRuns]) -> bool {
 
 /// The fewest boots whose signs can refuse at `alpha`: 2 / 2^boots is the smallest p they have.
 pub fn boots_needed(alpha: f64) -> usize {
-    (1..64).find(|boots| is_refused(2.0 / 2_f64.powi(*boots), alpha)).unwrap_or(64) as usize
+    (1..64).find(|boots| is_significant(2.0 / 2_f64.powi(*boots), alpha)).unwrap_or(64) as usize
 }
 
 /// Whether figures are missing: a mean of what is infinite, or of fewer runs than were made, is no mean of the group.

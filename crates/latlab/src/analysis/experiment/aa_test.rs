@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use crate::stats::{
-    BlockRuns, DRAWS, PermutationTest, Share, Slope, is_refused, ranks_differ, ratio, slope, student_differs,
+    BlockRuns, DRAWS, PermutationTest, Share, Slope, is_significant, ranks_differ, ratio, slope, student_differs,
 };
 
 /// A run under one of the two names.
@@ -48,7 +48,7 @@ pub fn aa_test(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> AaT
         let runs = BlockRuns { baseline: of(false), candidate: of(true) };
         if let Some(exchanges) = PermutationTest::of(&[runs], DRAWS, random) {
             asked += 1;
-            found += u64::from(is_refused(exchanges.p_value(0.0), 1.0 - confidence));
+            found += u64::from(is_significant(exchanges.p_value(0.0), 1.0 - confidence));
         }
     }
     let pairs = pairs(runs);

@@ -1,39 +1,37 @@
-//! When is a comparison precise enough to stop measuring? The widths of intervals are looked at, and nothing else:
-//! moving a group as a whole changes no width, so that stopping tells nothing about differences (decision 0012).
+//! The precision at which a comparison stops measuring. The rule looks at the widths of intervals only: moving a whole
+//! group changes no width, so that stopping does not depend on the difference (decision 0012).
 
 use rand::Rng;
 
-use super::deviate::student;
-use super::exchange::{BlockRuns, PermutationTest, mean};
-use super::interval::Interval;
+use super::interval::{Interval, student};
+use super::permutation::{BlockRuns, PermutationTest, mean};
 
-/// How narrow an interval shall be.
+/// The width that intervals are to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrecisionGoal {
-    /// Half of its width, on the scale of the values.
+    /// Half of the width, on the scale of the values.
     pub half_width: f64,
-    /// Its confidence.
+    /// Confidence of the interval.
     pub confidence: f64,
-    /// Exchanges to draw for it, such as [`DRAWS`](super::DRAWS).
+    /// Permutations to draw, such as [`DRAWS`](super::DRAWS).
     pub draws: u32,
 }
 
-/// Fewer runs of a group than this do not know how wide their interval should be.
+/// The width of an interval of fewer runs is too uncertain.
 pub const RUNS_MIN: usize = 10;
 
-/// The same of a group that is compared with no other: the skewness of two groups cancels in their difference, that of one
-/// does not.
+/// The same for a single group, whose skewness does not cancel as in the difference of two groups.
 pub const OWN_RUNS_MIN: usize = 20;
 
 /// The values of one group, block by block.
 pub type GroupBlocks = Vec<Vec<f64>>;
 
-/// Whether the interval of every difference from the first of `groups` reaches the goal; of a single group, the interval
-/// of its own mean. Each group has the same blocks, and at least [`RUNS_MIN`] runs.
+/// Whether the interval of every difference from the first of `groups` reaches the goal; for a single group, the interval
+/// of its mean. Groups have the same blocks; with fewer than [`RUNS_MIN`] runs none reaches the goal.
 ///
-/// Runs that are skewed to the long side scatter least where their mean lies low, and a rule that waits for a narrow interval
-/// picks such moments. In a difference that cancels; a single group must have reached the goal with [`OWN_RUNS_MIN`] runs
-/// and still keep to it one block later.
+/// Runs with a long upper tail scatter least when their mean is low, and a rule that waits for a narrow interval selects
+/// such moments. This cancels in a difference; a single group must reach the goal with [`OWN_RUNS_MIN`] runs and again
+/// one block later.
 pub fn reached(groups: &[GroupBlocks], goal: PrecisionGoal, random: &mut impl Rng) -> bool {
     let count = |blocks: &[Vec<f64>]| blocks.iter().map(Vec::len).sum::<usize>();
     if groups.is_empty() || groups.iter().any(|group| count(group) < RUNS_MIN) {
@@ -69,8 +67,8 @@ fn of_difference(
     Some(PermutationTest::of(&blocks, goal.draws, random)?.interval(goal.confidence))
 }
 
-/// The interval of a group's own mean, for these blocks: standard deviation within blocks / √runs, times quantiles of
-/// Student's t from which the skewness of the runs is taken (Hall 1992). None where no block has two runs.
+/// The interval of the mean of a group in these blocks: standard deviation within blocks / √runs, times quantiles of
+/// Student's t corrected for the skewness of the runs (Hall 1992). `None` if no block has two runs.
 pub fn own_interval(group: &[Vec<f64>], confidence: f64) -> Option<Interval> {
     let blocks: Vec<&Vec<f64>> = group.iter().filter(|block| !block.is_empty()).collect();
     let runs = blocks.iter().map(|block| block.len()).sum::<usize>() as f64;
@@ -84,22 +82,22 @@ pub fn own_interval(group: &[Vec<f64>], confidence: f64) -> Option<Interval> {
     };
     let stddev = (powers(2) / freedom).sqrt();
     let centre = blocks.iter().map(|block| block.iter().sum::<f64>()).sum::<f64>() / runs;
-    // what is left of a third moment when the mean of n was taken away: (n − 1)(n − 2)/n of it
+    // Centring n values on their mean leaves (n − 1)(n − 2)/n of the third moment.
     let thirds: f64 = blocks.iter().map(|block| block.len() as f64).map(|n| (n - 1.0) * (n - 2.0) / n).sum();
     let skewness = if thirds > 0.0 && stddev > 0.0 { powers(3) / thirds / stddev.powi(3) } else { 0.0 };
-    let (error, lean) = (stddev / runs.sqrt(), skewness / runs.sqrt());
+    let (error, s) = (stddev / runs.sqrt(), skewness / runs.sqrt());
     let quantile = student(0.5 + confidence / 2.0, freedom);
-    let end = |t: f64| Some(centre - error * unskewed(t, lean));
+    let end = |t: f64| Some(centre - error * unskewed(t, s));
     Some(Interval { low: end(quantile), high: end(-quantile), confidence })
 }
 
-/// The t of a skewed sample that stands where `t` stands for a symmetric one: the inverse of Hall's transformation
-/// t + lean·t²/3 + lean²·t³/27 + lean/6, with `lean` the skewness / √n.
-fn unskewed(t: f64, lean: f64) -> f64 {
-    if lean.abs() < 1e-6 {
+/// The quantile of a skewed sample that corresponds to `t` of a symmetric one: the inverse of Hall's transformation
+/// t + s·t²/3 + s²·t³/27 + s/6, with `s` the skewness / √n.
+fn unskewed(t: f64, s: f64) -> f64 {
+    if s.abs() < 1e-6 {
         return t;
     }
-    ((1.0 + lean * (t - lean / 6.0)).cbrt() - 1.0) * 3.0 / lean
+    ((1.0 + s * (t - s / 6.0)).cbrt() - 1.0) * 3.0 / s
 }
 
 #[cfg(test)]
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn skewed_runs_reach_further_to_their_long_side() {
+    fn the_interval_of_skewed_runs_is_wider_on_the_long_side() {
         let group = vec![vec![0.0, 0.1, 0.2, 0.1, 0.0, 3.0, 0.2, 0.1]];
         let interval = own_interval(&group, 0.95).expect("eight runs");
         let centre = 3.7 / 8.0;
@@ -128,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn the_transformation_is_undone() {
-        for lean in [-0.6, -0.1, 0.02, 0.4] {
+    fn the_inverse_transformation_restores_t() {
+        for s in [-0.6, -0.1, 0.02, 0.4] {
             for t in [-3.0, -2.0, 0.0, 1.0, 2.5_f64] {
-                let forth = t + lean * t * t / 3.0 + lean * lean * t.powi(3) / 27.0 + lean / 6.0;
-                assert!((unskewed(forth, lean) - t).abs() < 1e-9, "{lean} {t}");
+                let forth = t + s * t * t / 3.0 + s * s * t.powi(3) / 27.0 + s / 6.0;
+                assert!((unskewed(forth, s) - t).abs() < 1e-9, "{s} {t}");
             }
         }
     }
