@@ -1,14 +1,18 @@
-//! What is known about a host.
+//! The facts of a host, and the findings of `latlab doctor` about it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Activity, ClockFacts, CounterFacts, HeatFacts, KernelFacts, MemoryFacts, NetworkFacts, ProcessorFacts, Rights,
-};
+use super::clock::ClockFacts;
+use super::kernel::{CounterFacts, KernelFacts, MemoryFacts, RealTimePause, Rights};
+use super::network::NetworkFacts;
+use super::processor::{Activity, HeatFacts, ProcessorFacts};
 
-/// A host at one moment. Recordings of earlier versions lack some fields: they are null there, or empty.
+/// The version from which the fair server replaces real-time throttling.
+const FAIR_SERVER: (u32, u32) = (6, 12);
+
+/// A host at one moment. Fields that recordings of earlier versions lack are null or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
@@ -16,7 +20,7 @@ pub struct HostFacts {
     pub kernel: Option<String>,
     /// `uname -m`.
     pub architecture: Option<String>,
-    /// The CPU's own name.
+    /// The model name of the CPU.
     pub cpu_model: Option<String>,
     /// CPUs online, as the kernel lists them: `0-3,6`.
     pub cpus_online: Option<String>,
@@ -26,7 +30,7 @@ pub struct HostFacts {
     pub clocksource: Option<String>,
     /// `kernel.sched_rt_runtime_us`; −1: no throttling.
     pub rt_runtime_us: Option<i64>,
-    /// The measuring thread's timer slack.
+    /// The timer slack of the measuring thread.
     pub timer_slack_ns: Option<u64>,
     /// The hypervisor, or `none`.
     pub virtualisation: Option<String>,
@@ -34,7 +38,7 @@ pub struct HostFacts {
     pub load_average: Option<[f64; 3]>,
     /// MemTotal.
     pub memory_bytes: Option<u64>,
-    /// This boot's id.
+    /// The id of this boot.
     pub boot_id: Option<String>,
     /// CPU time stolen by the hypervisor since boot, all CPUs, in clock ticks.
     pub steal_ticks: Option<u64>,
@@ -46,15 +50,15 @@ pub struct HostFacts {
     pub counters: CounterFacts,
     /// Memory.
     pub memory: MemoryFacts,
-    /// Interface and sockets.
+    /// Interface of the path, and limits of sockets.
     pub network: NetworkFacts,
     /// Clocks.
     pub clock: ClockFacts,
     /// Heat and power.
     pub heat: HeatFacts,
-    /// What the process that asked may do.
+    /// Privileges of the process that read the facts.
     pub rights: Option<Rights>,
-    /// When reading began, on that host's CLOCK_MONOTONIC.
+    /// When reading began, on CLOCK_MONOTONIC of that host.
     pub monotonic_ns: Option<i64>,
     /// How long reading took.
     pub reading_ns: Option<u64>,
@@ -63,9 +67,76 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// What the CPUs did between `earlier` and `self`; nothing where either does not know.
+    /// Major and minor version of its Linux.
+    pub fn kernel_version(&self) -> Option<(u32, u32)> {
+        let release = self.kernel.as_deref()?.strip_prefix("Linux ")?;
+        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
+        Some((numbers.next()?, numbers.next()?))
+    }
+
+    /// How its kernel interrupts a real-time thread that never sleeps; `None` if it does not, or if that is unknown.
+    pub fn real_time_pause(&self) -> Option<RealTimePause> {
+        let settings = &self.kernel_settings;
+        if self.kernel_version().is_some_and(|version| version >= FAIR_SERVER) {
+            let configured = settings.fair_share_runtime_ns.zip(settings.fair_share_period_ns);
+            let (runtime_ns, period_ns) = configured.unwrap_or((50_000_000, 1_000_000_000));
+            let (pause_us, period_us) = (runtime_ns as i64 / 1_000, period_ns as i64 / 1_000);
+            let pause = RealTimePause::FairShare { pause_us, period_us, assumed: configured.is_none() };
+            return (pause_us > 0).then_some(pause);
+        }
+        let runtime_us = self.rt_runtime_us.filter(|runtime| *runtime >= 0)?;
+        let period_us = settings.rt_period_us.unwrap_or(1_000_000);
+        let pause_us = period_us - runtime_us;
+        (pause_us > 0).then_some(RealTimePause::Throttling { pause_us, period_us })
+    }
+
+    /// CPU activity between `earlier` and `self`; `None` if it is unknown in either.
     pub fn activity_since(&self, earlier: &HostFacts) -> Option<Activity> {
         Some(self.counters.cpu_ticks.as_ref()?.since(earlier.counters.cpu_ticks.as_ref()?))
+    }
+}
+
+/// The effect of a finding on a measurement, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingSeverity {
+    /// The measurement cannot succeed on this host, or its figures would be wrong.
+    Blocker,
+    /// The figures will be worse or vary more than necessary.
+    Warning,
+    /// Worth knowing.
+    Note,
+    /// Checked, without a problem.
+    Fine,
+}
+
+/// One result of a check of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable kebab-case name.
+    pub code: String,
+    /// Its effect on a measurement.
+    pub severity: FindingSeverity,
+    /// The finding, with numbers.
+    pub message: String,
+    /// The command or option that fixes it; `None` if there is nothing to fix, or no way to.
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    /// A finding with a fix.
+    pub fn new(severity: FindingSeverity, code: &str, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { code: code.into(), severity, message: message.into(), fix: Some(fix.into()) }
+    }
+
+    /// A note without a fix.
+    pub fn note(code: &str, message: impl Into<String>) -> Finding {
+        Finding { code: code.into(), severity: FindingSeverity::Note, message: message.into(), fix: None }
+    }
+
+    /// A check without a problem.
+    pub fn fine(code: &str, message: impl Into<String>) -> Finding {
+        Finding { code: code.into(), severity: FindingSeverity::Fine, message: message.into(), fix: None }
     }
 }
 
@@ -74,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_of_format_1_0_open_and_the_rest_is_null() {
+    fn facts_of_format_1_0_can_be_read() {
         let old = r#"{"kernel": "Linux 6.1.0", "cpus_online": "0-1", "load_average": [0.1, 0.2, 0.3], "steal_ticks": 7,
             "architecture": null, "unknown": {"boot_id": "no such file"}}"#;
         let facts: HostFacts = serde_json::from_str(old).expect("an old recording");
@@ -84,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_of_a_newer_version_open_too() {
+    fn facts_of_a_newer_version_can_be_read() {
         let newer = r#"{"kernel": "Linux 9.0", "quantum": true, "processor": {"turbo": false, "tubes": 8}}"#;
         let facts: HostFacts = serde_json::from_str(newer).expect("a newer minor");
         assert_eq!(facts.processor.turbo, Some(false));

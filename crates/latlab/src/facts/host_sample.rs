@@ -1,11 +1,11 @@
-//! What a host was doing at one moment of a run: counters since its boot, and a few states.
+//! Samples of a host during a run: counters since its boot, and a few states.
 //!
-//! Counters are kept as the kernel counts them, never as differences: a lost sample then costs resolution and no
-//! sum. What cannot be had is null. Columns and units: docs/recording.md, section 5.
+//! Counters are stored as the kernel counts them, not as differences, so that a lost sample reduces the resolution but no
+//! sum. Values that cannot be read are null. Columns and units: docs/recording.md, section 5.
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers of one kind of row, all of them nullable, with their column names.
+/// Defines a row of nullable numbers with their column names.
 macro_rules! readings {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident,)+ }) => {
         $(#[$about])*
@@ -15,17 +15,17 @@ macro_rules! readings {
         }
 
         impl $name {
-            /// The columns, in the order of the file.
+            /// Column names, in the order of the file.
             pub const COLUMNS: [&str; [$(stringify!($field)),+].len()] = [$(stringify!($field)),+];
-            /// How many there are.
+            /// Number of columns.
             pub const WIDTH: usize = Self::COLUMNS.len();
 
-            /// The numbers, in the order of [`Self::COLUMNS`].
+            /// The values, in the order of [`Self::COLUMNS`].
             pub const fn numbers(&self) -> [Option<i64>; Self::WIDTH] {
                 [$(self.$field),+]
             }
 
-            /// The row of these numbers.
+            /// The row of these values.
             pub fn of(numbers: [Option<i64>; Self::WIDTH]) -> Self {
                 let [$($field),+] = numbers;
                 Self { $($field),+ }
@@ -34,25 +34,25 @@ macro_rules! readings {
     };
 }
 
-/// Idle states that the kernel can have (CPUIDLE_STATE_MAX in linux/cpuidle.h).
+/// The most idle states of a CPU (CPUIDLE_STATE_MAX in linux/cpuidle.h).
 pub const IDLE_STATES: usize = 10;
 
 readings! {
-    /// One CPU. Ticks are 10 ms, so spans from `/proc/stat` are multiples of that.
+    /// One CPU. Times from `/proc/stat` are multiples of a clock tick of 10 ms.
     CpuReadings {
-        /// Running anything, interrupts included (`/proc/stat`: user, nice, system, irq, softirq), ns since boot.
+        /// Busy, interrupts included (`/proc/stat`: user, nice, system, irq, softirq), ns since boot.
         busy_ns,
-        /// The part of it in hard and soft interrupts, ns since boot.
+        /// In hard and soft interrupts, a part of `busy_ns`, ns since boot.
         interrupt_ns,
         /// Idle or waiting for a disk (`/proc/stat`), ns since boot.
         idle_ns,
-        /// Wanted to run while the hypervisor ran somebody else, ns since boot.
+        /// Ready to run while the hypervisor ran another guest, ns since boot.
         steal_ns,
-        /// `scaling_cur_freq`, now, kHz.
+        /// Current frequency (`scaling_cur_freq`), kHz.
         frequency_khz,
         /// Hard interrupts served since boot (`/proc/interrupts`).
         interrupts,
-        /// Packets thrown away since boot because the CPU's backlog was full (`/proc/net/softnet_stat`).
+        /// Packets dropped since boot because the backlog of the CPU was full (`/proc/net/softnet_stat`).
         backlog_drops,
         /// Times since boot that the core or its package was throttled for heat (x86 `thermal_throttle`).
         throttles,
@@ -97,42 +97,42 @@ readings! {
         all_interrupts,
         /// Soft interrupts since boot, all CPUs.
         all_softirqs,
-        /// UDP datagrams that no socket could take since boot (`RcvbufErrors` of IPv4 and IPv6).
+        /// UDP datagrams dropped since boot because the receive buffer of a socket was full (`RcvbufErrors` of IPv4 and IPv6).
         udp_receive_drops,
         /// Packets dropped on receipt by interfaces (`/proc/net/dev`: drop and fifo), all interfaces.
         nic_receive_drops,
         /// Packets dropped by interfaces before they left, all interfaces.
         nic_send_drops,
-        /// The hottest thermal zone, thousandths of a degree Celsius.
+        /// Temperature of the hottest thermal zone, thousandths of a degree Celsius.
         temperature_millicelsius,
-        /// The highest state of any cooling device that slows a CPU down; 0: none does.
+        /// The highest state of the cooling devices that slow down CPUs; 0: none is active.
         cooling_state,
         /// The flags of a Raspberry Pi's firmware (`get_throttled`): bits 0 to 3 now, 16 to 19 since boot.
         firmware_throttled,
-        /// CPU time of latlab and of the processes that it made, since they began, ns.
+        /// CPU time of latlab and its child processes since their start, ns.
         own_ns,
-        /// The sampling thread's part of it, ns.
+        /// CPU time of the sampling thread, a part of `own_ns`, ns.
         sampler_ns,
     }
 }
 
-/// Bits of `firmware_throttled` that say what is so now: under-voltage, frequency capped, throttled, soft limit.
+/// Bits of `firmware_throttled` for current conditions: under-voltage, frequency capped, throttled, soft limit.
 pub const FIRMWARE_NOW: i64 = 0xf;
-/// Bits that say what was so at any time since boot.
+/// Bits of `firmware_throttled` for conditions at any time since boot.
 pub const FIRMWARE_SINCE_BOOT: i64 = 0xf_0000;
 
-/// One look at a host. It records when and where it was taken, so that it can be accused as well.
+/// One sample of a host. It has the time and CPU of the sampler, so that effects of sampling itself can be found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSample {
-    /// Place among the samples of this host, from 0.
+    /// Sequence number among the samples of this host, from 0.
     pub seq: u64,
-    /// Before the first file was read: CLOCK_MONOTONIC of the sampled host, ns.
+    /// Before the first file was read, CLOCK_MONOTONIC of the sampled host, ns.
     pub start_ns: i64,
-    /// After the last one.
+    /// After the last file was read.
     pub end_ns: i64,
-    /// The CPU that took it, where that can be told.
+    /// The CPU of the sampler, if known.
     pub sampler_cpu: Option<u16>,
-    /// The host.
+    /// The host as a whole.
     pub host: HostReadings,
     /// Each CPU that was online when sampling began, ascending.
     pub cpus: Vec<(u16, CpuReadings)>,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_readings_are_the_same_thing() {
+    fn readings_are_restored_from_their_numbers() {
         let numbers = std::array::from_fn(|place| (place != 3).then_some(place as i64));
         assert_eq!(CpuReadings::of(numbers).numbers(), numbers);
         assert_eq!((CpuReadings::of(numbers).busy_ns, CpuReadings::of(numbers).steal_ns), (Some(0), None));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_travels_as_json() {
+    fn a_sample_is_restored_from_json() {
         let mut sample = HostSample { seq: 3, start_ns: 7, end_ns: 9, sampler_cpu: Some(1), ..HostSample::default() };
         sample.cpus.push((0, CpuReadings { busy_ns: Some(10_000_000), ..CpuReadings::default() }));
         let text = serde_json::to_string(&sample).expect("plain data");

@@ -1,30 +1,49 @@
-//! How a kernel was started and how it schedules.
+//! The kernel of a host: how it was started and schedules, the rights of processes, memory, and counters since boot.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::HostFacts;
+use super::processor::{ByCpu, CpuTicks};
 
-/// From this version on the fair server does what real-time throttling did before.
-const FAIR_SERVER: (u32, u32) = (6, 12);
+/// The command line of the kernel, and how it schedules. Null: [`super::HostFacts::unknown`] has the reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KernelFacts {
+    /// As passed by the boot loader.
+    pub command_line: Option<String>,
+    /// `PREEMPT_RT`, `PREEMPT_DYNAMIC`, `PREEMPT`, or `none`, from the version string of the kernel.
+    pub preemption: Option<String>,
+    /// CPUs on which the scheduler runs pinned threads only (isolcpus); empty: none.
+    pub isolated_cpus: Option<String>,
+    /// CPUs without a periodic tick while they run a single thread (nohz_full); empty: none.
+    pub tickless_cpus: Option<String>,
+    /// `kernel.sched_rt_period_us`.
+    pub rt_period_us: Option<i64>,
+    /// CPU time per period that the fair server (Linux 6.12) reserves for normal threads of CPU 0; 0: disabled.
+    pub fair_share_runtime_ns: Option<u64>,
+    /// The period of the fair server.
+    pub fair_share_period_ns: Option<u64>,
+}
 
-/// How the kernel takes a CPU from a real-time thread that never sleeps.
+/// How the kernel interrupts a real-time thread that never sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RealTimePause {
-    /// Before Linux 6.12 such threads are stopped at the end of each period, whether anybody waits or not
+    /// Before Linux 6.12 such threads are stopped at the end of each period, even if no other thread waits
     /// ([sched(7)](https://man7.org/linux/man-pages/man7/sched.7.html)).
     Throttling {
-        /// For so long …
+        /// Length of the pause.
         pause_us: i64,
-        /// … in each.
+        /// The period.
         period_us: i64,
     },
-    /// Since then a deadline server runs the normal threads that wait ([LWN](https://lwn.net/Articles/934415/)).
+    /// Since Linux 6.12 a deadline server runs the normal threads that wait ([LWN](https://lwn.net/Articles/934415/)).
     FairShare {
-        /// For so long at most …
+        /// Greatest length of the pause.
         pause_us: i64,
-        /// … in each.
+        /// The period.
         period_us: i64,
-        /// Both are the kernel's defaults: debugfs, which tells them, cannot be read.
+        /// Both are the defaults of the kernel, because debugfs, which has them, cannot be read.
         assumed: bool,
     },
 }
@@ -39,48 +58,143 @@ impl RealTimePause {
     }
 }
 
-impl HostFacts {
-    /// Major and minor number of its Linux.
-    pub fn kernel_version(&self) -> Option<(u32, u32)> {
-        let release = self.kernel.as_deref()?.strip_prefix("Linux ")?;
-        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map_while(|part| part.parse().ok());
-        Some((numbers.next()?, numbers.next()?))
+/// A capability ([capabilities(7)](https://man7.org/linux/man-pages/man7/capabilities.7.html)), with its bit in the masks
+/// of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// CAP_NET_ADMIN: interfaces, addresses, busy polling.
+    NetAdmin = 12,
+    /// CAP_IPC_LOCK: locking memory beyond the limit.
+    IpcLock = 14,
+    /// CAP_SYS_ADMIN: namespaces.
+    SysAdmin = 21,
+    /// CAP_SYS_NICE: real-time priorities, affinity of other processes.
+    SysNice = 23,
+}
+
+/// The capabilities and resource limits of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    /// The effective set, as a mask.
+    pub capabilities: u64,
+    /// RLIMIT_MEMLOCK; `None`: unlimited.
+    pub memory_lock_bytes: Option<u64>,
+    /// RLIMIT_RTPRIO: the highest real-time priority without CAP_SYS_NICE; `None`: unlimited.
+    pub real_time_priority: Option<u64>,
+}
+
+impl Rights {
+    /// Whether `capability` is effective.
+    pub const fn has(&self, capability: Capability) -> bool {
+        self.capabilities >> capability as u32 & 1 == 1
     }
 
-    /// How its kernel takes a CPU from a real-time thread that never sleeps; none where it does not, or nobody knows.
-    pub fn real_time_pause(&self) -> Option<RealTimePause> {
-        let settings = &self.kernel_settings;
-        if self.kernel_version().is_some_and(|version| version >= FAIR_SERVER) {
-            let told = settings.fair_share_runtime_ns.zip(settings.fair_share_period_ns);
-            let (runtime_ns, period_ns) = told.unwrap_or((50_000_000, 1_000_000_000));
-            let (pause_us, period_us) = (runtime_ns as i64 / 1_000, period_ns as i64 / 1_000);
-            let pause = RealTimePause::FairShare { pause_us, period_us, assumed: told.is_none() };
-            return (pause_us > 0).then_some(pause);
-        }
-        let runtime_us = self.rt_runtime_us.filter(|runtime| *runtime >= 0)?;
-        let period_us = settings.rt_period_us.unwrap_or(1_000_000);
-        let pause_us = period_us - runtime_us;
-        (pause_us > 0).then_some(RealTimePause::Throttling { pause_us, period_us })
+    /// Whether the process may set this SCHED_FIFO priority.
+    pub fn may_run_fifo(&self, priority: u8) -> bool {
+        self.has(Capability::SysNice) || self.real_time_priority.is_none_or(|limit| u64::from(priority) <= limit)
+    }
+
+    /// Whether the process may lock memory without limit.
+    pub const fn may_lock_all(&self) -> bool {
+        self.has(Capability::IpcLock) || self.memory_lock_bytes.is_none()
     }
 }
 
-/// What the command line and the switches say. Null: the reason stands in [`super::HostFacts::unknown`].
+/// Memory and swap. Null: [`super::HostFacts::unknown`] has the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct KernelFacts {
-    /// What the boot loader passed.
-    pub command_line: Option<String>,
-    /// `PREEMPT_RT`, `PREEMPT_DYNAMIC`, `PREEMPT`, or `none`, as the kernel's version says.
-    pub preemption: Option<String>,
-    /// CPUs that the scheduler leaves to those who pin themselves there; empty: none.
-    pub isolated_cpus: Option<String>,
-    /// CPUs without a periodic tick while they run one thread; empty: none.
-    pub tickless_cpus: Option<String>,
-    /// `kernel.sched_rt_period_us`.
-    pub rt_period_us: Option<i64>,
-    /// What the fair server (Linux 6.12) gives to normal threads of CPU 0 in each period when real-time ones
-    /// would take it all; 0: switched off.
-    pub fair_share_runtime_ns: Option<u64>,
-    /// Its period.
-    pub fair_share_period_ns: Option<u64>,
+pub struct MemoryFacts {
+    /// MemAvailable.
+    pub available_bytes: Option<u64>,
+    /// MemFree.
+    pub free_bytes: Option<u64>,
+    /// SwapTotal; 0: no swap.
+    pub swap_bytes: Option<u64>,
+    /// SwapFree.
+    pub swap_free_bytes: Option<u64>,
+    /// Major page faults since boot (pgmajfault).
+    pub major_faults: Option<u64>,
+}
+
+/// Counters since boot. Null: [`super::HostFacts::unknown`] has the reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CounterFacts {
+    /// CPU time in ticks.
+    pub cpu_ticks: Option<CpuTicks>,
+    /// Context switches of all CPUs.
+    pub context_switches: Option<u64>,
+    /// Interrupts with a count above 0, by their number or the short name that the kernel gives them.
+    pub interrupts: Option<BTreeMap<String, InterruptSource>>,
+    /// Soft interrupts with a count above 0: name → CPU → count.
+    pub softirqs: Option<BTreeMap<String, ByCpu<u64>>>,
+}
+
+/// One line of `/proc/interrupts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptSource {
+    /// The interrupt controller and the device.
+    pub source: String,
+    /// CPUs that may handle it; null if it cannot be moved.
+    pub affinity: Option<String>,
+    /// Count on each CPU with a count above 0.
+    pub counts: ByCpu<u64>,
+}
+
+/// Interrupts on one CPU between two readings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterruptUse<'a> {
+    /// Number or short name.
+    pub name: &'a str,
+    /// The source.
+    pub interrupt: &'a InterruptSource,
+    /// How many there were.
+    pub times: u64,
+}
+
+impl CounterFacts {
+    /// The interrupts on `cpu` between `earlier` and `self`, the most frequent first.
+    pub fn interrupts_since<'a>(&'a self, earlier: &CounterFacts, cpu: u16) -> Vec<InterruptUse<'a>> {
+        let Some((now, then)) = self.interrupts.as_ref().zip(earlier.interrupts.as_ref()) else { return Vec::new() };
+        let count = |interrupt: &InterruptSource| interrupt.counts.get(&cpu).copied().unwrap_or(0);
+        let mut used: Vec<_> = now
+            .iter()
+            .map(|(name, interrupt)| InterruptUse {
+                name,
+                interrupt,
+                // One with a count of 0 is not in the earlier reading.
+                times: count(interrupt).saturating_sub(then.get(name).map_or(0, count)),
+            })
+            .filter(|used| used.times > 0)
+            .collect();
+        used.sort_by_key(|used| std::cmp::Reverse(used.times));
+        used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(eth: u64, disk: Option<u64>) -> CounterFacts {
+        let interrupt = |times| InterruptSource {
+            source: "x".into(),
+            affinity: None,
+            counts: [(1, times), (2, 9)].into_iter().collect(),
+        };
+        let interrupts = [("41", Some(eth)), ("50", disk)].into_iter();
+        let interrupts = interrupts.filter_map(|(name, times)| Some((name.to_owned(), interrupt(times?)))).collect();
+        CounterFacts { interrupts: Some(interrupts), ..CounterFacts::default() }
+    }
+
+    #[test]
+    fn interrupts_are_the_difference_of_two_readings() {
+        let (before, after) = (counted(100, None), counted(107, Some(400)));
+        let seen = |cpu| -> Vec<(String, u64)> {
+            after.interrupts_since(&before, cpu).iter().map(|used| (used.name.to_owned(), used.times)).collect()
+        };
+        assert_eq!(seen(1), [("50".into(), 400), ("41".into(), 7)]);
+        assert_eq!(seen(2), [("50".into(), 9)]);
+        assert_eq!(seen(0), []);
+    }
 }

@@ -1,51 +1,31 @@
-//! What is known about hosts, clocks and instruments, as plain data. Unknown is null with a reason.
+//! Facts about hosts, clocks, loads and runs: plain data, as recordings and messages hold them. An unknown fact is null,
+//! with a reason where one is known.
 
-mod activity;
-mod by_cpu;
 mod clock;
-mod connection;
-mod counters;
-mod experiment;
-mod finding;
-mod heat;
 mod host;
 mod host_sample;
-mod instrument;
 mod kernel;
 pub mod load;
-mod memory;
 mod network;
 mod processor;
 mod rate_search;
-mod reflector;
-mod rights;
-mod setting;
+mod run;
 mod stream;
-mod stream_interval;
-mod stream_run;
-mod wakeup;
 
-pub use activity::{Activity, CpuShare, CpuTicks, Ticks};
-pub use by_cpu::ByCpu;
 pub use clock::{ClockAnchor, ClockDiscipline, ClockExchange, ClockFacts, ClockKeeper, ClockRelation};
-pub use connection::ConnectionFacts;
-pub use counters::{CounterFacts, InterruptSource, InterruptUse};
-pub use experiment::ExperimentFacts;
-pub use finding::{Finding, FindingSeverity};
-pub use heat::{FirmwareThrottling, HeatFacts};
-pub use host::HostFacts;
+pub use host::{Finding, FindingSeverity, HostFacts};
 pub use host_sample::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostReadings, HostSample, IDLE_STATES};
-pub use instrument::{BareLoop, Instrument};
-pub use kernel::{KernelFacts, RealTimePause};
-pub use load::LoadReport;
-pub use memory::MemoryFacts;
-pub use network::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
-pub use processor::{CpuTopology, Frequency, IdleState, IdleUse, ProcessorFacts};
+pub use kernel::{
+    Capability, CounterFacts, InterruptSource, InterruptUse, KernelFacts, MemoryFacts, RealTimePause, Rights,
+};
+pub use load::{LoadReport, StreamReport, WindowedRate};
+pub use network::{Channels, Coalescing, ConnectionFacts, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
+pub use processor::{
+    Activity, ByCpu, CpuShare, CpuTicks, CpuTopology, FirmwareThrottling, Frequency, HeatFacts, IdleState, IdleUse,
+    ProcessorFacts, Ticks,
+};
 pub use rate_search::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
-pub use reflector::ReflectorReport;
-pub use rights::{Capability, Rights};
-pub use setting::{Restoration, SettingFacts};
-pub use stream::{StreamReport, WindowedRate};
-pub use stream_interval::{IntervalCounts, StreamEnd, StreamInterval};
-pub use stream_run::StreamFacts;
-pub use wakeup::{LateWakeup, WakeupFacts};
+pub use run::{
+    BareLoop, ExperimentFacts, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts, WakeupFacts,
+};
+pub use stream::{IntervalCounts, StreamEnd, StreamFacts, StreamInterval};

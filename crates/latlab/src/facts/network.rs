@@ -1,126 +1,150 @@
-//! The network of a host: the interface that a path leaves through, and the limits of sockets.
+//! The network of a host: the interface of the measured path, limits of sockets, and TCP connections.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The network. Null: the reason stands in [`super::HostFacts::unknown`].
+/// The network. Null: [`super::HostFacts::unknown`] has the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkFacts {
-    /// The interface of the path that is measured.
+    /// The interface of the measured path.
     pub interface: Option<InterfaceFacts>,
-    /// The largest receive buffer that a socket may ask for (`net.core.rmem_max`).
+    /// The largest receive buffer of a socket (`net.core.rmem_max`).
     pub receive_buffer_maximum_bytes: Option<u64>,
-    /// What it has without asking (`net.core.rmem_default`).
+    /// Its default (`net.core.rmem_default`).
     pub receive_buffer_default_bytes: Option<u64>,
-    /// The largest send buffer (`net.core.wmem_max`).
+    /// The largest send buffer of a socket (`net.core.wmem_max`).
     pub send_buffer_maximum_bytes: Option<u64>,
-    /// What it has without asking (`net.core.wmem_default`).
+    /// Its default (`net.core.wmem_default`).
     pub send_buffer_default_bytes: Option<u64>,
-    /// Packets that wait for one CPU at most (`net.core.netdev_max_backlog`).
+    /// Length of the receive queue of a CPU (`net.core.netdev_max_backlog`).
     pub backlog_packets: Option<u64>,
-    /// How long poll calls poll the driver (`net.core.busy_poll`); 0: they sleep.
+    /// How long poll(2) and select(2) poll the driver (`net.core.busy_poll`); 0: not at all.
     pub busy_poll_us: Option<u64>,
-    /// How long receive calls poll the driver unless told otherwise (`net.core.busy_read`).
+    /// How long receive calls poll the driver by default (`net.core.busy_read`).
     pub busy_read_us: Option<u64>,
 }
 
-/// One interface. Null: the reason stands in [`super::HostFacts::unknown`] under `network.interface.…`.
+/// One interface. Null: [`super::HostFacts::unknown`] has the reason under `network.interface.…`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceFacts {
-    /// Its name in its namespace.
+    /// Name in its network namespace.
     pub name: String,
-    /// What kind of virtual interface: `veth`, `bridge`; null for a device and for loopback.
+    /// Kind of a virtual interface: `veth`, `bridge`; null for a device and for loopback.
     pub kind: Option<String>,
     /// `up`, `down`, `unknown` (loopback) or another state of RFC 2863.
     pub state: Option<String>,
-    /// Largest packet.
+    /// Maximum transmission unit.
     pub mtu_bytes: Option<u32>,
-    /// How packets queue before they are sent.
+    /// Queueing discipline.
     pub qdisc: Option<String>,
-    /// Packets that may queue there.
+    /// Length of its transmit queue.
     pub transmit_queue_packets: Option<u32>,
-    /// Who drives it.
+    /// The driver.
     pub driver: Option<Driver>,
-    /// The link's rate.
+    /// Link speed.
     pub speed_mbit_per_s: Option<u32>,
-    /// Receive and transmit descriptors.
+    /// Sizes of the descriptor rings.
     pub ring: Option<RingSizes>,
-    /// How long the device collects before it interrupts.
+    /// Interrupt coalescing.
     pub coalescing: Option<Coalescing>,
-    /// Queues.
+    /// Numbers of queues.
     pub channels: Option<Channels>,
-    /// What can put a time on packets.
+    /// Timestamping capabilities.
     pub stamping: Option<Stamping>,
-    /// What device and driver do for the kernel, as far as it is on or could be: the kernel's name → whether on.
+    /// Offload features that are on or can be switched on, by the name that the kernel gives them.
     pub offloads: Option<BTreeMap<String, bool>>,
 }
 
-/// Who drives an interface; empty where the driver does not say.
+/// The driver of an interface; a field that the driver does not report is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Driver {
-    /// The driver's name.
+    /// Name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// The firmware's version.
+    /// Version of the firmware.
     pub firmware: String,
-    /// Where the device sits.
+    /// Bus address of the device.
     pub bus: String,
 }
 
-/// How many frames the device's rings hold.
+/// Descriptors in the rings of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingSizes {
     /// Receive descriptors.
     pub receive: u32,
-    /// Receive descriptors that there could be.
+    /// Most receive descriptors.
     pub receive_maximum: u32,
     /// Transmit descriptors.
     pub transmit: u32,
-    /// Transmit descriptors that there could be.
+    /// Most transmit descriptors.
     pub transmit_maximum: u32,
 }
 
-/// How long the device collects before it interrupts.
+/// Interrupt coalescing of a device (`ethtool -c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coalescing {
-    /// Longest wait after a received frame.
+    /// Longest delay of an interrupt after a received frame.
     pub receive_us: u32,
-    /// Received frames that end the wait.
+    /// Received frames that end the delay.
     pub receive_frames: u32,
-    /// Longest wait after a sent frame.
+    /// Longest delay of an interrupt after a sent frame.
     pub transmit_us: u32,
-    /// Sent frames that end the wait.
+    /// Sent frames that end the delay.
     pub transmit_frames: u32,
-    /// Whether the driver changes the receive figures as it sees fit.
+    /// Whether the driver adapts the receive figures.
     pub adaptive_receive: bool,
-    /// Whether it changes the transmit figures.
+    /// Whether the driver adapts the transmit figures.
     pub adaptive_transmit: bool,
 }
 
-/// Queues that the device serves.
+/// Queues of a device (`ethtool -l`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
-    /// That only receive.
+    /// Receive only.
     pub receive: u32,
-    /// That only transmit.
+    /// Transmit only.
     pub transmit: u32,
-    /// That do both.
+    /// Both.
     pub combined: u32,
 }
 
-/// What can put a time on a packet.
+/// Timestamping capabilities of an interface (`ethtool -T`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamping {
-    /// The driver, when it hands a packet to the device.
+    /// By the driver, when it passes a packet to the device.
     pub transmit_software: bool,
-    /// The kernel, when it takes a packet from the driver.
+    /// By the kernel, when it takes a packet from the driver.
     pub receive_software: bool,
-    /// The device, when a packet leaves.
+    /// By the device, when a packet leaves.
     pub transmit_hardware: bool,
-    /// The device, when a packet comes.
+    /// By the device, when a packet arrives.
     pub receive_hardware: bool,
+}
+
+/// The TCP connection of the sender (TCP_INFO), read at the end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionFacts {
+    /// Congestion control algorithm, such as `cubic`; null if it could not be read.
+    pub congestion_control: Option<String>,
+    /// The maximum segment size of this end, in bytes of payload.
+    pub send_segment_bytes: u32,
+    /// Segments retransmitted by this end, over all connections of the run, set-up and warm-up included. Retransmissions of
+    /// the other end are unknown here.
+    pub retransmitted: u64,
+}
+
+impl ConnectionFacts {
+    /// Combines two connections of one run: the first, with the retransmissions of both.
+    pub fn together(first: Option<ConnectionFacts>, next: Option<ConnectionFacts>) -> Option<ConnectionFacts> {
+        match (first, next) {
+            (Some(first), Some(next)) => {
+                Some(ConnectionFacts { retransmitted: first.retransmitted + next.retransmitted, ..first })
+            }
+            (first, next) => first.or(next),
+        }
+    }
 }

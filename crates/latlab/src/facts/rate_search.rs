@@ -1,57 +1,57 @@
-//! What a search for a rate saw, as plain data.
+//! The trials and stages of a rate search, and their evaluation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{LossGoal, RateTrial};
 use crate::units::Nanos;
 
-/// A sender that lacks more than this share of the packets asked for did not offer that rate …
+/// A sender that is short of more than this share of the packets asked for did not offer that rate …
 const UNSENT: f64 = 0.01;
-/// … nor one that lacks more than are due in so long: kept from its CPU at the very end, it cannot catch up.
+/// … nor one that is short of more packets than are due in this time: preempted at the very end, it cannot catch up.
 const UNSENT_WITHIN: Nanos = Nanos::from_millis(5);
-/// Packets may be counted over a time longer than that of sending by this share of a trial: what arrives later than that
-/// has waited in a queue that grew. It is half of the width to which a rate is known (2 %), so that the depth of a queue
-/// never shows in the answer …
+/// Packets may be counted for longer than they are sent by this share of a trial; later ones have waited in a growing
+/// queue. It is half of the width to which a rate is found (2 %), so that the depth of a queue does not affect the
+/// result …
 const LATE: f64 = 0.01;
-/// … but in short trials no less than this, which the first and the last question may differ by: a sleeping receiver wakes
-/// up some 0.1 ms late, and a question that finds a packet on the wire waits for it.
+/// … but at least this, by which the first and the last poll may differ: a sleeping receiver wakes up about 0.1 ms late,
+/// and a poll waits for a packet that is on the wire.
 const LATE_MIN: Nanos = Nanos::from_millis(1);
 
-/// A trial without a loss that was short or late is tried again, so many times in a row at most: an end that was kept from
-/// its CPU says nothing about the path, and one that is always short or late is at its limit.
-const AGAIN: usize = 2;
+/// A trial without loss that was short or late is repeated, at most this many times in a row: an end that was preempted
+/// shows nothing about the path, and one that is always short or late is at its limit.
+const REPEATS: usize = 2;
 
-/// A rate that was held for a time, told by both ends. Of several flows the packets are added up, and the times are the
-/// longest.
+/// A trial at a constant rate, with the counts of both ends. Of several flows it has the sums of packets and the longest
+/// times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialFacts {
-    /// Packets a second asked for; null: as fast as sends go.
+    /// Packets a second asked for; null: unlimited.
     pub asked_pps: Option<f64>,
-    /// How long packets were to be sent.
+    /// Planned time of sending.
     pub lasting_ns: Nanos,
-    /// How long sending took, on the sender's clock.
+    /// Actual time of sending, on the clock of the sender.
     pub sending_ns: Nanos,
-    /// From the question before the first packet to the answer behind the last one, on the receiver's clock, less the pause
-    /// before the first.
+    /// From the poll before the first packet to the one after the last, on the clock of the receiver, minus the pause before
+    /// the first packet.
     pub counting_ns: Nanos,
-    /// Packets that the sender's kernel took.
+    /// Packets accepted by the kernel of the sender.
     pub sent_packets: u64,
-    /// Packets that the receiver had counted by then.
+    /// Packets that the receiver had counted by the last poll.
     pub delivered_packets: u64,
-    /// Whether it answered at all: within 0.75 s, or 4.5 s where a trial without a pace may have filled a queue.
+    /// Whether the receiver answered: within 0.75 s, or 4.5 s after a trial without a pace, which may have filled a queue.
     pub answered: bool,
 }
 
-/// A share of the found rate, held beside probes; or the whole of a stream that was not searched for.
+/// A stage: a share of the found rate, sent during probes; or a whole stream without a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageFacts {
-    /// The share; null: there was no search.
+    /// The share; null without a search.
     pub share: Option<f64>,
-    /// When it began, on the sender's clock, in ns.
+    /// Begin, on the clock of the sender, ns.
     pub begin_ns: i64,
-    /// When its last packet had been sent, in ns; of one that broke off when it did, or was to end.
+    /// When its last packet had been sent, ns; of a stage that failed when it did, or was to end.
     pub end_ns: i64,
-    /// Its stream; null where none was sent, or where it broke off.
+    /// Its stream; null if none was sent or the stage failed.
     pub stream: Option<TrialFacts>,
 }
 
@@ -59,28 +59,28 @@ pub struct StageFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchEnding {
-    /// Every goal was reached, or cannot be.
+    /// Every goal was reached or shown to be out of reach.
     Settled,
     /// The next trial would have ended too late.
     TimeUp,
-    /// Nobody answered any more.
+    /// The receiver did not answer any more.
     Silent,
-    /// Somebody stopped it, or the world broke.
+    /// It was interrupted, or failed.
     CutShort,
 }
 
-/// A search.
+/// A rate search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RateSearchFacts {
-    /// The least rate of interest, in packets a second.
+    /// The lowest rate to try, in packets a second.
     pub floor_pps: f64,
-    /// The most that this end can send, or was to try; 0 until that is known.
+    /// The highest rate that this end can send, or was to try; 0 until it is known.
     pub ceiling_pps: f64,
-    /// The trials in their order; the first ones were as fast as sends go, unless a rate was asked for.
+    /// The trials in their order; the first ones without a pace, unless a rate was asked for.
     pub trials: Vec<TrialFacts>,
-    /// Why there are no more of them.
+    /// Why the search ended.
     pub ending: SearchEnding,
-    /// How long they took together.
+    /// Duration of the search.
     pub took_ns: Nanos,
 }
 
@@ -90,14 +90,14 @@ impl TrialFacts {
         rate(self.sent_packets, self.sending_ns)
     }
 
-    /// Packets a second that arrived, while they were sent and counted.
+    /// Packets a second that were received, over the longer of the times of sending and counting.
     pub fn delivered_pps(&self) -> f64 {
         rate(self.delivered_packets, self.counting_ns.max(self.sending_ns))
     }
 
-    /// The share of packets that was not carried: lost, not offered though it was asked for, or so late that a queue must have
-    /// grown. What was counted in a longer time than it was sent in, and than that may differ, counts at the rate at which it
-    /// arrived: whatever the queue holds, no more than that goes through. 1 where nobody counted.
+    /// The share of packets that the path did not carry: lost, asked for and not offered, or so late that a queue must have
+    /// grown. Packets that were counted over a longer time than allowed count at the rate at which they arrived, since the
+    /// path carries no more than that, whatever the queue holds. 1 if the receiver did not answer.
     pub fn loss_ratio(&self) -> f64 {
         let offered = if self.is_short() { self.asked_packets() } else { self.sent_packets as f64 };
         if !self.answered || offered <= 0.0 {
@@ -123,7 +123,7 @@ impl TrialFacts {
         self.sending_ns + late.max(LATE_MIN)
     }
 
-    /// Whether nothing was lost of a trial that was short or late.
+    /// Whether the trial was short or late without loss.
     fn is_odd(&self) -> bool {
         self.is_lossless() && (self.is_short() || self.is_late())
     }
@@ -136,23 +136,23 @@ impl TrialFacts {
         self.counting_ns > self.counted_by()
     }
 
-    /// The trial as goals judge it; none where no rate was asked for.
+    /// The trial as goals evaluate it; `None` without a pace.
     pub fn as_trial(&self) -> Option<RateTrial> {
         let (pps, lasting) = (self.asked_pps?, self.lasting_ns);
-        // The packets of a trial stand at both of its ends: one more than its rate says is not a higher rate.
+        // A trial has a packet at its begin and at its end: one more than its rate gives is not a higher rate.
         let delivered_pps = self.delivered_pps().min(pps);
         Some(RateTrial { pps, lasting, loss_ratio: self.loss_ratio(), delivered_pps })
     }
 }
 
 impl RateSearchFacts {
-    /// The trials as goals judge them, without those that were to be tried again.
+    /// The trials as goals evaluate them, without those that were repeated.
     pub fn judged(&self) -> Vec<RateTrial> {
         let mut odd = 0;
         let mut judged = Vec::with_capacity(self.trials.len());
         for trial in &self.trials {
             odd = if trial.is_odd() { odd + 1 } else { 0 };
-            if odd == 0 || odd > AGAIN {
+            if odd == 0 || odd > REPEATS {
                 odd = 0;
                 judged.extend(trial.as_trial());
             }
@@ -160,8 +160,7 @@ impl RateSearchFacts {
         judged
     }
 
-    /// The latest of the trials at the lowest rate that was tried, where nothing was lost in any of them and one was late;
-    /// none where that is not what was wrong with them.
+    /// The latest trial at the lowest rate, if no trial at that rate lost packets but one was late; `None` otherwise.
     pub fn late_at_least(&self) -> Option<TrialFacts> {
         let paced = || self.trials.iter().filter_map(|trial| Some((trial.asked_pps?, trial)));
         let least = paced().map(|(pps, _)| pps).fold(f64::INFINITY, f64::min);
@@ -171,7 +170,7 @@ impl RateSearchFacts {
         late.filter(|_| carried).copied()
     }
 
-    /// The rate that keeps to the first of `goals` that some rate keeps to, in packets a second.
+    /// The rate found for the first of `goals` that any rate meets, in packets a second.
     pub fn found_pps(&self, goals: &[LossGoal]) -> Option<f64> {
         let trials = self.judged();
         goals.iter().find_map(|goal| goal.bounds(&trials).lower_pps)
@@ -198,7 +197,7 @@ mod tests {
     };
 
     #[test]
-    fn what_was_not_carried_is_lost() {
+    fn packets_that_were_not_carried_count_as_lost() {
         for (what, trial, expected) in [
             ("clean", CLEAN, 0.0),
             ("a packet more than asked", TrialFacts { sent_packets: 1_001, delivered_packets: 1_001, ..CLEAN }, 0.0),
@@ -223,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_holds_is_not_carried_however_long_the_trial_is() {
-        // 10,000 packets a second are sent, and 8,000 go through: the queue has room for all of them.
+    fn packets_in_a_queue_count_as_lost_in_trials_of_any_length() {
+        // 10,000 packets a second are sent and 8,000 pass; the queue holds the rest.
         for lasting in [25, 100, 166, 500, 1_000].map(Nanos::from_millis) {
             let sent = (10_000.0 * lasting.as_secs_f64()) as u64;
             let trial = TrialFacts {
@@ -236,7 +235,7 @@ mod tests {
                 delivered_packets: sent,
                 answered: true,
             };
-            // A millisecond in 25, else a hundredth.
+            // 1 ms of 25 ms, else 1 %.
             let late = if lasting < Nanos::from_millis(100) { 0.04 } else { 0.01 };
             let expected = 1.0 - 0.8 * (1.0 + late);
             assert!((trial.loss_ratio() - expected).abs() < 1e-6, "{lasting:?}: {}", trial.loss_ratio());
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_came_late_was_not_lost() {
+    fn late_packets_alone_are_not_lost() {
         let late = |millis| TrialFacts { counting_ns: Nanos::from_millis(millis), ..CLEAN };
         let lossy = TrialFacts { delivered_packets: 900, ..late(1_400) };
         let faster = |trial: TrialFacts| TrialFacts { asked_pps: Some(1_010.0), ..trial };
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_was_kept_from_its_cpu_has_two_more_tries() {
+    fn a_short_or_late_trial_without_loss_is_repeated_twice() {
         let short = TrialFacts { sent_packets: 500, delivered_packets: 500, ..CLEAN };
         let late = TrialFacts { counting_ns: Nanos::from_millis(1_500), ..CLEAN };
         let lossy = TrialFacts { delivered_packets: 900, ..CLEAN };
@@ -277,7 +276,7 @@ mod tests {
             (vec![short, late, CLEAN, short, late], 1, 0),
             (vec![short, short, short], 0, 1),
             (vec![late, short, late, late, late, late], 0, 2),
-            // What lost packets counts, however it was sent.
+            // A trial with loss counts, even if it was short.
             (vec![lossy, TrialFacts { sent_packets: 900, ..lossy }, lossy], 0, 2),
             (vec![lossy, TrialFacts { sent_packets: 950, ..lossy }, lossy], 0, 3),
         ] {

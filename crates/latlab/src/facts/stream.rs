@@ -1,92 +1,110 @@
-//! What a stream was asked to be and what it was found to be, as plain data.
+//! The counts of the ends of a stream in intervals of about 100 ms, and facts of their sockets.
 
 use serde::{Deserialize, Serialize};
 
-use super::LoadReport;
-use super::load::BITS_PER_SECOND;
+use crate::probe::Phase;
 use crate::units::Nanos;
 
-/// A rate over a stream's life and over its windows of about 100 ms, in bits a second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WindowedRate {
-    /// Over all windows together.
-    pub mean_bps: f64,
-    /// In the slowest window.
-    pub min_bps: f64,
-    /// In the fastest window.
-    pub max_bps: f64,
+/// One interval of one flow at one end, on CLOCK_MONOTONIC of that end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamInterval {
+    /// Number of the flow, from 0.
+    pub flow: u16,
+    /// Whether it counts.
+    pub phase: Phase,
+    /// Begin of the interval, ns.
+    pub start_ns: i64,
+    /// End of the interval, ns.
+    pub end_ns: i64,
+    /// CPU time of the thread at that end; `None` if unknown or counted with another flow.
+    pub cpu: Option<Nanos>,
+    /// Counts of that end.
+    pub seen: IntervalCounts,
 }
 
-/// A stream, told by both of its ends. Bits are payload bits, or bits on an Ethernet wire where `wire` says so.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StreamReport {
-    /// UDP payload of each packet.
-    pub size_bytes: u32,
-    /// Rates count an Ethernet wire's bits.
-    pub wire: bool,
-    /// The rate asked for; none: as fast as sends go.
-    pub offered_bps: Option<f64>,
-    /// The rate that the path carried without loss, where that was searched for.
-    pub searched_bps: Option<f64>,
-    /// Trials of that search; 0 where there was none.
-    pub search_trials: u32,
-    /// What the kernel took, on the sender's clock; none where there was no whole window.
-    pub sent: Option<WindowedRate>,
-    /// What arrived, on the reflector's clock.
-    pub delivered: Option<WindowedRate>,
-    /// Windows.
-    pub windows: u64,
-    /// How long they were together, on the reflector's clock; none where there was no whole one.
-    pub measured_ns: Option<Nanos>,
-    /// Packets that the kernel took.
-    pub sent_packets: u64,
-    /// Due packets given up because the sender was more than 100 ms behind.
-    pub skipped_packets: u64,
-    /// Packets that the kernel refused for want of room.
-    pub refused_packets: u64,
-    /// Packets that arrived, each once.
-    pub delivered_packets: u64,
-    /// Packets sent that did not arrive.
-    pub lost_packets: u64,
-    /// Packets that arrived after one that was sent later (RFC 4737).
-    pub reordered_packets: u64,
-    /// Packets that arrived again.
-    pub duplicate_packets: u64,
-    /// Datagrams that the reflector's socket dropped meanwhile, whosever they were; none where it does not tell.
-    pub socket_drops: Option<u64>,
+/// The counts of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntervalCounts {
+    /// Of the sender.
+    Offered {
+        /// Packets accepted by the kernel.
+        packets: u64,
+        /// Packets refused because its buffer was full; offered again later.
+        refused: u64,
+        /// Due packets skipped because the sender was more than 100 ms behind.
+        skipped: u64,
+    },
+    /// Of the receiver, polled by the sender at begin and end of the interval.
+    Counted {
+        /// Packets that the sender sent between those two polls.
+        polled: u64,
+        /// Packets received, without duplicates.
+        delivered: u64,
+        /// Of these, packets received after one that was sent later (RFC 4737).
+        reordered: u32,
+        /// Packets received again.
+        duplicates: u32,
+        /// Packets older than the replay window, which may be duplicates.
+        outside_window: u32,
+        /// Datagrams dropped by the socket of the receiver, of all sessions; `None` if unknown or counted with another
+        /// flow.
+        socket_drops: Option<u32>,
+    },
 }
 
-impl StreamReport {
-    /// A load of which nothing is known but what was asked for: its process fell silent.
-    pub fn lost(load: String, at: String, offered_bps: Option<f64>) -> LoadReport {
-        LoadReport {
-            load,
-            kind: "net".into(),
-            at,
-            unit: BITS_PER_SECOND.into(),
-            offered: offered_bps,
-            achieved: None,
-            min: None,
-            max: None,
-            five_seconds: None,
-            measured_ns: None,
-            period_ns: None,
-            cpus: Vec::new(),
-            ended_early: None,
-            stream: None,
+/// An end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StreamEnd {
+    /// The end that sends.
+    Sender,
+    /// The end that counts.
+    Receiver,
+}
+
+impl StreamEnd {
+    /// Both ends.
+    pub const ALL: [StreamEnd; 2] = [StreamEnd::Sender, StreamEnd::Receiver];
+
+    /// The word in recordings.
+    pub const fn word(self) -> &'static str {
+        match self {
+            StreamEnd::Sender => "sender",
+            StreamEnd::Receiver => "receiver",
+        }
+    }
+}
+
+impl StreamInterval {
+    /// The end that counted.
+    pub const fn end(&self) -> StreamEnd {
+        match self.seen {
+            IntervalCounts::Offered { .. } => StreamEnd::Sender,
+            IntervalCounts::Counted { .. } => StreamEnd::Receiver,
         }
     }
 
-    /// The stream as a load, in the words of the command line `load`, made at `at`.
-    pub fn as_load(&self, load: String, at: String) -> LoadReport {
-        let delivered = self.delivered;
-        LoadReport {
-            achieved: delivered.map(|rate| rate.mean_bps),
-            min: delivered.map(|rate| rate.min_bps),
-            max: delivered.map(|rate| rate.max_bps),
-            measured_ns: self.measured_ns,
-            stream: Some(self.clone()),
-            ..StreamReport::lost(load, at, self.offered_bps)
-        }
+    /// Its length.
+    pub const fn span(&self) -> Nanos {
+        Nanos(self.end_ns.saturating_sub(self.start_ns))
     }
+}
+
+/// Sockets and paths of both ends of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamFacts {
+    /// The largest payload of an unfragmented packet, from the path MTU that the kernel of the sender knows.
+    pub unfragmented_bytes: Option<u32>,
+    /// Send buffer of each sender's socket as granted by the kernel, bookkeeping included.
+    pub send_buffer_bytes: Option<u32>,
+    /// Receive buffer of the receiver's socket as granted by the kernel, if known.
+    pub receive_buffer_bytes: Option<u32>,
+    /// The most packets that a sender hands to the kernel in one burst, by one or several calls.
+    pub burst_packets: u64,
+    /// Whether the receiver's kernel counts dropped merged buffers (GRO), each of which may hold many packets.
+    pub drops_are_merged: bool,
+    /// Interval of the packets of a down-stream as granted by the end that sends it; absent for an up-stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted_gap_ns: Option<Nanos>,
+    /// Whether the final count of every flow was received; otherwise packets sent after the last one are undecided.
+    pub settled: bool,
 }

@@ -1,8 +1,9 @@
 //! Permutation tests (Fisher 1935) of the shift between two groups of runs. Group labels are permuted within blocks only.
 //! Reports call a permutation an exchange. Method and limits: docs/statistics.md, "Comparing runs"; reasons: decision 0011.
 
-use super::interval::Interval;
 use rand::Rng;
+
+use super::interval::Interval;
 
 /// Up to this many permutations all of them are taken.
 const EXACT_MAX: u64 = 20_000;

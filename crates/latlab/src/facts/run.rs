@@ -1,0 +1,157 @@
+//! What is known about a run apart from its rows: its place in an experiment, the cost of the instrument, settings, and
+//! what its ends report.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// The position of a run in its experiment: all that a comparison needs apart from the run itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExperimentFacts {
+    /// Id of the experiment, 16 hexadecimal digits.
+    pub experiment: String,
+    /// Number of its condition, from 1, in the order of the experiment file.
+    pub condition: u32,
+    /// The factors that make the condition, as typed: option → value.
+    pub factors: BTreeMap<String, String>,
+    /// Number of its block, from 1; the runs of all conditions are interleaved within a block.
+    pub block: u32,
+    /// Position in the order of its block, from 1, including warm-up runs.
+    pub position: u32,
+    /// Boot id of the kernel during the block; null if it could not be read.
+    pub boot_id: Option<String>,
+    /// Whether it is a warm-up run, which is recorded and not compared.
+    pub warmup: bool,
+}
+
+/// The cost of the instrument during one run: the lower limit of its figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Instrument {
+    /// clock_getres(CLOCK_MONOTONIC).
+    pub clock_resolution_ns: Option<Nanos>,
+    /// Median cost of one clock read, measured when the run was armed.
+    pub clock_read_ns: Option<f64>,
+    /// Median cost of computing or checking one authentication tag; null without a key.
+    pub tag_ns: Option<f64>,
+    /// The bare loop on the same CPUs, if `latlab doctor --calibrate` has measured it.
+    pub bare_loop: Option<BareLoop>,
+}
+
+/// The round trip time of the bare loop: send, receive and two clock reads, without recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BareLoop {
+    /// Median round trip.
+    pub p50_ns: f64,
+    /// Its 99th percentile.
+    pub p99_ns: f64,
+    /// Number of round trips.
+    pub n: u64,
+    /// Payload of a datagram.
+    pub size_bytes: u32,
+    /// `block`, `spin` or `busy-poll`, both ends.
+    pub wait: String,
+    /// CPU of the sender.
+    pub cpu: Option<u16>,
+    /// CPU of the reflector.
+    pub peer_cpu: Option<u16>,
+    /// When it was measured, UTC, RFC 3339.
+    pub measured_at: String,
+    /// The boot in which it was measured; it is valid in no other.
+    pub boot_id: Option<String>,
+}
+
+/// One setting at one end for the time of a run. Numbers are in the units of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingFacts {
+    /// As on the command line: `governor=performance`.
+    pub setting: String,
+    /// `local` or `peer`.
+    pub at: String,
+    /// A file, or an interface and its attribute.
+    pub place: String,
+    /// Number of places with the values below, of which `place` is the first.
+    pub places: u32,
+    /// The root of the files, if it is not that of the host (`LATLAB_HOST_ROOT`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// Value before the run.
+    pub before: String,
+    /// Value that was set.
+    pub set: String,
+    /// Value that was read back.
+    pub read_back: Option<String>,
+    /// How it was restored; null while it is not yet.
+    pub ended: Option<Restoration>,
+}
+
+/// How a setting was restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Restoration {
+    /// To the value before the run.
+    Restored,
+    /// Another process had set another value meanwhile, which was kept.
+    Changed {
+        /// The value found.
+        found: String,
+    },
+    /// The value could not be read or written.
+    Failed {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// The counters of a session at the reflector.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReflectorReport {
+    /// Probes answered.
+    pub answered: u64,
+    /// Probes dropped as duplicates or older than the replay window.
+    pub replayed: u64,
+    /// Probes of this session dropped for other reasons: reason → count above 0.
+    pub dropped: BTreeMap<String, u64>,
+    /// Datagrams of all sessions dropped by its socket during the session because the buffer was full, modulo 2^32; null
+    /// if unknown.
+    #[serde(default)]
+    pub socket_drops: Option<u64>,
+}
+
+/// The scheduling parameters of the threads that slept, and the late wake-up that ended the run, if one did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeupFacts {
+    /// Timer slack, read back in a thread that slept.
+    pub timer_slack_ns: Option<Nanos>,
+    /// Niceness, −20 to 19: for nice threads select, poll and epoll extend time-outs five times as much.
+    pub niceness: Option<i32>,
+    /// The wake-up that ended the run (`--break`); null if none did.
+    pub broke: Option<LateWakeup>,
+    /// Whether a concurrent run ended this one early by its `--break`; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
+    /// Slots of the measuring phase for which no thread slept, since it was too far behind; absent if 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_slept: u64,
+    /// The file of the recording with a trace around the late wake-up, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// One wake-up that was later than allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateWakeup {
+    /// Number of its slot.
+    pub seq: u64,
+    /// CPU of the thread, if known.
+    pub cpu: Option<u16>,
+    /// When it was due, ns of CLOCK_MONOTONIC.
+    pub due_ns: i64,
+    /// When the thread ran, ns of CLOCK_MONOTONIC.
+    pub woke_ns: i64,
+}
