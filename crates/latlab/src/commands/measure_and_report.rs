@@ -15,8 +15,8 @@ use crate::metric::Metric;
 use crate::plan::{Condition, Plan, RunSpec};
 use crate::platform::SignalWatch;
 use crate::recording::{Recording, Store};
-use crate::report::view::{ReportView, Showing};
-use crate::report::{Headline, Style, heading, json, text};
+use crate::report::view::Showing;
+use crate::report::{Headline, Style, heading, json, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::refusal::TransportError;
 
@@ -192,7 +192,7 @@ pub(super) fn show(summaries: &[Summary], showing: Showing, as_json: bool, conso
         return console.data(&json::render(summaries, showing));
     }
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
-    console.data(&text::render(&ReportView::of(summaries, showing), style))
+    console.data(&text::render(&report_view(summaries, showing), style))
 }
 
 /// Repeats the warnings of a document on stderr, for a person who redirects it into a file; of several runs each with the

@@ -1,6 +1,7 @@
 //! Caveats of one or several runs, numbered once.
 
-use super::view::{CaveatView, names};
+use super::heading::names;
+use super::view::CaveatView;
 use crate::analysis::Summary;
 use crate::diagnostics::Caveat;
 

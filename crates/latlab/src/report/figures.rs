@@ -1,10 +1,12 @@
 //! Statistics to cells: three significant digits, one unit per table, loss beside every figure.
 
-use super::view::{ColumnView, GroupView, RowView, Showing, TableView, names};
+use super::heading::names;
+use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
 use crate::analysis::{Kind, Summary};
 use crate::metric::Metric;
-use crate::stats::{Description, Interval, QuantileEstimate};
-use crate::units::human::{ABSENT, TimeUnit, about, grouped, quantile, span};
+use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
+use crate::units::Nanos;
+use crate::units::human::{ABSENT, TimeUnit, about, grouped, percent, quantile, span, spans};
 
 /// What stands in the place of a quantile that fell among the lost.
 const LOST: &str = "lost";
@@ -274,4 +276,27 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
         rows: labels.map(|label| RowView { label, quiet: false }).collect(),
         groups: vec![GroupView { heading: String::new(), columns }],
     })
+}
+
+/// The view of these buckets; none where there are none.
+pub(super) fn histogram(buckets: &[Bucket]) -> Option<HistogramView> {
+    let most = buckets.iter().map(|bucket| bucket.count).max().filter(|most| *most > 0)?;
+    let length = |count: u64| (1.0 + count as f64).ln() / (1.0 + most as f64).ln();
+    let labels = spans(&buckets.iter().map(|bucket| Nanos(bucket.low_ns)).collect::<Vec<_>>());
+    let bars = buckets
+        .iter()
+        .zip(labels)
+        .map(|(bucket, from)| BarView { from, length: length(bucket.count), count: grouped(bucket.count) })
+        .collect();
+    Some(HistogramView { bars })
+}
+
+/// `1.67 % (95 %: 1.27–2.19 %)`
+pub(super) fn sure(share: f64, interval: Option<Interval>) -> String {
+    let ends = interval.and_then(|interval| Some((interval.low?, interval.high?, interval.confidence)));
+    let around = ends.map(|(low, high, confidence)| {
+        let low = percent(low);
+        format!(" ({}: {}–{})", percent(confidence), low.trim_end_matches(" %"), percent(high))
+    });
+    format!("{}{}", percent(share), around.unwrap_or_default())
 }

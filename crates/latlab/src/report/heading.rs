@@ -54,3 +54,22 @@ pub fn heading(runs: &[Headline]) -> String {
     let common = first.iter().enumerate().filter(|(place, part)| others.iter().all(|other| other[*place] == **part));
     common.filter_map(|(_, part)| part.clone()).collect::<Vec<_>>().join(" · ")
 }
+
+/// What tells each run from the others, in as few words as do: its size, its source port, else its directory.
+pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
+    let directory = |summary: &Summary| {
+        let parts = summary.recording.trim_end_matches('/').rsplit('/');
+        parts.map(str::to_owned).next().unwrap_or_default()
+    };
+    let names = Condition::labels(&summaries.iter().map(|summary| &summary.condition).collect::<Vec<_>>());
+    let mut distinct = names.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() == summaries.len() && !names.iter().any(String::is_empty) {
+        names
+    } else if summaries.len() == 1 {
+        vec![String::new()]
+    } else {
+        summaries.iter().map(directory).collect()
+    }
+}

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::json::pretty;
 use super::paint::Style;
-use super::table;
+use super::text::draw_table;
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::{ABSENT, grouped};
 
@@ -80,7 +80,7 @@ pub fn render_text(contents: &StoreView, style: Style) -> String {
     if tables.is_empty() {
         return format!("no recordings in {store}\n");
     }
-    tables.iter().map(|table| table::draw(table, style).join("\n") + "\n").collect::<Vec<_>>().join("\n")
+    tables.iter().map(|table| draw_table(table, style).join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
 /// Labels of the rows, and the columns: heading and a cell for each row.

@@ -6,7 +6,7 @@ use super::Style;
 use super::caveats::numbered;
 use super::json::pretty;
 use super::text;
-use super::view::{ColumnView, GroupView, RemarkView, ReportView, RowView, TableView};
+use super::view::{ColumnView, GroupView, ReportView, RowView, TableView};
 use crate::analysis::unreached_loads;
 use crate::diagnostics::Caveat;
 use crate::facts::LoadReport;
@@ -82,39 +82,12 @@ fn worded_figure(load: &LoadReport, figure: Option<f64>) -> String {
     figure.map_or(ABSENT.to_owned(), |figure| load_figure(&load.unit, figure))
 }
 
-/// The loads of a run, a line each: `cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)`.
-pub(super) fn remarks(loads: &[LoadReport]) -> Vec<RemarkView> {
-    let label = |number: usize| if number == 0 { "load".to_owned() } else { String::new() };
-    let lines = loads.iter().enumerate().map(|(number, load)| RemarkView { label: label(number), text: line(load) });
-    lines.collect()
-}
-
-fn line(load: &LoadReport) -> String {
-    let place = if load.at == "local" { String::new() } else { format!(" at {}", load.at) };
-    let reached = match load.achieved {
-        Some(achieved) => load_figure(&load.unit, achieved),
-        None => "unknown".into(),
-    };
-    let range = load.min.zip(load.max).map(|(least, most)| {
-        format!(" ({} to {} over 100 ms)", load_figure(&load.unit, least), load_figure(&load.unit, most))
-    });
-    format!("{}{place}{} → {reached}{}", load.load, share_of(load), range.unwrap_or_default())
-}
-
-/// What a share of the path's rate came to: ` (90.0 Mbit/s of 100 Mbit/s)`. Other loads say it in their own words.
-fn share_of(load: &LoadReport) -> String {
-    let searched = load.stream.as_ref().and_then(|stream| stream.searched_bps);
-    let both = load.offered.zip(searched);
-    both.map_or(String::new(), |(offered, searched)| {
-        format!(" ({} of {})", load_figure(&load.unit, offered), load_figure(&load.unit, searched))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::facts::load::{BYTES_PER_SECOND, SHARE};
     use crate::facts::{StreamReport, WindowedRate};
+    use crate::report::remarks::{load_line, load_remarks};
     use crate::units::Nanos;
 
     fn reports() -> Vec<LoadReport> {
@@ -191,14 +164,14 @@ mod tests {
         };
         let searched = stream.as_load("net=90%".into(), "peer".into());
         let told = "net=90% at peer (90.0 Mbit/s of 100 Mbit/s) → 89.7 Mbit/s (80.0 Mbit/s to 95.0 Mbit/s over 100 ms)";
-        assert_eq!(line(&searched), told);
+        assert_eq!(load_line(&searched), told);
         let stated = StreamReport { searched_bps: None, ..stream }.as_load("net=90Mbit/s".into(), "local".into());
-        assert!(line(&stated).starts_with("net=90Mbit/s → 89.7 Mbit/s"), "{}", line(&stated));
+        assert!(load_line(&stated).starts_with("net=90Mbit/s → 89.7 Mbit/s"), "{}", load_line(&stated));
     }
 
     #[test]
     fn a_run_has_a_line_for_each_load() {
-        let lines: Vec<_> = remarks(&reports()).into_iter().map(|remark| (remark.label, remark.text)).collect();
+        let lines: Vec<_> = load_remarks(&reports()).into_iter().map(|remark| (remark.label, remark.text)).collect();
         let expected = [("load", "cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)"), ("", "mem=2GB/s → 1.40 GB/s")];
         assert_eq!(lines, expected.map(|(label, text)| (label.to_owned(), text.to_owned())));
     }

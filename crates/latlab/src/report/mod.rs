@@ -2,32 +2,29 @@
 //! [`view`], in which all is rounded and worded already.
 
 mod caveats;
-mod coincidence;
 pub mod comparison;
 pub mod doctor;
 pub mod experiment;
 mod figures;
 mod heading;
-mod histogram;
 pub mod json;
 pub mod list;
 pub mod loads;
-mod meanwhile;
-mod meanwhile_document;
 pub mod ministat;
 mod netperf;
 mod paint;
 mod remarks;
 #[cfg(test)]
 mod schemas;
-mod stages;
-mod streams;
-mod table;
+mod stream_tables;
+mod summary_view;
 pub mod text;
 pub mod view;
+mod wakeup_remarks;
 
 pub use heading::{Headline, family_of, heading};
 pub use paint::Style;
+pub use summary_view::report_view;
 
 #[cfg(test)]
 mod tests;

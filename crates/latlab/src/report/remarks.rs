@@ -1,12 +1,13 @@
-//! The labelled lines: what became of the probes, by what instrument, at what price.
+//! Labelled lines: what became of the probes, packets, loads and settings, and the cost of the instrument.
 
-use super::view::{RemarkView, names};
-use super::{coincidence, loads, meanwhile};
+use super::figures::sure;
+use super::heading::names;
+use super::view::RemarkView;
+use super::wakeup_remarks::{coincidence_remarks, cpu_activity};
 use crate::analysis::{Lateness, Summary, UnexplainedDelay, Via};
-use crate::facts::Instrument;
-use crate::stats::Interval;
+use crate::facts::{Instrument, LoadReport};
 use crate::units::Nanos;
-use crate::units::human::{TimeUnit, grouped, percent, span};
+use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_size};
 
 /// What a run has to say on something, if it has.
 type Line = fn(&Summary) -> Option<String>;
@@ -15,14 +16,14 @@ type Line = fn(&Summary) -> Option<String>;
 const OF_EACH: [&str; 1] = ["lateness"];
 
 /// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
-pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
+pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
     let lines: [(&str, Line); 10] = [
-        ("packets", super::streams::packets),
-        ("sending", super::streams::sending),
+        ("packets", packets),
+        ("sending", sending),
         ("lateness", lateness),
         ("remedies", remedies),
-        ("meanwhile", meanwhile::line),
+        ("meanwhile", cpu_activity),
         ("settings", settings),
         ("fates", fates),
         ("deadline", deadline),
@@ -42,9 +43,9 @@ pub(super) fn of(summaries: &[Summary]) -> Vec<RemarkView> {
             false => Vec::new(),
         }
     });
-    let coincidences = summaries.iter().zip(&names).flat_map(|(summary, name)| coincidence::remarks(summary, name));
+    let coincidences = summaries.iter().zip(&names).flat_map(|(summary, name)| coincidence_remarks(summary, name));
     let alike = summaries.iter().all(|summary| summary.loads == first.loads);
-    let loads = if alike { loads::remarks(&first.loads) } else { Vec::new() };
+    let loads = if alike { load_remarks(&first.loads) } else { Vec::new() };
     let instrument = RemarkView { label: "instrument".into(), text: instrument(summaries) };
     loads.into_iter().chain(common).chain(coincidences).chain([instrument]).collect()
 }
@@ -146,16 +147,6 @@ fn deadline(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// `1.67 % (95 %: 1.27–2.19 %)`
-pub(super) fn sure(share: f64, interval: Option<Interval>) -> String {
-    let ends = interval.and_then(|interval| Some((interval.low?, interval.high?, interval.confidence)));
-    let around = ends.map(|(low, high, confidence)| {
-        let low = percent(low);
-        format!(" ({}: {}–{})", percent(confidence), low.trim_end_matches(" %"), percent(high))
-    });
-    format!("{}{}", percent(share), around.unwrap_or_default())
-}
-
 fn time_outs(summary: &Summary) -> Option<String> {
     let spent = summary.timed_out_ns;
     (spent.0 > 0).then(|| format!("{} were spent waiting for answers that did not come", span(spent)))
@@ -215,4 +206,74 @@ impl Costs {
         let some = if known().count() < self.0.len() { format!(" ({some})") } else { String::new() };
         Some(format!("{range} {}{some}", unit.symbol()))
     }
+}
+
+/// What became of the packets, where anything out of the ordinary did.
+pub(super) fn packets(summary: &Summary) -> Option<String> {
+    let stream = summary.stream.as_ref()?;
+    let total = &stream.total;
+    let drops = match (stream.socket_drops, stream.drops_are_merged) {
+        (Some(drops), true) if drops > 0 => {
+            Some(format!("at the receiver's socket at least {} buffers", grouped(drops)))
+        }
+        (Some(drops), false) if total.lost() > 0 => {
+            Some(format!("at the receiver's socket {}", grouped(drops.min(total.lost()))))
+        }
+        _ => None,
+    };
+    let odd = [
+        ("lost", total.lost()),
+        ("reordered", total.reordered),
+        ("duplicates", total.duplicates),
+        ("too late to be known as new", total.outside_window),
+        ("undecided", total.sent.saturating_sub(total.decided)),
+        ("refused and sent again", total.refused),
+        ("skipped", total.skipped),
+    ];
+    let words =
+        odd.into_iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{word} {}", grouped(count)));
+    words.chain(drops).reduce(|all, one| format!("{all} · {one}"))
+}
+
+/// How packets left: in what bursts, through what buffers.
+pub(super) fn sending(summary: &Summary) -> Option<String> {
+    let stream = summary.stream.as_ref()?;
+    let bursts = (stream.burst_packets > 0).then(|| match stream.burst_packets {
+        1 => "one packet at a time".to_owned(),
+        burst => format!("bursts of at most {} packets", grouped(burst)),
+    });
+    let buffer =
+        |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} buffer {}", typed_size(granted)));
+    let (send, receive) = stream.buffers;
+    let parts = bursts.into_iter().chain(buffer("send", send)).chain(buffer("receive", receive));
+    parts.reduce(|all, one| format!("{all} · {one}"))
+}
+
+/// The loads of a run, a line each: `cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)`.
+pub(super) fn load_remarks(loads: &[LoadReport]) -> Vec<RemarkView> {
+    let label = |number: usize| if number == 0 { "load".to_owned() } else { String::new() };
+    let lines =
+        loads.iter().enumerate().map(|(number, load)| RemarkView { label: label(number), text: load_line(load) });
+    lines.collect()
+}
+
+pub(super) fn load_line(load: &LoadReport) -> String {
+    let place = if load.at == "local" { String::new() } else { format!(" at {}", load.at) };
+    let reached = match load.achieved {
+        Some(achieved) => load_figure(&load.unit, achieved),
+        None => "unknown".into(),
+    };
+    let range = load.min.zip(load.max).map(|(least, most)| {
+        format!(" ({} to {} over 100 ms)", load_figure(&load.unit, least), load_figure(&load.unit, most))
+    });
+    format!("{}{place}{} → {reached}{}", load.load, share_of(load), range.unwrap_or_default())
+}
+
+/// What a share of the path's rate came to: ` (90.0 Mbit/s of 100 Mbit/s)`. Other loads say it in their own words.
+fn share_of(load: &LoadReport) -> String {
+    let searched = load.stream.as_ref().and_then(|stream| stream.searched_bps);
+    let both = load.offered.zip(searched);
+    both.map_or(String::new(), |(offered, searched)| {
+        format!(" ({} of {})", load_figure(&load.unit, offered), load_figure(&load.unit, searched))
+    })
 }

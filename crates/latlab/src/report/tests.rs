@@ -2,8 +2,9 @@
 
 use super::Style;
 use super::paint::width;
+use super::report_view;
 use super::text::render;
-use super::view::{ReportView, Showing};
+use super::view::Showing;
 use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{Summary, SummaryOptions, summarise};
 use crate::metric::Metric;
@@ -56,7 +57,7 @@ fn sketched() -> Summary {
 }
 
 fn shown(summaries: &[Summary], showing: Showing) -> String {
-    let view = ReportView::of(summaries, showing);
+    let view = report_view(summaries, showing);
     let plain = render(&view, Style::PLAIN);
     let coloured = render(&view, Style { colour: true, width: 80 });
     assert_eq!(without_colour(&coloured), plain, "colour adds nothing but colour");

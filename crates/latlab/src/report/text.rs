@@ -1,8 +1,7 @@
 //! The view as text, in 80 columns, the same with and without colour.
 
 use super::paint::{Style, width, wrap};
-use super::view::{CaveatView, ReportView};
-use super::{histogram, table};
+use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, RowView, TableView};
 use crate::diagnostics::Severity;
 
 /// Columns of the labels of remarks.
@@ -11,9 +10,9 @@ const LABEL: usize = 13;
 /// The whole report, ending in a newline.
 pub fn render(view: &ReportView, style: Style) -> String {
     let mut sections: Vec<Vec<String>> = vec![wrap(&view.heading, style.width)];
-    sections.extend(view.tables.iter().map(|each| table::draw(each, style)));
+    sections.extend(view.tables.iter().map(|each| draw_table(each, style)));
     sections.push(view.alike.clone());
-    sections.extend(view.histogram.iter().map(|each| histogram::draw(each, style)));
+    sections.extend(view.histogram.iter().map(|each| draw_histogram(each, style)));
     let mut closing: Vec<String> = Vec::new();
     closing.extend(view.remarks.iter().flat_map(|remark| labelled(&remark.label, "", &remark.text, style)));
     closing.extend(view.caveats.iter().flat_map(|caveat| caveat_lines(caveat, style)));
@@ -60,4 +59,218 @@ pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
         lines.extend(labelled("", &mark, &format!("{word}: {text}"), style));
     }
     lines
+}
+
+/// Columns between two columns.
+const GAP: usize = 2;
+/// Narrower columns than this make a row of figures hard to tell apart.
+const NARROWEST: usize = 6;
+
+/// The lines of a table.
+pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
+    let mut lines = table_title(table, style);
+    let label_width = table.rows.iter().map(|row| width(&row.label)).chain([width(&table.corner)]).max().unwrap_or(0);
+    // a plain row of figures, without labels, is set in by as much as its neighbours are apart
+    let indent = if label_width == 0 { 0 } else { label_width + 1 };
+    // a label that takes most of the line pushes the figures past its end rather than tearing the table apart
+    let room = style.width.saturating_sub(indent).max(style.width / 2);
+    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, room)).collect();
+    for (block, groups) in table_blocks(groups, room).into_iter().enumerate() {
+        if block > 0 {
+            lines.push(String::new());
+        }
+        lines.extend(draw_block(table, &groups, label_width, style));
+    }
+    lines
+}
+
+fn table_title(table: &TableView, style: Style) -> Vec<String> {
+    if table.title.is_empty() && table.note.is_empty() {
+        return Vec::new();
+    }
+    let room = style.width.saturating_sub(width(&table.title) + width(&table.note)).max(GAP);
+    let gap = if table.note.is_empty() { String::new() } else { " ".repeat(room) };
+    vec![format!("{}{gap}{}", style.strong(&table.title), table.note)]
+}
+
+/// A group of columns with every cell padded to its column's width.
+struct Group<'a> {
+    heading: &'a str,
+    headings: Vec<String>,
+    cells: Vec<Vec<String>>,
+    /// Of the columns, gaps included.
+    columns_width: usize,
+}
+
+impl Group<'_> {
+    fn width(&self) -> usize {
+        self.columns_width.max(GAP + width(self.heading))
+    }
+}
+
+/// Pads the columns of `group`; one too wide for the line becomes several with the same heading.
+fn fit(group: &GroupView, room: usize) -> Vec<Group<'_>> {
+    let mut parts: Vec<Group> = Vec::new();
+    for column in &group.columns {
+        let (heading, cells) = align(column);
+        let needed = GAP + width(&heading);
+        match parts.last_mut().filter(|part| part.columns_width + needed <= room) {
+            Some(part) => {
+                part.columns_width += needed;
+                part.headings.push(heading);
+                part.cells.push(cells);
+            }
+            None => parts.push(Group {
+                heading: &group.heading,
+                headings: vec![heading],
+                cells: vec![cells],
+                columns_width: needed,
+            }),
+        }
+    }
+    parts
+}
+
+/// The groups of each block: as many as fit beside each other.
+fn table_blocks(groups: Vec<Group<'_>>, room: usize) -> Vec<Vec<Group<'_>>> {
+    let mut blocks: Vec<Vec<Group>> = Vec::new();
+    for group in groups {
+        match blocks.last_mut() {
+            Some(block) if block.iter().map(|other| other.width()).sum::<usize>() + group.width() <= room => {
+                block.push(group);
+            }
+            _ => blocks.push(vec![group]),
+        }
+    }
+    blocks
+}
+
+fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    let margin = if label_width == 0 { String::new() } else { " ".repeat(label_width + 1) };
+    if groups.iter().any(|group| !group.heading.is_empty()) {
+        let headings = groups.iter().map(|group| {
+            let pad = group.width().saturating_sub(width(group.heading));
+            format!("{}{}", " ".repeat(pad), group.heading)
+        });
+        lines.push(style.strong(format!("{margin}{}", headings.collect::<String>()).trim_end()));
+    }
+    if table.corner.is_empty() && groups.iter().all(|group| group.headings.iter().all(|text| text.trim().is_empty())) {
+        // nothing to say above the rows
+    } else {
+        let corner = if label_width == 0 { String::new() } else { format!("{:>label_width$} ", table.corner) };
+        let headings: String = groups.iter().map(|group| line_of(group, group.headings.iter())).collect();
+        lines.push(style.quiet(format!("{corner}{headings}").trim_end()));
+    }
+    lines.extend(table.rows.iter().enumerate().filter_map(|(number, row)| {
+        let cells: String =
+            groups.iter().map(|group| line_of(group, group.cells.iter().map(|cells| &cells[number]))).collect();
+        draw_row(row, cells.trim_end(), label_width, style)
+    }));
+    lines
+}
+
+/// One row; none where it only supports another and has nothing to say.
+fn draw_row(row: &RowView, cells: &str, label_width: usize, style: Style) -> Option<String> {
+    if row.quiet && cells.is_empty() {
+        return None;
+    }
+    let label = if label_width == 0 { String::new() } else { format!("{:>label_width$} ", row.label) };
+    let line = format!("{label}{cells}");
+    Some(if row.quiet { style.quiet(&line) } else { line })
+}
+
+/// One line of a group: every text with its gap, set to the right of the group's width.
+fn line_of<'a>(group: &Group<'_>, texts: impl Iterator<Item = &'a String>) -> String {
+    let line: String = texts.map(|text| format!("{}{text}", " ".repeat(GAP))).collect();
+    format!("{}{line}", " ".repeat(group.width().saturating_sub(width(&line))))
+}
+
+/// The heading and cells of a column, all of one width, points below points.
+fn align(column: &ColumnView) -> (String, Vec<String>) {
+    let fraction = column.cells.iter().map(|cell| behind_point(cell).unwrap_or(0)).max().unwrap_or(0);
+    let padded: Vec<String> = column
+        .cells
+        .iter()
+        .map(|cell| {
+            let pad = behind_point(cell).map_or(0, |own| fraction - own);
+            format!("{cell}{}", " ".repeat(pad))
+        })
+        .collect();
+    let unit = column.heading.is_empty() && column.cells.iter().all(|cell| behind_point(cell).is_none());
+    let least = if unit { 0 } else { NARROWEST };
+    let widest = padded.iter().map(|cell| width(cell)).chain([width(&column.heading), least]).max().unwrap_or(0);
+    let right = |text: &str| format!("{}{text}", " ".repeat(widest - width(text)));
+    (right(&column.heading), padded.iter().map(|cell| right(cell)).collect())
+}
+
+/// How many characters stand behind the last digit before the point, the point included; none for words
+/// and for intervals with two ends, which are set to the right as they are.
+fn behind_point(cell: &str) -> Option<usize> {
+    let number = cell.trim_start_matches(['±', '≥', '≤', '−', '+', ' ', '<']);
+    let numeric = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b',');
+    (!number.is_empty() && numeric).then(|| number.find('.').map_or(0, |point| number.len() - point))
+}
+
+/// Columns of the longest bar.
+const LONGEST: f64 = 28.0;
+/// Columns of where a bucket begins, at least.
+const FROM: usize = 10;
+/// Eighths of a column, from one to seven.
+const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// The bars, a line each.
+fn draw_histogram(view: &HistogramView, style: Style) -> Vec<String> {
+    let from_width = view.bars.iter().map(|bar| width(&bar.from)).max().unwrap_or(0).max(FROM);
+    let count_width = view.bars.iter().map(|bar| width(&bar.count)).max().unwrap_or(0);
+    let middle = view.bars.len() / 2;
+    let legend = |row: usize| if row == middle { style.quiet("   counts are logarithmic") } else { String::new() };
+    let lines = view.bars.iter().enumerate().map(|(row, bar)| {
+        let bar_text = blocks(bar.length);
+        let pad = " ".repeat((LONGEST as usize + 1).saturating_sub(width(&bar_text)));
+        let count = format!("{:>count_width$}", bar.count);
+        format!("{:>from_width$} ▕{bar_text}{pad} {count}{}", bar.from, legend(row))
+    });
+    lines.collect()
+}
+
+/// A bar of `length` times the longest one, in eighths of a column; nothing only for nothing.
+fn blocks(length: f64) -> String {
+    let least = if length > 0.0 { 1 } else { 0 };
+    let eighths = ((length.clamp(0.0, 1.0) * LONGEST * 8.0).round() as usize).max(least);
+    let mut text = "█".repeat(eighths / 8);
+    text.extend((eighths % 8).checked_sub(1).map(|part| EIGHTHS[part]));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::figures::histogram;
+    use crate::stats::Bucket;
+
+    #[test]
+    fn bars_grow_with_the_logarithm_and_an_empty_one_is_empty() {
+        let bucket = |low_ns, count| Bucket { low_ns, high_ns: low_ns * 2, count };
+        let view = histogram(&[bucket(44_000, 1), bucket(88_000, 0), bucket(176_000, 3)]).expect("counts");
+        assert_eq!(view.bars.iter().map(|bar| bar.length).collect::<Vec<_>>(), [0.5, 0.0, 1.0]);
+        let lines = draw_histogram(&view, Style::PLAIN);
+        assert!(lines[0].starts_with("     44 µs ▕██████████████ ") && lines[0].ends_with(" 1"), "{}", lines[0]);
+        assert!(!lines[1].contains('█') && lines[1].contains("counts are logarithmic"), "{}", lines[1]);
+        assert!(lines.iter().all(|line| width(line) <= 80));
+    }
+
+    #[test]
+    fn no_two_rows_bear_the_same_label() {
+        let bucket = |low_ns| Bucket { low_ns, high_ns: low_ns + 1, count: 1 };
+        let view = histogram(&[100_010, 100_020, 100_030].map(bucket)).expect("counts");
+        let labels: Vec<_> = view.bars.iter().map(|bar| bar.from.as_str()).collect();
+        assert_eq!(labels, ["100.01 µs", "100.02 µs", "100.03 µs"]);
+    }
+
+    #[test]
+    fn nothing_has_no_shape() {
+        assert_eq!(histogram(&[]), None);
+        assert_eq!((blocks(0.0).as_str(), blocks(1e-9).as_str()), ("", "▏"));
+    }
 }

@@ -1,12 +1,7 @@
 //! All that a renderer may show, rounded and worded. Text shows it today; a page can show it tomorrow,
 //! and both say the same.
 
-use super::caveats::caveats;
-use super::figures::{across, by_cpu, down, rows_of_runs, windows};
-use super::heading::{Headline, heading};
-use super::histogram;
-use super::{netperf, remarks, streams};
-use crate::analysis::{CompatOutput, Condition, Kind, Summary};
+use crate::analysis::CompatOutput;
 use crate::diagnostics::Severity;
 
 /// What is to be shown beyond the usual.
@@ -123,54 +118,4 @@ pub struct CaveatView {
     pub effect: String,
     /// What to do.
     pub hint: String,
-}
-
-impl ReportView {
-    /// The view of these summaries, which are the runs of one command.
-    pub fn of(summaries: &[Summary], showing: Showing) -> ReportView {
-        let mut tables = match summaries {
-            [] => Vec::new(),
-            several if several.iter().all(|one| one.stream.is_some()) => streams::tables(several),
-            [one] if one.kind == Kind::Wakeup => across(one, showing),
-            [one] if one.condition.interval_ns.is_some() || showing.every_metric => vec![down(one, showing)],
-            [one] => across(one, showing),
-            several => vec![rows_of_runs(several, showing)],
-        };
-        tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| by_cpu(summary, &name)));
-        tables.extend(summaries.iter().zip(names(summaries)).filter_map(|(summary, name)| windows(summary, &name)));
-        ReportView {
-            heading: heading(&summaries.iter().map(Headline::of).collect::<Vec<_>>()),
-            tables,
-            alike: match showing.like {
-                Some(CompatOutput::NetperfUdpStream) => netperf::lines(summaries),
-                None => Vec::new(),
-            },
-            histogram: if let [one] = summaries { histogram::of(&one.histogram) } else { None },
-            remarks: remarks::of(summaries),
-            caveats: caveats(summaries),
-            recordings: match showing.kept {
-                true => summaries.iter().map(|summary| summary.recording.clone()).collect(),
-                false => vec!["not kept (`--no-record`)".into()],
-            },
-        }
-    }
-}
-
-/// What tells each run from the others, in as few words as do: its size, its source port, else its directory.
-pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
-    let directory = |summary: &Summary| {
-        let parts = summary.recording.trim_end_matches('/').rsplit('/');
-        parts.map(str::to_owned).next().unwrap_or_default()
-    };
-    let names = Condition::labels(&summaries.iter().map(|summary| &summary.condition).collect::<Vec<_>>());
-    let mut distinct = names.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    if distinct.len() == summaries.len() && !names.iter().any(String::is_empty) {
-        names
-    } else if summaries.len() == 1 {
-        vec![String::new()]
-    } else {
-        summaries.iter().map(directory).collect()
-    }
 }

@@ -1,14 +1,13 @@
 //! Showing comparisons: as text, as tables for pull requests and papers, as a document.
 
-mod csv;
 mod json;
 mod markdown;
 mod text;
 mod view;
 mod words;
 
-pub use csv::render as csv;
 pub use json::{Companions, render as json};
+pub use markdown::csv;
 pub use markdown::render as markdown;
 pub use text::render as text;
 pub use view::{ComparisonShowing, ComparisonView};

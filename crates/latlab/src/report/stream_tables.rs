@@ -1,19 +1,19 @@
-//! Streams: what was offered, what arrived, what it cost; as tables, as labelled lines, and as documents.
+//! Tables of streams: what was offered and delivered, what it cost, the rates that a search found.
 
-use serde::Serialize;
-
-use super::stages;
-use super::view::{ColumnView, GroupView, RowView, TableView, names};
-use crate::analysis::{CpuCost, StreamFigures, StreamTotals, Summary};
+use super::heading::names;
+use super::view::{ColumnView, GroupView, RowView, TableView};
+use crate::analysis::{
+    CpuCost, GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamFigures, StreamTotals, Summary,
+};
 use crate::metric::Metric;
-use crate::stats::Description;
+use crate::stats::{Description, QuantileEstimate};
 use crate::units::Nanos;
-use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile, significant, typed_size};
+use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
 
 /// The tables of runs that are all streams: rates and costs, then how even they were.
 pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
     let names = names(summaries);
-    let mut tables = stages::tables(summaries, &names);
+    let mut tables = search_tables(summaries, &names);
     tables.extend(match summaries {
         [one] => one.stream.iter().map(|stream| both_ends(stream, one)).collect(),
         several => vec![rows_of_runs(several, &names)],
@@ -160,147 +160,116 @@ fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
     })
 }
 
-/// What became of the packets, where anything out of the ordinary did.
-pub(super) fn packets(summary: &Summary) -> Option<String> {
-    let stream = summary.stream.as_ref()?;
-    let total = &stream.total;
-    let drops = match (stream.socket_drops, stream.drops_are_merged) {
-        (Some(drops), true) if drops > 0 => {
-            Some(format!("at the receiver's socket at least {} buffers", grouped(drops)))
-        }
-        (Some(drops), false) if total.lost() > 0 => {
-            Some(format!("at the receiver's socket {}", grouped(drops.min(total.lost()))))
-        }
-        _ => None,
+/// The tables of runs: what was found for each goal, then the delays of each stage.
+fn search_tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
+    let of = |(summary, name): (&Summary, &String)| {
+        let Some(stream) = &summary.stream else { return Vec::new() };
+        let bits = f64::from(stream.size_bytes) * 8.0;
+        let title = |title: &str| if name.is_empty() { title.to_owned() } else { format!("{name} · {title}") };
+        let found = stream.beside.search.as_ref().map(|search| found(search, bits, title("rates found")));
+        let delays = delays(&stream.beside.stages, bits, title("round trip delay beside the stream"));
+        found.into_iter().chain(delays).collect()
     };
-    let odd = [
-        ("lost", total.lost()),
-        ("reordered", total.reordered),
-        ("duplicates", total.duplicates),
-        ("too late to be known as new", total.outside_window),
-        ("undecided", total.sent.saturating_sub(total.decided)),
-        ("refused and sent again", total.refused),
-        ("skipped", total.skipped),
+    summaries.iter().zip(names).flat_map(of).collect()
+}
+
+fn found(search: &SearchFigures, bits: f64, title: String) -> TableView {
+    let all = |cell: &dyn Fn(&GoalFigures) -> String| search.goals.iter().map(cell).collect::<Vec<_>>();
+    let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * bits)));
+    let columns = vec![
+        column("lower bound", all(&|goal| rate(goal.bounds.lower_pps))),
+        column("", all(&|goal| or_absent(goal.bounds.lower_pps.map(packet_rate)))),
+        column("upper bound", all(&|goal| rate(goal.bounds.upper_pps))),
+        column("width", all(&|goal| goal.bounds.width().map_or_else(|| ending(goal.end).into(), percent))),
+        column("delivered", all(&|goal| rate(goal.bounds.conditional_pps))),
     ];
-    let words =
-        odd.into_iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{word} {}", grouped(count)));
-    words.chain(drops).reduce(|all, one| format!("{all} · {one}"))
-}
-
-/// How packets left: in what bursts, through what buffers.
-pub(super) fn sending(summary: &Summary) -> Option<String> {
-    let stream = summary.stream.as_ref()?;
-    let bursts = (stream.burst_packets > 0).then(|| match stream.burst_packets {
-        1 => "one packet at a time".to_owned(),
-        burst => format!("bursts of at most {} packets", grouped(burst)),
-    });
-    let buffer =
-        |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} buffer {}", typed_size(granted)));
-    let (send, receive) = stream.buffers;
-    let parts = bursts.into_iter().chain(buffer("send", send)).chain(buffer("receive", receive));
-    parts.reduce(|all, one| format!("{all} · {one}"))
-}
-
-/// `rates` of the contract, section 5.
-#[derive(Serialize)]
-pub(super) struct RatesDocument {
-    offered_pps: Option<f64>,
-    delivered_pps: Option<f64>,
-    offered_bps: Option<f64>,
-    delivered_bps: Option<f64>,
-    loss_ratio: Option<f64>,
-}
-
-impl RatesDocument {
-    pub(super) fn of(stream: &StreamFigures, loss_ratio: Option<f64>) -> RatesDocument {
-        let rates = &stream.rates;
-        RatesDocument {
-            offered_pps: rates.offered_pps,
-            delivered_pps: rates.delivered_pps,
-            offered_bps: rates.offered_bps,
-            delivered_bps: rates.delivered_bps,
-            loss_ratio,
-        }
+    TableView {
+        title,
+        note: match search.took {
+            // It was killed before it could tell.
+            Nanos::ZERO => format!("{} trials", grouped(search.trials as u64)),
+            took => format!("{} trials in {}", grouped(search.trials as u64), span(took)),
+        },
+        corner: "loss up to".into(),
+        rows: search.goals.iter().map(|goal| row(percent(goal.goal.loss_ratio))).collect(),
+        groups: plain(columns),
     }
 }
 
-/// What a stream came to beyond its rates.
-#[derive(Serialize)]
-pub(super) struct StreamDocument {
-    size_bytes: u32,
-    flows: Vec<FlowDocument>,
-    interval_ns: Nanos,
-    socket_drops: Option<u64>,
-    socket_drops_are_merged: bool,
-    burst_packets: u64,
-    send_buffer_bytes: Option<u32>,
-    receive_buffer_bytes: Option<u32>,
-    sender_cpu: Option<CpuDocument>,
-    receiver_cpu: Option<CpuDocument>,
+fn plain(columns: Vec<ColumnView>) -> Vec<GroupView> {
+    vec![GroupView { heading: String::new(), columns }]
 }
 
-#[derive(Serialize)]
-struct FlowDocument {
-    sent: u64,
-    decided: u64,
-    delivered: u64,
-    lost: u64,
-    reordered: u64,
-    duplicates: u64,
-    outside_window: u64,
-    refused: u64,
-    skipped: u64,
-    sending_ns: Nanos,
-    counting_ns: Nanos,
-}
-
-#[derive(Serialize)]
-struct CpuDocument {
-    used_ns: Nanos,
-    share: Option<f64>,
-    per_packet_ns: Option<f64>,
-    per_byte_ns: Option<f64>,
-}
-
-impl StreamDocument {
-    pub(super) fn of(stream: &StreamFigures) -> StreamDocument {
-        let cpu = |cost: Option<CpuCost>| {
-            cost.map(|CpuCost { used, share, per_packet_ns, per_byte_ns }| CpuDocument {
-                used_ns: used,
-                share,
-                per_packet_ns,
-                per_byte_ns,
-            })
-        };
-        StreamDocument {
-            size_bytes: stream.size_bytes,
-            flows: stream.flows.iter().map(FlowDocument::of).collect(),
-            interval_ns: crate::analysis::STREAM_INTERVAL,
-            socket_drops: stream.socket_drops,
-            socket_drops_are_merged: stream.drops_are_merged,
-            burst_packets: stream.burst_packets,
-            send_buffer_bytes: stream.buffers.0,
-            receive_buffer_bytes: stream.buffers.1,
-            sender_cpu: cpu(stream.sender_cpu),
-            receiver_cpu: cpu(stream.receiver_cpu),
-        }
+/// In the place of a width, where a bound is missing.
+const fn ending(end: GoalEnd) -> &'static str {
+    match end {
+        GoalEnd::Reached => ABSENT,
+        GoalEnd::AtCeiling => "ceiling",
+        GoalEnd::AtFloor => "floor",
+        GoalEnd::Undecided => "undecided",
     }
 }
 
-impl FlowDocument {
-    fn of(flow: &StreamTotals) -> FlowDocument {
-        FlowDocument {
-            sent: flow.sent,
-            decided: flow.decided,
-            delivered: flow.delivered,
-            lost: flow.lost(),
-            reordered: flow.reordered,
-            duplicates: flow.duplicates,
-            outside_window: flow.outside_window,
-            refused: flow.refused,
-            skipped: flow.skipped,
-            sending_ns: flow.sending,
-            counting_ns: flow.counting,
+fn row(label: String) -> RowView {
+    RowView { label, quiet: false }
+}
+
+/// The delays of each stage, where there were probes.
+fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView> {
+    let with: Vec<(&StageFigures, &Description)> =
+        stages.iter().filter_map(|stage| Some((stage, stage.round_trip.as_ref()?))).collect();
+    let (_, first) = with.first()?;
+    let unit = unit_of(&with);
+    let all = |cell: &dyn Fn(&StageFigures, &Description) -> String| {
+        with.iter().map(|(stage, delay)| cell(stage, delay)).collect::<Vec<_>>()
+    };
+    let rate = |pps: Option<f64>| or_absent(pps.map(|pps| bit_rate(pps * bits)));
+    let mut columns = vec![
+        column("offered", all(&|stage, _| rate(stage.offered_pps))),
+        column("delivered", all(&|stage, _| rate(stage.delivered_pps))),
+        column("lost", all(&|stage, _| or_absent(stage.loss_ratio.map(percent)))),
+        column("probes", all(&|_, delay| probes(delay))),
+    ];
+    for estimate in &first.quantiles {
+        columns.push(column(&quantile(estimate.q), all(&|_, delay| figure(delay, estimate.q, unit))));
+    }
+    columns.push(column("max", all(&|_, delay| or_absent(delay.max.map(|max| unit.figure(max as f64))))));
+    let label = |stage: &StageFigures| stage.share.map_or_else(|| "as asked".into(), percent);
+    Some(TableView {
+        title: format!("{title}, {}", unit.symbol()),
+        note: String::new(),
+        corner: if with.iter().any(|(stage, _)| stage.share.is_some()) { "rate".into() } else { String::new() },
+        rows: with.iter().map(|(stage, _)| row(label(stage))).collect(),
+        groups: plain(columns),
+    })
+}
+
+/// `834`, `834 (3 lost)`
+fn probes(delay: &Description) -> String {
+    match delay.lost {
+        0 => grouped(delay.n),
+        lost => format!("{} ({} lost)", grouped(delay.n), grouped(lost)),
+    }
+}
+
+/// That of the middle stage: an idle path and a full one differ by orders of magnitude.
+fn unit_of(stages: &[(&StageFigures, &Description)]) -> TimeUnit {
+    let middle = |described: &Description| described.quantiles.first().and_then(|estimate| estimate.value);
+    let mut sizes: Vec<f64> = stages.iter().filter_map(|(_, described)| middle(described)).collect();
+    sizes.sort_by(f64::total_cmp);
+    TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
+}
+
+fn figure(described: &Description, q: f64, unit: TimeUnit) -> String {
+    let found = described.quantiles.iter().find(|estimate| estimate.q == q);
+    match found {
+        _ if described.n == 0 => ABSENT.into(),
+        Some(QuantileEstimate { supported: false, lower_bound: Some(bound), .. }) => {
+            format!("≥ {}", unit.figure(*bound))
         }
+        Some(QuantileEstimate { supported: false, .. }) => "n/a".into(),
+        Some(QuantileEstimate { lost: true, value: None, .. }) => "lost".into(),
+        Some(QuantileEstimate { value, .. }) => or_absent(value.map(|value| unit.figure(value))),
+        None => ABSENT.into(),
     }
 }

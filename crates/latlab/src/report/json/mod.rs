@@ -1,25 +1,26 @@
 //! The documents `latlab.summary/1` and `latlab.summaries/1`. Schemas: docs/schemas. Numbers are finite or
 //! null; a key never changes its meaning, and new ones are added to the schema.
 
-mod coincidence;
+mod figures;
+mod streams;
 mod wakeups;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::stages::StagesDocument;
-use super::streams::{RatesDocument, StreamDocument};
 use super::view::Showing;
 use crate::analysis::{Condition, Deadline, Kind, Ratios, Summary};
 use crate::diagnostics::Caveat;
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
 use crate::recording::manifest::RunEnding;
-use crate::stats::{Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
-use coincidence::CoincidenceDocument;
-use wakeups::WakeupsDocument;
+use figures::{IntervalDocument, MetricDocument, halved, interval_scaled, of_metric, whole};
+use streams::{RatesDocument, StagesDocument, StreamDocument};
+use wakeups::{CoincidenceDocument, WakeupsDocument};
+
+pub(super) use figures::pretty;
 
 /// One document: the summary itself for one run, a list for several. Ends in a newline.
 pub fn render(summaries: &[Summary], showing: Showing) -> String {
@@ -28,13 +29,6 @@ pub fn render(summaries: &[Summary], showing: Showing) -> String {
         [one] => pretty(one),
         several => pretty(&SummariesDocument { schema: "latlab.summaries/1", summaries: several }),
     }
-}
-
-/// Indented JSON. Plain data with text keys always serialises; a document that did not would be a defect
-/// that must not look like an empty result, hence the panic.
-pub(super) fn pretty(document: &impl Serialize) -> String {
-    let text = serde_json::to_string_pretty(document);
-    text.expect("plain data with text keys") + "\n"
 }
 
 #[derive(Serialize)]
@@ -119,49 +113,6 @@ struct WindowDocument {
     wakeup_latency: Option<MetricDocument>,
 }
 
-#[derive(Serialize)]
-pub(super) struct MetricDocument {
-    unit: &'static str,
-    n: u64,
-    lost: u64,
-    min: Option<Whole>,
-    mean: Option<f64>,
-    stddev: Option<f64>,
-    max: Option<Whole>,
-    effective_n: Option<f64>,
-    mean_interval: Option<IntervalDocument>,
-    quantiles: Vec<QuantileDocument>,
-}
-
-/// A whole number of nanoseconds, or half of one.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Whole {
-    Nanos(i64),
-    Half(f64),
-}
-
-#[derive(Serialize)]
-struct IntervalDocument {
-    low: Option<f64>,
-    high: Option<f64>,
-    confidence: f64,
-}
-
-#[derive(Serialize)]
-struct QuantileDocument {
-    q: f64,
-    value: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    confidence: Option<f64>,
-    supported: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lower_bound: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-}
-
 fn document(summary: &Summary, showing: Showing) -> SummaryDocument<'_> {
     let counts = &summary.counts;
     let round_trip = summary.metrics.get(&Metric::RoundTripDelay);
@@ -227,50 +178,6 @@ fn windows(summary: &Summary) -> Option<WindowsDocument> {
         WindowDocument { start_ns: window.start_ns, round_trip_delay, wakeup_latency }
     };
     summary.window_ns.map(|window_ns| WindowsDocument { window_ns, rows: summary.windows.iter().map(row).collect() })
-}
-
-fn of_metric(of: Metric, described: &Description) -> MetricDocument {
-    MetricDocument { unit: of.unit(), ..whole(described) }
-}
-
-pub(super) fn whole(described: &Description) -> MetricDocument {
-    metric(described, 1.0, Whole::Nanos)
-}
-
-/// The description of half of each singleton: every statistic in nanoseconds is halved.
-fn halved(described: &Description) -> MetricDocument {
-    metric(described, 2.0, |ns| Whole::Half(ns as f64 / 2.0))
-}
-
-fn interval_scaled(interval: Interval, divisor: f64) -> IntervalDocument {
-    let scaled = |end: Option<f64>| end.map(|end| end / divisor);
-    IntervalDocument { low: scaled(interval.low), high: scaled(interval.high), confidence: interval.confidence }
-}
-
-fn metric(described: &Description, divisor: f64, extreme: fn(i64) -> Whole) -> MetricDocument {
-    let scaled = |ns: Option<f64>| ns.map(|ns| ns / divisor);
-    let quantile = |estimate: &QuantileEstimate| QuantileDocument {
-        q: estimate.q,
-        value: scaled(estimate.value),
-        low: scaled(estimate.interval.and_then(|interval| interval.low)),
-        high: scaled(estimate.interval.and_then(|interval| interval.high)),
-        confidence: estimate.interval.map(|interval| interval.confidence),
-        supported: estimate.supported,
-        lower_bound: scaled(estimate.lower_bound).filter(|_| !estimate.supported),
-        reason: estimate.lost.then_some("lost"),
-    };
-    MetricDocument {
-        unit: "ns",
-        n: described.n,
-        lost: described.lost,
-        min: described.min.map(extreme),
-        mean: scaled(described.mean),
-        stddev: scaled(described.stddev),
-        max: described.max.map(extreme),
-        effective_n: described.effective_n,
-        mean_interval: described.mean_interval.map(|interval| interval_scaled(interval, divisor)),
-        quantiles: described.quantiles.iter().map(quantile).collect(),
-    }
 }
 
 #[cfg(test)]
