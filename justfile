@@ -47,6 +47,10 @@ bench *ARGUMENTS: bench-setup
     cargo bench --package latlab --bench ministat -- {{ ARGUMENTS }}
     cargo bench --package latlab --bench compare -- {{ ARGUMENTS }}
 
+# another build of latlab beside this one: does a change cost anything?
+bench-change BEFORE *ARGUMENTS:
+    LATLAB_BEFORE={{ BEFORE }} cargo bench --package latlab --bench before_after -- {{ ARGUMENTS }}
+
 # shows that the benches run; the figures mean nothing
 bench-quick: (bench "--quick")
 
