@@ -153,6 +153,29 @@ fn every_noun_is_in_the_glossary() {
     expect_none(missing_nouns(&repository::read("GLOSSARY.md")));
 }
 
+/// Rows of the glossary whose source is missing: a reference, or `here:` with the reason for a term of our own.
+fn rows_without_source(glossary: &str) -> Vec<Breach> {
+    let rows = glossary.lines().filter(|line| line.starts_with("| **"));
+    let without = rows.filter(|row| {
+        let source = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default().trim();
+        source.is_empty() || source == "ours" || source.strip_prefix("here").is_some_and(|why| why.len() < 12)
+    });
+    without.map(|row| format!("GLOSSARY.md: no source and no reason: {row}")).collect()
+}
+
+#[test]
+fn every_term_of_the_glossary_has_a_source_or_a_reason() {
+    let glossary = repository::read("GLOSSARY.md");
+    assert!(glossary.matches("\n| **").count() > NOUNS.len());
+    expect_none(rows_without_source(&glossary));
+}
+
+#[test]
+fn a_term_without_source_is_reported() {
+    let row = |source: &str| rows_without_source(&format!("| **x** | y | {source} |")).len();
+    assert_eq!(["ours", "", "here:", "here: a reason of some length", "RFC 2330"].map(row), [1, 1, 1, 0, 0]);
+}
+
 #[test]
 fn every_caveat_is_documented() {
     let sources = repository::sources("crates/latlab/src");
