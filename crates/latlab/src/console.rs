@@ -12,7 +12,7 @@ use rustix::termios::tcgetwinsize;
 use crate::diagnostics::{Caveat, Severity};
 use crate::diagnostics::{Failure, in_words};
 
-/// How much is said on stderr.
+/// Which messages reach stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Errors only.
@@ -20,11 +20,11 @@ pub enum Verbosity {
     /// Progress, notes and warnings too.
     #[default]
     Usual,
-    /// Details too.
+    /// Details too: `--verbose`.
     Verbose,
 }
 
-/// What kind of line begins a message.
+/// The word that begins a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Note,
@@ -51,25 +51,25 @@ impl Mark {
     }
 }
 
-/// What one stream can show.
+/// Capabilities of one output stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// Somebody is looking.
+    /// The stream is a terminal.
     pub terminal: bool,
-    /// Colours are welcome: a terminal that has them, and no `NO_COLOR`.
+    /// The terminal has colours, and `NO_COLOR` is not set.
     pub colour: bool,
-    /// Characters in a line, where somebody is looking and the terminal tells.
+    /// Characters in a line, if the terminal reports them.
     pub columns: Option<u16>,
 }
 
 impl Screen {
-    /// What a stream can show, given whether it is a terminal, `NO_COLOR` and `TERM`.
+    /// The capabilities that follow from whether it is a terminal, `NO_COLOR` and `TERM`.
     fn judged(terminal: bool, no_color: Option<&str>, term: Option<&str>) -> Screen {
         let refused = no_color.is_some_and(|value| !value.is_empty());
         Screen { terminal, colour: terminal && !refused && term != Some("dumb"), columns: None }
     }
 
-    /// With the width that `COLUMNS` or else the terminal behind `stream` tells.
+    /// With the width from `COLUMNS`, or else from the terminal of `stream`.
     fn measured(self, stream: impl AsFd, columns: Option<&str>) -> Screen {
         let typed = columns.and_then(|columns| columns.parse().ok());
         let told = || tcgetwinsize(stream).ok().map(|size| size.ws_col);
@@ -81,11 +81,11 @@ impl Screen {
 /// A writer that two threads may share.
 type OutputStream = Mutex<Box<dyn Write + Send>>;
 
-/// The two streams of this process and what they can show.
+/// The output streams of this process and their capabilities.
 pub struct Console {
     verbosity: Verbosity,
     data_screen: Screen,
-    talk_screen: Screen,
+    message_screen: Screen,
     data: OutputStream,
     talking: OutputStream,
 }
@@ -100,36 +100,35 @@ impl Console {
         Console {
             verbosity,
             data_screen: screen(io::stdout().is_terminal()).measured(io::stdout(), columns.as_deref()),
-            talk_screen: screen(io::stderr().is_terminal()),
+            message_screen: screen(io::stderr().is_terminal()),
             data: Mutex::new(Box::new(io::stdout())),
             talking: Mutex::new(Box::new(io::stderr())),
         }
     }
 
-    /// The same streams, saying more or less.
+    /// The same streams with another verbosity.
     pub fn with_verbosity(self, verbosity: Verbosity) -> Console {
         Console { verbosity, ..self }
     }
 
-    /// How much is said.
+    /// Which messages are printed.
     pub const fn verbosity(&self) -> Verbosity {
         self.verbosity
     }
 
-    /// What stdout can show.
+    /// Capabilities of stdout.
     pub const fn data_screen(&self) -> Screen {
         self.data_screen
     }
 
-    /// What stderr can show.
-    pub const fn talk_screen(&self) -> Screen {
-        self.talk_screen
+    /// Capabilities of stderr.
+    pub const fn message_screen(&self) -> Screen {
+        self.message_screen
     }
 
     /// Prints results to stdout, with a line end after the last line.
     ///
-    /// A reader who has closed the pipe has seen enough: that is no failure. Anything else is, since
-    /// results that were not written are results lost.
+    /// A closed pipe is not a failure; any other error is, since results would be lost.
     pub fn data(&self, text: &str) -> Result<(), Failure> {
         match write_whole(&self.data, text) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -141,7 +140,7 @@ impl Console {
         }
     }
 
-    /// stdout itself, for a protocol of bytes that is spoken over it; whoever takes it prints nothing else there.
+    /// The descriptor of stdout, for a protocol of bytes; the caller must print nothing else there.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -163,22 +162,22 @@ impl Console {
         }
     }
 
-    /// Several lines for whoever watches, as they are.
-    pub fn tell(&self, text: &str) {
+    /// Several lines on stderr, unchanged.
+    pub fn lines(&self, text: &str) {
         if self.verbosity >= Verbosity::Usual {
-            // Nobody is left to tell when stderr is gone.
+            // A closed stderr cannot be reported anywhere.
             let _ = write_whole(&self.talking, text);
         }
     }
 
-    /// A warning, with what to do about it where something can be done.
+    /// A warning, with a hint if there is a remedy.
     pub fn warning(&self, text: &str, hint: Option<&str>) {
         if self.verbosity >= Verbosity::Usual {
             self.say(Mark::Warning, text, &[("hint", hint)]);
         }
     }
 
-    /// A caveat, as the message that its severity makes it. A fatal one is said even when quiet.
+    /// A caveat as note, warning or error by its severity. A fatal one is printed even when quiet.
     pub fn caveat(&self, caveat: &Caveat) {
         let mark = match caveat.severity {
             Severity::Note => Mark::Note,
@@ -191,18 +190,18 @@ impl Console {
         }
     }
 
-    /// A failure, whole, however quiet.
+    /// A failure with cause and hint, at any verbosity.
     pub fn failure(&self, failure: &Failure) {
         let lines = [("cause", failure.cause.as_deref()), ("hint", failure.hint.as_deref())];
         self.say(Mark::Error, &failure.message, &lines);
     }
 
     /// A progress line on stderr: drawn at most four times a second, only on a terminal, only while
-    /// more than errors is wanted; gone when the value is dropped.
+    /// verbosity exceeds errors; erased when the value is dropped.
     ///
-    /// `length` is in steps of the caller's choice; none where the end is not known.
+    /// `length` is in steps of the caller's choice; `None` if the end is unknown.
     pub fn progress(&self, title: &str, length: Option<u64>) -> Progress {
-        let shown = self.talk_screen.terminal && self.verbosity >= Verbosity::Usual;
+        let shown = self.message_screen.terminal && self.verbosity >= Verbosity::Usual;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(length, target);
         let template = if length.is_some() { "{prefix}  {bar:20}  {msg}" } else { "{prefix}  {msg}" };
@@ -213,9 +212,9 @@ impl Console {
         Progress { bar, shown_at: Cell::new(None) }
     }
 
-    /// Nobody is left to tell when stderr is gone, so its errors end here.
+    /// Errors of stderr are ignored: they cannot be reported anywhere.
     fn say(&self, mark: Mark, text: &str, lines: &[(&str, Option<&str>)]) {
-        let _ = write_whole(&self.talking, &message(mark, text, lines, self.talk_screen.colour));
+        let _ = write_whole(&self.talking, &message(mark, text, lines, self.message_screen.colour));
     }
 }
 
@@ -225,18 +224,18 @@ pub struct Progress {
     shown_at: Cell<Option<Instant>>,
 }
 
-/// Between two drawings of a progress line. The limit of `indicatif` lets a burst of twenty through first.
+/// The interval between two drawings of a progress line; the limit of `indicatif` allows a burst of twenty first.
 const REDRAW: Duration = Duration::from_millis(250);
 
 impl Progress {
-    /// Shows `done` steps, with `beside` at the end of the line; may be called as often as is convenient.
-    pub fn show(&self, done: u64, beside: &str) {
+    /// Shows `done` steps, with `suffix` at the end of the line; may be called at any rate.
+    pub fn show(&self, done: u64, suffix: &str) {
         let now = Instant::now();
         if self.shown_at.get().is_some_and(|shown_at| now - shown_at < REDRAW) {
             return;
         }
         self.shown_at.set(Some(now));
-        self.bar.set_message(beside.to_owned());
+        self.bar.set_message(suffix.to_owned());
         self.bar.set_position(done);
     }
 
@@ -264,12 +263,12 @@ fn message(mark: Mark, text: &str, lines: &[(&str, Option<&str>)], colour: bool)
     message
 }
 
-/// Further lines of a text stand under its first.
+/// Indents further lines of a text under its first.
 fn indented(text: &str) -> String {
     text.trim_end().replace('\n', "\n    ")
 }
 
-/// Writes `text` and a line end in one go, so that two processes on one terminal do not mix lines.
+/// Writes `text` and a line end in one call, so that lines of two processes on one terminal do not mix.
 fn write_whole(stream: &OutputStream, text: &str) -> io::Result<()> {
     let mut stream = stream.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -307,7 +306,7 @@ mod tests {
         Console {
             verbosity,
             data_screen: Screen::default(),
-            talk_screen: Screen::default(),
+            message_screen: Screen::default(),
             data: Mutex::new(Box::new(data.clone())),
             talking: Mutex::new(Box::new(talking.clone())),
         }
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_its_three_lines() {
+    fn a_failure_has_message_cause_and_hint() {
         let (data, talking) = (Paper::default(), Paper::default());
         let failure = Failure::world("cannot open `x`").because("not there\nnor anywhere").hint("make it");
         console(Verbosity::Quiet, &data, &talking).failure(&failure);
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_keeps_errors_and_results_only() {
+    fn quiet_prints_errors_and_results_only() {
         for (verbosity, lines) in [(Verbosity::Quiet, 1), (Verbosity::Usual, 4), (Verbosity::Verbose, 5)] {
             let (data, talking) = (Paper::default(), Paper::default());
             let console = console(verbosity, &data, &talking);
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caveat_says_its_effect_and_its_remedy() {
+    fn a_caveat_has_effect_and_hint() {
         let (data, talking) = (Paper::default(), Paper::default());
         let caveat = Caveat::new(Severity::Warning, "send-slip", "12 probes were late", "p99 is too low", "spin");
         console(Verbosity::Usual, &data, &talking).caveat(&caveat);
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_quiet_and_a_full_disk_is_not() {
+    fn a_closed_pipe_is_success_and_a_full_disk_a_failure() {
         let talking = Paper::default();
         let closed = Paper { refusal: Some(io::ErrorKind::BrokenPipe), ..Paper::default() };
         assert_eq!(console(Verbosity::Usual, &closed, &talking).data("x"), Ok(()));
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_needs_a_terminal_that_wants_it() {
+    fn colour_needs_a_terminal_without_no_color() {
         for (terminal, no_color, term, colour) in [
             (true, None, Some("xterm"), true),
             (true, Some(""), None, true),

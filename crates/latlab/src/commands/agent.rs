@@ -1,4 +1,4 @@
-//! `latlab agent --stdio`: the far end of `ssh:` and `cmd:`, on the streams that connect it.
+//! `latlab agent --stdio`: the remote end of `ssh:` and `cmd:` targets, over standard input and output.
 
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
@@ -15,14 +15,14 @@ use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
 use crate::platform::signals;
 
-/// Serves until its input ends or falls silent; then this host is as it was.
+/// Serves until the input ends or is silent for too long, then restores this host.
 pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::request("cannot be an agent on a terminal")
             .because("frames of bytes come and go here, and nobody types those")
             .hint("`latlab ping ssh:HOST` starts it on the other host, and talks to it"));
     }
-    // An agent that died may have left something set.
+    // An agent that was killed may have left settings changed.
     recovery::recover(console);
     let asked = Arc::new(AtomicUsize::new(0));
     let streams = streams(&asked, console).map_err(refused("open the streams of the agent"))?;
@@ -39,7 +39,7 @@ pub(super) fn run(console: &Console) -> Result<Outcome, Failure> {
 fn streams(asked: &Arc<AtomicUsize>, console: &Console) -> io::Result<ServeStreams> {
     let (signals, raise) = UnixStream::pair()?;
     for signal in signals::handled() {
-        // In this order: whoever wakes up finds out which it was.
+        // In this order: after the wake-up the number of the signal is already stored.
         flag::register_usize(signal, Arc::clone(asked), signal as usize)?;
         low_level::pipe::register(signal, raise.try_clone()?)?;
     }

@@ -15,7 +15,6 @@ use crate::plan::Contrast;
 use crate::report::Style;
 use crate::report::comparison::{self, Companions, ComparisonShowing, ComparisonView};
 
-/// Compares as `job` says.
 pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failure> {
     match job {
         CompareJob::Ministat(job) => ministat::run(job, console),
@@ -23,7 +22,6 @@ pub(super) fn run(job: &CompareJob, console: &Console) -> Result<Outcome, Failur
     }
 }
 
-/// Compares as `job` says.
 fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure> {
     let paths = observation_groups::path_groups(&job.sources)?;
     let (gates, request, runs) = if observation_groups::are_numbers(&paths)? {
@@ -59,7 +57,7 @@ fn over(job: &VerdictJob) -> QuestionScope {
     }
 }
 
-/// Prints the comparisons in the form that was asked for.
+/// Prints the comparisons as JSON, text, Markdown or CSV.
 fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console: &Console) -> Result<(), Failure> {
     if job.json || job.format == FormatWord::Csv {
         let serious = comparisons.caveats.iter().filter(|caveat| caveat.severity > Severity::Note);

@@ -1,4 +1,4 @@
-//! `latlab doctor`: what on this host would spoil a measurement, and what mends it.
+//! `latlab doctor`: what on a host would spoil a measurement, and the command that mends it.
 
 use std::io;
 use std::thread;
@@ -21,10 +21,10 @@ use crate::report::Style;
 use crate::report::doctor::{render_json, render_text};
 use crate::units::{Nanos, human};
 
-/// How long the host is watched: long enough for a percent to be a whole tick of most kernels.
+/// How long the host is observed: one per cent of it is a whole tick of most kernels.
 const WATCH: Duration = Duration::from_millis(1_000);
 
-/// Looks at this host for the measurement in `spec`; with `--calibrate`, measures its floor and keeps it.
+/// Examines the host for the measurement in `spec`; `--calibrate` also measures the bare loop and stores it.
 pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
     if spec.restore {
         return show(&recovery::findings(), spec, console);
@@ -43,7 +43,7 @@ pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failu
     show(&findings, spec, console)
 }
 
-/// What the agent's host told, judged here; each finding names that host, and says where its remedy is to be typed.
+/// Findings about the agent's host, judged here; each names that host, where its remedy is to be typed.
 fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
     let peer = &spec.target;
     let (earlier, facts) = far_facts(peer, spec.peer_address, WATCH).map_err(MeasureError::from)?;
@@ -64,7 +64,7 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
     Ok(if blocked { Outcome::AnswerIsNo } else { Outcome::Done })
 }
 
-/// The bare loop on these pins, measured and kept: the floor that summaries of such runs state.
+/// Measures and stores the bare loop on these pins, the floor that summaries of such runs state.
 fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
     let measurement = &spec.measurement;
     let count = measurement.count as usize;
@@ -79,7 +79,7 @@ fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure>
     );
     let kept = Calibrations::of_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
     if let Err(error) = kept.and_then(|kept| kept.keep(&floor)) {
-        // what was measured is worth telling all the same
+        // the measurement itself succeeded and is shown
         let text = format!("cannot keep the calibration: {}; no summary will state it", in_words(&error));
         console.warning(&text, Some("set XDG_STATE_HOME to a directory that can be written"));
     }

@@ -13,9 +13,9 @@ use crate::report::list::{ListingView, StoreView, render_json, render_text};
 use crate::report::{Style, family_of};
 use crate::units::human;
 
-/// Lists the store at `path`; one that does not exist holds nothing.
+/// Lists the store at `path`; a missing store is listed as empty.
 pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outcome, Failure> {
-    // an experiment's directory is meant as the store of its runs
+    // the directory of an experiment stands for the store of its runs
     let runs = runs_of(path);
     let path = runs.as_deref().unwrap_or(path);
     let found = Store::at(path).list()?;

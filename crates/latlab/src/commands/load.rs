@@ -1,4 +1,4 @@
-//! `latlab load`: make loads, hold them, say what was reached.
+//! `latlab load`: make loads, hold them, report what was reached.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     let end = Instant::now() + Duration::from_nanos(job.duration.0 as u64);
     wait_until(end, interrupt.stop(), &mut heartbeat);
     beside.end();
-    // An agent that was lost ended the wait; what this end reached is told all the same.
+    // A lost agent ended the wait; what this end reached is still reported.
     let lost = peer.as_mut().and_then(|peer| peer.disarm().err());
     let reports = beside.finish(peer.as_mut());
     let parted = peer.and_then(|peer| peer.dismiss().err());
@@ -63,7 +63,7 @@ pub(super) fn run(job: &LoadJob, console: &Console) -> Result<Outcome, Failure> 
     }
 }
 
-/// A lost agent is told as in a measurement, but nothing was recorded here.
+/// The failure of a lost agent, without the hint at a recording.
 fn without_recording(error: MeasureError) -> Failure {
     let lost = matches!(error, MeasureError::Agent(AgentError::Ended { .. } | AgentError::Silent { .. }));
     let failure = Failure::from(error);

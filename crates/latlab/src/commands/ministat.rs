@@ -11,7 +11,6 @@ use crate::plan::defaults::{MINISTAT_GROUPS_MAX, MINISTAT_VALUES_MIN, PLOT_WIDTH
 use crate::report::ministat::{MinistatForm, MinistatGroup, render};
 use crate::stats::Outline;
 
-/// Prints what ministat prints.
 pub(super) fn run(job: &MinistatJob, console: &Console) -> Result<Outcome, Failure> {
     let mut paths = observation_groups::path_groups(&job.sources)?;
     if paths.is_empty() {
@@ -60,7 +59,7 @@ fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Re
     Ok(groups.groups.iter().map(|group| (group.name.clone(), group.values(0))).collect())
 }
 
-/// What says something about recordings says nothing about numbers.
+/// Refuses options that apply to recordings only.
 fn numbers_alone(job: &MinistatJob) -> Result<(), Failure> {
     let by = matches!(job.sources.grouping, Grouping::By(_));
     let asked = [("--metric", job.metric.is_some()), ("--statistic", job.statistic.is_some()), ("--by", by)];
@@ -81,7 +80,7 @@ fn outlined((name, mut observations): (String, Vec<f64>)) -> Result<MinistatGrou
     }
 }
 
-/// What a line of the terminal takes between two borders.
+/// Columns of the terminal between two borders of the plot.
 pub(super) fn width(console: &Console) -> usize {
     let columns = console.data_screen().columns;
     columns.map_or(PLOT_WIDTH, |columns| usize::from(columns).saturating_sub(2).max(*PLOT_WIDTHS.start() as usize))

@@ -1,4 +1,4 @@
-//! The commands: each file tells the story of one.
+//! The commands, one file each, and what several of them share.
 
 mod agent;
 mod bare;
@@ -37,12 +37,12 @@ use crate::cli::{self, error};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::Failure;
 
-/// Does what was typed, says what happened, and returns the exit code.
+/// Runs the command line `typed` and returns the exit code.
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let console = Console::of_this_process(Verbosity::Usual);
     let result = match cli::parse(typed) {
-        Ok(cli) => obey(cli.command, console),
-        Err(told) => page(&told, &console),
+        Ok(cli) => dispatch(cli.command, console),
+        Err(answer) => page(&answer, &console),
     };
     match result {
         Ok(outcome) => outcome.exit_code(),
@@ -53,55 +53,58 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
+fn dispatch(command: Command, console: Console) -> Result<Outcome, Failure> {
     match command {
         Command::Completions(args) => manual::completions(args.shell, &console),
         Command::Man(args) => manual::man_pages(args.output.as_deref(), &console),
         Command::Ping(args) => {
             let job = resolve::ping(&args, &Environment::of_this_process()?)?;
-            ping::run(&job, &healed(console, job.verbosity))
+            ping::run(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Wakeup(args) => {
             let job = resolve::wakeup(&args, &Environment::of_this_process()?)?;
-            wakeup::run(&job, &healed(console, job.verbosity))
+            wakeup::run(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Stream(args) => {
             let job = resolve::stream(&args, &Environment::of_this_process()?)?;
-            stream::run(&job, &healed(console, job.verbosity))
+            stream::run(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Serve(args) => {
             let spec = resolve::serve(&args)?;
-            serve::run(&spec, &healed(console, spec.verbosity))
+            serve::run(&spec, &console_after_recovery(console, spec.verbosity))
         }
         Command::Summary(args) => {
             let spec = resolve::summary(&args)?;
-            summary::run(&spec, &healed(console, spec.verbosity))
+            summary::run(&spec, &console_after_recovery(console, spec.verbosity))
         }
         Command::Doctor(args) => {
             let spec = resolve::doctor(&args)?;
-            // What `--restore` puts back is its answer.
-            let console =
-                if spec.restore { console.with_verbosity(spec.verbosity) } else { healed(console, spec.verbosity) };
+            // `--restore` reports what it restores itself.
+            let console = if spec.restore {
+                console.with_verbosity(spec.verbosity)
+            } else {
+                console_after_recovery(console, spec.verbosity)
+            };
             doctor::run(&spec, &console)
         }
         Command::Compare(args) => {
             let job = resolve::compare(&args)?;
-            compare::run(&job, &healed(console, job.verbosity()))
+            compare::run(&job, &console_after_recovery(console, job.verbosity()))
         }
         Command::Bare(args) => bare::round_trips(&resolve::bare(&args)?, &console),
         Command::BareStream(args) => bare::stream(&resolve::bare_stream(&args)?, &console),
         Command::BareWakeup(args) => bare::wakeups(&resolve::bare_wakeup(&args)?, &console),
         Command::List(args) => {
             let store = resolve::store(&args.store, &Environment::of_this_process()?);
-            list::run(&store, args.json.json, &healed(console, Verbosity::Usual))
+            list::run(&store, args.json.json, &console_after_recovery(console, Verbosity::Usual))
         }
         Command::Load(args) => {
             let job = resolve::hold(&args)?;
-            load::run(&job, &healed(console, job.verbosity))
+            load::run(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Run(args) => {
             let job = resolve::run(&args, &Environment::of_this_process()?)?;
-            run::run(&job, &healed(console, job.verbosity))
+            run::run(&job, &console_after_recovery(console, job.verbosity))
         }
         Command::Recipes(args) => recipes::run(resolve::recipes(&args)?, &console),
         Command::Keygen(args) => keys::run(&args.file, &console),
@@ -115,23 +118,23 @@ fn obey(command: Command, console: Console) -> Result<Outcome, Failure> {
     }
 }
 
-/// The console for a command that says so much, after what dead latlabs have left on this host was put back: whatever
-/// a person starts begins with that. Files for other programs (`completions`, `man`, `keygen`) and latlab's own
-/// processes do not; an agent sees to it by itself.
-fn healed(console: Console, verbosity: Verbosity) -> Console {
+/// The console of a command, after settings that dead processes left on this host were restored: every command that a
+/// person starts begins with that. Commands that write files for other programs (`completions`, `man`, `keygen`) and
+/// child processes do not; an agent does it itself.
+fn console_after_recovery(console: Console, verbosity: Verbosity) -> Console {
     let console = console.with_verbosity(verbosity);
     recovery::recover(&console);
     console
 }
 
-/// Help and version are data; anything else that clap tells is a refusal.
-fn page(told: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
-    match told.kind() {
+/// Prints help and version as data; any other answer of clap is a failure.
+fn page(answer: &clap::Error, console: &Console) -> Result<Outcome, Failure> {
+    match answer.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let page = told.render();
+            let page = answer.render();
             let text = if console.data_screen().colour { page.ansi().to_string() } else { page.to_string() };
             console.data(&text).map(|()| Outcome::Done)
         }
-        _ => Err(error::of(told)),
+        _ => Err(error::of(answer)),
     }
 }

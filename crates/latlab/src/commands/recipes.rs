@@ -9,7 +9,7 @@ use crate::recipe::RECIPES;
 use crate::report::Style;
 use crate::report::experiment::recipes::{RecipeLine, RecipeView, render, render_list};
 
-/// Shows the one that was asked for, or lists all.
+/// Shows one recipe, or lists all.
 pub(super) fn run(asked: Option<AskedRecipe>, console: &Console) -> Result<Outcome, Failure> {
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     let text = match asked {

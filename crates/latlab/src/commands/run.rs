@@ -29,7 +29,7 @@ pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
     }
     let mut open = take_on(&asked, job, console)?;
     let detail = plan::view(&asked, Some(open.standing()), plan::Detail::Outline);
-    console.tell(&render(&detail, Style { colour: console.talk_screen().colour, ..style }));
+    console.lines(&render(&detail, Style { colour: console.message_screen().colour, ..style }));
     let plans = || asked.job.experiment.conditions.iter().map(|condition| &condition.plan);
     wakeup::warn(plans(), console);
     let interrupt = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;

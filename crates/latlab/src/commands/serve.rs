@@ -19,42 +19,42 @@ use crate::platform::SignalWatch;
 use crate::session::{ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, random_bytes};
 use crate::units::Stamp;
 
-/// Serves until a signal ends it, which is its way to be done; SIGUSR1 shows the counters, and so does the end.
+/// Serves until a signal ends it with success; SIGUSR1 and the end print the counters.
 pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&spec.key)?;
-    let mut posts = Vec::new();
+    let mut sockets = Vec::new();
     for socket in bind(spec)? {
         check_address(socket.place().0, key.as_ref())?;
         let limits = match socket {
             AnyReflector::Udp(_) => spec.limits,
-            // A stream that a reflector sends by itself goes over UDP.
+            // Down-streams go over UDP only.
             AnyReflector::Tcp(_) => ReflectorLimits { down_bps: 0, ..spec.limits },
         };
-        posts.push((socket, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
+        sockets.push((socket, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
     }
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
-    for (socket, _) in &posts {
+    for (socket, _) in &sockets {
         console.note(&format!("answering on {socket} until Ctrl-C"));
     }
-    if let Some(crowd) = crowd(&spec.end, posts.len()) {
-        console.note(&crowd);
+    if let Some(shared_cpu_note) = shared_cpu_note(&spec.end, sockets.len()) {
+        console.note(&shared_cpu_note);
     }
-    stand(posts, spec, interrupt.stop(), console)?;
+    serve_all(sockets, spec, interrupt.stop(), console)?;
     Ok(Outcome::Done)
 }
 
 type ServeSetup = (AnyReflector, SessionReflector);
 
-/// One thread per address, each with sessions and caps of its own: no lock on the path of a probe.
-fn stand(posts: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
+/// One thread for each address with sessions and caps of its own, so that probes take no lock.
+fn serve_all(sockets: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
     thread::scope(|scope| {
         let mut guards = Vec::new();
-        for post in posts {
+        for setup in sockets {
             let asked = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).map_err(refused("listen to SIGUSR1"))?;
             guards.push(scope.spawn(move || {
-                let ended = guard(post, spec, Requests { stop, counters: &asked }, console);
-                // One address that cannot be served ends the others: half a reflector is a riddle.
+                let ended = serve_one(setup, spec, Requests { stop, counters: &asked }, console);
+                // One address that cannot be served ends the others.
                 stop.store(true, Ordering::Relaxed);
                 ended
             }));
@@ -63,25 +63,26 @@ fn stand(posts: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, console: &
     })
 }
 
-fn guard(post: ServeSetup, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
-    let (mut socket, mut reflector) = post;
+fn serve_one(setup: ServeSetup, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
+    let (mut socket, mut reflector) = setup;
     let name = socket.to_string();
     placement::place(&spec.end)?;
-    let ended = answer(&mut socket, &mut reflector, spec.end.cpu, requests, |counters| tell(&name, counters, console));
-    tell(&name, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
+    let ended = answer(&mut socket, &mut reflector, spec.end.cpu, requests, |counters| {
+        print_counters(&name, counters, console)
+    });
+    print_counters(&name, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
     Ok(ended?)
 }
 
 /// One line per counter that is not zero: `latlab serve: 127.0.0.1:9862 answered 50000`.
-fn tell(name: &str, counters: &ReflectorCounters, console: &Console) {
+fn print_counters(name: &str, counters: &ReflectorCounters, console: &Console) {
     let counted: Vec<String> =
         counters.rows().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
     let counted = if counted.is_empty() { "nothing received".to_owned() } else { counted.join(" · ") };
     console.note(&format!("{name}: {counted}"));
 }
 
-/// Every address asked for, over each transport asked for. Where none was asked for, one family may be missing on this
-/// host.
+/// Binds every requested address over each requested transport. Without a requested address one family may be missing.
 pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<AnyReflector>, Failure> {
     let mut sockets = Vec::new();
     for transport in TransportKind::ALL.into_iter().filter(|transport| spec.tcp || *transport != TransportKind::Tcp) {
@@ -111,11 +112,11 @@ fn bind_all(transport: TransportKind, spec: &ServeSpec) -> Result<Vec<AnyReflect
     }
 }
 
-/// What is to be said where threads spin on one CPU: each keeps the others from it.
-pub(super) fn crowd(end: &EndSpec, posts: usize) -> Option<String> {
-    let cpu = end.cpu.filter(|_| end.wait == WaitMode::Spin && posts > 1)?;
+/// The note if several threads spin on one CPU and so keep each other from it.
+pub(super) fn shared_cpu_note(end: &EndSpec, sockets: usize) -> Option<String> {
+    let cpu = end.cpu.filter(|_| end.wait == WaitMode::Spin && sockets > 1)?;
     Some(format!(
-        "{posts} threads spin on CPU {cpu} and take turns of milliseconds, which answers wait for: use one address and one \
+        "{sockets} threads spin on CPU {cpu} and take turns of milliseconds, which answers wait for: use one address and one \
          transport, `--wait block`, or no `--cpu`"
     ))
 }
@@ -125,15 +126,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_share_a_cpu_and_never_sleep_are_told() {
-        for (wait, cpu, posts, told) in [
+    fn several_spinning_threads_on_one_cpu_are_noted() {
+        for (wait, cpu, sockets, told) in [
             (WaitMode::Spin, Some(1), 2, true),
             (WaitMode::Spin, Some(1), 1, false),
             (WaitMode::Spin, None, 2, false),
             (WaitMode::Block, Some(1), 2, false),
         ] {
             let end = EndSpec { wait, cpu, ..EndSpec::SYSTEM };
-            assert_eq!(crowd(&end, posts).is_some_and(|told| told.starts_with("2 threads spin on CPU 1")), told);
+            assert_eq!(
+                shared_cpu_note(&end, sockets).is_some_and(|told| told.starts_with("2 threads spin on CPU 1")),
+                told
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The runs of a recording, a store or an experiment, each asked for its figures.
+//! The runs of a recording, a store or an experiment, and the figures of each.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,22 @@ use crate::plan::Kind;
 use crate::platform::parallel_map;
 use crate::recording::{ListingState, Recording, Store};
 
-/// A recording before its rows are read.
+/// A recording whose rows are not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundRun {
-    /// Its directory.
     pub(super) path: PathBuf,
-    /// What was measured, where a look at its store told that.
+    /// The kind, if the listing of the store says it.
     kind: Option<Kind>,
 }
 
 impl FoundRun {
-    /// What was measured; none where it cannot be opened, which whoever reads it will tell.
+    /// The kind of the run; `None` if it cannot be opened, which its reader reports.
     pub(super) fn kind(&self) -> Option<Kind> {
         self.kind.or_else(|| Some(Recording::open(&self.path).ok()?.manifest().kind))
     }
 }
 
-/// The runs of the recording, the store or the experiment at `path`, in the order in which they were made. What cannot be
-/// read is told.
+/// The runs of the recording, store or experiment at `path`, oldest first. Reports those that cannot be read.
 pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, Failure> {
     let store = runs_of(path).unwrap_or_else(|| path.to_owned());
     let mut found: Vec<FoundRun> = Vec::new();
@@ -51,8 +49,8 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, F
     Ok(found)
 }
 
-/// Asks each of `recordings` for `subjects`, several at a time. The first that cannot be read is the failure; what
-/// opening them did is told of all that were opened.
+/// Reads the figures of `subjects` from each of `recordings`, several at a time. The first recording that cannot be read is
+/// the failure; notes about opening are printed for every recording that was opened.
 pub(super) fn observe(
     recordings: &[PathBuf],
     subjects: &[Estimand],

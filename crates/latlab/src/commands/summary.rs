@@ -37,11 +37,11 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
     // judged before anything is shown: a condition that cannot be judged is a wrong request
     let judgements = judge(&conditions, &summaries)?;
     measure_and_report::show(&summaries, Showing { half, every_metric, kept: true, like }, spec.json, console)?;
-    let held = tell(&judgements, summaries.len() > 1, console);
+    let held = report_conditions(&judgements, summaries.len() > 1, console);
     Ok(if held { Outcome::AnswerIsNo } else { summary_outcome(&summaries) })
 }
 
-/// `paths`, an experiment's directory among them standing for its runs.
+/// `paths`, in which the directory of an experiment stands for its runs.
 fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Failure> {
     let mut recordings = Vec::new();
     for path in paths {
@@ -59,14 +59,14 @@ fn recordings(paths: &[PathBuf], console: &Console) -> Result<Vec<PathBuf>, Fail
     Ok(recordings)
 }
 
-/// Each condition on each summary, with the recording that it is about.
+/// The result of each condition on each summary, with the recording.
 fn judge<'a>(conditions: &[FailIf], summaries: &'a [Summary]) -> Result<Vec<(&'a str, ConditionResult)>, Failure> {
     let pairs = summaries.iter().flat_map(|summary| conditions.iter().map(move |condition| (summary, condition)));
     pairs.map(|(summary, condition)| Ok((summary.recording.as_str(), condition.judge(summary)?))).collect()
 }
 
-/// Whether any condition held; each that did is said, of several recordings with the one it is about.
-fn tell(judgements: &[(&str, ConditionResult)], several: bool, console: &Console) -> bool {
+/// Reports each condition that holds, of several recordings with its name; returns whether one does.
+fn report_conditions(judgements: &[(&str, ConditionResult)], several: bool, console: &Console) -> bool {
     for (recording, judgement) in judgements {
         if let Some(warning) = &judgement.warning {
             console.caveat(warning);
