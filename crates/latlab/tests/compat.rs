@@ -50,7 +50,7 @@ fn expected(recording: &Path, extension: &str, actual: &str) -> String {
 /// What a recording says, in a form that any later version can give.
 fn facts(recording: &Recording) -> Value {
     let manifest = recording.manifest();
-    let probes = manifest.kind == Kind::Ping || manifest.spec.probes_beside().is_some();
+    let probes = manifest.kind == Kind::Ping || manifest.spec.concurrent_probes().is_some();
     let rows = if probes { runs::rows(recording) } else { Vec::new() };
     let fates: serde_json::Map<_, _> = Fate::ALL
         .map(|fate| (fate.word().to_owned(), json!(rows.iter().filter(|row| row.fate == fate).count())))

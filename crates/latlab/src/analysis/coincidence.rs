@@ -92,7 +92,7 @@ pub(super) fn coincidence<S: ProbeSource>(
     deadline: Option<Nanos>,
     describing: &DescribeOptions,
 ) -> Result<Option<Coincidence>, S::Error> {
-    let Some(beside) = source.manifest().spec.beside() else { return Ok(None) };
+    let Some(beside) = source.manifest().spec.concurrent_wakeups() else { return Ok(None) };
     let Latencies { described: wakeup_latency, late_beyond, overrun_slots } = latencies(source, beside, describing)?;
     let stretches = late_stretches(source, beside, &late_beyond)?;
     let mut waits = Waits { by_deadline: deadline.is_some(), each: Vec::new() };

@@ -49,7 +49,7 @@ impl ProbeSource for Recording {
     fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
         match Recording::manifest(self).kind {
             // Probes may go beside a stream.
-            Kind::Stream if Recording::manifest(self).spec.probes_beside().is_none() => {}
+            Kind::Stream if Recording::manifest(self).spec.concurrent_probes().is_none() => {}
             Kind::Ping | Kind::Stream => {
                 for batch in self.probes(columns)? {
                     take(&batch?);

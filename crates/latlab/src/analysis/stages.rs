@@ -111,13 +111,13 @@ impl StreamStages {
         let manifest = source.manifest();
         let stages = merged(&manifest.run.stages);
         let mut probes: Vec<StageProbes> = stages.iter().map(|_| StageProbes::default()).collect();
-        if manifest.spec.probes_beside().is_some() {
+        if manifest.spec.concurrent_probes().is_some() {
             let columns = [ProbeColumn::Fate, ProbeColumn::DueNs, ProbeColumn::SentNs, ProbeColumn::ReceivedNs];
             let place = |sent: i64| place_of(&manifest.run.stages, &stages, sent);
             source.visit(&columns, &mut |batch| gather(batch, &place, &mut probes))?;
         }
         let describing = DescribeOptions { quantiles: QUANTILES.to_vec(), ..describing.clone() };
-        let has_probes = manifest.spec.probes_beside().is_some();
+        let has_probes = manifest.spec.concurrent_probes().is_some();
         let figures = |(stage, probes): (&MergedStage, StageProbes)| StageFigures {
             share: stage.share,
             asked_pps: stage.stream.and_then(|stream| stream.asked_pps),

@@ -34,8 +34,8 @@ pub(super) fn find(source: &KeySource) -> Result<Option<PreSharedKey>, Failure> 
 pub(super) fn require_key_for_other_hosts(plan: &Plan) -> Result<(), Failure> {
     let Some(run) = plan.runs.first().filter(|run| !run.authenticated) else { return Ok(()) };
     let Target::Host { host, port } = &run.target else { return Ok(()) };
-    if run.sending().is_none_or(|ping| ping.protocol == Protocol::Native) {
-        key_needed(&run.target, resolve(host, *port, run.way().family)?.ip())?;
+    if run.ping().is_none_or(|ping| ping.protocol == Protocol::Native) {
+        key_needed(&run.target, resolve(host, *port, run.expect_path().family)?.ip())?;
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ impl<'a> RunScheduler<'a> {
     fn due(&mut self, block: u32, standing: &ExperimentState) -> Option<DueRun> {
         let conditions = &self.experiment.conditions;
         if self.order.0 != block {
-            self.order = (block, self.experiment.design.turns(conditions.len(), block));
+            self.order = (block, self.experiment.design.schedule(conditions.len(), block));
         }
         let due_run = |turn: &ScheduledRun| {
             let factors = conditions[turn.condition].factors.clone();

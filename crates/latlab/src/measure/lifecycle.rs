@@ -67,7 +67,7 @@ fn measure_runs<L: MeasuredRun>(
 ) -> Result<PlanOutcome, MeasureError> {
     let plan = &settled(plan);
     let Some(first) = plan.runs.first() else { return Ok(PlanOutcome { recordings: Vec::new(), failure: None }) };
-    if first.beside().is_some() {
+    if first.concurrent_wakeups().is_some() {
         latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
     }
     rehearse(first.here)?;

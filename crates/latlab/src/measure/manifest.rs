@@ -83,7 +83,7 @@ pub(crate) fn closing_facts(
 
 /// The interface through which probes leave.
 fn path_interface(spec: &RunSpec, path: OpenPath) -> Interface<'_> {
-    match &spec.way().bind_interface {
+    match &spec.expect_path().bind_interface {
         Some(name) => Interface::Named(name),
         None => Interface::Towards { local: Some(path.local.ip()), peer: path.peer.ip() },
     }
@@ -128,7 +128,7 @@ fn place_of(spec: &RunSpec, host: &HostFacts) -> Option<BareLoop> {
         p50_ns: 0.0,
         p99_ns: 0.0,
         n: 0,
-        size_bytes: spec.sending()?.size_bytes,
+        size_bytes: spec.ping()?.size_bytes,
         wait: spec.here.wait.word().into(),
         cpu: spec.here.cpu,
         peer_cpu: peer.cpu,

@@ -56,7 +56,7 @@ impl Peer {
             Target::Local => Peer::on_loopback(spec, order),
             Target::Lab => Peer::in_lab(spec, order),
             Target::Host { host, port } => {
-                let path = spec.way();
+                let path = spec.expect_path();
                 let address = resolve(host, *port, path.family)?;
                 let guard = hold(spec, || Ok(PathInterfaces::towards(address.ip(), path.bind_interface.as_deref())))?;
                 Ok(Peer { guard, ..Peer::at(address) })
@@ -75,7 +75,7 @@ impl Peer {
         if !spec.target.has_agent() {
             return Peer::reach(spec, key, 1, stop);
         }
-        let path = spec.way();
+        let path = spec.expect_path();
         let agent = Agent::start(&spec.target, path, &[], stop)?;
         let sends = spec.loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
         // The loads of CPUs and memory take no way.
@@ -84,7 +84,7 @@ impl Peer {
     }
 
     fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
-        let loopback: IpAddr = match spec.way().family {
+        let loopback: IpAddr = match spec.expect_path().family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
             _ => Ipv4Addr::LOCALHOST.into(),
         };
@@ -100,7 +100,7 @@ impl Peer {
         order: impl Fn(IpAddr) -> ReflectorRequest,
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
-        let path = spec.way();
+        let path = spec.expect_path();
         let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
         let bind = far_address(&agent, path)?;
         let (mut guard, mut far_settings) = (HostGuard::none(), PeerSettings::default());
@@ -139,7 +139,7 @@ impl Peer {
 
     fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
         let mut lab = Lab::set_up()?;
-        let address = match spec.way().family {
+        let address = match spec.expect_path().family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
         };
@@ -170,7 +170,7 @@ impl Peer {
         }
         let (peer, sink) = self.another_reflector(&spec.target, key, sessions)?;
         self.sink = sink;
-        Ok(Some(LoadedPath { peer, path: spec.way(), key, lasting }))
+        Ok(Some(LoadedPath { peer, path: spec.expect_path(), key, lasting }))
     }
 
     /// Sees to it that the probes beside the streams of `spec` are answered, in so many sessions: as with loads, where
@@ -181,7 +181,7 @@ impl Peer {
         key: Option<&PreSharedKey>,
         sessions: u16,
     ) -> Result<(), MeasureError> {
-        if spec.probes_beside().is_some() {
+        if spec.concurrent_probes().is_some() {
             (self.probed_at, self.probed) = self.another_reflector(&spec.target, key, sessions)?;
         }
         Ok(())
@@ -225,7 +225,7 @@ impl Peer {
         let path = if streams == 0 {
             None
         } else {
-            let (ours, key) = (spec.way(), PreSharedKey::fresh()?);
+            let (ours, key) = (spec.expect_path(), PreSharedKey::fresh()?);
             let order = ReflectorRequest::new(our_address(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
             let sink = self.sink.insert(ReflectorProcess::start(&order)?).address();
             let (dscp, dont_fragment) = (ours.dscp, ours.dont_fragment);

@@ -1,24 +1,25 @@
-//! An experiment, settled: its conditions, its design, and the order of its runs, a function of the seed.
+//! An experiment: its conditions, its design, and the order of its runs as a function of the seed.
 
 use std::collections::BTreeMap;
 
 use rand::Rng;
 use rand_pcg::Pcg32;
 
-use super::{Kind, Plan, defaults};
+use super::defaults;
+use super::run::{Kind, Plan};
 use crate::metric::Metric;
 use crate::units::Nanos;
 
-/// An experiment: every condition is measured many times, and they take turns.
+/// An experiment: every condition is measured in many interleaved runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What its runs measure.
+    /// Kind of its runs.
     pub kind: Kind,
     /// The combinations of its factors, in the order of its file; the last factor varies fastest.
     pub conditions: Vec<ExperimentCondition>,
-    /// How often, in what order.
+    /// Number and order of the runs.
     pub design: Design,
     /// The rows of its comparison.
     pub contrasts: Vec<Contrast>,
@@ -29,96 +30,96 @@ pub struct Experiment {
 pub struct ExperimentCondition {
     /// Factor → value, as typed.
     pub factors: Factors,
-    /// Its one run.
+    /// Its single run.
     pub plan: Plan,
 }
 
-/// What tells a condition from the others: factor → value, as typed.
+/// Factor → value, as typed.
 pub type Factors = BTreeMap<String, String>;
 
-/// A row of the comparison, as the file asks for it.
+/// A row of the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
-    /// Of what.
+    /// The metric.
     pub metric: Metric,
-    /// Which statistic of each run, as typed: `mean`, `p99` …
+    /// The statistic of each run, as typed: `mean`, `p99` …
     pub statistic: String,
-    /// The conditions with these values are what the others are compared with; empty: the first condition.
+    /// The values of the baseline conditions; empty: the first condition is the baseline.
     pub baseline: Factors,
-    /// A difference within this share is none.
+    /// The equivalence margin, as a share.
     pub equivalence: Option<f64>,
 }
 
-/// How often and in what order conditions are measured.
+/// The number and order of the runs of conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
-    /// How many runs each condition gets.
+    /// The number of runs of each condition.
     pub runs: RunsRule,
-    /// Runs per condition and block before all others: kept and not judged.
+    /// Warm-up runs per condition and block before all others, which are recorded and not compared.
     pub warmup_runs: u32,
-    /// How often the whole is repeated; of a rule that looks at widths the fewest repetitions.
+    /// Number of blocks; at least this many if the number of runs depends on precision.
     pub blocks: u32,
-    /// What lies between two blocks.
+    /// What separates two blocks.
     pub between: BetweenBlocks,
-    /// The order of the runs of a block.
+    /// Order of the runs of a block.
     pub order: RunOrder,
-    /// Of that order.
+    /// Seed of that order.
     pub seed: u64,
-    /// Waited before each run whose condition is not that of the run before.
+    /// Pause before a run whose condition differs from that of the previous run.
     pub settle: Nanos,
 }
 
-/// How many runs each condition gets.
+/// The number of runs of each condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunsRule {
-    /// So many in each block.
+    /// A number in each block.
     PerBlock(u32),
-    /// As many as make intervals narrow.
+    /// As many as a precision takes.
     Until {
-        /// Of which statistic, as typed.
+        /// The statistic, as typed.
         statistic: String,
-        /// Half of the width to be reached, as a share of the value.
+        /// Half width of its interval to be reached, as a share of the value.
         half_width: f64,
-        /// No condition gets more runs than this.
+        /// The most runs of a condition.
         most: u32,
     },
 }
 
-/// What lies between two blocks.
+/// What separates two blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetweenBlocks {
     /// Nothing.
     Nothing,
-    /// So much time.
+    /// A pause.
     Pause(Nanos),
-    /// A reboot, by whoever does it.
+    /// A reboot, which the user does.
     Reboot,
 }
 
 /// The order of the runs of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunOrder {
-    /// All of them shuffled.
+    /// Shuffled.
     Randomized,
     /// The conditions in turn.
     Listed,
 }
 
-/// One run's place in a block.
+/// One run of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledRun {
-    /// From 1.
+    /// Position in the block, from 1.
     pub position: u32,
     /// Index of its condition.
     pub condition: usize,
-    /// Which of the condition's runs in this block, from 1; runs that warm up are counted apart.
+    /// Number among the runs of the condition in this block, from 1; warm-up runs are counted separately.
     pub repetition: u32,
-    /// It warms up.
+    /// Whether it is a warm-up run.
     pub warmup: bool,
 }
 
 impl Design {
-    /// Runs of each condition in `block` (from 1), those that warm up aside; none where there is no such block.
+    /// Runs of each condition in `block` (from 1), without warm-up runs; `None` if there is no such block.
     pub fn runs_in(&self, block: u32) -> Option<u32> {
         match self.runs {
             RunsRule::PerBlock(runs) => (1..=self.blocks).contains(&block).then_some(runs),
@@ -130,7 +131,7 @@ impl Design {
         }
     }
 
-    /// How many blocks there are at most.
+    /// The most blocks.
     pub fn blocks_at_most(&self) -> u32 {
         match self.runs {
             RunsRule::PerBlock(_) => self.blocks,
@@ -138,50 +139,50 @@ impl Design {
         }
     }
 
-    /// Runs of each condition in a block of a rule that looks at widths: as many as make enough over the fewest blocks. One
-    /// alone would not tell how much runs of a block differ.
+    /// Runs of each condition in a block if their number depends on precision: the fewest that are enough over the fewest
+    /// blocks, and at least two, since one has no variance.
     fn until_runs(&self) -> u32 {
         defaults::UNTIL_RUNS_MIN.div_ceil(self.blocks).max(defaults::UNTIL_BLOCK_RUNS_MIN)
     }
 
-    /// All runs of `conditions` conditions at most, those that warm up included.
+    /// The most runs of all `conditions` conditions, including warm-up runs.
     pub fn runs_at_most(&self, conditions: usize) -> u64 {
-        let judged: u64 = match self.runs {
+        let compared: u64 = match self.runs {
             RunsRule::PerBlock(runs) => u64::from(runs) * u64::from(self.blocks),
             RunsRule::Until { most, .. } => most.into(),
         };
         let warmup = u64::from(self.warmup_runs) * u64::from(self.blocks_at_most());
-        (judged + warmup).saturating_mul(conditions as u64)
+        (compared + warmup).saturating_mul(conditions as u64)
     }
 
-    /// The runs of `block` in their order, as docs/experiments.md defines it; empty where there is no such block.
-    pub fn turns(&self, conditions: usize, block: u32) -> Vec<ScheduledRun> {
+    /// The runs of `block` in the order that docs/experiments.md defines; empty if there is no such block.
+    pub fn schedule(&self, conditions: usize, block: u32) -> Vec<ScheduledRun> {
         let Some(runs) = self.runs_in(block) else { return Vec::new() };
-        let in_turn = |runs: u32, warmup: bool| {
+        let listed = |runs: u32, warmup: bool| {
             (1..=runs).flat_map(move |repetition| {
                 (0..conditions).map(move |condition| ScheduledRun { position: 0, condition, repetition, warmup })
             })
         };
-        let mut turns: Vec<ScheduledRun> = in_turn(self.warmup_runs, true).collect();
-        let mut judged: Vec<ScheduledRun> = in_turn(runs, false).collect();
+        let mut schedule: Vec<ScheduledRun> = listed(self.warmup_runs, true).collect();
+        let mut compared: Vec<ScheduledRun> = listed(runs, false).collect();
         if self.order == RunOrder::Randomized {
-            shuffle(&mut judged, &mut Pcg32::new(self.seed, block.into()));
+            shuffle(&mut compared, &mut Pcg32::new(self.seed, block.into()));
         }
-        turns.append(&mut judged);
-        turns.iter_mut().zip(1..).for_each(|(turn, position)| turn.position = position);
-        turns
+        schedule.append(&mut compared);
+        schedule.iter_mut().zip(1..).for_each(|(run, position)| run.position = position);
+        schedule
     }
 }
 
-/// Fisher and Yates. 2³² is so far above the length that no place is favoured.
-fn shuffle(turns: &mut [ScheduledRun], random: &mut impl Rng) {
-    for last in (1..turns.len()).rev() {
+/// The shuffle of Fisher and Yates; its bias is negligible, since the length is far below 2³².
+fn shuffle(runs: &mut [ScheduledRun], random: &mut impl Rng) {
+    for last in (1..runs.len()).rev() {
         let other = (u64::from(random.next_u32()) * (last as u64 + 1)) >> 32;
-        turns.swap(last, other as usize);
+        runs.swap(last, other as usize);
     }
 }
 
-/// `load=cpu=80% size=64`: a condition in one line; `all runs` where there are no factors.
+/// A condition in one line: `load=cpu=80% size=64`; `all runs` without factors.
 pub fn condition_words(factors: &Factors) -> String {
     let words: Vec<_> = factors.iter().map(|(factor, value)| format!("{factor}={value}")).collect();
     if words.is_empty() { "all runs".into() } else { words.join(" ") }
@@ -208,29 +209,29 @@ mod tests {
     }
 
     #[test]
-    fn every_run_has_one_place_in_each_block() {
+    fn every_run_has_one_position_in_each_block() {
         let design = design(RunsRule::PerBlock(10), 3);
         for block in 1..=3 {
-            let turns = design.turns(4, block);
-            assert_eq!(turns.len(), 44);
-            assert!(turns.iter().zip(1..).all(|(turn, position)| turn.position == position));
-            assert!(turns.iter().take(4).all(|turn| turn.warmup) && turns.iter().skip(4).all(|turn| !turn.warmup));
-            let mut known: Vec<_> = turns.iter().map(|turn| (turn.warmup, turn.condition, turn.repetition)).collect();
+            let runs = design.schedule(4, block);
+            assert_eq!(runs.len(), 44);
+            assert!(runs.iter().zip(1..).all(|(run, position)| run.position == position));
+            assert!(runs.iter().take(4).all(|run| run.warmup) && runs.iter().skip(4).all(|run| !run.warmup));
+            let mut known: Vec<_> = runs.iter().map(|run| (run.warmup, run.condition, run.repetition)).collect();
             known.sort_unstable();
             known.dedup();
             assert_eq!(known.len(), 44);
         }
-        assert_eq!(design.turns(4, 4), Vec::new());
-        assert_eq!(design.turns(4, 0), Vec::new());
+        assert_eq!(design.schedule(4, 4), Vec::new());
+        assert_eq!(design.schedule(4, 0), Vec::new());
     }
 
     #[test]
     fn the_order_is_a_function_of_seed_and_block() {
         let order = |design: &Design, block| -> Vec<usize> {
-            design.turns(3, block).iter().filter(|turn| !turn.warmup).map(|turn| turn.condition).collect()
+            design.schedule(3, block).iter().filter(|run| !run.warmup).map(|run| run.condition).collect()
         };
         let seven = design(RunsRule::PerBlock(4), 2);
-        // Written down once: an order that changes with the version would break experiments that go on.
+        // Fixed values: an order that changed with the version would break experiments that are resumed.
         assert_eq!(order(&seven, 1), [1, 1, 2, 0, 1, 2, 2, 0, 2, 1, 0, 0]);
         assert_ne!(order(&seven, 1), order(&seven, 2));
         let eight = Design { seed: 8, ..seven.clone() };
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_looked_at_from_ten_runs_on_and_up_to_a_cap() {
+    fn precision_is_checked_from_ten_runs_up_to_the_limit() {
         for (blocks, most, sizes) in [
             (1, 25, vec![10, 10, 5]),
             (3, 10, vec![4, 4, 2]),

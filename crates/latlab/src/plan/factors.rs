@@ -7,7 +7,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, Family, Pace, Protocol, RunSpec, SendMode, StreamRunSpec, Via, WaitMode, defaults};
+use super::defaults;
+use super::path::Family;
+use super::ping::Protocol;
+use super::run::{RunSpec, WaitMode};
+use super::stream::{Direction, Pace, SendMode, StreamRunSpec};
+use super::wakeup::Via;
 use crate::units::Nanos;
 use crate::units::human::{bytes, span};
 
@@ -82,15 +87,15 @@ pub struct Condition {
 impl Condition {
     /// The condition that `spec` asks for.
     pub fn of(spec: &RunSpec) -> Condition {
-        let (sending, wakeup, stream) = (spec.sending(), spec.wakeup(), spec.stream());
+        let (ping, wakeup, stream) = (spec.ping(), spec.wakeup(), spec.stream());
         Condition {
             target: spec.target.to_string(),
             transport: spec.transport().map(|transport| transport.word().into()),
-            protocol: sending.map(|ping| match ping.protocol {
+            protocol: ping.map(|ping| match ping.protocol {
                 Protocol::Native => "native".into(),
                 Protocol::Echo => "echo".into(),
             }),
-            size_bytes: sending.map(|ping| ping.size_bytes).or_else(|| stream?.size.known()),
+            size_bytes: spec.size_bytes(),
             wait: spec.path().map(|_| spec.here.wait),
             via: wakeup.map(|wakeup| wakeup.via),
             relative: wakeup.map(|wakeup| wakeup.relative),
@@ -102,7 +107,7 @@ impl Condition {
             checksum: stream.map(|stream| stream.sending.checksum),
             connect: stream.map(|stream| stream.sending.connect),
             direction: stream.map(|stream| stream.direction),
-            probe_ns: spec.probes_beside().and_then(|probes| probes.schedule.interval()),
+            probe_ns: spec.concurrent_probes().and_then(|probes| probes.schedule.interval()),
             schedule: match stream {
                 Some(StreamRunSpec { search: Some(_), .. }) => "search".into(),
                 Some(stream) if stream.pace == Pace::Max => "max".into(),
@@ -110,7 +115,7 @@ impl Condition {
                 None => spec.schedule().word().into(),
             },
             interval_ns: spec.schedule().interval(),
-            with_wakeup_ns: spec.beside().map(|beside| beside.interval_ns),
+            with_wakeup_ns: spec.concurrent_wakeups().map(|wakeups| wakeups.interval_ns),
             source_port: spec.path().and_then(|path| path.source_port),
             loads: spec.loads.iter().map(ToString::to_string).collect(),
             settings: spec.settings.iter().map(|set| (set.place(), set.setting.to_string())).collect(),

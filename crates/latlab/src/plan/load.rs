@@ -1,53 +1,55 @@
-//! What a run is loaded with, settled.
+//! The loads of a run: `--load KIND=VALUE[@WHERE][:KEY=VALUE,…]`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Side, StreamSpec, defaults};
+use super::defaults;
+use super::setting::Side;
+use super::stream::StreamSpec;
 use crate::units::Nanos;
 use crate::units::human::{typed_byte_rate, typed_cpus, typed_percent, typed_size, typed_span};
 
-/// Work made on purpose beside the measurement, and where.
+/// An artificial load during a measurement, and its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSpec {
-    /// What.
+    /// The load.
     #[serde(flatten)]
     pub kind: LoadKind,
-    /// At which end; where both ends are one host, always [`Side::Local`].
+    /// The end of the load; always [`Side::Local`] if both ends are on one host.
     pub at: Side,
 }
 
-/// What a load does. Where it names CPUs, an empty list means: all that latlab may use.
+/// A load. An empty list of CPUs stands for all that latlab may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LoadKind {
-    /// A stated share of CPU time, on each of its CPUs, in bursts.
+    /// A share of the time of each of its CPUs, in bursts.
     Cpu {
-        /// Of each CPU's time, above 0 and at most 1.
+        /// Share of the time of each CPU, above 0 and at most 1.
         share: f64,
-        /// Where.
+        /// Its CPUs.
         cpus: Vec<u16>,
-        /// A burst and the rest after it.
+        /// Period of a burst and the pause after it.
         period_ns: Nanos,
     },
-    /// Workers that hash without end.
+    /// Threads that compute hashes without pause.
     Heaters {
-        /// How many.
+        /// Number of threads.
         workers: u32,
-        /// Where the system may place them.
+        /// CPUs on which they may run.
         cpus: Vec<u16>,
     },
-    /// A stated traffic between CPUs and memory, in bursts.
+    /// A rate of traffic between CPUs and memory, in bursts.
     #[serde(rename = "mem")]
     Memory {
-        /// Bytes read and bytes written, added up, a second, on all of its CPUs together.
+        /// Bytes read and written, in sum, a second, on all of its CPUs together.
         bytes_per_second: f64,
-        /// Where.
+        /// Its CPUs.
         cpus: Vec<u16>,
-        /// A burst and the rest after it.
+        /// Period of a burst and the pause after it.
         period_ns: Nanos,
-        /// How much memory it walks through, on all of its CPUs together.
+        /// Size of its buffers, on all of its CPUs together.
         buffer_bytes: u32,
     },
     /// A stream on the measured path.
@@ -65,7 +67,7 @@ impl LoadKind {
         }
     }
 
-    /// The value behind `=`.
+    /// The value after `=`.
     fn value(&self) -> String {
         match self {
             LoadKind::Cpu { share, .. } => typed_percent(*share),
@@ -75,7 +77,7 @@ impl LoadKind {
         }
     }
 
-    /// What was asked for beyond the defaults, as `key=value`.
+    /// The parameters that are not at their defaults, as `key=value`.
     fn extras(&self) -> Vec<String> {
         let on = |cpus: &[u16]| (!cpus.is_empty()).then(|| format!("cpus={}", typed_cpus(cpus)));
         let every = |period: Nanos| (period != defaults::LOAD_PERIOD).then(|| format!("period={}", typed_span(period)));
@@ -101,7 +103,7 @@ impl LoadKind {
     }
 }
 
-/// As typed, without its place: `cpu=80%:cpus=0-1`. What is at its default is left out.
+/// As typed, without its end: `cpu=80%:cpus=0-1`. Parameters at their defaults are left out.
 impl fmt::Display for LoadKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(out, "")
@@ -124,7 +126,7 @@ mod tests {
     use crate::plan::Pace;
 
     #[test]
-    fn the_manifest_keeps_every_kind() {
+    fn every_kind_is_restored_from_json() {
         let period_ns = Nanos::from_millis(10);
         let cpus = vec![0, 1, 3];
         for (kind, words) in [
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_not_said() {
+    fn parameters_at_their_defaults_are_left_out() {
         let kind = LoadKind::Cpu { share: 0.5, cpus: Vec::new(), period_ns: defaults::LOAD_PERIOD };
         assert_eq!(LoadSpec { kind, at: Side::Local }.to_string(), "cpu=50%");
     }

@@ -1,130 +1,48 @@
-//! What a ping run does on the network.
+//! A ping run: what its probes are, and when they are due.
 
-use std::net::IpAddr;
-
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
-use super::{ConcurrentWakeups, defaults};
-use crate::plan::Schedule;
+use super::defaults;
+use super::path::{PathSpec, TransportKind};
+use super::wakeup::ConcurrentWakeups;
 use crate::units::Nanos;
 
-/// How datagrams travel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TransportKind {
-    /// Kernel UDP sockets.
-    #[default]
-    Udp,
-    /// A TCP connection of the kernel's.
-    Tcp,
-}
-
-impl TransportKind {
-    /// Every transport, the default first.
-    pub const ALL: [TransportKind; 2] = [TransportKind::Udp, TransportKind::Tcp];
-
-    /// Whether it is what goes without saying.
-    pub fn is_default(&self) -> bool {
-        *self == TransportKind::default()
-    }
-
-    /// The word of `--transport`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            TransportKind::Udp => "udp",
-            TransportKind::Tcp => "tcp",
-        }
-    }
-}
-
-/// What the datagrams say.
+/// The content of the datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// latlab's own session (docs/protocol.md).
+    /// A session of latlab's protocol (docs/protocol.md).
     Native,
     /// A bare payload that any UDP echo returns unchanged.
     Echo,
 }
 
-/// Internet protocol version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// IPv4.
-    Ipv4,
-    /// IPv6.
-    Ipv6,
-}
-
-impl Family {
-    /// The word in headings.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Family::Ipv4 => "ipv4",
-            Family::Ipv6 => "ipv6",
-        }
-    }
-}
-
-/// How the datagrams leave this host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PathSpec {
-    /// The family asked for with `-4` or `-6`; none: what the target's name resolves to first.
-    pub family: Option<Family>,
-    /// Address of the far end, where an agent is reached by another way than probes shall take; none: the address that
-    /// ssh reached, or the target's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer_address: Option<IpAddr>,
-    /// Local address to send from; none: the route's.
-    pub bind_address: Option<IpAddr>,
-    /// Interface to send through (SO_BINDTODEVICE); none: the route's.
-    pub bind_interface: Option<String>,
-    /// Local port; none: the kernel's choice.
-    pub source_port: Option<u16>,
-    /// Differentiated services code point, 0 to 63 (RFC 2474); none: the system's.
-    pub dscp: Option<u8>,
-    /// Forbid fragmentation on the path (IP_PMTUDISC_DO).
-    pub dont_fragment: bool,
-}
-
-impl PathSpec {
-    /// Everything as the system does it.
-    pub const SYSTEM: PathSpec = PathSpec {
-        family: None,
-        peer_address: None,
-        bind_address: None,
-        bind_interface: None,
-        source_port: None,
-        dscp: None,
-        dont_fragment: false,
-    };
-}
-
-/// A ping run: round trips of one size.
+/// The parameters of a ping run: round trips of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PingSpec {
-    /// How datagrams travel.
+    /// Transport of its datagrams.
     pub transport: TransportKind,
-    /// What they say.
+    /// Content of its datagrams.
     pub protocol: Protocol,
-    /// How they leave.
+    /// Path of its datagrams.
     pub path: PathSpec,
-    /// Transport payload, both ways.
+    /// Transport payload in both directions.
     pub size_bytes: u32,
-    /// When they leave.
+    /// When probes are due.
     pub schedule: Schedule,
-    /// Answers after this are `late`.
+    /// Later answers are `late`.
     pub timeout_ns: Nanos,
-    /// How far behind its schedule a sender may fall before due probes become `not_sent`.
+    /// How far a sender may fall behind its schedule before due probes become `not_sent`.
     pub max_backlog_ns: Nanos,
-    /// Threads that sleep beside the sender; none: none does.
+    /// Wake-ups measured during the probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with_wakeup: Option<ConcurrentWakeups>,
 }
 
 impl PingSpec {
-    /// A ping on `schedule` with every other thing at its default.
+    /// A ping on `schedule`, with every other parameter at its default.
     pub const fn on(schedule: Schedule) -> PingSpec {
         PingSpec {
             transport: TransportKind::Udp,
@@ -136,5 +54,107 @@ impl PingSpec {
             max_backlog_ns: defaults::MAX_BACKLOG,
             with_wakeup: None,
         }
+    }
+}
+
+/// When probes are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Schedule {
+    /// At the answer to the previous probe, or its time-out.
+    Closed,
+    /// At a fixed interval.
+    Periodic {
+        /// The interval.
+        interval_ns: Nanos,
+    },
+    /// At exponential intervals (RFC 2330, section 11.1.1), which do not synchronise with periodic behaviour.
+    Poisson {
+        /// The mean interval.
+        mean_ns: Nanos,
+        /// Seed of the intervals.
+        seed: u64,
+    },
+}
+
+impl Schedule {
+    /// The (mean) interval, if the schedule has one.
+    pub const fn interval(self) -> Option<Nanos> {
+        match self {
+            Schedule::Closed => None,
+            Schedule::Periodic { interval_ns } => Some(interval_ns),
+            Schedule::Poisson { mean_ns, .. } => Some(mean_ns),
+        }
+    }
+
+    /// The word in a condition: `closed`, `periodic` or `poisson`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Schedule::Closed => "closed",
+            Schedule::Periodic { .. } => "periodic",
+            Schedule::Poisson { .. } => "poisson",
+        }
+    }
+
+    /// The endless due times after the start; none for a closed loop.
+    pub fn due_times(self) -> DueTimes {
+        let rng = match self {
+            Schedule::Poisson { seed, .. } => Pcg64Mcg::seed_from_u64(seed),
+            _ => Pcg64Mcg::seed_from_u64(0),
+        };
+        DueTimes { schedule: self, next: Nanos::ZERO, rng }
+    }
+}
+
+/// Offsets from the start of a schedule, each later than the previous one.
+#[derive(Clone, Debug)]
+pub struct DueTimes {
+    schedule: Schedule,
+    next: Nanos,
+    rng: Pcg64Mcg,
+}
+
+impl Iterator for DueTimes {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        let due = self.next;
+        self.next += match self.schedule {
+            Schedule::Closed => return None,
+            Schedule::Periodic { interval_ns } => interval_ns,
+            Schedule::Poisson { mean_ns, .. } => exponential(mean_ns, &mut self.rng),
+        };
+        Some(due)
+    }
+}
+
+/// An exponential interval by inversion, at least 1 ns, so that due times are distinct.
+fn exponential(mean: Nanos, rng: &mut Pcg64Mcg) -> Nanos {
+    let uniform = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    Nanos(((mean.0 as f64) * -(1.0 - uniform).ln()).max(1.0) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periodic_due_times_do_not_drift() {
+        let schedule = Schedule::Periodic { interval_ns: Nanos(333) };
+        let due: Vec<_> = schedule.due_times().take(4).map(|offset| offset.0).collect();
+        assert_eq!(due, [0, 333, 666, 999]);
+    }
+
+    #[test]
+    fn poisson_intervals_have_their_mean_and_are_reproducible() {
+        let schedule = Schedule::Poisson { mean_ns: Nanos(1_000_000), seed: 7 };
+        let last = schedule.due_times().nth(100_000).expect("endless");
+        assert!((last.0 as f64 / 1e11 - 1.0).abs() < 0.02, "mean gap {}", last.0 / 100_000);
+        assert!(schedule.due_times().take(50).eq(schedule.due_times().take(50)));
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_due_times() {
+        assert_eq!(Schedule::Closed.due_times().next(), None);
     }
 }

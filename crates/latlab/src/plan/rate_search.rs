@@ -1,4 +1,4 @@
-//! A search for the highest rate that keeps to loss goals, settled: which goals, in how much time.
+//! A search for the highest rate that meets loss goals: the goals, and the time for trials and stages.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,22 +7,22 @@ use crate::stats::LossGoal;
 use crate::units::Nanos;
 use crate::units::human::typed_percent;
 
-/// The search of a stream run, and what follows it.
+/// The search of a stream run, and the stages that follow it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RateSearchSpec {
-    /// What rates are to keep to; the first that some rate keeps to gives the rate of the stages.
+    /// The goals, of which the first that any rate meets gives the rate of the stages.
     pub goals: Vec<LossGoal>,
-    /// Trials and stages together take no longer.
+    /// The longest duration of trials and stages together.
     pub within_ns: Nanos,
-    /// How long each stage after the search is.
+    /// Length of each stage after the search.
     pub stage_ns: Nanos,
 }
 
 impl RateSearchSpec {
-    /// The shares of the found rate that are held one after the other, each in a stage. The last is the run itself.
+    /// The shares of the found rate, each of a stage. The last stage is the run itself.
     pub const SHARES: [f64; 4] = [0.0, 0.5, 0.9, 1.0];
 
-    /// A search for these loss ratios within so much time, of which everything else follows.
+    /// A search for these loss ratios in the time `within`, from which the lengths of trials and stages follow.
     pub fn within(loss_ratios: &[f64], within: Nanos) -> RateSearchSpec {
         let trial = Nanos(within.0 / defaults::SEARCH_TRIALS_IN_ALL);
         let trial = trial.clamp(defaults::SEARCH_TRIAL_MIN, defaults::SEARCH_TRIAL_MAX);
@@ -38,19 +38,19 @@ impl RateSearchSpec {
         RateSearchSpec { goals: loss_ratios.iter().map(goal).collect(), within_ns: within, stage_ns }
     }
 
-    /// How long an answer is awaited at the end of a stage, so that even the last stage ends in time.
+    /// The time-out of probes at the end of a stage, short enough that the last stage ends in time.
     pub fn probe_timeout(&self) -> Nanos {
         Nanos(self.within_ns.0 / defaults::SEARCH_TIMEOUTS_IN_ALL).min(defaults::TIMEOUT)
     }
 
-    /// What is left for trials, with stages beside probes or with the last one alone.
+    /// The time that is left for trials, with all stages if there are probes, else with the last one.
     pub fn for_trials(&self, probes: bool) -> Nanos {
         let stages = if probes { Self::SHARES.len() as i64 } else { 1 };
         self.within_ns - (self.stage_ns + self.probe_timeout()).saturating_mul(stages)
     }
 
-    /// How long the stage at `share` of the found rate is where so much time is left; none where it would leave too little
-    /// for the last one, which is the run and never left out.
+    /// The length of the stage at `share` of the found rate with `left` of the time; `None` if it would leave too little for
+    /// the last stage, which is the run itself and never omitted.
     pub fn stage_within(&self, share: f64, left: Nanos) -> Option<Nanos> {
         let left = left - self.probe_timeout();
         if share < 1.0 {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_follows_from_the_time() {
+    fn trials_and_stages_follow_from_the_time() {
         let minute = RateSearchSpec::within(&[0.0, 0.005], Nanos::from_secs(60));
         assert_eq!((minute.goals.len(), minute.words().as_str()), (2, "0,0.5%"));
         let goal = minute.goals[1];
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_leaves_out_stages_and_never_the_run() {
+    fn a_late_search_omits_stages_but_not_the_run() {
         let minute = RateSearchSpec::within(&[0.0], Nanos::from_secs(60));
         let ms = Nanos::from_millis;
         for (share, left, expected) in [
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_search_has_time_for_trials_and_the_longest_no_endless_ones() {
+    fn the_shortest_search_has_time_for_trials_and_the_longest_has_bounded_ones() {
         let shortest = RateSearchSpec::within(&[0.0], defaults::SEARCH_MIN);
         assert!(shortest.for_trials(true) >= shortest.goals[0].duration_sum_ns.saturating_mul(4), "{shortest:?}");
         let longest = RateSearchSpec::within(&[0.0], defaults::SEARCH_MAX);

@@ -1,31 +1,33 @@
-//! What may let threads wake earlier: one change of a run each.
+//! Remedies for late wake-ups, each a single change of a run.
 
-use super::{RunSpec, Setting, SettingSpec, Via, Work};
+use super::run::{RunSpec, Work};
+use super::setting::{Setting, SettingSpec};
+use super::wakeup::Via;
 
-/// A change that may let threads wake earlier.
+/// A change that may make wake-ups earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Sleep in the call that stretches nothing and takes an instant.
+    /// Sleep until an absolute time, without the slack of select(2).
     ClockNanosleep,
-    /// Take the slack away that the kernel may let timers be late by.
+    /// Set the timer slack to its minimum.
     TimerSlack,
-    /// Give the threads the right of way.
+    /// Run the threads under SCHED_FIFO.
     Fifo,
-    /// Keep clock rates up.
+    /// Keep CPU frequencies high.
     Governor,
-    /// Keep CPUs out of idle states that take long to leave.
+    /// Keep CPUs out of idle states with a long exit latency.
     CpuDmaLatency,
 }
 
-/// Above the kernel's threads of interrupts, which run at 50.
+/// Above the interrupt threads of the kernel, which have priority 50.
 const PRIORITY: u8 = 80;
 
 impl Remedy {
-    /// Every one, what costs nothing first.
+    /// Every remedy, the one without side effects first.
     pub const ALL: [Remedy; 5] =
         [Remedy::ClockNanosleep, Remedy::TimerSlack, Remedy::Fifo, Remedy::Governor, Remedy::CpuDmaLatency];
 
-    /// What would be typed.
+    /// The option as typed.
     pub const fn words(self) -> &'static str {
         match self {
             Remedy::ClockNanosleep => "--via clock_nanosleep",
@@ -36,10 +38,10 @@ impl Remedy {
         }
     }
 
-    /// `run` with it.
+    /// `run` with this change.
     ///
     /// # Errors
-    /// Where it would change nothing: why.
+    /// The reason why it would change nothing.
     pub fn applied(self, run: &RunSpec) -> Result<RunSpec, String> {
         let mut with = run.clone();
         let Work::Wakeup(wakeup) = &mut with.work else { return Err("no thread sleeps".into()) };
@@ -62,7 +64,7 @@ impl Remedy {
     }
 }
 
-/// Whoever set a knob wanted it so: it is not turned again.
+/// A knob that the user set is not changed.
 fn with_setting(mut run: RunSpec, setting: Setting) -> Result<RunSpec, String> {
     if let Some(set) = run.settings.iter().find(|set| set.setting.knob() == setting.knob()) {
         return Err(format!("`--set {set}` was asked for"));
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_changes_one_thing_or_says_why_not() {
+    fn a_remedy_changes_one_parameter_or_gives_a_reason() {
         let possible = |run: &RunSpec| Remedy::ALL.map(|remedy| remedy.applied(run).is_ok());
         assert_eq!(possible(&run(Via::Select)), [true; 5]);
         assert_eq!(possible(&run(Via::ClockNanosleep)), [false, true, true, true, true]);

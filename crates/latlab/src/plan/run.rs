@@ -1,24 +1,129 @@
-//! One run, settled: what to do, how long, with what on each end.
+//! Runs, settled: what each measures, for how long, and what is set up at each end.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CompatOutput, ConcurrentWakeups, Family, Kind, LoadKind, LoadSpec, PathSpec, PingSpec, SettingSpec, StreamRunSpec,
-    Target, TransportKind, WakeupSpec, defaults,
-};
-use crate::plan::Schedule;
+use super::defaults;
+use super::load::{LoadKind, LoadSpec};
+use super::path::{Family, PathSpec, Target, TransportKind};
+use super::ping::{PingSpec, Schedule};
+use super::setting::SettingSpec;
+use super::stream::StreamRunSpec;
+use super::wakeup::{ConcurrentWakeups, WakeupSpec};
+use crate::metric::Metric;
 use crate::units::Nanos;
 
-/// What one run measures.
+/// The runs of one command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// One run per size and source port.
+    pub runs: Vec<RunSpec>,
+    /// Each run is cut into this many slices, and round k measures slice k of every run in turn, so that drift of the
+    /// host spreads over all of them. 1 for a single run.
+    pub rounds: u32,
+}
+
+impl Plan {
+    /// The duration of all runs without losses, warm-up and the settling of loads included; `None` if only a count limits
+    /// one of them.
+    pub fn duration(&self) -> Option<Nanos> {
+        let settling = match self.runs.iter().any(|run| !run.loads.is_empty()) {
+            true => defaults::LOAD_SETTLE,
+            false => Nanos::ZERO,
+        };
+        self.runs.iter().map(RunSpec::duration).try_fold(settling, |sum, run| Some(sum + run?))
+    }
+
+    /// The longest duration of all runs; `None` if one has no bound.
+    pub fn longest(&self) -> Option<Nanos> {
+        self.runs.iter().map(|run| run.longest(self.rounds)).try_fold(Nanos::ZERO, |sum, run| Some(sum + run?))
+    }
+}
+
+/// What a run measures, and so what its recording holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Round trips.
+    Ping,
+    /// Wake-ups.
+    Wakeup,
+    /// Rates of a stream.
+    Stream,
+}
+
+impl Kind {
+    /// Every kind, in the order of the documents.
+    pub const ALL: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
+
+    /// The word of its command, in directory names and in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Kind::Ping => "ping",
+            Kind::Wakeup => "wakeup",
+            Kind::Stream => "stream",
+        }
+    }
+
+    /// What it measures many of, in the plural.
+    pub const fn rows(self) -> &'static str {
+        match self {
+            Kind::Ping => "probes",
+            Kind::Wakeup => "wake-ups",
+            Kind::Stream => "packets",
+        }
+    }
+
+    /// Whether it sends packets to a target, which may be lost.
+    pub const fn has_target(self) -> bool {
+        match self {
+            Kind::Ping | Kind::Stream => true,
+            Kind::Wakeup => false,
+        }
+    }
+
+    /// The main metric of its recordings.
+    pub const fn metric(self) -> Metric {
+        match self {
+            Kind::Ping => Metric::RoundTripDelay,
+            Kind::Wakeup => Metric::WakeupLatency,
+            Kind::Stream => Metric::DeliveredRate,
+        }
+    }
+
+    /// The statistics that a comparison of its runs shows by default.
+    pub const fn compared_statistics(self) -> [&'static str; 2] {
+        match self {
+            Kind::Ping | Kind::Wakeup => ["p50", "p99"],
+            // A low quantile of a rate matters no more than its mean, and losses are half of the answer.
+            Kind::Stream => ["mean", "loss_ratio"],
+        }
+    }
+
+    /// Every metric of its recordings.
+    pub const fn metrics(self) -> &'static [Metric] {
+        match self {
+            Kind::Ping => &Metric::PING,
+            Kind::Wakeup => &Metric::WAKEUP,
+            Kind::Stream => &Metric::STREAM,
+        }
+    }
+
+    /// The kind whose recordings have `metric`.
+    pub fn of_metric(metric: Metric) -> Kind {
+        Kind::ALL.into_iter().find(|kind| kind.metrics().contains(&metric)).unwrap_or(Kind::Ping)
+    }
+}
+
+/// What a run measures, with the parameters of its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Work {
     /// Round trips.
     Ping(PingSpec),
-    /// How late a timer wakes this host's user code.
+    /// Wake-ups of threads of this host.
     Wakeup(WakeupSpec),
     /// One-way rates: offered, delivered, lost.
     Stream(StreamRunSpec),
@@ -28,11 +133,11 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitMode {
-    /// Sleep in the kernel until one arrives.
+    /// Block in the kernel.
     Block,
-    /// Ask again and again, never sleep: costs a core.
+    /// Call in a loop without blocking, which takes a whole CPU.
     Spin,
-    /// Sleep in the kernel, which polls the driver first (SO_BUSY_POLL).
+    /// Block in the kernel, which polls the driver first (SO_BUSY_POLL).
     BusyPoll,
 }
 
@@ -47,104 +152,111 @@ impl WaitMode {
     }
 }
 
-/// When a run ends. Whichever comes first; at least one is given.
+/// When a run ends: at the first of its limits, of which at least one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopWhen {
-    /// After so many measured probes.
+    /// Number of measured probes.
     pub count: Option<u64>,
-    /// After so long a measuring phase.
+    /// Length of the measuring phase.
     pub duration_ns: Option<Nanos>,
 }
 
-/// How long probes are sent before they count. Whichever comes first; both none: no warm-up.
+/// When the warm-up ends: at the first of its limits. Without limits there is no warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warmup {
-    /// At most so many probes.
+    /// Number of probes.
     pub count: Option<u64>,
-    /// At most so long.
+    /// Length.
     pub duration_ns: Option<Nanos>,
 }
 
-/// How one end's process runs.
+/// How the process at one end runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndSpec {
     /// How it waits.
     pub wait: WaitMode,
-    /// The CPU its measuring thread is pinned to.
+    /// The CPU that its measuring thread is pinned to.
     pub cpu: Option<u16>,
     /// SCHED_FIFO priority.
     pub fifo: Option<u8>,
-    /// All memory locked.
+    /// Whether all memory is locked.
     pub mlock: bool,
 }
 
 impl EndSpec {
-    /// Blocking, and placed by the system.
+    /// Blocking, without any pinning, priority or locking.
     pub const SYSTEM: EndSpec = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
 }
 
-/// What the summary shall say unless told otherwise later; facts do not depend on it.
+/// What the summary shows by default; the recorded facts do not depend on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judging {
     /// Quantiles in (0, 1), ascending.
     pub quantiles: Vec<f64>,
-    /// A row per so much time.
+    /// A row for each period of this length.
     pub window_ns: Option<Nanos>,
-    /// Probes slower than this missed it.
+    /// Probes slower than this miss their deadline.
     pub deadline_ns: Option<Nanos>,
-    /// Show `round trip / 2` beside the round trip.
+    /// Whether `round trip / 2` is shown next to the round trip.
     pub half: bool,
-    /// Show the lines of this tool as well.
+    /// The tool in whose format figures are shown as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<CompatOutput>,
+}
+
+/// A tool in whose format a summary can be shown as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompatOutput {
+    /// `netperf -t UDP_STREAM`.
+    NetperfUdpStream,
+}
+
+impl CompatOutput {
+    /// The word of `--like`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            CompatOutput::NetperfUdpStream => "netperf-udp-stream",
+        }
+    }
 }
 
 /// One run, settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Against whom.
+    /// The far end.
     pub target: Target,
-    /// What.
+    /// What is measured.
     pub work: Work,
-    /// How long.
+    /// When the run ends.
     pub stop: StopWhen,
-    /// How long before that.
+    /// When the warm-up before it ends.
     pub warmup: Warmup,
     /// This end.
     pub here: EndSpec,
-    /// The other end; none where it is not ours to say (`HOST`).
+    /// The far end; `None` if latlab does not start it (`HOST`).
     pub peer: Option<EndSpec>,
-    /// Work made beside it.
+    /// Loads during the run.
     #[serde(default)]
     pub loads: Vec<LoadSpec>,
-    /// What is set on the hosts for the time of the run.
+    /// Settings of the hosts for the time of the run.
     #[serde(default)]
     pub settings: Vec<SettingSpec>,
     /// Whether probes carry an authentication tag.
     pub authenticated: bool,
-    /// The user's own words about the condition.
+    /// Tags given by the user.
     pub tags: BTreeMap<String, String>,
-    /// What the summary shall say.
+    /// What the summary shows.
     pub judging: Judging,
 }
 
 impl RunSpec {
-    /// How many loads this end puts on the measured path.
-    pub fn network_loads(&self) -> usize {
-        self.loads.iter().filter(|load| load.at.is_local() && matches!(load.kind, LoadKind::Net(_))).count()
-    }
-
-    /// The loads that are made by an agent, on the peer's host.
-    pub fn far_loads(&self) -> impl Iterator<Item = &LoadSpec> {
-        self.loads.iter().filter(|load| load.at.is_peer())
-    }
-
-    /// `ping` against `local`, with every other thing at its default.
+    /// `ping` against `local`, with every other parameter at its default.
     pub fn local(ping: PingSpec) -> RunSpec {
         RunSpec { peer: Some(EndSpec::SYSTEM), ..RunSpec::here(Work::Ping(ping)) }
     }
 
-    /// `work` on this host alone, with every other thing at its default.
+    /// `work` without a peer process, with every other parameter at its default.
     pub fn here(work: Work) -> RunSpec {
         RunSpec {
             target: Target::Local,
@@ -167,11 +279,6 @@ impl RunSpec {
         }
     }
 
-    /// How many sessions it opens at its reflector.
-    pub fn sessions(&self) -> u16 {
-        self.stream().map_or(1, |stream| stream.flows)
-    }
-
     /// The kind of recording this run makes.
     pub const fn kind(&self) -> Kind {
         match self.work {
@@ -181,17 +288,84 @@ impl RunSpec {
         }
     }
 
-    /// When its probes leave, or its threads are to be woken.
+    /// The parameters of a run of probes.
+    pub const fn ping(&self) -> Option<&PingSpec> {
+        if let Work::Ping(ping) = &self.work { Some(ping) } else { None }
+    }
+
+    /// The parameters of a run of probes.
+    ///
+    /// # Panics
+    /// In a run of another kind.
+    pub const fn expect_ping(&self) -> &PingSpec {
+        self.ping().expect("a run of probes")
+    }
+
+    /// The parameters of a stream.
+    pub const fn stream(&self) -> Option<&StreamRunSpec> {
+        if let Work::Stream(stream) = &self.work { Some(stream) } else { None }
+    }
+
+    /// The parameters of a run of wake-ups.
+    pub const fn wakeup(&self) -> Option<&WakeupSpec> {
+        if let Work::Wakeup(wakeup) = &self.work { Some(wakeup) } else { None }
+    }
+
+    /// The wake-ups that are measured during its probes.
+    pub const fn concurrent_wakeups(&self) -> Option<&ConcurrentWakeups> {
+        if let Work::Ping(ping) = &self.work { ping.with_wakeup.as_ref() } else { None }
+    }
+
+    /// The probes that are sent during its stream.
+    pub const fn concurrent_probes(&self) -> Option<&PingSpec> {
+        if let Work::Stream(stream) = &self.work { stream.probes.as_ref() } else { None }
+    }
+
+    /// The transport of its packets; `None` if it sends none.
+    pub const fn transport(&self) -> Option<TransportKind> {
+        match &self.work {
+            Work::Ping(ping) => Some(ping.transport),
+            Work::Stream(stream) => Some(stream.transport),
+            Work::Wakeup(_) => None,
+        }
+    }
+
+    /// The path of its packets; `None` if it sends none.
+    pub const fn path(&self) -> Option<&PathSpec> {
+        match &self.work {
+            Work::Ping(ping) => Some(&ping.path),
+            Work::Stream(stream) => Some(&stream.path),
+            Work::Wakeup(_) => None,
+        }
+    }
+
+    /// The path of its packets.
+    ///
+    /// # Panics
+    /// In a run that sends none.
+    pub const fn expect_path(&self) -> &PathSpec {
+        self.path().expect("a run that sends packets")
+    }
+
+    /// The transport payload of its packets; `None` if it sends none, or if the size depends on the path.
+    pub const fn size_bytes(&self) -> Option<u32> {
+        match &self.work {
+            Work::Ping(ping) => Some(ping.size_bytes),
+            Work::Stream(stream) => stream.size.known(),
+            Work::Wakeup(_) => None,
+        }
+    }
+
+    /// When its probes leave, or its threads are to be woken. A stream has a pace instead, and counts as closed.
     pub const fn schedule(&self) -> Schedule {
         match &self.work {
             Work::Ping(ping) => ping.schedule,
             Work::Wakeup(wakeup) => Schedule::Periodic { interval_ns: wakeup.interval_ns },
-            // The pace of a stream is a rate, not a schedule of probes.
             Work::Stream(_) => Schedule::Closed,
         }
     }
 
-    /// The family of its path, where that is certain before a name is resolved.
+    /// The family of its path, if it is known before a name is resolved.
     pub fn family(&self) -> Option<Family> {
         let path = self.path()?;
         let asked = path.family;
@@ -206,8 +380,23 @@ impl RunSpec {
         }
     }
 
-    /// How long it takes, warm-up included, if nothing is lost: its own limit, or a schedule's count of
-    /// gaps; none for a closed loop that only a count limits.
+    /// The number of sessions that it opens at its reflector, without that of concurrent probes.
+    pub fn sessions(&self) -> u16 {
+        self.stream().map_or(1, |stream| stream.flows)
+    }
+
+    /// The number of network loads of this end.
+    pub fn network_loads(&self) -> usize {
+        self.loads.iter().filter(|load| load.at.is_local() && matches!(load.kind, LoadKind::Net(_))).count()
+    }
+
+    /// The loads on the host of the peer, which an agent makes.
+    pub fn far_loads(&self) -> impl Iterator<Item = &LoadSpec> {
+        self.loads.iter().filter(|load| load.at.is_peer())
+    }
+
+    /// Its duration without losses, warm-up included: its own limit, or the count of a schedule with an interval. `None`
+    /// for a closed loop that only a count limits.
     pub fn duration(&self) -> Option<Nanos> {
         let interval = self.schedule().interval();
         let counted = |count: Option<u64>| Some(interval?.saturating_mul(i64::try_from(count?).unwrap_or(i64::MAX)));
@@ -216,9 +405,9 @@ impl RunSpec {
         Some(warmup + shorter(self.stop.duration_ns, self.stop.count)?)
     }
 
-    /// How long it takes at most if each of its `rounds` and its warm-up end as late as they may, the last answer
-    /// awaited in vain and a backlog sent after the end. None where nobody knows: a closed loop or a Poisson
-    /// schedule that only a count limits.
+    /// Its longest duration if each of its `rounds` and its warm-up end as late as they may: with a time-out of the last
+    /// answer, and a backlog that is sent after the end. `None` for a closed loop or a Poisson schedule that only a count
+    /// limits.
     pub fn longest(&self, rounds: u32) -> Option<Nanos> {
         let bounded = |span: Option<Nanos>, count: Option<u64>| match (self.schedule(), count) {
             (Schedule::Periodic { interval_ns }, Some(count)) => {
@@ -230,133 +419,35 @@ impl RunSpec {
         };
         let due =
             bounded(self.warmup.duration_ns, self.warmup.count)? + bounded(self.stop.duration_ns, self.stop.count)?;
-        if self.stream().is_some() {
-            let answers = self.probes_beside().map_or(Nanos::ZERO, |probes| probes.timeout_ns);
-            let settles = match self.transport() {
-                Some(TransportKind::Tcp) => Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
-                _ => defaults::STREAM_SETTLES,
-            };
-            return Some(due + (settles + answers).saturating_mul(i64::from(rounds) + 1));
-        }
-        let Some(ping) = self.sending() else { return Some(due) };
-        let pieces = i64::from(rounds) + 1;
-        Some(due + ping.timeout_ns.saturating_mul(pieces) + ping.max_backlog_ns.saturating_mul(pieces).min(due))
-    }
-
-    /// The probes that it sends beside its stream; none where it sends none.
-    pub const fn probes_beside(&self) -> Option<&PingSpec> {
-        match &self.work {
-            Work::Stream(stream) => stream.probes.as_ref(),
-            Work::Ping(_) | Work::Wakeup(_) => None,
-        }
-    }
-
-    /// The probes that it sends; none where it sends none.
-    pub const fn sending(&self) -> Option<&PingSpec> {
-        match &self.work {
-            Work::Ping(ping) => Some(ping),
-            Work::Wakeup(_) | Work::Stream(_) => None,
-        }
-    }
-
-    /// The ping part, for the rooms that only a run of probes comes to.
-    ///
-    /// # Panics
-    /// Where it sends none: see [`RunSpec::sending`].
-    pub const fn ping(&self) -> &PingSpec {
-        self.sending().expect("only a run of probes comes here")
-    }
-
-    /// How what it sends travels; none where it sends nothing.
-    pub const fn transport(&self) -> Option<TransportKind> {
-        match &self.work {
-            Work::Ping(ping) => Some(ping.transport),
-            Work::Stream(stream) => Some(stream.transport),
-            Work::Wakeup(_) => None,
-        }
-    }
-
-    /// How what it sends leaves this host; none where it sends nothing.
-    pub const fn path(&self) -> Option<&PathSpec> {
-        match &self.work {
-            Work::Ping(ping) => Some(&ping.path),
-            Work::Stream(stream) => Some(&stream.path),
-            Work::Wakeup(_) => None,
-        }
-    }
-
-    /// That way, for the rooms that only a run with a path comes to.
-    ///
-    /// # Panics
-    /// Where it has none: see [`RunSpec::path`].
-    pub const fn way(&self) -> &PathSpec {
-        self.path().expect("only a run with a path comes here")
-    }
-
-    /// Its stream; none where it is about something else.
-    pub const fn stream(&self) -> Option<&StreamRunSpec> {
-        match &self.work {
-            Work::Stream(stream) => Some(stream),
-            Work::Ping(_) | Work::Wakeup(_) => None,
-        }
-    }
-
-    /// How its threads sleep; none where it is about something else.
-    pub const fn wakeup(&self) -> Option<&WakeupSpec> {
-        match &self.work {
-            Work::Ping(_) | Work::Stream(_) => None,
-            Work::Wakeup(wakeup) => Some(wakeup),
-        }
-    }
-
-    /// The wake-ups beside its probes, if any.
-    pub const fn beside(&self) -> Option<&ConcurrentWakeups> {
-        match &self.work {
-            Work::Ping(ping) => ping.with_wakeup.as_ref(),
-            Work::Wakeup(_) | Work::Stream(_) => None,
-        }
+        let slices = i64::from(rounds) + 1;
+        Some(match &self.work {
+            Work::Wakeup(_) => due,
+            Work::Ping(ping) => {
+                due + ping.timeout_ns.saturating_mul(slices) + ping.max_backlog_ns.saturating_mul(slices).min(due)
+            }
+            Work::Stream(stream) => due + stream.settles().saturating_mul(slices),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PathSpec, Protocol};
 
     fn run(schedule: Schedule, count: Option<u64>, duration: Option<Nanos>) -> RunSpec {
-        let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
-        RunSpec {
-            target: Target::Local,
-            work: Work::Ping(PingSpec {
-                transport: TransportKind::Udp,
-                protocol: Protocol::Native,
-                path: PathSpec::SYSTEM,
-                size_bytes: 64,
-                schedule,
-                timeout_ns: Nanos::from_secs(5),
-                max_backlog_ns: Nanos::from_secs(3),
-                with_wakeup: None,
-            }),
-            stop: StopWhen { count, duration_ns: duration },
-            warmup: Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) },
-            here: end,
-            peer: None,
-            loads: Vec::new(),
-            settings: Vec::new(),
-            authenticated: false,
-            tags: BTreeMap::new(),
-            judging: Judging { quantiles: Vec::new(), window_ns: None, deadline_ns: None, half: false, like: None },
-        }
+        let ping =
+            PingSpec { timeout_ns: Nanos::from_secs(5), max_backlog_ns: Nanos::from_secs(3), ..PingSpec::on(schedule) };
+        RunSpec { stop: StopWhen { count, duration_ns: duration }, ..RunSpec::here(Work::Ping(ping)) }
     }
 
     #[test]
-    fn the_longest_counts_what_is_awaited_in_vain() {
+    fn the_longest_duration_counts_time_outs_and_backlogs() {
         let periodic = Schedule::Periodic { interval_ns: Nanos::from_millis(100) };
         let poisson = Schedule::Poisson { mean_ns: Nanos::from_millis(100), seed: 1 };
         let ten = Some(Nanos::from_secs(10));
         for (schedule, count, duration, rounds, seconds) in [
             (Schedule::Closed, None, ten, 1, Some(10 + 1 + 2 * 5 + 2 * 3)),
-            // A backlog is never longer than the schedule.
+            // A backlog is at most as long as the schedule.
             (periodic, None, ten, 10, Some(10 + 1 + 11 * 5 + 11)),
             (periodic, Some(40), ten, 1, Some(4 + 1 + 2 * 5 + 5)),
             (periodic, Some(40), None, 1, Some(4 + 1 + 2 * 5 + 5)),

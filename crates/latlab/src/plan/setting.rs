@@ -1,59 +1,59 @@
-//! What shall be set on a host for the time of a run: `--set KNOB[:DEV][@WHERE]=VALUE`, settled.
+//! Settings of a host for the time of a run: `--set KNOB[:DEV][@WHERE]=VALUE`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Side;
+use crate::units::human::typed_cpus;
 
-/// A knob and the value it shall have. Numbers are in the kernel's own units.
+/// A knob and its value. Numbers are in the units of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "knob", content = "value")]
 pub enum Setting {
     /// The frequency governor of every CPU.
     Governor(String),
-    /// The longest wake-up of an idle CPU that the kernel may choose, in µs (PM QoS).
+    /// The longest exit latency of idle states that the kernel may choose, in µs (PM QoS).
     CpuDmaLatency(u32),
-    /// Which idle states are switched off.
+    /// Which idle states are disabled.
     IdleStates(IdleStates),
-    /// How late the kernel may let a thread's timers be, to fire several at once, in ns.
+    /// Timer slack of a thread, by which the kernel may delay its timers to coalesce them, in ns.
     TimerSlack(u64),
-    /// Which CPUs serve which interrupt.
+    /// The CPUs that serve each interrupt.
     IrqAffinity(Vec<IrqCpus>),
-    /// How long real-time threads may run in each period, in µs; −1: no limit.
+    /// CPU time of real-time threads in each period, in µs; −1: unlimited.
     RtRuntime(i64),
-    /// How long the kernel polls a driver before it lets a reader sleep, in µs.
+    /// How long the kernel polls a driver before a reader sleeps, in µs.
     BusyPoll(u32),
-    /// How an interface gathers packets before it interrupts: parameter and value, as `ethtool -C` has them.
+    /// Interrupt coalescing of an interface: parameter and value of `ethtool -C`.
     Coalesce(Vec<(String, u32)>),
-    /// Which work an interface does for the kernel: feature and whether it is on, as `ethtool -K` has them.
+    /// Offloads of an interface: feature of `ethtool -K`, and whether it is on.
     Offload(Vec<(String, bool)>),
-    /// The largest packet that an interface sends, in bytes.
+    /// The maximum transmission unit of an interface, in bytes.
     Mtu(u32),
-    /// The largest socket buffer that anybody may ask for, both directions, in bytes.
+    /// The largest buffer of a socket, in both directions, in bytes.
     SocketBuffer(u32),
 }
 
-/// Idle states to be switched off.
+/// Idle states to disable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleStates {
-    /// Those that take longer to leave than this, in µs. 0 leaves polling only.
+    /// Those with a longer exit latency, in µs. 0 leaves polling only.
     MaxUs(u32),
-    /// Those of these names, such as `C6`.
+    /// Those with these names, such as `C6`.
     Off(Vec<String>),
 }
 
-/// An interrupt and the CPUs that serve it.
+/// The CPUs that serve an interrupt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IrqCpus {
-    /// Its number in `/proc/interrupts`.
+    /// Number of the interrupt in `/proc/interrupts`.
     pub irq: u32,
     /// Ascending, each once.
     pub cpus: Vec<u16>,
 }
 
-/// The knobs, in the order of the documents.
+/// The names of all knobs, in the order of the documents.
 pub const KNOBS: [&str; 11] = [
     "governor",
     "cpu-dma-latency",
@@ -69,7 +69,7 @@ pub const KNOBS: [&str; 11] = [
 ];
 
 impl Setting {
-    /// The knob's name.
+    /// The name of its knob.
     pub const fn knob(&self) -> &'static str {
         match self {
             Setting::Governor(_) => "governor",
@@ -86,19 +86,19 @@ impl Setting {
         }
     }
 
-    /// Whether it is about an interface.
+    /// Whether it applies to an interface.
     pub const fn is_of_an_interface(&self) -> bool {
         matches!(self, Setting::Coalesce(_) | Setting::Offload(_) | Setting::Mtu(_))
     }
 
-    /// Whether each end of the path has one of its own even where both are on one host: an interface in `lab`, or
-    /// the thread that measures or reflects.
+    /// Whether it applies to each end separately even if both are on one host: to an interface in `lab`, or to the thread
+    /// that measures or reflects.
     pub const fn is_of_an_end(&self) -> bool {
         self.is_of_an_interface() || matches!(self, Setting::TimerSlack(_))
     }
 }
 
-/// The value, as it can be typed.
+/// The value as typed.
 impl fmt::Display for Setting {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -124,39 +124,32 @@ fn joined<T>(parts: &[T], text: impl Fn(&T) -> String) -> String {
 }
 
 impl IrqCpus {
-    /// The CPUs as the kernel writes them: `0-2,6`.
+    /// The CPUs in the format of the kernel: `0-2,6`.
     pub fn cpu_list(&self) -> String {
-        let mut ranges: Vec<(u16, u16)> = Vec::new();
-        for cpu in &self.cpus {
-            match ranges.last_mut() {
-                Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-                _ => ranges.push((*cpu, *cpu)),
-            }
-        }
-        joined(&ranges, |(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        typed_cpus(&self.cpus)
     }
 }
 
-/// One `--set`, settled.
+/// One `--set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingSpec {
     /// The knob and its value.
     pub setting: Setting,
-    /// The interface that was named; none: that of the measured path.
+    /// The interface; `None`: that of the measured path.
     pub interface: Option<String>,
-    /// At which end, as typed; none: this host, which on `local` and `lab` is both ends.
+    /// The end, as typed; `None`: this host, which is both ends of `local` and `lab`.
     pub side: Option<Side>,
 }
 
 impl SettingSpec {
-    /// What is set where, as it can be typed before the `=`: `mtu:eth1@peer`.
+    /// Knob, interface and end as typed before the `=`: `mtu:eth1@peer`.
     pub fn place(&self) -> String {
         let interface = self.interface.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
         let side = self.side.map(|side| format!("@{side}")).unwrap_or_default();
         format!("{}{interface}{side}", self.setting.knob())
     }
 
-    /// The ends that it is about, on one host (`local`, `lab`) or on hosts of their own.
+    /// The ends that it applies to, with both ends on one host (`local`, `lab`) or on separate hosts.
     pub fn ends(&self, one_host: bool) -> Side {
         match self.side {
             None if one_host => Side::Both,
@@ -173,19 +166,66 @@ impl fmt::Display for SettingSpec {
     }
 }
 
+/// An end of the path, or both: `@local`, `@peer`, `@both`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The end that sends probes.
+    Local,
+    /// The end that reflects them.
+    Peer,
+    /// Both ends.
+    Both,
+}
+
+impl Side {
+    /// Every side.
+    pub const ALL: [Side; 3] = [Side::Local, Side::Peer, Side::Both];
+
+    /// The word after `@`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Side::Local => "local",
+            Side::Peer => "peer",
+            Side::Both => "both",
+        }
+    }
+
+    /// The side with this word.
+    pub fn from_word(word: &str) -> Option<Side> {
+        Side::ALL.into_iter().find(|side| side.word() == word)
+    }
+
+    /// Whether it includes this end.
+    pub const fn is_local(self) -> bool {
+        matches!(self, Side::Local | Side::Both)
+    }
+
+    /// Whether it includes the far end.
+    pub const fn is_peer(self) -> bool {
+        matches!(self, Side::Peer | Side::Both)
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.word())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn cpu_lists_are_the_kernels() {
+    fn cpu_lists_have_the_format_of_the_kernel() {
         for (cpus, text) in [(vec![0], "0"), (vec![0, 1], "0-1"), (vec![0, 1, 2, 6], "0-2,6"), (vec![1, 3], "1,3")] {
             assert_eq!(IrqCpus { irq: 1, cpus }.cpu_list(), text);
         }
     }
 
     #[test]
-    fn on_one_host_only_what_ends_have_of_their_own_has_a_side() {
+    fn a_setting_of_the_host_applies_to_both_ends_on_it() {
         let spec = |setting, side| SettingSpec { setting, interface: None, side };
         let rt = || Setting::RtRuntime(-1);
         for (spec, one_host, ends) in [
@@ -199,5 +239,16 @@ mod tests {
         ] {
             assert_eq!(spec.ends(one_host), ends, "{spec} {one_host}");
         }
+    }
+
+    #[test]
+    fn sides_are_restored_from_their_words() {
+        for side in Side::ALL {
+            assert_eq!(Side::from_word(&side.to_string()), Some(side));
+        }
+        assert_eq!(Side::from_word("here"), None);
+        assert_eq!((Side::Both.is_local(), Side::Both.is_peer()), (true, true));
+        assert_eq!((Side::Local.is_local(), Side::Local.is_peer()), (true, false));
+        assert_eq!((Side::Peer.is_local(), Side::Peer.is_peer()), (false, true));
     }
 }

@@ -1,35 +1,35 @@
-//! What a wake-up run does: how its threads ask to be woken, how often and on which CPUs.
+//! A wake-up run: how its threads sleep, how often, and on which CPUs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// How a thread asks to be woken.
+/// The call in which a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
-    /// clock_nanosleep(2), absolute unless told otherwise, as the next that can.
+    /// clock_nanosleep(2), until an absolute time by default.
     ClockNanosleep,
-    /// nanosleep(2), which knows spans only.
+    /// nanosleep(2), for an interval.
     Nanosleep,
-    /// select(2) on nothing: a span in microseconds.
+    /// select(2) without descriptors, with a time-out in microseconds.
     Select,
-    /// poll(2) on nothing: a span in milliseconds.
+    /// poll(2) without descriptors, with a time-out in milliseconds.
     Poll,
-    /// epoll_wait(2) on nothing: a span in milliseconds.
+    /// epoll_wait(2) without descriptors, with a time-out in milliseconds.
     Epoll,
-    /// A timerfd that is read.
+    /// read(2) of a timerfd.
     Timerfd,
-    /// A futex that nobody wakes.
+    /// futex(2) with a time-out.
     Futex,
-    /// A POSIX timer whose signal is awaited.
+    /// sigtimedwait(2) for the signal of a POSIX timer.
     Signal,
-    /// No sleep at all: the clock is read until it is time.
+    /// None: the clock is read in a loop.
     Spin,
 }
 
 impl Via {
-    /// Every way, in the order of the documents and of their numbers in a spool (docs/recording.md).
+    /// Every call, in the order of the documents and of their numbers in a spool (docs/recording.md).
     pub const ALL: [Via; 9] = [
         Via::ClockNanosleep,
         Via::Nanosleep,
@@ -57,23 +57,22 @@ impl Via {
         }
     }
 
-    /// The way of that word.
+    /// The call with that word.
     pub fn from_word(word: &str) -> Option<Via> {
         Via::ALL.into_iter().find(|via| via.word() == word)
     }
 
-    /// Whether its time-out is handled by fs/select.c, which stretches it by a share of itself.
+    /// Whether its time-out has the slack of fs/select.c, which is a share of the time-out.
     pub const fn is_stretched(self) -> bool {
         matches!(self, Via::Select | Via::Poll | Via::Epoll)
     }
 
-    /// Whether the kernel lets its timer be late by the thread's slack: those of timerfd_settime(2) and timer_settime(2)
-    /// are set without any.
+    /// Whether its timer has the timer slack of the thread: those of timerfd_settime(2) and timer_settime(2) do not.
     pub const fn has_slack(self) -> bool {
         !matches!(self, Via::Timerfd | Via::Signal | Via::Spin)
     }
 
-    /// The grain of its time-out: a span is rounded up to the next multiple.
+    /// The resolution of its time-out, which is rounded up to the next multiple.
     pub const fn grain(self) -> Nanos {
         match self {
             Via::Select => Nanos::from_micros(1),
@@ -83,20 +82,20 @@ impl Via {
     }
 }
 
-/// On which CPUs threads sleep.
+/// The CPUs on which threads sleep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WakeupCpus {
-    /// One thread, where the system puts it.
+    /// One thread that is not pinned.
     Anywhere,
     /// A thread on each of these, ascending.
     These(Vec<u16>),
-    /// A thread on each CPU that the process may use; settled to those before the run.
+    /// A thread on each CPU that the process may use; settled before the run.
     All,
 }
 
 impl WakeupCpus {
-    /// The CPUs, where they are known.
+    /// The CPUs, if they are known.
     pub fn known(&self) -> &[u16] {
         match self {
             WakeupCpus::These(cpus) => cpus,
@@ -105,34 +104,34 @@ impl WakeupCpus {
     }
 }
 
-/// A wake-up run: one way of sleeping, one interval, one set of CPUs.
+/// The parameters of a wake-up run: one call, one interval, one set of CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WakeupSpec {
-    /// How a thread asks to be woken.
+    /// The call in which threads sleep.
     pub via: Via,
-    /// From one due time to the next.
+    /// Interval of the due times.
     pub interval_ns: Nanos,
-    /// Ask for an interval from now on each time, and not for the next slot of the schedule.
+    /// Whether threads sleep for an interval, instead of until the next slot of the schedule.
     pub relative: bool,
-    /// Where.
+    /// CPUs of the threads.
     pub cpus: WakeupCpus,
-    /// Stop at the first measured wake-up later than this.
+    /// The run ends at the first measured wake-up later than this.
     pub break_ns: Option<Nanos>,
 }
 
-/// Wake-ups measured beside the probes of a run, on the CPUs of its sender (docs/design/0015-with-wakeup.md).
+/// Wake-ups measured during the probes of a run, on the CPUs of its sender (docs/design/0015-with-wakeup.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConcurrentWakeups {
-    /// From one due time to the next.
+    /// Interval of the due times.
     pub interval_ns: Nanos,
-    /// A wake-up later than this is late; none: later than the 99th percentile of all.
+    /// A wake-up later than this is late; `None`: later than the 99th percentile of all.
     pub late_ns: Option<Nanos>,
-    /// Where: the sender's CPU, else all; settled before the run.
+    /// That of the sender, or all if it is not pinned; settled before the run.
     pub cpus: WakeupCpus,
 }
 
 impl ConcurrentWakeups {
-    /// How its threads sleep.
+    /// The run of wake-ups with these parameters.
     pub fn spec(&self) -> WakeupSpec {
         WakeupSpec {
             via: Via::ClockNanosleep,
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_leads_back_to_its_way() {
+    fn calls_are_restored_from_their_words() {
         for via in Via::ALL {
             assert_eq!(Via::from_word(via.word()), Some(via));
             assert_eq!(serde_json::to_value(via).expect("serialises"), via.word());

@@ -71,8 +71,7 @@ pub struct PublishedRow {
 impl Published {
     /// What its runs measure.
     pub fn kind(&self) -> Kind {
-        let kinds = [Kind::Wakeup, Kind::Stream];
-        kinds.into_iter().find(|kind| kind.metrics().contains(&self.metric)).unwrap_or(Kind::Ping)
+        Kind::of_metric(self.metric)
     }
 
     /// Whether the condition with these `factors` does `row` again.

@@ -29,11 +29,8 @@ const UNFINISHED_HOST: &str = "host.parquet.unfinished";
 
 /// How the spool of the run of `manifest` is to be joined.
 pub(crate) fn rules_of(manifest: &Manifest) -> JoinRules {
-    // A run that sends no probes awaits nothing, and its spool holds none.
-    let (timeout, size_bytes) = match (manifest.spec.sending(), manifest.spec.stream()) {
-        (Some(ping), _) => (ping.timeout_ns, ping.size_bytes),
-        (None, stream) => (Nanos::ZERO, stream.and_then(|stream| stream.size.known()).unwrap_or(0)),
-    };
+    let timeout = manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns);
+    let size_bytes = manifest.spec.size_bytes().unwrap_or(0);
     let horizon = match (manifest.run.listened_until_ns, manifest.ending) {
         (Some(until), _) => Horizon::At(Stamp::from_nanos(until)),
         (None, RunEnding::Measuring) => Horizon::LastEvent,
@@ -44,7 +41,7 @@ pub(crate) fn rules_of(manifest: &Manifest) -> JoinRules {
 
 /// The same of the probes beside a stream; none where there are none.
 pub(crate) fn probe_rules_of(manifest: &Manifest) -> Option<JoinRules> {
-    let probes = manifest.spec.probes_beside()?;
+    let probes = manifest.spec.concurrent_probes()?;
     Some(JoinRules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..rules_of(manifest) })
 }
 
@@ -122,7 +119,7 @@ pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
 
 /// Whether a run of `spec` has wake-ups to keep.
 pub(crate) const fn has_wakeups(spec: &RunSpec) -> bool {
-    spec.wakeup().is_some() || spec.beside().is_some()
+    spec.wakeup().is_some() || spec.concurrent_wakeups().is_some()
 }
 
 /// The file that a recording of `kind` cannot be without.

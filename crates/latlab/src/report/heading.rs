@@ -24,10 +24,8 @@ impl Headline<'_> {
     }
 
     fn target(&self) -> String {
-        match self.kind {
-            Kind::Wakeup => "wakeup".into(),
-            kind => format!("{} {}", kind.word(), self.condition.target),
-        }
+        let word = self.kind.word();
+        if self.kind.has_target() { format!("{word} {}", self.condition.target) } else { word.into() }
     }
 
     fn planned(&self) -> Option<String> {

@@ -52,7 +52,7 @@ fn an_unpinned_sender_has_a_thread_on_every_cpu_it_may_use() {
     let ran = Lab::new().line("ping -d 1s --warmup 0 -s 64,128 --with-wakeup 1ms:late=5ms --json").success();
     for path in recordings(ran.directory()) {
         let recording = Recording::open(&path).expect("opens");
-        let beside = recording.manifest().spec.beside().expect("wake-ups").clone();
+        let beside = recording.manifest().spec.concurrent_wakeups().expect("wake-ups").clone();
         let WakeupCpus::These(cpus) = &beside.cpus else { panic!("settled before the run: {beside:?}") };
         assert_eq!(cpus.len(), thread::available_parallelism().map_or(1, usize::from));
         let rows = rows(&recording);

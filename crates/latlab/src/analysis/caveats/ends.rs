@@ -143,7 +143,7 @@ fn spinning(end: &EndSpec) -> Option<&'static str> {
 /// The warning before `plan` starts that the kernel will stop its FIFO threads, which never sleep and may make this host
 /// unreachable; `facts` reads the host, only if a run has such threads.
 pub fn real_time_warning(plan: &Plan, facts: impl FnOnce() -> HostFacts) -> Option<Caveat> {
-    let sleeping = |run: &&RunSpec| run.wakeup().is_some() || run.beside().is_some();
+    let sleeping = |run: &&RunSpec| run.wakeup().is_some() || run.concurrent_wakeups().is_some();
     let (run, thread) = plan.runs.iter().filter(sleeping).find_map(|run| Some((run, restless(run)?)))?;
     let facts = facts();
     // The setting lifts the throttling of older kernels, and has no effect on the fair server of newer ones.
@@ -154,7 +154,7 @@ pub fn real_time_warning(plan: &Plan, facts: impl FnOnce() -> HostFacts) -> Opti
 
 /// The same of the threads that `run` has on this host, those included that wake too often to sleep.
 fn restless(run: &RunSpec) -> Option<&'static str> {
-    let beside = run.beside().map(|beside| beside.interval_ns);
+    let beside = run.concurrent_wakeups().map(|beside| beside.interval_ns);
     let absolute = run.wakeup().filter(|wakeup| !wakeup.relative);
     let interval = absolute.map(|wakeup| wakeup.interval_ns).or(beside);
     let hardly_sleeps = run.here.fifo.is_some() && interval.is_some_and(|every| every < defaults::RESTLESS_INTERVAL);
@@ -218,8 +218,7 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
 
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
-    let of_stream = || manifest.spec.stream()?.size.known();
-    let size_bytes = manifest.spec.sending().map(|ping| ping.size_bytes).or_else(of_stream)?;
+    let size_bytes = manifest.spec.size_bytes()?;
     let is_cut_anyway = manifest.spec.transport() == Some(TransportKind::Tcp);
     let known: Option<u32> = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
     // The packets of a loopback are no Ethernet's: usually 65,536 bytes, where that is not known.

@@ -65,7 +65,7 @@ fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
         "{} ({}) were never sent: the sender was more than {} behind its schedule",
         of_probes(counts.not_sent, counts.due()),
         percent(share),
-        span(manifest.spec.sending().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
+        span(manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
     );
     let effect = "the round trips are those of another schedule; response time counts them as infinite";
     let hint = "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`";
@@ -116,7 +116,7 @@ fn send_slip(manifest: &Manifest, tally: &RunCounts) -> Option<Caveat> {
                 span(SLIPPED)
             ),
             format!("{hiding} may hide what was not sent in time; response time does not"),
-            match manifest.spec.beside() {
+            match manifest.spec.concurrent_wakeups() {
                 None => "`--wait spin` keeps the schedule at the cost of one core",
                 Some(_) => "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both",
             },

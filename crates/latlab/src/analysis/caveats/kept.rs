@@ -81,7 +81,7 @@ fn undecided(manifest: &Manifest) -> Option<Caveat> {
 
 /// Of a run that sends nothing there is none.
 pub(super) fn timeout_of(manifest: &Manifest) -> Nanos {
-    manifest.spec.sending().map_or(Nanos::ZERO, |ping| ping.timeout_ns)
+    manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns)
 }
 
 /// A gap explains them, and has its own caveat.

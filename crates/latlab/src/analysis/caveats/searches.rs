@@ -171,7 +171,7 @@ fn left_out(search: &SearchFigures, beside: &StreamStages) -> Option<Caveat> {
 
 /// Probes take the path too, each way, and trials were made without them.
 fn probes_load(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
-    let probes = manifest.spec.probes_beside()?;
+    let probes = manifest.spec.concurrent_probes()?;
     let Schedule::Periodic { interval_ns } = probes.schedule else { return None };
     let (pps, rate) = match &stream.beside.search {
         Some(search) => (search.found_pps?, "the found rate"),

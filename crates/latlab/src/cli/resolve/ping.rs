@@ -91,7 +91,7 @@ fn runs(base: &RunSpec, sizes: &[u32], ports: &[Option<u16>]) -> Result<Vec<RunS
 }
 
 fn run(base: &RunSpec, size_bytes: u32, source_port: Option<u16>) -> RunSpec {
-    let ping = base.ping();
+    let ping = base.expect_ping();
     let path = PathSpec { source_port, ..ping.path.clone() };
     RunSpec { work: Work::Ping(PingSpec { size_bytes, path, ..ping.clone() }), ..base.clone() }
 }
@@ -260,8 +260,11 @@ mod tests {
         assert_eq!((run.here, run.peer, &run.target), (end, Some(end), &Target::Local));
         assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(defaults::DURATION) });
         assert_eq!(run.warmup, Warmup { count: Some(1_000), duration_ns: Some(Nanos::from_secs(1)) });
-        assert_eq!((run.ping().size_bytes, run.ping().schedule), (64, Schedule::Closed));
-        assert_eq!((run.ping().timeout_ns, run.ping().max_backlog_ns), (defaults::TIMEOUT, defaults::MAX_BACKLOG));
+        assert_eq!((run.expect_ping().size_bytes, run.expect_ping().schedule), (64, Schedule::Closed));
+        assert_eq!(
+            (run.expect_ping().timeout_ns, run.expect_ping().max_backlog_ns),
+            (defaults::TIMEOUT, defaults::MAX_BACKLOG)
+        );
         assert_eq!(run.judging.quantiles, defaults::QUANTILES);
         assert_eq!((job.key, job.plan.rounds, run.authenticated), (KeySource::None, 1, false));
         assert_eq!(job.keeping, OutputSpec::InStore(defaults::STORE.into()));
@@ -271,7 +274,7 @@ mod tests {
     fn sizes_and_ports_multiply_and_take_turns() {
         let job = settle("-s 32,1024 --source-port sweep").expect("32 runs");
         assert_eq!((job.plan.runs.len(), job.plan.rounds), (32, defaults::ROUNDS));
-        let last = job.plan.runs[31].ping();
+        let last = job.plan.runs[31].expect_ping();
         assert_eq!((last.size_bytes, last.path.source_port), (1_024, Some(30_015)));
         assert_eq!(settle("-s 32,64 -n 3").expect("two runs").plan.rounds, 3);
         let error = settle("-s 24,25,26,27,28 --source-port sweep").expect_err("80 runs");
@@ -289,7 +292,7 @@ mod tests {
         let job = settle("ssh:pi@pi3 --wait spin --peer-cpu 3 --peer-addr 10.0.0.7").expect("well typed");
         assert_eq!(job.plan.runs[0].peer, Some(EndSpec { wait: WaitMode::Spin, cpu: Some(3), ..EndSpec::SYSTEM }));
         assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
-        assert_eq!(job.plan.runs[0].ping().path.peer_address, "10.0.0.7".parse().ok());
+        assert_eq!(job.plan.runs[0].expect_ping().path.peer_address, "10.0.0.7".parse().ok());
     }
 
     #[test]
@@ -298,7 +301,7 @@ mod tests {
             assert_eq!(settle(&format!("--wait {word}")).expect(word).plan.runs[0].here.wait, wait);
         }
         let echo = settle("pi3 --protocol echo --transport udp").expect("well typed");
-        assert_eq!(echo.plan.runs[0].ping().protocol, Protocol::Echo);
+        assert_eq!(echo.plan.runs[0].expect_ping().protocol, Protocol::Echo);
         let swept = settle("--transport tcp --source-port sweep").expect("a connection each");
         assert!(swept.plan.runs.iter().all(|run| run.transport() == Some(TransportKind::Tcp)));
     }

@@ -478,13 +478,13 @@ mod tests {
         assert_eq!((search.words().as_str(), search.within_ns), ("0,0.5%", Nanos::from_secs(60)));
         assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(Nanos::from_secs(60)) });
         assert_eq!((run.warmup.duration_ns, stream.pace), (None, Pace::Max));
-        assert_eq!(run.probes_beside().and_then(|probes| probes.schedule.interval()), Some(Nanos::from_millis(1)));
+        assert_eq!(run.concurrent_probes().and_then(|probes| probes.schedule.interval()), Some(Nanos::from_millis(1)));
         let run = only("lab --search 1%,0 -d 12s --rate 1Gbit/s --probe off --source-port 7000");
         let stream = run.stream().expect("a stream");
         assert_eq!(stream.rate_words(), "search 1%,0 up to 1Gbit/s");
         assert_eq!((&stream.probes, run.duration()), (&None, Some(Nanos::from_secs(12))));
         let beside = only("--rate 1Mbit/s --probe 250us --source-port 7000");
-        let probes = beside.probes_beside().expect("asked for");
+        let probes = beside.concurrent_probes().expect("asked for");
         assert_eq!((probes.path.source_port, probes.timeout_ns), (None, defaults::TIMEOUT));
         let sizes = settle("--search -s 64,1472").expect("well typed").plan;
         assert_eq!((sizes.runs.len(), sizes.rounds), (2, 1));

@@ -7,7 +7,7 @@ use super::{Asked, runs, unmeasured};
 use crate::analysis::ColumnFigure;
 use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
-use crate::plan::{Factors, Kind};
+use crate::plan::Factors;
 use crate::recipe::{self, Published, PublishedRow};
 use crate::report::experiment::published::{Measured, PublishedRowView, PublishedView};
 
@@ -25,7 +25,7 @@ pub(in crate::commands) fn published(published: &Published) -> PublishedView {
         unit: published.unit.into(),
         decimals: published.decimals,
         singletons: published.kind().rows(),
-        may_be_lost: published.kind() != Kind::Wakeup,
+        may_be_lost: published.kind().has_target(),
         columns: published.columns.iter().map(|column| column.heading()).collect(),
         rows: published.rows.iter().map(row).collect(),
     }

@@ -24,7 +24,7 @@ const BLOCKS_SHOWN: u32 = 12;
 pub(in crate::commands) fn view(asked: &Asked, standing: Option<&ExperimentState>, detail: Detail) -> PlanView {
     let Experiment { name, conditions, design, .. } = &asked.job.experiment;
     let shown = if detail == Detail::EveryBlock { design.blocks_at_most().min(BLOCKS_SHOWN) } else { 0 };
-    let turns = |block| design.turns(conditions.len(), block).iter().map(|turn| turn.condition as u32 + 1).collect();
+    let turns = |block| design.schedule(conditions.len(), block).iter().map(|turn| turn.condition as u32 + 1).collect();
     let done = standing.map_or(0, ExperimentState::runs_done);
     PlanView {
         name: name.clone(),

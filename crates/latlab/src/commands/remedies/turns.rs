@@ -51,7 +51,7 @@ pub(super) fn take(
     let all = u64::from(RUNS) * trials.tried.len() as u64;
     let (mut taken, start) = (TrialRuns::default(), Instant::now());
     let turns = (1..=defaults::REMEDY_BLOCKS)
-        .flat_map(|block| DESIGN.turns(trials.tried.len(), block).into_iter().map(move |turn| (block, turn)));
+        .flat_map(|block| DESIGN.schedule(trials.tried.len(), block).into_iter().map(move |turn| (block, turn)));
     for (block, turn) in turns {
         let trial = &trials.tried[turn.condition];
         let facts = facts((&id, boot_id.as_deref()), &trial.words, (block, turn));

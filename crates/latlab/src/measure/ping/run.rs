@@ -50,7 +50,7 @@ impl<P: ProbePath> PingRun<P> {
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
         let cpu = self.spec.here.cpu.map_or(CpuSource::Running, CpuSource::Pinned);
         let PingRun { spec, transport, talk, course, log, beds, wakeup, .. } = self;
-        let ping = spec.ping();
+        let ping = spec.expect_ping();
         let outcome = sleep_during(beds, slice.phase, wakeup, || match talk {
             ProbeSender::Native(session) => run_slice(
                 &mut SessionSender::new(transport, &Monotonic, &mut **session, log, cpu),
@@ -70,7 +70,7 @@ impl<P: ProbePath> PingRun<P> {
         let now = Monotonic.now();
         self.listened_until = Some(match outcome {
             Ok(()) => now,
-            Err(_) => self.transport.listened_until(now, self.spec.ping().timeout_ns),
+            Err(_) => self.transport.listened_until(now, self.spec.expect_ping().timeout_ns),
         });
         outcome.map_err(|source| MeasureError::Socket { peer: self.transport.ends().peer.to_string(), source })
     }
@@ -85,7 +85,7 @@ impl<P: ProbePath> MeasuredRun for PingRun<P> {
         lasting: SessionLifetime,
         stop: &Arc<AtomicBool>,
     ) -> Result<PingRun<P>, MeasureError> {
-        let ping = spec.ping();
+        let ping = spec.expect_ping();
         let waiting = WaitStrategy::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
         let mut transport = P::open(&ping.path, peer.address(), waiting, stop)?;
         let talk = ProbeSender::open(spec, &mut transport, key, lasting, stop)?;
@@ -164,7 +164,7 @@ impl ProbeSender {
         lasting: SessionLifetime,
         stop: &AtomicBool,
     ) -> Result<ProbeSender, MeasureError> {
-        let ping = spec.ping();
+        let ping = spec.expect_ping();
         if ping.protocol == Protocol::Echo {
             return Ok(ProbeSender::Echo(Box::new(EchoCodec::new(ping.size_bytes, random_bytes()?))));
         }
@@ -200,7 +200,7 @@ fn begin_recording(
 ) -> Result<(RecordingWriter, EventLog, Vec<TimerThread>), MeasureError> {
     manifest.experiment = place.experiment.cloned();
     let end = manifest.spec.here;
-    let beside = manifest.spec.beside().map(ConcurrentWakeups::spec);
+    let beside = manifest.spec.concurrent_wakeups().map(ConcurrentWakeups::spec);
     let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
     let places = beside.as_ref().map_or(&[][..], |wakeup| wakeup.cpus.known());
     let mut rings = vec![defaults::RING_EVENTS];

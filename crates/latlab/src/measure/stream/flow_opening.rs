@@ -182,8 +182,8 @@ impl FlowOptions<'_> {
             wait => WaitStrategy::Until { busy_poll: wait == WaitMode::BusyPoll },
         };
         let sending = spec.stream().map_or(SenderSocketOptions::PLAIN, |stream| stream.sending);
-        let first = spec.way().source_port;
-        let way = PathSpec { source_port: first.map(|first| first + number), ..spec.way().clone() };
+        let first = spec.expect_path().source_port;
+        let way = PathSpec { source_port: first.map(|first| first + number), ..spec.expect_path().clone() };
         Ok(match spec.stream().map(|stream| stream.direction) {
             _ if spec.transport() == Some(TransportKind::Tcp) => {
                 FlowPath::Connected(TcpTransport::open(&way, self.peer, waiting, self.stop)?.for_a_stream()?)

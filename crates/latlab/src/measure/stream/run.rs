@@ -68,7 +68,7 @@ impl StreamRun {
 
     /// Whether probes are sent beside it.
     pub(crate) fn has_probes(&self) -> bool {
-        self.spec.probes_beside().is_some()
+        self.spec.concurrent_probes().is_some()
     }
 
     /// What the manifest tells of the run.
@@ -233,7 +233,7 @@ impl MeasuredRun for StreamRun {
         let facts = facts(&spec, peer, &first);
         let streams = opening.streams(&spec, first)?;
         let facts = StreamFacts { granted_gap_ns: streams.first().and_then(ReadyFlow::granted_gap), ..facts };
-        let probes = match spec.probes_beside().map(|probes| opening.probes(probes, peer)).transpose() {
+        let probes = match spec.concurrent_probes().map(|probes| opening.probes(probes, peer)).transpose() {
             Ok(probes) => probes,
             Err(error) => {
                 streams.into_iter().for_each(ReadyFlow::close);

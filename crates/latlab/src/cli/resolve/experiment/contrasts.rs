@@ -28,9 +28,7 @@ pub(super) fn contrasts(
             baseline: Factors::new(),
             equivalence: None,
         };
-        // A rate has no tail that matters more than its middle, and what is lost is half of the answer.
-        let statistics = if kind == Kind::Stream { ["mean", "loss_ratio"] } else { ["p50", "p99"] };
-        return Ok(statistics.map(usual).into());
+        return Ok(kind.compared_statistics().map(usual).into());
     };
     let tables = page.list(value, "compare")?;
     tables.into_iter().map(|(table, at)| contrast((page, kind), table, at, factors)).collect()

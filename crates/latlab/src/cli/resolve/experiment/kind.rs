@@ -11,9 +11,6 @@ use crate::diagnostics::Failure;
 use crate::plan::{Kind, Plan};
 use crate::units::human::suggestion;
 
-/// The kinds, each called by the word of its command.
-const KINDS: [Kind; 3] = [Kind::Ping, Kind::Stream, Kind::Wakeup];
-
 /// The kind that the file names.
 pub(super) fn kind(page: FileText<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Kind, FileError> {
     let Some(value) = value else {
@@ -23,19 +20,11 @@ pub(super) fn kind(page: FileText<'_>, value: Option<&Spanned<DeValue<'_>>>) -> 
     let Some(word) = value.get_ref().as_str() else {
         return Err(page.refuse(at, "`kind` is no text", "write `kind = \"ping\"`"));
     };
-    if let Some(kind) = KINDS.into_iter().find(|kind| kind.word() == word) {
+    if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.word() == word) {
         return Ok(kind);
     }
-    let known = KINDS.map(Kind::word);
+    let known = Kind::ALL.map(Kind::word);
     Err(page.refuse(at, format!("`{word}` is no kind"), suggestion(word, &known)))
-}
-
-/// Whether its command measures towards something.
-pub(super) const fn has_target(kind: Kind) -> bool {
-    match kind {
-        Kind::Ping | Kind::Stream => true,
-        Kind::Wakeup => false,
-    }
 }
 
 /// The options of its command that several values make several runs of.

@@ -116,7 +116,7 @@ fn name(page: FileText<'_>, value: Option<&Spanned<DeValue<'_>>>) -> Result<Opti
 
 fn target(page: FileText<'_>, kind: Kind, value: &Spanned<DeValue<'_>>) -> Result<OptionValue, FileError> {
     let at = value.span().start;
-    if !kind::has_target(kind) {
+    if !kind.has_target() {
         return Err(page.refuse(
             at,
             format!("a `{}` has no target: it is about this host", kind.word()),

@@ -6,7 +6,6 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::kind;
 use super::page::{FileError, FileText, entries, scalar};
 use crate::plan::{Kind, defaults};
 
@@ -73,14 +72,14 @@ impl KnownOptions {
     }
 
     fn form(&self, page: FileText<'_>, key: &str, at: usize, section: &str) -> Result<OptionForm, FileError> {
-        if key == TARGET && section == "factors" && kind::has_target(self.kind) {
+        if key == TARGET && section == "factors" && self.kind.has_target() {
             return Ok(OptionForm { is_flag: false, repeats: false, knows_none: true });
         }
         if let Some(form) = self.options.get(key) {
             return Ok(*form);
         }
         let cause = match key {
-            TARGET if kind::has_target(self.kind) => {
+            TARGET if self.kind.has_target() => {
                 return Err(page.refuse(at, "`target` is no option", "write `target = …` above all tables"));
             }
             key if NOT_OF_A_CONDITION.contains(&key) => format!("`{key}` is not for a condition to say"),
@@ -98,7 +97,7 @@ impl KnownOptions {
     }
 
     fn target(&self) -> Option<&'static str> {
-        kind::has_target(self.kind).then_some(TARGET)
+        self.kind.has_target().then_some(TARGET)
     }
 
     /// The settings that all conditions have in common.

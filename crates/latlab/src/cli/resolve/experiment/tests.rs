@@ -47,7 +47,7 @@ fn every_key_is_settled() {
     assert_eq!((second.factors["load"].as_str(), second.factors["wait"].as_str()), ("none", "spin"));
     assert_eq!(last.factors["load"], "cpu=80%@both,mem=1GB/s");
     let run = &last.plan.runs[0];
-    assert_eq!((run.loads.len(), run.stop.count, run.ping().size_bytes), (2, Some(50_000), 24));
+    assert_eq!((run.loads.len(), run.stop.count, run.expect_ping().size_bytes), (2, Some(50_000), 24));
     assert_eq!(run.target, Target::Ssh { host: "pi@pi3".into() });
 }
 
@@ -69,7 +69,7 @@ fn options_are_typed_as_strings_numbers_and_switches() {
     let conditions = settle(text).expect("well typed").experiment.conditions;
     assert_eq!(conditions.len(), 8);
     let run = &conditions[0].plan.runs[0];
-    assert_eq!((run.ping().schedule.word(), run.here.mlock, run.here.cpu), ("poisson", false, Some(0)));
+    assert_eq!((run.expect_ping().schedule.word(), run.here.mlock, run.here.cpu), ("poisson", false, Some(0)));
     assert_eq!((run.tags["b"].as_str(), run.judging.quantiles.as_slice()), ("-2", &[0.5, 0.9][..]));
     assert_eq!(conditions[0].factors["ipv6"], "true");
 }

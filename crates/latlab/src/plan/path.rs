@@ -1,0 +1,163 @@
+//! The target of a run, and the path of its packets.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The far end, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Target {
+    /// A reflector process on loopback.
+    Local,
+    /// Two private network namespaces and a veth pair on this machine.
+    Lab,
+    /// A running `latlab serve` (or, with `--protocol echo`, any UDP echo).
+    Host {
+        /// Name or address as typed, without brackets.
+        host: String,
+        /// UDP port.
+        port: u16,
+    },
+    /// An agent on that host, started by ssh.
+    Ssh {
+        /// `[USER@]HOST` as ssh takes it.
+        host: String,
+    },
+    /// An agent behind a command that connects standard input and output to it.
+    Command {
+        /// The program and its arguments; at least one.
+        words: Vec<String>,
+    },
+}
+
+impl Target {
+    /// Whether both ends are on this host by construction: one clock, one set of CPUs.
+    pub const fn is_this_host(&self) -> bool {
+        matches!(self, Target::Local | Target::Lab)
+    }
+
+    /// Whether an agent at the far end starts the reflector there.
+    pub const fn has_agent(&self) -> bool {
+        matches!(self, Target::Ssh { .. } | Target::Command { .. })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Local => f.write_str("local"),
+            Target::Lab => f.write_str("lab"),
+            Target::Host { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Target::Host { host, port } => write!(f, "{host}:{port}"),
+            Target::Ssh { host } => write!(f, "ssh:{host}"),
+            // Only words with a NUL cannot be joined, and no command has any.
+            Target::Command { words } => {
+                write!(f, "cmd:{}", shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The transport of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportKind {
+    /// UDP sockets of the kernel.
+    #[default]
+    Udp,
+    /// TCP sockets of the kernel.
+    Tcp,
+}
+
+impl TransportKind {
+    /// Every transport, the default first.
+    pub const ALL: [TransportKind; 2] = [TransportKind::Udp, TransportKind::Tcp];
+
+    /// Whether it is the default.
+    pub fn is_default(&self) -> bool {
+        *self == TransportKind::default()
+    }
+
+    /// The word of `--transport`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            TransportKind::Udp => "udp",
+            TransportKind::Tcp => "tcp",
+        }
+    }
+}
+
+/// Internet protocol version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+impl Family {
+    /// The word in headings.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Family::Ipv4 => "ipv4",
+            Family::Ipv6 => "ipv6",
+        }
+    }
+}
+
+/// How packets leave this host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathSpec {
+    /// The family asked for with `-4` or `-6`; `None`: that of the first address of the target's name.
+    pub family: Option<Family>,
+    /// Address of the far end, if packets are to take another path than the connection to its agent; `None`: the address
+    /// that ssh reached, or that of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_address: Option<IpAddr>,
+    /// Source address; `None`: that of the route.
+    pub bind_address: Option<IpAddr>,
+    /// Interface (SO_BINDTODEVICE); `None`: that of the route.
+    pub bind_interface: Option<String>,
+    /// Source port; `None`: chosen by the kernel.
+    pub source_port: Option<u16>,
+    /// Differentiated services code point, 0 to 63 (RFC 2474); `None`: that of the system.
+    pub dscp: Option<u8>,
+    /// Whether fragmentation is forbidden (IP_PMTUDISC_DO).
+    pub dont_fragment: bool,
+}
+
+impl PathSpec {
+    /// Without any option.
+    pub const SYSTEM: PathSpec = PathSpec {
+        family: None,
+        peer_address: None,
+        bind_address: None,
+        bind_interface: None,
+        source_port: None,
+        dscp: None,
+        dont_fragment: false,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_shown_as_typed() {
+        let command = |words: &[&str]| Target::Command { words: words.iter().map(ToString::to_string).collect() };
+        for (target, text) in [
+            (Target::Lab, "lab"),
+            (Target::Host { host: "::1".into(), port: 7 }, "[::1]:7"),
+            (Target::Ssh { host: "pi@pi3".into() }, "ssh:pi@pi3"),
+            (command(&["ip", "netns", "exec", "b", "latlab"]), "cmd:ip netns exec b latlab"),
+            (command(&["a b", "c"]), "cmd:'a b' c"),
+        ] {
+            assert_eq!(target.to_string(), text);
+        }
+    }
+}
