@@ -7,6 +7,10 @@ _default:
 test:
     cargo test --workspace
 
+# whether tests pass on a busy machine: 20 times those that depend on time, 3 times all; an hour; needs stress-ng
+steady *COUNTS:
+    scripts/steady.sh {{ COUNTS }}
+
 # formatting, and clippy with warnings as errors
 lint:
     cargo fmt --check

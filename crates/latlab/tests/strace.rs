@@ -16,14 +16,12 @@ const ALWAYS: [&str; 3] = ["sendto", "recvfrom", "clock_gettime"];
 
 /// Whether processes can be traced here; where not, says so.
 fn can_trace(test: &str) -> bool {
-    let traced = Command::new("strace").args(["-f", "-o", "/dev/null", "true"]).output();
-    let reason = match traced {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        Err(error) => format!("strace: {error}"),
-    };
-    skip::skip(test, format_args!("cannot trace: {reason}"));
-    false
+    let Some(strace) = skip::program(test, "strace") else { return false };
+    let traced = Command::new(strace).args(["-f", "-o", "/dev/null", "true"]).output().expect("it is there");
+    if !traced.status.success() {
+        skip::skip(test, format_args!("cannot trace: {}", String::from_utf8_lossy(&traced.stderr).trim()));
+    }
+    traced.status.success()
 }
 
 /// Runs `latlab` with `arguments` under strace, beside a pre-shared key in the file `key`: what it called, and what it

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Lab, contains, empty, wait_until};
+use crate::harness::{BINARY, Lab, contains, empty, wait_until};
 use crate::processes::{children, is_alive};
-use crate::skip::skip;
+use crate::skip::program;
 
 const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
 const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
@@ -38,7 +38,7 @@ fn arm(planned_ns: i64) -> Value {
 impl Agent {
     /// One that has greeted and heard nothing yet.
     fn start() -> Agent {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_latlab"))
+        let mut child = Command::new(BINARY)
             .args(["agent", "--stdio"])
             .env("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
             .stdin(Stdio::piped())
@@ -289,14 +289,11 @@ fn it_is_not_for_people() {
         .stderr(contains("`agent` needs `--stdio`"))
         .stderr(contains("hint: `latlab ping ssh:HOST`"))
         .failure(2);
-    let typed = format!("{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
-    let output = Command::new("script").args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
-    match output {
-        Err(error) => skip("an agent on a terminal", format_args!("no terminal without script(1): {error}")),
-        Ok(output) => {
-            let seen = String::from_utf8_lossy(&output.stdout);
-            assert!(seen.contains("cannot be an agent on a terminal") && seen.contains("hint"), "{seen}");
-            assert_eq!(output.status.code(), Some(2));
-        }
-    }
+    let typed = format!("{} agent --stdio", BINARY);
+    let Some(script) = program("an agent on a terminal", "script") else { return };
+    let output = Command::new(script).args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
+    let output = output.expect("it is there");
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(seen.contains("cannot be an agent on a terminal") && seen.contains("hint"), "{seen}");
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -94,7 +94,7 @@ fn answer(socket: &UdpSocket, treat: fn(u64) -> Treatment, over: &AtomicBool) {
 #[track_caller]
 fn ping(echo: &Echo, options: &str) -> (Value, crate::harness::Ran) {
     let line = format!("ping {} --protocol echo --warmup 0 --json {options}", echo.address);
-    let ran = Lab::new().line(&line).stderr(warnings_at_most()).success();
+    let ran = Lab::new().line(&line).stderr(warnings_at_most()).measured();
     check(&ran.json(), "summary/1");
     (ran.json(), ran)
 }

@@ -4,20 +4,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::documents;
-use crate::harness::{Lab, Ran, contains, wait_until};
-use crate::lab::privileged;
+use crate::harness::{BINARY, Lab, Ran, contains, wait_until};
+use crate::lab::{privileged, without_rights};
 use crate::processes::{children, is_alive};
 use crate::remote::{below, with_latlab};
-use crate::skip::skip;
 use crate::sshd::Sshd;
 use crate::store::{manifest, recordings, recordings_in};
-
-const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
 /// An experiment against `target` with this table of factors, two runs of each condition.
 fn file(target: &str, base: &str, factors: &str) -> String {
@@ -146,20 +142,8 @@ fn who_may_not_build_a_lab_is_told_who_may() {
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
     fs::write(home.path().join("x.toml"), file("target = \"lab\"\n", "", "size = [24, 64]")).expect("written");
-    let output = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
-        .args([BINARY, "run", "x.toml"])
-        .current_dir(home.path())
-        .output();
-    let output = match output {
-        Ok(output) if !String::from_utf8_lossy(&output.stderr).starts_with("setpriv") => output,
-        unable => {
-            skip(
-                "`latlab run` on `lab` without rights",
-                format_args!("setpriv(1) cannot give rights up here: {unable:?}"),
-            );
-            return;
-        }
+    let Some(output) = without_rights("`latlab run` on `lab` without rights", home.path(), "run x.toml") else {
+        return;
     };
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{told}");

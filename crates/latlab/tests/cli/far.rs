@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::documents::check;
 use crate::elsewhere::Elsewhere;
-use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive};
 use crate::remote::{UnderWay, below, signal, with_latlab};
@@ -16,7 +16,6 @@ use crate::setting::FakeHost;
 use crate::sshd::Sshd;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 /// Three settings of the far host.
 const THREE_THERE: &str = "--set governor@peer=performance --set idle-states@peer=max-us:10 --set rt-runtime@peer=-1";
 const SET: [&str; 3] = ["performance", "1", "-1"];
@@ -203,7 +202,7 @@ fn whatever_breaks_the_connection_restores_the_far_host() {
 fn loads_of_both_ends_are_told_in_every_form() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let line = "-d 1500ms -i 5ms --warmup 0 --json --load cpu=10%@both:cpus=0 --load net=2Mbit/s@both";
-    let ran = between(&here, &far, line).success();
+    let ran = between(&here, &far, line).measured();
     check(&ran.json(), "summary/1");
     let loads = ran.json()["loads"].clone();
     let told: Vec<_> = loads.as_array().expect("a list").iter().map(|one| json!([one["kind"], one["at"]])).collect();
@@ -214,7 +213,7 @@ fn loads_of_both_ends_are_told_in_every_form() {
     }
     let recording = only_recording(ran.directory());
     assert_eq!(manifest(&recording)["loads"], loads);
-    let text = Lab::at(ran.directory()).arg("summary").arg(recording).success().stdout;
+    let text = Lab::at(ran.directory()).arg("summary").arg(recording).measured().stdout;
     for line in ["cpu=10%:cpus=0 → ", "cpu=10%:cpus=0 at peer → ", "net=2Mbit/s at peer → "] {
         assert!(text.contains(line), "{text}");
     }
@@ -224,13 +223,13 @@ fn loads_of_both_ends_are_told_in_every_form() {
 fn a_share_of_the_paths_rate_is_searched_for_at_the_far_end() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let line = "-d 600ms -i 5ms --warmup 0 --json --load net=10%@peer";
-    let ran = between(&here, &far, line).success();
+    let ran = between(&here, &far, line).measured();
     let load = &ran.json()["loads"][0];
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{load:#}"));
     let (searched, offered) = (number(&load["stream"]["searched_bps"]), number(&load["offered"]));
     assert!((offered / searched - 0.1).abs() < 1e-6 && number(&load["achieved"]) > 0.0, "{load:#}");
     assert_eq!(load["at"], "peer");
-    let text = Lab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory())).success().stdout;
+    let text = Lab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory())).measured().stdout;
     assert!(text.contains("net=10% at peer (") && text.contains(" of "), "the rate is told: {text}");
 }
 
@@ -327,7 +326,8 @@ fn a_load_alone_can_be_made_on_another_host() {
     let Some(sshd) = Sshd::start("load ssh:", &with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Lab::at(home.path()).environment("PATH", sshd.path());
-    let document = lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(empty()).success().json();
+    let document =
+        lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(warnings_at_most()).success().json();
     check(&document, "load/1");
     let ends = ["local", "peer"].map(|end| json!(end));
     assert_eq!([&document["loads"][0]["at"], &document["loads"][1]["at"]], [&ends[0], &ends[1]], "{document:#}");
@@ -345,7 +345,7 @@ fn the_interfaces_of_the_path_are_set_and_loaded_at_both_ends() {
     let far = lab.reflector_ipv4().to_string();
     let measured = Lab::at(home.path()).args(["ping", &elsewhere.target(), "--peer-addr", &far]);
     let line = "-d 1200ms -i 5ms --warmup 0 --json --set mtu@both=1400 --load net=2Mbit/s@both";
-    let ran = measured.line(line).environment("LATLAB_STATE_DIR", home.path().join("state")).success();
+    let ran = measured.line(line).environment("LATLAB_STATE_DIR", home.path().join("state")).measured();
     let manifest = manifest(&only_recording(home.path()));
     for end in ["local", "peer"] {
         assert_eq!(settings_at(&manifest, end), [("mtu@both=1400".to_owned(), json!("restored"))], "{manifest:#}");

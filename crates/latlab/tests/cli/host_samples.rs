@@ -22,7 +22,7 @@ fn samples(recording: &Recording) -> Vec<HostSample> {
 
 #[test]
 fn every_run_is_framed_by_samples_of_its_host() {
-    let ran = Lab::new().line("ping -n 50 -i 1ms --warmup 0 -s 64,128 --json").success();
+    let ran = Lab::new().line("ping -n 50 -i 1ms --warmup 0 -s 64,128 --json").measured();
     assert_eq!(ran.json()["schema"], "latlab.summaries/1");
     let recordings = recordings(ran.directory());
     assert_eq!(recordings.len(), 2);

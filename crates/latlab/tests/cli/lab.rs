@@ -1,15 +1,17 @@
 //! `latlab ping lab`: two namespaces and a veth pair, gone when latlab is. Needs root, and says so where it cannot run.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use latlab::host::rights::{Capability, Rights};
 use latlab::host::root::HostRoot;
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, contains, wait_until, warnings_at_most};
 use crate::processes::{children, is_alive, network_namespaces};
-use crate::skip::skip;
+use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, spool_bytes};
 
 /// Whether `test` can run here; where it cannot, says why.
@@ -20,6 +22,22 @@ pub(crate) fn privileged(test: &str) -> bool {
         skip(test, "namespaces need root");
     }
     enough
+}
+
+/// What latlab does in `directory` with no user's rights. None, with the reason, if this host cannot take them away.
+pub(crate) fn without_rights(test: &str, directory: &Path, line: &str) -> Option<Output> {
+    let output = Command::new(program(test, "setpriv")?)
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
+        .arg(BINARY)
+        .args(line.split_whitespace())
+        .current_dir(directory)
+        .output()
+        .expect("it is there");
+    if String::from_utf8_lossy(&output.stderr).starts_with("setpriv") {
+        skip(test, format_args!("setpriv(1) cannot give rights up here: {output:?}"));
+        return None;
+    }
+    Some(output)
 }
 
 #[test]
@@ -85,18 +103,8 @@ fn who_may_not_build_a_lab_is_told_who_may() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
-    let output = std::process::Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
-        .args([env!("CARGO_BIN_EXE_latlab"), "ping", "lab", "-n", "5", "--no-record"])
-        .current_dir(home.path())
-        .output();
-    let output = match output {
-        Ok(output) if !String::from_utf8_lossy(&output.stderr).starts_with("setpriv") => output,
-        unable => {
-            skip("`ping lab` without rights", format_args!("setpriv(1) cannot give rights up here: {unable:?}"));
-            return;
-        }
-    };
+    let line = "ping lab -n 5 --no-record";
+    let Some(output) = without_rights("`ping lab` without rights", home.path(), line) else { return };
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{told}");
     assert!(told.contains("`lab`") && told.contains("EPERM") && told.contains("hint: `lab` needs root"), "{told}");

@@ -11,7 +11,8 @@ use latlab::units::Nanos;
 use latlab_sys::errno::explain;
 use rustix::process::Signal;
 
-use crate::harness::{Lab, wait_until};
+use crate::harness::{BINARY, Lab, wait_until};
+use crate::scheduling::{only_hog, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, spool_bytes};
 use crate::wakeup::hog;
@@ -88,6 +89,7 @@ fn the_trace_names_the_hog() {
     if !can_trace(TEST) {
         return;
     }
+    let (_precedence, _hog) = (precedence(), only_hog());
     // Only a hog of a higher priority is in its way, or the machine below the kernel: then once more.
     for _ in 0..5 {
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -115,12 +117,12 @@ fn the_trace_names_the_hog() {
 #[test]
 fn what_a_killed_run_leaves_in_the_kernel_the_next_latlab_removes_and_says_so() {
     if can_trace("the trace of a run that was killed") {
-        // Tests beside this one start latlabs too, and any of them may have been the next and have said so.
-        assert!((0..5).any(|_| removes_what_is_left()), "another latlab was the next five times over");
+        // Other tests start latlabs too: each may be the next one, and says so in its own output.
+        assert!((0..20).any(|_| removes_what_is_left()), "another latlab was the next 20 times in a row");
     }
 }
 
-/// Whether the latlab that came after a killed run says that it removed its trace.
+/// Whether the latlab that is started after the death of a run says that it removed the trace of that run.
 fn removes_what_is_left() -> bool {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Lab::at(home.path()).line("wakeup -i 1ms -d 50s --warmup 0 --break 40s").start();
@@ -150,7 +152,7 @@ fn where_nothing_is_recorded_there_is_nowhere_to_keep_a_trace() {
 
 #[test]
 fn without_the_right_the_run_says_why_there_is_no_trace() {
-    let mut latlab = Command::new(env!("CARGO_BIN_EXE_latlab"));
+    let mut latlab = Command::new(BINARY);
     latlab.args(["wakeup", "-i", "1ms", "-n", "50", "--warmup", "0", "--break", "1ns", "--no-record", "--json"]);
     latlab.current_dir("/tmp").stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::processes::{arguments, children, is_alive};
 
 /// The processes of the loads of `running`, once there are `count`.
@@ -79,7 +79,7 @@ fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
 #[test]
 fn a_run_tells_its_loads_in_every_form() {
     let line = "ping -n 50 -i 20ms --warmup 0 --load cpu=10%@both:period=20ms --json";
-    let ran = Lab::new().line(line).success();
+    let ran = Lab::new().line(line).measured();
     let document = ran.json();
     check(&document, "summary/1");
     assert_eq!(document["condition"]["loads"], json!(["cpu=10%:period=20ms"]), "both ends are this one host");
@@ -95,7 +95,7 @@ fn a_run_tells_its_loads_in_every_form() {
     let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     assert_eq!(&manifest["loads"], &document["loads"]);
     assert_eq!(manifest["spec"]["loads"][0]["kind"], json!("cpu"));
-    let text = Lab::at(ran.directory()).line(&format!("summary {recording}")).success().stdout;
+    let text = Lab::at(ran.directory()).line(&format!("summary {recording}")).measured().stdout;
     assert!(text.contains("cpu=10%:period=20ms →"), "{text}");
 }
 
@@ -137,8 +137,7 @@ fn loads_that_cannot_be_asked_for_are_wrong_requests() {
 #[test]
 fn a_load_that_cannot_start_is_the_worlds_refusal() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let script =
-        format!("ulimit -v 300000; exec '{}' load --load mem=1GB/s:buffer=1024MiB -d 1s", env!("CARGO_BIN_EXE_latlab"));
+    let script = format!("ulimit -v 300000; exec '{}' load --load mem=1GB/s:buffer=1024MiB -d 1s", BINARY);
     let ran = Command::new("sh").args(["-c", &script]).current_dir(directory.path()).output().expect("a shell");
     let told = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(3), "{told}");

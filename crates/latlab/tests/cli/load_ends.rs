@@ -7,12 +7,10 @@ use std::time::Instant;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Lab, wait_until};
+use crate::harness::{BINARY, Lab, wait_until};
 use crate::lab::privileged;
 use crate::remote::{below, signal};
-use crate::skip::skip;
-
-const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
+use crate::skip::{program, skip};
 
 /// An agent whose every word takes a third of a second to get here.
 const FAR_AWAY: &str = "heard=$(mktemp); LATLAB agent --stdio | \
@@ -24,7 +22,7 @@ fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
     // A second, and then a farewell of several: what happened at the far end is asked for word by word.
     let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
     let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
-    let document = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).success().json();
+    let document = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).measured().json();
     let loads = document["loads"].as_array().expect("a list");
     assert_eq!(loads.len(), 3, "{document:#}");
     for load in loads {
@@ -67,9 +65,9 @@ fn loads_have_no_right_of_way_however_latlab_was_started() {
     if !privileged(TEST) {
         return;
     }
-    if !Command::new("chrt").args(["-f", "10", "true"]).status().is_ok_and(|status| status.success()) {
-        skip(TEST, "no chrt(1), or it may not");
-        return;
+    let Some(chrt) = program(TEST, "chrt") else { return };
+    if !Command::new(chrt).args(["-f", "10", "true"]).status().expect("it is there").success() {
+        return skip(TEST, "no right to SCHED_FIFO here");
     }
     let target = format!("cmd:chrt -f 10 {BINARY} agent --stdio");
     let words = ["load", &target, "--peer-addr", "127.0.0.1", "-d", "50s"];

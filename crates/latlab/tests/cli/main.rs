@@ -35,6 +35,7 @@ mod real_knobs;
 mod recipes;
 mod refused;
 mod remote;
+mod scheduling;
 mod search;
 mod serve;
 mod setting;

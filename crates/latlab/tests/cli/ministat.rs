@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::harness::{Lab, contains, empty};
-use crate::skip::skip;
+use crate::skip::program;
 
 /// In what the two outputs of one request differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,16 +73,6 @@ const FLAGS: [&str; 13] = [
     "-c 99 -A",
     "-c 99.5 -A",
 ];
-
-/// Whether Debian's ministat is there; says so where it is not.
-fn is_there(test: &str) -> bool {
-    let mut ministat = Command::new("ministat");
-    let found = ministat.arg("-n").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        skip(test, "there is no `ministat`: install the package of that name");
-    }
-    found
-}
 
 /// What Debian's says of `files` in `directory`, with exit code 0.
 fn debian(directory: &Path, flags: &str, files: &[String]) -> String {
@@ -176,7 +166,7 @@ fn but_last_word(line: &str) -> &str {
 
 #[test]
 fn the_text_is_that_of_ministat_but_for_known_differences() {
-    if !is_there("the_text_is_that_of_ministat_but_for_known_differences") {
+    if program("the_text_is_that_of_ministat_but_for_known_differences", "ministat").is_none() {
         return;
     }
     for (case, expected) in CASES {
@@ -222,7 +212,7 @@ impl Drawn {
 
 #[test]
 fn drawn_numbers_look_the_same_to_the_character() {
-    if !is_there("drawn_numbers_look_the_same_to_the_character") {
+    if program("drawn_numbers_look_the_same_to_the_character", "ministat").is_none() {
         return;
     }
     let mut drawn = Drawn(5);
@@ -241,7 +231,7 @@ fn drawn_numbers_look_the_same_to_the_character() {
 /// ministat takes t from a table with three decimals; every entry of it shows in a margin.
 #[test]
 fn margins_agree_at_every_degree_of_freedom_and_level() {
-    if !is_there("margins_agree_at_every_degree_of_freedom_and_level") {
+    if program("margins_agree_at_every_degree_of_freedom_and_level", "ministat").is_none() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -264,7 +254,7 @@ fn margins_agree_at_every_degree_of_freedom_and_level() {
 
 #[test]
 fn columns_and_comments_are_read_as_ministat_reads_them() {
-    if !is_there("columns_and_comments_are_read_as_ministat_reads_them") {
+    if program("columns_and_comments_are_read_as_ministat_reads_them", "ministat").is_none() {
         return;
     }
     for (flags, text) in [

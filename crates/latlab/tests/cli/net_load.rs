@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::wait_until;
+use crate::harness::{BINARY, wait_until};
 use crate::processes::is_alive;
 
 /// A hidden latlab process that got its order; ended by its pipe, and killed where that does not help.
@@ -17,13 +17,9 @@ struct Ordered {
 }
 
 impl Ordered {
-    fn start(command: &str, order: &Value) -> Ordered {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_latlab"))
-            .arg(command)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+    fn start(name: &str, order: &Value) -> Ordered {
+        let mut child =
+            Command::new(BINARY).arg(name).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut orders = child.stdin.take().expect("a pipe");
         writeln!(orders, "{order}").expect("it reads");
         let news = BufReader::new(child.stdout.take().expect("a pipe"));

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, lacks, warnings_at_most};
-use crate::skip::skip;
+use crate::harness::{BINARY, Lab, contains, empty, lacks, warnings_at_most};
+use crate::skip::program;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in};
 
 /// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
 #[track_caller]
 fn summary(line: &str) -> (Value, crate::harness::Ran) {
-    let ran = Lab::new().line(line).args(["--json"]).stderr(warnings_at_most()).success();
+    let ran = Lab::new().line(line).args(["--json"]).stderr(warnings_at_most()).measured();
     let document = ran.json();
     check(&document, "summary/1");
     (document, ran)
@@ -70,7 +70,7 @@ fn a_schedule_keeps_its_due_times_and_shows_what_users_waited() {
         .line("ping -n 20 -i 2ms --warmup 0")
         .stdout(contains("response time"))
         .stdout(contains("send slip"))
-        .success();
+        .measured();
 }
 
 #[test]
@@ -234,12 +234,12 @@ fn a_summary_is_that_of_its_recording() {
         let (document, ran) = summary(&format!("ping -n 40 --warmup 2 {schedule} {options}"));
         let recording = text(&document["recording"]);
         let again =
-            Lab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(warnings_at_most()).success();
+            Lab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(warnings_at_most()).measured();
         assert_eq!(again.stdout, ran.stdout);
-        let shown = Lab::new().line(&format!("ping -n 40 --warmup 2 {schedule} {options}")).success();
+        let shown = Lab::new().line(&format!("ping -n 40 --warmup 2 {schedule} {options}")).measured();
         let path = only_recording(shown.directory());
         let name = format!("./latlab-runs/{}", path.file_name().expect("it has one").to_string_lossy());
-        let again = Lab::at(shown.directory()).args(["summary", &name]).stderr(empty()).success();
+        let again = Lab::at(shown.directory()).args(["summary", &name]).stderr(empty()).measured();
         assert_eq!(again.stdout, shown.stdout);
     }
 }
@@ -255,7 +255,7 @@ fn what_the_summary_says_can_be_chosen() {
         .stdout(contains("of 40 due probes"))
         .stdout(contains("p25 "))
         .stdout(lacks("p99"))
-        .success();
+        .measured();
     let recording = only_recording(ran.directory());
     assert_eq!(manifest(&recording)["spec"]["tags"], json!({"build": "7", "rack": "b"}));
     let (document, _) = summary(&format!("ping -n 40 --warmup 2 -i 1ms {options}"));
@@ -270,7 +270,7 @@ fn what_the_summary_says_can_be_chosen() {
         .stdout(contains("p90 "))
         .stdout(contains("by window of 20 ms"))
         .stdout(lacks("p25 "))
-        .success();
+        .measured();
 }
 
 #[test]
@@ -283,8 +283,8 @@ fn talk_goes_to_stderr_and_can_be_silenced() {
 /// What a person at a terminal sees, by script(1); none where that is missing.
 fn at_a_terminal(variable: &str) -> Option<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let typed = format!("{} ping -d 600ms --warmup 0", env!("CARGO_BIN_EXE_latlab"));
-    let output = Command::new("script")
+    let typed = format!("{} ping -d 600ms --warmup 0", BINARY);
+    let output = Command::new(program("what a terminal shows", "script")?)
         .args(["-qefc", &typed, "/dev/null"])
         .env_clear()
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -292,10 +292,8 @@ fn at_a_terminal(variable: &str) -> Option<String> {
         .env(variable, "1")
         .current_dir(directory.path())
         .stdin(Stdio::null())
-        .output();
-    let output = output
-        .inspect_err(|error| skip("what a terminal shows", format_args!("no terminal without script(1): {error}")));
-    let output = output.ok()?;
+        .output()
+        .expect("it is there");
     assert!(output.status.success(), "{output:?}");
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -323,7 +321,7 @@ fn is_colour(code: &str) -> bool {
 fn a_reader_that_leaves_is_no_failure_and_a_full_disk_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let run = |stdout: Stdio| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_latlab"));
+        let mut command = Command::new(BINARY);
         command.args(["ping", "-n", "5", "--warmup", "0"]).current_dir(directory.path());
         let output = command.stdout(stdout).stderr(Stdio::piped()).output().expect("the binary was built");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

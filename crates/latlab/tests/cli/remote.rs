@@ -8,13 +8,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::documents::check;
 use crate::elsewhere::Elsewhere;
-use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive, state};
 use crate::sshd::Sshd;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
-
-const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
 /// An agent without any other host: what it does there, it does here.
 fn here() -> String {
@@ -118,7 +116,7 @@ fn far_host_is_this_one(manifest: &serde_json::Value) {
 #[test]
 fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_probes() {
     let lab = Lab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]);
-    let ran = lab.line("-d 1200ms -i 5ms -s 64,128 --warmup 0 --timeout 100ms").success();
+    let ran = lab.line("-d 1200ms -i 5ms -s 64,128 --warmup 0 --timeout 100ms").measured();
     for path in recordings(ran.directory()) {
         let recording = latlab::recording::Recording::open(&path).expect("opens");
         let samples: Vec<_> = recording.host_samples().expect("opens").map(|sample| sample.expect("reads")).collect();
@@ -277,7 +275,7 @@ fn nothing_is_said_while_a_run_is_armed() {
     let target = format!("cmd:sh -c 'tee sent | {BINARY} agent --stdio'");
     // Long enough for four heartbeats.
     let line = "--peer-addr 127.0.0.1 -d 2s -i 10ms --warmup 0 --timeout 100ms --load cpu=5%@peer";
-    Lab::at(home.path()).args(["ping", &target]).line(line).success();
+    Lab::at(home.path()).args(["ping", &target]).line(line).measured();
     let sent = fs::read(home.path().join("sent")).expect("tee(1) is everywhere");
     let said = messages(&sent);
     let at = |start: &str| said.iter().position(|message| message.starts_with(start)).expect(start);
@@ -358,7 +356,7 @@ fn a_command_leads_into_another_network_namespace() {
     let (near, far) = (lab.sender_ipv4().to_string(), lab.reflector_ipv4().to_string());
     for bind in [near.as_str(), "lab0"] {
         let measured = Lab::new().args(["ping", &elsewhere.target(), "--peer-addr", &far, "--bind", bind]);
-        let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).success();
+        let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).measured();
         assert_eq!(ran.json()["answered"], 30);
         let manifest = manifest(&only_recording(ran.directory()));
         assert!(manifest["run"]["peer_address"].as_str().is_some_and(|address| address.starts_with(&far)));

@@ -12,8 +12,9 @@ use serde_json::Value;
 use crate::documents::check;
 use crate::harness::{Lab, contains, empty, wait_until};
 use crate::lab::privileged;
+use crate::scheduling::precedence;
 use crate::serve::serve;
-use crate::skip::skip;
+use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 /// So little that any host sends it, so that the ceiling is known.
@@ -36,17 +37,11 @@ pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(EnteredNamespace, Name
     let namespaces = Namespaces::set_up().expect("root");
     let inside = namespaces.enter_sender().expect("the namespace is there");
     for line in ["ip link set lo mtu 1500 up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match Command::new(words[0]).args(&words[1..]).output() {
-            Ok(done) if done.status.success() => {}
-            Ok(done) => {
-                skip(test, format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
-                return None;
-            }
-            Err(error) => {
-                skip(test, format!("`{}` (iproute2): {error}", words[0]));
-                return None;
-            }
+        let (name, words) = line.split_once(' ').expect("words");
+        let done = Command::new(program(test, name)?).args(words.split_whitespace()).output().expect("it is there");
+        if !done.status.success() {
+            skip(test, format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
+            return None;
         }
     }
     Some((inside, namespaces))
@@ -54,6 +49,7 @@ pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(EnteredNamespace, Name
 
 #[test]
 fn a_search_ends_in_time_and_its_recording_says_the_same() {
+    let _precedence = precedence();
     let begin = Instant::now();
     let ran = Lab::new().line(EASY).args(["--json"]).stderr(contains("measuring takes at most 10 s")).success();
     // Three times the promise.
@@ -66,7 +62,9 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
     let losses: Vec<f64> = list(&search["goals"]).iter().map(|goal| number(&goal["loss_ratio"])).collect();
     assert_eq!(losses, [0.0, 0.005]);
     let shares: Vec<f64> = list(&json["stages"]).iter().map(|stage| number(&stage["share"])).collect();
-    assert_eq!(shares, [0.0, 0.5, 0.9, 1.0]);
+    // Where trials took longer than they may, since the host was busy, stages are left out, and never the last.
+    let are_left_out = list(&json["caveats"]).iter().any(|caveat| caveat["code"] == "stages-left-out");
+    assert!(shares == [0.0, 0.5, 0.9, 1.0] || are_left_out && shares.ends_with(&[1.0]), "{shares:?}: {json:#}");
     for stage in list(&json["stages"]) {
         assert!(number(&stage["round_trip_delay"]["n"]) > 50.0, "{stage:#}");
         let offered = number(&search["found_pps"]) * number(&stage["share"]);
@@ -81,7 +79,10 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
     assert_eq!(list(&manifest(&recording)["run"]["search"]["trials"]).len() as f64, number(&search["trials"]));
     // The run is the last stage, and so are its probes.
     let measured = probes.iter().filter(|row| row.phase == Phase::Measure).count() as f64;
-    assert_eq!(Some(&measured.into()), json["stages"][3]["round_trip_delay"]["n"].as_f64().map(Value::from).as_ref());
+    assert_eq!(
+        Some(&measured.into()),
+        json["stages"][shares.len() - 1]["round_trip_delay"]["n"].as_f64().map(Value::from).as_ref()
+    );
     let again = Lab::at(ran.directory()).args(["summary", "--json"]).arg(&recording).success().json();
     assert_eq!((&again["search"], &again["stages"]), (search, &json["stages"]));
     let text = Lab::at(ran.directory()).arg("summary").arg(&recording);
@@ -93,6 +94,7 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
 
 #[test]
 fn the_capacity_of_a_shaped_path_is_found() {
+    let _precedence = precedence();
     // A bucket of two packets: a deeper one is capacity to trials of 0.1 s.
     for queue in ["5ms", "200ms", "1s"] {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
@@ -203,8 +205,9 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
 
 #[test]
 fn a_target_that_falls_silent_ends_the_search() {
-    // The promises are 2 s, and 5 s behind a trial without a pace, the first of which lasts for 1 s. A machine that is busy
-    // with other tests gets the rest.
+    let _precedence = precedence();
+    // The promises are 2 s, and 5 s behind a trial without a pace, the first of which lasts for 1 s. A busy machine gets
+    // the rest.
     for (rate, events, within_ms) in [("--rate 2kpps", 20, 2_900), ("", 1, 5_900)] {
         falls_silent(rate, events, Duration::from_millis(within_ms));
     }
@@ -233,6 +236,7 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
 
 #[test]
 fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
+    let _precedence = precedence();
     // At 0 % nothing is sent but questions.
     for stages in [1, 2] {
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -244,7 +248,7 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.ends(3);
-        // The promise is 2 s. A machine that is busy with other tests gets the rest.
+        // The promise is 2 s. A busy machine gets the rest.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{stages}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();

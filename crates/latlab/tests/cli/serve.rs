@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::store::{manifest, only_recording, recordings};
 
 /// A port that was free a moment ago.
@@ -217,7 +217,7 @@ fn a_key_comes_by_descriptor_too() {
     let port = free_port();
     let script = format!("exec \"$0\" serve --bind 127.0.0.1:{port} --psk-fd 3 3<key");
     let mut reflector = Command::new("sh")
-        .args(["-c", &script, env!("CARGO_BIN_EXE_latlab")])
+        .args(["-c", &script, BINARY])
         .current_dir(home.path())
         .stderr(Stdio::piped())
         .spawn()

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::store::{manifest, only_recording};
@@ -145,9 +146,9 @@ fn signals_restore_and_the_second_one_too() {
 fn a_hang_up_that_is_ignored_stays_ignored() {
     let home = tempfile::tempdir().expect("a directory");
     let script = r#"trap '' HUP; exec "$0" ping -d 1s --warmup 0 --no-record -q"#;
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = Command::new("sh");
     let mut running = shell
-        .args(["-c", script, env!("CARGO_BIN_EXE_latlab")])
+        .args(["-c", script, BINARY])
         .current_dir(home.path())
         .stdout(std::process::Stdio::null())
         .spawn()

@@ -10,10 +10,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use crate::harness::wait_until;
-use crate::skip::skip;
-
-/// sshd starts itself again for each connection, by this path.
-const SSHD: &str = "/usr/sbin/sshd";
+use crate::skip::program;
 
 /// The server, until its value goes. `ssh far` logs in, `ssh stranger` has no key that it knows.
 pub(crate) struct Sshd {
@@ -24,10 +21,7 @@ pub(crate) struct Sshd {
 impl Sshd {
     /// One whose logins find programs in `path`, behind which may stand more `NAME=VALUE` for them; none where there is no OpenSSH, which is said for `test`.
     pub(crate) fn start(test: &str, path: &str) -> Option<Sshd> {
-        if !Path::new(SSHD).exists() || !Path::new("/usr/bin/ssh").exists() {
-            skip(test, "OpenSSH's sshd and ssh are not installed");
-            return None;
-        }
+        let (server, client) = (program(test, "sshd")?, program(test, "ssh")?);
         if rustix::process::geteuid().is_root() {
             fs::create_dir_all("/run/sshd").expect("root may");
         }
@@ -38,9 +32,9 @@ impl Sshd {
         fs::copy(directory.path().join("mine.pub"), directory.path().join("authorized")).expect("a file");
         // Free now; nothing else in this test asks for a port by number.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
-        let child = run(directory.path(), port, path);
+        let child = run(&server, directory.path(), port, path);
         let sshd = Sshd { child, directory };
-        sshd.write_ssh(port);
+        sshd.write_ssh(&client, port);
         wait_until("sshd listened", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(sshd)
     }
@@ -58,7 +52,7 @@ impl Sshd {
     }
 
     /// ssh looks for its configuration in the home that the password file names, so the test gives it another one.
-    fn write_ssh(&self, port: u16) {
+    fn write_ssh(&self, client: &Path, port: u16) {
         let directory = self.directory.path();
         let place = directory.display();
         let mut text = String::new();
@@ -73,7 +67,8 @@ impl Sshd {
         let bin = directory.join("bin");
         fs::create_dir(&bin).expect("a directory");
         let program = bin.join("ssh");
-        fs::write(&program, format!("#!/bin/sh\nexec /usr/bin/ssh -F {place}/ssh_config \"$@\"\n")).expect("a file");
+        fs::write(&program, format!("#!/bin/sh\nexec {} -F {place}/ssh_config \"$@\"\n", client.display()))
+            .expect("a file");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("our own file");
     }
 }
@@ -91,7 +86,8 @@ fn make_key(path: &PathBuf) {
     assert!(made.expect("OpenSSH brings it").success());
 }
 
-fn run(directory: &Path, port: u16, path: &str) -> Child {
+/// `server` is an absolute path: sshd starts itself again for each connection.
+fn run(server: &Path, directory: &Path, port: u16, path: &str) -> Child {
     let place = directory.display();
     let config = directory.join("sshd_config");
     let text = format!(
@@ -101,7 +97,7 @@ fn run(directory: &Path, port: u16, path: &str) -> Child {
     );
     fs::write(&config, text).expect("a file");
     let log = fs::File::create(directory.join("log")).expect("a file");
-    Command::new(SSHD)
+    Command::new(server)
         .args(["-D", "-e", "-f"])
         .arg(&config)
         .stdin(Stdio::null())

@@ -11,10 +11,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::remote::signal;
+use crate::scheduling::precedence;
 use crate::serve::serve;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
@@ -176,7 +177,7 @@ fn other_targets_are_streamed_to_as_well() {
     let (_reflector, address) = serve(home.path(), "");
     let ran = Lab::at(home.path()).args(["stream", &address]).line(EASY).args(["--json"]).success();
     assert!(figure(&ran.json(), &["answered"]) > 0);
-    let agent = format!("cmd:{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
+    let agent = format!("cmd:{} agent --stdio", BINARY);
     let ran = Lab::new().args(["stream", &agent, "--peer-addr", "127.0.0.1"]).line(EASY).args(["--json"]).success();
     check(&ran.json(), "summary/1");
     let kept = manifest(&only_recording(ran.directory()));
@@ -231,6 +232,7 @@ fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
 
 #[test]
 fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
+    let _precedence = precedence();
     // Each probe is an event as well, a thousand a second.
     // Down it is silent while packets are due, or is so until after them.
     let down = ["-d 60s --direction down --psk-file key", "-d 1900ms --direction down --psk-file key"];
@@ -252,7 +254,7 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.ends(3);
-        // The promise is 2 s. A machine that is busy with other tests gets the rest.
+        // The promise is 2 s. A busy machine gets the rest.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         let recordings = recordings(home.path());

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Lab, empty, lacks};
+use crate::harness::{BINARY, Lab, empty, lacks};
 
 #[test]
 fn nothing_is_coloured_without_a_terminal() {
@@ -15,7 +15,7 @@ fn nothing_is_coloured_without_a_terminal() {
 fn a_closed_pipe_ends_quietly() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let output = Command::new(env!("CARGO_BIN_EXE_latlab"))
+    let output = Command::new(BINARY)
         .args(["completions", "bash"])
         .stdout(writer)
         .stderr(Stdio::piped())
@@ -27,7 +27,7 @@ fn a_closed_pipe_ends_quietly() {
 #[test]
 fn results_that_cannot_be_written_are_a_failure() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let output = Command::new(env!("CARGO_BIN_EXE_latlab"))
+    let output = Command::new(BINARY)
         .args(["completions", "bash"])
         .stdout(full)
         .stderr(Stdio::piped())

@@ -21,7 +21,7 @@ use latlab::units::Nanos;
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::serve::free_port;
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
@@ -55,7 +55,7 @@ fn a_run_over_tcp_is_recorded_as_one() {
         }
         let place = tempfile::tempdir_in(home.path()).expect("a directory");
         let line = format!("--warmup 3 --json {family} {schedule}");
-        let ran = ping(place.path(), "local").line(&line).stderr(warnings_at_most()).success();
+        let ran = ping(place.path(), "local").line(&line).stderr(warnings_at_most()).measured();
         check(&ran.json(), "summary/1");
         assert_eq!(ran.json()["condition"]["transport"], "tcp");
         assert_eq!((&ran.json()["sent"], &ran.json()["lost"]), (&ran.json()["answered"], &0.into()));
@@ -242,7 +242,7 @@ fn an_experiment_compares_transports() {
 #[test]
 fn lab_and_agents_answer_over_tcp() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let there = format!("cmd:{} agent --stdio", env!("CARGO_BIN_EXE_latlab"));
+    let there = format!("cmd:{} agent --stdio", BINARY);
     let mut targets = vec![(there, "--peer-addr 127.0.0.1")];
     if privileged("ping lab over TCP") {
         targets.extend([("lab".to_owned(), "-4"), ("lab".to_owned(), "-6 --wait spin")]);
@@ -268,7 +268,7 @@ fn what_udp_would_lose_is_late_and_told() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let script = "ip link set lo up && exec \"$0\" ping --transport tcp -i 2ms -d 3s --warmup 0 --timeout 30s --json";
     let running = Command::new("unshare")
-        .args(["--net", "sh", "-c", script, env!("CARGO_BIN_EXE_latlab")])
+        .args(["--net", "sh", "-c", script, BINARY])
         .current_dir(home.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

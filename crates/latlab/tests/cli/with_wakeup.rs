@@ -10,6 +10,7 @@ use latlab::recording::Recording;
 use rustix::process::Signal;
 
 use crate::harness::{Lab, Running, contains, wait_until};
+use crate::scheduling::{only_hog, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, open, recordings, spool_bytes};
 use crate::wakeup::{Row, hog, rows};
@@ -69,6 +70,7 @@ fn slow_probes_coincide_with_the_hog_that_delays_their_sender() {
     if cpu == 0 {
         return skip(TEST, "there is one CPU only");
     }
+    let (_precedence, _hog) = (precedence(), only_hog());
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "ping -i 1ms -d 4s --warmup 0 --peer-cpu 0 --deadline 20ms --with-wakeup 1ms:late=20ms --json";
     let running = begun(home.path(), &format!("{line} --cpu {cpu}"));

@@ -11,10 +11,10 @@ use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Fate;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{Lab, Running, contains, empty, wait_until};
+use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
 use crate::serve::serve;
-use crate::skip::skip;
+use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 /// Past the header and the first few events of a spool.
@@ -149,7 +149,7 @@ fn an_interrupted_run_prints_one_document_all_the_same() {
 fn ctrl_c_reaches_the_run_and_not_its_reflector() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let ran = Command::new("timeout")
-        .args(["--signal=INT", "2", env!("CARGO_BIN_EXE_latlab")])
+        .args(["--signal=INT", "2", BINARY])
         .args("ping -d 50s -i 2ms --warmup 0 --json".split(' '))
         .current_dir(home.path())
         .output()
@@ -242,13 +242,15 @@ fn a_store_that_is_removed_ends_the_run() {
 /// Runs `script` with `arguments` in a mount namespace of its own, `$0` being latlab; its exit code and both streams.
 /// None, and the reason said, where namespaces are not to be had.
 fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(Option<i32>, String)> {
-    let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
-    if !possible.is_ok_and(|status| status.success()) {
-        skip("what needs a mount", "mounts need root and unshare(1)");
+    let unshare = program("what needs a mount", "unshare")?;
+    let possible =
+        Command::new(&unshare).args(["--mount", "true"]).stderr(Stdio::null()).status().expect("it is there");
+    if !possible.success() {
+        skip("what needs a mount", "mounts need root");
         return None;
     }
-    let output = Command::new("unshare")
-        .args(["--mount", "--", "sh", "-c", script, env!("CARGO_BIN_EXE_latlab")])
+    let output = Command::new(unshare)
+        .args(["--mount", "--", "sh", "-c", script, BINARY])
         .args(arguments)
         .current_dir(directory)
         .output()
@@ -351,7 +353,7 @@ fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
         let running = measuring(home.path(), &format!("{address} {line}"));
         reflector.signal(Signal::KILL);
         reflector.dies_of(Signal::KILL);
-        let ran = running.ends(0);
+        let ran = running.ends_measured();
         let summary = ran.json();
         assert!(summary["answered"].as_u64() > Some(0) && summary["lost"].as_u64() > Some(0), "{line}: {}", ran.stdout);
         let manifest = manifest(&only_recording(home.path()));
@@ -367,7 +369,7 @@ fn several_latlabs_share_a_store() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let runs: Vec<_> = (0..3).map(|_| Lab::at(home.path()).line("ping -n 60 -i 5ms --warmup 0").start()).collect();
     for run in runs {
-        run.ends(0);
+        run.ends_measured();
     }
     let recorded = recordings(home.path());
     assert_eq!(recorded.len(), 3);
@@ -380,6 +382,6 @@ fn the_reflector_is_gone_when_the_run_is_over() {
     let running = measuring(home.path(), "-d 1s -i 2ms");
     let reflector = reflector(&running);
     assert!(is_alive(reflector));
-    running.ends(0);
+    running.ends_measured();
     assert!(!is_alive(reflector));
 }

@@ -1,8 +1,25 @@
-//! A test that cannot run here says so; where CI runs it, that is a failure: CI has root and every program that the
-//! tests call (`.ci/run` installs them), and a test that is skipped there guards nothing.
+//! A test that cannot run here says so, with its reason. Where CI runs it that is a failure: CI has root and every
+//! program that the tests start (`.ci/run` installs them), and a test that is skipped there proves nothing.
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::PathBuf;
+
+/// Programs that not every system has, and the package of Debian that brings each.
+#[allow(dead_code, reason = "not every test binary starts one of them")]
+const PACKAGES: [(&str, &str); 11] = [
+    ("chrt", "util-linux"),
+    ("ip", "iproute2"),
+    ("ministat", "ministat"),
+    ("nsenter", "util-linux"),
+    ("script", "bsdutils"),
+    ("setpriv", "util-linux"),
+    ("ssh", "openssh-client"),
+    ("sshd", "openssh-server"),
+    ("strace", "strace"),
+    ("tc", "iproute2"),
+    ("unshare", "util-linux"),
+];
 
 /// Says past the test harness's capture that `test` cannot run here, and why; with CI=true fails it.
 #[track_caller]
@@ -11,12 +28,27 @@ pub(crate) fn skip(test: &str, reason: impl Display) {
     writeln!(std::io::stderr(), "skipped {test}: {reason}").expect("stderr is open");
 }
 
+/// The file of `program`, which `test` starts: in the path, or where only root's path leads. Without it the test is skipped,
+/// with the command that installs it.
+#[allow(dead_code, reason = "not every test binary starts one of them")]
+#[track_caller]
+pub(crate) fn program(test: &str, program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
+    let found = folders.map(|folder| folder.join(program)).find(|file| file.is_file());
+    if found.is_none() {
+        let (_, package) = PACKAGES.iter().find(|(name, _)| *name == program).expect("a row in `PACKAGES`");
+        skip(test, format_args!("`{program}` is missing: `apt-get install {package}` installs it on Debian"));
+    }
+    found
+}
+
 /// Whether this value of the variable CI means a run on CI.
 fn on_ci(value: Option<&str>) -> bool {
     value == Some("true")
 }
 
 #[test]
-fn only_on_ci_is_a_skipped_test_a_failure() {
+fn a_skipped_test_fails_on_ci_only() {
     assert_eq!([None, Some(""), Some("false"), Some("true")].map(on_ci), [false, false, false, true]);
 }

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Whether the tests pass on a busy machine: beside `stress-ng --cpu 4`, those that depend on time 20 times in a row, and
+# all of them 3 times. Takes about an hour on two cores. Other counts: scripts/steady.sh TIMES SUITES
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+times="${1:-20}"
+suites="${2:-3}"
+# Tests of the binary that need a CPU in time or measure on a schedule, by their modules; and other binaries that measure.
+modules="$(grep -lE '(precedence|measured)\(\)' crates/latlab/tests/cli/*.rs | sed 's|.*/\(.*\)\.rs|\1::|')"
+binaries=(--test docs --test lab --test streaming --test strace)
+log="${CARGO_TARGET_DIR:-target}/steady.log"
+failed=0
+
+command -v stress-ng >/dev/null || {
+    echo "error: \`stress-ng\` is missing: apt-get install stress-ng" >&2
+    exit 1
+}
+cargo test --workspace --no-run
+stress-ng --cpu 4 --quiet &
+trap 'kill %1; wait' EXIT
+
+# The name of the run, and the command.
+run() {
+    local name="$1" started=$SECONDS
+    shift
+    if "$@" >"$log" 2>&1; then
+        printf '%s passed in %d s\n' "$name" $((SECONDS - started))
+    else
+        printf '%s FAILED in %d s\n' "$name" $((SECONDS - started))
+        sed -n '/^failures:$/,$p' "$log"
+        failed=$((failed + 1))
+    fi
+}
+
+for number in $(seq "$times"); do
+    # shellcheck disable=SC2086 # one word for each module
+    run "time-dependent tests, $number of $times:" cargo test --test cli -- $modules
+    run "other binaries that measure, $number of $times:" cargo test "${binaries[@]}"
+done
+for number in $(seq "$suites"); do
+    run "all tests, $number of $suites:" cargo test --workspace --no-fail-fast
+done
+[ $failed = 0 ] || {
+    echo "$failed runs failed"
+    exit 1
+}
