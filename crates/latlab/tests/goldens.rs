@@ -12,6 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+#[path = "goldens/caveats.rs"]
+mod caveats;
 #[path = "goldens/comparisons.rs"]
 mod comparisons;
 #[path = "goldens/diff.rs"]
@@ -39,8 +41,8 @@ struct Case {
     /// `x as y` copies it as `y`.
     inputs: Vec<String>,
     /// One command line a line. Before the arguments of `latlab` may stand `NAME=value` for the environment and `tty` for
-    /// a terminal, after them `< FILE`; `write NAME TEXT` makes a file (`\n` ends a line of it), `cat PATH` shows a file, or each
-    /// file of a directory.
+    /// a terminal, after them `< FILE`. `write NAME TEXT` makes a file (`\n` ends a line of it), `patch RECORDING JSON`
+    /// changes facts in its manifest, `cat PATH` shows a file, or each file of a directory.
     lines: Vec<String>,
 }
 
@@ -107,6 +109,7 @@ fn goldens() -> Vec<(String, String)> {
         pages::cases(),
         refusals::cases(),
         summaries::cases(),
+        caveats::cases(),
         comparisons::cases(),
         experiments::cases(),
         hosts::cases(),

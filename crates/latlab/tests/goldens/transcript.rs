@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::{Case, testdata};
 
 /// None of the lines measures: one that takes longer hangs.
@@ -50,6 +52,10 @@ fn block(directory: &Path, line: &str) -> String {
         fs::write(path, text).expect("the directory takes a file");
         return masked(directory, &shown(directory, Path::new(name)));
     }
+    if let Some((recording, change)) = line.strip_prefix("patch ").and_then(|line| line.split_once(' ')) {
+        patch(&directory.join(recording).join("manifest.json"), change);
+        return format!("$ patch {recording} '{change}'\n");
+    }
     let words = shlex::split(line).unwrap_or_else(|| panic!("{line}: quotes"));
     if let [cat, path] = &words[..]
         && cat == "cat"
@@ -66,6 +72,28 @@ fn block(directory: &Path, line: &str) -> String {
         text.push_str(&ran.stderr);
     }
     masked(directory, &text)
+}
+
+/// Merges `change` into the JSON file `path` (RFC 7386).
+fn patch(path: &Path, change: &str) {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut value: Value = serde_json::from_str(&text).expect("a manifest");
+    merge(&mut value, serde_json::from_str(change).unwrap_or_else(|error| panic!("{change}: {error}")));
+    fs::write(path, value.to_string()).expect("written");
+}
+
+fn merge(value: &mut Value, change: Value) {
+    let Value::Object(change) = change else { return *value = change };
+    if !value.is_object() {
+        *value = Value::Object(serde_json::Map::new());
+    }
+    let members = value.as_object_mut().expect("just made one");
+    for (name, change) in change {
+        match change {
+            Value::Null => _ = members.remove(&name),
+            change => merge(members.entry(name).or_insert(Value::Null), change),
+        }
+    }
 }
 
 /// The line as it is typed in a shell: `latlab` before its arguments.
