@@ -31,5 +31,4 @@ explains!(
     crate::session::ServeError,
     crate::session::SessionError,
     crate::transport::refusal::TransportError,
-    crate::units::human::ParseError
 );

@@ -1,34 +1,72 @@
-//! The metrics: each name is a definition, with its source.
+//! The metrics: a table of their names, units and definitions.
 
 use serde::{Deserialize, Serialize};
 
-/// What is measured. Each variant's singleton is one value per probe (or per pair of probes).
+/// A metric. It has one singleton for each probe or pair of probes, wake-up, or interval of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// received − sent, the reflector's dwell included (RFC 2681).
+    /// received − sent, including the dwell of the reflector (RFC 2681).
     RoundTripDelay,
     /// round trip delay − reflector dwell.
     RoundTripDelayLessDwell,
-    /// reflector sent − reflector received, on the reflector's clock.
+    /// reflector sent − reflector received, on the clock of the reflector.
     ReflectorDwell,
-    /// sent − due: how far the schedule slipped.
+    /// sent − due: the delay of sending behind the schedule.
     SendSlip,
-    /// received − due: what a user waiting on the schedule saw.
+    /// received − due: the delay for a user who waits from the due time on.
     ResponseTime,
-    /// Packet delay variation: round trip delay − the sample's minimum (RFC 5481, section 4.2).
+    /// Packet delay variation: round trip delay − minimum of the sample (RFC 5481, section 4.2).
     Pdv,
-    /// woke − due: how late a thread that asked to be woken runs again.
+    /// woke − due: the delay of a thread that was to be woken.
     WakeupLatency,
-    /// What a stream's sender handed to the kernel, in payload bits a second, interval by interval.
+    /// Payload that the kernel of the sender accepted from a stream, in each interval of the sender.
     OfferedRate,
-    /// What arrived of it, interval by interval of the receiver.
+    /// Payload that arrived of a stream, in each interval of the receiver.
     DeliveredRate,
     /// Inter-packet delay variation: difference of the round trip delays of two consecutive probes (RFC 3393).
     Ipdv,
 }
 
+/// A row of the table of metrics.
+struct Definition {
+    /// In JSON, in `--fail-if` and in `compare`.
+    name: &'static str,
+    /// In text for people.
+    title: &'static str,
+    unit: Unit,
+}
+
+/// The unit and range of singletons.
+enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Nanoseconds of either sign.
+    SignedTime,
+    /// Bits a second.
+    Rate,
+}
+
 impl Metric {
+    const fn definition(self) -> Definition {
+        use Unit::{Rate, SignedTime, Time};
+        let (name, title, unit) = match self {
+            Metric::RoundTripDelay => ("round_trip_delay", "round trip delay", Time),
+            Metric::RoundTripDelayLessDwell => {
+                ("round_trip_delay_less_dwell", "round trip delay less dwell", SignedTime)
+            }
+            Metric::ReflectorDwell => ("reflector_dwell", "reflector dwell", Time),
+            Metric::SendSlip => ("send_slip", "send slip", Time),
+            Metric::ResponseTime => ("response_time", "response time", Time),
+            Metric::Pdv => ("pdv", "delay variation (pdv)", Time),
+            Metric::WakeupLatency => ("wakeup_latency", "wake-up latency", Time),
+            Metric::OfferedRate => ("offered_rate", "offered rate", Rate),
+            Metric::DeliveredRate => ("delivered_rate", "delivered rate", Rate),
+            Metric::Ipdv => ("ipdv", "inter-packet delay variation (ipdv)", SignedTime),
+        };
+        Definition { name, title, unit }
+    }
+
     /// The metrics of a ping recording, in the order in which they are shown.
     pub const PING: [Metric; 7] = [
         Metric::RoundTripDelay,
@@ -46,33 +84,27 @@ impl Metric {
     /// The metrics of a recording of a stream.
     pub const STREAM: [Metric; 2] = [Metric::OfferedRate, Metric::DeliveredRate];
 
-    /// Those that answer the usual question: how long, and was the schedule kept.
+    /// The metrics that a summary of probes shows by default: the delay, and whether the schedule was kept.
     pub const USUAL: [Metric; 3] = [Metric::RoundTripDelay, Metric::ResponseTime, Metric::SendSlip];
 
     /// The name in JSON, in `--fail-if` and in `compare`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Metric::RoundTripDelay => "round_trip_delay",
-            Metric::RoundTripDelayLessDwell => "round_trip_delay_less_dwell",
-            Metric::ReflectorDwell => "reflector_dwell",
-            Metric::SendSlip => "send_slip",
-            Metric::ResponseTime => "response_time",
-            Metric::WakeupLatency => "wakeup_latency",
-            Metric::OfferedRate => "offered_rate",
-            Metric::DeliveredRate => "delivered_rate",
-            Metric::Pdv => "pdv",
-            Metric::Ipdv => "ipdv",
-        }
+        self.definition().name
     }
 
-    /// Whether its singletons lie on both sides of 0: differences of delays, or of the two ends' clocks.
+    /// The name in text for people.
+    pub const fn title(self) -> &'static str {
+        self.definition().title
+    }
+
+    /// Whether its singletons may be negative: differences of delays, or of times of two clocks.
     pub const fn is_signed(self) -> bool {
-        matches!(self, Metric::Ipdv | Metric::RoundTripDelayLessDwell)
+        matches!(self.definition().unit, Unit::SignedTime)
     }
 
-    /// Whether its singletons are bits a second; else they are nanoseconds.
+    /// Whether its singletons are bits a second instead of nanoseconds.
     pub const fn is_rate(self) -> bool {
-        matches!(self, Metric::OfferedRate | Metric::DeliveredRate)
+        matches!(self.definition().unit, Unit::Rate)
     }
 
     /// The unit of its singletons, in JSON.
@@ -80,23 +112,7 @@ impl Metric {
         if self.is_rate() { "bit/s" } else { "ns" }
     }
 
-    /// The name in text for people.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Metric::RoundTripDelay => "round trip delay",
-            Metric::RoundTripDelayLessDwell => "round trip delay less dwell",
-            Metric::ReflectorDwell => "reflector dwell",
-            Metric::SendSlip => "send slip",
-            Metric::ResponseTime => "response time",
-            Metric::WakeupLatency => "wake-up latency",
-            Metric::OfferedRate => "offered rate",
-            Metric::DeliveredRate => "delivered rate",
-            Metric::Pdv => "delay variation (pdv)",
-            Metric::Ipdv => "inter-packet delay variation (ipdv)",
-        }
-    }
-
-    /// The metric of that name; `_`, `-` and spaces are the same.
+    /// The metric of that name, in which `_`, `-` and spaces are equal.
     pub fn from_name(name: &str) -> Option<Metric> {
         let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
         Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM).find(|metric| metric.name() == wanted)
@@ -108,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_back_to_its_metric() {
+    fn metrics_are_restored_from_their_names() {
         for metric in Metric::PING.into_iter().chain(Metric::WAKEUP).chain(Metric::STREAM) {
             assert_eq!(Metric::from_name(metric.name()), Some(metric));
             assert_eq!(Metric::from_name(&metric.name().replace('_', "-")), Some(metric));

@@ -1,25 +1,25 @@
-//! One probe and what became of it.
+//! Probes and their fates.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{ReflectorClock, SenderClock, Stamp};
 
-/// The probe's place in its run, from 0, warm-up included.
+/// The sequence number of a probe in its run, from 0, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// Whether a probe counts.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Sent so that caches, routes and frequencies settle; kept, in no statistic.
+    /// Probes are sent for caches, routes and frequencies to settle; they are recorded, but in no statistic.
     Warmup,
-    /// Counts.
+    /// Probes count.
     Measure,
 }
 
-/// What became of a probe. Loss and lateness are data, not errors.
+/// The outcome of a probe. Loss and lateness are data, not errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -27,11 +27,11 @@ pub enum Fate {
     Answered,
     /// Answered, but after the time-out.
     Late,
-    /// Sent and never answered while the run lasted.
+    /// Sent and not answered during the run.
     Lost,
-    /// The kernel refused the datagram; `error` says why.
+    /// The kernel refused the datagram with `error`.
     SendFailed,
-    /// Due, but the backlog was past its limit: never handed to the kernel.
+    /// Due, but skipped because the backlog was beyond its limit.
     NotSent,
 }
 
@@ -60,61 +60,61 @@ impl Fate {
         }
     }
 
-    /// Whether the probe reached the network as far as the sender knows.
+    /// Whether the kernel of the sender accepted the probe.
     pub const fn was_sent(self) -> bool {
         matches!(self, Fate::Answered | Fate::Late | Fate::Lost)
     }
 }
 
-/// Stamps that a kernel or NIC put on a probe, each null where none was asked for or none came.
+/// Timestamps of kernels and NICs; `None` if they were not asked for or not delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelStamps {
-    /// Entering the sender's packet scheduler, on the sender's clock.
+    /// Entering the packet scheduler of the sender.
     pub tx_sched: Option<Stamp<SenderClock>>,
-    /// Leaving the sender's kernel for the driver.
+    /// Passed to the driver of the sender.
     pub tx_software: Option<Stamp<SenderClock>>,
-    /// Leaving the sender's NIC.
+    /// Leaving the NIC of the sender.
     pub tx_hardware: Option<Stamp<SenderClock>>,
-    /// The answer reaching the sender's kernel.
+    /// The answer reaching the kernel of the sender.
     pub rx_software: Option<Stamp<SenderClock>>,
-    /// The answer reaching the sender's NIC.
+    /// The answer reaching the NIC of the sender.
     pub rx_hardware: Option<Stamp<SenderClock>>,
-    /// The probe reaching the reflector's kernel.
+    /// The probe reaching the kernel of the reflector.
     pub reflector_rx_software: Option<Stamp<ReflectorClock>>,
-    /// The answer leaving the reflector's kernel.
+    /// The answer leaving the kernel of the reflector.
     pub reflector_tx_software: Option<Stamp<ReflectorClock>>,
 }
 
-/// Everything known about one probe: a row of `probes.parquet` (docs/recording.md).
+/// One probe: a row of `probes.parquet` (docs/recording.md).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeRecord {
-    /// Place in the run.
+    /// Sequence number.
     pub seq: Seq,
-    /// Whether it counts.
+    /// Phase of the run.
     pub phase: Phase,
-    /// When the schedule wanted it sent; none in a closed loop.
+    /// When it was due; `None` in a closed loop.
     pub due: Option<Stamp<SenderClock>>,
-    /// Clock read just before the send call.
+    /// Clock reading before the send call.
     pub sent: Option<Stamp<SenderClock>>,
-    /// Clock read just after the receive call that brought the first answer.
+    /// Clock reading after the receive call of the first answer.
     pub received: Option<Stamp<SenderClock>>,
-    /// Clock read just after the reflector's receive call.
+    /// Clock reading after the receive call of the reflector.
     pub reflector_received: Option<Stamp<ReflectorClock>>,
-    /// Clock read just before the reflector's send call.
+    /// Clock reading before the send call of the reflector.
     pub reflector_sent: Option<Stamp<ReflectorClock>>,
-    /// Stamps from below the socket.
+    /// Timestamps of kernels and NICs.
     pub kernel: KernelStamps,
     /// Transport payload.
     pub size_bytes: u32,
-    /// CPU that sent, where it could be told without a system call.
+    /// CPU that sent, if known without a system call.
     pub sent_cpu: Option<u16>,
     /// CPU that received.
     pub received_cpu: Option<u16>,
-    /// CPU on which the reflector answered.
+    /// CPU of the reflector.
     pub reflector_cpu: Option<u16>,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
-    /// errno of the refused send.
+    /// errno of a send call that failed.
     pub error: Option<i32>,
     /// Further answers after the first.
     pub duplicates: u16,

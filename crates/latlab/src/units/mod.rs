@@ -1,4 +1,4 @@
-//! Quantities with their unit in the type, and the one place where they become text.
+//! Quantities whose type has their unit, and their conversion from and to text.
 
 pub mod human;
 pub mod time;

@@ -1,4 +1,4 @@
-//! Durations and instants. An instant belongs to one clock, and the compiler knows which.
+//! Durations, and instants whose type has their clock.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct Nanos(pub i64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Nanos = Nanos(0);
-    /// The longest span there is; stands for "never" where a limit is optional inside a loop.
+    /// The longest span; stands for "never" where a limit is optional inside a loop.
     pub const MAX: Nanos = Nanos(i64::MAX);
 
     /// `n` microseconds.
@@ -32,17 +32,17 @@ impl Nanos {
         Nanos(n * 1_000_000_000)
     }
 
-    /// The span in seconds, for rates and for people; never for arithmetic on stamps.
+    /// The span in seconds, for rates and figures; not for arithmetic on stamps, which must be exact.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span as the standard library's unsigned duration; negative spans become zero.
+    /// The span as a duration of the standard library; negative spans become zero.
     pub fn to_duration(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0.max(0) as u64)
     }
 
-    /// Multiplies without overflow: what does not fit is [`Nanos::MAX`].
+    /// The product, at most [`Nanos::MAX`].
     pub const fn saturating_mul(self, times: i64) -> Nanos {
         Nanos(self.0.saturating_mul(times))
     }
@@ -85,17 +85,17 @@ impl Neg for Nanos {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SenderClock {}
 
-/// The reflector's CLOCK_MONOTONIC: another host's, or another boot's; its origin tells nothing here.
+/// The reflector's CLOCK_MONOTONIC: its origin is that of another host or boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReflectorClock {}
 
-/// CLOCK_REALTIME: for people and for relating recordings, never for measuring (it can be stepped).
+/// CLOCK_REALTIME: for relating recordings to calendar time, not for measuring, since it can be stepped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Realtime {}
 
-/// An instant on clock `C`, in nanoseconds since that clock's origin.
+/// An instant on clock `C`, in nanoseconds since the origin of that clock.
 ///
-/// Two stamps of one clock subtract to [`Nanos`]; stamps of two clocks do not subtract at all:
+/// The difference of two stamps of one clock is [`Nanos`]; that of stamps of two clocks does not compile:
 ///
 /// ```compile_fail
 /// use latlab::units::{ReflectorClock, SenderClock, Stamp};
@@ -108,12 +108,12 @@ pub struct Stamp<C> {
 }
 
 impl<C> Stamp<C> {
-    /// The instant `nanos` after the clock's origin.
+    /// The instant `nanos` after the origin of the clock.
     pub const fn from_nanos(nanos: i64) -> Self {
         Stamp { nanos, clock: PhantomData }
     }
 
-    /// Nanoseconds since the clock's origin: for the wire and the disk, not for arithmetic.
+    /// Nanoseconds since the origin of the clock, for serialization.
     pub const fn as_nanos(self) -> i64 {
         self.nanos
     }
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_of_one_clock_subtract_and_shift() {
+    fn stamps_of_one_clock_have_differences() {
         let early = Stamp::<SenderClock>::from_nanos(1_000);
         let late = early + Nanos::from_micros(3);
         assert_eq!(late - early, Nanos(3_000));

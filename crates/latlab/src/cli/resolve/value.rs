@@ -169,7 +169,7 @@ impl RequestError {
     /// Why, where the message does not say it all.
     pub fn cause(&self) -> Option<String> {
         match self {
-            RequestError::Unreadable { source, .. } => source.cause(),
+            RequestError::Unreadable { source, .. } => Some(source.cause.clone()),
             RequestError::Unusable { cause, .. } => Some(cause.clone()),
             RequestError::Later { .. } => {
                 Some(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
@@ -183,7 +183,7 @@ impl RequestError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            RequestError::Unreadable { source, .. } => return source.hint(),
+            RequestError::Unreadable { source, .. } => return Some(source.hint.clone()),
             RequestError::Unusable { hint, .. } => hint.clone(),
             RequestError::Later { instead, .. } => (*instead).into(),
             RequestError::KeyNeeded { hint, .. }

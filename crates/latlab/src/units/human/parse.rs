@@ -1,20 +1,21 @@
-//! Text to numbers.
+//! Text to quantities: durations, counts, sizes, shares, lists of CPUs.
 
 use thiserror::Error;
 
+use crate::diagnostics::{Explain, Failure};
 use crate::units::Nanos;
 
-/// A value that cannot be read.
+/// A value that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read `{value}` as a {noun}")]
 pub struct ParseError {
-    /// What it should have been: `duration`, `count`, `size`, `ratio`, `rate` or `list of CPUs`.
+    /// The expected quantity: `duration`, `count`, `size`, `ratio`, `rate` or `list of CPUs`.
     pub noun: &'static str,
-    /// What was typed.
+    /// The text.
     pub value: String,
-    /// What is wrong with it.
+    /// Why it cannot be parsed.
     pub cause: String,
-    /// What would be right.
+    /// The expected form, with examples.
     pub hint: String,
 }
 
@@ -27,20 +28,11 @@ impl ParseError {
     ) -> ParseError {
         ParseError { noun, value: value.to_owned(), cause: cause.into(), hint: hint.into() }
     }
+}
 
-    /// What is wrong with the value.
-    pub fn cause(&self) -> Option<String> {
-        Some(self.cause.clone())
-    }
-
-    /// What would be right.
-    pub fn hint(&self) -> Option<String> {
-        Some(self.hint.clone())
-    }
-
-    /// A wrong request.
-    pub const fn exit_code(&self) -> u8 {
-        2
+impl Explain for ParseError {
+    fn explain(&self) -> Failure {
+        Failure::request(self).because(&self.cause).hint(&self.hint)
     }
 }
 
@@ -49,9 +41,7 @@ const COUNT_HINT: &str = "a whole number, such as `50000`, `50_000`, `50k` or `1
 const SIZE_HINT: &str = "bytes, such as `64`, `1472B`, `8kB` or `8KiB`";
 const PERCENT_HINT: &str = "a share, such as `0.5%` or `0.005`";
 
-/// Reads a duration: `100ns`, `250us` (or `µs`), `1.5ms`, `2s`, `1m`, `1h`. The unit is demanded.
-///
-/// Refused: a missing or unknown unit, a negative value, more than 292 years, a fraction of a nanosecond.
+/// Parses a duration: `100ns`, `250us` (or `µs`), `1.5ms`, `2s`, `1m`, `1h`. The unit is required, except of `0`.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     let refuse = |cause: String| ParseError::new("duration", text, cause, DURATION_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
@@ -70,7 +60,7 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     i64::try_from(nanos).map(Nanos).map_err(|_| refuse("it is longer than 292 years".into()))
 }
 
-/// Reads a count: `50000`, `50_000`, `50k`, `1M`, `2G` (powers of ten).
+/// Parses a count: `50000`, `50_000`, `50k`, `1M`, `2G` (powers of ten).
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     let refuse = |cause: String| ParseError::new("count", text, cause, COUNT_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
@@ -85,7 +75,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     u64::try_from(count).map_err(|_| refuse(format!("it is more than {}", u64::MAX)))
 }
 
-/// Reads a size in bytes: `64`, `1472B`, `8kB` (8,000), `8KiB` (8,192).
+/// Parses a size in bytes: `64`, `1472B`, `8kB` (8,000), `8KiB` (8,192).
 pub fn parse_size(text: &str) -> Result<u32, ParseError> {
     let refuse = |cause: String| ParseError::new("size", text, cause, SIZE_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
@@ -101,7 +91,7 @@ pub fn parse_size(text: &str) -> Result<u32, ParseError> {
     u32::try_from(size).map_err(|_| refuse(format!("it is more than {}", u32::MAX)))
 }
 
-/// Reads a share: `0.5%` or `0.005`, both 0.005. A bare number above 1 is refused: it forgot its `%`.
+/// Parses a share: `0.5%` or `0.005`, both 0.005. A number above 1 without `%` is refused.
 pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
     let refuse = |cause: String| ParseError::new("ratio", text, cause, PERCENT_HINT);
     let (number, unit) = split(text).map_err(refuse)?;
@@ -113,14 +103,14 @@ pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// A decimal number as typed: `digits` without the point, of which `fraction` stood behind it.
+/// A decimal number: `digits` without the point, the last `fraction` of which are after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
     digits: u128,
     fraction: u32,
 }
 
-/// The product is no whole number.
+/// The product is not an integer.
 pub(super) struct NotWhole;
 
 impl Decimal {
@@ -128,7 +118,7 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// The number times `scale`, where that is whole; saturates, and the caller's range check refuses it.
+    /// The number times `scale`, if that is an integer. Saturates, which the range check of the caller refuses.
     pub(super) fn times(self, scale: u128) -> Result<u128, NotWhole> {
         let product = self.digits.saturating_mul(scale);
         let divisor = 10u128.pow(self.fraction);
@@ -146,7 +136,7 @@ impl Decimal {
     }
 }
 
-/// Splits `text` into its number and whatever follows it.
+/// Splits `text` into a number and its unit.
 pub(super) fn split(text: &str) -> Result<(Decimal, &str), String> {
     let text = text.trim();
     if text.is_empty() {
@@ -160,7 +150,7 @@ pub(super) fn split(text: &str) -> Result<(Decimal, &str), String> {
     Ok((decimal(number)?, unit.trim_start()))
 }
 
-/// Reads `50_000` or `1.5`. Thirty digits are enough for every unit and leave room to multiply.
+/// Parses `50_000` or `1.5`. Thirty digits are enough for every unit, and can be multiplied without overflow.
 fn decimal(text: &str) -> Result<Decimal, String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let lone_point = text.contains('.') && (whole.is_empty() || fraction.is_empty());
@@ -178,12 +168,50 @@ fn decimal(text: &str) -> Result<Decimal, String> {
     Ok(Decimal { digits: digits.map_err(|_| "it does not begin with a number")?, fraction: fraction.len() as u32 })
 }
 
+const CPUS_HINT: &str =
+    "CPU numbers and ranges of them, such as `0-3` or `0-3,6`; `latlab doctor` shows those of this host";
+
+/// Parses a list of CPUs in the format of the kernel, `0-3,6`, to ascending numbers. Refused are an empty list or part, a
+/// descending range, a CPU named twice, and a number above `highest`.
+pub fn parse_cpus(text: &str, highest: u16) -> Result<Vec<u16>, ParseError> {
+    let refuse = |cause: String| ParseError::new("list of CPUs", text, cause, CPUS_HINT);
+    let number = |text: &str| match text.trim().parse::<u16>() {
+        Ok(cpu) if cpu <= highest && !text.trim().starts_with('+') => Ok(cpu),
+        Ok(cpu) if cpu > highest => Err(refuse(format!("the highest CPU number is {highest}"))),
+        _ => Err(refuse(format!("`{}` is no CPU number", text.trim()))),
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(refuse(format!("`{}` goes down", part.trim())));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    match cpus.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(refuse(format!("CPU {} stands in it twice", pair[0]))),
+        None => Ok(cpus),
+    }
+}
+
+/// Ascending `cpus` as typed: `0-3,6`.
+pub fn typed_cpus(cpus: &[u16]) -> String {
+    let neighbours = |a: &u16, b: &u16| a.checked_add(1) == Some(*b);
+    let ranges = cpus.chunk_by(neighbours).map(|range| match range {
+        [one] => one.to_string(),
+        range => format!("{}-{}", range[0], range[range.len() - 1]),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         let table: &[(&str, i64)] = &[
             ("100ns", 100),
             ("250us", 250_000),
@@ -208,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_that_are_refused() {
+    fn durations_that_cannot_be_represented_are_refused() {
         let table: &[(&str, &str)] = &[
             ("", "empty"),
             ("10", "unit is missing"),
@@ -233,13 +261,13 @@ mod tests {
         for (text, cause) in table {
             let error = parse_duration(text).expect_err(text);
             assert!(error.cause.contains(cause), "{text}: {}", error.cause);
-            assert_eq!((error.exit_code(), error.value.as_str()), (2, *text));
+            assert_eq!((error.explain().exit_code, error.value.as_str()), (2, *text));
             assert!(error.hint.contains("250us") && error.to_string().contains(&format!("`{text}`")));
         }
     }
 
     #[test]
-    fn counts() {
+    fn counts_are_parsed() {
         for (text, count) in [
             ("0", 0),
             ("50000", 50_000),
@@ -258,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn sizes_are_parsed() {
         for (text, size) in [("64", 64), ("1472B", 1472), ("8kB", 8_000), ("8KiB", 8_192), ("1.5 kB", 1_500)] {
             assert_eq!(parse_size(text), Ok(size), "{text}");
         }
@@ -268,13 +296,49 @@ mod tests {
     }
 
     #[test]
-    fn shares() {
+    fn shares_are_parsed() {
         for (text, share) in [("0.5%", 0.005), ("5 %", 0.05), ("0.05", 0.05), ("100%", 1.0), ("0", 0.0)] {
             let read = parse_percent(text).expect(text);
             assert!((read - share).abs() < 1e-15, "{text}: {read}");
         }
         for text in ["", "-1%", "NaN%", "five", "1us", "5", "1.01"] {
             assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_cpus_are_parsed_and_typed() {
+        for (text, cpus, typed) in [
+            ("0", vec![0], "0"),
+            ("0-3,6", vec![0, 1, 2, 3, 6], "0-3,6"),
+            ("6, 0-1", vec![0, 1, 6], "0-1,6"),
+            ("1023", vec![1_023], "1023"),
+            ("2-2", vec![2], "2"),
+        ] {
+            assert_eq!(parse_cpus(text, 1_023), Ok(cpus.clone()), "{text}");
+            assert_eq!(typed_cpus(&cpus), typed);
+        }
+        assert_eq!(typed_cpus(&[]), "");
+    }
+
+    #[test]
+    fn invalid_lists_of_cpus_are_refused_with_their_cause() {
+        for (text, cause) in [
+            ("", "`` is no CPU number"),
+            ("0,", "`` is no CPU number"),
+            ("a", "`a` is no CPU number"),
+            ("0-", "`` is no CPU number"),
+            ("-1", "`` is no CPU number"),
+            ("+1", "`+1` is no CPU number"),
+            ("1.5", "`1.5` is no CPU number"),
+            ("3-1", "goes down"),
+            ("0-2,1", "CPU 1 stands in it twice"),
+            ("1024", "highest CPU number is 1023"),
+            ("99999", "`99999` is no CPU number"),
+        ] {
+            let error = parse_cpus(text, 1_023).expect_err(text);
+            assert!(error.cause.contains(cause), "{text}: {}", error.cause);
+            assert!(error.to_string().contains(&format!("`{text}`")), "{error}");
         }
     }
 }

@@ -1,8 +1,11 @@
-//! Numbers to text.
+//! Quantities as text: figures and times for tables and sentences, and the forms that can be typed again.
 
 use crate::units::Nanos;
 
-/// The unit of a row of times: one for all of its figures, so that they can be compared at a glance.
+/// Stands for a figure that does not exist.
+pub const ABSENT: &str = "–";
+
+/// The unit of a row of times, the same for all of its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimeUnit {
     /// ns
@@ -26,7 +29,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its symbol.
+    /// Symbol.
     pub const fn symbol(self) -> &'static str {
         match self {
             TimeUnit::Nanos => "ns",
@@ -36,7 +39,7 @@ impl TimeUnit {
         }
     }
 
-    /// Nanoseconds in it.
+    /// Its length in nanoseconds.
     pub const fn nanos(self) -> f64 {
         match self {
             TimeUnit::Nanos => 1.0,
@@ -51,7 +54,7 @@ impl TimeUnit {
         significant(ns / self.nanos())
     }
 
-    /// `nanos` in this unit, every digit and no more: `1.25` s, `10,125` ms.
+    /// `nanos` in this unit with all digits: `1.25` s, `10,125` ms.
     pub fn exactly(self, nanos: Nanos) -> String {
         let scale = self.nanos() as u64;
         let (whole, rest) = (nanos.0.unsigned_abs() / scale, nanos.0.unsigned_abs() % scale);
@@ -64,9 +67,8 @@ impl TimeUnit {
     }
 }
 
-/// Three significant digits, at most three of them behind the point, thousands grouped: `48.7`, `1,210,000`.
-///
-/// Nothing finite: [`super::ABSENT`].
+/// Three significant digits, at most three of them after the point, thousands grouped: `48.7`, `1,210,000`; [`ABSENT`] if
+/// the value is not finite.
 pub fn significant(value: f64) -> String {
     rounded(value, 3)
 }
@@ -76,12 +78,12 @@ pub fn about(value: f64) -> String {
     rounded(value, 2)
 }
 
-/// From here on an exponent tells more than digits: no unit of time, size or rate comes near.
+/// From here on figures have an exponent. No time, size or rate comes near.
 const LARGE: f64 = 1e15;
 
 fn rounded(value: f64, digits: i32) -> String {
     if !value.is_finite() {
-        return super::ABSENT.into();
+        return ABSENT.into();
     }
     let size = value.abs();
     if size >= LARGE {
@@ -103,13 +105,13 @@ fn rounded(value: f64, digits: i32) -> String {
     format!("{sign}{}", group(&text))
 }
 
-/// As [`significant`], with a `+` before what is not negative.
+/// As [`significant`], with a `+` unless it is negative.
 pub fn signed(value: f64) -> String {
     let text = significant(value);
     if text.starts_with('−') || !value.is_finite() { text } else { format!("+{text}") }
 }
 
-/// A whole number with its thousands grouped: `203,118`.
+/// An integer with its thousands grouped: `203,118`.
 pub fn grouped(value: u64) -> String {
     group(&value.to_string())
 }
@@ -127,7 +129,7 @@ fn group(text: &str) -> String {
     out
 }
 
-/// A time with its unit, as short as three significant digits allow: `10 s`, `250 µs`, `1.5 ms`, `123 s`.
+/// A time with its unit and at most three significant digits: `10 s`, `250 µs`, `1.5 ms`, `123 s`.
 pub fn span(nanos: Nanos) -> String {
     let unit = TimeUnit::suiting(nanos.0 as f64);
     let mut figure = unit.figure(nanos.0 as f64);
@@ -137,10 +139,9 @@ pub fn span(nanos: Nanos) -> String {
     format!("{figure} {}", unit.symbol())
 }
 
-/// Each of these times with its unit, as short as it can be without two different ones looking alike: three significant
-/// digits where they do, all digits where it must be.
+/// Each of these times with its unit, with the fewest digits, from three on, that show different times differently.
 pub fn spans(times: &[Nanos]) -> Vec<String> {
-    // Nine digits behind the point of a second are nanoseconds.
+    // 18 digits show every nanosecond.
     let labels = (3..=18).map(|digits| times.iter().map(|time| span_in(*time, digits)).collect::<Vec<_>>());
     let distinct = |labels: &[String]| {
         let mut pairs = times.iter().zip(labels).map(|(time, label)| (label, time)).collect::<Vec<_>>();
@@ -158,14 +159,14 @@ pub fn spans(times: &[Nanos]) -> Vec<String> {
     last
 }
 
-/// As [`span`], with so many significant digits.
+/// As [`span`], with this many significant digits.
 fn span_in(time: Nanos, digits: u32) -> String {
     if digits <= 3 {
         return span(time);
     }
     let unit = TimeUnit::suiting(time.0 as f64);
     let size = time.0.unsigned_abs();
-    // Whole steps: the last digit shown is this many nanoseconds.
+    // The value of the last digit in nanoseconds.
     let step = 10_u64.pow(size.checked_ilog10().unwrap_or(0).saturating_sub(digits - 1));
     let rounded = Nanos(((size + step / 2) / step * step) as i64 * time.0.signum());
     format!("{} {}", unit.exactly(rounded), unit.symbol())
@@ -176,7 +177,7 @@ pub fn bytes(size: u64) -> String {
     format!("{} B", grouped(size))
 }
 
-/// A share in percent: 0.0123 is `1.23 %`. A share above 0 never reads as 0.
+/// A share in percent: 0.0123 is `1.23 %`. A share above 0 is never shown as 0.
 pub fn percent(share: f64) -> String {
     let percents = share * 100.0;
     if percents > 0.0 && percents < 0.001 {
@@ -191,14 +192,14 @@ pub fn percent(share: f64) -> String {
 
 /// The name of a quantile: 0.999 is `p99.9`, 0.5 is `p50`.
 pub fn quantile(q: f64) -> String {
-    // 0.999 × 100 is 99.9 only after rounding away what binary fractions add
+    // 0.999 × 100 is 99.9 only after rounding.
     let percents = format!("{:.10}", q * 100.0);
     format!("p{}", percents.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The names of what Linux raises for a datagram that it does not send. The numbers are the same on all architectures
-/// but Alpha, MIPS, PA-RISC and SPARC (include/uapi/asm-generic/errno.h).
-const REFUSALS: [(i32, &str); 11] = [
+/// The errors of Linux for a datagram that it does not send. The numbers are the same on all architectures but Alpha,
+/// MIPS, PA-RISC and SPARC (include/uapi/asm-generic/errno.h).
+const SEND_ERRORS: [(i32, &str); 11] = [
     (1, "EPERM"),
     (11, "EAGAIN"),
     (12, "ENOMEM"),
@@ -212,22 +213,78 @@ const REFUSALS: [(i32, &str); 11] = [
     (113, "EHOSTUNREACH"),
 ];
 
-/// The kernel's refusal in words: `message too long (EMSGSIZE)`.
+/// An error of the kernel: `message too long (EMSGSIZE)`.
 pub fn errno(number: i32) -> String {
     let text = std::io::Error::from_raw_os_error(number).to_string();
     let words = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-    match REFUSALS.iter().find(|(known, _)| *known == number) {
+    match SEND_ERRORS.iter().find(|(known, _)| *known == number) {
         Some((_, name)) => format!("{words} ({name})"),
         None => format!("{words} (errno {number})"),
     }
 }
 
+/// `value` as formatted by `%.{digits}g` of C: that many significant digits without trailing zeros, with an exponent if
+/// the number is very small or has more digits before the point; `inf`, `-inf` and `nan`. For the formats of other tools.
+pub fn general(value: f64, digits: usize) -> String {
+    if value.is_nan() {
+        return "nan".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf".into() } else { "-inf".into() };
+    }
+    let digits = digits.max(1);
+    // The exponent after rounding decides: 9.9999999e5 with six digits is 1e+06.
+    let rounded = format!("{value:.*e}", digits - 1);
+    let (mantissa, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if exponent < -4 || exponent >= digits as i32 {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", bare(mantissa), exponent.abs());
+    }
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    bare(&format!("{value:.decimals$}")).into()
+}
+
+/// `number` without trailing zeros of its fraction.
+fn bare(number: &str) -> &str {
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+}
+
+/// A time as typed, in the largest unit that keeps it whole: `24h`, `90s`, `1500us`.
+pub fn typed_span(span: Nanos) -> String {
+    const UNITS: [(i64, &str); 5] =
+        [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let fitting = UNITS.into_iter().find(|(unit, _)| span.0 != 0 && span.0 % unit == 0);
+    let (unit, symbol) = fitting.unwrap_or((1, "ns"));
+    format!("{}{symbol}", span.0 / unit)
+}
+
+/// A share in percent as typed, with at most six decimals: `80%`, `33.3%`.
+pub fn typed_percent(share: f64) -> String {
+    format!("{}%", shortest(share * 100.0))
+}
+
+/// A size as typed, in the largest unit that keeps it whole: `256MiB`, `1500B`.
+pub fn typed_size(bytes: u32) -> String {
+    const UNITS: [(u32, &str); 4] = [(1 << 20, "MiB"), (1_000_000, "MB"), (1 << 10, "KiB"), (1_000, "kB")];
+    let fitting = UNITS.into_iter().find(|(unit, _)| bytes != 0 && bytes.is_multiple_of(*unit));
+    let (unit, symbol) = fitting.unwrap_or((1, "B"));
+    format!("{}{symbol}", bytes / unit)
+}
+
+/// `value` with at most six decimals and no trailing zeros.
+pub(super) fn shortest(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::human::{parse_duration, parse_percent, parse_size};
 
     #[test]
-    fn three_significant_digits() {
+    fn figures_have_three_significant_digits() {
         for (value, text) in [
             (0.0, "0"),
             (48.66, "48.7"),
@@ -255,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_fits_the_size() {
+    fn the_unit_suits_the_size() {
         for (ns, text) in [
             (0.0, "0 ns"),
             (23.4, "23.4 ns"),
@@ -272,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_times_keep_every_digit() {
+    fn exact_times_have_all_digits() {
         for (unit, nanos, text) in [
             (TimeUnit::Seconds, 1_250_000_000, "1.25"),
             (TimeUnit::Millis, 10_125_000_000, "10,125"),
@@ -285,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_short() {
+    fn times_are_short() {
         for (nanos, text) in [
             (10_000_000_000, "10 s"),
             (250_000, "250 µs"),
@@ -299,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_differ_look_different() {
+    fn different_times_are_shown_differently() {
         for (times, texts) in [
             (vec![44_000, 46_000], vec!["44 µs", "46 µs"]),
             (vec![44_010, 44_040, 64_000], vec!["44.01 µs", "44.04 µs", "64 µs"]),
@@ -316,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_shares_sizes_and_quantiles() {
+    fn counts_sizes_shares_quantiles_and_errors_are_shown() {
         assert_eq!((grouped(0), grouped(999), grouped(203_118)), ("0".into(), "999".into(), "203,118".into()));
         assert_eq!((bytes(64), bytes(1_472)), ("64 B".into(), "1,472 B".into()));
         for (share, text) in [(0.0, "0 %"), (0.0123, "1.23 %"), (0.05, "5 %"), (1.0, "100 %"), (1e-7, "< 0.001 %")] {
@@ -327,5 +384,55 @@ mod tests {
         }
         assert!(errno(90).starts_with("message too") && errno(90).ends_with("(EMSGSIZE)"), "{}", errno(90));
         assert!(errno(10).ends_with("(errno 10)"), "{}", errno(10));
+    }
+
+    /// Output of `printf` of the C library.
+    #[test]
+    fn general_figures_agree_with_printf() {
+        for (value, digits, expected) in [
+            (0.0, 8, "0"),
+            (-0.0, 8, "-0"),
+            (300.0, 8, "300"),
+            (238.047_614_284_761_67, 8, "238.04761"),
+            (1.290_994_448_735_805_6, 8, "1.2909944"),
+            (99_999_999.4, 8, "99999999"),
+            (99_999_999.5, 8, "1e+08"),
+            (123_456_789.0, 8, "1.2345679e+08"),
+            (0.000_1, 8, "0.0001"),
+            (0.000_099_999_999, 6, "0.0001"),
+            (0.000_01, 6, "1e-05"),
+            (2.333_333_333e-300, 8, "2.3333333e-300"),
+            (1e300, 8, "1e+300"),
+            (-28.571_428_57, 6, "-28.5714"),
+            (1_000_000.0, 6, "1e+06"),
+            (999_999.5, 6, "1e+06"),
+            (0.5, 6, "0.5"),
+            (2.5, 1, "2"),
+            (f64::INFINITY, 6, "inf"),
+            (f64::NEG_INFINITY, 6, "-inf"),
+            (-f64::NAN, 6, "nan"),
+        ] {
+            assert_eq!(general(value, digits), expected, "{value:e} with {digits} digits");
+        }
+    }
+
+    #[test]
+    fn durations_can_be_typed_again() {
+        for text in ["24h", "1h", "10m", "1m", "90s", "1500us", "1ms", "7ns", "0ns"] {
+            let span = parse_duration(text).expect(text);
+            assert_eq!(typed_span(span), text);
+        }
+    }
+
+    #[test]
+    fn shares_and_sizes_can_be_typed_again() {
+        for text in ["80%", "33.3%", "0.5%", "100%", "29%", "57%"] {
+            let share = parse_percent(text).expect(text);
+            assert_eq!(typed_percent(share), text);
+            assert_eq!(parse_percent(&typed_percent(share)), Ok(share));
+        }
+        for text in ["256MiB", "1500B", "8kB", "8KiB", "3MB", "0B"] {
+            assert_eq!(typed_size(parse_size(text).expect(text)), text);
+        }
     }
 }

@@ -1,0 +1,20 @@
+//! Conversion of quantities to text for people, and of text to quantities.
+//!
+//! Parsing is strict: a unit is required wherever two are possible, arithmetic is decimal and exact, and a value that
+//! cannot be represented is refused with a hint. Formatting keeps three significant digits and one unit per row.
+
+mod parse;
+mod rates;
+mod show;
+mod suggest;
+
+pub use parse::{ParseError, parse_count, parse_cpus, parse_duration, parse_percent, parse_size, typed_cpus};
+pub use rates::{
+    NetworkRate, bit_rate, bits_wanted, byte_rate, load_figure, parse_byte_rate, parse_network_rate, typed_bit_rate,
+    typed_byte_rate, typed_packet_rate,
+};
+pub use show::{
+    ABSENT, TimeUnit, about, bytes, errno, general, grouped, percent, quantile, signed, significant, span, spans,
+    typed_percent, typed_size, typed_span,
+};
+pub use suggest::{nearest, suggestion};
