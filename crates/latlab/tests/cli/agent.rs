@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{BINARY, Lab, contains, empty, wait_until};
+use crate::harness::{BINARY, Latlab, contains, empty, wait_until};
 use crate::processes::{children, is_alive};
 use crate::skip::program;
 
@@ -283,7 +283,7 @@ fn the_death_of_its_reflector_is_told() {
 
 #[test]
 fn it_is_not_for_people() {
-    Lab::new()
+    Latlab::new()
         .line("agent")
         .stdout(empty())
         .stderr(contains("`agent` needs `--stdio`"))

@@ -1,12 +1,12 @@
 //! Bad input on the command line: exit code 2, the value in the message, a hint, nothing on stdout,
 //! and nothing left behind.
 
-use crate::harness::{Lab, contains, empty};
+use crate::harness::{Latlab, contains, empty};
 
 /// Runs `line` and expects its refusal with `value` in the message and `hint` after it.
 #[track_caller]
 fn refused(line: &str, value: &str, hint: &str) {
-    let ran = Lab::new()
+    let ran = Latlab::new()
         .line(line)
         .stdout(empty())
         .stderr(contains(format!("`{value}`")))
@@ -89,7 +89,7 @@ fn targets_that_cannot_be() {
     refused("ping --transport dds", "--transport dds", "--transport udp");
     refused("ping --transport tcp --df", "--df", "leave it out");
     refused("ping pi3 --transport tcp --protocol echo", "--protocol echo", "latlab serve --tcp");
-    let many = Lab::new().line("ping -s 24,25,26,27,28 --source-port sweep").stdout(empty());
+    let many = Latlab::new().line("ping -s 24,25,26,27,28 --source-port sweep").stdout(empty());
     many.stderr(contains("error: 80 runs")).stderr(contains("hint: give fewer sizes")).failure(2);
 }
 
@@ -116,7 +116,7 @@ fn options_and_commands_that_are_none() {
     ] {
         refused(line, value, hint);
     }
-    Lab::new().stdout(empty()).stderr(contains("hint: start with `latlab ping`")).failure(2);
+    Latlab::new().stdout(empty()).stderr(contains("hint: start with `latlab ping`")).failure(2);
 }
 
 #[test]
@@ -146,5 +146,5 @@ fn an_argument_that_is_no_text_is_refused_not_a_crash() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let strange = OsStr::from_bytes(b"\xff\xfe");
-    Lab::new().args([OsStr::new("ping"), strange]).stderr(contains("\n  hint: ")).failure(2);
+    Latlab::new().args([OsStr::new("ping"), strange]).stderr(contains("\n  hint: ")).failure(2);
 }

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{Lab, Ran, contains, empty, lacks};
+use crate::harness::{Finished, Latlab, contains, empty, lacks};
 use crate::store::recordings_in;
 
 const BEFORE: &str = "48.1\n48.9\n47.7\n48.4\n48.6\n48.2\n";
 const AFTER: &str = "52.0\n51.1\n53.4\n52.8\n51.9\n52.2\n";
 const SAME: &str = "48.3\n48.8\n47.9\n48.0\n48.7\n48.5\n";
 
-fn files(args: &str) -> Lab {
-    let lab = Lab::new().file("before", BEFORE).file("after", AFTER).file("same", SAME);
+fn files(args: &str) -> Latlab {
+    let lab = Latlab::new().file("before", BEFORE).file("after", AFTER).file("same", SAME);
     lab.arg("compare").line(args)
 }
 
-pub(crate) fn document(ran: &Ran) -> Value {
+pub(crate) fn document(ran: &Finished) -> Value {
     let document = ran.json();
     check(&document, "compare/1");
     document
@@ -85,7 +85,7 @@ fn requests_that_make_no_sense_are_refused_with_a_way_out() {
     ] {
         files(args).stdout(empty()).stderr(contains(cause)).stderr(contains("hint: ")).failure(2);
     }
-    let rough = Lab::new().file("a", "1\n2\nNaN\n").file("b", "1\n2\n3\n").line("compare a b");
+    let rough = Latlab::new().file("a", "1\n2\nNaN\n").file("b", "1\n2\n3\n").line("compare a b");
     rough.stdout(empty()).stderr(contains("`NaN`")).failure(2);
 }
 
@@ -119,7 +119,7 @@ fn builds(directory: &Path) {
 
 #[test]
 fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     builds(&lab.path(""));
     let ran = lab.line("compare --by tag:build runs --json").stderr(contains("one after the other")).success();
     let document = document(&ran);
@@ -129,32 +129,32 @@ fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
         assert_eq!((&row["relative"]["low"], &row["relative"]["high"]), (&json!(0.0), &json!(0.0)));
     }
     let shared = ran.directory();
-    let equivalent = Lab::at(shared).line("compare --by tag:build runs --equivalence 3%");
+    let equivalent = Latlab::at(shared).line("compare --by tag:build runs --equivalence 3%");
     equivalent.stdout(contains("equivalent")).stdout(contains("proven to lie within 3 %")).success();
-    let shift = Lab::at(shared).line("compare --by tag:build runs --shift --statistic mean");
+    let shift = Latlab::at(shared).line("compare --by tag:build runs --shift --statistic mean");
     shift.stdout(contains(" p99.9 ")).stdout(contains("along the distribution")).success();
     let globs = ["compare", "--group", "a=runs/2026112[0-3]*", "--group", "b=runs/2026112[4-7]*", "--over", "boots"];
-    Lab::at(shared).args(globs).stdout(contains("at least 6 are needed")).success();
+    Latlab::at(shared).args(globs).stdout(contains("at least 6 are needed")).success();
     for (args, cause) in [
         ("--by tag:buidl runs", "did you mean `tag:build`?"),
         ("--by size runs", "in every run"),
         ("--by tag:build runs --statistic p95x", "p95x"),
         ("--by tag:build runs --metric rount_trip_delay", "did you mean `round_trip_delay`?"),
     ] {
-        Lab::at(shared).arg("compare").line(args).stdout(empty()).stderr(contains(cause)).failure(2);
+        Latlab::at(shared).arg("compare").line(args).stdout(empty()).stderr(contains(cause)).failure(2);
     }
 }
 
 #[test]
 fn one_run_against_one_run_gets_no_verdict_and_is_told_why() {
-    let lab = Lab::new().arg("compare").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    let lab = Latlab::new().arg("compare").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
     let ran = lab.stdout(contains("closed → scheduled")).stdout(lacks("higher")).stdout(lacks("%  lower")).success();
     assert_eq!(ran.stdout.matches("one run against one run").count(), 1, "said once: {}", ran.stdout);
 }
 
 #[test]
 fn an_experiment_says_itself_what_belongs_together() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     let store = lab.path("e/runs");
     for run in 0..14_u32 {
         copy(&store, &format!("20261122T0000{run:02}Z-ping-{run:04}"), |manifest| {
@@ -183,13 +183,13 @@ fn an_experiment_says_itself_what_belongs_together() {
 
 #[test]
 fn a_runs_figure_is_the_one_of_its_summary() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     let directory = lab.path("");
     for (tag, count) in [("build=a", "120"), ("build=b", "150"), ("build=a", "130"), ("build=b", "140")] {
-        Lab::at(&directory).line("ping -q --tag").arg(tag).args(["-n", count, "--warmup", "5"]).success();
+        Latlab::at(&directory).line("ping -q --tag").arg(tag).args(["-n", count, "--warmup", "5"]).success();
     }
     let means = recordings_in(&directory.join("latlab-runs")).into_iter().map(|path| {
-        let summary = Lab::at(&directory).line("summary --json -q").arg(path).success().json();
+        let summary = Latlab::at(&directory).line("summary --json -q").arg(path).success().json();
         let mean = summary["metrics"]["round_trip_delay"]["mean"].as_f64().expect("answered");
         (summary["condition"]["tags"]["build"].as_str().expect("tagged").to_owned(), mean)
     });
@@ -204,14 +204,22 @@ fn a_runs_figure_is_the_one_of_its_summary() {
 
 #[test]
 fn what_is_not_the_same_is_not_compared() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     let home = lab.path("");
     for build in ["a", "b"] {
         let tag = format!("build={build}");
         for command in ["ping -n 30 --warmup 0", "wakeup -n 10 -i 1ms --warmup 0"] {
-            Lab::at(&home).line(command).args(["-q", "--store", "both", "--tag", &tag]).start().ends_with(&[0, 4]);
+            Latlab::at(&home)
+                .line(command)
+                .args(["-q", "--store", "both", "--tag", &tag])
+                .start()
+                .exits_with_one_of(&[0, 4]);
         }
-        Lab::at(&home).line("ping -n 30 --warmup 0 -q --store pings --tag").arg(&tag).start().ends_with(&[0, 4]);
+        Latlab::at(&home)
+            .line("ping -n 30 --warmup 0 -q --store pings --tag")
+            .arg(&tag)
+            .start()
+            .exits_with_one_of(&[0, 4]);
     }
     for (args, told) in [
         ("--by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
@@ -219,7 +227,7 @@ fn what_is_not_the_same_is_not_compared() {
         ("--by tag:build pings --metric wakeup_latency", "cannot compare `wakeup_latency` of runs of `ping`"),
         ("--group a=both/*-wakeup-* --group b=pings/*", "is one of wakeup"),
     ] {
-        Lab::at(&home)
+        Latlab::at(&home)
             .arg("compare")
             .line(args)
             .stdout(empty())
@@ -227,7 +235,8 @@ fn what_is_not_the_same_is_not_compared() {
             .stderr(contains("hint: "))
             .failure(2);
     }
-    let named = Lab::at(&home).line("compare --group a=both/*-wakeup-* --group b=both/*-wakeup-* --json -q").success();
+    let named =
+        Latlab::at(&home).line("compare --group a=both/*-wakeup-* --group b=both/*-wakeup-* --json -q").success();
     assert_eq!(document(&named)["comparisons"][0]["metric"], "wakeup_latency");
 }
 
@@ -245,7 +254,7 @@ fn the_page_shows_what_is_printed() {
         [("compare before.txt after.txt", 0), ("compare before.txt after.txt --gate 'value <= +5%'", 1)]
     {
         let words = shlex::split(command).expect("words");
-        let lab = Lab::new().file("before.txt", BEFORE).file("after.txt", AFTER);
+        let lab = Latlab::new().file("before.txt", BEFORE).file("after.txt", AFTER);
         assert_eq!(lab.args(words).failure(code).stdout, shown(command), "{command}");
     }
 }

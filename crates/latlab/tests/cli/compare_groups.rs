@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::compare::{copy, document};
-use crate::harness::{Lab, Ran, contains, empty, lacks};
+use crate::harness::{Finished, Latlab, contains, empty, lacks};
 
 /// A run of the experiment `id`: its load, its block, and how it ended.
 fn run_of(store: &Path, id: &str, (number, load, block): (u32, &str, u32), ending: &str) {
@@ -26,7 +26,7 @@ fn codes(document: &Value) -> Vec<&str> {
     caveats.iter().filter_map(|caveat| caveat["code"].as_str()).collect()
 }
 
-fn names(ran: &Ran) -> Vec<String> {
+fn names(ran: &Finished) -> Vec<String> {
     let document = document(ran);
     let groups = document["groups"].as_array().expect("groups").clone();
     groups.iter().map(|group| group["name"].as_str().expect("a name").to_owned()).collect()
@@ -34,7 +34,7 @@ fn names(ran: &Ran) -> Vec<String> {
 
 #[test]
 fn runs_of_two_experiments_are_pooled_and_that_is_said() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     for (place, id) in [("one", "e1"), ("two", "e2")] {
         (0..8).for_each(|run| run_of(&lab.path(place).join("runs"), id, (run, "none", 1 + run / 4), "completed"));
         fs::write(lab.path(place).join("experiment.toml"), "kind = \"ping\"\n").expect("written");
@@ -43,7 +43,7 @@ fn runs_of_two_experiments_are_pooled_and_that_is_said() {
         lab.line("compare one two --json").stderr(contains("no block has runs of both `one` and `two`")).success();
     let shared = ran.directory();
     for args in ["one two", "--group one=one/runs/* --group two=two/runs/*"] {
-        let ran = Lab::at(shared).arg("compare").line(args).line("--json -q").success();
+        let ran = Latlab::at(shared).arg("compare").line(args).line("--json -q").success();
         let document = document(&ran);
         assert_eq!((&document["interleaved"], codes(&document)[0]), (&json!(false), "not-interleaved"), "{args}");
         let row = &document["comparisons"][0];
@@ -52,13 +52,13 @@ fn runs_of_two_experiments_are_pooled_and_that_is_said() {
             (&json!(1), &json!(12870), &json!(1.0)),
             "{row}"
         );
-        Lab::at(shared).arg("compare").line(args).stdout(contains(": 8 runs each, 95 %")).success();
+        Latlab::at(shared).arg("compare").line(args).stdout(contains(": 8 runs each, 95 %")).success();
     }
 }
 
 #[test]
 fn blocks_of_unequal_size_are_not_shown_as_equal() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     for run in 0..24 {
         let load = if run % 2 == 0 { "none" } else { "cpu=80%" };
         run_of(&lab.path("e"), "e1", (run, load, if run < 20 { 1 } else { 2 }), "completed");
@@ -69,7 +69,7 @@ fn blocks_of_unequal_size_are_not_shown_as_equal() {
 #[test]
 fn a_group_without_a_judged_run_does_not_hide_the_others() {
     let store = |failed: &str| {
-        let lab = Lab::new();
+        let lab = Latlab::new();
         for run in 0..18 {
             let load = ["none", "cpu=80%", "mem=1GB/s"][run as usize % 3];
             let ending = if load == failed { "failed" } else { "completed" };
@@ -77,7 +77,7 @@ fn a_group_without_a_judged_run_does_not_hide_the_others() {
         }
         lab
     };
-    let reasons = |ran: &Ran| -> Vec<Value> {
+    let reasons = |ran: &Finished| -> Vec<Value> {
         let document = document(ran);
         let rows = document["comparisons"].as_array().expect("rows");
         rows.iter().filter(|row| row["statistic"] == "p50").map(|row| row["reason"].clone()).collect()
@@ -86,15 +86,15 @@ fn a_group_without_a_judged_run_does_not_hide_the_others() {
     let ran = ran.success();
     assert_eq!(reasons(&ran), ["no-run", "unsure"]);
     assert!(codes(&document(&ran)).contains(&"runs-left-out"));
-    let shown = Lab::at(ran.directory()).line("compare e --by load").success().stdout;
+    let shown = Latlab::at(ran.directory()).line("compare e --by load").success().stdout;
     assert_eq!(shown.matches("the candidate has no run").count(), 1, "{shown}");
     let bare = store("none").line("compare e --by load --json -q").success();
     assert_eq!(reasons(&bare), ["no-run", "no-run"]);
-    Lab::at(bare.directory()).line("compare e --by load").stdout(contains("the baseline has no run")).success();
+    Latlab::at(bare.directory()).line("compare e --by load").stdout(contains("the baseline has no run")).success();
     let other =
-        Lab::at(bare.directory()).args(["compare", "e", "--by", "load", "--baseline", "cpu=80%", "--json", "-q"]);
+        Latlab::at(bare.directory()).args(["compare", "e", "--by", "load", "--baseline", "cpu=80%", "--json", "-q"]);
     assert_eq!(reasons(&other.success()), ["no-run", "unsure"]);
-    let all = Lab::new();
+    let all = Latlab::new();
     (0..6).for_each(|run| run_of(&all.path("e"), "e1", (run, ["none", "cpu=80%"][run as usize % 2], 1), "failed"));
     let refused = all.line("compare e --by load").stdout(empty());
     let refused = refused.stderr(contains("no run of `none`, `cpu=80%` can be judged: each failed\n"));
@@ -103,15 +103,16 @@ fn a_group_without_a_judged_run_does_not_hide_the_others() {
 
 #[test]
 fn the_baseline_is_the_first_level_whatever_was_measured_first() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     for (number, (build, size)) in [("v10", 1024), ("v9", 64), ("v10", 128), ("v9", 1024)].into_iter().enumerate() {
         copy(&lab.path("runs"), &format!("20261122T00000{number}Z-ping-{number:04}"), |manifest| {
             manifest["condition"]["tags"] = json!({ "build": build });
             manifest["condition"]["size_bytes"] = json!(size);
         });
     }
-    let by =
-        |by: &str| lab.path("runs").parent().map(Lab::at).expect("home").line("compare runs --json -q --by").line(by);
+    let by = |by: &str| {
+        lab.path("runs").parent().map(Latlab::at).expect("home").line("compare runs --json -q --by").line(by)
+    };
     assert_eq!(names(&by("size").success()), ["64", "128", "1024"]);
     assert_eq!(names(&by("tag:build").success()), ["v9", "v10"]);
     assert_eq!(names(&by("tag:build --baseline v10").success()), ["v10", "v9"]);
@@ -123,7 +124,7 @@ fn the_baseline_is_the_first_level_whatever_was_measured_first() {
     let alone = lab.line("compare runs --baseline v9").stdout(empty()).stderr(contains("--by"));
     alone.failure(2);
     // an experiment's file has the order that its author gave it
-    let experiment = Lab::new();
+    let experiment = Latlab::new();
     for run in 0..8 {
         run_of(&experiment.path("e"), "e1", (run, if run % 2 == 0 { "cpu=80%" } else { "none" }, 1), "completed");
     }
@@ -132,7 +133,7 @@ fn the_baseline_is_the_first_level_whatever_was_measured_first() {
 
 #[test]
 fn a_row_shows_the_figure_that_its_label_names() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     (0..8)
         .for_each(|run| run_of(&lab.path("e"), "e1", (run, if run < 4 { "none" } else { "cpu=80%" }, 1), "completed"));
     let ran = lab.line("compare e --by load --shift --gate").arg("p90 <= +5%").line("--json -q").success();
@@ -142,7 +143,7 @@ fn a_row_shows_the_figure_that_its_label_names() {
         row.unwrap_or_else(|| panic!("no {statistic}"))["baseline_value"].as_f64().expect("a figure")
     };
     assert_eq!(value("comparisons", "p90"), value("shifts", "p90"));
-    let summary = Lab::at(ran.directory())
+    let summary = Latlab::at(ran.directory())
         .line("summary --json -q --quantiles 0.9,0.1")
         .arg(fs::read_dir(ran.directory().join("e")).expect("runs").next().expect("one").expect("readable").path());
     let summary = summary.success().json();
@@ -153,6 +154,6 @@ fn a_row_shows_the_figure_that_its_label_names() {
     }
     let home = ran.directory();
     let mixed =
-        Lab::at(home).line("compare e --by load --shift").args(["--gate", "value <= +5%", "--gate", "p90 <= +5%"]);
+        Latlab::at(home).line("compare e --by load --shift").args(["--gate", "value <= +5%", "--gate", "p90 <= +5%"]);
     mixed.stdout(empty()).stderr(contains("`value` is a line of a file of numbers")).stderr(lacks("panic")).failure(2);
 }

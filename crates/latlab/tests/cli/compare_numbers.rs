@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::compare::document;
-use crate::harness::{Lab, contains, empty, lacks};
+use crate::harness::{Latlab, contains, empty, lacks};
 
 /// Two files of six seconds each, the second ten times as slow; a 0 in the first forbids logarithms.
-fn seconds(args: &str) -> Lab {
-    let lab = Lab::new().file("fast", "0.000\n0.001\n0.002\n0.001\n0.002\n0.001\n");
+fn seconds(args: &str) -> Latlab {
+    let lab = Latlab::new().file("fast", "0.000\n0.001\n0.002\n0.001\n0.002\n0.001\n");
     lab.file("slow", "0.010\n0.011\n0.012\n0.010\n0.011\n0.012\n").arg("compare").line(args)
 }
 
@@ -24,10 +24,10 @@ fn a_margin_is_a_share_of_the_baseline_whatever_the_scale() {
         let line = |step: i32| format!("{}\n", offset + f64::from(step % 3));
         (0..12).map(line).collect::<String>() + "-1\n"
     };
-    let lab = Lab::new().file("a", near(100.0)).file("b", near(100.1)).line("compare a b --json --equivalence");
+    let lab = Latlab::new().file("a", near(100.0)).file("b", near(100.1)).line("compare a b --json --equivalence");
     let wide = lab.arg("40%").success();
     assert_eq!(document(&wide)["comparisons"][0]["verdict"], "equivalent");
-    let narrow = Lab::at(wide.directory()).line("compare a b --json --equivalence 1%").success();
+    let narrow = Latlab::at(wide.directory()).line("compare a b --json --equivalence 1%").success();
     assert_eq!(document(&narrow)["comparisons"][0]["verdict"], "undecided");
 }
 
@@ -36,13 +36,13 @@ fn a_gate_is_a_share_of_the_baseline_whatever_the_scale() {
     seconds("fast slow").args(["--gate", "value <= +5%"]).stdout(contains("broken by `slow`: +843 % [")).failure(1);
     seconds("slow fast").args(["--gate", "value >= -5%"]).stdout(contains("broken by `fast`")).failure(1);
     let zeros = |gate: &str| {
-        let lab = Lab::new().file("a", "0\n".repeat(6)).file("b", "1\n2\n1\n2\n1\n2\n");
+        let lab = Latlab::new().file("a", "0\n".repeat(6)).file("b", "1\n2\n1\n2\n1\n2\n");
         lab.line("compare a b --equivalence 3%").args(["--gate", gate])
     };
     let zero = zeros("value <= +5%").stdout(contains("undecided by `b`: +1.5 [+1.0, +2.0]: no change is a share of"));
     zero.stdout(contains("higher")).stderr(contains("the baseline is 0")).stderr(lacks("more runs")).success();
     zeros("value <= +5%").arg("--gate-strict").failure(1);
-    let same = Lab::new().file("a", "1\n-1\n".repeat(4)).file("b", "1\n-1\n".repeat(4));
+    let same = Latlab::new().file("a", "1\n-1\n".repeat(4)).file("b", "1\n-1\n".repeat(4));
     let told = same.line("compare a b --equivalence 3% --json").success();
     let row = &document(&told)["comparisons"][0];
     assert_eq!((&row["reason"], &row["equivalence_p_value"]), (&json!("zero-baseline"), &json!(null)), "{row}");
@@ -51,8 +51,9 @@ fn a_gate_is_a_share_of_the_baseline_whatever_the_scale() {
 #[test]
 fn what_is_too_large_to_add_up_is_undecided_and_legible() {
     let huge = |form: &str| {
-        let lab =
-            Lab::new().file("a", "1e308\n-1e308\n1.5e308\n1.7e308\n").file("b", "1.7e308\n1.6e308\n1.5e308\n1e308\n");
+        let lab = Latlab::new()
+            .file("a", "1e308\n-1e308\n1.5e308\n1.7e308\n")
+            .file("b", "1.7e308\n1.6e308\n1.5e308\n1e308\n");
         lab.line("compare a b").line(form)
     };
     let text = huge("").stdout(contains("undecided")).stdout(contains("their sums are no numbers")).success();
@@ -62,7 +63,7 @@ fn what_is_too_large_to_add_up_is_undecided_and_legible() {
     huge("--format csv").stdout(lacks("inf")).stdout(lacks("NaN")).stdout(contains(",overflow\n")).success();
     // their factor is no number, but their difference is
     let far = |form: &str| {
-        let lab = Lab::new().file("a", "1e-300\n2e-300\n1e-300\n2e-300\n").file("b", "1e300\n2e300\n1e300\n2e300\n");
+        let lab = Latlab::new().file("a", "1e-300\n2e-300\n1e-300\n2e-300\n").file("b", "1e300\n2e300\n1e300\n2e300\n");
         lab.line("compare a b").line(form)
     };
     let row = &document(&far("--json").success())["comparisons"][0];
@@ -75,7 +76,7 @@ fn what_is_too_large_to_add_up_is_undecided_and_legible() {
 
 #[test]
 fn what_cannot_be_read_is_called_what_it_is() {
-    let numbers = || Lab::new().file("a", "1\n2\n3\n").file("none", "").file("binary", b"1\n\xff\xfe\n");
+    let numbers = || Latlab::new().file("a", "1\n2\n3\n").file("none", "").file("binary", b"1\n\xff\xfe\n");
     std::fs::create_dir(numbers().path("x")).expect("made");
     for (args, told) in [
         ("a none", "no number in column 1"),
@@ -106,7 +107,7 @@ fn gates_in_markdown_are_code_as_it_is_typed() {
 fn the_p_beside_an_equivalence_is_its_own() {
     let close =
         |offset: f64| (0..9).map(|step| format!("{}\n", offset + f64::from(step % 3) / 10.0)).collect::<String>();
-    let lab = || Lab::new().file("a", close(100.0)).file("b", close(100.0)).line("compare a b --equivalence 3%");
+    let lab = || Latlab::new().file("a", close(100.0)).file("b", close(100.0)).line("compare a b --equivalence 3%");
     let row = &document(&lab().arg("--json").success())["comparisons"][0];
     let p = row["adjusted_equivalence_p_value"].as_f64().expect("tested");
     assert!(p < 0.001 && row["adjusted_p_value"] == 1.0 && row["verdict"] == "equivalent", "{row}");

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, lacks};
+use crate::harness::{Latlab, contains, empty, lacks};
 
 fn severities(document: &Value) -> Vec<&str> {
     let findings = document["findings"].as_array().expect("a list");
@@ -15,25 +15,25 @@ fn severities(document: &Value) -> Vec<&str> {
 #[test]
 fn findings_are_a_document_and_a_blocker_is_exit_code_1() {
     // Whether this host is fit is not for a test to say; that the code agrees with the findings is.
-    let running = Lab::new().line("doctor --json --cpu 0").stderr(empty()).start();
-    let ran = running.ends_with(&[0, 1]);
+    let running = Latlab::new().line("doctor --json --cpu 0").stderr(empty()).start();
+    let ran = running.exits_with_one_of(&[0, 1]);
     let document = ran.json();
     check(&document, "doctor/1");
     assert_eq!(severities(&document).contains(&"blocker"), ran.code == 1, "{document:#}");
 
-    let ran = Lab::new().line("doctor --json --cpu 1023").stderr(empty()).failure(1);
+    let ran = Latlab::new().line("doctor --json --cpu 1023").stderr(empty()).failure(1);
     let document = ran.json();
     check(&document, "doctor/1");
     assert_eq!(severities(&document)[0], "blocker", "worst first");
     assert!(document["findings"][0]["fix"].is_string(), "{document:#}");
-    let text = Lab::new().line("doctor --cpu 1023").stdout(contains("blocker")).stdout(contains("CPU 1023"));
+    let text = Latlab::new().line("doctor --cpu 1023").stdout(contains("blocker")).stdout(contains("CPU 1023"));
     text.stdout(lacks("\u{1b}")).stderr(empty()).failure(1);
 }
 
 #[test]
 fn the_same_host_is_judged_by_how_it_shall_be_measured() {
     let find = |line: &str, code: &str| -> Value {
-        let ran = Lab::new().line(line).stderr(empty()).start().ends_with(&[0, 1]);
+        let ran = Latlab::new().line(line).stderr(empty()).start().exits_with_one_of(&[0, 1]);
         let findings = ran.json()["findings"].as_array().expect("a list").clone();
         findings.into_iter().find(|finding| finding["code"] == code).unwrap_or_default()
     };
@@ -46,12 +46,12 @@ fn the_same_host_is_judged_by_how_it_shall_be_measured() {
 fn the_bare_loop_becomes_the_floor_of_later_summaries_on_the_same_pins() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let state = home.path().join("state");
-    let lab = |line: &str| Lab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
+    let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
     let floor = |line: &str| lab(line).success().json()["instrument"]["bare_loop"].clone();
     let ping = "ping -n 5 --warmup 0 --json --cpu 0 --peer-cpu 0";
     assert!(floor(ping).is_null(), "nothing was measured yet");
 
-    let ran = lab("doctor --calibrate --cpu 0 --peer-cpu 0 --json").start().ends_with(&[0, 1]);
+    let ran = lab("doctor --calibrate --cpu 0 --peer-cpu 0 --json").start().exits_with_one_of(&[0, 1]);
     check(&ran.json(), "doctor/1");
     let findings = ran.json()["findings"].to_string();
     assert!(findings.contains("bare-loop"), "{findings}");
@@ -69,8 +69,8 @@ fn the_bare_loop_becomes_the_floor_of_later_summaries_on_the_same_pins() {
 fn a_calibration_that_cannot_be_kept_is_told_all_the_same() {
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::write(home.path().join("state"), "a file").expect("a file");
-    let lab = Lab::at(home.path()).line("doctor --calibrate --json").environment("XDG_STATE_HOME", "state");
+    let lab = Latlab::at(home.path()).line("doctor --calibrate --json").environment("XDG_STATE_HOME", "state");
     let lab = lab.stderr(contains("warning: cannot keep the calibration: ")).stderr(contains("XDG_STATE_HOME"));
-    let document = lab.start().ends_with(&[0, 1]).json();
+    let document = lab.start().exits_with_one_of(&[0, 1]).json();
     assert!(document["findings"].to_string().contains("bare loop on loopback"), "{document:#}");
 }

@@ -10,7 +10,7 @@ use latlab::probe::Fate;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, warnings_at_most};
+use crate::harness::{Latlab, contains, empty, warnings_at_most};
 use crate::store::{manifest, only_recording, open};
 
 /// What an echo does with the datagram of a sequence number.
@@ -92,9 +92,9 @@ fn answer(socket: &UdpSocket, treat: fn(u64) -> Treatment, over: &AtomicBool) {
 
 /// The summary of a run against `echo`, and where it ran.
 #[track_caller]
-fn ping(echo: &Echo, options: &str) -> (Value, crate::harness::Ran) {
+fn ping(echo: &Echo, options: &str) -> (Value, crate::harness::Finished) {
     let line = format!("ping {} --protocol echo --warmup 0 --json {options}", echo.address);
-    let ran = Lab::new().line(&line).stderr(warnings_at_most()).measured();
+    let ran = Latlab::new().line(&line).stderr(warnings_at_most()).measured();
     check(&ran.json(), "summary/1");
     (ran.json(), ran)
 }
@@ -133,7 +133,7 @@ fn every_tenth_lost() {
     assert_eq!(counts(&summary), [20, 18, 0, 2, 0, 0]);
     assert!(summary["timed_out_ns"].as_u64().expect("a number") >= 400_000_000);
     let line = format!("ping {} --protocol echo --warmup 0 -n 20 --timeout 200ms", echo.address);
-    let lab = Lab::new().line(&line).stdout(contains("n 20 · lost 2"));
+    let lab = Latlab::new().line(&line).stdout(contains("n 20 · lost 2"));
     lab.stdout(contains("were spent waiting for answers that did not come")).success();
 }
 
@@ -182,18 +182,24 @@ fn what_is_no_answer_is_counted_apart() {
 fn no_answer_at_all_is_no_measurement_and_yet_kept() {
     let echo = Echo::new(|_| Treatment::Lose);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
-    let lab = Lab::new().line(&line).stdout(contains("n 3 · lost 3"));
+    let lab = Latlab::new().line(&line).stdout(contains("n 3 · lost 3"));
     let told = lab.stderr(contains(format!("error: no probe was answered by `{}`", echo.address)));
     let ran = told.stderr(contains("cause: 3 probes were sent")).stderr(contains("hint: ")).failure(3);
     let recording = only_recording(ran.directory());
-    Lab::at(ran.directory()).arg("summary").arg(&recording).stdout(contains("n 3 · lost 3")).stderr(empty()).success();
+    Latlab::at(ran.directory())
+        .arg("summary")
+        .arg(&recording)
+        .stdout(contains("n 3 · lost 3"))
+        .stderr(empty())
+        .success();
 }
 
 #[test]
 fn an_echo_that_alters_every_datagram_is_told_from_a_silent_one() {
     let echo = Echo::new(|_| Treatment::Cut);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
-    let lab = Lab::new().line(&line).stderr(contains("\n  cause: 3 answers came back altered, none as it was sent\n"));
+    let lab =
+        Latlab::new().line(&line).stderr(contains("\n  cause: 3 answers came back altered, none as it was sent\n"));
     lab.stderr(contains("\n  hint: an echo returns each datagram unchanged and in full")).failure(3);
 }
 
@@ -201,7 +207,7 @@ fn an_echo_that_alters_every_datagram_is_told_from_a_silent_one() {
 fn a_closed_port_is_told_from_a_silent_echo() {
     let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
     let line = "--protocol echo --warmup 0 -n 7 --timeout 20ms";
-    let lab = Lab::new().args(["ping", &nobody]).line(line);
+    let lab = Latlab::new().args(["ping", &nobody]).line(line);
     let cause = "\n  cause: the port is closed: 7 of 7 probes were refused there (ECONNREFUSED)\n";
     lab.stderr(contains(cause)).stderr(contains("\n  hint: start the echo there, or name the port")).failure(3);
 }
@@ -211,7 +217,7 @@ fn what_the_network_refuses_of_the_warm_up_is_not_counted() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
     let line = "--protocol echo --warmup 5 -n 7 --timeout 20ms";
-    Lab::at(home.path()).args(["ping", &nobody]).line(line).failure(3);
+    Latlab::at(home.path()).args(["ping", &nobody]).line(line).failure(3);
     let manifest = manifest(&only_recording(home.path()));
     // Each probe of a closed loop brings one ICMP answer before the next leaves.
     assert_eq!(manifest["run"]["socket_errors"], serde_json::json!({ "ECONNREFUSED": 7 }));

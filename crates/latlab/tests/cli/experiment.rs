@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::documents;
-use crate::harness::{Lab, Running, contains, lacks, wait_until};
+use crate::harness::{Latlab, Running, contains, lacks, wait_until};
 
 /// Twelve runs of a fifth of a second.
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
@@ -98,7 +98,7 @@ pub(crate) fn check(experiment: &Path, expected: usize) {
 }
 
 pub(crate) fn begin(directory: &Path) -> Running {
-    Lab::at(directory).line("run x.toml").start()
+    Latlab::at(directory).line("run x.toml").start()
 }
 
 /// Waits until so many runs have ended.
@@ -111,7 +111,7 @@ pub(crate) fn until_ended(directory: &Path, count: usize) {
 #[test]
 fn a_dry_run_tells_the_order_and_the_runs_keep_to_it() {
     let directory = place(SMALL);
-    let told = Lab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
+    let told = Latlab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
     for words in
         ["small · ping local", "1  size=24", "3 runs per condition; 2 blocks: 12 runs in all", "expected     about"]
     {
@@ -122,10 +122,10 @@ fn a_dry_run_tells_the_order_and_the_runs_keep_to_it() {
         let line = told.lines().find_map(|line| line.strip_prefix(block)).unwrap_or_else(|| panic!("{told}"));
         line.split_whitespace().map(|number| number.parse().expect("a number")).collect()
     };
-    let other = Lab::at(directory.path()).file("y.toml", SMALL.replace("seed = 7", "seed = 8"));
+    let other = Latlab::at(directory.path()).file("y.toml", SMALL.replace("seed = 7", "seed = 8"));
     let other = other.line("run y.toml --dry-run").success().stdout;
     assert_ne!(told, other, "another seed, another order");
-    Lab::at(directory.path()).line("run x.toml").stderr(contains("12 runs in all")).success();
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("12 runs in all")).success();
     let experiment = only(directory.path());
     let taken: Vec<(u64, u64)> = runs(&journal(&experiment))
         .iter()
@@ -139,9 +139,9 @@ fn a_dry_run_tells_the_order_and_the_runs_keep_to_it() {
     check(&experiment, 12);
     // Finished: its directory is only reported, its file begins another one.
     let shown = experiment.display().to_string();
-    Lab::at(directory.path()).args(["run", &shown]).stderr(contains("is finished")).success();
+    Latlab::at(directory.path()).args(["run", &shown]).stderr(contains("is finished")).success();
     assert_eq!(runs(&journal(&experiment)).len(), 12);
-    Lab::at(directory.path()).line("run x.toml --dry-run").stdout(lacks("of them done")).success();
+    Latlab::at(directory.path()).line("run x.toml --dry-run").stdout(lacks("of them done")).success();
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn killed_at_any_point_it_goes_on_without_losing_or_repeating_a_run() {
         drop(running);
     }
     // A start that was killed before its first line left a directory that holds no experiment.
-    Lab::at(directory.path()).line("run x.toml").success();
+    Latlab::at(directory.path()).line("run x.toml").success();
     let begun: Vec<PathBuf> =
         experiments(directory.path()).into_iter().filter(|path| !journal(path).is_empty()).collect();
     let [.., last] = &begun[..] else { panic!("nothing was begun") };
@@ -169,13 +169,13 @@ fn an_interrupt_closes_the_run_and_the_same_command_goes_on() {
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
-    let told = running.ends(130).stderr;
+    let told = running.exits(130).stderr;
     assert!(told.contains("goes on"), "{told}");
     let experiment = only(directory.path());
     let before = runs(&journal(&experiment));
     assert!(before.last().is_some_and(|(_, ended)| ended.is_some()), "the last run was closed");
     assert!(events(&journal(&experiment), "finished").next().is_none());
-    Lab::at(directory.path())
+    Latlab::at(directory.path())
         .line("run x.toml")
         .stderr(contains("going on with"))
         .stderr(contains("of them done"))
@@ -190,12 +190,12 @@ fn one_process_at_a_time() {
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     let pid = running.pid().as_raw_nonzero().to_string();
-    let told = Lab::at(directory.path()).line("run x.toml").failure(3).stderr;
+    let told = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
     assert!(told.contains("is being measured") && told.contains(&format!("by process {pid}")), "{told}");
     let shown = only(directory.path()).display().to_string();
-    Lab::at(directory.path()).args(["run", &shown]).stderr(contains(format!("by process {pid}"))).failure(3);
+    Latlab::at(directory.path()).args(["run", &shown]).stderr(contains(format!("by process {pid}"))).failure(3);
     running.signal(Signal::TERM);
-    running.ends(143);
+    running.exits(143);
 }
 
 #[test]
@@ -204,13 +204,13 @@ fn a_changed_file_is_refused_and_may_be_forced() {
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     fs::write(directory.path().join("x.toml"), SMALL.replace("runs = 3", "runs = 4")).expect("written");
-    let told = Lab::at(directory.path()).line("run x.toml").failure(2).stderr;
+    let told = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
     for words in ["has changed since", "line 9 is `runs = 4`, it was `runs = 3`", "`--force`", "`--new`"] {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
-    Lab::at(directory.path()).line("run x.toml --force").stderr(contains("no longer one experiment")).success();
+    Latlab::at(directory.path()).line("run x.toml --force").stderr(contains("no longer one experiment")).success();
     let experiment = only(directory.path());
     check(&experiment, 16);
     assert_eq!(fs::read_to_string(experiment.join("experiment.1.toml")).expect("kept"), SMALL);
@@ -223,7 +223,7 @@ fn each_block_needs_a_boot_of_its_own() {
     fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
     fs::write(&boot, "first\n").expect("written");
     let run = || {
-        let lab = Lab::at(directory.path()).environment("LATLAB_HOST_ROOT", directory.path().join("host"));
+        let lab = Latlab::at(directory.path()).environment("LATLAB_HOST_ROOT", directory.path().join("host"));
         lab.environment("LATLAB_STATE_DIR", directory.path().join("state"))
     };
     run().line("run x.toml").stderr(contains("block 1 is done: reboot, then run me again")).success();
@@ -248,7 +248,7 @@ fn a_clock_that_was_set_back_orders_nothing() {
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     // What was written before the clock was set back from the year 2099.
     let before = only(directory.path());
     let text = fs::read_to_string(before.join("journal.jsonl")).expect("a journal");
@@ -256,7 +256,7 @@ fn a_clock_that_was_set_back_orders_nothing() {
         .expect("written");
     let later = before.with_file_name("20990101T000000Z-experiment-ffff");
     fs::rename(&before, &later).expect("renamed");
-    Lab::at(directory.path()).line("run x.toml").stderr(contains("going on with")).success();
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("going on with")).success();
     check(&later, 12);
     assert_eq!(only(directory.path()), later);
 }
@@ -284,11 +284,14 @@ fn a_failed_run_is_kept_marked_and_gone_past_if_asked() {
         echo()
     );
     let directory = place(&file);
-    let told = Lab::at(directory.path()).line("run x.toml").failure(3).stderr;
+    let told = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
     assert!(told.contains("no probe was answered") && told.contains("`--keep-going`"), "{told}");
     let experiment = only(directory.path());
     assert_eq!(runs(&journal(&experiment)).len(), 2, "it stopped at the first failure");
-    Lab::at(directory.path()).line("run x.toml --keep-going").stderr(contains("2 runs without an answer")).failure(4);
+    Latlab::at(directory.path())
+        .line("run x.toml --keep-going")
+        .stderr(contains("2 runs without an answer"))
+        .failure(4);
     check(&experiment, 4);
     let outcomes: Vec<_> =
         runs(&journal(&experiment)).into_iter().map(|(_, ended)| ended.expect("ended")["outcome"].clone()).collect();
@@ -300,7 +303,7 @@ fn what_could_not_begin_is_tried_again() {
     let file = "kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 1\n";
     let directory = place(file);
     for _ in 0..2 {
-        Lab::at(directory.path()).line("run x.toml").failure(3);
+        Latlab::at(directory.path()).line("run x.toml").failure(3);
     }
     let outcomes: Vec<_> = runs(&journal(&only(directory.path())))
         .into_iter()
@@ -316,7 +319,7 @@ fn a_rule_of_width_stops_when_it_is_reached_or_at_its_cap() {
     for (width, runs_of_each) in [("±0.0001%", 14), ("±99%", 10)] {
         let rule = format!("runs = \"until p50 {width}\"\nmax-runs = 14\nblocks = 2");
         let directory = place(&pinned.replace("runs = 3\nblocks = 2", &rule));
-        let told = Lab::at(directory.path()).line("run x.toml").success().stderr;
+        let told = Latlab::at(directory.path()).line("run x.toml").success().stderr;
         let experiment = only(directory.path());
         check(&experiment, 2 * runs_of_each);
         let narrow = events(&journal(&experiment), "narrow_enough").count();
@@ -337,13 +340,13 @@ fn bad_requests_say_where_and_leave_nothing_behind() {
         ("kind = \"wakeup\"\ntarget = \"lab\"\n".into(), ["line 2 of `x.toml`", "a `wakeup` has no target"]),
     ] {
         let directory = place(&text);
-        let told = Lab::at(directory.path()).line("run x.toml").failure(2).stderr;
+        let told = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
         assert!(words.iter().all(|word| told.contains(word)), "{told}");
         assert!(experiments(directory.path()).is_empty());
     }
-    Lab::new().line("run pi-udp-laod").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
-    Lab::new().line("run x.toml lab").stderr(contains("`TARGET` cannot go with `x.toml`")).failure(2);
-    let lab = Lab::new();
+    Latlab::new().line("run pi-udp-laod").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
+    Latlab::new().line("run x.toml lab").stderr(contains("`TARGET` cannot go with `x.toml`")).failure(2);
+    let lab = Latlab::new();
     fs::create_dir(lab.path("empty")).expect("a directory");
     lab.line("run empty").stderr(contains("is no experiment")).failure(2);
 }
@@ -351,7 +354,7 @@ fn bad_requests_say_where_and_leave_nothing_behind() {
 #[test]
 fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
     let directory = place(SMALL);
-    let document = Lab::at(directory.path()).line("run x.toml --json -q").success().json();
+    let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
     documents::check(&document, "compare/1");
     assert_eq!(document["experiment"]["finished"], true);
     assert_eq!(document["runs"].as_array().map(Vec::len), Some(12));
@@ -360,10 +363,10 @@ fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
     assert_eq!(document["interleaved"], true);
     // Reported again, it says the same.
     let shown = only(directory.path()).display().to_string();
-    let again = Lab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
+    let again = Latlab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
     assert_eq!(document["comparisons"], again["comparisons"]);
     let alone = place("kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[design]\nruns = 2\n");
-    let document = Lab::at(alone.path()).line("run x.toml --json -q").success().json();
+    let document = Latlab::at(alone.path()).line("run x.toml --json -q").success().json();
     documents::check(&document, "compare/1");
     assert_eq!(document["comparisons"], serde_json::json!([]));
 }
@@ -375,16 +378,16 @@ fn the_comparison_asks_what_the_file_asks() {
          [[compare]]\nstatistic = \"loss_ratio\"\n"
     );
     let directory = place(&file);
-    let document = Lab::at(directory.path()).line("run x.toml --json -q").success().json();
+    let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
     let [mean, loss] = &document["comparisons"].as_array().expect("rows")[..] else { panic!("{document:#}") };
     assert_eq!((&mean["metric"], &mean["statistic"]), (&"response_time".into(), &"mean".into()));
     assert_eq!((&loss["metric"], &loss["statistic"]), (&"loss_ratio".into(), &"ratio".into()));
     assert_eq!((&mean["baseline"], &loss["baseline"]), (&"64".into(), &"24".into()));
     // and so does whoever compares its directory later
     let shown = only(directory.path()).display().to_string();
-    let later = Lab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
+    let later = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
     assert_eq!(later["comparisons"], document["comparisons"]);
     let typed = ["compare", &shown, "--statistic", "p90", "--json", "-q"];
-    let typed = Lab::at(directory.path()).args(typed).success().json();
+    let typed = Latlab::at(directory.path()).args(typed).success().json();
     assert_eq!(typed["comparisons"][0]["statistic"], "p90");
 }

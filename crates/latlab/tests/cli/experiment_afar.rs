@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::documents;
-use crate::harness::{BINARY, Lab, Ran, contains, wait_until};
+use crate::harness::{BINARY, Finished, Latlab, contains, wait_until};
 use crate::lab::{privileged, without_rights};
 use crate::processes::{children, is_alive};
 use crate::remote::{below, with_latlab};
@@ -31,7 +31,7 @@ fn manifests(directory: &Path) -> Vec<Value> {
 
 /// Its document, in which every run was measured: a busy machine may have spoilt one, none may have failed.
 #[track_caller]
-fn document(ran: &Ran) -> Value {
+fn document(ran: &Finished) -> Value {
     let document = ran.json();
     documents::check(&document, "compare/1");
     assert_eq!(document["experiment"]["finished"], true, "{}", ran.stderr);
@@ -47,7 +47,7 @@ fn document(ran: &Ran) -> Value {
 fn a_load_at_the_peer_is_a_factor_like_any_other() {
     let target = format!("target = \"cmd:{BINARY} agent --stdio\"\n");
     let text = file(&target, "peer-addr = \"127.0.0.1\"\n", "load = [\"none\", \"cpu=10%@peer\"]");
-    let ran = Lab::new().file("x.toml", text).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     let document = document(&ran);
     assert_eq!((&document["factor"], document["runs"].as_array().map(Vec::len)), (&"load".into(), Some(4)));
     let names: Vec<_> = document["groups"].as_array().expect("two").iter().map(|group| &group["name"]).collect();
@@ -70,11 +70,11 @@ fn targets_are_levels_too_and_what_one_lacks_is_refused_before_anything_is_measu
     let targets = format!("target = [\"local\", \"cmd:{BINARY} agent --stdio\"]");
     let text = file("", "", &targets);
     // without an address to reach it at, an agent started by a command can be anywhere
-    let lab = Lab::new().file("x.toml", &text).line("run x.toml");
-    let refused = lab.stderr(contains("--peer-addr")).stderr(contains("hint: ")).start().ends_with(&[2, 3]);
+    let lab = Latlab::new().file("x.toml", &text).line("run x.toml");
+    let refused = lab.stderr(contains("--peer-addr")).stderr(contains("hint: ")).start().exits_with_one_of(&[2, 3]);
     assert!(recordings(refused.directory()).iter().all(|path| recordings_in(&path.join("runs")).len() < 2));
     let text = file("", "peer-addr = \"127.0.0.1\"\n", &format!("target = [\"cmd:{BINARY} agent --stdio\"]"));
-    let alone = Lab::new().file("x.toml", text).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let alone = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     assert!(document(&alone)["comparisons"].as_array().is_some_and(Vec::is_empty));
 }
 
@@ -82,8 +82,8 @@ fn targets_are_levels_too_and_what_one_lacks_is_refused_before_anything_is_measu
 fn an_experiment_over_ssh_ends_with_its_agents() {
     let Some(sshd) = Sshd::start("latlab run ssh:", &with_latlab()) else { return };
     let text = file("target = \"ssh:far\"\n", "", "load = [\"none\", \"cpu=10%@both\"]");
-    let lab = Lab::new().environment("PATH", sshd.path()).file("x.toml", text);
-    let ran = lab.line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let lab = Latlab::new().environment("PATH", sshd.path()).file("x.toml", text);
+    let ran = lab.line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     document(&ran);
     for manifest in manifests(ran.directory()) {
         let ends: Vec<_> = manifest["loads"].as_array().expect("a list").iter().map(|load| &load["at"]).collect();
@@ -101,7 +101,7 @@ fn every_run_has_a_lab_of_its_own() {
         return;
     }
     let text = file("target = \"lab\"\n", "", "size = [24, 1000]\nload = [\"none\", \"cpu=10%\"]");
-    let ran = Lab::new().file("x.toml", text).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     assert_eq!(document(&ran)["runs"].as_array().map(Vec::len), Some(8));
     for manifest in manifests(ran.directory()) {
         let address = manifest["run"]["peer_address"].as_str().expect("there was a peer");
@@ -118,14 +118,14 @@ fn killed_in_a_lab_it_leaves_nothing_and_goes_on() {
     }
     let text = file("target = \"lab\"\n", "", "size = [24, 1000]");
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).file("x.toml", text).line("run x.toml").start();
+    let running = Latlab::at(home.path()).file("x.toml", text).line("run x.toml").start();
     let runs = || recordings(home.path()).first().map_or(0, |path| recordings_in(&path.join("runs")).len());
     wait_until("the second run had begun", || runs() >= 2);
     let below = children(running.pid().as_raw_nonzero().get());
     running.signal(rustix::process::Signal::KILL);
-    running.dies_of(rustix::process::Signal::KILL);
+    running.is_killed_by(rustix::process::Signal::KILL);
     wait_until("its processes were gone", || !below.iter().any(|pid| is_alive(*pid)));
-    let ran = Lab::at(home.path()).line("run x.toml --json -q").start().ends_with(&[0, 4]);
+    let ran = Latlab::at(home.path()).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     let document = ran.json();
     assert_eq!(
         (&document["experiment"]["finished"], document["groups"].as_array().map(Vec::len)),

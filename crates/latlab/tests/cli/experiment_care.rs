@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::experiment::{SMALL, begin, check, events, experiments, journal, only, place, runs, until_ended};
-use crate::harness::{Lab, contains, lacks};
+use crate::harness::{Latlab, contains, lacks};
 
 /// One run towards somebody who says nothing.
 fn silent(port: u16) -> String {
@@ -29,10 +29,10 @@ fn forget_last_end(experiment: &Path) {
 fn killed_before_its_line_a_failed_run_is_no_completed_one() {
     let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let directory = place(&silent(deaf.local_addr().expect("bound").port()));
-    Lab::at(directory.path()).line("run x.toml").failure(3);
+    Latlab::at(directory.path()).line("run x.toml").failure(3);
     let experiment = only(directory.path());
     forget_last_end(&experiment);
-    Lab::at(directory.path()).line("run x.toml").stderr(contains("was answered")).failure(3);
+    Latlab::at(directory.path()).line("run x.toml").stderr(contains("was answered")).failure(3);
     let [(_, Some(ended))] = &runs(&journal(&experiment))[..] else { panic!("taken once") };
     assert_eq!(ended["outcome"], "failed");
     assert!(ended["reason"].as_str().is_some_and(|why| why.contains("no probe was answered")), "{ended}");
@@ -44,25 +44,25 @@ fn an_edited_copy_is_refused_and_may_be_forced() {
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     let experiment = only(directory.path());
     let copy = experiment.join("experiment.toml");
     let begun = fs::read_to_string(&copy).expect("a copy");
     fs::write(&copy, begun.replace("runs = 3", "runs = 4")).expect("edited");
     let shown = experiment.display().to_string();
     for what in [shown.as_str(), "x.toml"] {
-        let told = Lab::at(directory.path()).args(["run", what]).failure(2).stderr;
+        let told = Latlab::at(directory.path()).args(["run", what]).failure(2).stderr;
         for words in ["the file of the experiment", "was edited", "`--force`"] {
             assert!(told.contains(words), "{words} is not in\n{told}");
         }
     }
-    let told = Lab::at(directory.path()).args(["run", &shown, "--force"]).success().stderr;
+    let told = Latlab::at(directory.path()).args(["run", &shown, "--force"]).success().stderr;
     assert!(told.contains("no longer one experiment") && told.contains("x · ping local"), "{told}");
     check(&experiment, 16);
     let changed = events(&journal(&experiment), "changed").next().cloned().expect("noted");
     assert_eq!(changed["file_blake3"].as_str().map(str::len), Some(64));
     // Finished, it is reported as it stands, and an edit is noticed again.
-    let lab = || Lab::at(directory.path());
+    let lab = || Latlab::at(directory.path());
     let document = lab().args(["run", &shown, "--json", "-q"]).success().json();
     assert_eq!((&document["experiment"]["name"], &document["experiment"]["changed"]), (&"x".into(), &1.into()));
     fs::write(&copy, format!("{begun}\n# a remark\n")).expect("edited");
@@ -81,11 +81,11 @@ fn of_several_that_are_started_at_once_one_measures() {
     let mut refused = 0;
     for running in all {
         if *owner == running.pid().as_raw_nonzero().get() {
-            Lab::at(directory.path()).line("run x.toml --new").stderr(contains("is being measured")).failure(3);
+            Latlab::at(directory.path()).line("run x.toml --new").stderr(contains("is being measured")).failure(3);
             running.signal(Signal::TERM);
-            running.ends(143);
+            running.exits(143);
         } else {
-            let told = running.ends(3).stderr;
+            let told = running.exits(3).stderr;
             assert!(told.contains("is being measured"), "{told}");
             refused += 1;
         }
@@ -96,10 +96,10 @@ fn of_several_that_are_started_at_once_one_measures() {
 #[test]
 fn a_directory_never_begins_again_and_a_store_must_be_writable() {
     let directory = place(&SMALL.replace("runs = 3\nblocks = 2", "runs = 1"));
-    Lab::at(directory.path()).line("run x.toml -q").success();
+    Latlab::at(directory.path()).line("run x.toml -q").success();
     let shown = only(directory.path()).display().to_string();
-    Lab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot begin again")).failure(2);
-    let told = Lab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
+    Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot begin again")).failure(2);
+    let told = Latlab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
     assert!(told.contains("cannot make the store `/proc/x`") && told.contains("writable place"), "{told}");
-    Lab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);
+    Latlab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);
 }

@@ -7,19 +7,19 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Lab, warnings_at_most};
+use crate::harness::{Latlab, warnings_at_most};
 use crate::lab::privileged;
 use crate::store::{manifest, only_recording};
 
 /// The manifest of a short run.
-fn measured(lab: Lab) -> Value {
+fn measured(lab: Latlab) -> Value {
     let ran = lab.stderr(warnings_at_most()).success();
     manifest(&only_recording(ran.directory()))
 }
 
 #[test]
 fn both_ends_of_a_local_run_tell_about_the_host_before_and_after() {
-    let manifest = measured(Lab::new().line("ping -n 200 --warmup 0 --json"));
+    let manifest = measured(Latlab::new().line("ping -n 200 --warmup 0 --json"));
     let (before, after) = (&manifest["here"]["before"], &manifest["here"]["after"]);
     for facts in [before, after] {
         assert!(facts["kernel"].as_str().is_some_and(|kernel| kernel.starts_with("Linux ")), "{facts:#}");
@@ -46,7 +46,7 @@ fn the_interface_of_a_lab_is_its_own_and_not_the_hosts() {
     if !privileged("the facts of `ping lab`") {
         return;
     }
-    let manifest = measured(Lab::new().line("ping lab -n 30 --warmup 0 --json"));
+    let manifest = measured(Latlab::new().line("ping lab -n 30 --warmup 0 --json"));
     let interface = &manifest["here"]["after"]["network"]["interface"];
     assert_eq!((&interface["name"], &interface["kind"]), (&"lab0".into(), &"veth".into()), "{interface:#}");
     assert_eq!((&interface["driver"]["name"], &interface["state"]), (&"veth".into(), &"up".into()));
@@ -72,7 +72,7 @@ fn chrony_is_asked_before_and_after_and_a_mute_one_holds_nobody_up() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let tracking = "C0000201,192.0.2.1,3,1763770000.1,-0.000012,0.00003,0.000084,-7.5,0,0.1,0.008,0.0005,64,Normal";
     let path = with_chronyc(home.path(), &format!("echo \"$1 $2 $3\" >>\"$0.asked\"; echo {tracking}"));
-    let told = measured(Lab::new().line("ping -n 5 --warmup 0 --json").environment("PATH", &path));
+    let told = measured(Latlab::new().line("ping -n 5 --warmup 0 --json").environment("PATH", &path));
     let keeper = &told["here"]["before"]["clock"]["keeper"];
     assert_eq!((&keeper["name"], &keeper["reference"]), (&"chrony".into(), &"192.0.2.1".into()), "{keeper:#}");
     assert_eq!(told["here"]["after"]["clock"]["keeper"], *keeper);
@@ -81,7 +81,7 @@ fn chrony_is_asked_before_and_after_and_a_mute_one_holds_nobody_up() {
 
     let home = tempfile::tempdir().expect("a temporary directory");
     let path = with_chronyc(home.path(), "exec sleep 1000");
-    let mute = measured(Lab::new().line("ping -n 5 --warmup 0 --json").environment("PATH", &path));
+    let mute = measured(Latlab::new().line("ping -n 5 --warmup 0 --json").environment("PATH", &path));
     let after = &mute["here"]["after"];
     assert!(after["clock"]["keeper"].is_null());
     assert_eq!(after["unknown"]["clock.keeper"], "`chronyc` did not answer in time");

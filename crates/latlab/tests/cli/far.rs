@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::documents::check;
 use crate::elsewhere::Elsewhere;
-use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive};
 use crate::remote::{UnderWay, below, signal, with_latlab};
@@ -36,7 +36,7 @@ fn login_of(far: &FakeHost) -> String {
 }
 
 /// A measurement from `here` to `far`.
-fn between(here: &FakeHost, far: &FakeHost, line: &str) -> Lab {
+fn between(here: &FakeHost, far: &FakeHost, line: &str) -> Latlab {
     here.latlab("ping").args([&agent_of(far), "--peer-addr", "127.0.0.1"]).line(line)
 }
 
@@ -122,7 +122,7 @@ fn signals_end_the_loads_and_restore_the_far_host() {
         let (running, agent) = under_way(&here, &far);
         let loads = loads_below(agent);
         running.signal(signal);
-        running.ends(code);
+        running.exits(code);
         are_gone(&loads);
         far.is_as_before();
         let manifest = manifest(&only_recording(here.home.path()));
@@ -137,7 +137,7 @@ fn the_death_of_latlab_restores_the_far_host() {
     let (running, agent) = under_way(&here, &far);
     let loads = loads_below(agent);
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     are_gone(&loads);
     wait_until("the agent was gone", || !is_alive(agent));
     far.is_as_before();
@@ -150,7 +150,7 @@ fn what_a_killed_agent_left_the_next_latlab_there_restores() {
         let (running, agent) = under_way(&here, &far);
         let loads = loads_below(agent);
         signal(agent, Signal::KILL);
-        let ran = running.ends(3);
+        let ran = running.exits(3);
         assert!(ran.stderr.contains("lost the agent of `cmd:"), "{}", ran.stderr);
         are_gone(&loads);
         let manifest = manifest(&only_recording(here.home.path()));
@@ -190,7 +190,7 @@ fn whatever_breaks_the_connection_restores_the_far_host() {
         }
         run.await_order();
         far.is_as_before();
-        let ran = run.running.ends(code);
+        let ran = run.running.exits(code);
         assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
         let manifest = manifest(&only_recording(run.home.path()));
         assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{name}");
@@ -213,7 +213,7 @@ fn loads_of_both_ends_are_told_in_every_form() {
     }
     let recording = only_recording(ran.directory());
     assert_eq!(manifest(&recording)["loads"], loads);
-    let text = Lab::at(ran.directory()).arg("summary").arg(recording).measured().stdout;
+    let text = Latlab::at(ran.directory()).arg("summary").arg(recording).measured().stdout;
     for line in ["cpu=10%:cpus=0 → ", "cpu=10%:cpus=0 at peer → ", "net=2Mbit/s at peer → "] {
         assert!(text.contains(line), "{text}");
     }
@@ -229,7 +229,7 @@ fn a_share_of_the_paths_rate_is_searched_for_at_the_far_end() {
     let (searched, offered) = (number(&load["stream"]["searched_bps"]), number(&load["offered"]));
     assert!((offered / searched - 0.1).abs() < 1e-6 && number(&load["achieved"]) > 0.0, "{load:#}");
     assert_eq!(load["at"], "peer");
-    let text = Lab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory())).measured().stdout;
+    let text = Latlab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory())).measured().stdout;
     assert!(text.contains("net=10% at peer (") && text.contains(" of "), "the rate is told: {text}");
 }
 
@@ -243,7 +243,7 @@ fn an_interrupt_ends_a_search_for_a_rate_at_either_end() {
         wait_until("it searches", || below(pid, &["net-load"]).is_some());
         let (agent, load) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["net-load"]).expect("it runs"));
         running.signal(Signal::INT);
-        running.ends(130);
+        running.exits(130);
         are_gone(&[agent, load]);
         far.is_as_before();
     }
@@ -265,7 +265,7 @@ fn loads_alone_take_the_way_that_they_are_told() {
     let target = format!("cmd:{BINARY} agent --stdio");
     let load = |line: &str| {
         let words: Vec<_> = line.split(' ').map(|word| if word == "cmd" { target.as_str() } else { word }).collect();
-        Lab::new().args(words)
+        Latlab::new().args(words)
     };
     let document = load(line).success().json();
     check(&document, "load/1");
@@ -286,7 +286,7 @@ fn loads_alone_take_the_way_that_they_are_told() {
 #[test]
 fn loads_alone_tell_what_they_reached_when_their_agent_is_lost() {
     let target = format!("cmd:{BINARY} agent --stdio");
-    let running = Lab::new().args(["load", &target]).line("-d 50s --load cpu=5%@both").start();
+    let running = Latlab::new().args(["load", &target]).line("-d 50s --load cpu=5%@both").start();
     let pid = running.pid().as_raw_nonzero().get();
     let agent = || below(pid, &["agent", "--stdio"]);
     wait_until("both loads run", || {
@@ -296,7 +296,7 @@ fn loads_alone_tell_what_they_reached_when_their_agent_is_lost() {
     let start = std::time::Instant::now();
     wait_until("it is held", || start.elapsed().as_millis() > 1_500);
     signal(agent().expect("it runs"), Signal::KILL);
-    let ran = running.ends(3);
+    let ran = running.exits(3);
     assert!(ran.stderr.contains("lost the agent of `cmd:") && ran.stderr.contains("hint: "), "{}", ran.stderr);
     assert!(ran.stdout.contains("cpu=5% at local") && ran.stdout.contains("cpu=5% at peer"), "{}", ran.stdout);
     assert!(
@@ -315,7 +315,7 @@ fn loads_here(pid: i32) -> usize {
 #[test]
 fn a_load_that_cannot_start_there_is_the_worlds_refusal() {
     let target = format!("cmd:sh -c 'ulimit -v 500000; exec {BINARY} agent --stdio'");
-    let lab = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]);
+    let lab = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]);
     let lab = lab.args(["--load", "mem=1GB/s@peer:buffer=1024MiB"]).stdout(empty());
     let ran = lab.stderr(contains("refuses: cannot make the load `mem=1GB/s:buffer=1024MiB`")).failure(3);
     assert!(ran.stderr.contains("hint: ") && recordings(ran.directory()).is_empty(), "{}", ran.stderr);
@@ -325,7 +325,7 @@ fn a_load_that_cannot_start_there_is_the_worlds_refusal() {
 fn a_load_alone_can_be_made_on_another_host() {
     let Some(sshd) = Sshd::start("load ssh:", &with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
-    let lab = Lab::at(home.path()).environment("PATH", sshd.path());
+    let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
     let document =
         lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(warnings_at_most()).success().json();
     check(&document, "load/1");
@@ -343,7 +343,7 @@ fn the_interfaces_of_the_path_are_set_and_loaded_at_both_ends() {
     let _inside = lab.enter_sender().expect("the namespace is there");
     let home = tempfile::tempdir().expect("a temporary directory");
     let far = lab.reflector_ipv4().to_string();
-    let measured = Lab::at(home.path()).args(["ping", &elsewhere.target(), "--peer-addr", &far]);
+    let measured = Latlab::at(home.path()).args(["ping", &elsewhere.target(), "--peer-addr", &far]);
     let line = "-d 1200ms -i 5ms --warmup 0 --json --set mtu@both=1400 --load net=2Mbit/s@both";
     let ran = measured.line(line).environment("LATLAB_STATE_DIR", home.path().join("state")).measured();
     let manifest = manifest(&only_recording(home.path()));

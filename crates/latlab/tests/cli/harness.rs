@@ -1,5 +1,5 @@
-//! `Lab::new().args([…]).stdout(contains("…")).failure(2)`: one latlab process in a directory of its own.
-//! `Lab::at(directory)` works in one that outlives it; [`Lab::start`] leaves it running.
+//! `Latlab::new().args([…]).stdout(contains("…")).failure(2)`: one latlab process in a directory of its own.
+//! `Latlab::at(directory)` works in one that outlives it; [`Latlab::start`] leaves it running.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -65,7 +65,7 @@ impl Expectation {
         }
     }
 
-    fn wish(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Expectation::Contains(text) => format!("`{text}`"),
             Expectation::Lacks(text) => format!("no `{text}`"),
@@ -81,7 +81,7 @@ fn is_late(line: &str) -> bool {
 }
 
 /// A latlab to be run in a fresh directory, with what is expected of it.
-pub(crate) struct Lab {
+pub(crate) struct Latlab {
     directory: Directory,
     args: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
@@ -108,53 +108,53 @@ impl Directory {
     }
 }
 
-impl Lab {
+impl Latlab {
     /// In a fresh directory, with no arguments yet.
-    pub(crate) fn new() -> Lab {
-        Lab::within(Directory::Own(tempfile::tempdir().expect("a temporary directory")))
+    pub(crate) fn new() -> Latlab {
+        Latlab::within(Directory::Own(tempfile::tempdir().expect("a temporary directory")))
     }
 
     /// In `directory`, which stays, with no arguments yet.
-    pub(crate) fn at(directory: &Path) -> Lab {
-        Lab::within(Directory::Shared(directory.to_owned()))
+    pub(crate) fn at(directory: &Path) -> Latlab {
+        Latlab::within(Directory::Shared(directory.to_owned()))
     }
 
-    fn within(directory: Directory) -> Lab {
+    fn within(directory: Directory) -> Latlab {
         let (args, environment) = (Vec::new(), Vec::new());
         let (stdout, stderr) = (Vec::new(), Vec::new());
-        Lab { directory, args, environment, stdin: None, stdout, stderr, deadline: DEADLINE }
+        Latlab { directory, args, environment, stdin: None, stdout, stderr, deadline: DEADLINE }
     }
 
     /// Types `args` after those typed before.
-    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Lab {
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Latlab {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Types `arg` after those typed before.
-    pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Lab {
+    pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Latlab {
         self.args([arg])
     }
 
     /// Types a line, split at white space.
-    pub(crate) fn line(self, line: &str) -> Lab {
+    pub(crate) fn line(self, line: &str) -> Latlab {
         self.args(line.split_whitespace())
     }
 
     /// Sets a variable of the environment.
-    pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Lab {
+    pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Latlab {
         self.environment.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
     /// Gives it the file `name` of the directory on stdin, which is empty otherwise.
-    pub(crate) fn stdin(mut self, name: &str) -> Lab {
+    pub(crate) fn stdin(mut self, name: &str) -> Latlab {
         self.stdin = Some(self.path(name));
         self
     }
 
     /// Puts a file into the directory.
-    pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Lab {
+    pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Latlab {
         std::fs::write(self.path(name), text).expect("the directory takes a file");
         self
     }
@@ -165,39 +165,39 @@ impl Lab {
     }
 
     /// Waits so long for its end, instead of as for any other.
-    pub(crate) fn deadline(self, deadline: Duration) -> Lab {
-        Lab { deadline, ..self }
+    pub(crate) fn deadline(self, deadline: Duration) -> Latlab {
+        Latlab { deadline, ..self }
     }
 
     /// Expects `expectation` of stdout.
-    pub(crate) fn stdout(mut self, expectation: Expectation) -> Lab {
+    pub(crate) fn stdout(mut self, expectation: Expectation) -> Latlab {
         self.stdout.push(expectation);
         self
     }
 
     /// Expects `expectation` of stderr.
-    pub(crate) fn stderr(mut self, expectation: Expectation) -> Lab {
+    pub(crate) fn stderr(mut self, expectation: Expectation) -> Latlab {
         self.stderr.push(expectation);
         self
     }
 
     /// Runs it and expects exit code 0.
     #[track_caller]
-    pub(crate) fn success(self) -> Ran {
+    pub(crate) fn success(self) -> Finished {
         self.failure(0)
     }
 
     /// Runs it and expects a measurement: exit code 0, or 4 if all that is wrong is that the probes of a schedule left late,
     /// as they may on a busy host. Everything that is to be proven of the run must be asserted of what it returns.
     #[track_caller]
-    pub(crate) fn measured(self) -> Ran {
-        self.start().ends_measured()
+    pub(crate) fn measured(self) -> Finished {
+        self.start().finishes_measured()
     }
 
     /// Runs it and expects exit code `code`.
     #[track_caller]
-    pub(crate) fn failure(self, code: i32) -> Ran {
-        self.start().ends(code)
+    pub(crate) fn failure(self, code: i32) -> Finished {
+        self.start().exits(code)
     }
 
     /// Leaves it running. Nothing of the surroundings of the test leaks in but the path to other programs.
@@ -221,15 +221,15 @@ impl Lab {
 /// A latlab that has not ended yet; killed if its value goes first.
 pub(crate) struct Running {
     child: Child,
-    lab: Lab,
-    stdout: Heard,
-    stderr: Heard,
+    lab: Latlab,
+    stdout: OutputReader,
+    stderr: OutputReader,
 }
 
 impl Running {
-    fn new(mut child: Child, lab: Lab) -> Running {
-        let stdout = Heard::listen(child.stdout.take().expect("piped"));
-        let stderr = Heard::listen(child.stderr.take().expect("piped"));
+    fn new(mut child: Child, lab: Latlab) -> Running {
+        let stdout = OutputReader::listen(child.stdout.take().expect("piped"));
+        let stderr = OutputReader::listen(child.stderr.take().expect("piped"));
         Running { child, lab, stdout, stderr }
     }
 
@@ -245,20 +245,20 @@ impl Running {
 
     /// Waits until `text` stands on stderr.
     #[track_caller]
-    pub(crate) fn says(&self, text: &str) {
+    pub(crate) fn wait_for_stderr(&self, text: &str) {
         wait_until(&format!("latlab said `{text}`"), || self.stderr.text().contains(text));
     }
 
     /// Waits for its end, which must be with exit code `code` and as expected.
     #[track_caller]
-    pub(crate) fn ends(self, code: i32) -> Ran {
-        self.ends_somehow(|status| status.code() == Some(code), &format!("exit code {code}"))
+    pub(crate) fn exits(self, code: i32) -> Finished {
+        self.finishes(|status| status.code() == Some(code), &format!("exit code {code}"))
     }
 
-    /// Waits for the end of a run that measured, see [`Lab::measured`].
+    /// Waits for the end of a run that measured, see [`Latlab::measured`].
     #[track_caller]
-    pub(crate) fn ends_measured(self) -> Ran {
-        let ran = self.ends_with(&[0, 4]);
+    pub(crate) fn finishes_measured(self) -> Finished {
+        let ran = self.exits_with_one_of(&[0, 4]);
         let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("fatal: ");
         let mut errors = ran.stderr.lines().chain(ran.stdout.lines()).filter(is_error).peekable();
         let is_said = errors.peek().is_some() || ran.stdout.contains("\"schedule-lost\"");
@@ -269,21 +269,18 @@ impl Running {
 
     /// Waits for its end, which must be with one of `codes` and as expected.
     #[track_caller]
-    pub(crate) fn ends_with(self, codes: &[i32]) -> Ran {
-        self.ends_somehow(
-            |status| status.code().is_some_and(|code| codes.contains(&code)),
-            &format!("one of {codes:?}"),
-        )
+    pub(crate) fn exits_with_one_of(self, codes: &[i32]) -> Finished {
+        self.finishes(|status| status.code().is_some_and(|code| codes.contains(&code)), &format!("one of {codes:?}"))
     }
 
     /// Waits for its end by `signal`.
     #[track_caller]
-    pub(crate) fn dies_of(self, signal: Signal) -> Ran {
-        self.ends_somehow(|status| status.signal() == Some(signal.as_raw()), &format!("{signal:?}"))
+    pub(crate) fn is_killed_by(self, signal: Signal) -> Finished {
+        self.finishes(|status| status.signal() == Some(signal.as_raw()), &format!("{signal:?}"))
     }
 
     #[track_caller]
-    fn ends_somehow(mut self, wanted: impl Fn(ExitStatus) -> bool, wish: &str) -> Ran {
+    fn finishes(mut self, wanted: impl Fn(ExitStatus) -> bool, wish: &str) -> Finished {
         let status = wait(&mut self.child, self.lab.deadline);
         let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
         let typed: Vec<_> = self.lab.args.iter().map(|arg| arg.to_string_lossy()).collect();
@@ -293,14 +290,14 @@ impl Running {
             [("stdout", &self.lab.stdout, &stdout), ("stderr", &self.lab.stderr, &stderr)]
         {
             for expectation in expectations {
-                assert!(expectation.is_met_by(stream), "expected {} on {name} of {story}", expectation.wish());
+                assert!(expectation.is_met_by(stream), "expected {} on {name} of {story}", expectation.description());
             }
         }
         for spoiled in ["panicked", "os error"] {
             assert!(!stderr.contains(spoiled), "`{spoiled}` on stderr of {story}");
         }
         let directory = std::mem::replace(&mut self.lab.directory, Directory::Shared(PathBuf::new()));
-        Ran { code: status.code().unwrap_or(-1), stdout, stderr, directory }
+        Finished { code: status.code().unwrap_or(-1), stdout, stderr, directory }
     }
 }
 
@@ -313,7 +310,7 @@ impl Drop for Running {
 }
 
 /// A latlab that has ended; a directory of its own lives as long as this value.
-pub(crate) struct Ran {
+pub(crate) struct Finished {
     /// Its exit code; -1 where a signal ended it.
     pub(crate) code: i32,
     /// All of stdout.
@@ -323,7 +320,7 @@ pub(crate) struct Ran {
     directory: Directory,
 }
 
-impl Ran {
+impl Finished {
     /// The directory in which it ran.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
@@ -337,13 +334,13 @@ impl Ran {
 }
 
 /// What a stream has said so far.
-struct Heard {
+struct OutputReader {
     text: Arc<Mutex<Vec<u8>>>,
     reader: Option<thread::JoinHandle<()>>,
 }
 
-impl Heard {
-    fn listen(mut stream: impl Read + Send + 'static) -> Heard {
+impl OutputReader {
+    fn listen(mut stream: impl Read + Send + 'static) -> OutputReader {
         let text = Arc::new(Mutex::new(Vec::new()));
         let written = Arc::clone(&text);
         let reader = thread::spawn(move || {
@@ -356,7 +353,7 @@ impl Heard {
                 written.lock().expect("no thread panics with it").extend_from_slice(&piece[..length]);
             }
         });
-        Heard { text, reader: Some(reader) }
+        OutputReader { text, reader: Some(reader) }
     }
 
     fn text(&self) -> String {

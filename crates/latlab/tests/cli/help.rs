@@ -1,6 +1,6 @@
 //! Help: short pages fit a screen of 80 × 50, and every page ends with two examples.
 
-use crate::harness::{Lab, empty};
+use crate::harness::{Latlab, empty};
 
 const COMMANDS: [&str; 13] = [
     "ping",
@@ -19,7 +19,7 @@ const COMMANDS: [&str; 13] = [
 ];
 
 fn page(line: &str) -> String {
-    Lab::new().line(line).stderr(empty()).success().stdout
+    Latlab::new().line(line).stderr(empty()).success().stdout
 }
 
 #[test]

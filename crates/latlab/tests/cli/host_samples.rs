@@ -7,7 +7,7 @@ use latlab::plan::Side;
 use latlab::recording::Recording;
 use rustix::process::Signal;
 
-use crate::harness::{Lab, wait_until};
+use crate::harness::{Latlab, wait_until};
 use crate::store::{only_recording, recordings};
 
 fn samples(recording: &Recording) -> Vec<HostSample> {
@@ -22,7 +22,7 @@ fn samples(recording: &Recording) -> Vec<HostSample> {
 
 #[test]
 fn every_run_is_framed_by_samples_of_its_host() {
-    let ran = Lab::new().line("ping -n 50 -i 1ms --warmup 0 -s 64,128 --json").measured();
+    let ran = Latlab::new().line("ping -n 50 -i 1ms --warmup 0 -s 64,128 --json").measured();
     assert_eq!(ran.json()["schema"], "latlab.summaries/1");
     let recordings = recordings(ran.directory());
     assert_eq!(recordings.len(), 2);
@@ -50,15 +50,15 @@ fn every_run_is_framed_by_samples_of_its_host() {
 #[test]
 fn samples_survive_the_death_of_the_process() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("ping --warmup 0 -d 50s").start();
+    let running = Latlab::at(home.path()).line("ping --warmup 0 -d 50s").start();
     // The host's row and a CPU's are 384 bytes; of three samples at least.
     wait_until("samples were taken", || {
         let spools = recordings(home.path()).into_iter().map(|recording| recording.join("host.spool"));
         spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 64 + 3 * 384)
     });
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
-    Lab::at(home.path()).line("summary").arg(only_recording(home.path())).success();
+    running.is_killed_by(Signal::KILL);
+    Latlab::at(home.path()).line("summary").arg(only_recording(home.path())).success();
     let recording = Recording::open(&only_recording(home.path())).expect("opens");
     let samples = samples(&recording);
     assert!(samples.len() >= 2 && samples.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));

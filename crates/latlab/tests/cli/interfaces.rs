@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Lab, Ran, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{Finished, Latlab, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::setting::ip;
 use crate::skip::skip;
@@ -25,8 +25,8 @@ fn beside_a_pair(work: impl FnOnce(&Path) + Send) {
     });
 }
 
-fn latlab(home: &Path, line: &str) -> Lab {
-    Lab::at(home).line(line).environment("LATLAB_STATE_DIR", home.join("state"))
+fn latlab(home: &Path, line: &str) -> Latlab {
+    Latlab::at(home).line(line).environment("LATLAB_STATE_DIR", home.join("state"))
 }
 
 fn mtu_bytes(interface: &str) -> u32 {
@@ -43,10 +43,10 @@ fn die_with_a_small_near(home: &Path) {
     let running = latlab(home, "ping -d 50s --warmup 0 --set mtu:near=1400").start();
     wait_until("the size was set", || mtu_bytes("near") == 1_400);
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
 }
 
-fn restore(home: &Path) -> Ran {
+fn restore(home: &Path) -> Finished {
     latlab(home, "doctor --restore").success()
 }
 
@@ -126,6 +126,6 @@ fn a_size_that_would_take_ipv6_away_is_refused() {
         assert_eq!((mtu_bytes("near"), mtu_bytes("far")), (1_500, 1_000));
     });
     let told = "this path is IPv6";
-    Lab::new().line("ping lab -6 -n 5 --set mtu=1000").stdout(empty()).stderr(contains(told)).failure(3);
-    Lab::new().line("ping lab -4 -n 5 --warmup 0 --json --set mtu=1000").stderr(warnings_at_most()).success();
+    Latlab::new().line("ping lab -6 -n 5 --set mtu=1000").stdout(empty()).stderr(contains(told)).failure(3);
+    Latlab::new().line("ping lab -4 -n 5 --warmup 0 --json --set mtu=1000").stderr(warnings_at_most()).success();
 }

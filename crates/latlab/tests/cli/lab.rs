@@ -9,7 +9,7 @@ use latlab::host::root::HostRoot;
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, contains, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, contains, wait_until, warnings_at_most};
 use crate::processes::{children, is_alive, network_namespaces};
 use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, spool_bytes};
@@ -47,7 +47,7 @@ fn both_families_cross_the_pair_and_its_conditions_are_recorded() {
     }
     for (family, network) in [("-4", "."), ("-6", ":")] {
         let line = format!("ping lab -n 30 --warmup 2 --json {family}");
-        let ran = Lab::new().line(&line).stderr(warnings_at_most()).success();
+        let ran = Latlab::new().line(&line).stderr(warnings_at_most()).success();
         check(&ran.json(), "summary/1");
         assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&30.into(), &"lab".into()));
         let manifest = manifest(&only_recording(ran.directory()));
@@ -68,7 +68,7 @@ fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("ping lab -d 50s --warmup 0").start();
+    let running = Latlab::at(home.path()).line("ping lab -d 50s --warmup 0").start();
     let spool_has_events = || spool_bytes(home.path()) > 1_000;
     wait_until("the run was under way", spool_has_events);
     let pid = running.pid().as_raw_nonzero().get();
@@ -81,7 +81,7 @@ fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
     assert_eq!((reflectors.len(), inside.len()), (1, 2), "a process, and a namespace for each end: {inside:?}");
 
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     wait_until("the reflector was gone", || !is_alive(reflectors[0]));
     // A namespace that nobody lives in and no file holds is no more.
     let held = || {
@@ -93,7 +93,7 @@ fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
     assert!(!inside.iter().any(|namespace| mounts.contains(namespace.as_str())), "held by name: {mounts}");
     let recording = only_recording(home.path());
-    let lab = Lab::at(home.path()).arg("summary").arg(&recording).stdout(contains("ping lab"));
+    let lab = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("ping lab"));
     lab.stderr(contains("finished an interrupted recording")).success();
 }
 

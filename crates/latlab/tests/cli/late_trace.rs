@@ -11,7 +11,7 @@ use latlab::units::Nanos;
 use latlab_sys::errno::explain;
 use rustix::process::Signal;
 
-use crate::harness::{BINARY, Lab, wait_until};
+use crate::harness::{BINARY, Latlab, wait_until};
 use crate::scheduling::{only_hog, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, spool_bytes};
@@ -60,9 +60,9 @@ fn the_trace_around_the_late_wakeup_is_in_the_recording() {
     if !can_trace("a trace around a late wake-up") {
         return;
     }
-    let running = Lab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").start();
+    let running = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").start();
     let pid = running.pid().as_raw_nonzero().get().unsigned_abs();
-    let ran = running.ends(0);
+    let ran = running.exits(0);
     assert!(!traces(pid), "its instance is gone");
     let broke = &ran.json()["wakeups"]["broke"];
     assert_eq!((&ran.json()["wakeups"]["trace"], &broke["seq"]), (&"trace.txt".into(), &5.into()));
@@ -94,14 +94,14 @@ fn the_trace_names_the_hog() {
     for _ in 0..5 {
         let home = tempfile::tempdir().expect("a temporary directory");
         let line = format!("wakeup -i 1ms -d 30s --warmup 0 --break 40ms --fifo 40 --cpu {cpu} --json");
-        let running = Lab::at(home.path()).line(&line).start();
+        let running = Latlab::at(home.path()).line(&line).start();
         wait_until("wake-ups were spooled", || spool_bytes(home.path()) > 64 * 100);
         let Some((begin, end)) = hog(cpu, Duration::from_millis(80)) else {
             running.signal(Signal::INT);
-            running.ends(130);
+            running.exits(130);
             return skip(TEST, "no right to SCHED_FIFO here");
         };
-        let late = running.ends(0).json()["wakeups"]["broke"].clone();
+        let late = running.exits(0).json()["wakeups"]["broke"].clone();
         let (due, woke) = (late["due_ns"].as_i64().expect("it broke"), late["woke_ns"].as_i64().expect("it broke"));
         if woke < begin || due > end {
             continue;
@@ -125,14 +125,14 @@ fn what_a_killed_run_leaves_in_the_kernel_the_next_latlab_removes_and_says_so() 
 /// Whether the latlab that is started after the death of a run says that it removed the trace of that run.
 fn removes_what_is_left() -> bool {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("wakeup -i 1ms -d 50s --warmup 0 --break 40s").start();
+    let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 50s --warmup 0 --break 40s").start();
     let pid = running.pid().as_raw_nonzero().get().unsigned_abs();
     wait_until("it traces", || traces(pid));
-    Lab::at(home.path()).line("list").success();
+    Latlab::at(home.path()).line("list").success();
     assert!(traces(pid), "that of the living stays");
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
-    let told = Lab::at(home.path()).line("list").success().stderr;
+    running.is_killed_by(Signal::KILL);
+    let told = Latlab::at(home.path()).line("list").success().stderr;
     assert!(!traces(pid));
     told.contains(&format!("`latlab-{pid}-"))
 }
@@ -140,7 +140,7 @@ fn removes_what_is_left() -> bool {
 #[test]
 fn where_nothing_is_recorded_there_is_nowhere_to_keep_a_trace() {
     if can_trace("a break that is not recorded") {
-        let ran = Lab::new().line("wakeup -i 1ms -d 20s --warmup 0 --break 1ns --no-record --json").success();
+        let ran = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 0 --break 1ns --no-record --json").success();
         let document = ran.json();
         assert!(document["wakeups"]["trace"].is_null() && document["wakeups"]["broke"].is_object(), "{document:#}");
         let missing =

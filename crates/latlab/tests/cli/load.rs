@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::processes::{arguments, children, is_alive};
 
 /// The processes of the loads of `running`, once there are `count`.
@@ -41,7 +41,7 @@ fn figure(load: &Value, key: &str) -> f64 {
 fn loads_are_held_and_what_they_reached_is_a_document() {
     let line =
         "load --load cpu=20%:cpus=0 --load heaters=1:cpus=0 --load mem=50MB/s:cpus=0,buffer=2MiB -d 1500ms --json";
-    let document = Lab::new().line(line).stderr(warnings_at_most()).success().json();
+    let document = Latlab::new().line(line).stderr(warnings_at_most()).success().json();
     check(&document, "load/1");
     let loads = document["loads"].as_array().expect("a list");
     let asked: Vec<_> = loads.iter().map(|load| (load["kind"].clone(), load["offered"].clone())).collect();
@@ -61,7 +61,7 @@ fn loads_are_held_and_what_they_reached_is_a_document() {
 
 #[test]
 fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
-    let running = Lab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(warnings_at_most()).start();
+    let running = Latlab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(warnings_at_most()).start();
     let stressor = stressors(&running, 1)[0];
     // Past the second in which it settles: the measuring has begun by then.
     let start = Instant::now();
@@ -69,7 +69,7 @@ fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
     let (from, used) = (Instant::now(), cpu_seconds(stressor));
     wait_until("a second has passed", || from.elapsed().as_millis() > 1_000);
     let share = (cpu_seconds(stressor) - used) / from.elapsed().as_secs_f64();
-    let document = running.ends(0).json();
+    let document = running.exits(0).json();
     let load = &document["loads"][0];
     // A mean lies between its least and its most; the kernel's account comes in steps of 10 ms.
     let room = 0.03;
@@ -79,7 +79,7 @@ fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
 #[test]
 fn a_run_tells_its_loads_in_every_form() {
     let line = "ping -n 50 -i 20ms --warmup 0 --load cpu=10%@both:period=20ms --json";
-    let ran = Lab::new().line(line).measured();
+    let ran = Latlab::new().line(line).measured();
     let document = ran.json();
     check(&document, "summary/1");
     assert_eq!(document["condition"]["loads"], json!(["cpu=10%:period=20ms"]), "both ends are this one host");
@@ -95,15 +95,15 @@ fn a_run_tells_its_loads_in_every_form() {
     let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     assert_eq!(&manifest["loads"], &document["loads"]);
     assert_eq!(manifest["spec"]["loads"][0]["kind"], json!("cpu"));
-    let text = Lab::at(ran.directory()).line(&format!("summary {recording}")).measured().stdout;
+    let text = Latlab::at(ran.directory()).line(&format!("summary {recording}")).measured().stdout;
     assert!(text.contains("cpu=10%:period=20ms →"), "{text}");
 }
 
 #[test]
 fn without_a_load_nothing_is_started_and_nothing_said() {
-    let document = Lab::new().line("ping -n 5 --warmup 0 --load none --json").success().json();
+    let document = Latlab::new().line("ping -n 5 --warmup 0 --load none --json").success().json();
     assert_eq!((&document["loads"], &document["condition"]["loads"]), (&json!([]), &json!([])));
-    let document = Lab::new().line("load --load none -d 10ms --json").success().json();
+    let document = Latlab::new().line("load --load none -d 10ms --json").success().json();
     assert_eq!((&document["loads"], &document["caveats"]), (&json!([]), &json!([])));
 }
 
@@ -121,7 +121,7 @@ fn loads_that_cannot_be_asked_for_are_wrong_requests() {
         ("cpu=50%:cpus=1023", "usable are `"),
     ] {
         for command in ["ping -n 5", "load"] {
-            let lab = Lab::new().line(command).arg("--load").arg(load);
+            let lab = Latlab::new().line(command).arg("--load").arg(load);
             lab.stdout(empty())
                 .stderr(contains("error: "))
                 .stderr(contains(told))
@@ -129,8 +129,8 @@ fn loads_that_cannot_be_asked_for_are_wrong_requests() {
                 .failure(2);
         }
     }
-    Lab::new().line("load").stderr(contains("`load` needs `--load`")).failure(2);
-    let peer = Lab::new().line("ping 127.0.0.1 -n 1 --load cpu=50%@peer").stdout(empty());
+    Latlab::new().line("load").stderr(contains("`load` needs `--load`")).failure(2);
+    let peer = Latlab::new().line("ping 127.0.0.1 -n 1 --load cpu=50%@peer").stdout(empty());
     peer.stderr(contains("`127.0.0.1:9862`")).stderr(contains("hint: run `latlab load` on that host")).failure(2);
 }
 
@@ -147,7 +147,7 @@ fn a_load_that_cannot_start_is_the_worlds_refusal() {
 #[test]
 fn as_many_heaters_as_can_be_asked_for_start_and_end() {
     let document =
-        Lab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
+        Latlab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
     check(&document, "load/1");
     // With so many on one CPU a turn comes every second: how much of the 200 ms their process sees is not for a test to say.
     let load = &document["loads"][0];
@@ -157,12 +157,12 @@ fn as_many_heaters_as_can_be_asked_for_start_and_end() {
 #[test]
 fn loads_end_with_latlab_however_it_ends() {
     for (signal, code) in [(Signal::KILL, None), (Signal::INT, Some(130)), (Signal::TERM, Some(143))] {
-        let running = Lab::new().line("load --load cpu=5% --load heaters=1 -d 1m").start();
+        let running = Latlab::new().line("load --load cpu=5% --load heaters=1 -d 1m").start();
         let loads = stressors(&running, 2);
         running.signal(signal);
         match code {
-            Some(code) => assert!(running.ends(code).stdout.contains("cpu=5%"), "what was reached is told"),
-            None => drop(running.dies_of(signal)),
+            Some(code) => assert!(running.exits(code).stdout.contains("cpu=5%"), "what was reached is told"),
+            None => drop(running.is_killed_by(signal)),
         }
         wait_until("the loads are gone", || !loads.iter().any(|pid| is_alive(*pid)));
     }
@@ -170,22 +170,22 @@ fn loads_end_with_latlab_however_it_ends() {
 
 #[test]
 fn a_run_that_is_killed_leaves_no_load_behind() {
-    let running = Lab::new().line("ping -d 1m -i 10ms --load cpu=5%").start();
+    let running = Latlab::new().line("ping -d 1m -i 10ms --load cpu=5%").start();
     let loads = stressors(&running, 1);
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     wait_until("the load is gone", || !is_alive(loads[0]));
 }
 
 #[test]
 fn a_load_that_dies_early_is_not_passed_over() {
-    let running = Lab::new().line("load --load cpu=5% -d 2s --json").start();
+    let running = Latlab::new().line("load --load cpu=5% -d 2s --json").start();
     let load = stressors(&running, 1)[0];
     // One that is killed before it has said that it works was never a load. It settles for a second, and is held for two.
     let start = Instant::now();
     wait_until("it worked", || start.elapsed().as_millis() > 1_000);
     kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("it is ours");
-    let document = running.ends(0).json();
+    let document = running.exits(0).json();
     check(&document, "load/1");
     assert_eq!(document["loads"][0]["achieved"], Value::Null);
     assert_eq!(document["loads"][0]["ended_early"], "its process ended: killed by SIGKILL");
@@ -195,6 +195,6 @@ fn a_load_that_dies_early_is_not_passed_over() {
 
 #[test]
 fn the_hidden_command_wants_an_order() {
-    let lab = Lab::new().line("stressor").stdout(empty()).stderr(contains("cannot understand the order"));
+    let lab = Latlab::new().line("stressor").stdout(empty()).stderr(contains("cannot understand the order"));
     lab.stderr(contains("hint: ")).failure(2);
 }

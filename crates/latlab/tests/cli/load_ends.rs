@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{BINARY, Lab, wait_until};
+use crate::harness::{BINARY, Latlab, wait_until};
 use crate::lab::privileged;
 use crate::remote::{below, signal};
 use crate::skip::{program, skip};
@@ -22,7 +22,7 @@ fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
     // A second, and then a farewell of several: what happened at the far end is asked for word by word.
     let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
     let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
-    let document = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).measured().json();
+    let document = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).measured().json();
     let loads = document["loads"].as_array().expect("a list");
     assert_eq!(loads.len(), 3, "{document:#}");
     for load in loads {
@@ -35,14 +35,14 @@ fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
 #[test]
 fn a_network_load_whose_end_nobody_hears_says_why() {
     for (pace, offered) in [("max", Value::Null), ("1Mbit/s", 1e6.into())] {
-        let running = Lab::new().line(&format!("load --load net={pace} -d 50s --json")).start();
+        let running = Latlab::new().line(&format!("load --load net={pace} -d 50s --json")).start();
         let pid = running.pid().as_raw_nonzero().get();
         wait_until("it is there", || below(pid, &["net-load"]).is_some());
         let start = Instant::now();
         wait_until("it is held", || start.elapsed().as_millis() > 1_500);
         signal(below(pid, &["net-load"]).expect("it runs"), Signal::KILL);
         running.signal(Signal::INT);
-        let document = running.ends(130).json();
+        let document = running.exits(130).json();
         let load = &document["loads"][0];
         assert_eq!((&load["offered"], &load["achieved"]), (&offered, &Value::Null), "{document:#}");
         assert_eq!(load["ended_early"], "its process ended: killed by SIGKILL");
@@ -71,7 +71,7 @@ fn loads_have_no_right_of_way_however_latlab_was_started() {
     }
     let target = format!("cmd:chrt -f 10 {BINARY} agent --stdio");
     let words = ["load", &target, "--peer-addr", "127.0.0.1", "-d", "50s"];
-    let running = Lab::new().args(words).line("--load cpu=5%@peer:cpus=0 --load net=1Mbit/s@peer").start();
+    let running = Latlab::new().args(words).line("--load cpu=5%@peer:cpus=0 --load net=1Mbit/s@peer").start();
     let pid = running.pid().as_raw_nonzero().get();
     wait_until("both loads are there", || below(pid, &["stressor"]).is_some() && below(pid, &["net-load"]).is_some());
     let agent = below(pid, &["agent", "--stdio"]).expect("it runs");
@@ -81,5 +81,5 @@ fn loads_have_no_right_of_way_however_latlab_was_started() {
         wait_until("it works as usual", || policies(load).iter().all(|policy| policy == "0"));
     }
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::documents;
 use crate::experiment::{events, journal, only, until_ended};
-use crate::harness::{Lab, contains};
+use crate::harness::{Latlab, contains};
 use crate::lab::privileged;
 use crate::store::{manifest, recordings_in};
 
@@ -23,10 +23,11 @@ const CELLS: [&str; 6] =
 /// What it shows, and the document that it is reported by afterwards.
 fn quick(home: &Path, target: &str) -> (String, Value) {
     let start = Instant::now();
-    let at = || Lab::at(home).deadline(QUICK);
-    let ran = at().args(["run", "udp-loopback-matrix", target, "--quick"]).start().ends_with(&[0, 4]);
+    let at = || Latlab::at(home).deadline(QUICK);
+    let ran = at().args(["run", "udp-loopback-matrix", target, "--quick"]).start().exits_with_one_of(&[0, 4]);
     assert!(start.elapsed() < QUICK);
-    let document = at().args(["run", &only(home).display().to_string(), "--json", "-q"]).start().ends_with(&[0, 4]);
+    let document =
+        at().args(["run", &only(home).display().to_string(), "--json", "-q"]).start().exits_with_one_of(&[0, 4]);
     documents::check(&document.json(), "compare/1");
     (ran.stdout, document.json())
 }
@@ -42,18 +43,18 @@ fn published(document: &Value) -> BTreeMap<String, Value> {
 #[test]
 fn it_is_shown_as_a_file_with_what_was_published() {
     for scale in ["", "--quick", "--full", "--reboots", "--full --reboots", "--target local", "--target ssh:there"] {
-        let file = Lab::new().line(&format!("recipes show udp-loopback-matrix {scale}")).success().stdout;
+        let file = Latlab::new().line(&format!("recipes show udp-loopback-matrix {scale}")).success().stdout;
         let target = scale.strip_prefix("--target ").unwrap_or("lab");
         assert!(file.contains(&format!("target = \"{target}\"")), "{file}");
         for words in ["−39.6 % ± 6.8 %", "none proven", "8328.2", "lo(4)"] {
             assert!(file.contains(words), "{words} is not in\n{file}");
         }
-        let dry = Lab::new().file("x.toml", file).line("run x.toml --dry-run").success().stdout;
+        let dry = Latlab::new().file("x.toml", file).line("run x.toml --dry-run").success().stdout;
         assert!(dry.contains(&format!("stream {target}")) && dry.contains("1 more to warm up"), "{dry}");
         assert_eq!(dry.contains("a reboot"), scale.contains("reboots"), "{dry}");
         assert!(dry.lines().any(|line| line.trim_start().starts_with("6  ")) && !dry.contains(" 7  "), "{dry}");
     }
-    Lab::new().line("run udp-loopback-matrix --quick --reboots").stderr(contains("--reboots")).failure(2);
+    Latlab::new().line("run udp-loopback-matrix --quick --reboots").stderr(contains("--reboots")).failure(2);
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn cells_that_a_loopback_lacks_are_not_possible_and_never_equal() {
 #[test]
 fn where_every_cell_is_impossible_it_is_refused() {
     // Nothing answers there, and nobody sets anything on a host without an agent.
-    let told = Lab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
+    let told = Latlab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
     assert!(told.contains("no run of the experiment can be judged"), "{told}");
 }
 
@@ -151,14 +152,14 @@ fn blocks_are_boots_where_reboots_lie_between_them() {
     fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
     fs::write(&boot, "first\n").expect("written");
     let at = || {
-        let lab = Lab::at(home.path()).environment("LATLAB_HOST_ROOT", home.path().join("host"));
+        let lab = Latlab::at(home.path()).environment("LATLAB_HOST_ROOT", home.path().join("host"));
         lab.environment("LATLAB_STATE_DIR", home.path().join("state")).deadline(QUICK)
     };
     // Begun as it is, and then made short: what it does over boots does not depend on how long its runs are.
     let running = at().line("run udp-loopback-matrix local --reboots").start();
     until_ended(home.path(), 1);
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     let experiment = only(home.path());
     let file = fs::read_to_string(experiment.join("experiment.toml")).expect("its file");
     let short =
@@ -170,11 +171,11 @@ fn blocks_are_boots_where_reboots_lie_between_them() {
     go_on().stderr(contains("block 1 is done: reboot, then run me again")).success();
     go_on().stderr(contains("needs a reboot first")).failure(3);
     fs::write(&boot, "second\n").expect("written");
-    let told = go_on().start().ends_with(&[0, 4]).stdout;
+    let told = go_on().start().exits_with_one_of(&[0, 4]).stdout;
     for words in ["2 blocks in 2 boots", "it takes 6 boots", "block 1   block 2  between blocks\n"] {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
-    let document = at().args(["run", &shown, "--json", "-q"]).start().ends_with(&[0, 4]).json();
+    let document = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
     documents::check(&document, "compare/1");
     let spread = &document["experiment"]["spread"];
     let blocks = spread["cells"][0]["blocks"].as_array().map(Vec::len);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Lab, contains, empty};
+use crate::harness::{Latlab, contains, empty};
 use crate::skip::program;
 
 /// In what the two outputs of one request differ.
@@ -86,7 +86,7 @@ fn debian(directory: &Path, flags: &str, files: &[String]) -> String {
 
 /// What ours says.
 fn ours(directory: &Path, flags: &str, files: &[String]) -> String {
-    let lab = Lab::at(directory).line("compare --ministat").line(flags).args(files).stderr(empty());
+    let lab = Latlab::at(directory).line("compare --ministat").line(flags).args(files).stderr(empty());
     lab.success().stdout
 }
 
@@ -278,7 +278,7 @@ fn columns_and_comments_are_read_as_ministat_reads_them() {
 
 #[test]
 fn standard_input_is_a_group_too() {
-    let lab = || Lab::new().file("numbers", "1\n2\n3\n").file("others", "11\n12\n14\n");
+    let lab = || Latlab::new().file("numbers", "1\n2\n3\n").file("others", "11\n12\n14\n");
     let named = lab().stdin("numbers").line("compare --ministat").stdout(contains("x <stdin>\n")).success();
     let dash = lab().stdin("numbers").line("compare --ministat -").success();
     assert_eq!(named.stdout, dash.stdout);
@@ -289,7 +289,7 @@ fn standard_input_is_a_group_too() {
 #[test]
 fn quiet_leaves_names_and_heading_out() {
     let lab = |flags: &str| {
-        let lab = Lab::new().file("a", "1\n2\n3\n").file("b", "11\n12\n14\n");
+        let lab = Latlab::new().file("a", "1\n2\n3\n").file("b", "11\n12\n14\n");
         lab.line("compare --ministat").line(flags).line("a b").stderr(empty()).success().stdout
     };
     let whole = lab("-A");
@@ -302,7 +302,7 @@ fn quiet_leaves_names_and_heading_out() {
 #[test]
 fn groups_can_be_made_by_patterns() {
     let lab = || {
-        let lab = Lab::new().file("a-1", "1\n2\n").file("a-2", "3\n").file("b-1", "11\n").file("b-2", "12\n14\n");
+        let lab = Latlab::new().file("a-1", "1\n2\n").file("a-2", "3\n").file("b-1", "11\n").file("b-2", "12\n14\n");
         lab.line("compare --ministat -A --group before=a-* --group after=b-*")
     };
     lab().stdout(contains("x before\n+ after\n")).stdout(contains("\n+   3            11            14 ")).success();
@@ -328,7 +328,7 @@ fn what_cannot_be_compared_is_refused() {
         ("1\n2\n3\n", "a a a a a a a", "8 groups"),
         ("1\n2\n3\n", "absent", "cannot read `absent`"),
     ] {
-        let lab = Lab::new().file("a", text).line("compare --ministat a").line(flags).stdout(empty());
+        let lab = Latlab::new().file("a", text).line("compare --ministat a").line(flags).stdout(empty());
         lab.stderr(contains(told)).stderr(contains("\n  hint: ")).failure(2);
     }
 }

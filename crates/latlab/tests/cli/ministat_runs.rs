@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::{Lab, contains, empty};
+use crate::harness::{Latlab, contains, empty};
 use crate::store::recordings_in;
 
 /// Three runs each of two builds, and the mean round trip of each as `summary` says it, lowest first. A store each:
@@ -10,7 +10,7 @@ use crate::store::recordings_in;
 fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
     let means = ["a", "b"].map(|build| {
         let mean = |_| {
-            let lab = Lab::at(home).line("ping -n 20 --warmup 0 --json -q --store").args([
+            let lab = Latlab::at(home).line("ping -n 20 --warmup 0 --json -q --store").args([
                 build,
                 "--tag",
                 &format!("build={build}"),
@@ -28,7 +28,7 @@ fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
 fn each_run_is_one_observation() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (recordings, means) = two_builds(home.path());
-    let lab = Lab::at(home.path()).line("compare --ministat -n --by tag:build").args(&recordings);
+    let lab = Latlab::at(home.path()).line("compare --ministat -n --by tag:build").args(&recordings);
     let ran = lab.stdout(contains("x a\n+ b\n")).stderr(empty()).success();
     let figures: Vec<Vec<f64>> = ran
         .stdout
@@ -42,7 +42,7 @@ fn each_run_is_one_observation() {
             assert!((figure / mean - 1.0).abs() < 1e-6, "min, max, median of {means:?}: {}", ran.stdout);
         }
     }
-    let lab = || Lab::at(home.path()).line("compare --ministat");
+    let lab = || Latlab::at(home.path()).line("compare --ministat");
     let grouped = lab().line("-n -q --statistic p50 --group all=[ab]/* --group again=[ab]/*").stderr(empty()).success();
     let lines: Vec<&str> = grouped.stdout.lines().map(|line| &line[1..]).collect();
     assert!(lines.len() == 2 && lines[0] == lines[1] && lines[0].starts_with("   6 "), "{}", grouped.stdout);
@@ -66,15 +66,15 @@ fn each_run_is_one_observation() {
 fn an_experiment_has_its_conditions_for_groups() {
     let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\nsize = [24, 64]\n\
                 [design]\nruns = 3\nwarmup-runs = 1\nsettle = \"0s\"\n";
-    let lab = Lab::new().file("x.toml", file);
+    let lab = Latlab::new().file("x.toml", file);
     let home = lab.path("");
-    let _done = lab.line("run x.toml").start().ends_with(&[0, 4]);
+    let _done = lab.line("run x.toml").start().exits_with_one_of(&[0, 4]);
     let experiment = crate::store::only_recording(&home);
-    let shown = Lab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24\n+ 64\n"));
+    let shown = Latlab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24\n+ 64\n"));
     let shown = shown.stderr(contains("2 runs that warmed up")).success();
     assert_eq!(shown.stdout.lines().filter(|line| line[1..].starts_with("   3 ")).count(), 2, "{}", shown.stdout);
     // one group is enough for a plot and figures
     let pattern = format!("all={}/runs/*", experiment.display());
-    let alone = Lab::at(&home).line("compare --ministat --group").arg(pattern);
+    let alone = Latlab::at(&home).line("compare --ministat --group").arg(pattern);
     alone.stdout(contains("\nx   6 ")).success();
 }

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, contains, empty, lacks, warnings_at_most};
+use crate::harness::{BINARY, Latlab, contains, empty, lacks, warnings_at_most};
 use crate::skip::program;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in};
 
 /// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
 #[track_caller]
-fn summary(line: &str) -> (Value, crate::harness::Ran) {
-    let ran = Lab::new().line(line).args(["--json"]).stderr(warnings_at_most()).measured();
+fn summary(line: &str) -> (Value, crate::harness::Finished) {
+    let ran = Latlab::new().line(line).args(["--json"]).stderr(warnings_at_most()).measured();
     let document = ran.json();
     check(&document, "summary/1");
     (document, ran)
@@ -23,7 +23,7 @@ fn summary(line: &str) -> (Value, crate::harness::Ran) {
 
 #[test]
 fn a_closed_loop_sends_what_was_asked_for_and_keeps_it() {
-    let ran = Lab::new()
+    let ran = Latlab::new()
         .line("ping -n 50 --warmup 5")
         .stdout(contains("64 B · closed loop · 50 probes"))
         .stdout(contains("n 50 · lost 0"))
@@ -66,7 +66,7 @@ fn a_schedule_keeps_its_due_times_and_shows_what_users_waited() {
     let recording = only_recording(ran.directory());
     assert_eq!(due_gaps_ns(&recording), [2_000_000; 19]);
     assert!(open(&recording).1.iter().all(|row| row.due <= row.sent));
-    Lab::at(ran.directory())
+    Latlab::at(ran.directory())
         .line("ping -n 20 -i 2ms --warmup 0")
         .stdout(contains("response time"))
         .stdout(contains("send slip"))
@@ -104,7 +104,7 @@ fn ends_that_spin_are_told_apart() {
 fn both_families_are_measured() {
     let (_, ran) = summary("ping -4 -n 5 --warmup 0");
     let peer =
-        |ran: &crate::harness::Ran| manifest(&only_recording(ran.directory()))["run"]["peer_address"].to_string();
+        |ran: &crate::harness::Finished| manifest(&only_recording(ran.directory()))["run"]["peer_address"].to_string();
     assert!(peer(&ran).starts_with("\"127.0.0.1:"));
     if UdpSocket::bind("[::1]:0").is_err() {
         writeln!(std::io::stderr(), "skipped in part: no IPv6 here").expect("stderr is open");
@@ -116,7 +116,7 @@ fn both_families_are_measured() {
 
 #[test]
 fn several_sizes_are_a_recording_each_and_one_table() {
-    let ran = Lab::new().line("ping -s 24,64,1024 -n 20 --warmup 2").stderr(empty()).success();
+    let ran = Latlab::new().line("ping -s 24,64,1024 -n 20 --warmup 2").stderr(empty()).success();
     let recorded = recordings(ran.directory());
     assert_eq!(recorded.len(), 3);
     for label in ["24 B", "64 B", "1,024 B"] {
@@ -133,13 +133,13 @@ fn several_sizes_are_a_recording_each_and_one_table() {
         assert!(rows.len() == 22 && rows.iter().all(|row| row.size_bytes == size), "{size}");
     }
 
-    let ran = Lab::new().line("ping -s 24,8192 -n 5 --warmup 0 --json").stderr(warnings_at_most()).success();
+    let ran = Latlab::new().line("ping -s 24,8192 -n 5 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
     check(&document, "summaries/1");
     let sizes: Vec<_> = document["summaries"].as_array().expect("a list").iter().collect();
     assert_eq!(sizes.len(), 2);
     let again =
-        Lab::at(ran.directory()).args(["summary", "--json"]).args(sizes.iter().map(|one| text(&one["recording"])));
+        Latlab::at(ran.directory()).args(["summary", "--json"]).args(sizes.iter().map(|one| text(&one["recording"])));
     assert_eq!(again.success().stdout, ran.stdout);
 }
 
@@ -149,7 +149,8 @@ fn text(value: &Value) -> String {
 
 #[test]
 fn a_sweep_of_source_ports_is_sixteen_runs() {
-    let ran = Lab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(warnings_at_most()).success();
+    let ran =
+        Latlab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
     check(&document, "summaries/1");
     let summaries = document["summaries"].as_array().expect("a list");
@@ -167,14 +168,14 @@ fn a_sweep_of_source_ports_is_sixteen_runs() {
 fn a_run_that_is_not_kept_leaves_nothing() {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let line = "ping -n 5 --warmup 0 --no-record";
-    let ran = Lab::new()
+    let ran = Latlab::new()
         .line(line)
         .environment("TMPDIR", scratch.path())
         .stdout(contains("recording    not kept"))
         .stderr(empty())
         .success();
     assert_eq!((recordings_in(ran.directory()).len(), recordings_in(scratch.path()).len()), (0, 0));
-    let ran = Lab::new().line(line).args(["--json"]).environment("TMPDIR", scratch.path()).success();
+    let ran = Latlab::new().line(line).args(["--json"]).environment("TMPDIR", scratch.path()).success();
     check(&ran.json(), "summary/1");
     assert_eq!(ran.json()["recording"], Value::Null);
     assert_eq!(recordings_in(scratch.path()).len(), 0);
@@ -182,14 +183,14 @@ fn a_run_that_is_not_kept_leaves_nothing() {
 
 #[test]
 fn the_recording_goes_where_it_is_sent() {
-    let ran = Lab::new().line("ping -n 5 --warmup 0 -o here/there").success();
+    let ran = Latlab::new().line("ping -n 5 --warmup 0 -o here/there").success();
     assert_eq!(manifest(&ran.directory().join("here/there"))["ending"], "completed");
     assert!(recordings(ran.directory()).is_empty());
-    let ran = Lab::new().line("ping -n 5 --warmup 0 -s 64,65 -o both").success();
+    let ran = Latlab::new().line("ping -n 5 --warmup 0 -s 64,65 -o both").success();
     assert_eq!(recordings_in(&ran.directory().join("both")).len(), 2);
-    let ran = Lab::new().line("ping -n 5 --warmup 0").environment("LATLAB_STORE", "from-environment").success();
+    let ran = Latlab::new().line("ping -n 5 --warmup 0").environment("LATLAB_STORE", "from-environment").success();
     assert_eq!(recordings_in(&ran.directory().join("from-environment")).len(), 1);
-    let asked = Lab::new().line("ping -n 5 --warmup 0 --store asked").environment("LATLAB_STORE", "not-asked");
+    let asked = Latlab::new().line("ping -n 5 --warmup 0 --store asked").environment("LATLAB_STORE", "not-asked");
     let ran = asked.success();
     assert_eq!(recordings_in(&ran.directory().join("asked")).len(), 1);
     assert!(!ran.directory().join("not-asked").exists());
@@ -201,7 +202,7 @@ fn an_output_that_exists_is_refused_before_anything_is_sent() {
     target.set_nonblocking(true).expect("a socket of our own");
     let address = target.local_addr().expect("bound").to_string();
     for (sizes, there) in [("64", "taken"), ("64,65", "taken"), ("64", "taken/below")] {
-        Lab::new()
+        Latlab::new()
             .file("taken", "something")
             .args(["ping", &address, "-n", "5", "-s", sizes, "-o", there])
             .stdout(empty())
@@ -221,7 +222,7 @@ fn a_place_that_cannot_be_had_is_refused_before_the_run() {
         ("--bind nosuchdevice0", "cannot send through the interface `nosuchdevice0`"),
         ("--bind 192.0.2.77", "`192.0.2.77"),
     ] {
-        let lab = Lab::new().line("ping -n 5 --warmup 0").line(line).stdout(empty()).stderr(contains(message));
+        let lab = Latlab::new().line("ping -n 5 --warmup 0").line(line).stdout(empty()).stderr(contains(message));
         let ran = lab.stderr(contains("\n  cause: ")).stderr(contains("\n  hint: ")).failure(3);
         assert!(recordings(ran.directory()).is_empty(), "{line} left a recording of nothing");
     }
@@ -234,12 +235,12 @@ fn a_summary_is_that_of_its_recording() {
         let (document, ran) = summary(&format!("ping -n 40 --warmup 2 {schedule} {options}"));
         let recording = text(&document["recording"]);
         let again =
-            Lab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(warnings_at_most()).measured();
+            Latlab::at(ran.directory()).args(["summary", &recording, "--json"]).stderr(warnings_at_most()).measured();
         assert_eq!(again.stdout, ran.stdout);
-        let shown = Lab::new().line(&format!("ping -n 40 --warmup 2 {schedule} {options}")).measured();
+        let shown = Latlab::new().line(&format!("ping -n 40 --warmup 2 {schedule} {options}")).measured();
         let path = only_recording(shown.directory());
         let name = format!("./latlab-runs/{}", path.file_name().expect("it has one").to_string_lossy());
-        let again = Lab::at(shown.directory()).args(["summary", &name]).stderr(empty()).measured();
+        let again = Latlab::at(shown.directory()).args(["summary", &name]).stderr(empty()).measured();
         assert_eq!(again.stdout, shown.stdout);
     }
 }
@@ -247,7 +248,7 @@ fn a_summary_is_that_of_its_recording() {
 #[test]
 fn what_the_summary_says_can_be_chosen() {
     let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5 --tag build=7 --tag rack=b";
-    let ran = Lab::new()
+    let ran = Latlab::new()
         .line(&format!("ping -n 40 --warmup 2 -i 1ms {options}"))
         .stdout(contains("round trip / 2"))
         .stdout(contains("by window of 10 ms"))
@@ -263,7 +264,7 @@ fn what_the_summary_says_can_be_chosen() {
     let quantiles = document["metrics"]["round_trip_delay"]["quantiles"].as_array().expect("a list");
     assert_eq!(quantiles.iter().map(|one| &one["q"]).collect::<Vec<_>>(), [&json!(0.25), &json!(0.5)]);
     assert!(document["ratios"]["deadline_miss_ratio"].is_number());
-    Lab::at(ran.directory())
+    Latlab::at(ran.directory())
         .arg("summary")
         .arg(&recording)
         .line("--quantiles 0.9 --window 20ms")
@@ -275,8 +276,8 @@ fn what_the_summary_says_can_be_chosen() {
 
 #[test]
 fn talk_goes_to_stderr_and_can_be_silenced() {
-    Lab::new().line("ping -n 5 --warmup 0 -q").stdout(contains("n 5")).stderr(empty()).success();
-    let ran = Lab::new().line("ping -n 5 --warmup 0 -q --json").stderr(empty()).success();
+    Latlab::new().line("ping -n 5 --warmup 0 -q").stdout(contains("n 5")).stderr(empty()).success();
+    let ran = Latlab::new().line("ping -n 5 --warmup 0 -q --json").stderr(empty()).success();
     check(&ran.json(), "summary/1");
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use crate::harness::{Lab, contains, wait_until};
+use crate::harness::{Latlab, contains, wait_until};
 use crate::lab::privileged;
 
 /// A knob that is a file of this host.
@@ -30,7 +30,8 @@ impl RealKnob {
 /// Holds `knobs` in a run that is ended by each of the two ways, and sees that they are back.
 fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
     let home = tempfile::tempdir().expect("a directory");
-    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    let lab =
+        |line: &str| Latlab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     let values = || knobs.iter().map(RealKnob::read).collect::<Vec<_>>();
     let (before, wanted) = (values(), knobs.iter().map(|knob| knob.value.clone()).collect::<Vec<_>>());
     assert!(before.iter().zip(&wanted).all(|(before, wanted)| before != wanted), "{before:?} {wanted:?}");
@@ -42,11 +43,11 @@ fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
         running.signal(signal);
         match signal {
             Signal::KILL => {
-                running.dies_of(signal);
+                running.is_killed_by(signal);
                 assert_eq!(values(), wanted, "nobody could put it back");
                 lab("doctor --restore").stdout(contains(&knobs[0].set)).success();
             }
-            _ => drop(running.ends_with(&[130, 3])),
+            _ => drop(running.exits_with_one_of(&[130, 3])),
         }
         assert_eq!(values(), before, "after {signal:?}");
     }
@@ -87,12 +88,12 @@ fn a_wish_for_short_wake_ups_ends_with_the_process() {
     }
     let before = wake_up_us();
     for signal in [Signal::INT, Signal::KILL] {
-        let running = Lab::new().line("ping -d 50s --warmup 0 --set cpu-dma-latency=7us").start();
+        let running = Latlab::new().line("ping -d 50s --warmup 0 --set cpu-dma-latency=7us").start();
         wait_until("the wake-up was asked for", || wake_up_us() <= 7);
         running.signal(signal);
         match signal {
-            Signal::KILL => drop(running.dies_of(signal)),
-            _ => drop(running.ends_with(&[130, 3])),
+            Signal::KILL => drop(running.is_killed_by(signal)),
+            _ => drop(running.exits_with_one_of(&[130, 3])),
         }
         assert_eq!(wake_up_us(), before, "after {signal:?}");
     }

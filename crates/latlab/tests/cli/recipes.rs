@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::documents;
 use crate::experiment::only;
-use crate::harness::{Lab, contains, empty};
+use crate::harness::{Latlab, contains, empty};
 
 /// `--quick` promises a minute; a recipe that takes three is stuck.
 const QUICK: Duration = Duration::from_secs(180);
@@ -15,11 +15,11 @@ const QUICK: Duration = Duration::from_secs(180);
 fn quick(recipe: &str) -> (String, Value) {
     let start = Instant::now();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let at = || Lab::at(directory.path()).deadline(QUICK);
-    let ran = at().args(["run", recipe, "--quick"]).start().ends_with(&[0, 4]);
+    let at = || Latlab::at(directory.path()).deadline(QUICK);
+    let ran = at().args(["run", recipe, "--quick"]).start().exits_with_one_of(&[0, 4]);
     assert!(start.elapsed() < QUICK);
     let shown = only(directory.path()).display().to_string();
-    let told = at().args(["run", &shown, "--json", "-q"]).start().ends_with(&[0, 4]).stdout;
+    let told = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).stdout;
     let document = serde_json::from_str(&told).expect("one document");
     documents::check(&document, "compare/1");
     (ran.stdout, document)
@@ -27,22 +27,22 @@ fn quick(recipe: &str) -> (String, Value) {
 
 #[test]
 fn they_are_listed_and_shown_as_files_that_run() {
-    let list = Lab::new().line("recipes").stderr(empty()).success().stdout;
+    let list = Latlab::new().line("recipes").stderr(empty()).success().stdout;
     for name in ["pi-udp-load", "pi-roundtrip", "aa"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
         for scale in ["", " --quick", " --full"] {
-            let file = Lab::new().line(&format!("recipes show {name}{scale} --target lab")).success().stdout;
+            let file = Latlab::new().line(&format!("recipes show {name}{scale} --target lab")).success().stdout;
             assert!(file.starts_with("# ") && file.contains("target = \"lab\""), "{file}");
-            Lab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("ping lab")).success();
+            Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("ping lab")).success();
         }
     }
     for scale in ["", " --quick", " --full"] {
-        let file = Lab::new().line(&format!("recipes show wakeup-governor{scale}")).success().stdout;
+        let file = Latlab::new().line(&format!("recipes show wakeup-governor{scale}")).success().stdout;
         assert!(file.contains("1042.4") && !file.contains("target ="), "{file}");
-        Lab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("wakeup")).success();
+        Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stdout(contains("wakeup")).success();
     }
-    Lab::new().line("run wakeup-governor lab").stderr(contains("leave it out")).failure(2);
-    Lab::new().line("recipes show pi-udp").stderr(contains("known are pi-udp-load")).failure(2);
+    Latlab::new().line("run wakeup-governor lab").stderr(contains("leave it out")).failure(2);
+    Latlab::new().line("recipes show pi-udp").stderr(contains("known are pi-udp-load")).failure(2);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn pi_roundtrip_stands_beside_its_publication() {
 #[test]
 fn loads_are_compared_at_the_same_count() {
     // At its full scale the count varies as well: none of it stands in for the load.
-    let file = Lab::new().line("recipes show pi-roundtrip --full").success().stdout;
+    let file = Latlab::new().line("recipes show pi-roundtrip --full").success().stdout;
     assert_eq!(file.matches("baseline = { load = \"none\" }").count(), 3, "{file}");
     let small = file.replace("50_000, 500_000", "50, 60").replace("\nsettle = \"1s\"", "\nsettle = \"0s\"");
     let small = small.replace("\nwarmup = \"1s\"", "\nwarmup = \"0\"").replace("\"cpu=80%@both\"", "\"heaters=1\"");
@@ -90,7 +90,12 @@ fn loads_are_compared_at_the_same_count() {
         .replace("\"net=90Mbit/s@both\", ", "")
         .replace("runs = 3", "runs = 2")
         .replace("blocks = 3", "blocks = 1");
-    let ran = Lab::new().file("x.toml", small).line("run x.toml --json -q").deadline(QUICK).start().ends_with(&[0, 4]);
+    let ran = Latlab::new()
+        .file("x.toml", small)
+        .line("run x.toml --json -q")
+        .deadline(QUICK)
+        .start()
+        .exits_with_one_of(&[0, 4]);
     let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
     let rows = document["comparisons"].as_array().expect("rows");
     assert_eq!(rows.len(), 2 * 3, "{document:#}");
@@ -120,10 +125,10 @@ fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wak
     let home = tempfile::tempdir().expect("a temporary directory");
     let host = governed("ondemand powersave", "powersave");
     let at = || {
-        let lab = Lab::at(home.path()).environment("LATLAB_HOST_ROOT", host.path());
+        let lab = Latlab::at(home.path()).environment("LATLAB_HOST_ROOT", host.path());
         lab.environment("LATLAB_STATE_DIR", host.path().join("state")).deadline(QUICK)
     };
-    let told = at().line("run wakeup-governor --quick").start().ends_with(&[0, 4]).stdout;
+    let told = at().line("run wakeup-governor --quick").start().exits_with_one_of(&[0, 4]).stdout;
     for words in [
         "wake-up latency through select, µs",
         "stdev",
@@ -146,7 +151,7 @@ fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wak
     let said = told.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(answers.iter().any(|answer| said.contains(answer)), "{told}");
     let experiment = crate::store::only_recording(home.path()).display().to_string();
-    let document = at().args(["run", &experiment, "--json", "-q"]).start().ends_with(&[0, 4]).json();
+    let document = at().args(["run", &experiment, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
     documents::check(&document, "compare/1");
     let growth = &document["experiment"]["via_growth"];
     let rows = growth["rows"].as_array().expect("rows");
@@ -171,14 +176,14 @@ fn governed(available: &str, now: &str) -> tempfile::TempDir {
 fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_measured() {
     // It offers another governor than the publication's.
     let host = governed("performance powersave", "powersave");
-    let shown = Lab::new().line("recipes show wakeup-governor").success().stdout;
+    let shown = Latlab::new().line("recipes show wakeup-governor").success().stdout;
     let short = shown.replace("count = 100", "count = 2").replace("\"100ms\", \"1s\"", "\"11ms\"");
     let short =
         short.replace("heaters=30", "heaters=1").replace("runs = 4", "runs = 1").replace("blocks = 2", "blocks = 1");
     // A file is no recipe: here the first refusal ends it, unless it may go on.
-    let lab = Lab::new().file("x.toml", short).environment("LATLAB_HOST_ROOT", host.path());
+    let lab = Latlab::new().file("x.toml", short).environment("LATLAB_HOST_ROOT", host.path());
     let lab = lab.environment("LATLAB_STATE_DIR", host.path().join("state"));
-    let ran = lab.deadline(QUICK).line("run x.toml --keep-going --json").start().ends_with(&[4]);
+    let ran = lab.deadline(QUICK).line("run x.toml --keep-going --json").start().exits_with_one_of(&[4]);
     let runs = ran.json()["runs"].as_array().expect("runs").clone();
     let of = |governor: &str, outcome: &str| {
         let is = |run: &&serde_json::Value| run["factors"]["set"] == governor && run["outcome"] == outcome;
@@ -196,7 +201,7 @@ fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_meas
 #[test]
 fn rows_that_a_target_lacks_are_left_out_and_a_target_that_lacks_all_is_refused() {
     // Nothing answers there, and a load at a host without an agent cannot be made at all.
-    let told = Lab::new().line("run pi-roundtrip 127.0.0.1:9 --quick").failure(3).stderr;
+    let told = Latlab::new().line("run pi-roundtrip 127.0.0.1:9 --quick").failure(3).stderr;
     assert!(told.contains("left out     load=cpu=80%@both: a load at the peer"), "{told}");
     assert!(
         told.contains("`load=none` is left out") && told.contains("no run of the experiment can be judged"),

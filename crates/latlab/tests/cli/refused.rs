@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, wait_until};
+use crate::harness::{Latlab, contains, wait_until};
 use crate::lab::privileged;
 use crate::serve::serve;
 use crate::store::{manifest, only_recording, spool_bytes};
@@ -27,13 +27,13 @@ fn what_the_reflectors_socket_throws_away_is_told_at_both_ends() {
     let (reflector, address) = serve(home.path(), "");
     // Of 60,000 bytes a receive buffer holds 125 at most (8 MiB, as root), and three or so without rights.
     let line = "-s 60000 -i 1ms -n 1500 --warmup 0 --timeout 10s --json";
-    let running = Lab::at(home.path()).args(["ping", &address]).line(line).start();
+    let running = Latlab::at(home.path()).args(["ping", &address]).line(line).start();
     wait_until("probes were on their way", || spool_bytes(home.path()) > 100 * EVENT_BYTES);
     reflector.signal(Signal::STOP);
     let before = spool_bytes(home.path());
     wait_until("more probes left than a socket holds", || spool_bytes(home.path()) > before + 400 * EVENT_BYTES);
     reflector.signal(Signal::CONT);
-    let ran = running.ends(4);
+    let ran = running.exits(4);
     let summary = ran.json();
     check(&summary, "summary/1");
 
@@ -48,7 +48,7 @@ fn what_the_reflectors_socket_throws_away_is_told_at_both_ends() {
     assert!(hint.starts_with(&format!("the reflector's socket threw {drops} datagrams away")), "{hint}");
 
     reflector.signal(Signal::INT);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     assert!(told.contains(&format!("socket-drops {drops}")), "R8: the owner of the reflector reads it too: {told}");
 }
 
@@ -59,12 +59,12 @@ fn a_run_that_the_kernel_refuses_whole_says_so_everywhere() {
     }
     // The pair of `lab` carries 1,500 bytes; the session opens with less.
     let line = "ping lab -s 2000 --df -n 20 --warmup 5";
-    let lab = Lab::new().line(line).stdout(contains("send failed 20")).stdout(contains("\npauses "));
+    let lab = Latlab::new().line(line).stdout(contains("send failed 20")).stdout(contains("\npauses "));
     let lab = lab.stderr(contains("error: no probe was answered by `lab`\n"));
     let lab = lab.stderr(contains("\n  cause: the kernel refused to send all 20 of them\n"));
     lab.stderr(contains("\n  hint: the warning `send-failed` names the kernel's reason; check route,")).failure(3);
 
-    let ran = Lab::new().line(line).arg("--json").failure(3);
+    let ran = Latlab::new().line(line).arg("--json").failure(3);
     let summary = ran.json();
     check(&summary, "summary/1");
     let counts = ["sent", "send_failed", "lost", "timed_out_ns"].map(|key| summary[key].as_u64().expect(key));
@@ -83,7 +83,7 @@ fn a_schedule_that_the_kernel_refuses_pauses_for_nothing() {
     if !privileged("a refused schedule") {
         return;
     }
-    let ran = Lab::new().line("ping lab -s 2000 --df -n 20 -i 1ms --warmup 0 --json").failure(3);
+    let ran = Latlab::new().line("ping lab -s 2000 --df -n 20 -i 1ms --warmup 0 --json").failure(3);
     let summary = ran.json();
     assert_eq!((&summary["send_failed"], &summary["refused_pause_ns"]), (&20.into(), &0.into()));
     let effect = &caveat(&summary, "send-failed", "the kernel refused 20 of 20")["effect"];

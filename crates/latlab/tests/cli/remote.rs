@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::documents::check;
 use crate::elsewhere::Elsewhere;
-use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive, state};
 use crate::sshd::Sshd;
@@ -25,8 +25,8 @@ pub(crate) fn with_latlab() -> String {
     format!("{}:/usr/bin:/bin", folder.display())
 }
 
-fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Lab {
-    Lab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
+fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Latlab {
+    Latlab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
 }
 
 /// A process below `ancestor` that was started with `words` among its arguments.
@@ -115,7 +115,7 @@ fn far_host_is_this_one(manifest: &serde_json::Value) {
 
 #[test]
 fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_probes() {
-    let lab = Lab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]);
+    let lab = Latlab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]);
     let ran = lab.line("-d 1200ms -i 5ms -s 64,128 --warmup 0 --timeout 100ms").measured();
     for path in recordings(ran.directory()) {
         let recording = latlab::recording::Recording::open(&path).expect("opens");
@@ -137,7 +137,7 @@ fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_pr
 
 #[test]
 fn the_doctor_looks_at_the_host_of_an_agent() {
-    let ran = Lab::new().args(["doctor", &here(), "--json"]).stderr(empty()).start().ends_with(&[0, 1]);
+    let ran = Latlab::new().args(["doctor", &here(), "--json"]).stderr(empty()).start().exits_with_one_of(&[0, 1]);
     check(&ran.json(), "doctor/1");
     let findings = ran.json()["findings"].as_array().expect("a list").clone();
     let names_it =
@@ -146,7 +146,7 @@ fn the_doctor_looks_at_the_host_of_an_agent() {
     assert_eq!(ran.code == 1, findings[0]["severity"] == "blocker");
     let fixes = findings.iter().filter_map(|finding| finding["fix"].as_str());
     assert!(fixes.clone().all(|fix| fix.contains("far host: ") || fix.contains("cmd:…")), "{findings:?}");
-    let blocked = Lab::new().args(["doctor", &here(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
+    let blocked = Latlab::new().args(["doctor", &here(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
     blocked.stdout(contains("blocker")).stderr(empty()).failure(1);
     for (line, message, hint) in [
         ("doctor pi3", "`TARGET` cannot be `pi3`", "`latlab doctor ssh:pi3`"),
@@ -156,15 +156,15 @@ fn the_doctor_looks_at_the_host_of_an_agent() {
         ("doctor --peer-addr 10.0.0.7", "`--peer-addr` cannot go with `local`", "`ssh:HOST`"),
         ("doctor ssh:pi3 --peer-addr eth0", "`--peer-addr` cannot be `eth0`", "such as"),
     ] {
-        Lab::new().line(line).stdout(empty()).stderr(contains(message)).stderr(contains(hint)).failure(2);
+        Latlab::new().line(line).stdout(empty()).stderr(contains(message)).stderr(contains(hint)).failure(2);
     }
-    let gone = Lab::new().args(["doctor", "cmd:sh -c 'exit 5'"]).stdout(empty());
+    let gone = Latlab::new().args(["doctor", "cmd:sh -c 'exit 5'"]).stdout(empty());
     gone.stderr(contains("no agent answers on")).failure(3);
     let Some(sshd) = Sshd::start("doctor ssh:", &with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
-    let lab = Lab::at(home.path()).environment("PATH", sshd.path()).args(["doctor", "ssh:far"]);
+    let lab = Latlab::at(home.path()).environment("PATH", sshd.path()).args(["doctor", "ssh:far"]);
     let ran = lab.stdout(contains("`ssh:far`: ")).stderr(empty()).start();
-    ran.ends_with(&[0, 1]);
+    ran.exits_with_one_of(&[0, 1]);
 }
 
 #[test]
@@ -189,12 +189,12 @@ fn the_death_of_latlab_puts_the_far_host_in_order() {
         return;
     };
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     for (name, pid) in [("ssh", ssh), ("the agent", agent), ("the reflector", reflector)] {
         wait_until(&format!("{name} was gone"), || !is_alive(pid));
     }
     drop(sshd);
-    Lab::at(home.path()).arg("summary").arg(only_recording(home.path())).stdout(contains("ping ssh:far")).success();
+    Latlab::at(home.path()).arg("summary").arg(only_recording(home.path())).stdout(contains("ping ssh:far")).success();
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn the_death_of_the_far_end_leaves_a_partial_recording() {
         let Some(run) = UnderWay::start("the death of an agent", "-d 50s --warmup 0 -i 1ms") else { return };
         signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
         run.await_order();
-        let ran = run.running.ends(3);
+        let ran = run.running.exits(3);
         assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
         assert!(
             ran.stderr.contains("`ssh far latlab doctor --restore`"),
@@ -212,7 +212,7 @@ fn the_death_of_the_far_end_leaves_a_partial_recording() {
         );
         let recording = only_recording(run.home.path());
         assert_eq!(manifest(&recording)["ending"], "failed", "{}", manifest(&recording));
-        Lab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).success();
+        Latlab::at(run.home.path()).arg("summary").arg(recording).stdout(contains("ping ssh:far")).success();
     }
 }
 
@@ -223,10 +223,10 @@ fn a_frozen_connection_is_ended_by_the_dead_man_timer() {
     run.await_order();
     // It was the timer, not the end of the stream: ssh stands as it stood.
     assert_eq!(state(run.ssh).as_deref(), Some("T"));
-    let ran = run.running.ends(3);
+    let ran = run.running.exits(3);
     assert!(ran.stderr.contains("no word from the agent of `ssh:far`"), "{}", ran.stderr);
     assert!(!is_alive(run.ssh), "what latlab started ends with it");
-    Lab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).success();
+    Latlab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).success();
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn an_interrupt_ends_both_ends() {
     let Some(run) = UnderWay::start("Ctrl-C in `ping ssh:`", "-d 50s --warmup 0 -i 1ms") else { return };
     run.running.signal(Signal::INT);
     run.await_order();
-    let ran = run.running.ends(130);
+    let ran = run.running.exits(130);
     assert!(ran.stdout.contains("round trip delay"), "{}", ran.stdout);
     assert_eq!(manifest(&only_recording(run.home.path()))["ending"], "interrupted");
 }
@@ -244,7 +244,7 @@ fn a_command_is_as_good_as_ssh() {
     let noisy = format!("cmd:sh -c 'echo welcome; echo mind the gap >&2; exec {BINARY} agent --stdio'");
     for target in [here(), noisy] {
         for address in ["127.0.0.1", "::1"] {
-            let lab = Lab::new().args(["ping", &target, "--peer-addr", address]).line("-n 20 --warmup 2 --json");
+            let lab = Latlab::new().args(["ping", &target, "--peer-addr", address]).line("-n 20 --warmup 2 --json");
             let ran = lab.stderr(warnings_at_most()).success();
             assert_eq!(ran.json()["answered"], 20);
             let manifest = manifest(&only_recording(ran.directory()));
@@ -252,7 +252,7 @@ fn a_command_is_as_good_as_ssh() {
         }
     }
     // Nobody knows how long a closed loop takes; sizes take turns over one agent.
-    let lab = Lab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]).line("-n 20 -s 64,128 --warmup 0");
+    let lab = Latlab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]).line("-n 20 -s 64,128 --warmup 0");
     lab.stdout(contains("128 B")).success();
 }
 
@@ -275,7 +275,7 @@ fn nothing_is_said_while_a_run_is_armed() {
     let target = format!("cmd:sh -c 'tee sent | {BINARY} agent --stdio'");
     // Long enough for four heartbeats.
     let line = "--peer-addr 127.0.0.1 -d 2s -i 10ms --warmup 0 --timeout 100ms --load cpu=5%@peer";
-    Lab::at(home.path()).args(["ping", &target]).line(line).measured();
+    Latlab::at(home.path()).args(["ping", &target]).line(line).measured();
     let sent = fs::read(home.path().join("sent")).expect("tee(1) is everywhere");
     let said = messages(&sent);
     let at = |start: &str| said.iter().position(|message| message.starts_with(start)).expect(start);
@@ -294,12 +294,12 @@ fn nothing_is_said_while_a_run_is_armed() {
 fn the_death_of_latlab_lets_an_agent_of_its_own_put_its_host_in_order() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "--peer-addr 127.0.0.1 -d 50s --warmup 0 -i 1ms";
-    let running = Lab::at(home.path()).args(["ping", &here()]).line(line).start();
+    let running = Latlab::at(home.path()).args(["ping", &here()]).line(line).start();
     let pid = running.pid().as_raw_nonzero().get();
     wait_until("the reflector ran", || below(pid, &["reflector"]).is_some());
     let (agent, reflector) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["reflector"]).expect("it runs"));
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     for (name, pid) in [("the agent", agent), ("the reflector", reflector)] {
         wait_until(&format!("{name} was gone"), || !is_alive(pid));
     }
@@ -318,7 +318,7 @@ fn what_is_no_agent_is_told_from_one() {
         (sh(r#"printf "\000llagent\000\001\000\000\377\377\377\377"; sleep 5"#), "cannot understand", "4294967295"),
         (sh("yes"), "no agent answers on `cmd:", "`y y y"),
     ] {
-        let lab = Lab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]).stdout(empty());
+        let lab = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]).stdout(empty());
         let ran = lab.stderr(contains(message)).stderr(contains(cause)).stderr(contains("hint: ")).failure(3);
         assert!(recordings(ran.directory()).is_empty(), "{target}");
     }
@@ -330,18 +330,18 @@ fn what_the_far_host_refuses_is_told_as_if_it_were_here() {
         ("--peer-addr 127.0.0.1 --peer-cpu 1023", "refuses: cannot run on CPU `1023`"),
         ("--peer-addr 192.0.2.77", "`192.0.2.77:0`"),
     ] {
-        let lab = Lab::new().args(["ping", &here()]).line(line).line("-n 5").stdout(empty());
+        let lab = Latlab::new().args(["ping", &here()]).line(line).line("-n 5").stdout(empty());
         lab.stderr(contains(message)).stderr(contains("\n  hint: ")).failure(3);
     }
 }
 
 #[test]
 fn an_interrupt_does_not_wait_for_a_greeting() {
-    let running = Lab::new().args(["ping", "cmd:sleep 40", "--peer-addr", "127.0.0.1", "-n", "5"]).start();
+    let running = Latlab::new().args(["ping", "cmd:sleep 40", "--peer-addr", "127.0.0.1", "-n", "5"]).start();
     let pid = running.pid().as_raw_nonzero().get();
     wait_until("the command ran", || below(pid, &["sleep"]).is_some());
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     assert!(ran.stderr.contains("interrupted before anything was measured"), "{}", ran.stderr);
 }
 
@@ -355,7 +355,7 @@ fn a_command_leads_into_another_network_namespace() {
     let _inside = lab.enter_sender().expect("the namespace is there");
     let (near, far) = (lab.sender_ipv4().to_string(), lab.reflector_ipv4().to_string());
     for bind in [near.as_str(), "lab0"] {
-        let measured = Lab::new().args(["ping", &elsewhere.target(), "--peer-addr", &far, "--bind", bind]);
+        let measured = Latlab::new().args(["ping", &elsewhere.target(), "--peer-addr", &far, "--bind", bind]);
         let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).measured();
         assert_eq!(ran.json()["answered"], 30);
         let manifest = manifest(&only_recording(ran.directory()));
@@ -367,8 +367,8 @@ fn a_command_leads_into_another_network_namespace() {
         far_host_is_this_one(&manifest);
     }
     // Without a default route there, only addresses of its own have an interface.
-    let doctor = |address: &str| Lab::new().args(["doctor", &elsewhere.target(), "--peer-addr", address]);
-    doctor(&far).start().ends_with(&[0, 1]);
+    let doctor = |address: &str| Latlab::new().args(["doctor", &elsewhere.target(), "--peer-addr", address]);
+    doctor(&far).start().exits_with_one_of(&[0, 1]);
     let told = "cannot find the interface of `203.0.113.9`";
     doctor("203.0.113.9").stdout(empty()).stderr(contains(told)).stderr(contains("hint: ")).failure(3);
 }

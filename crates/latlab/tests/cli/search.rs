@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, wait_until};
+use crate::harness::{Latlab, contains, empty, wait_until};
 use crate::lab::privileged;
 use crate::scheduling::precedence;
 use crate::serve::serve;
@@ -51,7 +51,7 @@ pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(EnteredNamespace, Name
 fn a_search_ends_in_time_and_its_recording_says_the_same() {
     let _precedence = precedence();
     let begin = Instant::now();
-    let ran = Lab::new().line(EASY).args(["--json"]).stderr(contains("measuring takes at most 10 s")).success();
+    let ran = Latlab::new().line(EASY).args(["--json"]).stderr(contains("measuring takes at most 10 s")).success();
     // Three times the promise.
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let json = ran.json();
@@ -83,9 +83,9 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
         Some(&measured.into()),
         json["stages"][shares.len() - 1]["round_trip_delay"]["n"].as_f64().map(Value::from).as_ref()
     );
-    let again = Lab::at(ran.directory()).args(["summary", "--json"]).arg(&recording).success().json();
+    let again = Latlab::at(ran.directory()).args(["summary", "--json"]).arg(&recording).success().json();
     assert_eq!((&again["search"], &again["stages"]), (search, &json["stages"]));
-    let text = Lab::at(ran.directory()).arg("summary").arg(&recording);
+    let text = Latlab::at(ran.directory()).arg("summary").arg(&recording);
     ["rates found", "loss up to", "round trip delay beside the stream", "search 0,0.5%", "ceiling"]
         .into_iter()
         .fold(text, |text, words| text.stdout(contains(words)))
@@ -99,7 +99,7 @@ fn the_capacity_of_a_shaped_path_is_found() {
     for queue in ["5ms", "200ms", "1s"] {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
         let Some(_inside) = shaped("the search on a shaped path", &shaper) else { return };
-        let json = Lab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
+        let json = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
         check(&json, "summary/1");
         // 1,472 of 1,514 bytes on the wire are payload.
         let carried = 40e6 * 1_472.0 / 1_514.0;
@@ -124,9 +124,9 @@ fn a_path_on_which_every_rate_loses_has_none() {
     let shaper = "tbf rate 200kbit burst 4k latency 50ms";
     let Some(_inside) = shaped("the search on a path that is too narrow", shaper) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
-    let lab = Lab::at(home.path()).line("stream --search -d 10s -4");
+    let lab = Latlab::at(home.path()).line("stream --search -d 10s -4");
     lab.stdout(contains("floor")).stderr(contains("loses as little as asked")).stderr(contains("hint: ")).failure(3);
-    let json = Lab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
+    let json = Latlab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
     check(&json, "summary/1");
     let codes: Vec<&Value> = list(&json["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
     assert!(codes.contains(&&"no-rate-found".into()) && !codes.contains(&&"no-packet-sent".into()), "{codes:?}");
@@ -139,9 +139,9 @@ fn a_path_that_is_only_late_is_said_to_be_late() {
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
     let Some(_inside) = shaped("the search on a path that only delays", shaper) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
-    let lab = Lab::at(home.path()).line("stream --search 0 -d 10s -4 --probe off");
+    let lab = Latlab::at(home.path()).line("stream --search 0 -d 10s -4 --probe off");
     lab.stderr(contains("is carried in time")).stderr(contains("came late")).failure(3);
-    let json = Lab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
+    let json = Latlab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
     let said = list(&json["caveats"]).iter().find(|caveat| caveat["code"] == "no-rate-found").cloned();
     let message = said.map(|said| said["message"].to_string()).unwrap_or_default();
     assert!(message.contains("none was lost"), "{message}");
@@ -155,7 +155,7 @@ fn probes_go_beside_a_stream_of_any_kind() {
         "--rate 2kpps --transport tcp",
         "--rate 2kpps --load net=1Mbit/s --cpu 0",
     ] {
-        let ran = Lab::new().line("stream -d 500ms --warmup 100ms --probe 2ms --json").line(line).success();
+        let ran = Latlab::new().line("stream -d 500ms --warmup 100ms --probe 2ms --json").line(line).success();
         let json = ran.json();
         let summaries = json["summaries"].as_array().cloned().unwrap_or_else(|| vec![json.clone()]);
         for summary in &summaries {
@@ -171,10 +171,10 @@ fn probes_go_beside_a_stream_of_any_kind() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = serve(home.path(), "");
     let ran =
-        Lab::at(home.path()).args(["stream", &address, "--json"]).line(EASY.trim_start_matches("stream")).success();
+        Latlab::at(home.path()).args(["stream", &address, "--json"]).line(EASY.trim_start_matches("stream")).success();
     check(&ran.json(), "summary/1");
     assert!(number(&ran.json()["stages"][2]["round_trip_delay"]["n"]) > 100.0, "{:#}", ran.json()["stages"]);
-    Lab::new().line("stream -d 300ms --warmup 0 --rate 2kpps --probe 1ms").stdout(contains("as asked")).success();
+    Latlab::new().line("stream -d 300ms --warmup 0 --rate 2kpps --probe 1ms").stdout(contains("as asked")).success();
 }
 
 #[test]
@@ -182,15 +182,15 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
     for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
         let home = tempfile::tempdir().expect("a temporary directory");
         // Trials of a second: the search takes some 4 s.
-        let running = Lab::at(home.path()).line("stream --search -d 10m --rate 2kpps -s 200").start();
+        let running = Latlab::at(home.path()).line("stream --search -d 10m --rate 2kpps -s 200").start();
         wait_until("trials were spooled", || spool_bytes(home.path()) > 64 * 40);
         running.signal(by);
         match code {
-            Some(code) => _ = running.ends(code),
-            None => _ = running.dies_of(by),
+            Some(code) => _ = running.exits(code),
+            None => _ = running.is_killed_by(by),
         }
         let recording = only_recording(home.path());
-        let said = Lab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
+        let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
         check(&said, "summary/1");
         assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
         assert_eq!(said["search"]["ending"], "cut_short");
@@ -217,7 +217,7 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     let place = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(place.path())
+    let running = Latlab::at(place.path())
         .args(["stream", &address])
         .line("--search -d 10m -s 200")
         .line(rate)
@@ -226,10 +226,10 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
     wait_until("trials were spooled", || spool_bytes(place.path()) > 64 * events);
     reflector.signal(Signal::STOP);
     let silent = Instant::now();
-    running.ends(3);
+    running.exits(3);
     assert!(silent.elapsed() < within, "{rate}: {:?}", silent.elapsed());
     reflector.signal(Signal::CONT);
-    let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
+    let said = Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
     check(&said, "summary/1");
     assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"silent".into()), "{said:#}");
 }
@@ -242,16 +242,17 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (reflector, address) = serve(home.path(), "");
         let place = tempfile::tempdir().expect("a temporary directory");
-        let lab = Lab::at(place.path()).args(["stream", &address]).line("--search 0 -d 60s --rate 2kpps -s 200");
+        let lab = Latlab::at(place.path()).args(["stream", &address]).line("--search 0 -d 60s --rate 2kpps -s 200");
         let running = lab.stderr(contains("does not say any more what arrives")).start();
         wait_until("a stage had begun", || recordings(place.path()).iter().any(|at| stages_of(at).len() >= stages));
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
-        running.ends(3);
+        running.exits(3);
         // The promise is 2 s. A busy machine gets the rest.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{stages}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
-        let said = Lab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
+        let said =
+            Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
         check(&said, "summary/1");
         assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"settled".into()), "{said:#}");
         let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
@@ -278,7 +279,7 @@ fn stages_of(recording: &Path) -> Vec<Value> {
 #[test]
 fn no_more_is_tried_than_was_asked_for() {
     // Two packets in a trial: less than the least rate of a search without `--rate`.
-    let ran = Lab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
+    let ran = Latlab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
     let json = ran.json();
     check(&json, "summary/1");
     let search = &json["search"];
@@ -298,12 +299,12 @@ fn no_more_is_tried_than_was_asked_for() {
 #[test]
 fn what_was_found_outlives_a_kill_in_the_stages() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
+    let running = Latlab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
     wait_until("a stage was over", || recordings(home.path()).iter().any(|recording| stages_of(recording).len() > 1));
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     let recording = only_recording(home.path());
-    let said = Lab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
+    let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
     check(&said, "summary/1");
     assert_eq!((&said["ending"], &said["search"]["ending"]), (&"recovered".into(), &"settled".into()));
     assert!(number(&said["search"]["found_pps"]) > 0.0);
@@ -326,7 +327,7 @@ fn what_cannot_be_searched_for_is_refused_before_anything_is_recorded() {
         ("--probe", "--probe"),
     ] {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let lab = Lab::at(home.path()).line("stream").line(line).stdout(empty()).stderr(contains("error: "));
+        let lab = Latlab::at(home.path()).line("stream").line(line).stdout(empty()).stderr(contains("error: "));
         lab.stderr(contains(word)).failure(2);
         assert!(recordings(home.path()).is_empty(), "{line}");
     }
@@ -336,7 +337,7 @@ fn what_cannot_be_searched_for_is_refused_before_anything_is_recorded() {
 fn an_experiment_compares_what_was_found() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nsearch = '0,1%'\nduration = '10s'\nrate = '2kpps'\nprobe = 'off'\n\
                 [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 1\nblocks = 1\nsettle = '0s'\n";
-    let json = Lab::new().file("x.toml", file).line("run x.toml --json").success().json();
+    let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
     check(&json, "compare/1");
     assert_eq!(list(&json["groups"]).len(), 2);
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::store::{manifest, only_recording, recordings};
 
 /// A port that was free a moment ago.
@@ -22,13 +22,13 @@ pub(crate) fn free_port() -> u16 {
 /// A reflector for the duration of a test, and its address.
 pub(crate) fn serve(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
-    let running = Lab::at(directory).args(["serve", "--bind", &address]).line(options).stdout(empty()).start();
-    running.says(&format!("answering on `{address}`"));
+    let running = Latlab::at(directory).args(["serve", "--bind", &address]).line(options).stdout(empty()).start();
+    running.wait_for_stderr(&format!("answering on `{address}`"));
     (running, address)
 }
 
 fn keygen(directory: &Path, name: &str) {
-    Lab::at(directory).args(["keygen", name]).stdout(empty()).stderr(contains(format!("`{name}`"))).success();
+    Latlab::at(directory).args(["keygen", name]).stdout(empty()).stderr(contains(format!("`{name}`"))).success();
 }
 
 #[test]
@@ -37,20 +37,20 @@ fn the_longest_run_and_the_slowest_schedule_are_granted() {
     let (_reflector, address) = serve(home.path(), "");
     for line in ["-d 24h", "-d 24h -i 5m", "-d 1h -i 1m --poisson"] {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let running = Lab::at(place.path()).args(["ping", &address]).line(line).start();
+        let running = Latlab::at(place.path()).args(["ping", &address]).line(line).start();
         wait_until("the session was granted", || !recordings(place.path()).is_empty());
         running.signal(Signal::INT);
-        running.ends(130);
+        running.exits(130);
     }
     for line in ["ping -i 1h", "ping -i 1h --poisson"] {
-        Lab::at(home.path()).line(line).args(["-n", "1", "--warmup", "0"]).success();
+        Latlab::at(home.path()).line(line).args(["-n", "1", "--warmup", "0"]).success();
     }
 }
 
 /// Expects `line` to be refused with `code` because of `message`, with `hint`, before anything is recorded.
 #[track_caller]
 fn refused(directory: &Path, line: &str, code: i32, message: &str, hint: &str) {
-    let lab = Lab::at(directory).line(line).stdout(empty()).stderr(contains("\n  cause: "));
+    let lab = Latlab::at(directory).line(line).stdout(empty()).stderr(contains("\n  cause: "));
     lab.stderr(contains(message)).stderr(contains(format!("\n  hint: {hint}"))).failure(code);
     assert!(recordings(directory).is_empty(), "a run that never began left {:?}", recordings(directory));
 }
@@ -61,7 +61,7 @@ fn a_key_opens_a_session_and_its_probes_carry_tags() {
     keygen(home.path(), "key");
     let (reflector, address) = serve(home.path(), "--psk-file key");
     let ping = ["ping", &address, "--psk-file", "key", "-n", "40", "--warmup", "3"];
-    let ran = Lab::at(home.path()).args(ping).args(["--json"]).stderr(warnings_at_most()).success();
+    let ran = Latlab::at(home.path()).args(ping).args(["--json"]).stderr(warnings_at_most()).success();
     check(&ran.json(), "summary/1");
     assert_eq!((ran.json()["answered"].as_u64(), &ran.json()["condition"]["target"]), (Some(40), &address.into()));
     let manifest = manifest(&only_recording(home.path()));
@@ -70,9 +70,9 @@ fn a_key_opens_a_session_and_its_probes_carry_tags() {
     assert!(manifest["peer"]["before"].is_null(), "nothing is known of a host that was not asked");
 
     reflector.signal(Signal::USR1);
-    reflector.says("answered 43");
+    reflector.wait_for_stderr("answered 43");
     reflector.signal(Signal::TERM);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     assert_eq!(told.matches("answered 43").count(), 2, "asked for, and at its end: {told}");
 }
 
@@ -80,11 +80,13 @@ fn a_key_opens_a_session_and_its_probes_carry_tags() {
 fn without_a_key_loopback_is_served_and_shown_as_untagged() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
-    let lab = Lab::at(home.path()).args(["ping", &address, "-n", "5", "--warmup", "0"]);
+    let lab = Latlab::at(home.path()).args(["ping", &address, "-n", "5", "--warmup", "0"]);
     lab.stdout(contains("no tag")).stderr(empty()).success();
-    Lab::at(home.path()).args(["ping", &address, "-n", "5", "-s", "24,1000", "-i", "1ms", "--warmup", "0"]).success();
+    Latlab::at(home.path())
+        .args(["ping", &address, "-n", "5", "-s", "24,1000", "-i", "1ms", "--warmup", "0"])
+        .success();
     reflector.signal(Signal::INT);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     assert!(told.contains("answered 15") && told.contains("opened 3"), "{told}");
 }
 
@@ -99,7 +101,7 @@ fn a_wrong_key_or_none_opens_nothing() {
     let none = format!("ping {address} -n 5");
     refused(home.path(), &none, 3, &format!("`{address}` asks for a pre-shared key"), "`--psk-file FILE`");
     reflector.signal(Signal::TERM);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     assert!(told.contains("drop-") && !told.contains("opened"), "{told}");
 }
 
@@ -148,7 +150,8 @@ fn a_key_is_private_fresh_and_never_overwritten() {
     assert!(before != read("two") && before.starts_with("latlab-psk-1 "), "{before}");
     refused(home.path(), "keygen one", 2, "cannot write a key to `one`", "choose another name");
     assert_eq!(read("one"), before);
-    let lab = Lab::at(home.path()).line("keygen no/such/place").stderr(contains("`no/such/place`\n  cause: no such"));
+    let lab =
+        Latlab::at(home.path()).line("keygen no/such/place").stderr(contains("`no/such/place`\n  cause: no such"));
     lab.stderr(contains("\n  hint: ")).failure(3);
 }
 
@@ -156,7 +159,8 @@ fn a_key_is_private_fresh_and_never_overwritten() {
 fn an_address_in_use_is_the_worlds_refusal() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("bound").to_string();
-    let lab = Lab::new().args(["serve", "--bind", &address]).stdout(empty()).stderr(contains(format!("`{address}`")));
+    let lab =
+        Latlab::new().args(["serve", "--bind", &address]).stdout(empty()).stderr(contains(format!("`{address}`")));
     lab.stderr(contains("in use")).stderr(contains("\n  hint: ")).failure(3);
 }
 
@@ -200,13 +204,13 @@ fn both_families_are_served() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let port = free_port();
     let serve = format!("serve --bind 127.0.0.1:{port} --bind [::1]:{port}");
-    let reflector = Lab::at(home.path()).line(&serve).stdout(empty()).start();
-    reflector.says(&format!("answering on `[::1]:{port}`"));
+    let reflector = Latlab::at(home.path()).line(&serve).stdout(empty()).start();
+    reflector.wait_for_stderr(&format!("answering on `[::1]:{port}`"));
     for target in [format!("127.0.0.1:{port}"), format!("[::1]:{port}"), format!("-4 localhost:{port}")] {
-        Lab::at(home.path()).line("ping -n 5 --warmup 0").line(&target).stderr(empty()).success();
+        Latlab::at(home.path()).line("ping -n 5 --warmup 0").line(&target).stderr(empty()).success();
     }
     reflector.signal(Signal::TERM);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     assert!(told.contains("answered 10") && told.contains("answered 5"), "counted by address: {told}");
 }
 
@@ -226,7 +230,7 @@ fn a_key_comes_by_descriptor_too() {
     let mut line = String::new();
     told.read_line(&mut line).expect("a pipe can be read");
     let target = format!("ping 127.0.0.1:{port} --psk-file key -n 5 --warmup 0");
-    let ran = Lab::at(home.path()).line(&target).start().ends_with(&[0, 3]);
+    let ran = Latlab::at(home.path()).line(&target).start().exits_with_one_of(&[0, 3]);
     reflector.kill().expect("our own child");
     reflector.wait().expect("our own child");
     assert!(line.contains("answering on") && ran.code == 0, "{line}{}", ran.stderr);
@@ -238,8 +242,8 @@ fn caps_are_kept() {
     let (reflector, address) = serve(home.path(), "--max-size 100 --max-sessions 2");
     refused(home.path(), &format!("ping {address} -n 5 -s 101"), 3, &format!("`{address}`"), "");
     refused(home.path(), &format!("ping {address} -n 5 -s 24,25,26"), 3, &format!("`{address}`"), "");
-    let lab = Lab::at(home.path()).args(["ping", &address, "-n", "5", "-s", "24,100", "--warmup", "0"]);
+    let lab = Latlab::at(home.path()).args(["ping", &address, "-n", "5", "-s", "24,100", "--warmup", "0"]);
     lab.stderr(lacks("error")).success();
     reflector.signal(Signal::TERM);
-    reflector.ends(0);
+    reflector.exits(0);
 }

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, Running, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::store::{manifest, only_recording};
@@ -51,8 +51,8 @@ impl FakeHost {
     }
 
     /// A latlab on this host.
-    pub(crate) fn latlab(&self, line: &str) -> Lab {
-        let lab = Lab::at(self.home.path()).line(line);
+    pub(crate) fn latlab(&self, line: &str) -> Latlab {
+        let lab = Latlab::at(self.home.path()).line(line);
         self.environment().into_iter().fold(lab, |lab, (name, value)| lab.environment(name, value))
     }
 
@@ -125,7 +125,7 @@ fn signals_restore_and_the_second_one_too() {
         let host = FakeHost::new();
         let running = host.measuring();
         running.signal(signal);
-        running.ends(code);
+        running.exits(code);
         host.is_as_before();
         assert!(ended(host.home.path()).iter().all(|(_, outcome)| outcome == "restored"));
     }
@@ -138,7 +138,7 @@ fn signals_restore_and_the_second_one_too() {
         let _ = rustix::process::kill_process(pid, Signal::INT);
         !crate::processes::is_alive(pid.as_raw_nonzero().get())
     });
-    running.ends(130);
+    running.exits(130);
     assert_eq!((host.values(), host.pages()), (["ondemand", "0", "950000"].map(str::to_owned), 0));
 }
 
@@ -176,14 +176,14 @@ fn what_kill_minus_nine_left_the_next_command_restores() {
         host.latlab("doctor --restore").stdout(contains("nothing to report")).stderr(empty()).success();
         assert_eq!(host.values(), ["performance", "1", "-1"]);
         running.signal(Signal::KILL);
-        running.dies_of(Signal::KILL);
+        running.is_killed_by(Signal::KILL);
         assert_eq!((host.values()[0].as_str(), host.pages()), ("performance", 1));
         let after = host.latlab(next).start();
         if next.starts_with("serve") {
-            after.says("answering");
+            after.wait_for_stderr("answering");
             after.signal(Signal::TERM);
         }
-        let ran = after.ends_with(if next.ends_with("cmd:false") { &[3] } else { &[0, 1] });
+        let ran = after.exits_with_one_of(if next.ends_with("cmd:false") { &[3] } else { &[0, 1] });
         let told = if next.ends_with("--restore") { &ran.stdout } else { &ran.stderr };
         let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains("`governor=performance`") && told.contains("is `ondemand` again"), "{next}: {told}");
@@ -198,7 +198,7 @@ fn what_cannot_be_restored_is_told_until_it_can() {
     let running = host.measuring();
     fs::remove_file(host.files.path(RT)).expect("a file");
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
     let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("could not be put back to `950000`"), "{told}");
@@ -218,7 +218,7 @@ fn what_somebody_changes_meanwhile_is_left_and_told() {
     let running = host.measuring();
     host.files.write(GOVERNOR, "schedutil");
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("did not hold to the end"), "{told}");
     assert_eq!(host.values(), ["schedutil", "0", "950000"]);
@@ -258,7 +258,7 @@ fn two_latlabs_do_not_turn_one_knob() {
     let line = "ping -n 5 --warmup 0 --set rt-runtime=1000";
     host.latlab(line).stderr(contains("holds `/proc/sys/kernel/sched_rt_runtime_us`")).failure(3);
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     host.is_as_before();
     host.latlab(line).stderr(lacks("error")).success();
 }
@@ -279,7 +279,7 @@ fn timer_slack_is_that_of_the_threads_at_the_ends_asked_for() {
     for (place, here, there) in [("", true, true), ("@local", true, false), ("@peer", false, true)] {
         let home = tempfile::tempdir().expect("a directory");
         let line = format!("ping -d 50s --warmup 0 --set timer-slack{place}=4321ns");
-        let running = Lab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).start();
+        let running = Latlab::at(home.path()).line(&line).environment("LATLAB_STATE_DIR", home.path()).start();
         let pid = running.pid().as_raw_nonzero().get();
         let measuring = || slacks(pid).into_iter().find(|(name, _)| name == "measure");
         wait_until("it measured", || measuring().is_some());
@@ -289,7 +289,7 @@ fn timer_slack_is_that_of_the_threads_at_the_ends_asked_for() {
         let slack = fs::read_to_string(format!("/proc/{reflector}/timerslack_ns")).expect("our own");
         assert_eq!(slack.trim() == "4321", there, "`{place}` at the reflector: {slack}");
         running.signal(Signal::INT);
-        running.ends(130);
+        running.exits(130);
         assert!(!home.path().join("journal").exists(), "nothing outlives the process");
     }
 }
@@ -306,7 +306,8 @@ fn interfaces_are_restored_in_their_own_namespace_from_another_one() {
         return;
     }
     let home = tempfile::tempdir().expect("a directory");
-    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    let lab =
+        |line: &str| Latlab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     std::thread::scope(|scope| {
         // This thread's namespace is another one than that of the test from here on, and goes with it.
         let inside = || {
@@ -335,7 +336,7 @@ fn interfaces_are_restored_in_their_own_namespace_from_another_one() {
                 running.signal(signal);
                 match signal {
                     Signal::KILL => {
-                        running.dies_of(signal);
+                        running.is_killed_by(signal);
                         let elsewhere = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
                         let outside = || {
                             latlab_sys::namespace::enter_fresh_network().expect("root may");
@@ -343,7 +344,7 @@ fn interfaces_are_restored_in_their_own_namespace_from_another_one() {
                         };
                         std::thread::scope(|scope| scope.spawn(outside).join().expect("no panic"));
                     }
-                    _ => drop(running.ends_with(&[130, 3])),
+                    _ => drop(running.exits_with_one_of(&[130, 3])),
                 }
                 assert_eq!(now(), before, "each feature as it was, after {signal:?}");
             }
@@ -358,7 +359,8 @@ fn a_lab_is_measured_with_what_is_set_on_its_pair() {
         return;
     }
     let home = tempfile::tempdir().expect("a directory");
-    let lab = |line: &str| Lab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
+    let lab =
+        |line: &str| Latlab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     let line = "ping lab -n 20 --warmup 0 --json --set offload=tx-checksum:off,gro:off --set mtu=1400";
     let ran = lab(line).stderr(warnings_at_most()).success();
     check(&ran.json(), "summary/1");

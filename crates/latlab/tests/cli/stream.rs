@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::remote::signal;
@@ -48,7 +48,7 @@ fn has_caveat(json: &Value, code: &str) -> bool {
 #[test]
 fn both_ends_count_the_same_packets_over_both_families() {
     for (family, size) in [("-4", 1_472), ("-6", 1_452)] {
-        let ran = Lab::new().line(&format!("stream {EASY} {family} --json")).stderr(warnings_at_most()).success();
+        let ran = Latlab::new().line(&format!("stream {EASY} {family} --json")).stderr(warnings_at_most()).success();
         let json = ran.json();
         check(&json, "summary/1");
         assert_eq!((&json["kind"], figure(&json, &["condition", "size_bytes"])), (&"stream".into(), size));
@@ -69,7 +69,7 @@ fn both_ends_count_the_same_packets_over_both_families() {
 
 #[test]
 fn intervals_of_each_end_follow_each_other_through_warmup_and_measuring() {
-    let ran = Lab::new().line(&format!("stream {EASY} -s 200")).success();
+    let ran = Latlab::new().line(&format!("stream {EASY} -s 200")).success();
     let recording = only_recording(ran.directory());
     let rows = rows(&recording);
     let kept = manifest(&recording);
@@ -86,7 +86,7 @@ fn intervals_of_each_end_follow_each_other_through_warmup_and_measuring() {
 
 #[test]
 fn flows_have_sessions_of_their_own_and_totals_of_their_own() {
-    let ran = Lab::new().line(&format!("stream {EASY} --flows 3 -s 64,700 --json")).success();
+    let ran = Latlab::new().line(&format!("stream {EASY} --flows 3 -s 64,700 --json")).success();
     let json = ran.json();
     check(&json, "summaries/1");
     let summaries = json["summaries"].as_array().expect("two sizes");
@@ -110,7 +110,7 @@ fn every_way_of_sending_is_counted_with_and_without_checksums() {
                 continue;
             }
             let line = format!("stream --rate 5kpps -d 400ms --warmup 0 --mode {mode} {family} {sockets} --json");
-            let json = Lab::new().line(&line).success().json();
+            let json = Latlab::new().line(&line).success().json();
             check(&json, "summary/1");
             assert!(figure(&json, &["answered"]) > 0, "{line}: {json:#}");
             assert_eq!(json["condition"]["mode"], mode);
@@ -124,7 +124,7 @@ fn every_way_of_sending_is_counted_with_and_without_checksums() {
 #[test]
 fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
     let down = "--direction down --rate 2kpps -d 800ms --warmup 0 --json";
-    let ran = Lab::new().line(&format!("stream {down}")).success();
+    let ran = Latlab::new().line(&format!("stream {down}")).success();
     let json = ran.json();
     check(&json, "summary/1");
     assert_eq!(json["condition"]["direction"], "down");
@@ -139,7 +139,7 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
     // Few packets: none is too much, the time of each is counted, and no row is without a length.
     for (rate, span, expected) in [("10pps", "1s", 10), ("50pps", "1s", 50), ("1kpps", "100ms", 100)] {
         let slow = format!("stream --direction down --rate {rate} -d {span} --warmup 0 --json");
-        let ran = Lab::new().line(&slow).success();
+        let ran = Latlab::new().line(&slow).success();
         let (json, rows) = (ran.json(), rows(&only_recording(ran.directory())));
         let sent = figure(&json, &["sent"]);
         assert!(sent <= expected && sent * 5 >= expected * 4, "{slow}: {sent}");
@@ -149,12 +149,12 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
         assert!((0.75..1.005).contains(&told), "{slow}: {told}");
     }
     // As fast as it may: what is under way at the end has to come to one all the same.
-    let json = Lab::new().line("stream --direction down -d 600ms --warmup 200ms --json").success().json();
+    let json = Latlab::new().line("stream --direction down -d 600ms --warmup 200ms --json").success().json();
     assert!(figure(&json, &["answered"]) > 1_000, "{json:#}");
     let home = tempfile::tempdir().expect("a temporary directory");
-    Lab::at(home.path()).args(["keygen", "key"]).success();
+    Latlab::at(home.path()).args(["keygen", "key"]).success();
     let (_willing, address) = serve(home.path(), "--psk-file key --allow-down 5Mbit/s");
-    let stream = |address: &str| Lab::at(home.path()).args(["stream", address, "--psk-file", "key"]).line(down);
+    let stream = |address: &str| Latlab::at(home.path()).args(["stream", address, "--psk-file", "key"]).line(down);
     let json = stream(&address).success().json();
     assert!(figure(&json, &["answered"]) > 0 && has_caveat(&json, "rate-unreached"), "{json:#}");
     let hint = json["caveats"].as_array().and_then(|all| all.iter().find(|one| one["code"] == "rate-unreached"));
@@ -165,7 +165,7 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
 
 #[test]
 fn a_rate_beyond_reach_is_told_with_what_was_reached() {
-    let ran = Lab::new().line("stream --rate 5Tbit/s -d 500ms --warmup 0 --json").success();
+    let ran = Latlab::new().line("stream --rate 5Tbit/s -d 500ms --warmup 0 --json").success();
     let json = ran.json();
     assert!(has_caveat(&json, "rate-unreached"), "{json:#}");
     assert!(json["rates"]["offered_bps"].as_f64() < Some(5e12) && figure(&json, &["answered"]) > 0);
@@ -175,15 +175,15 @@ fn a_rate_beyond_reach_is_told_with_what_was_reached() {
 fn other_targets_are_streamed_to_as_well() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = serve(home.path(), "");
-    let ran = Lab::at(home.path()).args(["stream", &address]).line(EASY).args(["--json"]).success();
+    let ran = Latlab::at(home.path()).args(["stream", &address]).line(EASY).args(["--json"]).success();
     assert!(figure(&ran.json(), &["answered"]) > 0);
     let agent = format!("cmd:{} agent --stdio", BINARY);
-    let ran = Lab::new().args(["stream", &agent, "--peer-addr", "127.0.0.1"]).line(EASY).args(["--json"]).success();
+    let ran = Latlab::new().args(["stream", &agent, "--peer-addr", "127.0.0.1"]).line(EASY).args(["--json"]).success();
     check(&ran.json(), "summary/1");
     let kept = manifest(&only_recording(ran.directory()));
     assert!(kept["peer"]["before"].is_object() && kept["clock_relation"].is_object(), "an agent tells of its host");
     let down = "--peer-addr 127.0.0.1 --direction down --rate 2kpps -d 600ms --warmup 0 --json";
-    let ran = Lab::new().args(["stream", &agent]).line(down).success();
+    let ran = Latlab::new().args(["stream", &agent]).line(down).success();
     let (sent, _, delivered) = totals(&rows(&only_recording(ran.directory())));
     assert!(sent > 600 && delivered > 600 && delivered <= sent, "down: {sent} {delivered}");
 }
@@ -195,7 +195,7 @@ fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
     }
     for family in ["-4", "-6"] {
         let gso = format!("stream lab {family} -d 400ms --warmup 0 --mode gso --set offload=tx-checksum:off --json");
-        let ran = Lab::new().line(&gso).start().ends_with(&[0, 3]);
+        let ran = Latlab::new().line(&gso).start().exits_with_one_of(&[0, 3]);
         // Before Linux 6.11 the kernel refuses, with EIO.
         if ran.code == 3 {
             assert!(ran.stderr.contains("computes no checksums"), "{}", ran.stderr);
@@ -204,7 +204,7 @@ fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
         let json = ran.json();
         assert!(figure(&json, &["answered"]) > 0 && has_caveat(&json, "software-checksums"), "{json:#}");
         let line = format!("stream lab {EASY} {family} --load cpu=5% --set offload=gso:off --tag side={family} --json");
-        let json = Lab::new().line(&line).success().json();
+        let json = Latlab::new().line(&line).success().json();
         check(&json, "summary/1");
         assert!(figure(&json, &["answered"]) > 0 && json["loads"].as_array().is_some_and(|loads| loads.len() == 1));
         assert_eq!(json["condition"]["tags"]["side"], family);
@@ -215,7 +215,7 @@ fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
 fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
-    let running = Lab::at(home.path())
+    let running = Latlab::at(home.path())
         .args(["stream", &address, "--rate", "100kpps", "-s", "64", "-d", "2s", "--warmup", "0", "--json"])
         .start();
     wait_until("packets were counted", || !recordings(home.path()).is_empty());
@@ -224,7 +224,7 @@ fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
     // Longer than any buffer that was granted lasts, shorter than what ends a stream.
     thread::sleep(Duration::from_millis(500));
     reflector.signal(Signal::CONT);
-    let json = running.ends(0).json();
+    let json = running.exits(0).json();
     check(&json, "summary/1");
     assert!(figure(&json, &["lost"]) > 0, "{json:#}");
     assert!(figure(&json, &["stream", "socket_drops"]) > 0 && has_caveat(&json, "slow-receiver"), "{json:#}");
@@ -241,10 +241,10 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let serving = if options.contains("down") { "--psk-file key --allow-down 100Mbit/s" } else { "" };
         if options.contains("down") {
-            Lab::at(home.path()).args(["keygen", "key"]).success();
+            Latlab::at(home.path()).args(["keygen", "key"]).success();
         }
         let (reflector, address) = serve(home.path(), serving);
-        let running = Lab::at(home.path())
+        let running = Latlab::at(home.path())
             .args(["stream", &address, "--rate", "1kpps", "--warmup", "0"])
             .line(options)
             .stderr(contains("does not say any more what arrives"))
@@ -253,7 +253,7 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
         wait_until("intervals were spooled", counted);
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
-        running.ends(3);
+        running.exits(3);
         // The promise is 2 s. A busy machine gets the rest.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
@@ -269,12 +269,12 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
 #[test]
 fn a_reflector_that_dies_ends_the_stream_too() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("stream --rate 1kpps -d 60s --warmup 0").start();
+    let running = Latlab::at(home.path()).line("stream --rate 1kpps -d 60s --warmup 0").start();
     wait_until("the run began", || !recordings(home.path()).is_empty());
     let reflector = children(running.pid().as_raw_nonzero().get());
     signal(reflector[0], Signal::KILL);
     let killed = Instant::now();
-    running.ends_with(&[3, 4]);
+    running.exits_with_one_of(&[3, 4]);
     assert!(killed.elapsed() < Duration::from_secs(6), "{:?}", killed.elapsed());
 }
 
@@ -284,16 +284,16 @@ fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
     for (direction, (by, code)) in ["up", "down"].into_iter().flat_map(|way| ends.map(|end| (way, end))) {
         let home = tempfile::tempdir().expect("a temporary directory");
         let line = format!("stream --rate 1kpps --warmup 0 -d 50s --direction {direction}");
-        let running = Lab::at(home.path()).line(&line).start();
+        let running = Latlab::at(home.path()).line(&line).start();
         wait_until("intervals were spooled", || spool_bytes(home.path()) > 64 * 12);
         running.signal(by);
         match code {
-            Some(code) => _ = running.ends(code),
-            None => _ = running.dies_of(by),
+            Some(code) => _ = running.exits(code),
+            None => _ = running.is_killed_by(by),
         }
         let recording = only_recording(home.path());
         let path = recording.strip_prefix(home.path()).expect("it lies there").to_owned();
-        let said = Lab::at(home.path()).args(["summary", "--json"]).arg(path).success().json();
+        let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(path).success().json();
         check(&said, "summary/1");
         assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
         assert!(figure(&said, &["answered"]) > 100, "{said:#}");
@@ -309,30 +309,30 @@ fn recordings_of_streams_are_listed_judged_and_compared() {
     for (build, rate) in [("a", "1kpps"), ("b", "2kpps")] {
         for _ in 0..3 {
             let line = format!("stream --rate {rate} -d 500ms --warmup 0 --tag build={build} -q");
-            Lab::at(home.path()).line(&line).success();
+            Latlab::at(home.path()).line(&line).success();
         }
     }
-    Lab::at(home.path()).line("list").stdout(contains("stream local · 1,472 B · 1kpps")).success();
+    Latlab::at(home.path()).line("list").stdout(contains("stream local · 1,472 B · 1kpps")).success();
     let first = recordings(home.path())[0].strip_prefix(home.path()).expect("it lies there").to_owned();
-    let judged = |condition: &str| Lab::at(home.path()).arg("summary").arg(&first).args(["--fail-if", condition]);
+    let judged = |condition: &str| Latlab::at(home.path()).arg("summary").arg(&first).args(["--fail-if", condition]);
     judged("delivered_rate p50 < 1kbit/s").success();
     judged("p50 < 100Gbit/s").stderr(contains("p50 of delivered rate is")).failure(1);
     judged("loss_ratio > 50%").success();
     judged("p50 > 1ms").stderr(contains("has no `round_trip_delay`")).failure(2);
     let compare = ["compare", "--by", "tag:build", "latlab-runs", "--json"];
-    let json = Lab::at(home.path()).args(compare).success().json();
+    let json = Latlab::at(home.path()).args(compare).success().json();
     check(&json, "compare/1");
     let rates = json["comparisons"].as_array().expect("a list").iter().find(|row| row["metric"] == "delivered_rate");
     let change = rates.expect("the rate is compared")["relative"]["value"].as_f64().expect("a factor");
     assert!((0.8..1.2).contains(&change), "twice the rate is 100 % more: {change}");
-    Lab::at(home.path()).args(["compare", "--by", "tag:build", "latlab-runs"]).stdout(contains("bit/s")).success();
+    Latlab::at(home.path()).args(["compare", "--by", "tag:build", "latlab-runs"]).stdout(contains("bit/s")).success();
 }
 
 #[test]
 fn an_experiment_of_streams_is_conducted_and_compared() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '2kpps'\n\
                 [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 2\nblocks = 2\nsettle = '0s'\n";
-    let json = Lab::new().file("x.toml", file).line("run x.toml --json").success().json();
+    let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
     check(&json, "compare/1");
     let rows = json["comparisons"].as_array().expect("a list");
     let asked: Vec<_> = rows.iter().map(|row| (&row["metric"], &row["statistic"])).collect();
@@ -344,7 +344,7 @@ fn an_experiment_of_streams_is_conducted_and_compared() {
 fn sizes_of_down_streams_are_a_factor_of_an_experiment() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '1kpps'\n\
                 direction = 'down'\n[factors]\nsize = [200, 700]\n[design]\nruns = 1\nblocks = 2\nsettle = '0s'\n";
-    let json = Lab::new().file("x.toml", file).line("run x.toml --json").success().json();
+    let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
     assert_eq!(json["groups"].as_array().map(Vec::len), Some(2), "{json:#}");
 }
 
@@ -367,7 +367,7 @@ fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
         ("--cpu 1023", 3, "CPU `1023`"),
     ] {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let lab = Lab::at(home.path()).line("stream -d 1s").line(line).stdout(empty()).stderr(contains("hint: "));
+        let lab = Latlab::at(home.path()).line("stream -d 1s").line(line).stdout(empty()).stderr(contains("hint: "));
         lab.stderr(contains(word)).failure(code);
         assert!(recordings(home.path()).is_empty(), "{line}");
     }
@@ -375,7 +375,7 @@ fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
 
 #[test]
 fn the_text_says_what_was_offered_and_what_arrived() {
-    let lab = Lab::new().line(&format!("stream {EASY}"));
+    let lab = Latlab::new().line(&format!("stream {EASY}"));
     let lab = ["offered", "delivered", "a packet", "over intervals of 100 ms"]
         .iter()
         .fold(lab, |lab, word| lab.stdout(contains(*word)));
@@ -385,7 +385,7 @@ fn the_text_says_what_was_offered_and_what_arrived() {
 #[test]
 fn the_lines_of_netperf_stand_beside_ours_and_say_the_same() {
     let ran =
-        Lab::new().line(&format!("stream {EASY} --like netperf-udp-stream")).stdout(contains("delivered")).success();
+        Latlab::new().line(&format!("stream {EASY} --like netperf-udp-stream")).stdout(contains("delivered")).success();
     let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let mut lines = ran.stdout.lines().skip_while(|line| !line.starts_with("bytes")).skip(1).map(cells);
     let (sent, received) = (lines.next().expect("the sender's"), lines.next().expect("the receiver's"));
@@ -393,13 +393,13 @@ fn the_lines_of_netperf_stand_beside_ours_and_say_the_same() {
     let (offered, _, delivered) = totals(&rows);
     assert_eq!((sent.len(), &sent[1], &sent[3]), (6, &"1472".to_owned(), &offered.to_string()));
     assert_eq!((received.len(), &received[2]), (4, &delivered.to_string()));
-    let again = Lab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory()));
+    let again = Latlab::at(ran.directory()).arg("summary").arg(only_recording(ran.directory()));
     again.stdout(contains("10^6bits/sec")).success();
 }
 
 #[test]
 fn no_target_no_stream() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    Lab::at(home.path()).line("stream 127.0.0.1:9 -d 1s").stderr(contains("no answer from")).failure(3);
+    Latlab::at(home.path()).line("stream 127.0.0.1:9 -d 1s").stderr(contains("no answer from")).failure(3);
     assert!(recordings(home.path()).is_empty());
 }

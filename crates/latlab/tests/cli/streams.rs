@@ -3,12 +3,12 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
-use crate::harness::{BINARY, Lab, empty, lacks};
+use crate::harness::{BINARY, Latlab, empty, lacks};
 
 #[test]
 fn nothing_is_coloured_without_a_terminal() {
-    Lab::new().line("ping -n 0").stdout(empty()).stderr(lacks("\u{1b}")).failure(2);
-    Lab::new().line("--help").environment("TERM", "xterm-256color").stdout(lacks("\u{1b}")).success();
+    Latlab::new().line("ping -n 0").stdout(empty()).stderr(lacks("\u{1b}")).failure(2);
+    Latlab::new().line("--help").environment("TERM", "xterm-256color").stdout(lacks("\u{1b}")).success();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::documents::check;
-use crate::harness::{Lab, Ran, contains, empty, lacks};
+use crate::harness::{Finished, Latlab, contains, empty, lacks};
 use crate::store::recordings_in;
 
 fn testdata(place: &str) -> PathBuf {
@@ -26,8 +26,8 @@ fn copy(recording: &Path, directory: &Path, name: &str) -> PathBuf {
 
 /// The summary of the recording `name` in testdata, with `condition`.
 #[track_caller]
-fn judged(name: &str, condition: &str, code: i32) -> Ran {
-    let lab = Lab::new().arg("summary").arg(testdata(name)).args(["--json", "--fail-if", condition]);
+fn judged(name: &str, condition: &str, code: i32) -> Finished {
+    let lab = Latlab::new().arg("summary").arg(testdata(name)).args(["--json", "--fail-if", condition]);
     lab.failure(code)
 }
 
@@ -49,17 +49,17 @@ fn a_condition_that_holds_is_exit_code_1() {
         check(&ran.json(), "summary/1");
         assert_eq!(ran.stderr.contains(&format!("`{condition}` holds")), code == 1, "{condition}: {}", ran.stderr);
     }
-    let several = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    let several = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
     let several = several.args(["--fail-if", "p50 > 1h", "--fail-if", "p50 > 0ns", "-q"]);
     several.stdout(contains("round trip delay")).stderr(empty()).failure(1);
-    let several = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+    let several = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
     let ran = several.args(["--fail-if", "loss_ratio > 1%"]).failure(1);
     assert!(ran.stderr.contains("good/scheduled`: loss_ratio is"), "which of them it was: {}", ran.stderr);
 }
 
 #[test]
 fn a_condition_that_a_recording_cannot_meet_is_refused_before_anything_is_shown() {
-    let lab = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", "send_slip p50 > 1us"]);
+    let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", "send_slip p50 > 1us"]);
     lab.stdout(empty()).stderr(contains("send_slip")).stderr(contains("\n  hint: ")).failure(2);
 }
 
@@ -75,7 +75,8 @@ fn a_condition_that_cannot_be_read_is_a_wrong_request() {
         ("loss_ratio > 1us", ""),
         ("", "[METRIC] STATISTIC OP VALUE"),
     ] {
-        let lab = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", condition]).stdout(empty());
+        let lab =
+            Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", condition]).stdout(empty());
         let lab = lab.stderr(contains(format!("`{condition}`"))).stderr(contains("\n  hint: "));
         lab.stderr(contains(hint)).failure(2);
     }
@@ -114,7 +115,7 @@ fn damaged_recordings_are_refused_and_left_as_they_were() {
         let copy = copy(&recording, home.path(), &name);
         let before = contents(&copy);
         for form in [&["--json"][..], &[]] {
-            let lab = Lab::at(home.path()).args(["summary", &name]).args(form).stdout(empty());
+            let lab = Latlab::at(home.path()).args(["summary", &name]).args(form).stdout(empty());
             lab.stderr(contains(format!("`{name}"))).stderr(contains("\n  hint: ")).failure(2);
         }
         assert_eq!(contents(&copy), before, "{name}");
@@ -134,7 +135,7 @@ fn a_directory_in_the_place_of_a_file_is_told_in_words() {
         let recording = copy(&testdata(place), home.path(), "recording");
         fs::remove_file(recording.join(file)).expect("a copy");
         fs::create_dir(recording.join(file)).expect("made");
-        let lab = Lab::at(home.path()).line("summary recording").stdout(empty()).stderr(contains(file));
+        let lab = Latlab::at(home.path()).line("summary recording").stdout(empty()).stderr(contains(file));
         let ran =
             lab.stderr(contains("\n  cause: ")).stderr(contains("directory")).stderr(lacks("os error")).failure(2);
         assert!(!ran.stderr.contains("External"), "{}", ran.stderr);
@@ -152,16 +153,18 @@ fn a_spool_cut_anywhere_past_its_head_is_finished() {
         let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
         spool.set_len(kept).expect("cut");
         drop(spool);
-        let lab = Lab::at(home.path()).args(["summary", &name, "--json"]);
+        let lab = Latlab::at(home.path()).args(["summary", &name, "--json"]);
         // 4 where what is left is a run that fell behind its schedule.
-        let ran = lab.stderr(contains("note: finished an interrupted recording")).start().ends_with(&[0, 4]);
+        let ran = lab.stderr(contains("note: finished an interrupted recording")).start().exits_with_one_of(&[0, 4]);
         check(&ran.json(), "summary/1");
         assert_eq!(ran.json()["ending"], "recovered");
         if kept <= 65 {
             assert_eq!(ran.json()["sent"], 0, "no whole event is left");
         }
-        let again =
-            Lab::at(home.path()).args(["summary", &name, "--json"]).stderr(lacks("note: finished")).failure(ran.code);
+        let again = Latlab::at(home.path())
+            .args(["summary", &name, "--json"])
+            .stderr(lacks("note: finished"))
+            .failure(ran.code);
         assert_eq!(again.stdout, ran.stdout);
     }
 }
@@ -179,18 +182,18 @@ fn what_is_no_recording_is_told() {
         ("file/below", "no recording at `file/below`"),
         ("directory", "`directory` is not a recording"),
     ] {
-        let lab = Lab::at(home.path()).args(["summary", name]).stdout(empty());
+        let lab = Latlab::at(home.path()).args(["summary", name]).stdout(empty());
         lab.stderr(contains(message)).stderr(contains("\n  hint: ")).failure(2);
     }
     // One that cannot be read spoils the whole request: half an answer would look like all of it.
-    let both = Lab::at(home.path()).arg("summary").arg(testdata("good/closed")).arg("absent").args(["--json"]);
+    let both = Latlab::at(home.path()).arg("summary").arg(testdata("good/closed")).arg("absent").args(["--json"]);
     both.stdout(empty()).stderr(contains("`absent`")).failure(2);
 }
 
 #[test]
 fn several_recordings_are_one_document_and_one_table() {
     let several = |form: &str| {
-        let lab = Lab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
+        let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
         lab.line(form).failure(4)
     };
     let ran = several("--json");
@@ -203,14 +206,14 @@ fn several_recordings_are_one_document_and_one_table() {
     assert_eq!(ran.stderr, "", "the text has its caveats already");
     let text = ran.stdout;
     assert!(text.contains("good/closed") && text.contains("good/scheduled"), "{text}");
-    Lab::new().arg("summary").arg(testdata("good/closed")).stdout(lacks("round trip / 2")).success();
-    let half = Lab::new().arg("summary").arg(testdata("good/closed")).args(["--half"]);
+    Latlab::new().arg("summary").arg(testdata("good/closed")).stdout(lacks("round trip / 2")).success();
+    let half = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--half"]);
     half.stdout(contains("round trip / 2")).success();
 }
 
 #[test]
 fn beside_a_document_people_are_told_why_not_to_trust_it() {
-    let lab = || Lab::new().arg("summary").arg(testdata("good/scheduled")).arg("--json");
+    let lab = || Latlab::new().arg("summary").arg(testdata("good/scheduled")).arg("--json");
     let ran = lab().stderr(contains("error: ")).stderr(contains("\n  hint: ")).stderr(lacks("note: ")).failure(4);
     let caveats = ran.json()["caveats"].as_array().expect("a list").clone();
     for caveat in caveats.iter().filter(|caveat| caveat["severity"] != "note") {
@@ -227,7 +230,7 @@ fn a_recording_without_a_measured_probe_opens() {
     let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
     spool.set_len(64).expect("cut");
     drop(spool);
-    let document = Lab::at(home.path()).line("summary nothing --json").success().json();
+    let document = Latlab::at(home.path()).line("summary nothing --json").success().json();
     check(&document, "summary/1");
     assert_eq!((&document["sent"], &document["answered"]), (&0.into(), &0.into()));
     let delay = &document["metrics"]["round_trip_delay"];
@@ -274,7 +277,7 @@ fn figures_of_kept_recordings_stay_what_they_were() {
     ] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let copied = copy(&testdata(name), directory.path(), "recording");
-        let ran = Lab::new().arg("summary").arg(&copied).args(["--json", "-q"]).start().ends_with(&[0, 4]);
+        let ran = Latlab::new().arg("summary").arg(&copied).args(["--json", "-q"]).start().exits_with_one_of(&[0, 4]);
         let mut found = ran.json();
         check(&found, "summary/1");
         found["recording"] = name.into();

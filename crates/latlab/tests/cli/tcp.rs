@@ -21,7 +21,7 @@ use latlab::units::Nanos;
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::serve::free_port;
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
@@ -31,17 +31,18 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 /// A reflector over UDP and TCP for the duration of a test, and its address.
 pub(crate) fn serve_tcp(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
-    let running = Lab::at(directory).args(["serve", "--tcp", "--bind", &address]).line(options).stdout(empty()).start();
-    running.says(&format!("answering on `{address}` over TCP"));
+    let running =
+        Latlab::at(directory).args(["serve", "--tcp", "--bind", &address]).line(options).stdout(empty()).start();
+    running.wait_for_stderr(&format!("answering on `{address}` over TCP"));
     (running, address)
 }
 
-fn ping(directory: &Path, address: &str) -> Lab {
-    Lab::at(directory).args(["ping", address, "--transport", "tcp"])
+fn ping(directory: &Path, address: &str) -> Latlab {
+    Latlab::at(directory).args(["ping", address, "--transport", "tcp"])
 }
 
 #[track_caller]
-fn refused(lab: Lab, code: i32, message: &str, hint: &str) {
+fn refused(lab: Latlab, code: i32, message: &str, hint: &str) {
     lab.stdout(empty()).stderr(contains(message)).stderr(contains(format!("\n  hint: {hint}"))).failure(code);
 }
 
@@ -71,15 +72,15 @@ fn a_run_over_tcp_is_recorded_as_one() {
 #[test]
 fn serve_answers_over_both_transports_with_one_key_and_counts_each() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    Lab::at(home.path()).args(["keygen", "key"]).success();
+    Latlab::at(home.path()).args(["keygen", "key"]).success();
     let (reflector, address) = serve_tcp(home.path(), "--psk-file key");
     let common = "--psk-file key -n 40 --warmup 3";
     ping(home.path(), &address).line(common).stderr(warnings_at_most()).success();
     // Several sizes are several connections at once.
     ping(home.path(), &address).line("--psk-file key -n 20 --warmup 0 -s 24,1000,65507").success();
-    Lab::at(home.path()).args(["ping", &address]).line("--psk-file key -n 30 --warmup 0").success();
+    Latlab::at(home.path()).args(["ping", &address]).line("--psk-file key -n 30 --warmup 0").success();
     reflector.signal(Signal::TERM);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     let of_tcp = told.lines().rfind(|line| line.contains("over TCP: ")).expect("counters");
     assert!(of_tcp.contains("answered 103") && of_tcp.contains("connections 4") && !of_tcp.contains("drop-"), "{told}");
     assert!(told.lines().any(|line| !line.contains("over TCP") && line.contains("answered 30")), "{told}");
@@ -89,7 +90,7 @@ fn serve_answers_over_both_transports_with_one_key_and_counts_each() {
 fn a_wrong_key_or_none_opens_nothing() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for name in ["key", "other"] {
-        Lab::at(home.path()).args(["keygen", name]).success();
+        Latlab::at(home.path()).args(["keygen", name]).success();
     }
     let (reflector, address) = serve_tcp(home.path(), "--psk-file key");
     let opens_none = format!("`{address}` does not open a session");
@@ -98,7 +99,7 @@ fn a_wrong_key_or_none_opens_nothing() {
     refused(ping(home.path(), &address).line("-n 5"), 3, &asks, "`--psk-file FILE`");
     assert!(recordings(home.path()).is_empty(), "a run that never began left a recording");
     reflector.signal(Signal::TERM);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     assert!(told.contains("drop-code") && !told.contains("opened"), "{told}");
 }
 
@@ -144,7 +145,7 @@ fn a_connection_that_nobody_answers_is_given_up_or_interrupted() {
     let port = format!(":{:04X} 02 ", address.port());
     wait_until("it was connecting", || fs::read_to_string(&connecting).is_ok_and(|table| table.contains(&port)));
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
 }
 
 #[test]
@@ -156,8 +157,8 @@ fn a_reflector_that_dies_ends_the_run_and_what_is_unanswered_is_lost() {
         let running = ping(place.path(), &address).line("-d 50s --warmup 0").line(schedule).start();
         wait_until("the run was under way", || spool_bytes(place.path()) > 10_000);
         reflector.signal(Signal::KILL);
-        reflector.dies_of(Signal::KILL);
-        let told = running.ends(3).stderr;
+        reflector.is_killed_by(Signal::KILL);
+        let told = running.exits(3).stderr;
         assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
         let (manifest, rows) = open(&only_recording(place.path()));
         assert_eq!((manifest.ending, manifest.run.undecided_probes), (RunEnding::Failed, 0), "{schedule}");
@@ -188,7 +189,7 @@ fn whatever_comes_over_a_connection_others_are_served_and_it_is_closed() {
     assert!(start.elapsed() < Duration::from_secs(18), "three times the promise");
     drop(slow);
     reflector.signal(Signal::TERM);
-    let told = reflector.ends(0).stderr;
+    let told = reflector.exits(0).stderr;
     for counter in ["closed-malformed 1", "closed-without-session 1", "closed-stuck 1"] {
         assert!(told.contains(counter), "{counter}: {told}");
     }
@@ -231,7 +232,7 @@ fn an_experiment_compares_transports() {
     let file = "name = \"transports\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
                 [factors]\ntransport = [\"udp\", \"tcp\"]\n[design]\nruns = 4\nblocks = 1\nsettle = \"0s\"\n\
                 [[compare]]\nmetric = \"round_trip_delay\"\nstatistic = \"p50\"\nbaseline = { transport = \"udp\" }\n";
-    let ran = Lab::new().file("x.toml", file).line("run x.toml --json").success();
+    let ran = Latlab::new().file("x.toml", file).line("run x.toml --json").success();
     let document = ran.json();
     check(&document, "compare/1");
     let groups: Vec<&str> =

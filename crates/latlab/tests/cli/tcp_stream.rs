@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::documents::check;
-use crate::harness::{Lab, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{Latlab, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::scheduling::precedence;
 use crate::search::shaped;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 use crate::tcp::serve_tcp;
 
-fn stream(target: &str, line: &str) -> Lab {
-    Lab::new().args(["stream", target, "--transport", "tcp"]).line(line)
+fn stream(target: &str, line: &str) -> Latlab {
+    Latlab::new().args(["stream", target, "--transport", "tcp"]).line(line)
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_target_that_falls_silent_ends_it_though_its_kernel_lives() {
     for options in ["--rate 1kpps -s 200", ""] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (reflector, address) = serve_tcp(home.path(), "");
-        let running = Lab::at(home.path())
+        let running = Latlab::at(home.path())
             .args(["stream", &address, "--transport", "tcp", "-d", "60s", "--warmup", "0"])
             .line(options)
             .stderr(contains("does not say any more what arrives"))
@@ -79,7 +79,7 @@ fn a_target_that_falls_silent_ends_it_though_its_kernel_lives() {
         wait_until("intervals were spooled", || spool_bytes(home.path()) > 64 * 10);
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
-        running.ends(3);
+        running.exits(3);
         // The promise is 5.5 s. A busy machine gets the rest.
         assert!(silent.elapsed() < Duration::from_millis(6_500), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
@@ -92,13 +92,13 @@ fn a_stream_to_serve_ends_with_its_connection() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve_tcp(home.path(), "");
     let line = format!("stream {address} --transport tcp -d 300ms --warmup 0 --no-record");
-    Lab::at(home.path()).line(&line).success();
-    let running = Lab::at(home.path()).line(&format!("stream {address} --transport tcp -d 50s --warmup 0")).start();
+    Latlab::at(home.path()).line(&line).success();
+    let running = Latlab::at(home.path()).line(&format!("stream {address} --transport tcp -d 50s --warmup 0")).start();
     wait_until("the stream was under way", || spool_bytes(home.path()) > 500);
     let start = Instant::now();
     reflector.signal(Signal::KILL);
-    reflector.dies_of(Signal::KILL);
-    let told = running.ends(3).stderr;
+    reflector.is_killed_by(Signal::KILL);
+    let told = running.exits(3).stderr;
     assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
     assert!(start.elapsed() < Duration::from_secs(6), "three times the promise");
     assert_eq!(manifest(&only_recording(home.path()))["ending"], "failed");

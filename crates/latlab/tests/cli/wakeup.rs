@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents;
-use crate::harness::{BINARY, Lab, contains, wait_until};
+use crate::harness::{BINARY, Latlab, contains, wait_until};
 use crate::scheduling::{only_hog, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, recordings};
@@ -42,7 +42,7 @@ fn cpus() -> usize {
 
 #[test]
 fn every_slot_has_its_row_a_whole_interval_after_the_one_before() {
-    let ran = Lab::new().line("wakeup -i 2ms -n 100 --warmup 10 --json").success();
+    let ran = Latlab::new().line("wakeup -i 2ms -n 100 --warmup 10 --json").success();
     let json = ran.json();
     assert_eq!((&json["kind"], &json["condition"]["via"]), (&"wakeup".into(), &"clock_nanosleep".into()));
     assert_eq!(json["metrics"]["wakeup_latency"]["n"], 100);
@@ -60,7 +60,7 @@ fn every_slot_has_its_row_a_whole_interval_after_the_one_before() {
 fn every_way_of_sleeping_wakes_no_earlier_than_due_absolute_and_relative() {
     let all = Via::ALL.map(Via::word).join(",");
     for relative in ["", " --relative"] {
-        let ran = Lab::new().line(&format!("wakeup -i 3ms -n 20 --warmup 0 --via {all}{relative} --json")).success();
+        let ran = Latlab::new().line(&format!("wakeup -i 3ms -n 20 --warmup 0 --via {all}{relative} --json")).success();
         assert_eq!(ran.json()["summaries"].as_array().map(Vec::len), Some(Via::ALL.len()));
         for path in recordings(ran.directory()) {
             let recording = Recording::open(&path).expect("opens");
@@ -78,7 +78,7 @@ fn every_way_of_sleeping_wakes_no_earlier_than_due_absolute_and_relative() {
 #[test]
 fn each_of_several_runs_says_why_it_is_late() {
     // Two calls of which the kernel says different things, whatever was measured.
-    let ran = Lab::new().line("wakeup --via select,timerfd -i 100ms -n 2 --warmup 0").success();
+    let ran = Latlab::new().line("wakeup --via select,timerfd -i 100ms -n 2 --warmup 0").success();
     let lines: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("lateness")).collect();
     assert!(lines.len() == 2 && lines[0].contains("select: ") && lines[1].contains("timerfd: "), "{}", ran.stdout);
     // And two wake-ups carry no median that could be split.
@@ -87,19 +87,19 @@ fn each_of_several_runs_says_why_it_is_late() {
 
 #[test]
 fn rounding_to_whole_milliseconds_is_told_apart_from_the_rest() {
-    let ran = Lab::new().line("wakeup --relative --via poll -i 1500us -n 200 --warmup 0 --json").success();
+    let ran = Latlab::new().line("wakeup --relative --via poll -i 1500us -n 200 --warmup 0 --json").success();
     let (json, of) = (ran.json(), |key: &str| ran.json()["wakeups"][key].as_f64());
     assert_eq!(of("rounding_ns"), Some(500_000.0), "{json:#}");
     let median = json["metrics"]["wakeup_latency"]["quantiles"][0]["value"].as_f64().expect("measured");
     let split = of("allowed_ns").expect("read back") + 500_000.0 + of("rest_ns").unwrap_or(f64::NAN);
     assert!(of("rest_ns").is_none() || (split - median).abs() < 1.0, "{split} is not {median}: {json:#}");
-    let on_a_schedule = Lab::new().line("wakeup --via poll -i 1500us -n 300 --warmup 0 --json").success().json();
+    let on_a_schedule = Latlab::new().line("wakeup --via poll -i 1500us -n 300 --warmup 0 --json").success().json();
     documents::check(&on_a_schedule, "summary/1");
 }
 
 #[test]
 fn every_cpu_has_a_thread_and_a_row_in_the_summary() {
-    let ran = Lab::new().line("wakeup -i 2ms -n 50 --warmup 0 --cpu all --json").success();
+    let ran = Latlab::new().line("wakeup -i 2ms -n 50 --warmup 0 --cpu all --json").success();
     let of_cpus = ran.json()["wakeups"]["cpus"].as_array().expect("a list").clone();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
     let spec = recording.manifest().spec.wakeup().expect("wake-ups").clone();
@@ -118,7 +118,7 @@ fn every_cpu_has_a_thread_and_a_row_in_the_summary() {
 fn a_thread_on_each_cpu_loses_no_slot_and_tells_the_past_ones() {
     // As many threads as there are CPUs, at most eight, every millisecond.
     let last = cpus().min(8) - 1;
-    let ran = Lab::new().line(&format!("wakeup -i 1ms -d 2s --warmup 0 --cpu 0-{last} --json")).success();
+    let ran = Latlab::new().line(&format!("wakeup -i 1ms -d 2s --warmup 0 --cpu 0-{last} --json")).success();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
     assert_eq!(recording.manifest().run.gap_events, 0);
     let rows = measured(&recording);
@@ -136,7 +136,7 @@ fn a_thread_on_each_cpu_loses_no_slot_and_tells_the_past_ones() {
 #[test]
 fn a_thread_that_cannot_keep_its_schedule_ends_and_tells_what_it_did_not_reach() {
     // Where a sleep for a past slot costs more than 6 µs, as in virtual machines, they are not all reached.
-    let ran = Lab::new().line("wakeup -i 2us -d 500ms --warmup 0 --cpu 0 --json").success();
+    let ran = Latlab::new().line("wakeup -i 2us -d 500ms --warmup 0 --cpu 0 --json").success();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
     let rows = measured(&recording);
     let given_up = recording.manifest().run.wakeup.as_ref().expect("facts").not_slept;
@@ -151,7 +151,7 @@ fn a_thread_that_cannot_keep_its_schedule_ends_and_tells_what_it_did_not_reach()
 #[test]
 fn a_late_wakeup_ends_the_run_where_that_is_asked_for() {
     // No wake-up is on time to the nanosecond.
-    let ran = Lab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").success();
+    let ran = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").success();
     let json = ran.json();
     assert_eq!((&json["metrics"]["wakeup_latency"]["n"], &json["wakeups"]["broke"]["seq"]), (&1.into(), &5.into()));
     assert!(json["caveats"].as_array().expect("a list").iter().any(|one| one["code"] == "broke"), "{json:#}");
@@ -163,18 +163,19 @@ fn an_interrupt_ends_a_long_sleep() {
     for via in Via::ALL {
         let store = home.path().join(via.word());
         std::fs::create_dir(&store).expect("made");
-        let running = Lab::at(&store).line(&format!("wakeup -i 1h -n 2 --warmup 0 --via {}", via.word())).start();
+        let running = Latlab::at(&store).line(&format!("wakeup -i 1h -n 2 --warmup 0 --via {}", via.word())).start();
         wait_until("the run began", || !recordings(&store).is_empty());
         running.signal(Signal::INT);
         // Else the time of the harness is over.
-        running.ends(130);
+        running.exits(130);
     }
 }
 
 #[test]
 fn a_late_wake_up_ends_the_runs_beside_its_own_and_they_say_so() {
-    let ran = Lab::new().line("wakeup --via clock_nanosleep,select -i 1ms -d 4s --warmup 5 --break 1ns --json").start();
-    let ran = ran.ends_with(&[0, 1, 3, 4]);
+    let ran =
+        Latlab::new().line("wakeup --via clock_nanosleep,select -i 1ms -d 4s --warmup 5 --break 1ns --json").start();
+    let ran = ran.exits_with_one_of(&[0, 1, 3, 4]);
     let document = ran.json();
     let [broke, cut] = &document["summaries"].as_array().expect("two runs")[..] else { panic!("two runs") };
     let codes = |run: &Value| -> Vec<String> {
@@ -191,16 +192,16 @@ fn a_late_wake_up_ends_the_runs_beside_its_own_and_they_say_so() {
 #[test]
 fn a_run_that_is_killed_leaves_its_wakeups() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("wakeup -i 1ms --warmup 0 -d 50s").start();
+    let running = Latlab::at(home.path()).line("wakeup -i 1ms --warmup 0 -d 50s").start();
     wait_until("wake-ups were spooled", || {
         let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
         spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 100)
     });
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     let path = only_recording(home.path());
     let name = path.file_name().expect("a name").to_owned();
-    let said = Lab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+    let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
     assert_eq!(said.json()["ending"], "recovered");
     let wakeups = &said.json()["wakeups"];
     assert!(wakeups["not_slept"].is_null() && wakeups["timer_slack_ns"].is_number(), "{wakeups:#}");
@@ -216,7 +217,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is_recorded() {
         ("--cpu 999", 3, "CPUs online"),
         ("-i 5s -d 1s", 2, "no slot"),
     ] {
-        let ran = Lab::new().line(&format!("wakeup {line}")).stderr(contains(word)).failure(code);
+        let ran = Latlab::new().line(&format!("wakeup {line}")).stderr(contains(word)).failure(code);
         assert!(recordings(ran.directory()).is_empty(), "{line}");
     }
 }
@@ -246,13 +247,13 @@ fn a_hog_shows_at_its_time_and_on_its_cpu() {
     }
     let (_precedence, _hog) = (precedence(), only_hog());
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("wakeup -i 1ms -d 3s --warmup 0 --cpu all").start();
+    let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 3s --warmup 0 --cpu all").start();
     wait_until("wake-ups were spooled", || {
         let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
         spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 100)
     });
     let held = hog(cpu, Duration::from_millis(60));
-    running.ends(0);
+    running.exits(0);
     let Some((begin, end)) = held else { return skip(TEST, "no right to SCHED_FIFO here") };
     let rows = measured(&Recording::open(&only_recording(home.path())).expect("opens"));
     let during: Vec<_> =
@@ -274,7 +275,7 @@ fn select_is_later_than_clock_nanosleep_by_its_stretch() {
     }
     let median = |options: &str| {
         let line = format!("wakeup -i 300ms -n 9 --warmup 0 --cpu 0 --set timer-slack=1ns --json {options}");
-        let ran = Lab::new().line(&line).success();
+        let ran = Latlab::new().line(&line).success();
         let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
         let mut late: Vec<i64> = measured(&recording).iter().map(|row| row.3 - row.2).collect();
         late.sort_unstable();
@@ -300,32 +301,32 @@ fn fifo_without_the_right_is_refused_with_what_grants_it() {
         }
         return;
     }
-    Lab::new().line("wakeup --fifo 10 -n 1").stderr(contains("hint")).failure(3);
+    Latlab::new().line("wakeup --fifo 10 -n 1").stderr(contains("hint")).failure(3);
 }
 
 #[test]
 fn wake_ups_are_compared_by_their_own_metric() {
-    let lab = Lab::new();
+    let lab = Latlab::new();
     let directory = lab.path("");
     for via in ["clock_nanosleep", "poll", "clock_nanosleep", "poll"] {
-        Lab::at(&directory).line(&format!("wakeup -i 1ms -n 20 --warmup 0 -q --via {via}")).success();
+        Latlab::at(&directory).line(&format!("wakeup -i 1ms -n 20 --warmup 0 -q --via {via}")).success();
     }
-    let compared = Lab::at(&directory).line("compare --by via latlab-runs --json -q").success().json();
+    let compared = Latlab::at(&directory).line("compare --by via latlab-runs --json -q").success().json();
     assert_eq!(compared["comparisons"][0]["metric"], "wakeup_latency");
     let shares = "compare --by via latlab-runs --statistic loss_ratio --statistic deadline_miss_ratio --json -q";
-    let shares = Lab::at(&directory).line(shares).success().json();
+    let shares = Latlab::at(&directory).line(shares).success().json();
     assert_eq!(shares["comparisons"][0]["reason"], "no-figure", "a timer loses nothing: {shares}");
 }
 
 #[test]
 fn a_gate_and_the_caveats_speak_of_wake_ups() {
-    let ran = Lab::new().line("wakeup -i 1ms -n 30 --warmup 0 --json -q").success();
+    let ran = Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --json -q").success();
     let recording = only_recording(ran.directory());
-    let gate = || Lab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p50 > 1ns"]);
+    let gate = || Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p50 > 1ns"]);
     gate().stderr(contains("p50 of wake-up latency is ")).failure(1);
-    let weak = Lab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p99 > 1ns"]);
+    let weak = Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p99 > 1ns"]);
     weak.stderr(contains("one wake-up more or less")).failure(1);
-    let nothing = Lab::new().line("wakeup -i 1ms -n 1 --warmup 0 --break 1ns --json").success();
+    let nothing = Latlab::new().line("wakeup -i 1ms -n 1 --warmup 0 --break 1ns --json").success();
     for caveat in nothing.json()["caveats"].as_array().expect("a list") {
         let words = format!("{} {}", caveat["message"], caveat["effect"]);
         assert!(!words.contains("probe") && !words.contains("round trip"), "{words}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::documents;
-use crate::harness::{Lab, contains};
+use crate::harness::{Latlab, contains};
 use crate::store::recordings;
 
 /// Eight runs of a fiftieth of a second.
@@ -14,8 +14,8 @@ const SMALL: &str = "kind = \"wakeup\"\n[base]\ncount = 10\nwarmup = \"0\"\nrela
                      [factors]\nvia = [\"clock_nanosleep\", \"poll\"]\ninterval = [\"1ms\", \"3ms\"]\n\
                      [design]\nruns = 2\nsettle = \"0s\"\n";
 
-fn lab(file: &str) -> Lab {
-    Lab::new().file("x.toml", file)
+fn lab(file: &str) -> Latlab {
+    Latlab::new().file("x.toml", file)
 }
 
 /// The manifests of the runs of the one experiment in the store of `directory`.

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::documents;
-use crate::harness::{Lab, contains, wait_until};
+use crate::harness::{Latlab, contains, wait_until};
 use crate::store::{manifest, recordings};
 
 /// A host of files with one policy of clock rates.
@@ -38,15 +38,15 @@ fn governor(host: &tempfile::TempDir, number: usize) -> String {
     text.expect("still there").trim().to_owned()
 }
 
-fn on(lab: Lab, host: &tempfile::TempDir) -> Lab {
+fn on(lab: Latlab, host: &tempfile::TempDir) -> Latlab {
     lab.environment("LATLAB_HOST_ROOT", host.path()).environment("LATLAB_STATE_DIR", host.path().join("state"))
 }
 
 #[test]
 fn what_is_possible_is_tried_in_turns_and_put_back() {
     let host = host();
-    let lab = on(Lab::new(), &host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
-    let ran = lab.start().ends_with(&[0, 4]);
+    let lab = on(Latlab::new(), &host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
+    let ran = lab.start().exits_with_one_of(&[0, 4]);
     let document = ran.json();
     documents::check(&document, "remedies/1");
     let remedies = document["remedies"].as_array().expect("a list");
@@ -78,14 +78,14 @@ fn what_is_possible_is_tried_in_turns_and_put_back() {
     assert_eq!(document["recordings"].as_array().map(Vec::len), Some(9 * (tried + 1)));
     assert_eq!(governor(&host, 0), "ondemand");
     // The recordings know their place: they can be compared again.
-    let again = Lab::at(ran.directory()).line("compare --by remedy latlab-runs --json -q").success().json();
+    let again = Latlab::at(ran.directory()).line("compare --by remedy latlab-runs --json -q").success().json();
     assert_eq!(again["comparisons"][0]["metric"], "wakeup_latency");
 }
 
 #[test]
 fn a_table_says_what_was_gained_and_what_was_not_tried() {
-    let ran = Lab::new().line("wakeup -i 1ms -n 90 --warmup 0 --via timerfd --try-remedies --no-record");
-    let ran = ran.stderr(contains("9 runs of each, in turns")).start().ends_with(&[0, 4]);
+    let ran = Latlab::new().line("wakeup -i 1ms -n 90 --warmup 0 --via timerfd --try-remedies --no-record");
+    let ran = ran.stderr(contains("9 runs of each, in turns")).start().exits_with_one_of(&[0, 4]);
     for words in
         ["as asked", "with it", "--via clock_nanosleep\n  p50", "not tried", "timerfd has no timer slack", "Holm"]
     {
@@ -97,10 +97,10 @@ fn a_table_says_what_was_gained_and_what_was_not_tried() {
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = Lab::at(home.path()).line("wakeup -i 1ms -d 5m --try-remedies").start();
+    let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 5m --try-remedies").start();
     wait_until("the first run began", || !recordings(home.path()).is_empty());
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     let ending = |path: &std::path::PathBuf| manifest(path)["ending"].clone();
     assert_eq!(recordings(home.path()).iter().map(ending).collect::<Vec<_>>(), [Value::from("interrupted")]);
 }
@@ -110,10 +110,10 @@ fn an_interrupt_of_the_rehearsal_puts_everything_back() {
     // So many that turning all of them takes far longer than noticing that the first was turned.
     let host = host_of(512);
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = on(Lab::at(home.path()), &host).line("wakeup --try-remedies -i 1ms -d 9s").start();
+    let running = on(Latlab::at(home.path()), &host).line("wakeup --try-remedies -i 1ms -d 9s").start();
     wait_until("the first governor was set", || governor(&host, 0) == "performance");
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     let left: Vec<usize> = (0..512).filter(|number| governor(&host, *number) != "ondemand").collect();
     assert!(left.is_empty(), "{left:?} stayed");
 }
@@ -126,14 +126,14 @@ fn what_cannot_be_tried_is_refused() {
         ("-i 1s -d 2s", "9 runs"),
         ("--break 1ms", "cannot be compared"),
     ] {
-        let lab = Lab::new().line(&format!("wakeup --try-remedies {options}"));
+        let lab = Latlab::new().line(&format!("wakeup --try-remedies {options}"));
         let ran = lab.stderr(contains(words)).failure(2);
         assert!(recordings(ran.directory()).is_empty(), "{options}");
     }
     // A condition of an experiment is one run.
     let file = "kind = \"wakeup\"\n[base]\ntry-remedies = true\n";
-    Lab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);
+    Latlab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);
     // What a late wake-up ended early is no run like the others.
     let file = "kind = \"wakeup\"\n[base]\nbreak = \"1ms\"\n";
-    Lab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains("cannot be compared")).failure(2);
+    Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains("cannot be compared")).failure(2);
 }

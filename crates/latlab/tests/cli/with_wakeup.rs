@@ -9,7 +9,7 @@ use latlab::probe::Phase;
 use latlab::recording::Recording;
 use rustix::process::Signal;
 
-use crate::harness::{Lab, Running, contains, wait_until};
+use crate::harness::{Latlab, Running, contains, wait_until};
 use crate::scheduling::{only_hog, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, open, recordings, spool_bytes};
@@ -20,14 +20,14 @@ fn spooled(home: &Path, events: u64) {
 }
 
 fn begun(home: &Path, line: &str) -> Running {
-    let running = Lab::at(home).line(line).start();
+    let running = Latlab::at(home).line(line).start();
     spooled(home, 300);
     running
 }
 
 #[test]
 fn one_recording_has_both_and_says_the_same_when_it_is_read_again() {
-    let ran = Lab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").success();
+    let ran = Latlab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").success();
     let json = ran.json();
     let told = &json["coincidence"];
     assert_eq!((&json["condition"]["with_wakeup_ns"], &told["interval_ns"]), (&1_000_000.into(), &1_000_000.into()));
@@ -44,13 +44,14 @@ fn one_recording_has_both_and_says_the_same_when_it_is_read_again() {
     assert!(measured.len() >= 390 && told["wakeup_latency"]["n"] == measured.len(), "{}", measured.len());
     assert!(measured.windows(2).all(|pair| pair[1].2 - pair[0].2 == 1_000_000), "{measured:?}");
     let name = path.file_name().expect("a name");
-    let again = Lab::at(ran.directory()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+    let again =
+        Latlab::at(ran.directory()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
     assert_eq!(&again.json()["coincidence"], told);
 }
 
 #[test]
 fn an_unpinned_sender_has_a_thread_on_every_cpu_it_may_use() {
-    let ran = Lab::new().line("ping -d 1s --warmup 0 -s 64,128 --with-wakeup 1ms:late=5ms --json").success();
+    let ran = Latlab::new().line("ping -d 1s --warmup 0 -s 64,128 --with-wakeup 1ms:late=5ms --json").success();
     for path in recordings(ran.directory()) {
         let recording = Recording::open(&path).expect("opens");
         let beside = recording.manifest().spec.concurrent_wakeups().expect("wake-ups").clone();
@@ -75,7 +76,7 @@ fn slow_probes_coincide_with_the_hog_that_delays_their_sender() {
     let line = "ping -i 1ms -d 4s --warmup 0 --peer-cpu 0 --deadline 20ms --with-wakeup 1ms:late=20ms --json";
     let running = begun(home.path(), &format!("{line} --cpu {cpu}"));
     let held = hog(cpu, Duration::from_millis(120));
-    let json = running.ends(0).json();
+    let json = running.exits(0).json();
     if held.is_none() {
         return skip(TEST, "no right to SCHED_FIFO here");
     }
@@ -93,10 +94,10 @@ fn a_run_that_is_killed_leaves_probes_and_wakeups() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = begun(home.path(), "ping -i 1ms -d 50s --warmup 0 --cpu 0 --with-wakeup 1ms");
     running.signal(Signal::KILL);
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     let path = only_recording(home.path());
     let name = path.file_name().expect("a name");
-    let said = Lab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
+    let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
     let json = said.json();
     assert_eq!(json["ending"], "recovered");
     assert!(json["answered"].as_u64() >= Some(50), "{json:#}");
@@ -108,7 +109,7 @@ fn an_interrupt_ends_threads_that_sleep_for_long() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = begun(home.path(), "ping -d 50s --warmup 0 --with-wakeup 1h --json");
     running.signal(Signal::INT);
-    let json = running.ends(130).json();
+    let json = running.exits(130).json();
     assert_eq!((&json["coincidence"]["wakeup_latency"]["n"], &json["coincidence"]["late"]), (&0.into(), &0.into()));
 }
 
@@ -118,7 +119,7 @@ fn a_private_lab_has_wakeups_too() {
     if !rustix::process::geteuid().is_root() {
         return skip(TEST, "namespaces need root");
     }
-    let ran = Lab::new().line("ping lab -n 300 --warmup 0 --cpu 0 --fifo 5 --with-wakeup 1ms --json").success();
+    let ran = Latlab::new().line("ping lab -n 300 --warmup 0 --cpu 0 --fifo 5 --with-wakeup 1ms --json").success();
     assert!(ran.json()["coincidence"]["wakeup_latency"]["n"].as_u64() > Some(0));
 }
 
@@ -129,7 +130,7 @@ fn what_cannot_be_is_refused_before_anything_is_recorded() {
         ("--with-wakeup 0ms", "longer than 0"),
         ("--with-wakeup 1ms:soon", "late=T2"),
     ] {
-        let ran = Lab::new().line(&format!("ping {line}")).stderr(contains(word)).failure(2);
+        let ran = Latlab::new().line(&format!("ping {line}")).stderr(contains(word)).failure(2);
         assert!(recordings(ran.directory()).is_empty(), "{line}");
     }
 }

@@ -11,7 +11,7 @@ use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Fate;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{BINARY, Lab, Running, contains, empty, wait_until};
+use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
 use crate::serve::serve;
 use crate::skip::{program, skip};
@@ -29,7 +29,7 @@ fn measuring(directory: &Path, line: &str) -> Running {
 /// The same, with a warm-up.
 #[track_caller]
 fn under_way(directory: &Path, line: &str) -> Running {
-    let running = Lab::at(directory).arg("ping").line(line).start();
+    let running = Latlab::at(directory).arg("ping").line(line).start();
     wait_until("the run was under way", || spool_bytes(directory) > SOME_EVENTS);
     running
 }
@@ -51,7 +51,7 @@ fn an_interrupt_ends_the_run_early_and_keeps_it() {
             let running = measuring(home.path(), &format!("-d 50s {schedule}"));
             let reflector = reflector(&running);
             running.signal(signal);
-            let ran = running.ends(code);
+            let ran = running.exits(code);
             assert!(ran.stdout.contains("round trip delay"), "no summary:\n{}", ran.stdout);
             assert!(!is_alive(reflector), "the reflector outlived its run");
             for recording in recordings(home.path()) {
@@ -72,7 +72,7 @@ fn ctrl_c_at_a_terminal_leaves_the_reflector_to_answer_the_last_probe() {
         // A terminal signals the whole group in its foreground: the reflector must not be in ours.
         assert_ne!(group(reflector(&running)), group(running.pid().as_raw_nonzero().get()));
         running.signal(Signal::INT);
-        running.ends(130);
+        running.exits(130);
         let (manifest, rows) = open(&only_recording(home.path()));
         assert!(manifest.run.socket_errors.is_empty(), "{:?}", manifest.run.socket_errors);
         assert!(manifest.run.reflector.is_some(), "it was there to say what it counted");
@@ -85,7 +85,7 @@ fn an_interrupt_before_the_first_measured_probe_is_no_failure() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = under_way(home.path(), "-d 50s -i 20ms --warmup 1m");
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
     assert_eq!(manifest(&only_recording(home.path()))["ending"], "interrupted");
 }
@@ -95,10 +95,10 @@ fn an_interrupt_while_nobody_answers_is_no_failure() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("bound").to_string();
-    let running = Lab::at(home.path()).args(["ping", &address]).start();
+    let running = Latlab::at(home.path()).args(["ping", &address]).start();
     silent.recv(&mut [0; 200]).expect("a HELLO");
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     assert!(ran.stderr.contains("note: interrupted before anything was measured"), "{}", ran.stderr);
     assert!(recordings(home.path()).is_empty(), "nothing was measured");
 }
@@ -110,11 +110,11 @@ fn an_interrupt_does_not_wait_until_a_silent_target_is_given_up() {
         for options in ["", "-i 10ms", "--wait spin"] {
             let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
             let address = silent.local_addr().expect("bound").to_string();
-            let running = Lab::at(home.path()).args(["ping", &address]).line(options).start();
+            let running = Latlab::at(home.path()).args(["ping", &address]).line(options).start();
             silent.recv(&mut [0; 200]).expect("a HELLO");
             let signalled = Instant::now();
             running.signal(signal);
-            running.ends(code);
+            running.exits(code);
             // Promised are 100 ms; a target is given up after 3 s.
             assert!(signalled.elapsed() < Duration::from_millis(1_500), "{options}: {:?}", signalled.elapsed());
             assert!(recordings(home.path()).is_empty(), "{options}");
@@ -130,7 +130,7 @@ fn a_reflector_that_does_not_end_by_itself_is_ended() {
     let pid = Pid::from_raw(reflector).expect("a process");
     kill_process(pid, Signal::STOP).expect("our own child's child");
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     assert!(!is_alive(reflector), "it outlived its run");
 }
 
@@ -139,7 +139,7 @@ fn an_interrupted_run_prints_one_document_all_the_same() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms --json");
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     crate::documents::check(&ran.json(), "summary/1");
     assert_eq!(ran.json()["ending"], "interrupted");
 }
@@ -166,10 +166,10 @@ fn who_stops_waiting_for_silence_has_interrupted() {
     for (options, recorded) in [("", 0), ("--protocol echo --timeout 500ms -i 10ms --warmup 0", 1)] {
         let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let address = silent.local_addr().expect("bound").to_string();
-        let running = Lab::at(home.path()).args(["ping", &address]).line(options).start();
+        let running = Latlab::at(home.path()).args(["ping", &address]).line(options).start();
         silent.recv(&mut [0; 2_048]).expect("a first datagram");
         running.signal(Signal::INT);
-        running.ends(130);
+        running.exits(130);
         assert_eq!(recordings(home.path()).len(), recorded, "{options}");
     }
 }
@@ -181,7 +181,7 @@ fn two_interrupts_in_one_breath_are_one() {
     running.signal(Signal::INT);
     thread::sleep(Duration::from_millis(1));
     running.signal(Signal::INT);
-    let ran = running.ends(130);
+    let ran = running.exits(130);
     assert!(ran.stdout.contains("round trip delay"), "no summary:\n{}", ran.stdout);
 }
 
@@ -191,15 +191,15 @@ fn a_second_interrupt_does_not_wait() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("bound").to_string();
     let line = "--protocol echo --timeout 1m -d 1h";
-    let running = Lab::at(home.path()).args(["ping", &address, "--warmup", "0"]).line(line).start();
+    let running = Latlab::at(home.path()).args(["ping", &address, "--warmup", "0"]).line(line).start();
     silent.recv(&mut [0; 100]).expect("a probe");
     running.signal(Signal::INT);
     // Two signals in one breath are one.
     thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
-    running.ends(130);
+    running.exits(130);
     let recording = only_recording(home.path());
-    let ran = Lab::at(home.path()).arg("summary").arg(&recording).success();
+    let ran = Latlab::at(home.path()).arg("summary").arg(&recording).success();
     assert!(ran.stderr.contains("finished an interrupted recording"), "{}", ran.stderr);
 }
 
@@ -211,11 +211,11 @@ fn kill_minus_nine_loses_at_most_the_last_second() {
     thread::sleep(Duration::from_millis(1_200));
     running.signal(Signal::KILL);
     let killed_ns = Monotonic.now().as_nanos();
-    running.dies_of(Signal::KILL);
+    running.is_killed_by(Signal::KILL);
     wait_until("the reflector was gone too", || !is_alive(reflector));
 
     let recording = only_recording(home.path());
-    let lab = Lab::at(home.path()).arg("summary").arg(&recording).stdout(contains("round trip delay"));
+    let lab = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("round trip delay"));
     lab.stderr(contains("note: finished an interrupted recording: ")).success();
     let (manifest, rows) = open(&recording);
     assert_eq!(manifest.ending, latlab::recording::manifest::RunEnding::Recovered);
@@ -223,7 +223,7 @@ fn kill_minus_nine_loses_at_most_the_last_second() {
     assert!(killed_ns - last_ns <= 3_000_000_000, "{} ms are lost", (killed_ns - last_ns) / 1_000_000);
     assert!(rows.iter().all(|row| row.fate == Fate::Answered), "no probe is called lost that nobody waited for");
     // Finished once: nothing more to say.
-    Lab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).success();
+    Latlab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).success();
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_store_that_is_removed_ends_the_run() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms");
     fs::remove_dir_all(home.path().join("latlab-runs")).expect("removed");
-    let ran = running.ends(3);
+    let ran = running.exits(3);
     assert!(ran.stderr.contains("was removed while it was being measured"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\n  hint: "), "{}", ran.stderr);
     let (manifest, rows) = open(&only_recording(home.path()));
@@ -326,7 +326,7 @@ fn a_reflector_process_that_dies_ends_the_run_and_its_figures_are_not_trusted() 
         let reflector = reflector(&running);
         let killed = Instant::now();
         kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("our own grandchild");
-        let ran = running.ends(4);
+        let ran = running.exits(4);
         assert!(killed.elapsed() < Duration::from_secs(20), "it went on for {:?}", killed.elapsed());
         assert!(ran.stdout.contains("fatal: the reflector process of this run died"), "{line}: {}", ran.stdout);
         let mut answered = 0;
@@ -337,7 +337,7 @@ fn a_reflector_process_that_dies_ends_the_run_and_its_figures_are_not_trusted() 
                 (&"failed".into(), &"killed by SIGKILL".into())
             );
             assert!(manifest["run"]["reflector"].is_null(), "the dead do not count");
-            let summary = Lab::at(home.path()).arg("summary").arg(&recording).arg("--json").failure(4).json();
+            let summary = Latlab::at(home.path()).arg("summary").arg(&recording).arg("--json").failure(4).json();
             answered += summary["answered"].as_u64().expect("a count");
             assert_eq!(summary["caveats"][0]["code"], "reflector-died");
         }
@@ -352,8 +352,8 @@ fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
         let (reflector, address) = serve(home.path(), "");
         let running = measuring(home.path(), &format!("{address} {line}"));
         reflector.signal(Signal::KILL);
-        reflector.dies_of(Signal::KILL);
-        let ran = running.ends_measured();
+        reflector.is_killed_by(Signal::KILL);
+        let ran = running.finishes_measured();
         let summary = ran.json();
         assert!(summary["answered"].as_u64() > Some(0) && summary["lost"].as_u64() > Some(0), "{line}: {}", ran.stdout);
         let manifest = manifest(&only_recording(home.path()));
@@ -367,9 +367,9 @@ fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
 #[test]
 fn several_latlabs_share_a_store() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let runs: Vec<_> = (0..3).map(|_| Lab::at(home.path()).line("ping -n 60 -i 5ms --warmup 0").start()).collect();
+    let runs: Vec<_> = (0..3).map(|_| Latlab::at(home.path()).line("ping -n 60 -i 5ms --warmup 0").start()).collect();
     for run in runs {
-        run.ends_measured();
+        run.finishes_measured();
     }
     let recorded = recordings(home.path());
     assert_eq!(recorded.len(), 3);
@@ -382,6 +382,6 @@ fn the_reflector_is_gone_when_the_run_is_over() {
     let running = measuring(home.path(), "-d 1s -i 2ms");
     let reflector = reflector(&running);
     assert!(is_alive(reflector));
-    running.ends_measured();
+    running.finishes_measured();
     assert!(!is_alive(reflector));
 }
