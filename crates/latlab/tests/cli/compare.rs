@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::documents::check;
-use crate::harness::{Finished, Latlab, contains, empty, lacks};
+use crate::harness::{Finished, Latlab, check_schema, contains, empty, lacks};
 use crate::store::recordings_in;
 
 const BEFORE: &str = "48.1\n48.9\n47.7\n48.4\n48.6\n48.2\n";
@@ -20,7 +19,7 @@ fn files(args: &str) -> Latlab {
 
 pub(crate) fn document(ran: &Finished) -> Value {
     let document = ran.json();
-    check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     document
 }
 

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use latlab::probe::Fate;
 use serde_json::Value;
 
-use crate::documents::check;
-use crate::harness::{Latlab, contains, empty, warnings_at_most};
+use crate::harness::{Latlab, check_schema, contains, empty, warnings_at_most};
 use crate::store::{manifest, only_recording, open};
 
 /// What an echo does with the datagram of a sequence number.
@@ -95,7 +94,7 @@ fn answer(socket: &UdpSocket, treat: fn(u64) -> Treatment, over: &AtomicBool) {
 fn ping(echo: &Echo, options: &str) -> (Value, crate::harness::Finished) {
     let line = format!("ping {} --protocol echo --warmup 0 --json {options}", echo.address);
     let ran = Latlab::new().line(&line).stderr(warnings_at_most()).measured();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     (ran.json(), ran)
 }
 

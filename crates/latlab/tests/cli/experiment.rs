@@ -11,8 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::documents;
-use crate::harness::{Latlab, Running, contains, lacks, wait_until};
+use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
 
 /// Twelve runs of a fifth of a second.
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
@@ -355,7 +354,7 @@ fn bad_requests_say_where_and_leave_nothing_behind() {
 fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
     let directory = place(SMALL);
     let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
-    documents::check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     assert_eq!(document["experiment"]["finished"], true);
     assert_eq!(document["runs"].as_array().map(Vec::len), Some(12));
     assert_eq!(document["groups"].as_array().map(Vec::len), Some(2), "{document:#}");
@@ -367,7 +366,7 @@ fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
     assert_eq!(document["comparisons"], again["comparisons"]);
     let alone = place("kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[design]\nruns = 2\n");
     let document = Latlab::at(alone.path()).line("run x.toml --json -q").success().json();
-    documents::check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     assert_eq!(document["comparisons"], serde_json::json!([]));
 }
 

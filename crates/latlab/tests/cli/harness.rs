@@ -7,10 +7,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The binary that is tested.
@@ -391,4 +392,25 @@ fn wait(child: &mut Child, deadline: Duration) -> ExitStatus {
         }
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+fn schema(name: &str) -> Value {
+    let path = format!("{}/../../docs/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_str(&text).expect("a schema is JSON")
+}
+
+/// Fails where `document` is not what the schema of the name it bears promises.
+#[track_caller]
+pub(crate) fn check_schema(document: &Value, name: &str) {
+    assert_eq!(document["schema"], format!("latlab.{name}"));
+    let registry = jsonschema::Registry::new()
+        .add("urn:latlab:summary:1", schema("summary-1"))
+        .and_then(|registry| registry.prepare())
+        .expect("a registry of one schema");
+    let schema = schema(&name.replace('/', "-"));
+    let validator = jsonschema::options().with_registry(&registry).build(&schema).expect("a valid schema");
+    let errors: Vec<_> =
+        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{document:#}");
 }

@@ -8,8 +8,7 @@ use latlab::host::rights::{Capability, Rights};
 use latlab::host::root::HostRoot;
 use rustix::process::Signal;
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, contains, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, check_schema, contains, wait_until, warnings_at_most};
 use crate::processes::{children, is_alive, network_namespaces};
 use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, spool_bytes};
@@ -48,7 +47,7 @@ fn both_families_cross_the_pair_and_its_conditions_are_recorded() {
     for (family, network) in [("-4", "."), ("-6", ":")] {
         let line = format!("ping lab -n 30 --warmup 2 --json {family}");
         let ran = Latlab::new().line(&line).stderr(warnings_at_most()).success();
-        check(&ran.json(), "summary/1");
+        check_schema(&ran.json(), "summary/1");
         assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&30.into(), &"lab".into()));
         let manifest = manifest(&only_recording(ran.directory()));
         let conditions = &manifest["run"]["conditions"];

@@ -6,15 +6,14 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::documents::check;
-use crate::harness::{Latlab, contains, empty, wait_until};
+use crate::harness::{Latlab, check_schema, contains, empty, wait_until};
 use crate::store::{only_recording, recordings};
 
 /// The list of the default store of `directory`, checked against its schema.
 #[track_caller]
 fn list(directory: &Path) -> Vec<Value> {
     let document = Latlab::at(directory).line("list --json").stderr(empty()).success().json();
-    check(&document, "list/1");
+    check_schema(&document, "list/1");
     document["recordings"].as_array().expect("a list").clone()
 }
 
@@ -29,7 +28,7 @@ fn an_empty_or_missing_store_is_no_failure() {
         let missing = Latlab::at(home.path()).line(form).stdout(contains("latlab-runs"));
         let ran = missing.stderr(contains("note: the store `./latlab-runs` does not exist")).success();
         if form.ends_with("--json") {
-            check(&ran.json(), "list/1");
+            check_schema(&ran.json(), "list/1");
             assert_eq!(ran.json()["recordings"], Value::Array(Vec::new()));
         }
     }
@@ -94,7 +93,7 @@ fn experiments_are_listed_with_how_far_they_are() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let listed = || {
         let document = Latlab::at(home.path()).line("list --json").stderr(empty()).success().json();
-        check(&document, "list/1");
+        check_schema(&document, "list/1");
         document["experiments"].as_array().expect("a list").clone()
     };
     let facts = |one: &Value| (one["state"].clone(), one["runs_done"].clone(), one["runs_planned"].clone());

@@ -7,9 +7,11 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
+use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive};
+use crate::remote::{below, signal};
+use crate::skip::{program, skip};
 
 /// The processes of the loads of `running`, once there are `count`.
 fn stressors(running: &Running, count: usize) -> Vec<i32> {
@@ -42,7 +44,7 @@ fn loads_are_held_and_what_they_reached_is_a_document() {
     let line =
         "load --load cpu=20%:cpus=0 --load heaters=1:cpus=0 --load mem=50MB/s:cpus=0,buffer=2MiB -d 1500ms --json";
     let document = Latlab::new().line(line).stderr(warnings_at_most()).success().json();
-    check(&document, "load/1");
+    check_schema(&document, "load/1");
     let loads = document["loads"].as_array().expect("a list");
     let asked: Vec<_> = loads.iter().map(|load| (load["kind"].clone(), load["offered"].clone())).collect();
     assert_eq!(json!(asked), json!([["cpu", 0.2], ["heaters", 1.0], ["mem", 5e7]]));
@@ -81,7 +83,7 @@ fn a_run_tells_its_loads_in_every_form() {
     let line = "ping -n 50 -i 20ms --warmup 0 --load cpu=10%@both:period=20ms --json";
     let ran = Latlab::new().line(line).measured();
     let document = ran.json();
-    check(&document, "summary/1");
+    check_schema(&document, "summary/1");
     assert_eq!(document["condition"]["loads"], json!(["cpu=10%:period=20ms"]), "both ends are this one host");
     let load = &document["loads"][0];
     assert_eq!(
@@ -148,7 +150,7 @@ fn a_load_that_cannot_start_is_the_worlds_refusal() {
 fn as_many_heaters_as_can_be_asked_for_start_and_end() {
     let document =
         Latlab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
-    check(&document, "load/1");
+    check_schema(&document, "load/1");
     // With so many on one CPU a turn comes every second: how much of the 200 ms their process sees is not for a test to say.
     let load = &document["loads"][0];
     assert!(figure(load, "measured_ns") >= 0.0 && load["ended_early"].is_null(), "{document:#}");
@@ -186,7 +188,7 @@ fn a_load_that_dies_early_is_not_passed_over() {
     wait_until("it worked", || start.elapsed().as_millis() > 1_000);
     kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("it is ours");
     let document = running.exits(0).json();
-    check(&document, "load/1");
+    check_schema(&document, "load/1");
     assert_eq!(document["loads"][0]["achieved"], Value::Null);
     assert_eq!(document["loads"][0]["ended_early"], "its process ended: killed by SIGKILL");
     assert!(document["caveats"][0]["message"].to_string().contains("killed by SIGKILL"), "{document:#}");
@@ -197,4 +199,76 @@ fn a_load_that_dies_early_is_not_passed_over() {
 fn the_hidden_command_wants_an_order() {
     let lab = Latlab::new().line("stressor").stdout(empty()).stderr(contains("cannot understand the order"));
     lab.stderr(contains("hint: ")).failure(2);
+}
+
+/// An agent whose every word takes a third of a second to get here.
+const FAR_AWAY: &str = "heard=$(mktemp); LATLAB agent --stdio | \
+                        while dd bs=65536 count=1 of=$heard 2>/dev/null && test -s $heard; \
+                        do sleep 0.3; cat $heard; done; rm $heard";
+
+#[test]
+fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
+    // A second, and then a farewell of several: what happened at the far end is asked for word by word.
+    let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
+    let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
+    let document = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).measured().json();
+    let loads = document["loads"].as_array().expect("a list");
+    assert_eq!(loads.len(), 3, "{document:#}");
+    for load in loads {
+        let seconds = load["measured_ns"].as_f64().unwrap_or_else(|| panic!("{load:#}")) / 1e9;
+        // From arming at the far end; each way of a word there and back is 0.3 s.
+        assert!((0.8..2.5).contains(&seconds), "{load:#}");
+    }
+}
+
+#[test]
+fn a_network_load_whose_end_nobody_hears_says_why() {
+    for (pace, offered) in [("max", Value::Null), ("1Mbit/s", 1e6.into())] {
+        let running = Latlab::new().line(&format!("load --load net={pace} -d 50s --json")).start();
+        let pid = running.pid().as_raw_nonzero().get();
+        wait_until("it is there", || below(pid, &["net-load"]).is_some());
+        let start = Instant::now();
+        wait_until("it is held", || start.elapsed().as_millis() > 1_500);
+        signal(below(pid, &["net-load"]).expect("it runs"), Signal::KILL);
+        running.signal(Signal::INT);
+        let document = running.exits(130).json();
+        let load = &document["loads"][0];
+        assert_eq!((&load["offered"], &load["achieved"]), (&offered, &Value::Null), "{document:#}");
+        assert_eq!(load["ended_early"], "its process ended: killed by SIGKILL");
+        let caveat = &document["caveats"][0];
+        assert_eq!(caveat["code"], "load-unreached", "{document:#}");
+        assert!(caveat["message"].to_string().contains("killed by SIGKILL"), "{caveat:#}");
+    }
+}
+
+/// The policies of all threads of `pid`: 0 is SCHED_OTHER, 1 SCHED_FIFO (proc_pid_stat(5), field 41).
+fn policies(pid: i32) -> Vec<String> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives").flatten();
+    let policy = |text: String| text.rsplit_once(')')?.1.split_whitespace().nth(38).map(str::to_owned);
+    threads.filter_map(|thread| policy(fs::read_to_string(thread.path().join("stat")).ok()?)).collect()
+}
+
+#[test]
+fn loads_have_no_right_of_way_however_latlab_was_started() {
+    const TEST: &str = "loads below a latlab of real-time policy";
+    if !privileged(TEST) {
+        return;
+    }
+    let Some(chrt) = program(TEST, "chrt") else { return };
+    if !Command::new(chrt).args(["-f", "10", "true"]).status().expect("it is there").success() {
+        return skip(TEST, "no right to SCHED_FIFO here");
+    }
+    let target = format!("cmd:chrt -f 10 {BINARY} agent --stdio");
+    let words = ["load", &target, "--peer-addr", "127.0.0.1", "-d", "50s"];
+    let running = Latlab::new().args(words).line("--load cpu=5%@peer:cpus=0 --load net=1Mbit/s@peer").start();
+    let pid = running.pid().as_raw_nonzero().get();
+    wait_until("both loads are there", || below(pid, &["stressor"]).is_some() && below(pid, &["net-load"]).is_some());
+    let agent = below(pid, &["agent", "--stdio"]).expect("it runs");
+    assert!(policies(agent).iter().all(|policy| policy == "1"), "chrt did what it shall: {:?}", policies(agent));
+    for word in ["stressor", "net-load"] {
+        let load = below(pid, &[word]).expect("it runs");
+        wait_until("it works as usual", || policies(load).iter().all(|policy| policy == "0"));
+    }
+    running.signal(Signal::INT);
+    running.exits(130);
 }

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::documents;
 use crate::experiment::{events, journal, only, until_ended};
-use crate::harness::{Latlab, contains};
+use crate::harness::{Latlab, check_schema, contains};
 use crate::lab::privileged;
 use crate::store::{manifest, recordings_in};
 
@@ -28,7 +27,7 @@ fn quick(home: &Path, target: &str) -> (String, Value) {
     assert!(start.elapsed() < QUICK);
     let document =
         at().args(["run", &only(home).display().to_string(), "--json", "-q"]).start().exits_with_one_of(&[0, 4]);
-    documents::check(&document.json(), "compare/1");
+    check_schema(&document.json(), "compare/1");
     (ran.stdout, document.json())
 }
 
@@ -176,7 +175,7 @@ fn blocks_are_boots_where_reboots_lie_between_them() {
         assert!(told.contains(words), "{words} is not in\n{told}");
     }
     let document = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
-    documents::check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     let spread = &document["experiment"]["spread"];
     let blocks = spread["cells"][0]["blocks"].as_array().map(Vec::len);
     assert_eq!((&spread["boots"], blocks), (&2.into(), Some(2)), "{spread:#}");

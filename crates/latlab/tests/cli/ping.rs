@@ -5,19 +5,21 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, contains, empty, lacks, warnings_at_most};
+use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::lab::privileged;
+use crate::serve::serve;
 use crate::skip::program;
-use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in};
+use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in, spool_bytes};
 
 /// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
 #[track_caller]
 fn summary(line: &str) -> (Value, crate::harness::Finished) {
     let ran = Latlab::new().line(line).args(["--json"]).stderr(warnings_at_most()).measured();
     let document = ran.json();
-    check(&document, "summary/1");
+    check_schema(&document, "summary/1");
     (document, ran)
 }
 
@@ -135,7 +137,7 @@ fn several_sizes_are_a_recording_each_and_one_table() {
 
     let ran = Latlab::new().line("ping -s 24,8192 -n 5 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
-    check(&document, "summaries/1");
+    check_schema(&document, "summaries/1");
     let sizes: Vec<_> = document["summaries"].as_array().expect("a list").iter().collect();
     assert_eq!(sizes.len(), 2);
     let again =
@@ -152,7 +154,7 @@ fn a_sweep_of_source_ports_is_sixteen_runs() {
     let ran =
         Latlab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
-    check(&document, "summaries/1");
+    check_schema(&document, "summaries/1");
     let summaries = document["summaries"].as_array().expect("a list");
     let ports: Vec<_> =
         summaries.iter().map(|one| one["condition"]["source_port"].as_u64().expect("asked for")).collect();
@@ -176,7 +178,7 @@ fn a_run_that_is_not_kept_leaves_nothing() {
         .success();
     assert_eq!((recordings_in(ran.directory()).len(), recordings_in(scratch.path()).len()), (0, 0));
     let ran = Latlab::new().line(line).args(["--json"]).environment("TMPDIR", scratch.path()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     assert_eq!(ran.json()["recording"], Value::Null);
     assert_eq!(recordings_in(scratch.path()).len(), 0);
 }
@@ -278,7 +280,7 @@ fn what_the_summary_says_can_be_chosen() {
 fn talk_goes_to_stderr_and_can_be_silenced() {
     Latlab::new().line("ping -n 5 --warmup 0 -q").stdout(contains("n 5")).stderr(empty()).success();
     let ran = Latlab::new().line("ping -n 5 --warmup 0 -q --json").stderr(empty()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
 }
 
 /// What a person at a terminal sees, by script(1); none where that is missing.
@@ -334,4 +336,84 @@ fn a_reader_that_leaves_is_no_failure_and_a_full_disk_is() {
     let (code, told) = run(full.into());
     assert!(code == Some(3) && told.contains("hint: "), "{told}");
     assert_eq!(recordings(directory.path()).len(), 2, "what was measured is kept");
+}
+
+/// The caveat `code` of the summary in `document` whose message holds `text`.
+#[track_caller]
+fn caveat<'a>(document: &'a Value, code: &str, text: &str) -> &'a Value {
+    let caveats = document["caveats"].as_array().expect("a list");
+    let found = caveats.iter().find(|caveat| {
+        caveat["code"] == code && caveat["message"].as_str().is_some_and(|message| message.contains(text))
+    });
+    found.unwrap_or_else(|| panic!("no `{code}` with `{text}` in {caveats:#?}"))
+}
+
+#[test]
+fn what_the_reflectors_socket_throws_away_is_told_at_both_ends() {
+    const EVENT_BYTES: u64 = 64;
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (reflector, address) = serve(home.path(), "");
+    // Of 60,000 bytes a receive buffer holds 125 at most (8 MiB, as root), and three or so without rights.
+    let line = "-s 60000 -i 1ms -n 1500 --warmup 0 --timeout 10s --json";
+    let running = Latlab::at(home.path()).args(["ping", &address]).line(line).start();
+    wait_until("probes were on their way", || spool_bytes(home.path()) > 100 * EVENT_BYTES);
+    reflector.signal(Signal::STOP);
+    let before = spool_bytes(home.path());
+    wait_until("more probes left than a socket holds", || spool_bytes(home.path()) > before + 400 * EVENT_BYTES);
+    reflector.signal(Signal::CONT);
+    let ran = running.exits(4);
+    let summary = ran.json();
+    check_schema(&summary, "summary/1");
+
+    let run = &manifest(&only_recording(home.path()))["run"];
+    let drops = run["reflector"]["socket_drops"].as_u64().expect("Linux tells");
+    let lost = summary["lost"].as_u64().expect("a number");
+    assert!(drops >= 200, "400 left while it stood still, and {drops} were dropped");
+    assert_eq!(lost, drops + run["socket_drops"].as_u64().expect("Linux tells"), "nothing else is lost on loopback");
+    let told = caveat(&summary, "socket-drops", "the reflector's own socket threw");
+    assert_eq!(told["severity"], "fatal", "{told}");
+    let hint = caveat(&summary, "lost", "were lost")["hint"].as_str().expect("a text");
+    assert!(hint.starts_with(&format!("the reflector's socket threw {drops} datagrams away")), "{hint}");
+
+    reflector.signal(Signal::INT);
+    let told = reflector.exits(0).stderr;
+    assert!(told.contains(&format!("socket-drops {drops}")), "R8: the owner of the reflector reads it too: {told}");
+}
+
+#[test]
+fn a_run_that_the_kernel_refuses_whole_says_so_everywhere() {
+    if !privileged("a refused run") {
+        return;
+    }
+    // The pair of `lab` carries 1,500 bytes; the session opens with less.
+    let line = "ping lab -s 2000 --df -n 20 --warmup 5";
+    let lab = Latlab::new().line(line).stdout(contains("send failed 20")).stdout(contains("\npauses "));
+    let lab = lab.stderr(contains("error: no probe was answered by `lab`\n"));
+    let lab = lab.stderr(contains("\n  cause: the kernel refused to send all 20 of them\n"));
+    lab.stderr(contains("\n  hint: the warning `send-failed` names the kernel's reason; check route,")).failure(3);
+
+    let ran = Latlab::new().line(line).arg("--json").failure(3);
+    let summary = ran.json();
+    check_schema(&summary, "summary/1");
+    let counts = ["sent", "send_failed", "lost", "timed_out_ns"].map(|key| summary[key].as_u64().expect(key));
+    assert_eq!(counts, [0, 20, 0, 0]);
+    let paused = summary["refused_pause_ns"].as_u64().expect("a number");
+    assert!(paused >= 20_000_000, "1 ms after each of 20, and none of the warm-up's: {paused} ns");
+    assert_eq!(manifest(&only_recording(ran.directory()))["run"]["refused_pause_ns"], paused);
+    let failed = caveat(&summary, "send-failed", "the kernel refused 20 of 20 probes, mostly with: ");
+    assert!(failed["message"].as_str().is_some_and(|told| told.contains("EMSGSIZE") && told.contains("; pausing")));
+    assert_eq!(caveat(&summary, "none-answered", "none of 20")["hint"], "see why none of them was sent");
+    assert!(ran.stderr.contains("mostly with: "), "warnings are also for people: {}", ran.stderr);
+}
+
+#[test]
+fn a_schedule_that_the_kernel_refuses_pauses_for_nothing() {
+    if !privileged("a refused schedule") {
+        return;
+    }
+    let ran = Latlab::new().line("ping lab -s 2000 --df -n 20 -i 1ms --warmup 0 --json").failure(3);
+    let summary = ran.json();
+    assert_eq!((&summary["send_failed"], &summary["refused_pause_ns"]), (&20.into(), &0.into()));
+    let effect = &caveat(&summary, "send-failed", "the kernel refused 20 of 20")["effect"];
+    assert_eq!(effect, "they are in no round trip; response time counts them as infinite");
 }

@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::documents;
 use crate::experiment::only;
-use crate::harness::{Latlab, contains, empty};
+use crate::harness::{Latlab, check_schema, contains, empty};
 
 /// `--quick` promises a minute; a recipe that takes three is stuck.
 const QUICK: Duration = Duration::from_secs(180);
@@ -21,7 +20,7 @@ fn quick(recipe: &str) -> (String, Value) {
     let shown = only(directory.path()).display().to_string();
     let told = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).stdout;
     let document = serde_json::from_str(&told).expect("one document");
-    documents::check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     (ran.stdout, document)
 }
 
@@ -152,7 +151,7 @@ fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wak
     assert!(answers.iter().any(|answer| said.contains(answer)), "{told}");
     let experiment = crate::store::only_recording(home.path()).display().to_string();
     let document = at().args(["run", &experiment, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
-    documents::check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     let growth = &document["experiment"]["via_growth"];
     let rows = growth["rows"].as_array().expect("rows");
     assert_eq!((rows.len(), &growth["setting"]), (3, &"governor=as-found".into()), "{growth:#}");

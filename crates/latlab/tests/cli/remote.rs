@@ -6,12 +6,11 @@ use std::path::Path;
 use latlab::host;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::documents::check;
-use crate::elsewhere::Elsewhere;
-use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::far_end::Elsewhere;
+use crate::far_end::Sshd;
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive, state};
-use crate::sshd::Sshd;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
 /// An agent without any other host: what it does there, it does here.
@@ -82,7 +81,7 @@ fn ssh_measures_to_the_address_that_it_reached() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let ran =
         over_ssh(&sshd, home.path(), "ssh:far").line("-n 50 --warmup 5 --json").stderr(warnings_at_most()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     assert_eq!((&ran.json()["answered"], &ran.json()["condition"]["target"]), (&50.into(), &"ssh:far".into()));
     let manifest = manifest(&only_recording(home.path()));
     let address = manifest["run"]["peer_address"].as_str().expect("there was a peer");
@@ -138,7 +137,7 @@ fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_pr
 #[test]
 fn the_doctor_looks_at_the_host_of_an_agent() {
     let ran = Latlab::new().args(["doctor", &here(), "--json"]).stderr(empty()).start().exits_with_one_of(&[0, 1]);
-    check(&ran.json(), "doctor/1");
+    check_schema(&ran.json(), "doctor/1");
     let findings = ran.json()["findings"].as_array().expect("a list").clone();
     let names_it =
         |finding: &serde_json::Value| finding["message"].as_str().is_some_and(|it| it.contains("agent --stdio`: "));

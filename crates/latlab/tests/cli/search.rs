@@ -9,8 +9,7 @@ use latlab::probe::Phase;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::documents::check;
-use crate::harness::{Latlab, contains, empty, wait_until};
+use crate::harness::{Latlab, check_schema, contains, empty, wait_until};
 use crate::lab::privileged;
 use crate::scheduling::precedence;
 use crate::serve::serve;
@@ -55,7 +54,7 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
     // Three times the promise.
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let json = ran.json();
-    check(&json, "summary/1");
+    check_schema(&json, "summary/1");
     let search = &json["search"];
     assert!((number(&search["ceiling_pps"]) - 2_000.0).abs() < 1.0, "{search:#}");
     assert!(number(&search["found_pps"]) <= number(&search["ceiling_pps"]) && number(&search["took_ns"]) < 10e9);
@@ -100,7 +99,7 @@ fn the_capacity_of_a_shaped_path_is_found() {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
         let Some(_inside) = shaped("the search on a shaped path", &shaper) else { return };
         let json = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
-        check(&json, "summary/1");
+        check_schema(&json, "summary/1");
         // 1,472 of 1,514 bytes on the wire are payload.
         let carried = 40e6 * 1_472.0 / 1_514.0;
         for goal in list(&json["search"]["goals"]) {
@@ -127,7 +126,7 @@ fn a_path_on_which_every_rate_loses_has_none() {
     let lab = Latlab::at(home.path()).line("stream --search -d 10s -4");
     lab.stdout(contains("floor")).stderr(contains("loses as little as asked")).stderr(contains("hint: ")).failure(3);
     let json = Latlab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
-    check(&json, "summary/1");
+    check_schema(&json, "summary/1");
     let codes: Vec<&Value> = list(&json["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
     assert!(codes.contains(&&"no-rate-found".into()) && !codes.contains(&&"no-packet-sent".into()), "{codes:?}");
     assert_eq!((&json["search"]["found_pps"], list(&json["stages"]).len()), (&Value::Null, 1));
@@ -159,7 +158,7 @@ fn probes_go_beside_a_stream_of_any_kind() {
         let json = ran.json();
         let summaries = json["summaries"].as_array().cloned().unwrap_or_else(|| vec![json.clone()]);
         for summary in &summaries {
-            check(summary, "summary/1");
+            check_schema(summary, "summary/1");
             assert!(summary.get("search").is_none() && summary["condition"]["probe_ns"] == 2_000_000, "{summary:#}");
             let [stage] = list(&summary["stages"]).as_slice() else { panic!("{summary:#}") };
             let n = number(&stage["round_trip_delay"]["n"]);
@@ -172,7 +171,7 @@ fn probes_go_beside_a_stream_of_any_kind() {
     let (_reflector, address) = serve(home.path(), "");
     let ran =
         Latlab::at(home.path()).args(["stream", &address, "--json"]).line(EASY.trim_start_matches("stream")).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     assert!(number(&ran.json()["stages"][2]["round_trip_delay"]["n"]) > 100.0, "{:#}", ran.json()["stages"]);
     Latlab::new().line("stream -d 300ms --warmup 0 --rate 2kpps --probe 1ms").stdout(contains("as asked")).success();
 }
@@ -191,7 +190,7 @@ fn a_search_that_is_cut_short_keeps_what_it_saw() {
         }
         let recording = only_recording(home.path());
         let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
-        check(&said, "summary/1");
+        check_schema(&said, "summary/1");
         assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
         assert_eq!(said["search"]["ending"], "cut_short");
         let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
@@ -230,7 +229,7 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
     assert!(silent.elapsed() < within, "{rate}: {:?}", silent.elapsed());
     reflector.signal(Signal::CONT);
     let said = Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
-    check(&said, "summary/1");
+    check_schema(&said, "summary/1");
     assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"silent".into()), "{said:#}");
 }
 
@@ -253,7 +252,7 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         reflector.signal(Signal::CONT);
         let said =
             Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
-        check(&said, "summary/1");
+        check_schema(&said, "summary/1");
         assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"settled".into()), "{said:#}");
         let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
         assert!(!codes.contains(&&"no-packet-sent".into()), "{codes:?}");
@@ -281,7 +280,7 @@ fn no_more_is_tried_than_was_asked_for() {
     // Two packets in a trial: less than the least rate of a search without `--rate`.
     let ran = Latlab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
     let json = ran.json();
-    check(&json, "summary/1");
+    check_schema(&json, "summary/1");
     let search = &json["search"];
     assert!((number(&search["ceiling_pps"]) - 20.0).abs() < 1e-6 && number(&search["floor_pps"]) <= 20.0, "{search:#}");
     assert!(search["found_pps"].as_f64().is_none_or(|found| found <= 20.0 + 1e-6), "{search:#}");
@@ -305,7 +304,7 @@ fn what_was_found_outlives_a_kill_in_the_stages() {
     running.is_killed_by(Signal::KILL);
     let recording = only_recording(home.path());
     let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
-    check(&said, "summary/1");
+    check_schema(&said, "summary/1");
     assert_eq!((&said["ending"], &said["search"]["ending"]), (&"recovered".into(), &"settled".into()));
     assert!(number(&said["search"]["found_pps"]) > 0.0);
     let n = number(&said["stages"][0]["round_trip_delay"]["n"]);
@@ -338,6 +337,6 @@ fn an_experiment_compares_what_was_found() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nsearch = '0,1%'\nduration = '10s'\nrate = '2kpps'\nprobe = 'off'\n\
                 [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 1\nblocks = 1\nsettle = '0s'\n";
     let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
-    check(&json, "compare/1");
+    check_schema(&json, "compare/1");
     assert_eq!(list(&json["groups"]).len(), 2);
 }

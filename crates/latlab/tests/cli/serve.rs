@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, Running, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::store::{manifest, only_recording, recordings};
 
 /// A port that was free a moment ago.
@@ -62,7 +61,7 @@ fn a_key_opens_a_session_and_its_probes_carry_tags() {
     let (reflector, address) = serve(home.path(), "--psk-file key");
     let ping = ["ping", &address, "--psk-file", "key", "-n", "40", "--warmup", "3"];
     let ran = Latlab::at(home.path()).args(ping).args(["--json"]).stderr(warnings_at_most()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     assert_eq!((ran.json()["answered"].as_u64(), &ran.json()["condition"]["target"]), (Some(40), &address.into()));
     let manifest = manifest(&only_recording(home.path()));
     assert_eq!(manifest["spec"]["authenticated"], true);

@@ -10,8 +10,7 @@ use latlab::recording::Recording;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::remote::signal;
@@ -50,7 +49,7 @@ fn both_ends_count_the_same_packets_over_both_families() {
     for (family, size) in [("-4", 1_472), ("-6", 1_452)] {
         let ran = Latlab::new().line(&format!("stream {EASY} {family} --json")).stderr(warnings_at_most()).success();
         let json = ran.json();
-        check(&json, "summary/1");
+        check_schema(&json, "summary/1");
         assert_eq!((&json["kind"], figure(&json, &["condition", "size_bytes"])), (&"stream".into(), size));
         let rows = rows(&only_recording(ran.directory()));
         let (sent, decided, delivered) = totals(&rows);
@@ -88,7 +87,7 @@ fn intervals_of_each_end_follow_each_other_through_warmup_and_measuring() {
 fn flows_have_sessions_of_their_own_and_totals_of_their_own() {
     let ran = Latlab::new().line(&format!("stream {EASY} --flows 3 -s 64,700 --json")).success();
     let json = ran.json();
-    check(&json, "summaries/1");
+    check_schema(&json, "summaries/1");
     let summaries = json["summaries"].as_array().expect("two sizes");
     assert_eq!(summaries.len(), 2);
     for summary in summaries {
@@ -111,7 +110,7 @@ fn every_way_of_sending_is_counted_with_and_without_checksums() {
             }
             let line = format!("stream --rate 5kpps -d 400ms --warmup 0 --mode {mode} {family} {sockets} --json");
             let json = Latlab::new().line(&line).success().json();
-            check(&json, "summary/1");
+            check_schema(&json, "summary/1");
             assert!(figure(&json, &["answered"]) > 0, "{line}: {json:#}");
             assert_eq!(json["condition"]["mode"], mode);
             assert_eq!(has_caveat(&json, "no-checksum"), sockets.ends_with("off"), "{line}");
@@ -126,7 +125,7 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
     let down = "--direction down --rate 2kpps -d 800ms --warmup 0 --json";
     let ran = Latlab::new().line(&format!("stream {down}")).success();
     let json = ran.json();
-    check(&json, "summary/1");
+    check_schema(&json, "summary/1");
     assert_eq!(json["condition"]["direction"], "down");
     let (sent, decided, delivered) = totals(&rows(&only_recording(ran.directory())));
     assert!(sent > 800 && sent == decided && delivered <= sent && delivered > 800, "{sent} {decided} {delivered}");
@@ -179,7 +178,7 @@ fn other_targets_are_streamed_to_as_well() {
     assert!(figure(&ran.json(), &["answered"]) > 0);
     let agent = format!("cmd:{} agent --stdio", BINARY);
     let ran = Latlab::new().args(["stream", &agent, "--peer-addr", "127.0.0.1"]).line(EASY).args(["--json"]).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     let kept = manifest(&only_recording(ran.directory()));
     assert!(kept["peer"]["before"].is_object() && kept["clock_relation"].is_object(), "an agent tells of its host");
     let down = "--peer-addr 127.0.0.1 --direction down --rate 2kpps -d 600ms --warmup 0 --json";
@@ -205,7 +204,7 @@ fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
         assert!(figure(&json, &["answered"]) > 0 && has_caveat(&json, "software-checksums"), "{json:#}");
         let line = format!("stream lab {EASY} {family} --load cpu=5% --set offload=gso:off --tag side={family} --json");
         let json = Latlab::new().line(&line).success().json();
-        check(&json, "summary/1");
+        check_schema(&json, "summary/1");
         assert!(figure(&json, &["answered"]) > 0 && json["loads"].as_array().is_some_and(|loads| loads.len() == 1));
         assert_eq!(json["condition"]["tags"]["side"], family);
     }
@@ -225,7 +224,7 @@ fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
     thread::sleep(Duration::from_millis(500));
     reflector.signal(Signal::CONT);
     let json = running.exits(0).json();
-    check(&json, "summary/1");
+    check_schema(&json, "summary/1");
     assert!(figure(&json, &["lost"]) > 0, "{json:#}");
     assert!(figure(&json, &["stream", "socket_drops"]) > 0 && has_caveat(&json, "slow-receiver"), "{json:#}");
 }
@@ -294,7 +293,7 @@ fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
         let recording = only_recording(home.path());
         let path = recording.strip_prefix(home.path()).expect("it lies there").to_owned();
         let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(path).success().json();
-        check(&said, "summary/1");
+        check_schema(&said, "summary/1");
         assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
         assert!(figure(&said, &["answered"]) > 100, "{said:#}");
         let [sent, answered, late, lost] = ["sent", "answered", "late", "lost"].map(|fate| figure(&said, &[fate]));
@@ -321,7 +320,7 @@ fn recordings_of_streams_are_listed_judged_and_compared() {
     judged("p50 > 1ms").stderr(contains("has no `round_trip_delay`")).failure(2);
     let compare = ["compare", "--by", "tag:build", "latlab-runs", "--json"];
     let json = Latlab::at(home.path()).args(compare).success().json();
-    check(&json, "compare/1");
+    check_schema(&json, "compare/1");
     let rates = json["comparisons"].as_array().expect("a list").iter().find(|row| row["metric"] == "delivered_rate");
     let change = rates.expect("the rate is compared")["relative"]["value"].as_f64().expect("a factor");
     assert!((0.8..1.2).contains(&change), "twice the rate is 100 % more: {change}");
@@ -333,7 +332,7 @@ fn an_experiment_of_streams_is_conducted_and_compared() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '2kpps'\n\
                 [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 2\nblocks = 2\nsettle = '0s'\n";
     let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
-    check(&json, "compare/1");
+    check_schema(&json, "compare/1");
     let rows = json["comparisons"].as_array().expect("a list");
     let asked: Vec<_> = rows.iter().map(|row| (&row["metric"], &row["statistic"])).collect();
     assert_eq!(asked, [(&"delivered_rate".into(), &"mean".into()), (&"loss_ratio".into(), &"ratio".into())]);

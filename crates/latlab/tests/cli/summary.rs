@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::documents::check;
-use crate::harness::{Finished, Latlab, contains, empty, lacks};
+use crate::harness::{Finished, Latlab, check_schema, contains, empty, lacks};
 use crate::store::recordings_in;
 
 fn testdata(place: &str) -> PathBuf {
@@ -46,7 +45,7 @@ fn a_condition_that_holds_is_exit_code_1() {
         ("loss_ratio > 99%", 0),
     ] {
         let ran = judged("good/closed", condition, code);
-        check(&ran.json(), "summary/1");
+        check_schema(&ran.json(), "summary/1");
         assert_eq!(ran.stderr.contains(&format!("`{condition}` holds")), code == 1, "{condition}: {}", ran.stderr);
     }
     let several = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
@@ -156,7 +155,7 @@ fn a_spool_cut_anywhere_past_its_head_is_finished() {
         let lab = Latlab::at(home.path()).args(["summary", &name, "--json"]);
         // 4 where what is left is a run that fell behind its schedule.
         let ran = lab.stderr(contains("note: finished an interrupted recording")).start().exits_with_one_of(&[0, 4]);
-        check(&ran.json(), "summary/1");
+        check_schema(&ran.json(), "summary/1");
         assert_eq!(ran.json()["ending"], "recovered");
         if kept <= 65 {
             assert_eq!(ran.json()["sent"], 0, "no whole event is left");
@@ -200,7 +199,7 @@ fn several_recordings_are_one_document_and_one_table() {
     let told = format!("error: `{}`: ", testdata("good/scheduled").display());
     assert!(ran.stderr.contains(&told), "which of them is not to be trusted: {}", ran.stderr);
     let document = ran.json();
-    check(&document, "summaries/1");
+    check_schema(&document, "summaries/1");
     assert_eq!(document["summaries"].as_array().map(Vec::len), Some(2));
     let ran = several("");
     assert_eq!(ran.stderr, "", "the text has its caveats already");
@@ -231,7 +230,7 @@ fn a_recording_without_a_measured_probe_opens() {
     spool.set_len(64).expect("cut");
     drop(spool);
     let document = Latlab::at(home.path()).line("summary nothing --json").success().json();
-    check(&document, "summary/1");
+    check_schema(&document, "summary/1");
     assert_eq!((&document["sent"], &document["answered"]), (&0.into(), &0.into()));
     let delay = &document["metrics"]["round_trip_delay"];
     assert!(delay["mean"].is_null() && delay["min"].is_null(), "{delay}");
@@ -279,7 +278,7 @@ fn figures_of_kept_recordings_stay_what_they_were() {
         let copied = copy(&testdata(name), directory.path(), "recording");
         let ran = Latlab::new().arg("summary").arg(&copied).args(["--json", "-q"]).start().exits_with_one_of(&[0, 4]);
         let mut found = ran.json();
-        check(&found, "summary/1");
+        check_schema(&found, "summary/1");
         found["recording"] = name.into();
         let path = testdata(&format!("{name}.summary.json"));
         if !path.exists() && std::env::var_os("LATLAB_BLESS").is_some() {

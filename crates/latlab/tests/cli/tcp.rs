@@ -20,8 +20,7 @@ use latlab::transport::tcp::{TcpTransport, WaitStrategy};
 use latlab::units::Nanos;
 use rustix::process::Signal;
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::serve::free_port;
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
@@ -57,7 +56,7 @@ fn a_run_over_tcp_is_recorded_as_one() {
         let place = tempfile::tempdir_in(home.path()).expect("a directory");
         let line = format!("--warmup 3 --json {family} {schedule}");
         let ran = ping(place.path(), "local").line(&line).stderr(warnings_at_most()).measured();
-        check(&ran.json(), "summary/1");
+        check_schema(&ran.json(), "summary/1");
         assert_eq!(ran.json()["condition"]["transport"], "tcp");
         assert_eq!((&ran.json()["sent"], &ran.json()["lost"]), (&ran.json()["answered"], &0.into()));
         let manifest = manifest(&only_recording(place.path()));
@@ -234,7 +233,7 @@ fn an_experiment_compares_transports() {
                 [[compare]]\nmetric = \"round_trip_delay\"\nstatistic = \"p50\"\nbaseline = { transport = \"udp\" }\n";
     let ran = Latlab::new().file("x.toml", file).line("run x.toml --json").success();
     let document = ran.json();
-    check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     let groups: Vec<&str> =
         document["groups"].as_array().expect("groups").iter().filter_map(|group| group["name"].as_str()).collect();
     assert!(groups.len() == 2 && groups[0].contains("udp") && groups[1].contains("tcp"), "{groups:?}");

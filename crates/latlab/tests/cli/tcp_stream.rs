@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::documents::check;
-use crate::harness::{Latlab, contains, empty, wait_until, warnings_at_most};
+use crate::harness::{Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::scheduling::precedence;
 use crate::search::shaped;
@@ -29,7 +28,7 @@ fn everything_that_is_sent_arrives_in_order_paced_or_not() {
             let document = ran.json();
             let summaries = document["summaries"].as_array().cloned().unwrap_or_else(|| vec![document.clone()]);
             for summary in summaries {
-                check(&summary, "summary/1");
+                check_schema(&summary, "summary/1");
                 assert_eq!(summary["condition"]["transport"], "tcp", "{target} {line}");
                 assert!(summary["sent"].as_u64().is_some_and(|sent| sent > 100), "{target} {line}: {summary:#}");
                 assert_eq!((&summary["sent"], &summary["lost"]), (&summary["answered"], &0.into()), "{target} {line}");
@@ -58,7 +57,7 @@ fn a_narrow_path_holds_its_sender_back_and_is_no_silence() {
         let line = format!("-4 -d 2s --warmup 0 --json {options}");
         let json = stream("local", &line).stderr(warnings_at_most()).success().json();
         assert!(begin.elapsed() < Duration::from_secs(50), "{options}: {:?}", begin.elapsed());
-        check(&json, "summary/1");
+        check_schema(&json, "summary/1");
         let delivered = json["rates"]["delivered_bps"].as_f64().expect("a rate");
         assert!((1e5..1.2e6).contains(&delivered), "{options}: {delivered}");
         assert_eq!((&json["sent"], &json["lost"]), (&json["answered"], &0.into()), "{options}: {json:#}");

@@ -1,20 +1,18 @@
 //! `latlab wakeup`: threads sleep, every slot is kept, and what wakes them late is said.
 
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use latlab::plan::{Via, WakeupCpus};
 use latlab::probe::Phase;
 use latlab::recording::{Recording, WakeupBatch};
 use rustix::process::Signal;
-
 use serde_json::Value;
 
-use crate::documents;
-use crate::harness::{BINARY, Latlab, contains, wait_until};
+use crate::harness::{BINARY, Latlab, check_schema, contains, wait_until};
 use crate::scheduling::{only_hog, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, recordings};
@@ -94,7 +92,7 @@ fn rounding_to_whole_milliseconds_is_told_apart_from_the_rest() {
     let split = of("allowed_ns").expect("read back") + 500_000.0 + of("rest_ns").unwrap_or(f64::NAN);
     assert!(of("rest_ns").is_none() || (split - median).abs() < 1.0, "{split} is not {median}: {json:#}");
     let on_a_schedule = Latlab::new().line("wakeup --via poll -i 1500us -n 300 --warmup 0 --json").success().json();
-    documents::check(&on_a_schedule, "summary/1");
+    check_schema(&on_a_schedule, "summary/1");
 }
 
 #[test]
@@ -333,4 +331,92 @@ fn a_gate_and_the_caveats_speak_of_wake_ups() {
     }
     let meanwhile = &ran.json()["wakeups"]["meanwhile"];
     assert!(meanwhile.as_array().is_some_and(|cpus| !cpus.is_empty()), "{meanwhile}");
+}
+
+/// Eight runs of a fiftieth of a second.
+const SMALL: &str = "kind = \"wakeup\"\n[base]\ncount = 10\nwarmup = \"0\"\nrelative = true\n\
+                     [factors]\nvia = [\"clock_nanosleep\", \"poll\"]\ninterval = [\"1ms\", \"3ms\"]\n\
+                     [design]\nruns = 2\nsettle = \"0s\"\n";
+
+fn lab(file: &str) -> Latlab {
+    Latlab::new().file("x.toml", file)
+}
+
+/// The manifests of the runs of the one experiment in the store of `directory`.
+fn manifests(directory: &Path) -> Vec<Value> {
+    let experiments: Vec<PathBuf> = recordings(directory);
+    let [experiment] = &experiments[..] else { panic!("{experiments:?}") };
+    let runs = fs::read_dir(experiment.join("runs")).expect("runs").map(|run| run.expect("entry").path());
+    let read = |run: PathBuf| {
+        let text = fs::read_to_string(run.join("manifest.json")).expect("a manifest");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    runs.map(read).collect()
+}
+
+#[test]
+fn every_condition_has_its_runs_and_its_own_metric() {
+    let planned = lab(SMALL).line("run x.toml --dry-run").success().stdout;
+    for words in ["x · wakeup · 10 wake-ups", "interval=1ms via=clock_nanosleep", "8 runs in all"] {
+        assert!(planned.contains(words), "{words} is not in\n{planned}");
+    }
+    let ran = lab(SMALL).line("run x.toml --json -q").success();
+    let document = ran.json();
+    check_schema(&document, "compare/1");
+    let rows = document["comparisons"].as_array().expect("rows");
+    assert_eq!(rows.len(), 6, "p50 and p99 of three conditions against the first");
+    assert!(rows.iter().all(|row| row["metric"] == "wakeup_latency"), "{document:#}");
+    let manifests = manifests(ran.directory());
+    assert_eq!(manifests.len(), 8);
+    for manifest in &manifests {
+        let (factors, condition) = (&manifest["experiment"]["factors"], &manifest["condition"]);
+        assert_eq!((&factors["via"], manifest["wakeup_rows"].as_u64()), (&condition["via"], Some(10)));
+        let interval = if factors["interval"] == "1ms" { 1_000_000 } else { 3_000_000 };
+        assert_eq!((condition["interval_ns"].as_u64(), condition["relative"].as_bool()), (Some(interval), Some(true)));
+    }
+}
+
+#[test]
+fn a_run_on_all_cpus_is_one_observation_and_the_next_one_finds_them_all_again() {
+    let file = "kind = \"wakeup\"\n[base]\ncount = 10\nwarmup = \"0\"\ninterval = \"1ms\"\n\
+                [factors]\ncpu = [\"0\", \"all\"]\nmlock = [true, false]\n\
+                [design]\nruns = 2\norder = \"listed\"\nsettle = \"0s\"\n";
+    let ran = lab(file).line("run x.toml --json -q").success();
+    let groups = ran.json()["groups"].as_array().expect("groups").clone();
+    assert_eq!(groups.iter().map(|group| group["runs"].as_u64()).collect::<Vec<_>>(), [Some(2); 4], "{groups:#?}");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    for manifest in manifests(ran.directory()) {
+        // Runs that were pinned to CPU 0 came before each of those that ask for all.
+        let threads = if manifest["experiment"]["factors"]["cpu"] == "all" { cpus } else { 1 };
+        assert_eq!(manifest["wakeup_rows"].as_u64(), Some(10 * threads), "{}", manifest["experiment"]);
+    }
+}
+
+#[test]
+fn a_knob_that_this_host_lacks_is_named_with_its_reason() {
+    // A host of files without any cpufreq.
+    let host = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir_all(host.path().join("proc")).expect("a directory");
+    let file =
+        SMALL.replace("interval = [\"1ms\", \"3ms\"]", "set = [\"governor=as-found\", \"governor=performance\"]");
+    let elsewhere = || {
+        lab(&file)
+            .environment("LATLAB_HOST_ROOT", host.path().join(""))
+            .environment("LATLAB_STATE_DIR", host.path().join("state"))
+    };
+    elsewhere().line("run x.toml").stderr(contains("cannot set `governor=performance`")).failure(3);
+    let kept =
+        elsewhere().line("run x.toml --keep-going --json").stderr(contains("4 runs failed and not judged")).failure(4);
+    let failed: Vec<Value> = kept.json()["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .filter(|run| run["outcome"] == "failed")
+        .cloned()
+        .collect();
+    assert_eq!(failed.len(), 4);
+    assert!(
+        failed.iter().all(|run| run["reason"].as_str().is_some_and(|why| why.contains("performance`: "))),
+        "{failed:#?}"
+    );
 }

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::documents;
-use crate::harness::{Latlab, contains, wait_until};
+use crate::harness::{Latlab, check_schema, contains, wait_until};
 use crate::store::{manifest, recordings};
 
 /// A host of files with one policy of clock rates.
@@ -48,7 +47,7 @@ fn what_is_possible_is_tried_in_turns_and_put_back() {
     let lab = on(Latlab::new(), &host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
     let ran = lab.start().exits_with_one_of(&[0, 4]);
     let document = ran.json();
-    documents::check(&document, "remedies/1");
+    check_schema(&document, "remedies/1");
     let remedies = document["remedies"].as_array().expect("a list");
     let of = |words: &str| remedies.iter().find(|one| one["remedy"] == words).unwrap_or_else(|| panic!("{document:#}"));
     for tried in ["--via clock_nanosleep", "--set timer-slack=1ns", "--set governor=performance", "all of these"] {

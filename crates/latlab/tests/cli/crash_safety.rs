@@ -11,7 +11,7 @@ use latlab::clock::{Clock, Monotonic};
 use latlab::probe::Fate;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until};
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until};
 use crate::processes::{arguments, children, group, is_alive};
 use crate::serve::serve;
 use crate::skip::{program, skip};
@@ -140,7 +140,7 @@ fn an_interrupted_run_prints_one_document_all_the_same() {
     let running = measuring(home.path(), "-d 50s -i 2ms --json");
     running.signal(Signal::INT);
     let ran = running.exits(130);
-    crate::documents::check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     assert_eq!(ran.json()["ending"], "interrupted");
 }
 

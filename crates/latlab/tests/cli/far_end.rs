@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use latlab::host::lab::Lab;
 use tempfile::TempDir;
 
 use crate::harness::wait_until;
@@ -105,4 +106,31 @@ fn run(server: &Path, directory: &Path, port: u16, path: &str) -> Child {
         .stderr(log)
         .spawn()
         .expect("sshd starts")
+}
+
+/// The namespace is there as long as this value, or the lab, lives.
+pub(crate) struct Elsewhere {
+    keeper: Child,
+}
+
+impl Elsewhere {
+    pub(crate) fn of(lab: &Lab) -> Elsewhere {
+        let _there = lab.enter_reflector().expect("the namespace is there");
+        let keeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep(1) is everywhere");
+        Elsewhere { keeper }
+    }
+
+    /// The target that leads there.
+    pub(crate) fn target(&self) -> String {
+        let latlab = env!("CARGO_BIN_EXE_latlab");
+        format!("cmd:nsenter --net=/proc/{}/ns/net {latlab} agent --stdio", self.keeper.id())
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        // Both fail where it has ended, which is all that is wanted.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
 }

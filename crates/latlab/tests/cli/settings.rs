@@ -7,8 +7,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::documents::check;
-use crate::harness::{BINARY, Latlab, Running, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::children;
 use crate::store::{manifest, only_recording};
@@ -89,7 +88,7 @@ fn ended(home: &Path) -> Vec<(String, String)> {
 fn a_run_sets_records_and_restores() {
     let host = FakeHost::new();
     let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(warnings_at_most()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     host.is_as_before();
     let settings = ran.json()["condition"]["settings"].to_string();
     assert_eq!(settings, r#"{"governor":"performance","idle-states":"max-us:10","rt-runtime":"-1"}"#);
@@ -204,7 +203,7 @@ fn what_cannot_be_restored_is_told_until_it_can() {
     assert!(told.contains("could not be put back to `950000`"), "{told}");
     assert_eq!(ended(host.home.path())[2], ("rt-runtime=-1".into(), "failed".into()));
     let ran = host.latlab("doctor --restore --json").stderr(empty()).failure(1);
-    check(&ran.json(), "doctor/1");
+    check_schema(&ran.json(), "doctor/1");
     assert_eq!(ran.json()["findings"][0]["code"], "setting-not-restored");
     host.latlab("list").stderr(contains("cannot be put back to `950000`")).stderr(contains("hint: ")).success();
     host.files.write(RT, "-1");
@@ -363,7 +362,7 @@ fn a_lab_is_measured_with_what_is_set_on_its_pair() {
         |line: &str| Latlab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     let line = "ping lab -n 20 --warmup 0 --json --set offload=tx-checksum:off,gro:off --set mtu=1400";
     let ran = lab(line).stderr(warnings_at_most()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     let manifest = manifest(&only_recording(home.path()));
     let conditions = &manifest["run"]["conditions"];
     for end in ["sender", "reflector"] {

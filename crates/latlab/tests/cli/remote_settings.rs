@@ -6,14 +6,13 @@ use latlab::host;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::documents::check;
-use crate::elsewhere::Elsewhere;
-use crate::harness::{BINARY, Latlab, Running, contains, empty, wait_until, warnings_at_most};
+use crate::far_end::Elsewhere;
+use crate::far_end::Sshd;
+use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive};
 use crate::remote::{UnderWay, below, signal, with_latlab};
-use crate::setting::FakeHost;
-use crate::sshd::Sshd;
+use crate::settings::FakeHost;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
 /// Three settings of the far host.
@@ -51,7 +50,7 @@ fn both_hosts_are_set_and_restored_in_order() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let both = "--set governor@both=performance --set idle-states@both=max-us:10 --set rt-runtime@both=-1";
     let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(warnings_at_most()).success();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     here.is_as_before();
     far.is_as_before();
     let manifest = manifest(&only_recording(ran.directory()));
@@ -203,7 +202,7 @@ fn loads_of_both_ends_are_told_in_every_form() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let line = "-d 1500ms -i 5ms --warmup 0 --json --load cpu=10%@both:cpus=0 --load net=2Mbit/s@both";
     let ran = between(&here, &far, line).measured();
-    check(&ran.json(), "summary/1");
+    check_schema(&ran.json(), "summary/1");
     let loads = ran.json()["loads"].clone();
     let told: Vec<_> = loads.as_array().expect("a list").iter().map(|one| json!([one["kind"], one["at"]])).collect();
     let expected = json!([["cpu", "local"], ["net", "local"], ["cpu", "peer"], ["net", "peer"]]);
@@ -268,7 +267,7 @@ fn loads_alone_take_the_way_that_they_are_told() {
         Latlab::new().args(words)
     };
     let document = load(line).success().json();
-    check(&document, "load/1");
+    check_schema(&document, "load/1");
     for end in [0, 1] {
         assert!(document["loads"][end]["stream"]["delivered_packets"].as_u64() > Some(10), "{document:#}");
     }
@@ -328,7 +327,7 @@ fn a_load_alone_can_be_made_on_another_host() {
     let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
     let document =
         lab.line("load ssh:far -d 600ms --json --load cpu=10%@both").stderr(warnings_at_most()).success().json();
-    check(&document, "load/1");
+    check_schema(&document, "load/1");
     let ends = ["local", "peer"].map(|end| json!(end));
     assert_eq!([&document["loads"][0]["at"], &document["loads"][1]["at"]], [&ends[0], &ends[1]], "{document:#}");
 }

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::documents;
-use crate::harness::{BINARY, Finished, Latlab, contains, wait_until};
+use crate::far_end::Sshd;
+use crate::harness::{BINARY, Finished, Latlab, check_schema, contains, wait_until};
 use crate::lab::{privileged, without_rights};
 use crate::processes::{children, is_alive};
 use crate::remote::{below, with_latlab};
-use crate::sshd::Sshd;
 use crate::store::{manifest, recordings, recordings_in};
 
 /// An experiment against `target` with this table of factors, two runs of each condition.
@@ -33,7 +32,7 @@ fn manifests(directory: &Path) -> Vec<Value> {
 #[track_caller]
 fn document(ran: &Finished) -> Value {
     let document = ran.json();
-    documents::check(&document, "compare/1");
+    check_schema(&document, "compare/1");
     assert_eq!(document["experiment"]["finished"], true, "{}", ran.stderr);
     let outcomes: Vec<_> = document["runs"].as_array().expect("runs").iter().map(|run| &run["outcome"]).collect();
     assert!(
