@@ -127,12 +127,12 @@ impl Condition {
     /// `setting:mtu`, `tag:host`.
     pub fn levels(&self) -> BTreeMap<String, String> {
         let level = |factor: &Factor| {
-            let level = factor.level?;
-            Some((factor.name.to_owned(), level(self).unwrap_or_else(|| "none".into())))
+            let level = (factor.level)(self).unwrap_or_else(|| "none".into());
+            (factor.name.to_owned(), level)
         };
         let settings = self.settings.iter().map(|(knob, value)| (format!("setting:{knob}"), value.clone()));
         let tags = self.tags.iter().map(|(key, value)| (format!("tag:{key}"), value.clone()));
-        factors().filter_map(level).chain(settings).chain(tags).collect()
+        factors().map(level).chain(settings).chain(tags).collect()
     }
 
     /// The parts of a heading, `None` where this run has nothing to say; `family` is that of its path.
@@ -170,8 +170,8 @@ impl Condition {
 struct Factor {
     /// The word of its option, without dashes.
     name: &'static str,
-    /// The level by which `compare --by` groups runs; none: runs cannot be grouped by it.
-    level: Option<Words>,
+    /// The level by which `compare --by` groups runs.
+    level: Words,
     /// What a heading says.
     heading: Words,
     /// What is said where runs of one size and rate are listed: nothing of the default.
@@ -185,7 +185,7 @@ type Words = fn(&Condition) -> Option<String>;
 
 impl Factor {
     const fn new(name: &'static str) -> Factor {
-        Factor { name, level: None, heading: |_| None, unusual: |_| None, label: |_| None }
+        Factor { name, level: |_| None, heading: |_| None, unusual: |_| None, label: |_| None }
     }
 }
 
@@ -198,39 +198,47 @@ const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.
 static FACTORS: [&[Factor]; 12] = [
-    &[Factor { level: Some(|run| Some(run.target.clone())), ..Factor::new("target") }],
+    &[Factor { level: |run| Some(run.target.clone()), ..Factor::new("target") }],
     &[
-        Factor { level: Some(via), heading: via, label: via, ..Factor::new("via") },
-        Factor { heading: |run| (run.relative == Some(true)).then(|| "relative".into()), ..Factor::new("relative") },
-        Factor { heading: |run| run.fifo.map(|priority| format!("fifo {priority}")), ..Factor::new("fifo") },
+        Factor { level: via, heading: via, label: via, ..Factor::new("via") },
+        Factor {
+            level: |run| on_or_off(run.relative),
+            heading: |run| (run.relative == Some(true)).then(|| "relative".into()),
+            ..Factor::new("relative")
+        },
+        Factor {
+            level: |run| number(run.fifo),
+            heading: |run| run.fifo.map(|priority| format!("fifo {priority}")),
+            ..Factor::new("fifo")
+        },
     ],
     &[Factor {
-        level: Some(|run| run.transport.clone()),
+        level: |run| run.transport.clone(),
         heading: |run| run.transport.clone(),
         unusual: |run| run.transport.clone().filter(|transport| transport != "udp"),
         ..Factor::new(TRANSPORT)
     }],
     &[Factor {
-        level: Some(|run| run.protocol.clone()),
+        level: |run| run.protocol.clone(),
         heading: |run| run.protocol.clone().filter(|protocol| protocol != "native"),
         ..Factor::new("protocol")
     }],
-    &[Factor { level: Some(|run| number(run.size_bytes)), heading: size, label: size, ..Factor::new("size") }],
+    &[Factor { level: |run| number(run.size_bytes), heading: size, label: size, ..Factor::new("size") }],
     &[Factor {
-        level: Some(|run| number(run.source_port)),
+        level: |run| number(run.source_port),
         label: |run| run.source_port.map(|port| format!("port {port}")),
         ..Factor::new("source-port")
     }],
     &[
-        Factor { level: Some(|run| Some(run.schedule.clone())), ..Factor::new("schedule") },
+        Factor { level: |run| Some(run.schedule.clone()), ..Factor::new("schedule") },
         Factor {
-            level: Some(|run| run.interval_ns.map(span)),
+            level: |run| run.interval_ns.map(span),
             heading: schedule,
             label: |run| run.via.and(run.interval_ns).map(span),
             ..Factor::new("interval")
         },
         Factor {
-            level: Some(|run| run.rate.clone()),
+            level: |run| run.rate.clone(),
             heading: |run| run.rate.clone().map(|rate| if rate == "max" { "as fast as sends go".into() } else { rate }),
             label: |run| run.rate.clone(),
             ..Factor::new("rate")
@@ -238,26 +246,26 @@ static FACTORS: [&[Factor]; 12] = [
     ],
     &[
         Factor {
-            level: Some(mode),
+            level: mode,
             heading: mode,
             unusual: |run| mode(run).filter(|mode| mode != "send"),
             label: mode,
             ..Factor::new("mode")
         },
         Factor {
-            level: Some(|run| number(run.batch)),
+            level: |run| number(run.batch),
             unusual: |run| run.batch.filter(|most| *most != defaults::STREAM_BATCH).map(|most| format!("batch {most}")),
             ..Factor::new("batch")
         },
-        Factor { level: Some(|run| number(run.flows)), heading: flows, unusual: flows, ..Factor::new("flows") },
+        Factor { level: |run| number(run.flows), heading: flows, unusual: flows, ..Factor::new("flows") },
         Factor {
-            level: Some(|run| on_or_off(run.checksum)),
+            level: |run| on_or_off(run.checksum),
             heading: no_checksum,
             unusual: no_checksum,
             ..Factor::new("checksum")
         },
         Factor {
-            level: Some(|run| on_or_off(run.connect)),
+            level: |run| on_or_off(run.connect),
             // Over TCP every sender is connected.
             unusual: |run| {
                 let is_udp = run.transport.as_ref().is_none_or(|transport| transport == "udp");
@@ -266,23 +274,24 @@ static FACTORS: [&[Factor]; 12] = [
             ..Factor::new("connect")
         },
         Factor {
-            level: Some(|run| run.direction.map(|way| way.word().into())),
+            level: |run| run.direction.map(|way| way.word().into()),
             heading: down,
             unusual: down,
             ..Factor::new("direction")
         },
     ],
     &[Factor {
+        level: |run| run.with_wakeup_ns.map(span),
         heading: |run| Some(format!("wake-ups every {}", span(run.with_wakeup_ns?))),
         ..Factor::new("with-wakeup")
     }],
-    &[Factor { heading: probes, unusual: probes, ..Factor::new("probe") }],
+    &[Factor { level: |run| run.probe_ns.map(span), heading: probes, unusual: probes, ..Factor::new("probe") }],
     &[Factor {
-        level: Some(|run| run.wait.map(|wait| wait.word().into())),
+        level: |run| run.wait.map(|wait| wait.word().into()),
         unusual: |run| run.wait.filter(|wait| *wait != WaitMode::Block).map(|wait| wait.word().into()),
         ..Factor::new("wait")
     }],
-    &[Factor { level: Some(|run| (!run.loads.is_empty()).then(|| run.loads.join(" + "))), ..Factor::new("load") }],
+    &[Factor { level: |run| (!run.loads.is_empty()).then(|| run.loads.join(" + ")), ..Factor::new("load") }],
 ];
 
 fn number<T: ToString>(value: Option<T>) -> Option<String> {
@@ -335,7 +344,21 @@ fn probes(run: &Condition) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{SenderSocketOptions, TransportKind, Work};
+    use crate::plan::{SenderSocketOptions, TransportKind, WakeupCpus, WakeupSpec, Work};
+
+    #[test]
+    fn every_factor_of_a_run_of_wake_ups_has_a_level() {
+        let (interval_ns, cpus) = (Nanos::from_millis(1), WakeupCpus::Anywhere);
+        let wakeup = WakeupSpec { via: Via::Select, interval_ns, relative: true, cpus, break_ns: None };
+        let mut run = RunSpec::here(Work::Wakeup(wakeup));
+        run.here.fifo = Some(80);
+        let levels = Condition::of(&run).levels();
+        for (factor, level) in
+            [("via", "select"), ("relative", "on"), ("fifo", "80"), ("interval", "1 ms"), ("size", "none")]
+        {
+            assert_eq!(levels[factor], level, "{factor}");
+        }
+    }
 
     #[test]
     fn only_departures_from_the_default_are_said() {
