@@ -184,25 +184,25 @@ mod tests {
     #[test]
     fn iguanas_and_chameleons_look_as_in_the_manual() {
         let expected = "\
-    x iguana
-    + chameleon
-    +------------------------------------------------------------+
-    |x      *  x            *      +              + x           +|
-    | |________M______A_______________|                          |
-    |             |________________M__A___________________|      |
-    +------------------------------------------------------------+
-    N           Min           Max        Median           Avg        Stddev
-    x   7            50           750           200           300     238.04761
-    +   5           150           930           500           540     299.08193
-    No difference proven at 95.0% confidence
-    ";
+x iguana
++ chameleon
++------------------------------------------------------------+
+|x      *  x            *      +              + x           +|
+| |________M______A_______________|                          |
+|             |________________M__A___________________|      |
++------------------------------------------------------------+
+N           Min           Max        Median           Avg        Stddev
+x   7            50           750           200           300     238.04761
++   5           150           930           500           540     299.08193
+No difference proven at 95.0% confidence
+";
         assert_eq!(render(&lizards(), WHOLE), expected);
         let expected = "\
-    Difference at 80.0% confidence
-    \t240 +/- 212.215
-    \t80% +/- 70.7384%
-    \t(Student's t, pooled s = 264.159)
-    ";
+Difference at 80.0% confidence
+\t240 +/- 212.215
+\t80% +/- 70.7384%
+\t(Student's t, pooled s = 264.159)
+";
         let text = render(&lizards(), MinistatForm { plot_width: None, tested_at: Some(80.0), ..WHOLE });
         assert!(text.ends_with(expected), "{text}");
     }
@@ -211,9 +211,9 @@ mod tests {
     fn what_is_left_out_leaves_no_trace() {
         let form = MinistatForm { plot_width: None, headed: false, tested_at: None, ..WHOLE };
         let expected = "\
-    x   7            50           750           200           300     238.04761
-    +   5           150           930           500           540     299.08193
-    ";
+x   7            50           750           200           300     238.04761
++   5           150           930           500           540     299.08193
+";
         assert_eq!(render(&lizards(), form), expected);
     }
 
