@@ -1,4 +1,4 @@
-//! Judging: from the rows of a recording to a summary, its caveats and its gates. Pure; every number here
+//! SummaryDefaults: from the rows of a recording to a summary, its caveats and its gates. Pure; every number here
 //! can be computed again from the recording. Definitions: docs/metrics.md.
 
 mod caveats;

@@ -11,7 +11,7 @@ use super::streams::StreamAccumulator;
 use super::summary::{Summary, SummaryFigures, SummaryOptions, assemble, describing};
 use super::tally::RunCounts;
 use crate::metric::Metric;
-use crate::plan::Judging;
+use crate::plan::SummaryDefaults;
 use crate::stats::describe;
 
 /// Summarises a recording of a stream, whose intervals are read once.
@@ -38,6 +38,6 @@ pub(super) fn summarise_stream<S: ProbeSource>(source: &S, wishes: &SummaryOptio
         caveats,
     };
     // What is about answers was refused when the run was asked for; whoever asks it of a recording gets none.
-    let judging = Judging { window_ns: None, deadline_ns: None, ..wishes.judging.clone() };
+    let judging = SummaryDefaults { window_ns: None, deadline_ns: None, ..wishes.judging.clone() };
     Ok(assemble(source, &tally, &SummaryOptions { judging, ..wishes.clone() }, figures))
 }

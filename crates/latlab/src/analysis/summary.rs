@@ -20,7 +20,7 @@ use super::window::{MOST_WINDOWS, Window, Windows};
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
 use crate::facts::{Instrument, LoadReport};
 use crate::metric::Metric;
-use crate::plan::{Condition, Judging, Kind, RunSpec, Side, StopWhen, defaults};
+use crate::plan::{Condition, Kind, RunSpec, Side, StopWhen, SummaryDefaults, defaults};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::stats::{Bucket, DescribeOptions, Description, describe, histogram};
 use crate::units::{Nanos, human};
@@ -29,7 +29,7 @@ use crate::units::{Nanos, human};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummaryOptions {
     /// Quantiles, windows and deadline.
-    pub judging: Judging,
+    pub judging: SummaryDefaults,
     /// Whether to compute intervals, which cost more than everything else.
     pub intervals: bool,
     /// The metrics to describe, where they have data; the round trip is always described.

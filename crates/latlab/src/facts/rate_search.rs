@@ -124,7 +124,7 @@ impl TrialFacts {
     }
 
     /// Whether the trial was short or late without loss.
-    fn is_odd(&self) -> bool {
+    fn is_suspect(&self) -> bool {
         self.is_lossless() && (self.is_short() || self.is_late())
     }
 
@@ -148,12 +148,12 @@ impl TrialFacts {
 impl RateSearchFacts {
     /// The trials as goals evaluate them, without those that were repeated.
     pub fn judged(&self) -> Vec<RateTrial> {
-        let mut odd = 0;
+        let mut suspects = 0;
         let mut judged = Vec::with_capacity(self.trials.len());
         for trial in &self.trials {
-            odd = if trial.is_odd() { odd + 1 } else { 0 };
-            if odd == 0 || odd > REPEATS {
-                odd = 0;
+            suspects = if trial.is_suspect() { suspects + 1 } else { 0 };
+            if suspects == 0 || suspects > REPEATS {
+                suspects = 0;
                 judged.extend(trial.as_trial());
             }
         }

@@ -14,7 +14,7 @@ pub const TIMEOUT: Nanos = Nanos::from_secs(1);
 pub const TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
 /// How far a sender may fall behind its schedule before it skips due probes.
 pub const MAX_BACKLOG: Nanos = Nanos::from_secs(1);
-/// Payload of a probe: one cache line, with room for all stamps.
+/// Payload of a probe: one cache line, enough for all stamps.
 pub const SIZE_BYTES: u32 = 64;
 /// The smallest payload of a probe: header and tag (docs/protocol.md).
 pub const SIZE_MIN_BYTES: u32 = 24;

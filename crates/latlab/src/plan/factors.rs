@@ -180,7 +180,7 @@ struct Factor {
     label: Words,
 }
 
-/// Words for the level of a condition; none where nothing is to be said.
+/// Words for the level of a condition; `None` if there is nothing to say.
 type Words = fn(&Condition) -> Option<String>;
 
 impl Factor {
@@ -193,7 +193,7 @@ fn factors() -> impl Iterator<Item = &'static Factor> {
     FACTORS.iter().copied().flatten()
 }
 
-/// The factor that the family of the path stands with.
+/// The factor that is shown with the family of the path.
 const TRANSPORT: &str = "transport";
 
 /// Every factor, in the order of headings. Those of one row are one part of a heading.

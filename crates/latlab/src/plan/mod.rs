@@ -24,7 +24,7 @@ pub use path::{Family, PathSpec, Target, TransportKind};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule};
 pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
-pub use run::{CompatOutput, EndSpec, Judging, Kind, Plan, RunSpec, StopWhen, WaitMode, Warmup, Work};
+pub use run::{CompatOutput, EndSpec, Kind, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};
 pub use stream::{Direction, Pace, PaceError, PacketSize, SendMode, SenderSocketOptions, StreamRunSpec, StreamSpec};
 pub use wakeup::{ConcurrentWakeups, Via, WakeupCpus, WakeupSpec};

@@ -190,7 +190,7 @@ impl EndSpec {
 
 /// What the summary shows by default; the recorded facts do not depend on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judging {
+pub struct SummaryDefaults {
     /// Quantiles in (0, 1), ascending.
     pub quantiles: Vec<f64>,
     /// A row for each period of this length.
@@ -247,7 +247,7 @@ pub struct RunSpec {
     /// Tags given by the user.
     pub tags: BTreeMap<String, String>,
     /// What the summary shows.
-    pub judging: Judging,
+    pub judging: SummaryDefaults,
 }
 
 impl RunSpec {
@@ -269,7 +269,7 @@ impl RunSpec {
             settings: Vec::new(),
             authenticated: false,
             tags: BTreeMap::new(),
-            judging: Judging {
+            judging: SummaryDefaults {
                 quantiles: defaults::QUANTILES.to_vec(),
                 window_ns: None,
                 deadline_ns: None,

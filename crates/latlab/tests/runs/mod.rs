@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use latlab::facts::ClockAnchor;
 use latlab::plan::Schedule;
-use latlab::plan::{Judging, PingSpec, RunSpec, StopWhen, Warmup};
+use latlab::plan::{PingSpec, RunSpec, StopWhen, SummaryDefaults, Warmup};
 use latlab::probe::{Phase, ProbeRecord, Seq};
 use latlab::recording::event::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
@@ -35,7 +35,7 @@ fn spec() -> RunSpec {
     RunSpec {
         stop: StopWhen { count: Some(1_000), duration_ns: None },
         warmup: Warmup { count: Some(WARMUP), duration_ns: None },
-        judging: Judging { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false, like: None },
+        judging: SummaryDefaults { quantiles: vec![0.5], window_ns: None, deadline_ns: None, half: false, like: None },
         ..RunSpec::local(PingSpec { timeout_ns: TIMEOUT, ..PingSpec::on(schedule) })
     }
 }

@@ -1,4 +1,4 @@
-//! Judging the runs of an experiment. Pure: the runs are read by `experiment/`.
+//! SummaryDefaults the runs of an experiment. Pure: the runs are read by `experiment/`.
 
 mod aa_test;
 mod remedies;

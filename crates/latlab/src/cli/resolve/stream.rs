@@ -10,9 +10,9 @@ use super::{
 use crate::cli::args::{BareStreamArgs, JudgingArgs, PacketArgs, SearchArgs, StopArgs, StreamArgs, StreamStopArgs};
 use crate::console::Verbosity;
 use crate::plan::{
-    Direction, EndSpec, Judging, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec,
-    RunSpec, Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, Target, TransportKind, Warmup, Work,
-    defaults,
+    Direction, EndSpec, Pace, PaceError, PacketSize, PathSpec, PingSpec, Plan, Protocol, RateSearchSpec, RunSpec,
+    Schedule, SendMode, SenderSocketOptions, StopWhen, StreamRunSpec, SummaryDefaults, Target, TransportKind, Warmup,
+    Work, defaults,
 };
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed_span};
@@ -73,7 +73,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
         settings: setting::settings(&typed.settings.set, &target)?,
         authenticated: key != KeySource::None,
         tags: output::tags(&typed.keeping.tag)?,
-        judging: Judging { like: typed.like.like, ..judging(&typed.judging)? },
+        judging: SummaryDefaults { like: typed.like.like, ..judging(&typed.judging)? },
         target,
         ..RunSpec::here(Work::Stream(base.clone()))
     };
@@ -125,10 +125,10 @@ fn nothing_of_answers(typed: &JudgingArgs) -> Result<(), RequestError> {
     }
 }
 
-fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
+fn judging(typed: &JudgingArgs) -> Result<SummaryDefaults, RequestError> {
     let judging = summary::judging(typed)?;
     match typed.quantiles.as_slice() {
-        [] => Ok(Judging { quantiles: defaults::STREAM_QUANTILES.to_vec(), ..judging }),
+        [] => Ok(SummaryDefaults { quantiles: defaults::STREAM_QUANTILES.to_vec(), ..judging }),
         _ => Ok(judging),
     }
 }

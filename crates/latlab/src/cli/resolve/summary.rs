@@ -6,7 +6,7 @@ use super::environment::verbosity;
 use super::{RequestError, value};
 use crate::cli::args::{JudgingArgs, SummaryArgs};
 use crate::console::Verbosity;
-use crate::plan::{CompatOutput, Judging, defaults};
+use crate::plan::{CompatOutput, SummaryDefaults, defaults};
 use crate::units::Nanos;
 
 /// `latlab summary`, settled as far as it can be before the recordings are open: see [`SummarySpec::over`].
@@ -38,8 +38,8 @@ struct SummaryRequest {
 
 impl SummarySpec {
     /// What the summary of a recording says whose run was given `recorded`.
-    pub fn over(&self, recorded: &Judging) -> Judging {
-        Judging {
+    pub fn over(&self, recorded: &SummaryDefaults) -> SummaryDefaults {
+        SummaryDefaults {
             quantiles: self.wishes.quantiles.clone().unwrap_or_else(|| recorded.quantiles.clone()),
             window_ns: self.wishes.window_ns.or(recorded.window_ns),
             deadline_ns: self.wishes.deadline_ns.or(recorded.deadline_ns),
@@ -68,8 +68,8 @@ pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
 }
 
 /// What the summary shall say, the run's own settings and the defaults below it.
-pub(super) fn judging(typed: &JudgingArgs) -> Result<Judging, RequestError> {
-    Ok(Judging {
+pub(super) fn judging(typed: &JudgingArgs) -> Result<SummaryDefaults, RequestError> {
+    Ok(SummaryDefaults {
         quantiles: quantiles(&typed.quantiles)?.unwrap_or_else(|| defaults::QUANTILES.to_vec()),
         window_ns: window(typed)?,
         deadline_ns: deadline(typed)?,
@@ -131,8 +131,13 @@ mod tests {
 
     #[test]
     fn what_is_not_typed_is_as_the_run_was_told() {
-        let recorded =
-            Judging { quantiles: vec![0.25], window_ns: Some(Nanos(5)), deadline_ns: None, half: true, like: None };
+        let recorded = SummaryDefaults {
+            quantiles: vec![0.25],
+            window_ns: Some(Nanos(5)),
+            deadline_ns: None,
+            half: true,
+            like: None,
+        };
         assert_eq!(settle("").over(&recorded), recorded);
         let typed = settle("--quantiles 0.75 --deadline 1ms").over(&recorded);
         assert_eq!((typed.quantiles, typed.deadline_ns), (vec![0.75], Some(Nanos::from_millis(1))));

@@ -7,7 +7,7 @@ use crate::analysis::{Summary, SummaryOptions};
 use crate::diagnostics::Failure;
 use crate::experiment::{ExperimentState, RunState};
 use crate::metric::Metric;
-use crate::plan::Judging;
+use crate::plan::SummaryDefaults;
 use crate::recording::Recording;
 
 /// Runs that are judged, in the order in which they were made, with the name of their recording.
@@ -19,6 +19,6 @@ pub(super) fn judged(standing: &ExperimentState) -> impl Iterator<Item = (&RunSt
 pub(super) fn summary(directory: &Path, name: &str, metric: Metric, quantiles: &[f64]) -> Result<Summary, Failure> {
     let recording = Recording::open(&directory.join("runs").join(name))?;
     let judging =
-        Judging { quantiles: quantiles.to_vec(), window_ns: None, ..recording.manifest().spec.judging.clone() };
+        SummaryDefaults { quantiles: quantiles.to_vec(), window_ns: None, ..recording.manifest().spec.judging.clone() };
     Ok(summarise(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric] })?)
 }
