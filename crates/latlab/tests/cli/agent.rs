@@ -120,7 +120,7 @@ impl Drop for Agent {
 }
 
 #[test]
-fn whatever_ends_the_conversation_leaves_nothing_behind() {
+fn every_end_of_the_connection_ends_the_reflector() {
     let four_gigabytes = u32::MAX.to_be_bytes();
     let half = &framed(&json!("disarm"))[..7];
     let cases = [
@@ -150,7 +150,7 @@ fn whatever_ends_the_conversation_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_bad_length_ends_it_though_the_stream_stays_open() {
+fn a_bad_frame_length_ends_the_agent_although_its_stdin_stays_open() {
     let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
     agent.write(&u32::MAX.to_be_bytes());
     let to = agent.to.take();
@@ -160,7 +160,7 @@ fn a_bad_length_ends_it_though_the_stream_stays_open() {
 }
 
 #[test]
-fn silence_ends_it_sooner_without_a_run_and_later_with_one() {
+fn missing_heartbeats_end_an_agent_after_1500_ms_and_an_armed_one_5_s_after_its_run() {
     // Each: what is said before the silence, how long that lasts at least, and what was missed.
     let half = &framed(&json!("stop_all"))[..9];
     let disarm = framed(&json!("disarm"));
@@ -191,7 +191,7 @@ fn silence_ends_it_sooner_without_a_run_and_later_with_one() {
 }
 
 #[test]
-fn who_never_introduces_himself_is_not_waited_for() {
+fn a_wrong_or_missing_preamble_ends_the_agent() {
     for (said, cause) in [(&b"SSH-2.0-OpenSSH\r\n"[..], "`SSH-2.0-OpenSSH`"), (b"", "no preamble for 10 s")] {
         let mut agent = Agent::start();
         agent.write(said);
@@ -207,7 +207,7 @@ fn who_never_introduces_himself_is_not_waited_for() {
 }
 
 #[test]
-fn what_it_does_not_know_is_refused_and_it_goes_on_and_does_not_grow() {
+fn unknown_requests_are_refused_in_constant_memory() {
     let (mut agent, _) = Agent::armed(3_600_000_000_000);
     let status = format!("/proc/{}/status", agent.pid().as_raw_nonzero());
     let peak_kib = || -> u64 {
@@ -231,7 +231,7 @@ fn what_it_does_not_know_is_refused_and_it_goes_on_and_does_not_grow() {
 }
 
 #[test]
-fn replies_that_nobody_takes_end_it() {
+fn replies_that_are_not_read_end_the_agent() {
     let (mut agent, reflector) = Agent::armed(0);
     // 5 s after the newest frame, nobody has taken what a pipe cannot hold (64 KiB).
     let nonsense = framed(&json!("reboot")).repeat(2_000);
@@ -244,7 +244,7 @@ fn replies_that_nobody_takes_end_it() {
 }
 
 #[test]
-fn it_answers_on_the_measured_path_alone_and_never_without_a_key() {
+fn a_reflector_needs_a_key_and_one_address_and_there_are_at_most_four() {
     let (mut agent, _) = Agent::armed(3_600_000_000_000);
     for (bind, key, cause) in [
         ("0.0.0.0", Some(KEY), "the measured path alone"),
@@ -269,7 +269,7 @@ fn it_answers_on_the_measured_path_alone_and_never_without_a_key() {
 }
 
 #[test]
-fn the_death_of_its_reflector_is_told() {
+fn the_death_of_a_reflector_is_reported() {
     let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
     kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("the agent's child");
     // Its threads end one after the other, and only then does the kernel tell.
@@ -282,7 +282,7 @@ fn the_death_of_its_reflector_is_told() {
 }
 
 #[test]
-fn it_is_not_for_people() {
+fn an_agent_refuses_a_terminal() {
     Latlab::new()
         .line("agent")
         .stdout(empty())

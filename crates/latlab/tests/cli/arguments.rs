@@ -20,7 +20,7 @@ fn refused(line: &str, value: &str, hint: &str) {
 }
 
 #[test]
-fn values_of_ping_that_cannot_be() {
+fn invalid_values_of_ping_are_refused() {
     for (line, value, hint) in [
         ("ping --size 23", "23", "from 24 to 65507"),
         ("ping -s 64,23", "23", "from 24 to 65507"),
@@ -65,7 +65,7 @@ fn values_of_ping_that_cannot_be() {
 }
 
 #[test]
-fn targets_that_cannot_be() {
+fn invalid_targets_are_refused() {
     for (line, value, hint) in [
         ("ping 127.0.0.1:0", "127.0.0.1:0", "1 to 65535"),
         ("ping [::1]:0", "[::1]:0", "1 to 65535"),
@@ -94,7 +94,7 @@ fn targets_that_cannot_be() {
 }
 
 #[test]
-fn options_and_commands_that_are_none() {
+fn unknown_options_and_commands_are_refused() {
     for (line, value, hint) in [
         ("ping --cuont 5", "--cuont", "did you mean `--count`?"),
         ("ping --no-such-option", "--no-such-option", "latlab ping --help"),
@@ -120,7 +120,7 @@ fn options_and_commands_that_are_none() {
 }
 
 #[test]
-fn values_of_the_other_commands_that_cannot_be() {
+fn invalid_values_of_the_other_commands_are_refused() {
     for (line, value, hint) in [
         ("serve --bind 0.0.0.0", "0.0.0.0:9862", "latlab keygen"),
         ("serve --bind 127.0.0.1:0", "127.0.0.1:0", "1 to 65535"),
@@ -142,7 +142,7 @@ fn values_of_the_other_commands_that_cannot_be() {
 }
 
 #[test]
-fn an_argument_that_is_no_text_is_refused_not_a_crash() {
+fn an_argument_that_is_not_utf8_is_refused() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let strange = OsStr::from_bytes(b"\xff\xfe");

@@ -24,7 +24,7 @@ pub(crate) fn document(ran: &Finished) -> Value {
 }
 
 #[test]
-fn numbers_of_files_get_a_verdict() {
+fn numbers_in_files_get_a_verdict() {
     let ran = files("before after same --json").stderr(contains("nobody knows in what order")).success();
     let document = document(&ran);
     assert_eq!(document["baseline"], "before");
@@ -40,7 +40,7 @@ fn numbers_of_files_get_a_verdict() {
 }
 
 #[test]
-fn every_form_says_the_same() {
+fn text_json_and_markdown_report_the_same_figures() {
     let text = files("before after").stdout(contains("before → after")).stdout(contains("higher")).success();
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 80), "{}", text.stdout);
     files("before after --format markdown").stdout(contains("| before → after | value |")).success();
@@ -51,7 +51,7 @@ fn every_form_says_the_same() {
 }
 
 #[test]
-fn gates_end_with_1_where_the_whole_interval_lies_beyond() {
+fn a_gate_ends_with_1_if_the_whole_interval_lies_beyond_it() {
     for (gate, strict, code) in [
         ("value <= +5%", false, 1),
         ("value <= +20%", false, 0),
@@ -70,7 +70,7 @@ fn gates_end_with_1_where_the_whole_interval_lies_beyond() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused_with_a_way_out() {
+fn contradictory_requests_are_refused_with_a_hint() {
     for (args, cause) in [
         ("before", "there is only one"),
         ("before after --statistic p99", "a line is an observation"),
@@ -117,7 +117,7 @@ fn builds(directory: &Path) {
 }
 
 #[test]
-fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
+fn recordings_are_grouped_by_tag_and_equal_ones_do_not_differ() {
     let lab = Latlab::new();
     builds(&lab.path(""));
     let ran = lab.line("compare --by tag:build runs --json").stderr(contains("one after the other")).success();
@@ -145,14 +145,14 @@ fn recordings_are_grouped_by_tag_and_equal_ones_differ_by_nothing() {
 }
 
 #[test]
-fn one_run_against_one_run_gets_no_verdict_and_is_told_why() {
+fn one_run_against_one_run_is_undecided_with_the_reason() {
     let lab = Latlab::new().arg("compare").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
     let ran = lab.stdout(contains("closed → scheduled")).stdout(lacks("higher")).stdout(lacks("%  lower")).success();
     assert_eq!(ran.stdout.matches("one run against one run").count(), 1, "said once: {}", ran.stdout);
 }
 
 #[test]
-fn an_experiment_says_itself_what_belongs_together() {
+fn the_groups_of_an_experiment_are_its_conditions() {
     let lab = Latlab::new();
     let store = lab.path("e/runs");
     for run in 0..14_u32 {
@@ -181,7 +181,7 @@ fn an_experiment_says_itself_what_belongs_together() {
 }
 
 #[test]
-fn a_runs_figure_is_the_one_of_its_summary() {
+fn the_figure_of_a_run_equals_that_of_its_summary() {
     let lab = Latlab::new();
     let directory = lab.path("");
     for (tag, count) in [("build=a", "120"), ("build=b", "150"), ("build=a", "130"), ("build=b", "140")] {
@@ -202,7 +202,7 @@ fn a_runs_figure_is_the_one_of_its_summary() {
 }
 
 #[test]
-fn what_is_not_the_same_is_not_compared() {
+fn different_kinds_of_measurement_are_not_compared() {
     let lab = Latlab::new();
     let home = lab.path("");
     for build in ["a", "b"] {
@@ -248,7 +248,7 @@ fn shown(command: &str) -> String {
 }
 
 #[test]
-fn the_page_shows_what_is_printed() {
+fn docs_comparing_shows_the_output_of_compare() {
     for (command, code) in
         [("compare before.txt after.txt", 0), ("compare before.txt after.txt --gate 'value <= +5%'", 1)]
     {

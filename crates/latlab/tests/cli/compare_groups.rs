@@ -33,7 +33,7 @@ fn names(ran: &Finished) -> Vec<String> {
 }
 
 #[test]
-fn runs_of_two_experiments_are_pooled_and_that_is_said() {
+fn runs_of_two_experiments_are_pooled_with_a_note() {
     let lab = Latlab::new();
     for (place, id) in [("one", "e1"), ("two", "e2")] {
         (0..8).for_each(|run| run_of(&lab.path(place).join("runs"), id, (run, "none", 1 + run / 4), "completed"));
@@ -57,7 +57,7 @@ fn runs_of_two_experiments_are_pooled_and_that_is_said() {
 }
 
 #[test]
-fn blocks_of_unequal_size_are_not_shown_as_equal() {
+fn unequal_numbers_of_runs_are_reported() {
     let lab = Latlab::new();
     for run in 0..24 {
         let load = if run % 2 == 0 { "none" } else { "cpu=80%" };
@@ -67,7 +67,7 @@ fn blocks_of_unequal_size_are_not_shown_as_equal() {
 }
 
 #[test]
-fn a_group_without_a_judged_run_does_not_hide_the_others() {
+fn a_group_without_a_judged_run_leaves_the_others_compared() {
     let store = |failed: &str| {
         let lab = Latlab::new();
         for run in 0..18 {
@@ -102,7 +102,7 @@ fn a_group_without_a_judged_run_does_not_hide_the_others() {
 }
 
 #[test]
-fn the_baseline_is_the_first_level_whatever_was_measured_first() {
+fn the_baseline_is_the_first_level_of_the_factor_not_the_first_run() {
     let lab = Latlab::new();
     for (number, (build, size)) in [("v10", 1024), ("v9", 64), ("v10", 128), ("v9", 1024)].into_iter().enumerate() {
         copy(&lab.path("runs"), &format!("20261122T00000{number}Z-ping-{number:04}"), |manifest| {
@@ -132,7 +132,7 @@ fn the_baseline_is_the_first_level_whatever_was_measured_first() {
 }
 
 #[test]
-fn a_row_shows_the_figure_that_its_label_names() {
+fn a_row_shows_the_statistic_that_its_label_names() {
     let lab = Latlab::new();
     (0..8)
         .for_each(|run| run_of(&lab.path("e"), "e1", (run, if run < 4 { "none" } else { "cpu=80%" }, 1), "completed"));

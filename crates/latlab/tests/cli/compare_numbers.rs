@@ -12,7 +12,7 @@ fn seconds(args: &str) -> Latlab {
 }
 
 #[test]
-fn a_margin_is_a_share_of_the_baseline_whatever_the_scale() {
+fn a_margin_is_relative_to_the_baseline_at_every_scale() {
     let ran = seconds("fast slow --equivalence 3% --json").success();
     let row = &document(&ran)["comparisons"][0];
     assert_eq!((&row["scale"], &row["verdict"]), (&json!("linear"), &json!("higher")), "{row}");
@@ -32,7 +32,7 @@ fn a_margin_is_a_share_of_the_baseline_whatever_the_scale() {
 }
 
 #[test]
-fn a_gate_is_a_share_of_the_baseline_whatever_the_scale() {
+fn a_gate_is_relative_to_the_baseline_at_every_scale() {
     seconds("fast slow").args(["--gate", "value <= +5%"]).stdout(contains("broken by `slow`: +843 % [")).failure(1);
     seconds("slow fast").args(["--gate", "value >= -5%"]).stdout(contains("broken by `fast`")).failure(1);
     let zeros = |gate: &str| {
@@ -49,7 +49,7 @@ fn a_gate_is_a_share_of_the_baseline_whatever_the_scale() {
 }
 
 #[test]
-fn what_is_too_large_to_add_up_is_undecided_and_legible() {
+fn numbers_whose_sum_overflows_are_undecided() {
     let huge = |form: &str| {
         let lab = Latlab::new()
             .file("a", "1e308\n-1e308\n1.5e308\n1.7e308\n")
@@ -75,7 +75,7 @@ fn what_is_too_large_to_add_up_is_undecided_and_legible() {
 }
 
 #[test]
-fn what_cannot_be_read_is_called_what_it_is() {
+fn unreadable_input_is_refused_with_its_kind() {
     let numbers = || Latlab::new().file("a", "1\n2\n3\n").file("none", "").file("binary", b"1\n\xff\xfe\n");
     std::fs::create_dir(numbers().path("x")).expect("made");
     for (args, told) in [
@@ -93,18 +93,18 @@ fn what_cannot_be_read_is_called_what_it_is() {
 }
 
 #[test]
-fn confidence_is_told_with_every_digit() {
+fn the_confidence_is_printed_with_all_its_digits() {
     seconds("fast slow -c 99.999").stdout(contains("each, 99.999 % intervals")).success();
 }
 
 #[test]
-fn gates_in_markdown_are_code_as_it_is_typed() {
+fn gates_are_printed_in_markdown_as_they_were_typed() {
     let lab = seconds("fast slow --format markdown").args(["--gate", "value <= +5%"]);
     lab.stdout(contains("gate `value <= +5%` broken")).stdout(lacks("&lt;")).failure(1);
 }
 
 #[test]
-fn the_p_beside_an_equivalence_is_its_own() {
+fn the_p_value_of_an_equivalence_is_that_of_its_own_test() {
     let close =
         |offset: f64| (0..9).map(|step| format!("{}\n", offset + f64::from(step % 3) / 10.0)).collect::<String>();
     let lab = || Latlab::new().file("a", close(100.0)).file("b", close(100.0)).line("compare a b --equivalence 3%");

@@ -44,7 +44,7 @@ fn reflector(running: &Running) -> i32 {
 }
 
 #[test]
-fn an_interrupt_ends_the_run_early_and_keeps_it() {
+fn an_interrupted_run_is_kept() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         for schedule in ["", "-i 2ms", "-s 64,128"] {
             let home = tempfile::tempdir().expect("a temporary directory");
@@ -65,7 +65,7 @@ fn an_interrupt_ends_the_run_early_and_keeps_it() {
 }
 
 #[test]
-fn ctrl_c_at_a_terminal_leaves_the_reflector_to_answer_the_last_probe() {
+fn the_reflector_has_its_own_process_group_and_answers_the_last_probe() {
     for schedule in ["", "-i 2ms"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = measuring(home.path(), &format!("-d 50s {schedule}"));
@@ -81,7 +81,7 @@ fn ctrl_c_at_a_terminal_leaves_the_reflector_to_answer_the_last_probe() {
 }
 
 #[test]
-fn an_interrupt_before_the_first_measured_probe_is_no_failure() {
+fn an_interrupt_during_the_warm_up_is_not_an_error() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = under_way(home.path(), "-d 50s -i 20ms --warmup 1m");
     running.signal(Signal::INT);
@@ -91,7 +91,7 @@ fn an_interrupt_before_the_first_measured_probe_is_no_failure() {
 }
 
 #[test]
-fn an_interrupt_while_nobody_answers_is_no_failure() {
+fn an_interrupt_before_the_session_opens_is_not_an_error() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("bound").to_string();
@@ -104,7 +104,7 @@ fn an_interrupt_while_nobody_answers_is_no_failure() {
 }
 
 #[test]
-fn an_interrupt_does_not_wait_until_a_silent_target_is_given_up() {
+fn an_interrupt_ends_the_wait_for_a_silent_target() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         for options in ["", "-i 10ms", "--wait spin"] {
@@ -123,7 +123,7 @@ fn an_interrupt_does_not_wait_until_a_silent_target_is_given_up() {
 }
 
 #[test]
-fn a_reflector_that_does_not_end_by_itself_is_ended() {
+fn a_stopped_reflector_is_killed_at_the_end_of_the_run() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms --timeout 100ms");
     let reflector = reflector(&running);
@@ -135,7 +135,7 @@ fn a_reflector_that_does_not_end_by_itself_is_ended() {
 }
 
 #[test]
-fn an_interrupted_run_prints_one_document_all_the_same() {
+fn an_interrupted_run_prints_its_json_document() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms --json");
     running.signal(Signal::INT);
@@ -146,7 +146,7 @@ fn an_interrupted_run_prints_one_document_all_the_same() {
 
 /// As a terminal does it, and timeout(1): to the whole process group.
 #[test]
-fn ctrl_c_reaches_the_run_and_not_its_reflector() {
+fn sigint_to_the_process_group_does_not_reach_the_reflector() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let ran = Command::new("timeout")
         .args(["--signal=INT", "2", BINARY])
@@ -161,7 +161,7 @@ fn ctrl_c_reaches_the_run_and_not_its_reflector() {
 }
 
 #[test]
-fn who_stops_waiting_for_silence_has_interrupted() {
+fn an_interrupt_of_a_run_without_answers_is_exit_code_130() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for (options, recorded) in [("", 0), ("--protocol echo --timeout 500ms -i 10ms --warmup 0", 1)] {
         let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -175,7 +175,7 @@ fn who_stops_waiting_for_silence_has_interrupted() {
 }
 
 #[test]
-fn two_interrupts_in_one_breath_are_one() {
+fn two_immediate_interrupts_count_as_one() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms");
     running.signal(Signal::INT);
@@ -186,7 +186,7 @@ fn two_interrupts_in_one_breath_are_one() {
 }
 
 #[test]
-fn a_second_interrupt_does_not_wait() {
+fn a_second_interrupt_ends_latlab_at_once() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("bound").to_string();
@@ -204,7 +204,7 @@ fn a_second_interrupt_does_not_wait() {
 }
 
 #[test]
-fn kill_minus_nine_loses_at_most_the_last_second() {
+fn sigkill_loses_at_most_the_last_second() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms");
     let reflector = reflector(&running);
@@ -227,7 +227,7 @@ fn kill_minus_nine_loses_at_most_the_last_second() {
 }
 
 #[test]
-fn a_store_that_is_removed_ends_the_run() {
+fn the_removal_of_the_store_ends_the_run() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 50s -i 2ms");
     fs::remove_dir_all(home.path().join("latlab-runs")).expect("removed");
@@ -279,7 +279,7 @@ fn a_read_only_store_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_full_disk_ends_the_run_and_its_recording_is_readable() {
+fn a_full_disk_ends_the_run_and_the_recording_is_readable() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let script = "mkdir disk && mount -t tmpfs -o size=1m tmpfs disk && \
                   \"$0\" ping -d 50s --warmup 0 --store disk; echo \"ping ended with $?\"; \
@@ -294,7 +294,7 @@ fn a_full_disk_ends_the_run_and_its_recording_is_readable() {
 
 /// Everything up to `enough` KiB fits without a trace: then it does with one, which has the room that is left or none.
 #[test]
-fn a_trace_takes_no_room_that_rows_need() {
+fn a_trace_does_not_use_the_disk_space_of_rows() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let script = "mkdir -p disk && mount -t tmpfs -o size=\"$1\" tmpfs disk && shift && \
                   \"$0\" wakeup -i 1ms -n 20 --warmup 5 --break \"$1\" --store disk && \
@@ -319,7 +319,7 @@ fn a_trace_takes_no_room_that_rows_need() {
 }
 
 #[test]
-fn a_reflector_process_that_dies_ends_the_run_and_its_figures_are_not_trusted() {
+fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
     for line in ["-d 50s", "-d 50s -i 10ms", "-d 50s -i 10ms -s 64,128"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = measuring(home.path(), line);
@@ -346,7 +346,7 @@ fn a_reflector_process_that_dies_ends_the_run_and_its_figures_are_not_trusted() 
 }
 
 #[test]
-fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
+fn probes_to_a_dead_remote_reflector_are_lost() {
     for line in ["-d 2s --timeout 100ms --json", "-d 2s -i 10ms --timeout 100ms --json"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (reflector, address) = serve(home.path(), "");
@@ -365,7 +365,7 @@ fn a_peer_elsewhere_that_dies_is_loss_and_nothing_hangs() {
 }
 
 #[test]
-fn several_latlabs_share_a_store() {
+fn several_processes_share_a_store() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let runs: Vec<_> = (0..3).map(|_| Latlab::at(home.path()).line("ping -n 60 -i 5ms --warmup 0").start()).collect();
     for run in runs {
@@ -377,7 +377,7 @@ fn several_latlabs_share_a_store() {
 }
 
 #[test]
-fn the_reflector_is_gone_when_the_run_is_over() {
+fn the_reflector_ends_with_the_run() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = measuring(home.path(), "-d 1s -i 2ms");
     let reflector = reflector(&running);

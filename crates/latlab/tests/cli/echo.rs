@@ -104,7 +104,7 @@ fn counts(summary: &Value) -> [u64; 6] {
 }
 
 #[test]
-fn an_honest_echo_loses_nothing() {
+fn all_probes_to_a_correct_echo_are_answered() {
     let echo = Echo::new(|_| Treatment::Return);
     let (summary, ran) = ping(&echo, "-n 30");
     assert_eq!(counts(&summary), [30, 30, 0, 0, 0, 0]);
@@ -115,7 +115,7 @@ fn an_honest_echo_loses_nothing() {
 }
 
 #[test]
-fn every_tenth_lost() {
+fn lost_probes_are_counted_and_have_infinite_delay() {
     let lossy = |seq| if seq % 10 == 9 { Treatment::Lose } else { Treatment::Return };
     let echo = Echo::new(lossy);
     let (summary, ran) = ping(&echo, "-n 100 -i 2ms --timeout 500ms");
@@ -137,7 +137,7 @@ fn every_tenth_lost() {
 }
 
 #[test]
-fn every_seventh_twice() {
+fn duplicated_answers_are_counted() {
     let echo = Echo::new(|seq| if seq % 7 == 0 { Treatment::Repeat } else { Treatment::Return });
     for options in ["-n 70", "-n 70 -i 2ms"] {
         let (summary, ran) = ping(&echo, options);
@@ -148,7 +148,7 @@ fn every_seventh_twice() {
 }
 
 #[test]
-fn some_late() {
+fn answers_after_the_timeout_are_counted_as_late() {
     let slow = |seq| match seq {
         5 | 15 => Treatment::Delay(Duration::from_millis(700)),
         _ => Treatment::Return,
@@ -162,7 +162,7 @@ fn some_late() {
 }
 
 #[test]
-fn some_out_of_order() {
+fn reordered_answers_are_counted() {
     let echo = Echo::new(|seq| if seq % 20 == 10 { Treatment::Swap } else { Treatment::Return });
     let (summary, ran) = ping(&echo, "-n 60 -i 3ms");
     assert_eq!(counts(&summary), [60, 60, 0, 0, 0, 3]);
@@ -171,14 +171,14 @@ fn some_out_of_order() {
 }
 
 #[test]
-fn what_is_no_answer_is_counted_apart() {
+fn altered_answers_are_counted_as_strays() {
     let (summary, ran) = ping(&Echo::new(|_| Treatment::Garble), "-n 20");
     assert_eq!(counts(&summary), [20, 20, 0, 0, 0, 0]);
     assert_eq!(manifest(&only_recording(ran.directory()))["run"]["strays"]["altered"], 20);
 }
 
 #[test]
-fn no_answer_at_all_is_no_measurement_and_yet_kept() {
+fn a_run_without_answers_fails_and_is_recorded() {
     let echo = Echo::new(|_| Treatment::Lose);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
     let lab = Latlab::new().line(&line).stdout(contains("n 3 · lost 3"));
@@ -194,7 +194,7 @@ fn no_answer_at_all_is_no_measurement_and_yet_kept() {
 }
 
 #[test]
-fn an_echo_that_alters_every_datagram_is_told_from_a_silent_one() {
+fn an_echo_that_alters_every_datagram_is_named_as_the_cause() {
     let echo = Echo::new(|_| Treatment::Cut);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
     let lab =
@@ -203,7 +203,7 @@ fn an_echo_that_alters_every_datagram_is_told_from_a_silent_one() {
 }
 
 #[test]
-fn a_closed_port_is_told_from_a_silent_echo() {
+fn a_closed_port_is_named_as_the_cause() {
     let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
     let line = "--protocol echo --warmup 0 -n 7 --timeout 20ms";
     let lab = Latlab::new().args(["ping", &nobody]).line(line);
@@ -212,7 +212,7 @@ fn a_closed_port_is_told_from_a_silent_echo() {
 }
 
 #[test]
-fn what_the_network_refuses_of_the_warm_up_is_not_counted() {
+fn socket_errors_of_the_warm_up_are_not_counted() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let nobody = format!("127.0.0.1:{}", crate::serve::free_port());
     let line = "--protocol echo --warmup 5 -n 7 --timeout 20ms";

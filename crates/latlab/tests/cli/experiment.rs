@@ -108,7 +108,7 @@ pub(crate) fn until_ended(directory: &Path, count: usize) {
 }
 
 #[test]
-fn a_dry_run_tells_the_order_and_the_runs_keep_to_it() {
+fn the_runs_follow_the_order_that_a_dry_run_shows() {
     let directory = place(SMALL);
     let told = Latlab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
     for words in
@@ -144,7 +144,7 @@ fn a_dry_run_tells_the_order_and_the_runs_keep_to_it() {
 }
 
 #[test]
-fn killed_at_any_point_it_goes_on_without_losing_or_repeating_a_run() {
+fn an_experiment_killed_at_any_time_continues_without_losing_or_repeating_a_run() {
     let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nwarmup-runs = 1"));
     // From before the first line of the journal to the middle of a later run.
     for delay_ms in [3, 40, 90, 160, 230, 310, 420, 510, 640, 770, 910, 1_100] {
@@ -163,7 +163,7 @@ fn killed_at_any_point_it_goes_on_without_losing_or_repeating_a_run() {
 }
 
 #[test]
-fn an_interrupt_closes_the_run_and_the_same_command_goes_on() {
+fn an_interrupted_experiment_continues_with_the_same_command() {
     let directory = place(&SMALL.replace("count = 100", "duration = \"400ms\""));
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
@@ -184,7 +184,7 @@ fn an_interrupt_closes_the_run_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn one_process_at_a_time() {
+fn an_experiment_is_measured_by_one_process_at_a_time() {
     let directory = place(&SMALL.replace("count = 100", "duration = \"2s\""));
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
@@ -198,7 +198,7 @@ fn one_process_at_a_time() {
 }
 
 #[test]
-fn a_changed_file_is_refused_and_may_be_forced() {
+fn a_changed_file_is_refused_without_force() {
     let directory = place(SMALL);
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
@@ -216,7 +216,7 @@ fn a_changed_file_is_refused_and_may_be_forced() {
 }
 
 #[test]
-fn each_block_needs_a_boot_of_its_own() {
+fn a_reboot_between_blocks_is_required() {
     let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
     let boot = directory.path().join("host/proc/sys/kernel/random/boot_id");
     fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
@@ -242,7 +242,7 @@ fn each_block_needs_a_boot_of_its_own() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_orders_nothing() {
+fn a_wall_clock_set_back_does_not_affect_continuation() {
     let directory = place(SMALL);
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
@@ -274,7 +274,7 @@ pub(crate) fn echo() -> u16 {
 }
 
 #[test]
-fn a_failed_run_is_kept_marked_and_gone_past_if_asked() {
+fn a_failed_run_ends_the_experiment_unless_keep_going() {
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent_port = silent.local_addr().expect("bound").port();
     let file = format!(
@@ -298,7 +298,7 @@ fn a_failed_run_is_kept_marked_and_gone_past_if_asked() {
 }
 
 #[test]
-fn what_could_not_begin_is_tried_again() {
+fn a_run_that_could_not_start_is_repeated() {
     let file = "kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 1\n";
     let directory = place(file);
     for _ in 0..2 {
@@ -312,7 +312,7 @@ fn what_could_not_begin_is_tried_again() {
 }
 
 #[test]
-fn a_rule_of_width_stops_when_it_is_reached_or_at_its_cap() {
+fn a_precision_rule_stops_at_its_width_or_at_the_maximum() {
     let pinned = SMALL.replace("count = 100", "count = 1_000\ncpu = 0\npeer-cpu = 0");
     // On one CPU a median of many probes hardly moves, whatever else the machine does.
     for (width, runs_of_each) in [("±0.0001%", 14), ("±99%", 10)] {
@@ -328,7 +328,7 @@ fn a_rule_of_width_stops_when_it_is_reached_or_at_its_cap() {
 }
 
 #[test]
-fn bad_requests_say_where_and_leave_nothing_behind() {
+fn invalid_experiment_files_are_refused_with_the_line() {
     let factors: Vec<String> = ["count", "duration", "interval", "timeout", "cpu", "dscp", "size"]
         .map(|key| format!("{key} = [0,1,2,3,4,5,6,7,8,9]\n"))
         .into();
@@ -351,7 +351,7 @@ fn bad_requests_say_where_and_leave_nothing_behind() {
 }
 
 #[test]
-fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
+fn the_json_document_has_the_comparison_and_the_runs() {
     let directory = place(SMALL);
     let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
     check_schema(&document, "compare/1");
@@ -371,7 +371,7 @@ fn the_document_holds_the_comparison_the_experiment_and_its_runs() {
 }
 
 #[test]
-fn the_comparison_asks_what_the_file_asks() {
+fn the_compare_tables_of_the_file_select_the_statistics() {
     let file = format!(
         "{SMALL}[[compare]]\nmetric = \"response_time\"\nstatistic = \"mean\"\nbaseline = {{ size = 64 }}\n\
          [[compare]]\nstatistic = \"loss_ratio\"\n"

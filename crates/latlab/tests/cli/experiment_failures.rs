@@ -15,7 +15,7 @@ fn rows(document: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn what_lost_everything_is_a_loss_whoever_judges_it() {
+fn a_condition_that_lost_every_probe_is_compared_as_a_loss() {
     let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let file = format!(
         "kind = \"ping\"\n[base]\nprotocol = \"echo\"\ncount = 20\nwarmup = \"0\"\ntimeout = \"10ms\"\n[factors]\n\
@@ -40,7 +40,7 @@ fn what_lost_everything_is_a_loss_whoever_judges_it() {
 }
 
 #[test]
-fn a_condition_without_a_run_hides_no_other() {
+fn a_condition_without_runs_leaves_the_others_compared() {
     // Nothing listens there, so that no session is opened and nothing is recorded.
     let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\ntarget = [\"127.0.0.1:9\", \"local\"]\n\
                 size = [24, 64]\n[design]\nruns = 4\nsettle = \"0s\"\n[[compare]]\nstatistic = \"p50\"\n\
@@ -60,7 +60,7 @@ fn a_condition_without_a_run_hides_no_other() {
 }
 
 #[test]
-fn there_is_one_document_however_it_ends() {
+fn every_end_of_an_experiment_prints_one_json_document() {
     let boot = |directory: &std::path::Path| {
         let path = directory.join("host/proc/sys/kernel/random/boot_id");
         fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
@@ -94,7 +94,7 @@ fn there_is_one_document_however_it_ends() {
 }
 
 #[test]
-fn one_condition_shows_the_interval_that_was_asked_for() {
+fn a_single_condition_is_reported_with_its_interval() {
     // On one CPU a median of many probes hardly moves, whatever else the machine does.
     let file = "name = \"alone\"\nkind = \"ping\"\n[base]\ncount = 400\nwarmup = \"0\"\ncpu = 0\npeer-cpu = 0\n\
                 [design]\nruns = \"until p50 ±99%\"\nmax-runs = 26\nblocks = 12\nsettle = \"0s\"\n";
@@ -133,7 +133,7 @@ fn forget_last_end(experiment: &Path) {
 }
 
 #[test]
-fn killed_before_its_line_a_failed_run_is_no_completed_one() {
+fn a_failed_run_without_its_journal_line_stays_failed() {
     let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let directory = place(&silent(deaf.local_addr().expect("bound").port()));
     Latlab::at(directory.path()).line("run x.toml").failure(3);
@@ -146,7 +146,7 @@ fn killed_before_its_line_a_failed_run_is_no_completed_one() {
 }
 
 #[test]
-fn an_edited_copy_is_refused_and_may_be_forced() {
+fn an_edited_copy_of_the_file_is_refused_without_force() {
     let directory = place(&SMALL.replace("name = \"small\"\n", ""));
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
@@ -177,7 +177,7 @@ fn an_edited_copy_is_refused_and_may_be_forced() {
 }
 
 #[test]
-fn of_several_that_are_started_at_once_one_measures() {
+fn of_several_processes_started_at_the_same_time_one_measures() {
     let directory = place(&SMALL.replace("count = 100", "duration = \"1s\""));
     let all: Vec<_> = (0..4).map(|_| begin(directory.path())).collect();
     until_ended(directory.path(), 1);
@@ -201,7 +201,7 @@ fn of_several_that_are_started_at_once_one_measures() {
 }
 
 #[test]
-fn a_directory_never_begins_again_and_a_store_must_be_writable() {
+fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
     let directory = place(&SMALL.replace("runs = 3\nblocks = 2", "runs = 1"));
     Latlab::at(directory.path()).line("run x.toml -q").success();
     let shown = only(directory.path()).display().to_string();

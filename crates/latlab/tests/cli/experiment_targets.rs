@@ -43,7 +43,7 @@ fn document(ran: &Finished) -> Value {
 }
 
 #[test]
-fn a_load_at_the_peer_is_a_factor_like_any_other() {
+fn a_load_at_the_peer_can_be_a_factor() {
     let target = format!("target = \"cmd:{BINARY} agent --stdio\"\n");
     let text = file(&target, "peer-addr = \"127.0.0.1\"\n", "load = [\"none\", \"cpu=10%@peer\"]");
     let ran = Latlab::new().file("x.toml", text).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
@@ -65,7 +65,7 @@ fn a_load_at_the_peer_is_a_factor_like_any_other() {
 }
 
 #[test]
-fn targets_are_levels_too_and_what_one_lacks_is_refused_before_anything_is_measured() {
+fn a_target_that_lacks_an_address_is_refused_before_the_first_run() {
     let targets = format!("target = [\"local\", \"cmd:{BINARY} agent --stdio\"]");
     let text = file("", "", &targets);
     // without an address to reach it at, an agent started by a command can be anywhere
@@ -78,7 +78,7 @@ fn targets_are_levels_too_and_what_one_lacks_is_refused_before_anything_is_measu
 }
 
 #[test]
-fn an_experiment_over_ssh_ends_with_its_agents() {
+fn no_agent_outlives_an_experiment_over_ssh() {
     let Some(sshd) = Sshd::start("latlab run ssh:", &with_latlab()) else { return };
     let text = file("target = \"ssh:far\"\n", "", "load = [\"none\", \"cpu=10%@both\"]");
     let lab = Latlab::new().environment("PATH", sshd.path()).file("x.toml", text);
@@ -95,7 +95,7 @@ fn an_experiment_over_ssh_ends_with_its_agents() {
 }
 
 #[test]
-fn every_run_has_a_lab_of_its_own() {
+fn each_run_has_a_lab_of_its_own() {
     if !privileged("latlab run on `lab`") {
         return;
     }
@@ -111,7 +111,7 @@ fn every_run_has_a_lab_of_its_own() {
 }
 
 #[test]
-fn killed_in_a_lab_it_leaves_nothing_and_goes_on() {
+fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
     if !privileged("the death of `latlab run` on `lab`") {
         return;
     }
@@ -134,7 +134,7 @@ fn killed_in_a_lab_it_leaves_nothing_and_goes_on() {
 }
 
 #[test]
-fn who_may_not_build_a_lab_is_told_who_may() {
+fn lab_without_rights_is_refused_with_a_hint() {
     if !privileged("`latlab run` on `lab` without rights") {
         return;
     }

@@ -21,7 +21,7 @@ fn measured(lab: Latlab) -> Value {
 }
 
 #[test]
-fn both_ends_of_a_local_run_tell_about_the_host_before_and_after() {
+fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
     let manifest = measured(Latlab::new().line("ping -n 200 --warmup 0 --json"));
     let (before, after) = (&manifest["here"]["before"], &manifest["here"]["after"]);
     for facts in [before, after] {
@@ -45,7 +45,7 @@ fn both_ends_of_a_local_run_tell_about_the_host_before_and_after() {
 }
 
 #[test]
-fn the_interface_of_a_lab_is_its_own_and_not_the_hosts() {
+fn the_interface_in_the_facts_of_lab_is_its_veth_device() {
     if !privileged("the facts of `ping lab`") {
         return;
     }
@@ -71,7 +71,7 @@ fn with_chronyc(home: &Path, line: &str) -> std::ffi::OsString {
 }
 
 #[test]
-fn chrony_is_asked_before_and_after_and_a_mute_one_holds_nobody_up() {
+fn chronyc_is_asked_before_and_after_a_run_with_a_time_limit() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let tracking = "C0000201,192.0.2.1,3,1763770000.1,-0.000012,0.00003,0.000084,-7.5,0,0.1,0.008,0.0005,64,Normal";
     let path = with_chronyc(home.path(), &format!("echo \"$1 $2 $3\" >>\"$0.asked\"; echo {tracking}"));
@@ -97,7 +97,7 @@ fn severities(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn findings_are_a_document_and_a_blocker_is_exit_code_1() {
+fn doctor_exits_with_1_if_it_finds_a_blocker() {
     // Whether this host is fit is not for a test to say; that the code agrees with the findings is.
     let running = Latlab::new().line("doctor --json --cpu 0").stderr(empty()).start();
     let ran = running.exits_with_one_of(&[0, 1]);
@@ -115,7 +115,7 @@ fn findings_are_a_document_and_a_blocker_is_exit_code_1() {
 }
 
 #[test]
-fn the_same_host_is_judged_by_how_it_shall_be_measured() {
+fn findings_depend_on_the_options_of_the_measurement() {
     let find = |line: &str, code: &str| -> Value {
         let ran = Latlab::new().line(line).stderr(empty()).start().exits_with_one_of(&[0, 1]);
         let findings = ran.json()["findings"].as_array().expect("a list").clone();
@@ -127,7 +127,7 @@ fn the_same_host_is_judged_by_how_it_shall_be_measured() {
 }
 
 #[test]
-fn the_bare_loop_becomes_the_floor_of_later_summaries_on_the_same_pins() {
+fn a_calibration_is_shown_by_later_summaries_with_the_same_pins_and_size() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let state = home.path().join("state");
     let lab = |line: &str| Latlab::at(home.path()).line(line).environment("XDG_STATE_HOME", &state);
@@ -150,7 +150,7 @@ fn the_bare_loop_becomes_the_floor_of_later_summaries_on_the_same_pins() {
 }
 
 #[test]
-fn a_calibration_that_cannot_be_kept_is_told_all_the_same() {
+fn a_calibration_that_cannot_be_stored_is_still_reported() {
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::write(home.path().join("state"), "a file").expect("a file");
     let lab = Latlab::at(home.path()).line("doctor --calibrate --json").environment("XDG_STATE_HOME", "state");
@@ -170,7 +170,7 @@ fn samples(recording: &Recording) -> Vec<HostSample> {
 }
 
 #[test]
-fn every_run_is_framed_by_samples_of_its_host() {
+fn the_first_and_last_host_sample_enclose_the_run() {
     let ran = Latlab::new().line("ping -n 50 -i 1ms --warmup 0 -s 64,128 --json").measured();
     assert_eq!(ran.json()["schema"], "latlab.summaries/1");
     let recordings = recordings(ran.directory());
@@ -197,7 +197,7 @@ fn every_run_is_framed_by_samples_of_its_host() {
 }
 
 #[test]
-fn samples_survive_the_death_of_the_process() {
+fn host_samples_survive_sigkill() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping --warmup 0 -d 50s").start();
     // The host's row and a CPU's are 384 bytes; of three samples at least.

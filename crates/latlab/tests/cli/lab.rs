@@ -40,7 +40,7 @@ pub(crate) fn without_rights(test: &str, directory: &Path, line: &str) -> Option
 }
 
 #[test]
-fn both_families_cross_the_pair_and_its_conditions_are_recorded() {
+fn lab_measures_both_address_families_and_records_the_offloads() {
     if !privileged("ping lab") {
         return;
     }
@@ -62,7 +62,7 @@ fn both_families_cross_the_pair_and_its_conditions_are_recorded() {
 }
 
 #[test]
-fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
+fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
     if !privileged("the death of `ping lab`") {
         return;
     }
@@ -97,7 +97,7 @@ fn kill_minus_nine_leaves_neither_namespaces_nor_processes() {
 }
 
 #[test]
-fn who_may_not_build_a_lab_is_told_who_may() {
+fn lab_without_rights_is_refused_with_a_hint() {
     if !privileged("`ping lab` without rights") {
         return;
     }

@@ -22,7 +22,7 @@ fn states(list: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn an_empty_or_missing_store_is_no_failure() {
+fn an_empty_or_missing_store_is_not_an_error() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for form in ["list", "list --json"] {
         let missing = Latlab::at(home.path()).line(form).stdout(contains("latlab-runs"));
@@ -42,7 +42,7 @@ fn an_empty_or_missing_store_is_no_failure() {
 }
 
 #[test]
-fn the_newest_stands_first_also_within_a_second() {
+fn the_newest_recording_is_first_also_within_a_second() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for size in 64..70 {
         Latlab::at(home.path()).line(&format!("ping -n 3 --warmup 0 -s {size}")).success();
@@ -58,7 +58,7 @@ fn the_newest_stands_first_also_within_a_second() {
 }
 
 #[test]
-fn every_state_is_told() {
+fn each_state_of_a_recording_is_listed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping -d 50s -i 2ms --warmup 0").start();
     let pid = running.pid().as_raw_nonzero().get();
@@ -89,7 +89,7 @@ const SMALL: &str = "name = \"small one\"\nkind = \"ping\"\n[base]\ncount = 50\n
                      size = [24, 64]\n[design]\nruns = 2\nsettle = \"0s\"\n";
 
 #[test]
-fn experiments_are_listed_with_how_far_they_are() {
+fn experiments_are_listed_with_their_progress() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let listed = || {
         let document = Latlab::at(home.path()).line("list --json").stderr(empty()).success().json();
@@ -130,7 +130,7 @@ fn experiments_are_listed_with_how_far_they_are() {
 }
 
 #[test]
-fn the_summary_of_an_experiment_is_that_of_its_runs() {
+fn the_summary_of_an_experiment_has_those_of_its_runs() {
     let lab = Latlab::new().file("x.toml", SMALL);
     let home = lab.path("");
     let _done = lab.line("run x.toml").start().exits_with_one_of(&[0, 4]);

@@ -40,7 +40,7 @@ fn figure(load: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn loads_are_held_and_what_they_reached_is_a_document() {
+fn the_json_document_has_the_offered_and_the_achieved_load() {
     let line =
         "load --load cpu=20%:cpus=0 --load heaters=1:cpus=0 --load mem=50MB/s:cpus=0,buffer=2MiB -d 1500ms --json";
     let document = Latlab::new().line(line).stderr(warnings_at_most()).success().json();
@@ -62,7 +62,7 @@ fn loads_are_held_and_what_they_reached_is_a_document() {
 }
 
 #[test]
-fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
+fn the_achieved_cpu_share_agrees_with_the_cpu_time_of_the_kernel() {
     let running = Latlab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(warnings_at_most()).start();
     let stressor = stressors(&running, 1)[0];
     // Past the second in which it settles: the measuring has begun by then.
@@ -79,7 +79,7 @@ fn a_reached_share_is_the_one_that_the_kernel_accounts_for() {
 }
 
 #[test]
-fn a_run_tells_its_loads_in_every_form() {
+fn loads_of_a_run_are_reported_in_json_manifest_and_text() {
     let line = "ping -n 50 -i 20ms --warmup 0 --load cpu=10%@both:period=20ms --json";
     let ran = Latlab::new().line(line).measured();
     let document = ran.json();
@@ -102,7 +102,7 @@ fn a_run_tells_its_loads_in_every_form() {
 }
 
 #[test]
-fn without_a_load_nothing_is_started_and_nothing_said() {
+fn load_none_starts_no_load() {
     let document = Latlab::new().line("ping -n 5 --warmup 0 --load none --json").success().json();
     assert_eq!((&document["loads"], &document["condition"]["loads"]), (&json!([]), &json!([])));
     let document = Latlab::new().line("load --load none -d 10ms --json").success().json();
@@ -110,7 +110,7 @@ fn without_a_load_nothing_is_started_and_nothing_said() {
 }
 
 #[test]
-fn loads_that_cannot_be_asked_for_are_wrong_requests() {
+fn invalid_loads_are_refused() {
     for (load, told) in [
         ("cpu=0%", "hint: from `cpu=1%`"),
         ("cpu=120%", "no more than 100 %"),
@@ -137,7 +137,7 @@ fn loads_that_cannot_be_asked_for_are_wrong_requests() {
 }
 
 #[test]
-fn a_load_that_cannot_start_is_the_worlds_refusal() {
+fn a_load_that_cannot_start_is_refused_with_exit_code_3() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let script = format!("ulimit -v 300000; exec '{}' load --load mem=1GB/s:buffer=1024MiB -d 1s", BINARY);
     let ran = Command::new("sh").args(["-c", &script]).current_dir(directory.path()).output().expect("a shell");
@@ -147,7 +147,7 @@ fn a_load_that_cannot_start_is_the_worlds_refusal() {
 }
 
 #[test]
-fn as_many_heaters_as_can_be_asked_for_start_and_end() {
+fn the_maximum_of_256_heaters_starts_and_ends() {
     let document =
         Latlab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
     check_schema(&document, "load/1");
@@ -157,7 +157,7 @@ fn as_many_heaters_as_can_be_asked_for_start_and_end() {
 }
 
 #[test]
-fn loads_end_with_latlab_however_it_ends() {
+fn no_load_outlives_latlab() {
     for (signal, code) in [(Signal::KILL, None), (Signal::INT, Some(130)), (Signal::TERM, Some(143))] {
         let running = Latlab::new().line("load --load cpu=5% --load heaters=1 -d 1m").start();
         let loads = stressors(&running, 2);
@@ -171,7 +171,7 @@ fn loads_end_with_latlab_however_it_ends() {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_no_load_behind() {
+fn no_load_outlives_a_killed_run() {
     let running = Latlab::new().line("ping -d 1m -i 10ms --load cpu=5%").start();
     let loads = stressors(&running, 1);
     running.signal(Signal::KILL);
@@ -180,7 +180,7 @@ fn a_run_that_is_killed_leaves_no_load_behind() {
 }
 
 #[test]
-fn a_load_that_dies_early_is_not_passed_over() {
+fn the_early_death_of_a_load_is_reported() {
     let running = Latlab::new().line("load --load cpu=5% -d 2s --json").start();
     let load = stressors(&running, 1)[0];
     // One that is killed before it has said that it works was never a load. It settles for a second, and is held for two.
@@ -196,7 +196,7 @@ fn a_load_that_dies_early_is_not_passed_over() {
 }
 
 #[test]
-fn the_hidden_command_wants_an_order() {
+fn stressor_refuses_an_invalid_request() {
     let lab = Latlab::new().line("stressor").stdout(empty()).stderr(contains("cannot understand the order"));
     lab.stderr(contains("hint: ")).failure(2);
 }
@@ -207,7 +207,7 @@ const FAR_AWAY: &str = "heard=$(mktemp); LATLAB agent --stdio | \
                         do sleep 0.3; cat $heard; done; rm $heard";
 
 #[test]
-fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
+fn the_achieved_load_is_that_of_the_run_without_the_end_of_its_session() {
     // A second, and then a farewell of several: what happened at the far end is asked for word by word.
     let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
     let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
@@ -222,7 +222,7 @@ fn loads_are_judged_to_the_end_of_the_run_and_no_longer() {
 }
 
 #[test]
-fn a_network_load_whose_end_nobody_hears_says_why() {
+fn the_death_of_a_network_load_is_reported() {
     for (pace, offered) in [("max", Value::Null), ("1Mbit/s", 1e6.into())] {
         let running = Latlab::new().line(&format!("load --load net={pace} -d 50s --json")).start();
         let pid = running.pid().as_raw_nonzero().get();
@@ -249,7 +249,7 @@ fn policies(pid: i32) -> Vec<String> {
 }
 
 #[test]
-fn loads_have_no_right_of_way_however_latlab_was_started() {
+fn loads_run_under_sched_other_below_a_real_time_latlab() {
     const TEST: &str = "loads below a latlab of real-time policy";
     if !privileged(TEST) {
         return;

@@ -40,7 +40,7 @@ fn published(document: &Value) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn it_is_shown_as_a_file_with_what_was_published() {
+fn the_recipe_file_has_the_published_figures() {
     for scale in ["", "--quick", "--full", "--reboots", "--full --reboots", "--target local", "--target ssh:there"] {
         let file = Latlab::new().line(&format!("recipes show udp-loopback-matrix {scale}")).success().stdout;
         let target = scale.strip_prefix("--target ").unwrap_or("lab");
@@ -57,7 +57,7 @@ fn it_is_shown_as_a_file_with_what_was_published() {
 }
 
 #[test]
-fn a_pair_has_all_cells_and_each_is_what_it_is_called() {
+fn lab_measures_every_condition_as_its_label_says() {
     if !privileged("udp-loopback-matrix in lab") {
         return;
     }
@@ -119,7 +119,7 @@ fn each_run_was_what_its_cell_says(experiment: &Path) {
 }
 
 #[test]
-fn cells_that_a_loopback_lacks_are_not_possible_and_never_equal() {
+fn conditions_that_loopback_does_not_support_are_reported_as_not_possible() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (told, document) = quick(home.path(), "local");
     assert_eq!(told.matches("not possible here: ").count(), 3, "{told}");
@@ -138,14 +138,14 @@ fn cells_that_a_loopback_lacks_are_not_possible_and_never_equal() {
 }
 
 #[test]
-fn where_every_cell_is_impossible_it_is_refused() {
+fn a_target_that_supports_no_condition_is_refused() {
     // Nothing answers there, and nobody sets anything on a host without an agent.
     let told = Latlab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
     assert!(told.contains("no run of the experiment can be judged"), "{told}");
 }
 
 #[test]
-fn blocks_are_boots_where_reboots_lie_between_them() {
+fn with_reboots_each_block_is_a_boot() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let boot = home.path().join("host/proc/sys/kernel/random/boot_id");
     fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");

@@ -166,7 +166,7 @@ fn but_last_word(line: &str) -> &str {
 }
 
 #[test]
-fn the_text_is_that_of_ministat_but_for_known_differences() {
+fn the_output_equals_that_of_ministat_except_for_listed_differences() {
     if program("the_text_is_that_of_ministat_but_for_known_differences", "ministat").is_none() {
         return;
     }
@@ -212,7 +212,7 @@ impl Drawn {
 }
 
 #[test]
-fn drawn_numbers_look_the_same_to_the_character() {
+fn random_numbers_give_the_same_output_as_ministat() {
     if program("drawn_numbers_look_the_same_to_the_character", "ministat").is_none() {
         return;
     }
@@ -231,7 +231,7 @@ fn drawn_numbers_look_the_same_to_the_character() {
 
 /// ministat takes t from a table with three decimals; every entry of it shows in a margin.
 #[test]
-fn margins_agree_at_every_degree_of_freedom_and_level() {
+fn margins_equal_those_of_ministat_at_each_degree_of_freedom_and_level() {
     if program("margins_agree_at_every_degree_of_freedom_and_level", "ministat").is_none() {
         return;
     }
@@ -254,7 +254,7 @@ fn margins_agree_at_every_degree_of_freedom_and_level() {
 }
 
 #[test]
-fn columns_and_comments_are_read_as_ministat_reads_them() {
+fn columns_and_comments_are_parsed_as_by_ministat() {
     if program("columns_and_comments_are_read_as_ministat_reads_them", "ministat").is_none() {
         return;
     }
@@ -278,7 +278,7 @@ fn columns_and_comments_are_read_as_ministat_reads_them() {
 }
 
 #[test]
-fn standard_input_is_a_group_too() {
+fn stdin_can_be_a_group() {
     let lab = || Latlab::new().file("numbers", "1\n2\n3\n").file("others", "11\n12\n14\n");
     let named = lab().stdin("numbers").line("compare --ministat").stdout(contains("x <stdin>\n")).success();
     let dash = lab().stdin("numbers").line("compare --ministat -").success();
@@ -288,7 +288,7 @@ fn standard_input_is_a_group_too() {
 }
 
 #[test]
-fn quiet_leaves_names_and_heading_out() {
+fn quiet_omits_names_and_heading() {
     let lab = |flags: &str| {
         let lab = Latlab::new().file("a", "1\n2\n3\n").file("b", "11\n12\n14\n");
         lab.line("compare --ministat").line(flags).line("a b").stderr(empty()).success().stdout
@@ -301,7 +301,7 @@ fn quiet_leaves_names_and_heading_out() {
 }
 
 #[test]
-fn groups_can_be_made_by_patterns() {
+fn patterns_select_the_files_of_a_group() {
     let lab = || {
         let lab = Latlab::new().file("a-1", "1\n2\n").file("a-2", "3\n").file("b-1", "11\n").file("b-2", "12\n14\n");
         lab.line("compare --ministat -A --group before=a-* --group after=b-*")
@@ -314,7 +314,7 @@ fn groups_can_be_made_by_patterns() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn input_that_cannot_be_compared_is_refused() {
     for (text, flags, told) in [
         ("", "", "it has 0 observations"),
         ("1\n2\n", "", "it has 2 observations"),
@@ -354,7 +354,7 @@ fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
 }
 
 #[test]
-fn each_run_is_one_observation() {
+fn each_run_is_one_observation_of_ministat() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (recordings, means) = two_builds(home.path());
     let lab = Latlab::at(home.path()).line("compare --ministat -n --by tag:build").args(&recordings);
@@ -392,7 +392,7 @@ fn each_run_is_one_observation() {
 }
 
 #[test]
-fn an_experiment_has_its_conditions_for_groups() {
+fn the_conditions_of_an_experiment_are_the_groups_of_ministat() {
     let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\nsize = [24, 64]\n\
                 [design]\nruns = 3\nwarmup-runs = 1\nsettle = \"0s\"\n";
     let lab = Latlab::new().file("x.toml", file);

@@ -98,7 +98,7 @@ fn hold(order: &Value, millis: u64) -> (Value, Value) {
 }
 
 #[test]
-fn a_rate_is_offered_and_what_arrives_is_told_over_both_families() {
+fn a_fixed_rate_is_sent_and_counted_over_both_address_families() {
     for (bind, key) in [("127.0.0.1:0", Some(KEY)), ("[::1]:0", None)] {
         let (_reflector, peer) = reflector(bind, key);
         let (begun, report) = hold(&order(&peer, key, stream(json!({ "kind": "rate", "bps": 4_000_000 }))), 700);
@@ -116,7 +116,7 @@ fn a_rate_is_offered_and_what_arrives_is_told_over_both_families() {
 }
 
 #[test]
-fn a_share_is_searched_for_first_and_max_needs_no_rate() {
+fn a_relative_rate_is_searched_for_and_max_is_not() {
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
     let (begun, report) = hold(&order(&peer, None, stream(json!({ "kind": "share", "share": 0.1 }))), 300);
     let searched = begun["searched_bps"].as_f64().expect("searched for");
@@ -131,7 +131,7 @@ fn a_share_is_searched_for_first_and_max_needs_no_rate() {
 }
 
 #[test]
-fn what_cannot_begin_says_why() {
+fn a_load_that_cannot_begin_reports_the_reason() {
     // Bound, so that nobody else takes it, and silent.
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent = nobody.local_addr().expect("bound").to_string();
@@ -153,7 +153,7 @@ fn what_cannot_begin_says_why() {
 }
 
 #[test]
-fn a_load_ends_with_the_pipe_and_says_nothing_it_does_not_know() {
+fn a_load_that_ends_during_its_search_reports_nothing() {
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
     let mut load = Ordered::start("net-load", &order(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));
     let pid = load.pid();

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use crate::harness::{BINARY, Latlab, contains, empty, lacks};
 
 #[test]
-fn nothing_is_coloured_without_a_terminal() {
+fn output_has_no_colour_without_a_terminal() {
     Latlab::new().line("ping -n 0").stdout(empty()).stderr(lacks("\u{1b}")).failure(2);
     Latlab::new().line("--help").environment("TERM", "xterm-256color").stdout(lacks("\u{1b}")).success();
 }
 
 #[test]
-fn a_closed_pipe_ends_quietly() {
+fn a_closed_stdout_is_not_an_error() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let output = Command::new(BINARY)
@@ -26,7 +26,7 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn results_that_cannot_be_written_are_a_failure() {
+fn output_that_cannot_be_written_is_an_error() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let output = Command::new(BINARY)
         .args(["completions", "bash"])
@@ -70,7 +70,7 @@ fn a_man_page_names_every_long_option() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_written_is_the_worlds_refusal() {
+fn a_directory_that_cannot_be_written_is_refused_with_exit_code_3() {
     Latlab::new()
         .file("taken", "a file")
         .line("man --output taken/man1")
@@ -80,7 +80,7 @@ fn a_directory_that_cannot_be_written_is_the_worlds_refusal() {
 }
 
 #[test]
-fn completions_know_the_commands_and_their_options() {
+fn completions_have_the_commands_and_their_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         Latlab::new()
             .args(["completions", shell])
@@ -113,14 +113,14 @@ fn page(line: &str) -> String {
 }
 
 #[test]
-fn the_reflector_has_help_of_its_own() {
+fn help_of_serve_describes_options_of_the_reflector() {
     let help = page("serve --help");
     assert!(help.contains("Pin the answering thread") && help.contains("This end only"), "{help}");
     assert!(!help.contains("Pin the measuring thread") && !help.contains("Both ends do so"), "{help}");
 }
 
 #[test]
-fn every_command_is_on_the_first_page() {
+fn help_lists_every_command() {
     let first = page("--help");
     for command in COMMANDS {
         assert!(first.contains(&format!("\n  {command} ")), "{command} is not in\n{first}");
@@ -131,7 +131,7 @@ fn every_command_is_on_the_first_page() {
 }
 
 #[test]
-fn short_help_fits_a_screen() {
+fn short_help_fits_50_lines_of_80_columns() {
     for line in COMMANDS.map(|command| format!("{command} -h")).into_iter().chain(["-h".to_owned()]) {
         let page = page(&line);
         assert!(page.lines().count() <= 50, "{line} has {} lines", page.lines().count());
@@ -141,7 +141,7 @@ fn short_help_fits_a_screen() {
 }
 
 #[test]
-fn every_page_ends_with_two_examples() {
+fn each_help_page_ends_with_two_examples() {
     for line in COMMANDS.map(|command| format!("{command} --help")).into_iter().chain(["--help".to_owned()]) {
         let page = page(&line);
         let (_, examples) = page.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{line} has no examples"));
@@ -151,7 +151,7 @@ fn every_page_ends_with_two_examples() {
 }
 
 #[test]
-fn ping_shows_ten_options_first_and_all_of_them_on_demand() {
+fn short_help_of_ping_has_ten_options_and_long_help_all() {
     let options = |page: &str| {
         let is_option = |row: &&str| row.trim_start().starts_with('-') && row.starts_with("  ");
         page.lines().filter(is_option).filter(|row| !row.contains("--help")).count()
@@ -170,7 +170,7 @@ fn ping_shows_ten_options_first_and_all_of_them_on_demand() {
 }
 
 #[test]
-fn the_version_is_data() {
+fn the_version_is_printed_to_stdout() {
     let expected = format!("latlab {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(page("--version"), expected);
     assert_eq!(page("-V"), expected);

@@ -24,7 +24,7 @@ fn summary(line: &str) -> (Value, crate::harness::Finished) {
 }
 
 #[test]
-fn a_closed_loop_sends_what_was_asked_for_and_keeps_it() {
+fn a_closed_loop_records_every_probe() {
     let ran = Latlab::new()
         .line("ping -n 50 --warmup 5")
         .stdout(contains("64 B · closed loop · 50 probes"))
@@ -44,7 +44,7 @@ fn a_closed_loop_sends_what_was_asked_for_and_keeps_it() {
 }
 
 #[test]
-fn whichever_limit_comes_first_ends_the_run() {
+fn the_first_of_count_and_duration_ends_the_run() {
     let start = Instant::now();
     let (document, _) = summary("ping -d 300ms --warmup 0");
     assert!(start.elapsed() >= Duration::from_millis(300), "it ended early");
@@ -58,7 +58,7 @@ fn whichever_limit_comes_first_ends_the_run() {
 }
 
 #[test]
-fn a_schedule_keeps_its_due_times_and_shows_what_users_waited() {
+fn a_schedule_records_due_times_and_reports_response_time() {
     let (document, ran) = summary("ping -n 20 -i 2ms --warmup 3");
     assert_eq!(document["condition"]["schedule"], "periodic");
     assert_eq!(document["condition"]["interval_ns"], 2_000_000);
@@ -76,7 +76,7 @@ fn a_schedule_keeps_its_due_times_and_shows_what_users_waited() {
 }
 
 #[test]
-fn the_same_seed_draws_the_same_gaps() {
+fn the_seed_of_a_poisson_schedule_determines_its_gaps() {
     let gaps = |options: &str| {
         let (document, ran) = summary(&format!("ping -n 30 -i 500us --poisson --warmup 0 {options}"));
         assert_eq!(document["condition"]["schedule"], "poisson");
@@ -92,7 +92,7 @@ fn the_same_seed_draws_the_same_gaps() {
 }
 
 #[test]
-fn ends_that_spin_are_told_apart() {
+fn spinning_ends_are_a_condition_and_warn_if_they_share_a_cpu() {
     let (document, _) = summary("ping -n 20 --warmup 0 --wait spin");
     assert_eq!((&document["condition"]["wait"], &document["answered"]), (&json!("spin"), &json!(20)));
     let (document, ran) = summary("ping -n 3 --warmup 0 --wait spin --cpu 0 --peer-cpu 0");
@@ -103,7 +103,7 @@ fn ends_that_spin_are_told_apart() {
 }
 
 #[test]
-fn both_families_are_measured() {
+fn both_address_families_are_measured() {
     let (_, ran) = summary("ping -4 -n 5 --warmup 0");
     let peer =
         |ran: &crate::harness::Finished| manifest(&only_recording(ran.directory()))["run"]["peer_address"].to_string();
@@ -117,7 +117,7 @@ fn both_families_are_measured() {
 }
 
 #[test]
-fn several_sizes_are_a_recording_each_and_one_table() {
+fn each_of_several_sizes_has_a_recording() {
     let ran = Latlab::new().line("ping -s 24,64,1024 -n 20 --warmup 2").stderr(empty()).success();
     let recorded = recordings(ran.directory());
     assert_eq!(recorded.len(), 3);
@@ -150,7 +150,7 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn a_sweep_of_source_ports_is_sixteen_runs() {
+fn a_sweep_of_source_ports_has_sixteen_runs() {
     let ran =
         Latlab::new().line("ping --source-port sweep -n 4 --warmup 0 --json").stderr(warnings_at_most()).success();
     let document = ran.json();
@@ -167,7 +167,7 @@ fn a_sweep_of_source_ports_is_sixteen_runs() {
 }
 
 #[test]
-fn a_run_that_is_not_kept_leaves_nothing() {
+fn a_run_without_a_recording_leaves_no_file() {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let line = "ping -n 5 --warmup 0 --no-record";
     let ran = Latlab::new()
@@ -184,7 +184,7 @@ fn a_run_that_is_not_kept_leaves_nothing() {
 }
 
 #[test]
-fn the_recording_goes_where_it_is_sent() {
+fn output_store_and_environment_select_the_place_of_the_recording() {
     let ran = Latlab::new().line("ping -n 5 --warmup 0 -o here/there").success();
     assert_eq!(manifest(&ran.directory().join("here/there"))["ending"], "completed");
     assert!(recordings(ran.directory()).is_empty());
@@ -199,7 +199,7 @@ fn the_recording_goes_where_it_is_sent() {
 }
 
 #[test]
-fn an_output_that_exists_is_refused_before_anything_is_sent() {
+fn an_existing_output_is_refused_before_a_datagram_is_sent() {
     let target = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     target.set_nonblocking(true).expect("a socket of our own");
     let address = target.local_addr().expect("bound").to_string();
@@ -217,7 +217,7 @@ fn an_output_that_exists_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_place_that_cannot_be_had_is_refused_before_the_run() {
+fn an_unavailable_cpu_or_interface_is_refused_before_the_run() {
     for (line, message) in [
         ("--cpu 1023", "cannot run on CPU `1023`"),
         ("--peer-cpu 1023", "cannot run on CPU `1023`"),
@@ -231,7 +231,7 @@ fn a_place_that_cannot_be_had_is_refused_before_the_run() {
 }
 
 #[test]
-fn a_summary_is_that_of_its_recording() {
+fn the_summary_of_a_recording_equals_that_of_its_run() {
     let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5,0.75 --tag build=7 --tag rack=b";
     for schedule in ["", "-i 1ms"] {
         let (document, ran) = summary(&format!("ping -n 40 --warmup 2 {schedule} {options}"));
@@ -248,7 +248,7 @@ fn a_summary_is_that_of_its_recording() {
 }
 
 #[test]
-fn what_the_summary_says_can_be_chosen() {
+fn options_select_the_quantiles_windows_and_deadline_of_a_summary() {
     let options = "--half --window 10ms --deadline 1ms --quantiles 0.25,0.5 --tag build=7 --tag rack=b";
     let ran = Latlab::new()
         .line(&format!("ping -n 40 --warmup 2 -i 1ms {options}"))
@@ -277,7 +277,7 @@ fn what_the_summary_says_can_be_chosen() {
 }
 
 #[test]
-fn talk_goes_to_stderr_and_can_be_silenced() {
+fn quiet_leaves_stderr_empty() {
     Latlab::new().line("ping -n 5 --warmup 0 -q").stdout(contains("n 5")).stderr(empty()).success();
     let ran = Latlab::new().line("ping -n 5 --warmup 0 -q --json").stderr(empty()).success();
     check_schema(&ran.json(), "summary/1");
@@ -302,7 +302,7 @@ fn at_a_terminal(variable: &str) -> Option<String> {
 }
 
 #[test]
-fn a_terminal_shows_colour_and_progress_unless_told_not_to() {
+fn a_terminal_shows_progress_and_colour_unless_no_color_is_set() {
     let Some(seen) = at_a_terminal("UNRELATED") else { return };
     assert!(seen.contains("\u{1b}[1") && seen.contains("━"), "{seen:?}");
     let progress = seen.split("round trip delay").next().unwrap_or_default();
@@ -321,7 +321,7 @@ fn is_colour(code: &str) -> bool {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure_and_a_full_disk_is() {
+fn a_closed_stdout_of_ping_is_not_an_error_and_a_full_disk_is() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let run = |stdout: Stdio| {
         let mut command = Command::new(BINARY);
@@ -349,7 +349,7 @@ fn caveat<'a>(document: &'a Value, code: &str, text: &str) -> &'a Value {
 }
 
 #[test]
-fn what_the_reflectors_socket_throws_away_is_told_at_both_ends() {
+fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
     const EVENT_BYTES: u64 = 64;
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
@@ -381,7 +381,7 @@ fn what_the_reflectors_socket_throws_away_is_told_at_both_ends() {
 }
 
 #[test]
-fn a_run_that_the_kernel_refuses_whole_says_so_everywhere() {
+fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
     if !privileged("a refused run") {
         return;
     }
@@ -407,7 +407,7 @@ fn a_run_that_the_kernel_refuses_whole_says_so_everywhere() {
 }
 
 #[test]
-fn a_schedule_that_the_kernel_refuses_pauses_for_nothing() {
+fn a_schedule_does_not_pause_after_a_failed_send() {
     if !privileged("a refused schedule") {
         return;
     }

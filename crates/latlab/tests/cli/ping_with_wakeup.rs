@@ -26,7 +26,7 @@ fn begun(home: &Path, line: &str) -> Running {
 }
 
 #[test]
-fn one_recording_has_both_and_says_the_same_when_it_is_read_again() {
+fn one_recording_has_probes_and_wakeups() {
     let ran = Latlab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").success();
     let json = ran.json();
     let told = &json["coincidence"];
@@ -50,7 +50,7 @@ fn one_recording_has_both_and_says_the_same_when_it_is_read_again() {
 }
 
 #[test]
-fn an_unpinned_sender_has_a_thread_on_every_cpu_it_may_use() {
+fn an_unpinned_sender_has_a_wakeup_thread_on_each_usable_cpu() {
     let ran = Latlab::new().line("ping -d 1s --warmup 0 -s 64,128 --with-wakeup 1ms:late=5ms --json").success();
     for path in recordings(ran.directory()) {
         let recording = Recording::open(&path).expect("opens");
@@ -65,7 +65,7 @@ fn an_unpinned_sender_has_a_thread_on_every_cpu_it_may_use() {
 }
 
 #[test]
-fn slow_probes_coincide_with_the_hog_that_delays_their_sender() {
+fn slow_probes_coincide_with_late_wakeups_of_a_busy_cpu() {
     const TEST: &str = "slow probes coincide with a hog";
     let cpu = thread::available_parallelism().map_or(1, usize::from) - 1;
     if cpu == 0 {
@@ -90,7 +90,7 @@ fn slow_probes_coincide_with_the_hog_that_delays_their_sender() {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_probes_and_wakeups() {
+fn a_killed_run_keeps_probes_and_wakeups() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = begun(home.path(), "ping -i 1ms -d 50s --warmup 0 --cpu 0 --with-wakeup 1ms");
     running.signal(Signal::KILL);
@@ -105,7 +105,7 @@ fn a_run_that_is_killed_leaves_probes_and_wakeups() {
 }
 
 #[test]
-fn an_interrupt_ends_threads_that_sleep_for_long() {
+fn an_interrupt_ends_wakeup_threads_with_a_long_interval() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = begun(home.path(), "ping -d 50s --warmup 0 --with-wakeup 1h --json");
     running.signal(Signal::INT);
@@ -114,7 +114,7 @@ fn an_interrupt_ends_threads_that_sleep_for_long() {
 }
 
 #[test]
-fn a_private_lab_has_wakeups_too() {
+fn lab_can_be_measured_with_wakeups() {
     const TEST: &str = "wake-ups beside the probes of a lab";
     if !rustix::process::geteuid().is_root() {
         return skip(TEST, "namespaces need root");
@@ -124,7 +124,7 @@ fn a_private_lab_has_wakeups_too() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_recorded() {
+fn invalid_combinations_are_refused_before_anything_is_recorded() {
     for (line, word) in [
         ("--wait spin --with-wakeup 1ms", "--wait block"),
         ("--with-wakeup 0ms", "longer than 0"),

@@ -25,7 +25,7 @@ fn quick(recipe: &str) -> (String, Value) {
 }
 
 #[test]
-fn they_are_listed_and_shown_as_files_that_run() {
+fn recipes_are_listed_and_shown_as_valid_files() {
     let list = Latlab::new().line("recipes").stderr(empty()).success().stdout;
     for name in ["pi-udp-load", "pi-roundtrip", "aa"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
@@ -45,7 +45,7 @@ fn they_are_listed_and_shown_as_files_that_run() {
 }
 
 #[test]
-fn pi_udp_load_stands_beside_its_publication() {
+fn pi_udp_load_is_reported_with_its_publication() {
     let (told, document) = quick("pi-udp-load");
     for words in ["round trip less dwell / 2, ms", "p99.99", "no load", "CPU load 80 %", "14.723", "median of 5 runs"] {
         assert!(told.contains(words), "{words} is not in\n{told}");
@@ -68,7 +68,7 @@ fn pi_udp_load_stands_beside_its_publication() {
 }
 
 #[test]
-fn pi_roundtrip_stands_beside_its_publication() {
+fn pi_roundtrip_is_reported_with_its_publication() {
     let (told, document) = quick("pi-roundtrip");
     for words in ["round trip delay, µs", "12267.0", "network load", "5,000 probes each", "not measured at this scale"]
     {
@@ -79,7 +79,7 @@ fn pi_roundtrip_stands_beside_its_publication() {
 }
 
 #[test]
-fn loads_are_compared_at_the_same_count() {
+fn loads_of_pi_roundtrip_are_compared_at_the_same_count() {
     // At its full scale the count varies as well: none of it stands in for the load.
     let file = Latlab::new().line("recipes show pi-roundtrip --full").success().stdout;
     assert_eq!(file.matches("baseline = { load = \"none\" }").count(), 3, "{file}");
@@ -106,7 +106,7 @@ fn loads_are_compared_at_the_same_count() {
 }
 
 #[test]
-fn the_same_under_two_names_tells_false_positives_and_drift() {
+fn aa_reports_false_positives_and_drift() {
     let (told, document) = quick("aa");
     let same = &document["experiment"]["same"];
     assert_eq!((&same["runs"], &same["exchange_test"]["of"]), (&24.into(), &9.into()), "{same:#}");
@@ -120,7 +120,7 @@ fn the_same_under_two_names_tells_false_positives_and_drift() {
 }
 
 #[test]
-fn wakeup_governor_stands_beside_its_publication_and_tells_why_longer_sleeps_wake_later() {
+fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_interval() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let host = governed("ondemand powersave", "powersave");
     let at = || {
@@ -172,7 +172,7 @@ fn governed(available: &str, now: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_measured() {
+fn governors_that_the_host_does_not_offer_are_failed_runs_with_the_reason() {
     // It offers another governor than the publication's.
     let host = governed("performance powersave", "powersave");
     let shown = Latlab::new().line("recipes show wakeup-governor").success().stdout;
@@ -198,7 +198,7 @@ fn governors_that_a_host_lacks_are_left_out_with_the_reason_and_the_rest_is_meas
 }
 
 #[test]
-fn rows_that_a_target_lacks_are_left_out_and_a_target_that_lacks_all_is_refused() {
+fn a_target_that_supports_no_row_is_refused() {
     // Nothing answers there, and a load at a host without an agent cannot be made at all.
     let told = Latlab::new().line("run pi-roundtrip 127.0.0.1:9 --quick").failure(3).stderr;
     assert!(told.contains("left out     load=cpu=80%@both: a load at the peer"), "{told}");

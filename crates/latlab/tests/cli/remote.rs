@@ -76,7 +76,7 @@ impl UnderWay {
 }
 
 #[test]
-fn ssh_measures_to_the_address_that_it_reached() {
+fn ssh_measures_to_the_address_that_ssh_reached() {
     let Some(sshd) = Sshd::start("ping ssh:", &with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let ran =
@@ -113,7 +113,7 @@ fn far_host_is_this_one(manifest: &serde_json::Value) {
 }
 
 #[test]
-fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_probes() {
+fn samples_of_the_far_host_are_on_the_clock_of_the_probes() {
     let lab = Latlab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]);
     let ran = lab.line("-d 1200ms -i 5ms -s 64,128 --warmup 0 --timeout 100ms").measured();
     for path in recordings(ran.directory()) {
@@ -135,7 +135,7 @@ fn samples_of_the_far_host_stand_beside_those_of_this_one_on_the_clock_of_the_pr
 }
 
 #[test]
-fn the_doctor_looks_at_the_host_of_an_agent() {
+fn doctor_examines_the_host_of_an_agent() {
     let ran = Latlab::new().args(["doctor", &here(), "--json"]).stderr(empty()).start().exits_with_one_of(&[0, 1]);
     check_schema(&ran.json(), "doctor/1");
     let findings = ran.json()["findings"].as_array().expect("a list").clone();
@@ -167,7 +167,7 @@ fn the_doctor_looks_at_the_host_of_an_agent() {
 }
 
 #[test]
-fn ssh_that_cannot_is_told_in_its_own_words() {
+fn errors_of_ssh_are_reported_in_its_own_words() {
     let Some(sshd) = Sshd::start("ping ssh: without rights", "/usr/bin:/bin") else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     for (target, message, cause, hint) in [
@@ -181,7 +181,7 @@ fn ssh_that_cannot_is_told_in_its_own_words() {
 }
 
 #[test]
-fn the_death_of_latlab_puts_the_far_host_in_order() {
+fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
     let Some(UnderWay { sshd, home, running, ssh, agent, reflector }) =
         UnderWay::start("the death of `ping ssh:`", "-d 50s --warmup 0 -i 1ms")
     else {
@@ -197,7 +197,7 @@ fn the_death_of_latlab_puts_the_far_host_in_order() {
 }
 
 #[test]
-fn the_death_of_the_far_end_leaves_a_partial_recording() {
+fn the_death_of_the_agent_leaves_a_partial_recording() {
     for of_the_agent in [true, false] {
         let Some(run) = UnderWay::start("the death of an agent", "-d 50s --warmup 0 -i 1ms") else { return };
         signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
@@ -216,7 +216,7 @@ fn the_death_of_the_far_end_leaves_a_partial_recording() {
 }
 
 #[test]
-fn a_frozen_connection_is_ended_by_the_dead_man_timer() {
+fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
     let Some(run) = UnderWay::start("a frozen connection", "-d 2s --warmup 0 -i 1ms --timeout 100ms") else { return };
     signal(run.ssh, Signal::STOP);
     run.await_order();
@@ -229,7 +229,7 @@ fn a_frozen_connection_is_ended_by_the_dead_man_timer() {
 }
 
 #[test]
-fn an_interrupt_ends_both_ends() {
+fn an_interrupt_ends_latlab_and_the_agent() {
     let Some(run) = UnderWay::start("Ctrl-C in `ping ssh:`", "-d 50s --warmup 0 -i 1ms") else { return };
     run.running.signal(Signal::INT);
     run.await_order();
@@ -239,7 +239,7 @@ fn an_interrupt_ends_both_ends() {
 }
 
 #[test]
-fn a_command_is_as_good_as_ssh() {
+fn an_agent_can_be_started_by_any_command() {
     let noisy = format!("cmd:sh -c 'echo welcome; echo mind the gap >&2; exec {BINARY} agent --stdio'");
     for target in [here(), noisy] {
         for address in ["127.0.0.1", "::1"] {
@@ -269,7 +269,7 @@ fn messages(mut sent: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_said_while_a_run_is_armed() {
+fn no_message_is_sent_to_the_agent_while_a_run_is_armed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let target = format!("cmd:sh -c 'tee sent | {BINARY} agent --stdio'");
     // Long enough for four heartbeats.
@@ -290,7 +290,7 @@ fn nothing_is_said_while_a_run_is_armed() {
 }
 
 #[test]
-fn the_death_of_latlab_lets_an_agent_of_its_own_put_its_host_in_order() {
+fn sigkill_of_latlab_ends_an_agent_started_by_a_command() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "--peer-addr 127.0.0.1 -d 50s --warmup 0 -i 1ms";
     let running = Latlab::at(home.path()).args(["ping", &here()]).line(line).start();
@@ -305,7 +305,7 @@ fn the_death_of_latlab_lets_an_agent_of_its_own_put_its_host_in_order() {
 }
 
 #[test]
-fn what_is_no_agent_is_told_from_one() {
+fn a_command_that_is_not_an_agent_is_refused_with_its_output() {
     let sh = |script: &str| format!("cmd:sh -c '{script}'");
     for (target, message, cause) in [
         ("cmd:/nonexistent/ssh far".into(), "cannot start `/nonexistent/ssh`", "ENOENT"),
@@ -324,7 +324,7 @@ fn what_is_no_agent_is_told_from_one() {
 }
 
 #[test]
-fn what_the_far_host_refuses_is_told_as_if_it_were_here() {
+fn errors_of_the_far_host_are_reported_with_cause_and_hint() {
     for (line, message) in [
         ("--peer-addr 127.0.0.1 --peer-cpu 1023", "refuses: cannot run on CPU `1023`"),
         ("--peer-addr 192.0.2.77", "`192.0.2.77:0`"),
@@ -335,7 +335,7 @@ fn what_the_far_host_refuses_is_told_as_if_it_were_here() {
 }
 
 #[test]
-fn an_interrupt_does_not_wait_for_a_greeting() {
+fn an_interrupt_ends_the_wait_for_a_greeting() {
     let running = Latlab::new().args(["ping", "cmd:sleep 40", "--peer-addr", "127.0.0.1", "-n", "5"]).start();
     let pid = running.pid().as_raw_nonzero().get();
     wait_until("the command ran", || below(pid, &["sleep"]).is_some());
@@ -345,7 +345,7 @@ fn an_interrupt_does_not_wait_for_a_greeting() {
 }
 
 #[test]
-fn a_command_leads_into_another_network_namespace() {
+fn an_agent_in_another_network_namespace_is_measured() {
     if !privileged("an agent in another namespace") {
         return;
     }

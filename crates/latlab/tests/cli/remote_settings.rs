@@ -46,7 +46,7 @@ fn settings_at(manifest: &Value, end: &str) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn both_hosts_are_set_and_restored_in_order() {
+fn settings_of_both_hosts_are_restored_in_reverse_order() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let both = "--set governor@both=performance --set idle-states@both=max-us:10 --set rt-runtime@both=-1";
     let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(warnings_at_most()).success();
@@ -67,7 +67,7 @@ fn both_hosts_are_set_and_restored_in_order() {
 }
 
 #[test]
-fn each_end_is_set_alone() {
+fn a_setting_changes_the_named_end_only() {
     for (place, here_is_set, far_is_set) in [("", true, false), ("@local", true, false), ("@peer", false, true)] {
         let (here, far) = (FakeHost::new(), FakeHost::new());
         between(&here, &far, &format!("-n 5 --warmup 0 --set rt-runtime{place}=-1"))
@@ -79,7 +79,7 @@ fn each_end_is_set_alone() {
 }
 
 #[test]
-fn what_one_host_refuses_changes_neither() {
+fn a_setting_refused_by_one_host_changes_no_host() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     for (sets, told) in [
         ("--set rt-runtime=-1 --set busy-poll@peer=50us", "refuses: cannot set `busy-poll=50us`"),
@@ -115,7 +115,7 @@ fn are_gone(loads: &[i32]) {
 }
 
 #[test]
-fn signals_end_the_loads_and_restore_the_far_host() {
+fn signals_to_latlab_end_loads_and_restore_settings_of_the_far_host() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let (here, far) = (FakeHost::new(), FakeHost::new());
         let (running, agent) = under_way(&here, &far);
@@ -131,7 +131,7 @@ fn signals_end_the_loads_and_restore_the_far_host() {
 }
 
 #[test]
-fn the_death_of_latlab_restores_the_far_host() {
+fn sigkill_of_latlab_ends_loads_and_restores_settings_of_the_far_host() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let (running, agent) = under_way(&here, &far);
     let loads = loads_below(agent);
@@ -143,7 +143,7 @@ fn the_death_of_latlab_restores_the_far_host() {
 }
 
 #[test]
-fn what_a_killed_agent_left_the_next_latlab_there_restores() {
+fn settings_left_by_a_killed_agent_are_restored_by_the_next_latlab_on_its_host() {
     for next in ["doctor --restore", "agent"] {
         let (here, far) = (FakeHost::new(), FakeHost::new());
         let (running, agent) = under_way(&here, &far);
@@ -167,7 +167,7 @@ fn what_a_killed_agent_left_the_next_latlab_there_restores() {
 }
 
 #[test]
-fn whatever_breaks_the_connection_restores_the_far_host() {
+fn every_end_of_an_ssh_connection_restores_the_far_host() {
     for (name, by, planned, code, told) in [
         ("ssh is killed", Some((Signal::KILL, true)), "50s", 3, "lost the agent"),
         ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "no word from the agent"),
@@ -198,7 +198,7 @@ fn whatever_breaks_the_connection_restores_the_far_host() {
 }
 
 #[test]
-fn loads_of_both_ends_are_told_in_every_form() {
+fn loads_of_both_ends_are_reported_in_json_manifest_and_text() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let line = "-d 1500ms -i 5ms --warmup 0 --json --load cpu=10%@both:cpus=0 --load net=2Mbit/s@both";
     let ran = between(&here, &far, line).measured();
@@ -219,7 +219,7 @@ fn loads_of_both_ends_are_told_in_every_form() {
 }
 
 #[test]
-fn a_share_of_the_paths_rate_is_searched_for_at_the_far_end() {
+fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
     let line = "-d 600ms -i 5ms --warmup 0 --json --load net=10%@peer";
     let ran = between(&here, &far, line).measured();
@@ -233,7 +233,7 @@ fn a_share_of_the_paths_rate_is_searched_for_at_the_far_end() {
 }
 
 #[test]
-fn an_interrupt_ends_a_search_for_a_rate_at_either_end() {
+fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
     for place in ["@local", "@peer"] {
         let (here, far) = (FakeHost::new(), FakeHost::new());
         let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%{place}");
@@ -249,7 +249,7 @@ fn an_interrupt_ends_a_search_for_a_rate_at_either_end() {
 }
 
 #[test]
-fn a_knob_of_one_host_is_not_set_from_both_of_its_ends() {
+fn two_ends_on_one_host_cannot_set_the_same_knob() {
     let host = FakeHost::new();
     let lab = between(&host, &host, "-n 5 --set rt-runtime@both=-1").stdout(empty());
     let lab = lab.stderr(contains("refuses: cannot set `rt-runtime=-1`"));
@@ -259,7 +259,7 @@ fn a_knob_of_one_host_is_not_set_from_both_of_its_ends() {
 }
 
 #[test]
-fn loads_alone_take_the_way_that_they_are_told() {
+fn load_sends_over_the_named_addresses() {
     let line = "load cmd --peer-addr 127.0.0.1 --bind 127.0.0.2 -d 600ms --json --load net=2Mbit/s@both";
     let target = format!("cmd:{BINARY} agent --stdio");
     let load = |line: &str| {
@@ -283,7 +283,7 @@ fn loads_alone_take_the_way_that_they_are_told() {
 }
 
 #[test]
-fn loads_alone_tell_what_they_reached_when_their_agent_is_lost() {
+fn load_reports_what_was_reached_if_the_agent_is_lost() {
     let target = format!("cmd:{BINARY} agent --stdio");
     let running = Latlab::new().args(["load", &target]).line("-d 50s --load cpu=5%@both").start();
     let pid = running.pid().as_raw_nonzero().get();
@@ -312,7 +312,7 @@ fn loads_here(pid: i32) -> usize {
 }
 
 #[test]
-fn a_load_that_cannot_start_there_is_the_worlds_refusal() {
+fn a_load_that_cannot_start_at_the_far_end_is_refused_with_exit_code_3() {
     let target = format!("cmd:sh -c 'ulimit -v 500000; exec {BINARY} agent --stdio'");
     let lab = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1", "-n", "5"]);
     let lab = lab.args(["--load", "mem=1GB/s@peer:buffer=1024MiB"]).stdout(empty());
@@ -321,7 +321,7 @@ fn a_load_that_cannot_start_there_is_the_worlds_refusal() {
 }
 
 #[test]
-fn a_load_alone_can_be_made_on_another_host() {
+fn load_makes_loads_at_both_ends_over_ssh() {
     let Some(sshd) = Sshd::start("load ssh:", &with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
@@ -333,7 +333,7 @@ fn a_load_alone_can_be_made_on_another_host() {
 }
 
 #[test]
-fn the_interfaces_of_the_path_are_set_and_loaded_at_both_ends() {
+fn interface_settings_and_network_loads_apply_to_the_path_at_both_ends() {
     if !privileged("settings of a far interface") {
         return;
     }

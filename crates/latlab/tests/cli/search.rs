@@ -47,7 +47,7 @@ pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(EnteredNamespace, Name
 }
 
 #[test]
-fn a_search_ends_in_time_and_its_recording_says_the_same() {
+fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
     let _precedence = precedence();
     let begin = Instant::now();
     let ran = Latlab::new().line(EASY).args(["--json"]).stderr(contains("measuring takes at most 10 s")).success();
@@ -92,7 +92,7 @@ fn a_search_ends_in_time_and_its_recording_says_the_same() {
 }
 
 #[test]
-fn the_capacity_of_a_shaped_path_is_found() {
+fn the_search_finds_the_rate_of_a_shaper() {
     let _precedence = precedence();
     // A bucket of two packets: a deeper one is capacity to trials of 0.1 s.
     for queue in ["5ms", "200ms", "1s"] {
@@ -118,7 +118,7 @@ fn the_capacity_of_a_shaped_path_is_found() {
 }
 
 #[test]
-fn a_path_on_which_every_rate_loses_has_none() {
+fn no_rate_is_found_on_a_path_that_always_loses() {
     // Ten packets in a trial are more than it carries; questions are small.
     let shaper = "tbf rate 200kbit burst 4k latency 50ms";
     let Some(_inside) = shaped("the search on a path that is too narrow", shaper) else { return };
@@ -133,7 +133,7 @@ fn a_path_on_which_every_rate_loses_has_none() {
 }
 
 #[test]
-fn a_path_that_is_only_late_is_said_to_be_late() {
+fn a_path_that_only_delays_is_reported_as_late() {
     // Ten packets in a trial of 0.1 s are 1.2 Mbit/s: the queue has room for them, and half a second of them.
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
     let Some(_inside) = shaped("the search on a path that only delays", shaper) else { return };
@@ -147,7 +147,7 @@ fn a_path_that_is_only_late_is_said_to_be_late() {
 }
 
 #[test]
-fn probes_go_beside_a_stream_of_any_kind() {
+fn probes_run_concurrently_with_every_kind_of_stream() {
     for line in [
         "--rate 2kpps -s 200,700 --flows 2",
         "--rate 2kpps --direction down",
@@ -177,7 +177,7 @@ fn probes_go_beside_a_stream_of_any_kind() {
 }
 
 #[test]
-fn a_search_that_is_cut_short_keeps_what_it_saw() {
+fn an_interrupted_or_killed_search_keeps_its_trials() {
     for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
         let home = tempfile::tempdir().expect("a temporary directory");
         // Trials of a second: the search takes some 4 s.
@@ -276,7 +276,7 @@ fn stages_of(recording: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn no_more_is_tried_than_was_asked_for() {
+fn a_search_does_not_exceed_the_rate_option() {
     // Two packets in a trial: less than the least rate of a search without `--rate`.
     let ran = Latlab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
     let json = ran.json();
@@ -296,7 +296,7 @@ fn no_more_is_tried_than_was_asked_for() {
 }
 
 #[test]
-fn what_was_found_outlives_a_kill_in_the_stages() {
+fn the_found_rate_survives_sigkill_in_the_stages() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
     wait_until("a stage was over", || recordings(home.path()).iter().any(|recording| stages_of(recording).len() > 1));
@@ -312,7 +312,7 @@ fn what_was_found_outlives_a_kill_in_the_stages() {
 }
 
 #[test]
-fn what_cannot_be_searched_for_is_refused_before_anything_is_recorded() {
+fn invalid_searches_are_refused_before_anything_is_recorded() {
     for (line, word) in [
         ("--search lab", "TARGET"),
         ("--search 70%", "up to `50%`"),
@@ -333,7 +333,7 @@ fn what_cannot_be_searched_for_is_refused_before_anything_is_recorded() {
 }
 
 #[test]
-fn an_experiment_compares_what_was_found() {
+fn an_experiment_compares_found_rates() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nsearch = '0,1%'\nduration = '10s'\nrate = '2kpps'\nprobe = 'off'\n\
                 [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 1\nblocks = 1\nsettle = '0s'\n";
     let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();

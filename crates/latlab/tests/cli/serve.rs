@@ -31,7 +31,7 @@ fn keygen(directory: &Path, name: &str) {
 }
 
 #[test]
-fn the_longest_run_and_the_slowest_schedule_are_granted() {
+fn sessions_of_the_longest_run_and_the_slowest_schedule_are_granted() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = serve(home.path(), "");
     for line in ["-d 24h", "-d 24h -i 5m", "-d 1h -i 1m --poisson"] {
@@ -55,7 +55,7 @@ fn refused(directory: &Path, line: &str, code: i32, message: &str, hint: &str) {
 }
 
 #[test]
-fn a_key_opens_a_session_and_its_probes_carry_tags() {
+fn a_shared_key_opens_a_session_with_authenticated_probes() {
     let home = tempfile::tempdir().expect("a temporary directory");
     keygen(home.path(), "key");
     let (reflector, address) = serve(home.path(), "--psk-file key");
@@ -76,7 +76,7 @@ fn a_key_opens_a_session_and_its_probes_carry_tags() {
 }
 
 #[test]
-fn without_a_key_loopback_is_served_and_shown_as_untagged() {
+fn loopback_is_served_without_a_key() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     let lab = Latlab::at(home.path()).args(["ping", &address, "-n", "5", "--warmup", "0"]);
@@ -90,7 +90,7 @@ fn without_a_key_loopback_is_served_and_shown_as_untagged() {
 }
 
 #[test]
-fn a_wrong_key_or_none_opens_nothing() {
+fn a_wrong_or_missing_key_opens_no_session() {
     let home = tempfile::tempdir().expect("a temporary directory");
     keygen(home.path(), "key");
     keygen(home.path(), "other");
@@ -105,7 +105,7 @@ fn a_wrong_key_or_none_opens_nothing() {
 }
 
 #[test]
-fn a_key_for_a_reflector_without_one_is_told() {
+fn a_key_for_a_reflector_without_a_key_is_refused() {
     let home = tempfile::tempdir().expect("a temporary directory");
     keygen(home.path(), "key");
     let (_reflector, address) = serve(home.path(), "");
@@ -114,7 +114,7 @@ fn a_key_for_a_reflector_without_one_is_told() {
 }
 
 #[test]
-fn keys_that_are_none_are_refused_by_both_ends() {
+fn invalid_key_files_are_refused_by_both_ends() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let write = |name: &str, text: &str, mode: u32| {
         fs::write(home.path().join(name), text).expect("a file");
@@ -138,7 +138,7 @@ fn keys_that_are_none_are_refused_by_both_ends() {
 }
 
 #[test]
-fn a_key_is_private_fresh_and_never_overwritten() {
+fn keygen_writes_a_fresh_private_file_and_never_overwrites_one() {
     let home = tempfile::tempdir().expect("a temporary directory");
     keygen(home.path(), "one");
     keygen(home.path(), "two");
@@ -155,7 +155,7 @@ fn a_key_is_private_fresh_and_never_overwritten() {
 }
 
 #[test]
-fn an_address_in_use_is_the_worlds_refusal() {
+fn an_address_in_use_is_refused_with_exit_code_3() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = taken.local_addr().expect("bound").to_string();
     let lab =
@@ -164,7 +164,7 @@ fn an_address_in_use_is_the_worlds_refusal() {
 }
 
 #[test]
-fn silence_is_told_after_three_seconds() {
+fn a_silent_target_is_given_up_after_three_seconds() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("bound").to_string();
@@ -184,7 +184,7 @@ fn silence_is_told_after_three_seconds() {
 }
 
 #[test]
-fn a_closed_port_and_a_name_without_address_are_the_worlds_refusal() {
+fn a_closed_port_and_an_unknown_name_are_refused_with_exit_code_3() {
     let home = tempfile::tempdir().expect("a temporary directory");
     keygen(home.path(), "key");
     let port = free_port();
@@ -195,7 +195,7 @@ fn a_closed_port_and_a_name_without_address_are_the_worlds_refusal() {
 }
 
 #[test]
-fn both_families_are_served() {
+fn both_address_families_are_served() {
     if UdpSocket::bind("[::1]:0").is_err() {
         writeln!(std::io::stderr(), "skipped: no IPv6 here").expect("stderr is open");
         return;
@@ -214,7 +214,7 @@ fn both_families_are_served() {
 }
 
 #[test]
-fn a_key_comes_by_descriptor_too() {
+fn a_key_can_be_read_from_a_descriptor() {
     let home = tempfile::tempdir().expect("a temporary directory");
     keygen(home.path(), "key");
     let port = free_port();
@@ -236,7 +236,7 @@ fn a_key_comes_by_descriptor_too() {
 }
 
 #[test]
-fn caps_are_kept() {
+fn limits_of_size_and_sessions_are_enforced() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "--max-size 100 --max-sessions 2");
     refused(home.path(), &format!("ping {address} -n 5 -s 101"), 3, &format!("`{address}`"), "");

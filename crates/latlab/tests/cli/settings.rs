@@ -85,7 +85,7 @@ fn ended(home: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_run_sets_records_and_restores() {
+fn settings_hold_during_a_run_are_recorded_and_restored() {
     let host = FakeHost::new();
     let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(warnings_at_most()).success();
     check_schema(&ran.json(), "summary/1");
@@ -109,7 +109,7 @@ fn a_run_sets_records_and_restores() {
 }
 
 #[test]
-fn a_failure_after_setting_restores() {
+fn settings_are_restored_if_the_session_fails() {
     let host = FakeHost::new();
     // Nobody answers there: the session is never opened.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -119,7 +119,7 @@ fn a_failure_after_setting_restores() {
 }
 
 #[test]
-fn signals_restore_and_the_second_one_too() {
+fn settings_are_restored_after_one_signal_and_after_several() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
         let host = FakeHost::new();
         let running = host.measuring();
@@ -142,7 +142,7 @@ fn signals_restore_and_the_second_one_too() {
 }
 
 #[test]
-fn a_hang_up_that_is_ignored_stays_ignored() {
+fn an_ignored_sighup_stays_ignored() {
     let home = tempfile::tempdir().expect("a directory");
     let script = r#"trap '' HUP; exec "$0" ping -d 1s --warmup 0 --no-record -q"#;
     let mut shell = Command::new("sh");
@@ -163,7 +163,7 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
 }
 
 #[test]
-fn what_kill_minus_nine_left_the_next_command_restores() {
+fn settings_left_by_sigkill_are_restored_by_the_next_command() {
     let nexts = ["doctor --restore", "ping -n 5 --warmup 0", "list", "doctor", "load --load cpu=1% -d 100ms"];
     // These two fail for a reason of their own, after it.
     let failing = ["doctor cmd:false", "load --load cpu=1%@peer cmd:false"];
@@ -192,7 +192,7 @@ fn what_kill_minus_nine_left_the_next_command_restores() {
 }
 
 #[test]
-fn what_cannot_be_restored_is_told_until_it_can() {
+fn a_setting_that_cannot_be_restored_is_reported_until_it_is() {
     let host = FakeHost::new();
     let running = host.measuring();
     fs::remove_file(host.files.path(RT)).expect("a file");
@@ -212,7 +212,7 @@ fn what_cannot_be_restored_is_told_until_it_can() {
 }
 
 #[test]
-fn what_somebody_changes_meanwhile_is_left_and_told() {
+fn a_setting_changed_by_others_during_the_run_is_left_and_reported() {
     let host = FakeHost::new();
     let running = host.measuring();
     host.files.write(GOVERNOR, "schedutil");
@@ -225,7 +225,7 @@ fn what_somebody_changes_meanwhile_is_left_and_told() {
 }
 
 #[test]
-fn bad_requests_change_nothing() {
+fn invalid_settings_change_nothing() {
     let host = FakeHost::new();
     for (sets, code, told) in [
         ("--set govenor=performance", 2, "did you mean `governor`?"),
@@ -251,7 +251,7 @@ fn bad_requests_change_nothing() {
 }
 
 #[test]
-fn two_latlabs_do_not_turn_one_knob() {
+fn a_knob_held_by_another_run_is_refused() {
     let host = FakeHost::new();
     let running = host.measuring();
     let line = "ping -n 5 --warmup 0 --set rt-runtime=1000";
@@ -274,7 +274,7 @@ fn slacks(pid: i32) -> Vec<(String, String)> {
 }
 
 #[test]
-fn timer_slack_is_that_of_the_threads_at_the_ends_asked_for() {
+fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
     for (place, here, there) in [("", true, true), ("@local", true, false), ("@peer", false, true)] {
         let home = tempfile::tempdir().expect("a directory");
         let line = format!("ping -d 50s --warmup 0 --set timer-slack{place}=4321ns");
@@ -300,7 +300,7 @@ pub(crate) fn ip(line: &str) {
 }
 
 #[test]
-fn interfaces_are_restored_in_their_own_namespace_from_another_one() {
+fn interface_settings_are_restored_from_another_namespace() {
     if !privileged("settings of an interface") {
         return;
     }
@@ -353,7 +353,7 @@ fn interfaces_are_restored_in_their_own_namespace_from_another_one() {
 }
 
 #[test]
-fn a_lab_is_measured_with_what_is_set_on_its_pair() {
+fn settings_apply_to_the_interfaces_of_lab() {
     if !privileged("settings of a lab") {
         return;
     }

@@ -63,7 +63,7 @@ fn wake_up_us() -> i32 {
 }
 
 #[test]
-fn knobs_of_the_whole_host_hold_while_measuring_and_are_back_after() {
+fn host_wide_settings_hold_during_a_run_and_are_restored_after_it() {
     if !privileged("settings of the host") {
         return;
     }
@@ -85,7 +85,7 @@ fn knobs_of_the_whole_host_hold_while_measuring_and_are_back_after() {
 }
 
 #[test]
-fn a_wish_for_short_wake_ups_ends_with_the_process() {
+fn a_request_for_a_cpu_dma_latency_ends_with_the_process() {
     if !privileged("a wish for short wake-ups") || !Path::new("/dev/cpu_dma_latency").exists() {
         return;
     }
@@ -133,7 +133,7 @@ fn came(irq: u32) -> Vec<u64> {
 }
 
 #[test]
-fn an_interrupt_goes_where_it_is_sent_and_back() {
+fn an_interrupt_moves_to_the_named_cpu_and_back() {
     if !privileged("the affinity of an interrupt") {
         return;
     }
@@ -201,7 +201,7 @@ fn restore(home: &Path) -> Finished {
 }
 
 #[test]
-fn an_interface_that_took_the_name_of_the_one_that_was_set_is_left_alone() {
+fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
     if !privileged("the name of an interface that is gone") {
         return;
     }
@@ -217,7 +217,7 @@ fn an_interface_that_took_the_name_of_the_one_that_was_set_is_left_alone() {
 }
 
 #[test]
-fn a_namespace_that_got_the_number_of_the_one_that_was_set_is_left_alone() {
+fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
     if !privileged("the number of a namespace that is gone") {
         return;
     }
@@ -239,7 +239,7 @@ fn a_namespace_that_got_the_number_of_the_one_that_was_set_is_left_alone() {
 }
 
 #[test]
-fn one_interface_by_two_names_is_one_knob() {
+fn two_names_of_one_interface_are_one_knob() {
     if !privileged("two names of an interface") {
         return;
     }
@@ -254,7 +254,7 @@ fn one_interface_by_two_names_is_one_knob() {
 }
 
 #[test]
-fn a_size_that_would_take_ipv6_away_is_refused() {
+fn an_mtu_that_disables_ipv6_is_refused() {
     if !privileged("small packets") {
         return;
     }

@@ -67,7 +67,7 @@ fn both_ends_count_the_same_packets_over_both_families() {
 }
 
 #[test]
-fn intervals_of_each_end_follow_each_other_through_warmup_and_measuring() {
+fn the_intervals_of_each_end_are_contiguous() {
     let ran = Latlab::new().line(&format!("stream {EASY} -s 200")).success();
     let recording = only_recording(ran.directory());
     let rows = rows(&recording);
@@ -84,7 +84,7 @@ fn intervals_of_each_end_follow_each_other_through_warmup_and_measuring() {
 }
 
 #[test]
-fn flows_have_sessions_of_their_own_and_totals_of_their_own() {
+fn each_flow_has_its_own_session_and_totals() {
     let ran = Latlab::new().line(&format!("stream {EASY} --flows 3 -s 64,700 --json")).success();
     let json = ran.json();
     check_schema(&json, "summaries/1");
@@ -100,7 +100,7 @@ fn flows_have_sessions_of_their_own_and_totals_of_their_own() {
 }
 
 #[test]
-fn every_way_of_sending_is_counted_with_and_without_checksums() {
+fn packets_of_every_send_mode_are_counted_with_and_without_checksums() {
     for (mode, family) in
         ["send", "sendmmsg", "gso"].into_iter().flat_map(|mode| ["-4", "-6"].map(|family| (mode, family)))
     {
@@ -121,7 +121,7 @@ fn every_way_of_sending_is_counted_with_and_without_checksums() {
 }
 
 #[test]
-fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
+fn a_down_stream_is_sent_if_the_reflector_allows_it() {
     let down = "--direction down --rate 2kpps -d 800ms --warmup 0 --json";
     let ran = Latlab::new().line(&format!("stream {down}")).success();
     let json = ran.json();
@@ -163,7 +163,7 @@ fn a_stream_comes_down_where_whoever_sends_it_allows_that() {
 }
 
 #[test]
-fn a_rate_beyond_reach_is_told_with_what_was_reached() {
+fn an_unreached_rate_is_reported() {
     let ran = Latlab::new().line("stream --rate 5Tbit/s -d 500ms --warmup 0 --json").success();
     let json = ran.json();
     assert!(has_caveat(&json, "rate-unreached"), "{json:#}");
@@ -171,7 +171,7 @@ fn a_rate_beyond_reach_is_told_with_what_was_reached() {
 }
 
 #[test]
-fn other_targets_are_streamed_to_as_well() {
+fn streams_to_serve_and_to_agents_are_measured() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = serve(home.path(), "");
     let ran = Latlab::at(home.path()).args(["stream", &address]).line(EASY).args(["--json"]).success();
@@ -188,7 +188,7 @@ fn other_targets_are_streamed_to_as_well() {
 }
 
 #[test]
-fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
+fn streams_in_lab_are_measured_with_a_concurrent_load() {
     if !privileged("stream lab") {
         return;
     }
@@ -211,7 +211,7 @@ fn a_pair_of_namespaces_carries_a_stream_and_a_load_beside_it() {
 }
 
 #[test]
-fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
+fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
     let running = Latlab::at(home.path())
@@ -230,7 +230,7 @@ fn a_receiver_that_stops_for_a_while_loses_at_its_own_socket() {
 }
 
 #[test]
-fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
+fn a_target_that_falls_silent_ends_the_stream_and_the_counts_are_kept() {
     let _precedence = precedence();
     // Each probe is an event as well, a thousand a second.
     // Down it is silent while packets are due, or is so until after them.
@@ -266,7 +266,7 @@ fn a_target_that_falls_silent_ends_the_stream_and_leaves_what_was_counted() {
 }
 
 #[test]
-fn a_reflector_that_dies_ends_the_stream_too() {
+fn the_death_of_the_reflector_ends_the_stream() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("stream --rate 1kpps -d 60s --warmup 0").start();
     wait_until("the run began", || !recordings(home.path()).is_empty());
@@ -278,7 +278,7 @@ fn a_reflector_that_dies_ends_the_stream_too() {
 }
 
 #[test]
-fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
+fn a_killed_or_interrupted_stream_keeps_its_intervals() {
     let ends = [(Signal::KILL, None), (Signal::INT, Some(130))];
     for (direction, (by, code)) in ["up", "down"].into_iter().flat_map(|way| ends.map(|end| (way, end))) {
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -303,7 +303,7 @@ fn a_run_that_is_killed_or_interrupted_leaves_its_intervals() {
 }
 
 #[test]
-fn recordings_of_streams_are_listed_judged_and_compared() {
+fn recordings_of_streams_are_listed_gated_and_compared() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for (build, rate) in [("a", "1kpps"), ("b", "2kpps")] {
         for _ in 0..3 {
@@ -328,7 +328,7 @@ fn recordings_of_streams_are_listed_judged_and_compared() {
 }
 
 #[test]
-fn an_experiment_of_streams_is_conducted_and_compared() {
+fn an_experiment_compares_streams() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '2kpps'\n\
                 [factors]\nmode = ['send', 'sendmmsg']\n[design]\nruns = 2\nblocks = 2\nsettle = '0s'\n";
     let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
@@ -340,7 +340,7 @@ fn an_experiment_of_streams_is_conducted_and_compared() {
 }
 
 #[test]
-fn sizes_of_down_streams_are_a_factor_of_an_experiment() {
+fn the_size_of_a_down_stream_can_be_a_factor() {
     let file = "name = 's'\nkind = 'stream'\n[base]\nduration = '300ms'\nwarmup = '0'\nrate = '1kpps'\n\
                 direction = 'down'\n[factors]\nsize = [200, 700]\n[design]\nruns = 1\nblocks = 2\nsettle = '0s'\n";
     let json = Latlab::new().file("x.toml", file).line("run x.toml --json").success().json();
@@ -348,7 +348,7 @@ fn sizes_of_down_streams_are_a_factor_of_an_experiment() {
 }
 
 #[test]
-fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
+fn invalid_streams_are_refused_before_anything_is_recorded() {
     for (line, code, word) in [
         ("--mode gso --checksum off", 2, "sendmmsg"),
         ("--mode gso -s 65507 -6", 2, "smaller `--size`"),
@@ -373,7 +373,7 @@ fn what_cannot_be_streamed_is_refused_before_anything_is_recorded() {
 }
 
 #[test]
-fn the_text_says_what_was_offered_and_what_arrived() {
+fn the_text_has_the_offered_and_the_delivered_rate() {
     let lab = Latlab::new().line(&format!("stream {EASY}"));
     let lab = ["offered", "delivered", "a packet", "over intervals of 100 ms"]
         .iter()
@@ -382,7 +382,7 @@ fn the_text_says_what_was_offered_and_what_arrived() {
 }
 
 #[test]
-fn the_lines_of_netperf_stand_beside_ours_and_say_the_same() {
+fn like_netperf_prints_the_same_figures_in_its_format() {
     let ran =
         Latlab::new().line(&format!("stream {EASY} --like netperf-udp-stream")).stdout(contains("delivered")).success();
     let cells = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -397,7 +397,7 @@ fn the_lines_of_netperf_stand_beside_ours_and_say_the_same() {
 }
 
 #[test]
-fn no_target_no_stream() {
+fn a_stream_without_a_target_is_refused() {
     let home = tempfile::tempdir().expect("a temporary directory");
     Latlab::at(home.path()).line("stream 127.0.0.1:9 -d 1s").stderr(contains("no answer from")).failure(3);
     assert!(recordings(home.path()).is_empty());

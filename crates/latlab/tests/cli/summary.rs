@@ -31,7 +31,7 @@ fn judged(name: &str, condition: &str, code: i32) -> Finished {
 }
 
 #[test]
-fn a_condition_that_holds_is_exit_code_1() {
+fn a_gate_that_holds_ends_with_exit_code_1() {
     for (condition, code) in [
         ("p50 > 0ns", 1),
         ("p50 > 1h", 0),
@@ -57,13 +57,13 @@ fn a_condition_that_holds_is_exit_code_1() {
 }
 
 #[test]
-fn a_condition_that_a_recording_cannot_meet_is_refused_before_anything_is_shown() {
+fn a_gate_on_a_figure_that_the_recording_lacks_is_refused() {
     let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).args(["--fail-if", "send_slip p50 > 1us"]);
     lab.stdout(empty()).stderr(contains("send_slip")).stderr(contains("\n  hint: ")).failure(2);
 }
 
 #[test]
-fn a_condition_that_cannot_be_read_is_a_wrong_request() {
+fn an_invalid_gate_is_refused() {
     for (condition, hint) in [
         ("p50 > 200", "250us"),
         ("p50 ~ 1us", "[METRIC] STATISTIC OP VALUE"),
@@ -82,7 +82,7 @@ fn a_condition_that_cannot_be_read_is_a_wrong_request() {
 }
 
 #[test]
-fn a_quantile_lost_to_infinity_is_infinite() {
+fn a_quantile_among_lost_probes_is_infinite() {
     // 4, because its schedule was lost as well: nothing held is not the same as nothing wrong.
     let ran = judged("good/scheduled", "response_time p99 < 24h", 4);
     let quantiles = ran.json()["metrics"]["response_time"]["quantiles"].clone();
@@ -93,7 +93,7 @@ fn a_quantile_lost_to_infinity_is_infinite() {
 }
 
 #[test]
-fn an_unsupported_quantile_is_judged_with_a_warning() {
+fn a_gate_on_an_unsupported_quantile_warns() {
     let ran = judged("good/closed", "p99.99 > 0ns", 1);
     let quantiles = ran.json()["metrics"]["round_trip_delay"]["quantiles"].clone();
     let quantile =
@@ -105,7 +105,7 @@ fn an_unsupported_quantile_is_judged_with_a_warning() {
 }
 
 #[test]
-fn damaged_recordings_are_refused_and_left_as_they_were() {
+fn damaged_recordings_are_refused_and_not_changed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let bad: Vec<_> = recordings_in(&testdata("bad")).into_iter().filter(|path| path.is_dir()).collect();
     assert!(bad.len() >= 12, "{bad:?}");
@@ -126,7 +126,7 @@ fn contents(recording: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_directory_in_the_place_of_a_file_is_told_in_words() {
+fn a_directory_in_place_of_a_file_is_reported() {
     for (place, file) in
         [("good/closed", "probes.parquet"), ("good/closed", "manifest.json"), ("old/1.1-finished", "host.parquet")]
     {
@@ -142,7 +142,7 @@ fn a_directory_in_the_place_of_a_file_is_told_in_words() {
 }
 
 #[test]
-fn a_spool_cut_anywhere_past_its_head_is_finished() {
+fn a_spool_truncated_after_its_header_is_recovered() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let died = testdata("old/1.0-died");
     let whole = fs::metadata(died.join("events.spool")).expect("a spool").len();
@@ -169,7 +169,7 @@ fn a_spool_cut_anywhere_past_its_head_is_finished() {
 }
 
 #[test]
-fn what_is_no_recording_is_told() {
+fn a_path_that_is_not_a_recording_is_refused() {
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::write(home.path().join("file"), "no recording").expect("a file");
     fs::write(home.path().join("empty"), "").expect("a file");
@@ -190,7 +190,7 @@ fn what_is_no_recording_is_told() {
 }
 
 #[test]
-fn several_recordings_are_one_document_and_one_table() {
+fn several_recordings_have_one_document_and_one_table() {
     let several = |form: &str| {
         let lab = Latlab::new().arg("summary").arg(testdata("good/closed")).arg(testdata("good/scheduled"));
         lab.line(form).failure(4)
@@ -211,7 +211,7 @@ fn several_recordings_are_one_document_and_one_table() {
 }
 
 #[test]
-fn beside_a_document_people_are_told_why_not_to_trust_it() {
+fn fatal_caveats_of_a_json_document_are_repeated_on_stderr() {
     let lab = || Latlab::new().arg("summary").arg(testdata("good/scheduled")).arg("--json");
     let ran = lab().stderr(contains("error: ")).stderr(contains("\n  hint: ")).stderr(lacks("note: ")).failure(4);
     let caveats = ran.json()["caveats"].as_array().expect("a list").clone();
@@ -222,7 +222,7 @@ fn beside_a_document_people_are_told_why_not_to_trust_it() {
 }
 
 #[test]
-fn a_recording_without_a_measured_probe_opens() {
+fn a_recording_without_measured_probes_opens() {
     let home = tempfile::tempdir().expect("a temporary directory");
     // Only the warm-up was under way when it died.
     let recording = copy(&testdata("old/1.0-died"), home.path(), "nothing");
@@ -263,7 +263,7 @@ fn differences(place: &str, expected: &Value, found: &Value, into: &mut Vec<Stri
 
 /// Beside each recording lies its summary as `NAME.summary.json`; `LATLAB_BLESS=1` writes the missing ones.
 #[test]
-fn figures_of_kept_recordings_stay_what_they_were() {
+fn figures_of_reference_recordings_do_not_change() {
     let mut wrong = Vec::new();
     for name in [
         "good/closed",

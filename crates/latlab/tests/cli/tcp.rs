@@ -46,7 +46,7 @@ fn refused(lab: Latlab, code: i32, message: &str, hint: &str) {
 }
 
 #[test]
-fn a_run_over_tcp_is_recorded_as_one() {
+fn a_run_over_tcp_records_its_connection() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for (family, schedule) in [("-4", "-n 50"), ("-6", "-n 20 -i 2ms")] {
         if family == "-6" && UdpSocket::bind("[::1]:0").is_err() {
@@ -69,7 +69,7 @@ fn a_run_over_tcp_is_recorded_as_one() {
 }
 
 #[test]
-fn serve_answers_over_both_transports_with_one_key_and_counts_each() {
+fn serve_answers_over_udp_and_tcp_and_counts_each() {
     let home = tempfile::tempdir().expect("a temporary directory");
     Latlab::at(home.path()).args(["keygen", "key"]).success();
     let (reflector, address) = serve_tcp(home.path(), "--psk-file key");
@@ -86,7 +86,7 @@ fn serve_answers_over_both_transports_with_one_key_and_counts_each() {
 }
 
 #[test]
-fn a_wrong_key_or_none_opens_nothing() {
+fn a_wrong_or_missing_key_opens_no_session() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for name in ["key", "other"] {
         Latlab::at(home.path()).args(["keygen", name]).success();
@@ -103,7 +103,7 @@ fn a_wrong_key_or_none_opens_nothing() {
 }
 
 #[test]
-fn who_does_not_listen_over_tcp_says_how_to() {
+fn a_target_that_does_not_serve_tcp_is_refused_with_a_hint() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = crate::serve::serve(home.path(), "");
     let message = format!("cannot connect to `{address}` over TCP\n  cause: connection refused (ECONNREFUSED)");
@@ -130,7 +130,7 @@ fn full_queue() -> (std::os::fd::OwnedFd, SocketAddr, Vec<TcpStream>) {
 }
 
 #[test]
-fn a_connection_that_nobody_answers_is_given_up_or_interrupted() {
+fn a_connection_without_an_answer_is_given_up_or_interrupted() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_listener, address, waiting) = full_queue();
     assert!(waiting.len() < 8, "the queue never filled");
@@ -148,7 +148,7 @@ fn a_connection_that_nobody_answers_is_given_up_or_interrupted() {
 }
 
 #[test]
-fn a_reflector_that_dies_ends_the_run_and_what_is_unanswered_is_lost() {
+fn the_death_of_a_reflector_ends_the_run_and_its_open_probes_are_lost() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for schedule in ["", "-i 1ms"] {
         let place = tempfile::tempdir_in(home.path()).expect("a directory");
@@ -169,7 +169,7 @@ fn a_reflector_that_dies_ends_the_run_and_what_is_unanswered_is_lost() {
 }
 
 #[test]
-fn whatever_comes_over_a_connection_others_are_served_and_it_is_closed() {
+fn invalid_idle_and_stuck_connections_are_closed_while_others_are_served() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve_tcp(home.path(), "");
     let to: SocketAddr = address.parse().expect("an address");
@@ -209,7 +209,7 @@ fn slow_reader(to: SocketAddr) -> TcpTransport {
 }
 
 #[test]
-fn ports_and_addresses_are_those_asked_for_again_and_again() {
+fn source_addresses_and_ports_can_be_reused_at_once() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = serve_tcp(home.path(), "");
     let port = free_port();
@@ -227,7 +227,7 @@ fn ports_and_addresses_are_those_asked_for_again_and_again() {
 }
 
 #[test]
-fn an_experiment_compares_transports() {
+fn an_experiment_compares_udp_with_tcp() {
     let file = "name = \"transports\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
                 [factors]\ntransport = [\"udp\", \"tcp\"]\n[design]\nruns = 4\nblocks = 1\nsettle = \"0s\"\n\
                 [[compare]]\nmetric = \"round_trip_delay\"\nstatistic = \"p50\"\nbaseline = { transport = \"udp\" }\n";
@@ -261,7 +261,7 @@ fn lab_and_agents_answer_over_tcp() {
 
 /// A loopback of our own goes down for a moment: what was on its way is sent again.
 #[test]
-fn what_udp_would_lose_is_late_and_told() {
+fn retransmitted_probes_are_answered_and_reported() {
     if !privileged("a broken path under TCP") {
         return;
     }

@@ -16,7 +16,7 @@ fn stream(target: &str, line: &str) -> Latlab {
 }
 
 #[test]
-fn everything_that_is_sent_arrives_in_order_paced_or_not() {
+fn all_messages_arrive_in_order_with_and_without_a_rate() {
     let mut targets = vec![("local", "-4"), ("local", "-6"), ("local", "--flows 3")];
     if privileged("a stream over TCP in a lab") {
         targets.push(("lab", "-4"));
@@ -47,7 +47,7 @@ fn everything_that_is_sent_arrives_in_order_paced_or_not() {
 }
 
 #[test]
-fn a_narrow_path_holds_its_sender_back_and_is_no_silence() {
+fn a_narrow_path_limits_its_sender_and_does_not_count_as_silence() {
     // What the kernel takes beforehand lasts for seconds: a question waits behind it.
     let Some(_inside) = shaped("a stream over TCP on a narrow path", "tbf rate 1mbit burst 8k latency 100ms") else {
         return;
@@ -65,7 +65,7 @@ fn a_narrow_path_holds_its_sender_back_and_is_no_silence() {
 }
 
 #[test]
-fn a_target_that_falls_silent_ends_it_though_its_kernel_lives() {
+fn a_stopped_target_ends_the_stream_although_its_kernel_acknowledges() {
     let _precedence = precedence();
     for options in ["--rate 1kpps -s 200", ""] {
         let home = tempfile::tempdir().expect("a temporary directory");
@@ -87,7 +87,7 @@ fn a_target_that_falls_silent_ends_it_though_its_kernel_lives() {
 }
 
 #[test]
-fn a_stream_to_serve_ends_with_its_connection() {
+fn the_end_of_its_connection_ends_a_stream() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve_tcp(home.path(), "");
     let line = format!("stream {address} --transport tcp -d 300ms --warmup 0 --no-record");
@@ -104,7 +104,7 @@ fn a_stream_to_serve_ends_with_its_connection() {
 }
 
 #[test]
-fn what_is_about_datagrams_is_refused_over_tcp() {
+fn options_of_datagrams_are_refused_over_tcp() {
     for (line, option, hint) in [
         ("--mode gso", "`--mode gso`", "leave it out"),
         ("--mode sendmmsg", "`--mode sendmmsg`", "leave it out"),

@@ -39,7 +39,7 @@ fn cpus() -> usize {
 }
 
 #[test]
-fn every_slot_has_its_row_a_whole_interval_after_the_one_before() {
+fn every_slot_has_a_row_and_slots_are_one_interval_apart() {
     let ran = Latlab::new().line("wakeup -i 2ms -n 100 --warmup 10 --json").success();
     let json = ran.json();
     assert_eq!((&json["kind"], &json["condition"]["via"]), (&"wakeup".into(), &"clock_nanosleep".into()));
@@ -55,7 +55,7 @@ fn every_slot_has_its_row_a_whole_interval_after_the_one_before() {
 }
 
 #[test]
-fn every_way_of_sleeping_wakes_no_earlier_than_due_absolute_and_relative() {
+fn no_way_of_sleeping_wakes_before_it_is_due() {
     let all = Via::ALL.map(Via::word).join(",");
     for relative in ["", " --relative"] {
         let ran = Latlab::new().line(&format!("wakeup -i 3ms -n 20 --warmup 0 --via {all}{relative} --json")).success();
@@ -74,7 +74,7 @@ fn every_way_of_sleeping_wakes_no_earlier_than_due_absolute_and_relative() {
 }
 
 #[test]
-fn each_of_several_runs_says_why_it_is_late() {
+fn each_of_several_runs_reports_the_reasons_of_its_lateness() {
     // Two calls of which the kernel says different things, whatever was measured.
     let ran = Latlab::new().line("wakeup --via select,timerfd -i 100ms -n 2 --warmup 0").success();
     let lines: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("lateness")).collect();
@@ -84,7 +84,7 @@ fn each_of_several_runs_says_why_it_is_late() {
 }
 
 #[test]
-fn rounding_to_whole_milliseconds_is_told_apart_from_the_rest() {
+fn rounding_to_milliseconds_is_reported_as_a_part_of_the_median() {
     let ran = Latlab::new().line("wakeup --relative --via poll -i 1500us -n 200 --warmup 0 --json").success();
     let (json, of) = (ran.json(), |key: &str| ran.json()["wakeups"][key].as_f64());
     assert_eq!(of("rounding_ns"), Some(500_000.0), "{json:#}");
@@ -96,7 +96,7 @@ fn rounding_to_whole_milliseconds_is_told_apart_from_the_rest() {
 }
 
 #[test]
-fn every_cpu_has_a_thread_and_a_row_in_the_summary() {
+fn each_cpu_has_a_thread_and_a_row_in_the_summary() {
     let ran = Latlab::new().line("wakeup -i 2ms -n 50 --warmup 0 --cpu all --json").success();
     let of_cpus = ran.json()["wakeups"]["cpus"].as_array().expect("a list").clone();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
@@ -113,7 +113,7 @@ fn every_cpu_has_a_thread_and_a_row_in_the_summary() {
 }
 
 #[test]
-fn a_thread_on_each_cpu_loses_no_slot_and_tells_the_past_ones() {
+fn no_slot_is_lost_and_overrun_slots_are_counted() {
     // As many threads as there are CPUs, at most eight, every millisecond.
     let last = cpus().min(8) - 1;
     let ran = Latlab::new().line(&format!("wakeup -i 1ms -d 2s --warmup 0 --cpu 0-{last} --json")).success();
@@ -132,7 +132,7 @@ fn a_thread_on_each_cpu_loses_no_slot_and_tells_the_past_ones() {
 }
 
 #[test]
-fn a_thread_that_cannot_keep_its_schedule_ends_and_tells_what_it_did_not_reach() {
+fn slots_that_an_overloaded_thread_gives_up_are_counted() {
     // Where a sleep for a past slot costs more than 6 µs, as in virtual machines, they are not all reached.
     let ran = Latlab::new().line("wakeup -i 2us -d 500ms --warmup 0 --cpu 0 --json").success();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
@@ -147,7 +147,7 @@ fn a_thread_that_cannot_keep_its_schedule_ends_and_tells_what_it_did_not_reach()
 }
 
 #[test]
-fn a_late_wakeup_ends_the_run_where_that_is_asked_for() {
+fn break_ends_the_run_at_a_late_wakeup() {
     // No wake-up is on time to the nanosecond.
     let ran = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").success();
     let json = ran.json();
@@ -156,7 +156,7 @@ fn a_late_wakeup_ends_the_run_where_that_is_asked_for() {
 }
 
 #[test]
-fn an_interrupt_ends_a_long_sleep() {
+fn an_interrupt_ends_every_way_of_sleeping() {
     let home = tempfile::tempdir().expect("a temporary directory");
     for via in Via::ALL {
         let store = home.path().join(via.word());
@@ -170,7 +170,7 @@ fn an_interrupt_ends_a_long_sleep() {
 }
 
 #[test]
-fn a_late_wake_up_ends_the_runs_beside_its_own_and_they_say_so() {
+fn break_ends_the_concurrent_runs_too_and_they_are_marked() {
     let ran =
         Latlab::new().line("wakeup --via clock_nanosleep,select -i 1ms -d 4s --warmup 5 --break 1ns --json").start();
     let ran = ran.exits_with_one_of(&[0, 1, 3, 4]);
@@ -188,7 +188,7 @@ fn a_late_wake_up_ends_the_runs_beside_its_own_and_they_say_so() {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_its_wakeups() {
+fn a_killed_run_keeps_its_wakeups() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("wakeup -i 1ms --warmup 0 -d 50s").start();
     wait_until("wake-ups were spooled", || {
@@ -207,7 +207,7 @@ fn a_run_that_is_killed_leaves_its_wakeups() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_before_anything_is_recorded() {
+fn invalid_wakeup_options_are_refused_before_anything_is_recorded() {
     for (line, code, word) in [
         ("-i 0", 2, "longer than 0"),
         ("--half", 2, "halve"),
@@ -237,7 +237,7 @@ pub(crate) fn hog(cpu: usize, span: Duration) -> Option<(i64, i64)> {
 }
 
 #[test]
-fn a_hog_shows_at_its_time_and_on_its_cpu() {
+fn a_busy_cpu_delays_the_wakeups_of_its_own_thread_for_its_time() {
     const TEST: &str = "a hog shows at its time and on its CPU";
     let cpu = cpus() - 1;
     if cpu == 0 {
@@ -284,7 +284,7 @@ fn select_is_later_than_clock_nanosleep_by_its_stretch() {
 }
 
 #[test]
-fn fifo_without_the_right_is_refused_with_what_grants_it() {
+fn fifo_without_the_right_is_refused_with_a_hint() {
     if rustix::process::geteuid().is_root() {
         let mut latlab = Command::new(BINARY);
         latlab.args(["wakeup", "--fifo", "10", "-n", "1"]).uid(65_534).gid(65_534).stdin(Stdio::null());
@@ -317,7 +317,7 @@ fn wake_ups_are_compared_by_their_own_metric() {
 }
 
 #[test]
-fn a_gate_and_the_caveats_speak_of_wake_ups() {
+fn gates_and_caveats_of_wakeups_use_their_own_terms() {
     let ran = Latlab::new().line("wakeup -i 1ms -n 30 --warmup 0 --json -q").success();
     let recording = only_recording(ran.directory());
     let gate = || Latlab::at(ran.directory()).arg("summary").arg(&recording).args(["--fail-if", "p50 > 1ns"]);
@@ -355,7 +355,7 @@ fn manifests(directory: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn every_condition_has_its_runs_and_its_own_metric() {
+fn an_experiment_of_wakeups_compares_wakeup_latency() {
     let planned = lab(SMALL).line("run x.toml --dry-run").success().stdout;
     for words in ["x · wakeup · 10 wake-ups", "interval=1ms via=clock_nanosleep", "8 runs in all"] {
         assert!(planned.contains(words), "{words} is not in\n{planned}");
@@ -377,7 +377,7 @@ fn every_condition_has_its_runs_and_its_own_metric() {
 }
 
 #[test]
-fn a_run_on_all_cpus_is_one_observation_and_the_next_one_finds_them_all_again() {
+fn a_run_on_all_cpus_is_one_observation_also_after_a_pinned_run() {
     let file = "kind = \"wakeup\"\n[base]\ncount = 10\nwarmup = \"0\"\ninterval = \"1ms\"\n\
                 [factors]\ncpu = [\"0\", \"all\"]\nmlock = [true, false]\n\
                 [design]\nruns = 2\norder = \"listed\"\nsettle = \"0s\"\n";
@@ -393,7 +393,7 @@ fn a_run_on_all_cpus_is_one_observation_and_the_next_one_finds_them_all_again() 
 }
 
 #[test]
-fn a_knob_that_this_host_lacks_is_named_with_its_reason() {
+fn a_setting_that_the_host_lacks_is_a_failed_run_with_the_reason() {
     // A host of files without any cpufreq.
     let host = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir_all(host.path().join("proc")).expect("a directory");

@@ -42,7 +42,7 @@ fn on(lab: Latlab, host: &tempfile::TempDir) -> Latlab {
 }
 
 #[test]
-fn what_is_possible_is_tried_in_turns_and_put_back() {
+fn each_possible_remedy_is_tried_in_turn_and_restored() {
     let host = host();
     let lab = on(Latlab::new(), &host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
     let ran = lab.start().exits_with_one_of(&[0, 4]);
@@ -82,7 +82,7 @@ fn what_is_possible_is_tried_in_turns_and_put_back() {
 }
 
 #[test]
-fn a_table_says_what_was_gained_and_what_was_not_tried() {
+fn the_table_has_the_gain_of_each_remedy_and_those_not_tried() {
     let ran = Latlab::new().line("wakeup -i 1ms -n 90 --warmup 0 --via timerfd --try-remedies --no-record");
     let ran = ran.stderr(contains("9 runs of each, in turns")).start().exits_with_one_of(&[0, 4]);
     for words in
@@ -94,7 +94,7 @@ fn a_table_says_what_was_gained_and_what_was_not_tried() {
 }
 
 #[test]
-fn an_interrupt_keeps_what_was_measured() {
+fn an_interrupt_keeps_the_finished_runs() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 5m --try-remedies").start();
     wait_until("the first run began", || !recordings(home.path()).is_empty());
@@ -105,7 +105,7 @@ fn an_interrupt_keeps_what_was_measured() {
 }
 
 #[test]
-fn an_interrupt_of_the_rehearsal_puts_everything_back() {
+fn an_interrupt_during_the_first_setting_restores_everything() {
     // So many that turning all of them takes far longer than noticing that the first was turned.
     let host = host_of(512);
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -118,7 +118,7 @@ fn an_interrupt_of_the_rehearsal_puts_everything_back() {
 }
 
 #[test]
-fn what_cannot_be_tried_is_refused() {
+fn invalid_requests_for_remedies_are_refused() {
     for (options, words) in [
         ("--via spin", "does not sleep"),
         ("--via select,poll", "each condition"),

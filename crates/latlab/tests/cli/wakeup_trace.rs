@@ -35,7 +35,7 @@ fn traces(pid: u32) -> bool {
 }
 
 #[test]
-fn a_trace_holds_what_happened_on_the_clock_that_wake_ups_use() {
+fn a_trace_has_the_scheduler_events_on_clock_monotonic() {
     if !can_trace("a trace on the clock of wake-ups") {
         return;
     }
@@ -56,7 +56,7 @@ fn a_trace_holds_what_happened_on_the_clock_that_wake_ups_use() {
 }
 
 #[test]
-fn the_trace_around_the_late_wakeup_is_in_the_recording() {
+fn the_recording_has_the_trace_around_the_late_wakeup() {
     if !can_trace("a trace around a late wake-up") {
         return;
     }
@@ -80,7 +80,7 @@ fn the_trace_around_the_late_wakeup_is_in_the_recording() {
 }
 
 #[test]
-fn the_trace_names_the_hog() {
+fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
     const TEST: &str = "the hog in a trace";
     let cpu = thread::available_parallelism().map_or(1, usize::from) - 1;
     if cpu == 0 {
@@ -115,7 +115,7 @@ fn the_trace_names_the_hog() {
 }
 
 #[test]
-fn what_a_killed_run_leaves_in_the_kernel_the_next_latlab_removes_and_says_so() {
+fn the_next_latlab_removes_the_trace_instance_of_a_killed_run() {
     if can_trace("the trace of a run that was killed") {
         // Other tests start latlabs too: each may be the next one, and says so in its own output.
         assert!((0..20).any(|_| removes_what_is_left()), "another latlab was the next 20 times in a row");
@@ -138,7 +138,7 @@ fn removes_what_is_left() -> bool {
 }
 
 #[test]
-fn where_nothing_is_recorded_there_is_nowhere_to_keep_a_trace() {
+fn without_a_recording_the_trace_is_reported_as_missing() {
     if can_trace("a break that is not recorded") {
         let ran = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 0 --break 1ns --no-record --json").success();
         let document = ran.json();
@@ -151,7 +151,7 @@ fn where_nothing_is_recorded_there_is_nowhere_to_keep_a_trace() {
 }
 
 #[test]
-fn without_the_right_the_run_says_why_there_is_no_trace() {
+fn without_the_right_to_trace_the_reason_is_reported() {
     let mut latlab = Command::new(BINARY);
     latlab.args(["wakeup", "-i", "1ms", "-n", "50", "--warmup", "0", "--break", "1ns", "--no-record", "--json"]);
     latlab.current_dir("/tmp").stdin(Stdio::null());
