@@ -1,8 +1,8 @@
-//! A connection's bytes, cut anywhere: messages do not depend on the cuts, and what was framed comes out.
+//! The bytes of a connection, cut anywhere: decoded messages do not depend on the cuts, and every encoded one is decoded.
 #![no_main]
 
 use arbitrary::Arbitrary;
-use latlab::transport::frame::{Incoming, NoMessage, Outgoing};
+use latlab::transport::{InvalidLength, MessageDecoder, MessageEncoder};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -12,24 +12,24 @@ struct Connection {
     cuts: Vec<u16>,
 }
 
-/// What comes of `stream` in pieces of these sizes, the rest in one, and whether it ended with a length of no message.
-fn fed(stream: &[u8], cuts: &[u16]) -> (Vec<Vec<u8>>, bool) {
-    let (mut incoming, mut messages) = (Incoming::default(), Vec::new());
+/// The messages decoded from `stream` in pieces of these sizes, the rest in one, and whether a length was invalid.
+fn decoded(stream: &[u8], cuts: &[u16]) -> (Vec<Vec<u8>>, bool) {
+    let (mut decoder, mut messages) = (MessageDecoder::default(), Vec::new());
     let mut buffer = vec![0; 65_536];
     let (mut left, mut cuts) = (stream, cuts.iter());
     while !left.is_empty() {
         let piece = cuts.next().map_or(left.len(), |cut| usize::from(*cut).clamp(1, left.len()));
-        let room = incoming.room();
-        assert!(!room.is_empty(), "there is always room for a message");
-        let fits = piece.min(room.len());
-        room[..fits].copy_from_slice(&left[..fits]);
-        incoming.came(fits);
+        let space = decoder.space();
+        assert!(!space.is_empty(), "there is always space for a message");
+        let fits = piece.min(space.len());
+        space[..fits].copy_from_slice(&left[..fits]);
+        decoder.filled(fits);
         left = &left[fits..];
         loop {
-            match incoming.take(&mut buffer) {
+            match decoder.decode(&mut buffer) {
                 Ok(Some(length)) => messages.push(buffer[..length].to_vec()),
                 Ok(None) => break,
-                Err(NoMessage) => return (messages, true),
+                Err(InvalidLength) => return (messages, true),
             }
         }
     }
@@ -38,15 +38,15 @@ fn fed(stream: &[u8], cuts: &[u16]) -> (Vec<Vec<u8>>, bool) {
 
 fuzz_target!(|connection: Connection| {
     let Connection { messages, noise, cuts } = connection;
-    let (mut outgoing, mut stream, mut framed) = (Outgoing::default(), Vec::new(), Vec::new());
+    let (mut encoder, mut stream, mut framed) = (MessageEncoder::default(), Vec::new(), Vec::new());
     for message in messages.into_iter().filter(|message| message.len() >= 24) {
-        if let Some(frame) = outgoing.frame(&message) {
+        if let Some(frame) = encoder.encode(&message) {
             stream.extend_from_slice(frame);
             framed.push(message);
         }
     }
     stream.extend_from_slice(&noise);
-    let (in_pieces, ended) = fed(&stream, &cuts);
-    assert_eq!(fed(&stream, &[]), (in_pieces.clone(), ended));
+    let (in_pieces, ended) = decoded(&stream, &cuts);
+    assert_eq!(decoded(&stream, &[]), (in_pieces.clone(), ended));
     assert_eq!(in_pieces.get(..framed.len()), Some(framed.as_slice()));
 });

@@ -1,12 +1,12 @@
-//! Every parser of the wire and of the agent's frames takes any bytes, and what it accepts as set-up survives being written again.
+//! Every parser of the wire and of the agent's frames is total, and an accepted message is written as it was read.
 #![no_main]
 
-use latlab::agent::frame::{Inbox, preamble};
+use latlab::agent::frame::{FrameDecoder, preamble};
 use latlab::wire::*;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = Header::parse(bytes);
+    let _ = MessageHeader::parse(bytes);
     let _ = Hello::parse(bytes);
     if let Ok(cookie) = Cookie::parse(bytes) {
         let mut again = [0; COOKIE_BYTES];
@@ -41,15 +41,15 @@ fuzz_target!(|bytes: &[u8]| {
         report.write_short(&Codes::None, &mut short);
         assert_eq!(Report::parse(&short), Ok(Report { socket_drops: None, ..report }));
     }
-    if let Ok(poll) = Poll::parse(bytes) {
+    if let Ok(poll) = StreamPoll::parse(bytes) {
         let mut again = [0; POLL_BYTES];
         poll.write(&Codes::None, &mut again);
-        assert_eq!(Poll::parse(&again), Ok(poll));
+        assert_eq!(StreamPoll::parse(&again), Ok(poll));
     }
-    if let Ok(tally) = Tally::parse(bytes) {
+    if let Ok(tally) = StreamTally::parse(bytes) {
         let mut again = [0; TALLY_BYTES];
         tally.write(&Codes::None, &mut again);
-        assert_eq!(Tally::parse(&again), Ok(tally));
+        assert_eq!(StreamTally::parse(&again), Ok(tally));
     }
     for message in [MessageType::Probe, MessageType::Data] {
         let Ok(header) = ProbeHeader::parse(bytes, message) else { continue };
@@ -58,9 +58,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(answer) = SealedAnswer::parse(bytes) {
         let _ = answer.open(None, 7);
     }
-    let mut inbox = Inbox::after_noise(64);
+    let mut decoder = FrameDecoder::after_noise(64);
     for piece in [&preamble(), bytes] {
-        inbox.push(piece);
-        while let Ok(Some(_)) = inbox.next_piece() {}
+        decoder.push(piece);
+        while let Ok(Some(_)) = decoder.next_piece() {}
     }
 });

@@ -1,11 +1,11 @@
-//! A session's stream, disturbed: genuine packets and polls, repeated, altered, cut, out of order. The counts never
-//! exceed what was sent, and what is said never exceeds what was heard.
+//! Packets and POLLs of a session's stream, repeated, altered, cut, out of order, and noise: the counts never exceed what was
+//! sent, and a reply never exceeds its request.
 #![no_main]
 
 use std::net::SocketAddr;
 
 use arbitrary::Arbitrary;
-use latlab::session::{Judgement, PreSharedKey, ReflectorLimits, SessionReflector};
+use latlab::session::{PreSharedKey, ReflectorAction, ReflectorLimits, SessionReflector};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::*;
 use libfuzzer_sys::fuzz_target;
@@ -24,19 +24,26 @@ fuzz_target!(|script: Vec<Act>| {
     let mut reflector = SessionReflector::new(ReflectorLimits::DEFAULT, Some(&key), [3; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 4_000));
     let now = Stamp::from_nanos(0);
-    let mut say = |datagram: &mut [u8]| match reflector.judge(datagram, from, now) {
-        Judgement::Drop(_) | Judgement::Counted => 0,
-        Judgement::Reply(bytes) => bytes,
-        Judgement::Reflect(pending) => pending.seal(now, None, datagram),
+    let mut send = |datagram: &mut [u8]| match reflector.handle(datagram, from, now) {
+        ReflectorAction::Drop(_) | ReflectorAction::Counted => 0,
+        ReflectorAction::Reply(bytes) => bytes,
+        ReflectorAction::Reflect(pending) => pending.seal(now, None, datagram),
     };
     let mut hello = hello_datagram(&[1; 16]);
-    let bytes = say(&mut hello);
+    let bytes = send(&mut hello);
     let cookie = Cookie::parse(&hello[..bytes]).expect("a COOKIE");
     let second = Nanos::from_secs(1);
-    let terms = Terms { size_bytes: 64, interval: Nanos::ZERO, duration: second, idle: second, stream: StreamTerms::NONE, down: false };
+    let terms = Terms {
+        size_bytes: 64,
+        interval: Nanos::ZERO,
+        duration: second,
+        idle: second,
+        stream: StreamTerms::NONE,
+        down: false,
+    };
     let mut opening = [0; OPEN_BYTES];
     Open { nonce: [1; 16], token: cookie.token, terms }.write(&setup.codes(), &mut opening);
-    let bytes = say(&mut opening);
+    let bytes = send(&mut opening);
     let accept = Accept::parse(&opening[..bytes]).expect("an ACCEPT");
     let keys = setup.session(&[1; 16], &accept.reflector_nonce, accept.session);
 
@@ -50,7 +57,8 @@ fuzz_target!(|script: Vec<Act>| {
             }
             Act::Poll { number, wants_cpu, altered } => {
                 let mut datagram = [0; POLL_BYTES];
-                Poll { session: accept.session, nonce: [1; 16], number, wants_cpu, credit_bytes: number }.write(&keys.close, &mut datagram);
+                StreamPoll { session: accept.session, nonce: [1; 16], number, wants_cpu, credit_bytes: number }
+                    .write(&keys.close, &mut datagram);
                 (datagram.to_vec(), altered)
             }
             Act::Noise(noise) => (noise, None),
@@ -61,9 +69,9 @@ fuzz_target!(|script: Vec<Act>| {
         }
         sent += 1;
         let length = datagram.len();
-        let bytes = say(&mut datagram);
+        let bytes = send(&mut datagram);
         assert!(bytes <= length);
-        if let Ok(tally) = Tally::parse(&datagram[..bytes]) {
+        if let Ok(tally) = StreamTally::parse(&datagram[..bytes]) {
             assert!(keys.close.verify(&datagram[..bytes]));
             assert!(tally.packets >= last && tally.packets < sent && tally.bytes == 64 * tally.packets);
             assert!(tally.reordered <= tally.packets && tally.packets <= tally.spanned);

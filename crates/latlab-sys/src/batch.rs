@@ -178,7 +178,7 @@ pub struct Arrived<'a> {
     pub bytes: &'a mut [u8],
     /// Who sent it.
     pub peer: &'a Address,
-    /// Our address, where the socket was told to tell it (`socket::tell_local_address`).
+    /// Our address, where the socket was told to tell it (`socket::report_local_address`).
     pub local: Option<IpAddr>,
     /// How long each of the merged ones is, but for the last; none where it is one.
     pub segment: Option<usize>,

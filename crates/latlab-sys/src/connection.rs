@@ -99,7 +99,7 @@ pub fn reuse_address(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// What has become of a connection attempt, or broken a connection (SO_ERROR,
 /// [socket(7)](https://man7.org/linux/man-pages/man7/socket.7.html)). Told once.
-pub fn failure(socket: BorrowedFd<'_>) -> io::Result<()> {
+pub fn take_error(socket: BorrowedFd<'_>) -> io::Result<()> {
     match get(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
@@ -188,7 +188,7 @@ mod tests {
         let counts = counts(near.as_fd()).expect("told");
         assert!(counts.send_segment_bytes > 500 && counts.retransmitted == 0, "{counts:?}");
         assert!(!congestion_control(near.as_fd()).expect("told").is_empty());
-        failure(near.as_fd()).expect("nothing is wrong");
+        take_error(near.as_fd()).expect("nothing is wrong");
         drop(far);
         assert_eq!(datagram::receive(near.as_fd(), &mut buffer).expect("the end"), 0);
     }
@@ -219,7 +219,7 @@ mod tests {
         let told = match error.raw_os_error() {
             Some(libc::EINPROGRESS) => {
                 assert!(readiness::writable_within(near.as_fd(), 3_000_000_000).expect("asked"));
-                failure(near.as_fd()).expect_err("nobody listens")
+                take_error(near.as_fd()).expect_err("nobody listens")
             }
             _ => error,
         };

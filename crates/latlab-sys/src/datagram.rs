@@ -100,7 +100,7 @@ fn receive_from_with(socket: BorrowedFd<'_>, buffer: &mut [u8], peer: &mut Addre
 pub struct Envelope {
     /// The sender.
     pub peer: Address,
-    /// Our address, where the socket was told to tell it (`socket::tell_local_address`).
+    /// Our address, where the socket was told to tell it (`socket::report_local_address`).
     pub local: Option<IpAddr>,
 }
 
@@ -264,7 +264,7 @@ mod tests {
     fn bound(address: &str) -> (std::os::fd::OwnedFd, SocketAddr) {
         let address: SocketAddr = address.parse().expect("an address");
         let socket = socket::udp(Family::of(&address)).expect("a socket");
-        socket::tell_local_address(socket.as_fd(), Family::of(&address)).expect("packet info");
+        socket::report_local_address(socket.as_fd(), Family::of(&address)).expect("packet info");
         socket::bind(socket.as_fd(), address).expect("a port");
         socket::set_receive_timeout(socket.as_fd(), 3_000_000_000).expect("a time-out");
         let local = socket::local_address(socket.as_fd()).expect("an address");

@@ -78,13 +78,13 @@ pub mod socket {
         set_receive_buffer(BorrowedFd<'_>, u32) -> u32;
         set_send_buffer(BorrowedFd<'_>, u32) -> u32;
         set_checksums(BorrowedFd<'_>, Family, bool) -> ();
-        take_unchecked(BorrowedFd<'_>, bool) -> ();
+        accept_unchecked(BorrowedFd<'_>, bool) -> ();
         set_merging(BorrowedFd<'_>, bool) -> ();
         set_dscp(BorrowedFd<'_>, Family, u8) -> ();
         forbid_fragments(BorrowedFd<'_>, Family) -> ();
         path_mtu_bytes(BorrowedFd<'_>, Family) -> u32;
         drops(BorrowedFd<'_>) -> u32;
-        tell_local_address(BorrowedFd<'_>, Family) -> ();
+        report_local_address(BorrowedFd<'_>, Family) -> ();
         set_ipv6_only(BorrowedFd<'_>, bool) -> ();
     }
 }
@@ -197,8 +197,8 @@ pub mod readiness {
     }
 }
 
-/// Many sockets watched by one call.
-pub mod watch;
+/// Readiness of many sockets in one call.
+pub mod epoll;
 
 /// Scheduling of the calling thread.
 pub mod scheduler {

@@ -21,6 +21,8 @@ pub mod cpu_time;
 #[cfg(target_os = "linux")]
 pub mod datagram;
 #[cfg(target_os = "linux")]
+pub mod epoll;
+#[cfg(target_os = "linux")]
 pub mod ethtool;
 #[cfg(target_os = "linux")]
 pub mod memory;
@@ -36,15 +38,13 @@ pub mod scheduler;
 pub mod sleep;
 #[cfg(target_os = "linux")]
 pub mod socket;
-#[cfg(target_os = "linux")]
-pub mod watch;
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    address, batch, child, connection, cpu_time, datagram, ethtool, memory, namespace, process, readiness, scheduler,
-    sleep, socket, watch,
+    address, batch, child, connection, cpu_time, datagram, epoll, ethtool, memory, namespace, process, readiness,
+    scheduler, sleep, socket,
 };
 
 /// The outcome of a call that answers 0 or −1 with `errno`.

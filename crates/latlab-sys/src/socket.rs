@@ -131,7 +131,7 @@ pub fn set_checksums(socket: BorrowedFd<'_>, family: Family, on: bool) -> io::Re
 }
 
 /// Whether an IPv6 socket takes datagrams without a UDP checksum (UDP_NO_CHECK6_RX, linux/udp.h, RFC 6936).
-pub fn take_unchecked(socket: BorrowedFd<'_>, taken: bool) -> io::Result<()> {
+pub fn accept_unchecked(socket: BorrowedFd<'_>, taken: bool) -> io::Result<()> {
     set(socket, libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_RX, &c_int::from(taken))
 }
 
@@ -193,7 +193,7 @@ pub fn drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
 /// Lets each received datagram tell the local address it was sent to (IP_PKTINFO,
 /// [ip(7)](https://man7.org/linux/man-pages/man7/ip.7.html); IPV6_RECVPKTINFO,
 /// [ipv6(7)](https://man7.org/linux/man-pages/man7/ipv6.7.html)).
-pub fn tell_local_address(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
+pub fn report_local_address(socket: BorrowedFd<'_>, family: Family) -> io::Result<()> {
     let on: c_int = 1;
     match family {
         Family::Ipv4 => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on),
@@ -228,7 +228,7 @@ mod tests {
         set_dscp(socket, Family::Ipv4, 46).expect("a code point");
         assert_eq!(get(socket, libc::IPPROTO_IP, libc::IP_TOS).expect("the octet"), 46 << 2);
         forbid_fragments(socket, Family::Ipv4).expect("path MTU discovery");
-        tell_local_address(socket, Family::Ipv4).expect("packet info");
+        report_local_address(socket, Family::Ipv4).expect("packet info");
         assert!(set_receive_buffer(socket, 65_536).expect("a buffer") >= 65_536);
         assert!(set_send_buffer(socket, 65_536).expect("a buffer") >= 65_536);
         set_merging(socket, true).expect("merging");
@@ -236,7 +236,7 @@ mod tests {
             let socket = udp(family).expect("a socket");
             set_checksums(socket.as_fd(), family, false).expect("no checksums");
             set_checksums(socket.as_fd(), family, true).expect("checksums");
-            take_unchecked(socket.as_fd(), true).expect("a wish");
+            accept_unchecked(socket.as_fd(), true).expect("a wish");
         }
         assert_eq!(drops(socket).expect("a count"), 0);
         bind(socket, "127.0.0.1:0".parse().expect("an address")).expect("a port");

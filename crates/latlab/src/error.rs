@@ -27,8 +27,4 @@ explains!(
     crate::measure::MeasureError,
     crate::formats::numbers::NumbersError,
     crate::recording::RecordingError,
-    crate::session::KeyError,
-    crate::session::ServeError,
-    crate::session::SessionError,
-    crate::transport::refusal::TransportError,
 );

@@ -22,13 +22,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use latlab::clock::{Clock, Monotonic};
-use latlab::plan::Schedule;
+use latlab::diagnostics::Explain;
+use latlab::plan::{Schedule, WaitMode};
 use latlab::probe::Seq;
 use latlab::session::{
-    DropReason, EchoCodec, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits,
-    ReflectorSocket, Requests, SessionError, SessionParams, SessionReflector, open, serve,
+    DropReason, EchoCodec, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits, Requests,
+    SessionError, SessionParams, SessionReflector, open, serve,
 };
-use latlab::transport::Transport;
+use latlab::transport::{ReflectorSocket, Transport, UdpReflector};
 use latlab::units::Nanos;
 
 use stage::{NEVER, key};
@@ -65,9 +66,8 @@ fn with_reflector(
     key: Option<&PreSharedKey>,
     story: impl FnOnce(SocketAddr, Requests<'_>),
 ) -> ReflectorCounters {
-    let socket = UdpSocket::bind(address).expect("a socket");
-    socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a read time-out");
-    let here = socket.local_addr().expect("bound");
+    let socket = UdpReflector::bind(address.parse().expect("an address"), WaitMode::Block).expect("a socket");
+    let here = socket.local_address();
     with_reflector_on(socket, ReflectorLimits::DEFAULT, key, |requests| story(here, requests))
 }
 
@@ -190,7 +190,7 @@ fn a_wrong_key_gets_one_cookie_and_a_hint() {
     let counters = with_reflector("127.0.0.1:0", Some(&key(1)), |peer, _| {
         let error = open_over(&mut Wire::to(peer), Some(&key(2)), &wishes(peer, 64)).expect_err("another key");
         assert!(matches!(error, SessionError::NotOpened { keyed: true, .. }));
-        assert!(error.cause().is_some_and(|cause| cause.contains("the keys differ")));
+        assert!(error.explain().cause.is_some_and(|cause| cause.contains("the keys differ")));
     });
     assert_eq!((counters.cookies, counters.replied, counters.opened), (1, 1, 0));
 }
@@ -201,15 +201,15 @@ fn nobody_there_is_no_answer() {
     let peer = silent.local_addr().expect("bound");
     let error = open_over(&mut Wire::to(peer), Some(&key(1)), &wishes(peer, 64)).expect_err("silence");
     assert_eq!(error.to_string(), format!("no answer from `{peer}`"));
-    assert_eq!(error.cause().as_deref(), Some("5 HELLO packets in 3 s, nothing came back"));
-    assert_eq!(error.exit_code(), 3);
+    assert_eq!(error.explain().cause.as_deref(), Some("5 HELLO packets in 3 s, nothing came back"));
+    assert_eq!(error.explain().exit_code, 3);
 }
 
 #[test]
 fn a_closed_port_is_told_by_its_error() {
     let peer = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
     let error = open_over(&mut Wire::to(peer), None, &wishes(peer, 64)).expect_err("nobody");
-    assert!(error.cause().is_some_and(|cause| cause.contains("refused")), "{:?}", error.cause());
+    assert!(error.explain().cause.is_some_and(|cause| cause.contains("refused")), "{:?}", error.explain().cause);
 }
 
 #[test]

@@ -261,7 +261,7 @@ fn far_end(reflector: &RefCell<SessionReflector>) -> latlab::transport::sim::Sim
     Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
         let received = Stamp::from_nanos(at.as_nanos());
-        let bytes = match reflector.borrow_mut().judge(&mut reply, sender, received) {
+        let bytes = match reflector.borrow_mut().handle(&mut reply, sender, received) {
             ReflectorAction::Drop(_) | ReflectorAction::Counted => return None,
             ReflectorAction::Reply(bytes) => bytes,
             ReflectorAction::Reflect(pending) => pending.seal(received + DWELL, Some(3), &mut reply),

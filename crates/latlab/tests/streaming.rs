@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use latlab::clock::{Clock, Monotonic};
+use latlab::diagnostics::Explain;
 use latlab::measure::stream::{DownReceiver, MeterPoint, StreamError, StreamMeter, StreamSender, TokenSchedule};
 use latlab::plan::Schedule;
 use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
@@ -15,12 +16,10 @@ use latlab::session::{
     DownStream, NativeSession, PreSharedKey, ProbeCodec, ReflectorAction, ReflectorLimits, Requests, SessionParams,
     SessionReflector, UpStream, open, random_bytes, serve,
 };
-use latlab::transport::Transport;
-use latlab::transport::burst::{BurstRefusal, BurstTransport, Packets};
-use latlab::transport::reflector::UdpReflector;
 use latlab::transport::sim::{Network, SimTransport};
-use latlab::transport::udp::{UdpTransport, WaitStrategy};
-use latlab::transport::udp_stream::UdpStream;
+use latlab::transport::{
+    BurstTransport, Packets, SendModeError, Transport, UdpReflector, UdpStream, UdpTransport, WaitStrategy,
+};
 use latlab::units::{Nanos, Stamp};
 use latlab::wire::StreamTerms;
 
@@ -69,7 +68,7 @@ fn wishes(size: u32) -> SessionParams {
 }
 
 fn session(transport: &mut impl Transport, key: &PreSharedKey, size: u32, stream: StreamTerms) -> NativeSession {
-    open(transport, &Monotonic, Some(key), &wishes(size).streaming(stream), &NEVER).expect("a session")
+    open(transport, &Monotonic, Some(key), &wishes(size).with_stream(stream), &NEVER).expect("a session")
 }
 
 fn stream(
@@ -82,7 +81,7 @@ fn stream(
     let mut transport = UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
     let session = session(&mut transport, key, size, terms);
     assert_eq!(session.terms().stream, terms, "granted");
-    StreamSender::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
+    StreamSender::measured(transport, Monotonic, UpStream::with_options(session, sending)).expect("armed")
 }
 
 /// Streams `pps` for 200 ms and says what both ends have counted.
@@ -96,7 +95,7 @@ fn streamed(stream: &mut StreamSender<UdpStream, Monotonic>, pps: u64, burst: u1
 
 #[test]
 fn every_way_of_sending_is_counted_to_the_packet() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     for (loopback, wait) in
         [("127.0.0.1:0", WaitMode::Block), ("[::1]:0", WaitMode::Spin), ("0.0.0.0:0", WaitMode::Block)]
     {
@@ -123,7 +122,7 @@ fn every_way_of_sending_is_counted_to_the_packet() {
 
 #[test]
 fn drops_are_said_to_be_of_merged_buffers_once_such_have_come() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let merged = |mode, terms| {
             let sending = SenderSocketOptions { mode, ..SenderSocketOptions::PLAIN };
@@ -140,7 +139,7 @@ fn drops_are_said_to_be_of_merged_buffers_once_such_have_come() {
 
 #[test]
 fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     for (loopback, always_taken) in [("127.0.0.1:0", true), ("[::1]:0", false)] {
         served(loopback, WaitMode::Block, &key, |peer| {
             for (terms, taken) in [
@@ -170,7 +169,7 @@ fn packets_without_a_checksum_are_taken_while_a_session_asks_for_it() {
 
 #[test]
 fn a_probe_beside_a_stream_is_answered_alone() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
         let mut probing = session(&mut transport, &key, 64, StreamTerms::NONE);
@@ -199,13 +198,13 @@ fn a_probe_beside_a_stream_is_answered_alone() {
 
 #[test]
 fn a_down_stream_arrives_within_its_credit_and_ends_with_it() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     for (loopback, wait) in
         [("127.0.0.1:0", WaitMode::Block), ("[::1]:0", WaitMode::Spin), ("0.0.0.0:0", WaitMode::Block)]
     {
         served(loopback, wait, &key, |peer| {
             let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
-            let asked = wishes(1_000).going_down(Nanos::ZERO);
+            let asked = wishes(1_000).with_down_stream(Nanos::ZERO);
             let session = open(&mut transport, &Monotonic, Some(&key), &asked, &NEVER).expect("a session");
             let mut down = DownReceiver::new(transport, Monotonic, DownStream::new(session).expect("a down-stream"));
             let end = down.now() + Nanos::from_millis(500);
@@ -245,18 +244,18 @@ impl BurstTransport for NoOffload {
 
 #[test]
 fn a_device_without_checksum_offload_is_named() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     served("127.0.0.1:0", WaitMode::Block, &key, |peer| {
         let mut transport = UdpTransport::open(&PathSpec::SYSTEM, peer, WAITING).expect("a path");
         let session = session(&mut transport, &key, 1_000, BATCHED);
         let gso = SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN };
-        let armed = StreamSender::measured(NoOffload, Monotonic, UpStream::sent_by(session, gso));
+        let armed = StreamSender::measured(NoOffload, Monotonic, UpStream::with_options(session, gso));
         let mut stream = armed.expect("armed");
         let begin = Monotonic.now();
         let (mut schedule, mut meter) = (TokenSchedule::at_will(begin), StreamMeter::new(begin));
         let ran = stream.run(&mut schedule, &mut meter, begin + SECOND, &NEVER);
-        let Err(StreamError::Refused(refusal)) = ran else { panic!("{ran:?}") };
-        assert_eq!((refusal, refusal.exit_code()), (BurstRefusal::NoChecksumOffload, 3));
+        let Err(StreamError::SendMode(refusal)) = ran else { panic!("{ran:?}") };
+        assert_eq!((refusal, refusal.explain().exit_code), (SendModeError::NoChecksumOffload, 3));
     });
 }
 
@@ -288,7 +287,7 @@ fn abandoning(key: Option<&PreSharedKey>) -> (SimTransport<'static>, Rc<Cell<i64
                 return None;
             }
             let mut reply = datagram.to_vec();
-            let ReflectorAction::Reply(bytes) = reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos()))
+            let ReflectorAction::Reply(bytes) = reflector.handle(&mut reply, from, Stamp::from_nanos(at.as_nanos()))
             else {
                 return None;
             };
@@ -328,10 +327,11 @@ fn a_stream_that_nobody_counts_any_more_holds_back_and_ends() {
 #[test]
 fn a_down_stream_whose_sender_falls_silent_ends_as_soon() {
     for slice in [Nanos::from_secs(60), Nanos::from_millis(1_700), Nanos::from_millis(310)] {
-        let key = PreSharedKey::fresh().expect("chance");
+        let key = PreSharedKey::generate().expect("chance");
         let (mut transport, _) = abandoning(Some(&key));
         let clock = transport.clock();
-        let wishes = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND).going_down(Nanos::ZERO);
+        let wishes =
+            SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, SECOND).with_down_stream(Nanos::ZERO);
         let session = open(&mut transport, &clock, Some(&key), &wishes, &NEVER).expect("a session");
         let mut down = DownReceiver::new(transport, clock, DownStream::new(session).expect("a down-stream"));
         down.ready().expect("it is there");

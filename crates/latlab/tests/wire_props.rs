@@ -169,7 +169,7 @@ proptest! {
         let (mut seen, mut newest, mut reordered, mut twice) = (std::collections::HashSet::new(), 0, 0, 0);
         for (kind, back) in script {
             packets.push(stream.packets(1).bytes().to_vec());
-            stream.taken(1);
+            stream.advance(1);
             let last = packets.len() as u64 - 1;
             // Lost, in order, or an old one (again).
             let arrived = match kind { 0 => continue, 1 => last, _ => last.saturating_sub(back) };
@@ -183,7 +183,7 @@ proptest! {
         }
         let poll = stream.poll().1.to_vec();
         let reply = stage.ask(&poll).expect("a TALLY");
-        let tally = stream.hear(&reply).expect("genuine");
+        let tally = stream.decode_tally(&reply).expect("genuine");
         prop_assert_eq!(tally.packets, seen.len() as u64);
         prop_assert_eq!(tally.bytes, 64 * tally.packets);
         prop_assert_eq!(tally.spanned, if seen.is_empty() { 0 } else { newest + 1 });
@@ -242,7 +242,7 @@ proptest! {
                 0 => probe,
                 6 => stream.poll().1.to_vec(),
                 7 => {
-                    stream.taken(1);
+                    stream.advance(1);
                     stream.packets(1).bytes().to_vec()
                 }
                 1 => hello_datagram(&[port as u8; 16]).to_vec(),

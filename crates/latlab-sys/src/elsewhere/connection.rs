@@ -19,7 +19,7 @@ refuse! {
     set_unsent_limit(BorrowedFd<'_>, u32) -> ();
     no_delay(BorrowedFd<'_>) -> bool;
     reuse_address(BorrowedFd<'_>) -> ();
-    failure(BorrowedFd<'_>) -> ();
+    take_error(BorrowedFd<'_>) -> ();
     counts(BorrowedFd<'_>) -> ConnectionCounts;
     congestion_control(BorrowedFd<'_>) -> String;
 }

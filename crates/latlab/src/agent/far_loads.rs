@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::message::RequestFailure;
+use crate::diagnostics::{Explain, Failure};
 use crate::facts::LoadReport;
 use crate::plan::{LoadSpec, PathSpec, Side, defaults};
 use crate::session::{LoadedPath, Loads, LoadsError, PreSharedKey};
@@ -190,7 +191,7 @@ fn make(
 
 impl From<LoadsError> for RequestFailure {
     fn from(error: LoadsError) -> RequestFailure {
-        let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
-        RequestFailure { message: error.to_string(), cause, hint, exit_code }
+        let Failure { message, cause, hint, exit_code } = error.explain();
+        RequestFailure { message, cause, hint, exit_code }
     }
 }

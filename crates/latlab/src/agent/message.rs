@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::far_loads::{LoadsRequest, LoadsStatus};
 use super::far_settings::SettingsRequest;
 use super::frame;
+use crate::diagnostics::{Explain, Failure};
 use crate::facts::{ClockAnchor, HostFacts, HostSample, SettingFacts};
 use crate::plan::{EndSpec, TransportKind};
 use crate::session::ReflectorProcessError;
@@ -140,10 +141,10 @@ impl RequestFailure {
 
 impl From<ReflectorProcessError> for RequestFailure {
     fn from(error: ReflectorProcessError) -> RequestFailure {
-        let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
+        let Failure { message, cause, hint, exit_code } = error.explain();
         let message = match error {
-            ReflectorProcessError::Refused { message, .. } => message,
-            start @ ReflectorProcessError::Start(_) => start.to_string(),
+            ReflectorProcessError::Refused(refused) => refused.message,
+            ReflectorProcessError::Start(_) => message,
         };
         RequestFailure { message, cause, hint, exit_code }
     }

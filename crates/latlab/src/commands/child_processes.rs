@@ -10,7 +10,6 @@ use std::thread;
 use serde::de::DeserializeOwned;
 
 use super::Outcome;
-use super::reflector_service::AnyReflector;
 use super::reflector_service::ReflectorService;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
@@ -21,9 +20,10 @@ use crate::measure::baseline::{bare, bare_stream, bare_tcp};
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::EndSpec;
 use crate::session::{
-    BEGIN_WORD, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent, ReflectorLimits,
-    ReflectorRequest, SessionReflector, random_bytes,
+    BEGIN_LINE, LoadsError, NetLoadError, NetLoadEvent, NetLoadRequest, PreSharedKey, ReflectorEvent, ReflectorLimits,
+    ReflectorRequest, SessionReflector, listen, random_bytes,
 };
+use crate::transport::{ListenAddress, ListenOptions};
 
 /// `latlab reflector`: reports its address, then answers until standard input closes.
 pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
@@ -35,8 +35,7 @@ pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
             post.answer(request.end.cpu, &stop)
         }
         Err(failure) => {
-            let Failure { message, cause, hint, .. } = failure;
-            console.data(&ReflectorEvent::Refused { message, cause, hint }.line())?;
+            console.data(&ReflectorEvent::Refused(failure).line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
@@ -60,9 +59,13 @@ fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Resu
             request.key.as_deref().map(|line| PreSharedKey::from_reader("the order", line.as_bytes())).transpose()?;
         let limits = ReflectorLimits { down_bps: request.down_bps, ..ReflectorLimits::own(request.sessions) };
         let sessions = SessionReflector::new(limits, key.as_ref(), random_bytes()?);
-        let socket = AnyReflector::bind(request.transport, (request.bind, false), request.end.wait, &limits)?;
-        let socket = if request.sessions == 1 { socket.for_one_sender() } else { socket };
-        ReflectorService::Sessions(socket, Box::new(sessions))
+        let options = ListenOptions {
+            address: ListenAddress::One(request.bind),
+            wait: request.end.wait,
+            caps: limits.connections(),
+            single_sender: request.sessions == 1,
+        };
+        ReflectorService::Sessions(listen(request.transport, options)?, Box::new(sessions))
     };
     // Started before this thread is pinned: on the same CPU a spinning SCHED_FIFO thread would never let it run.
     stop_when_stdin_closes(stop, request.end.cpu).map_err(refused("watch standard input"))?;
@@ -90,8 +93,8 @@ pub(super) fn net_load(console: &Console) -> Result<Outcome, Failure> {
     let request: NetLoadRequest = read_request("a load of your own is `--load net=…`")?;
     match hold_net_load(&request, console) {
         Ok(()) => Ok(Outcome::Done),
-        Err(Failure { message, cause, hint, .. }) => {
-            console.data(&NetLoadEvent::Refused { message, cause, hint }.line())?;
+        Err(failure) => {
+            console.data(&NetLoadEvent::Refused(failure).line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }
@@ -123,7 +126,7 @@ fn read_commands(words: &Arc<NetLoadCommands>) -> io::Result<()> {
     let words = Arc::clone(words);
     let listener = move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if line == BEGIN_WORD {
+            if line == BEGIN_LINE {
                 words.say_begin();
             }
         }

@@ -8,11 +8,11 @@ use crate::console::Console;
 use crate::diagnostics::Failure;
 use crate::plan::{Plan, Protocol, Target};
 use crate::session::PreSharedKey;
-use crate::transport::resolve::resolve;
+use crate::transport::resolve;
 
 /// Writes a fresh key into a new file at `path`; an existing one is left alone.
 pub(super) fn run(path: &Path, console: &Console) -> Result<Outcome, Failure> {
-    PreSharedKey::fresh()?.write_new(path)?;
+    PreSharedKey::generate()?.write_new(path)?;
     console.note(&format!(
         "wrote a fresh 256-bit key to `{0}`; copy it to the other host (`scp -p {0} HOST:`) and give it to both ends as `--psk-file {0}`",
         path.display()
@@ -24,7 +24,7 @@ pub(super) fn run(path: &Path, console: &Console) -> Result<Outcome, Failure> {
 pub(super) fn find(source: &KeySource) -> Result<Option<PreSharedKey>, Failure> {
     Ok(match source {
         KeySource::None => None,
-        KeySource::Fresh => Some(PreSharedKey::fresh()?),
+        KeySource::Fresh => Some(PreSharedKey::generate()?),
         KeySource::File(path) => Some(PreSharedKey::read(path)?),
         KeySource::Descriptor(number) => Some(PreSharedKey::from_descriptor(number.unsigned_abs())?),
     })

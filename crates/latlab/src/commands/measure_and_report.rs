@@ -18,7 +18,7 @@ use crate::recording::{Recording, Store};
 use crate::report::view::Showing;
 use crate::report::{Headline, Style, heading, json, report_view, text};
 use crate::session::PreSharedKey;
-use crate::transport::refusal::TransportError;
+use crate::transport::TransportError;
 
 /// A plan with what its measurement needs and the form of its result.
 pub(super) struct MeasureJob<'a> {

@@ -1,13 +1,12 @@
 //! `latlab serve`: the reflector. Answers authenticated sessions, changes nothing on the host.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use signal_hook::consts::SIGUSR1;
 
-use super::reflector_service::{AnyReflector, answer};
 use super::{Outcome, keys};
 use crate::cli::resolve::ServeSpec;
 use crate::clock::{Clock, Monotonic};
@@ -16,25 +15,28 @@ use crate::diagnostics::{Failure, refused};
 use crate::host::placement;
 use crate::plan::{EndSpec, TransportKind, WaitMode, defaults};
 use crate::platform::SignalWatch;
-use crate::session::{ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, random_bytes};
+use crate::session::{
+    Listener, ReflectorCounters, ReflectorLimits, Requests, SessionReflector, check_address, listen, random_bytes,
+};
+use crate::transport::{ListenAddress, ListenOptions, TransportError};
 use crate::units::Stamp;
 
 /// Serves until a signal ends it with success; SIGUSR1 and the end print the counters.
 pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failure> {
     let key = keys::find(&spec.key)?;
     let mut sockets = Vec::new();
-    for socket in bind(spec)? {
-        check_address(socket.place().0, key.as_ref())?;
-        let limits = match socket {
-            AnyReflector::Udp(_) => spec.limits,
-            // Down-streams go over UDP only.
-            AnyReflector::Tcp(_) => ReflectorLimits { down_bps: 0, ..spec.limits },
+    for listener in bind(spec)? {
+        check_address(listener.address(), key.as_ref())?;
+        let limits = match listener.kind().is_connection_oriented() {
+            false => spec.limits,
+            // A reflector sends no down-stream over a connection.
+            true => ReflectorLimits { down_bps: 0, ..spec.limits },
         };
-        sockets.push((socket, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
+        sockets.push((listener, SessionReflector::new(limits, key.as_ref(), random_bytes()?)));
     }
     let interrupt = SignalWatch::listen().map_err(refused("listen to signals"))?;
-    for (socket, _) in &sockets {
-        console.note(&format!("answering on {socket} until Ctrl-C"));
+    for (listener, _) in &sockets {
+        console.note(&format!("answering on {} until Ctrl-C", name(&**listener)));
     }
     if let Some(shared_cpu_note) = shared_cpu_note(&spec.end, sockets.len()) {
         console.note(&shared_cpu_note);
@@ -43,7 +45,15 @@ pub(super) fn run(spec: &ServeSpec, console: &Console) -> Result<Outcome, Failur
     Ok(Outcome::Done)
 }
 
-type ServeSetup = (AnyReflector, SessionReflector);
+type ServeSetup = (Box<dyn Listener>, SessionReflector);
+
+/// The name in messages, which mentions the transport unless it is the default.
+fn name(listener: &dyn Listener) -> String {
+    match listener.kind() {
+        kind if kind.is_default() => format!("`{}`", listener.address()),
+        kind => format!("`{}` over {}", listener.address(), kind.properties().name),
+    }
+}
 
 /// One thread for each address with sessions and caps of its own, so that probes take no lock.
 fn serve_all(sockets: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, console: &Console) -> Result<(), Failure> {
@@ -64,12 +74,11 @@ fn serve_all(sockets: Vec<ServeSetup>, spec: &ServeSpec, stop: &AtomicBool, cons
 }
 
 fn serve_one(setup: ServeSetup, spec: &ServeSpec, requests: Requests<'_>, console: &Console) -> Result<(), Failure> {
-    let (mut socket, mut reflector) = setup;
-    let name = socket.to_string();
+    let (mut listener, mut reflector) = setup;
+    let name = name(&*listener);
     placement::place(&spec.end)?;
-    let ended = answer(&mut socket, &mut reflector, spec.end.cpu, requests, |counters| {
-        print_counters(&name, counters, console)
-    });
+    let ended = listener
+        .serve(&mut reflector, spec.end.cpu, requests, &mut |counters| print_counters(&name, counters, console));
     print_counters(&name, reflector.counters(Stamp::from_nanos(Monotonic.now().as_nanos())), console);
     Ok(ended?)
 }
@@ -83,33 +92,41 @@ fn print_counters(name: &str, counters: &ReflectorCounters, console: &Console) {
 }
 
 /// Binds every requested address over each requested transport. Without a requested address one family may be missing.
-pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<AnyReflector>, Failure> {
-    let mut sockets = Vec::new();
-    for transport in TransportKind::ALL.into_iter().filter(|transport| spec.tcp || *transport != TransportKind::Tcp) {
-        sockets.extend(bind_all(transport, spec)?);
+pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<Box<dyn Listener>>, Failure> {
+    let mut listeners = Vec::new();
+    for transport in TransportKind::ALL.into_iter().filter(|kind| spec.tcp || !kind.is_connection_oriented()) {
+        listeners.extend(bind_all(transport, spec)?);
     }
-    Ok(sockets)
+    Ok(listeners)
 }
 
-fn bind_all(transport: TransportKind, spec: &ServeSpec) -> Result<Vec<AnyReflector>, Failure> {
+fn bind_all(transport: TransportKind, spec: &ServeSpec) -> Result<Vec<Box<dyn Listener>>, Failure> {
     if !spec.chosen && spec.listen.iter().all(|address| address.ip().is_unspecified()) {
         let port = spec.listen.first().map_or(defaults::PORT, SocketAddr::port);
-        let everywhere = ((Ipv6Addr::UNSPECIFIED, port).into(), true);
-        return Ok(vec![AnyReflector::bind(transport, everywhere, spec.end.wait, &spec.limits)?]);
+        return Ok(vec![bind_one(transport, ListenAddress::All { port }, spec)?]);
     }
-    let mut sockets = Vec::new();
+    let mut listeners = Vec::new();
     let mut missing = None;
     for address in &spec.listen {
-        match AnyReflector::bind(transport, (*address, false), spec.end.wait, &spec.limits) {
-            Ok(socket) => sockets.push(socket),
+        match bind_one(transport, ListenAddress::One(*address), spec) {
+            Ok(listener) => listeners.push(listener),
             Err(error) if !spec.chosen && error.lacks_family() => missing = Some(error),
             Err(error) => return Err(error.into()),
         }
     }
     match missing {
-        Some(error) if sockets.is_empty() => Err(error.into()),
-        _ => Ok(sockets),
+        Some(error) if listeners.is_empty() => Err(error.into()),
+        _ => Ok(listeners),
     }
+}
+
+fn bind_one(
+    transport: TransportKind,
+    address: ListenAddress,
+    spec: &ServeSpec,
+) -> Result<Box<dyn Listener>, TransportError> {
+    let options = ListenOptions { address, wait: spec.end.wait, caps: spec.limits.connections(), single_sender: false };
+    listen(transport, options)
 }
 
 /// The note if several threads spin on one CPU and so keep each other from it.

@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use super::stream::StreamError;
 use crate::agent::AgentError;
+use crate::diagnostics::Explain;
 use crate::host::HostError;
 use crate::plan::Via;
 use crate::recording::RecordingError;
 use crate::session::{KeyError, LoadsError, ReflectorProcessError, SessionError};
-use crate::transport::burst::BurstRefusal;
-use crate::transport::refusal::{TransportError, broken_words};
+use crate::transport::{SendModeError, TransportError, explain_broken};
 use crate::units::{Nanos, human};
 
 /// Why a measurement could not happen, or could not go on.
@@ -62,7 +62,7 @@ pub enum MeasureError {
     },
     /// Packets cannot leave in the way that was asked for.
     #[error(transparent)]
-    Burst(#[from] BurstRefusal),
+    SendMode(#[from] SendModeError),
     /// The measuring thread could not be started or died.
     #[error("cannot run the measuring thread")]
     Thread(#[source] io::Error),
@@ -107,7 +107,7 @@ impl MeasureError {
         let peer = peer.to_string();
         match error {
             StreamError::Socket(source) => MeasureError::Socket { peer, source },
-            StreamError::Refused(refusal) => MeasureError::Burst(refusal),
+            StreamError::SendMode(error) => MeasureError::SendMode(error),
             StreamError::Silent { span } => MeasureError::StreamSilent { peer, span },
         }
     }
@@ -115,10 +115,10 @@ impl MeasureError {
     /// Why, for the `cause:` line.
     pub fn cause(&self) -> Option<String> {
         match self {
-            MeasureError::ReflectorProcess(error) => error.cause(),
+            MeasureError::ReflectorProcess(error) => error.explain().cause,
             MeasureError::Agent(error) => error.cause(),
             MeasureError::Thread(source) | MeasureError::Sleep { source, .. } => Some(explain(source)),
-            MeasureError::Socket { source, .. } => Some(broken_words(source)),
+            MeasureError::Socket { source, .. } => Some(explain_broken(source)),
             MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
             MeasureError::StreamSilent { span, .. } => {
                 Some(format!("no TALLY came for {}, and what nobody counts is not sent", human::span(*span)))
@@ -128,12 +128,12 @@ impl MeasureError {
                 "over IPv6 its socket must have asked for them (UDP_NO_CHECK6_RX), and it says that it has not".into(),
             ),
             MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
-            MeasureError::Burst(refusal) => refusal.cause(),
+            MeasureError::SendMode(error) => error.explain().cause,
             MeasureError::Host(error) => error.cause(),
-            MeasureError::Loads(error) => error.cause(),
-            MeasureError::Transport(error) => error.cause(),
-            MeasureError::Session(error) => error.cause(),
-            MeasureError::Key(error) => error.cause(),
+            MeasureError::Loads(error) => error.explain().cause,
+            MeasureError::Transport(error) => error.explain().cause,
+            MeasureError::Session(error) => error.explain().cause,
+            MeasureError::Key(error) => error.explain().cause,
             MeasureError::Recording(error) => error.cause(),
         }
     }
@@ -141,7 +141,7 @@ impl MeasureError {
     /// What to do, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
-            MeasureError::ReflectorProcess(error) => error.hint(),
+            MeasureError::ReflectorProcess(error) => error.explain().hint,
             MeasureError::Agent(error) => error.hint(),
             MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
             MeasureError::Sleep { .. } => Some("`--via clock_nanosleep` needs nothing but the clock".into()),
@@ -155,12 +155,12 @@ impl MeasureError {
                 Some("run the same version of latlab on both hosts, or leave out `--checksum off`".into())
             }
             MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
-            MeasureError::Burst(refusal) => refusal.hint(),
+            MeasureError::SendMode(error) => error.explain().hint,
             MeasureError::Host(error) => error.hint(),
-            MeasureError::Loads(error) => error.hint(),
-            MeasureError::Transport(error) => error.hint(),
-            MeasureError::Session(error) => error.hint(),
-            MeasureError::Key(error) => error.hint(),
+            MeasureError::Loads(error) => error.explain().hint,
+            MeasureError::Transport(error) => error.explain().hint,
+            MeasureError::Session(error) => error.explain().hint,
+            MeasureError::Key(error) => error.explain().hint,
             MeasureError::Recording(error) => error.hint(),
         }
     }
@@ -168,14 +168,14 @@ impl MeasureError {
     /// The exit code of contract section 2.
     pub fn exit_code(&self) -> u8 {
         match self {
-            MeasureError::ReflectorProcess(error) => error.exit_code(),
+            MeasureError::ReflectorProcess(error) => error.explain().exit_code,
             MeasureError::Agent(error) => error.exit_code(),
-            MeasureError::Burst(refusal) => refusal.exit_code(),
+            MeasureError::SendMode(error) => error.explain().exit_code,
             MeasureError::Host(error) => error.exit_code(),
-            MeasureError::Loads(error) => error.exit_code(),
-            MeasureError::Transport(error) => error.exit_code(),
-            MeasureError::Session(error) => error.exit_code(),
-            MeasureError::Key(error) => error.exit_code(),
+            MeasureError::Loads(error) => error.explain().exit_code,
+            MeasureError::Transport(error) => error.explain().exit_code,
+            MeasureError::Session(error) => error.explain().exit_code,
+            MeasureError::Key(error) => error.explain().exit_code,
             MeasureError::Recording(error) => error.exit_code(),
             _ => 3,
         }

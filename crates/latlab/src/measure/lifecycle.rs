@@ -15,14 +15,11 @@ use super::wakeup::conduct_wakeups;
 use super::{BackgroundLoads, MeasureError, Peer, RecordingTarget};
 use crate::host::placement;
 use crate::host::sampler::SamplerSpec;
-use crate::plan::{
-    ConcurrentWakeups, EndSpec, Kind, PingSpec, Plan, RunSpec, TransportKind, WakeupCpus, Work, defaults,
-};
+use crate::plan::{ConcurrentWakeups, EndSpec, Kind, PingSpec, Plan, RunSpec, WakeupCpus, Work, defaults};
 use crate::recording::Finished;
 use crate::recording::manifest::RunEnding;
 use crate::session::PreSharedKey;
-use crate::transport::tcp::TcpTransport;
-use crate::transport::udp::UdpTransport;
+use crate::transport::{self, FamilyVisitor, TransportFamily};
 
 /// How often the caller hears of progress: four times a second is smooth enough for a person.
 const HEARTBEAT: Duration = Duration::from_millis(250);
@@ -46,14 +43,31 @@ pub fn measure_plan(
     heartbeat: &mut dyn FnMut(),
 ) -> Result<PlanOutcome, MeasureError> {
     let _footing = placement::AffinityGuard::before(plan.runs.iter().any(|run| run.here.mlock));
-    match plan.runs.first().map(RunSpec::kind) {
-        Some(Kind::Ping) => match plan.runs.first().and_then(RunSpec::transport) {
-            Some(TransportKind::Tcp) => measure_runs::<PingRun<TcpTransport>>(plan, key, place, stop, heartbeat),
-            _ => measure_runs::<PingRun<UdpTransport>>(plan, key, place, stop, heartbeat),
-        },
-        Some(Kind::Stream) => measure_runs::<StreamRun>(plan, key, place, stop, heartbeat),
-        Some(Kind::Wakeup) => conduct_wakeups(plan, place, stop, heartbeat),
-        None => Ok(PlanOutcome { recordings: Vec::new(), failure: None }),
+    let Some(first) = plan.runs.first() else { return Ok(PlanOutcome { recordings: Vec::new(), failure: None }) };
+    match first.transport() {
+        None => conduct_wakeups(plan, place, stop, heartbeat),
+        Some(kind) => transport::visit(kind, MeasureRuns { plan, key, place, stop, heartbeat }),
+    }
+}
+
+/// The arguments of [`measure_runs`], which is compiled for each transport.
+struct MeasureRuns<'a> {
+    plan: &'a Plan,
+    key: Option<&'a PreSharedKey>,
+    place: RecordingTarget<'a>,
+    stop: &'a Arc<AtomicBool>,
+    heartbeat: &'a mut dyn FnMut(),
+}
+
+impl FamilyVisitor for MeasureRuns<'_> {
+    type Output = Result<PlanOutcome, MeasureError>;
+
+    fn visit<F: TransportFamily>(self) -> Self::Output {
+        let MeasureRuns { plan, key, place, stop, heartbeat } = self;
+        match plan.runs.first().map(RunSpec::kind) {
+            Some(Kind::Stream) => measure_runs::<StreamRun<F>>(plan, key, place, stop, heartbeat),
+            _ => measure_runs::<PingRun<F>>(plan, key, place, stop, heartbeat),
+        }
     }
 }
 

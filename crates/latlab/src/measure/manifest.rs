@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::path::OpenPath;
 use super::remote_host::RemoteHost;
 use super::{MeasureError, Peer};
 use crate::clock;
@@ -14,6 +13,7 @@ use crate::plan::{RunSpec, Target};
 use crate::recording::manifest::{EndFacts, Manifest, RunFacts, UNFRAGMENTED_BYTES};
 use crate::recording::{fresh_run_id, started_at};
 use crate::session::KeyError;
+use crate::transport::OpenPath;
 use crate::wire::TagKey;
 
 /// The manifest of a run that is about to start.
@@ -22,7 +22,7 @@ pub(crate) fn opening_manifest(spec: &RunSpec, peer: &Peer, path: OpenPath) -> R
     let host = facts::read(&HostRoot::live(), path_interface(spec, path));
     let instrument = instrument(spec, &host);
     let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
-    let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
+    let run_id = fresh_run_id().map_err(|error| KeyError::NoRandomness { cause: error.to_string() })?;
     let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
     manifest.run = RunFacts {
         local_address: Some(path.local.to_string()),
@@ -41,7 +41,7 @@ pub(crate) fn opening_manifest_here(spec: &RunSpec) -> Result<Manifest, MeasureE
     let start = clock::anchor();
     let host = facts::read(&HostRoot::live(), Interface::Named("lo"));
     let instrument = instrument(spec, &host);
-    let run_id = fresh_run_id().map_err(|error| KeyError::NoChance { cause: error.to_string() })?;
+    let run_id = fresh_run_id().map_err(|error| KeyError::NoRandomness { cause: error.to_string() })?;
     let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
     manifest.here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     manifest.instrument = instrument;

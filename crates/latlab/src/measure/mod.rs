@@ -7,7 +7,6 @@ mod error;
 mod host_sampling;
 mod lifecycle;
 mod manifest;
-mod path;
 mod peer;
 pub mod ping;
 mod remote_host;

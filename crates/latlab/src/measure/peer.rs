@@ -13,9 +13,7 @@ use crate::host::lab::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, Target, defaults};
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
-use crate::transport::refusal::TransportError;
-use crate::transport::resolve::resolve;
-use crate::transport::udp::{UdpTransport, WaitStrategy};
+use crate::transport::{TransportError, local_address_towards, resolve};
 use crate::units::Nanos;
 
 /// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then
@@ -108,7 +106,7 @@ impl Peer {
             // Both hosts are read before either is changed.
             let ground = PathInterfaces::towards(bind, path.bind_interface.as_deref());
             guard = HostGuard::find(&spec.settings, &ground, HostRoot::of_knobs()).map_err(HostError::from)?;
-            far_settings = PeerSettings::find(&mut agent, &spec.settings, our_address(path, bind)?)?;
+            far_settings = PeerSettings::find(&mut agent, &spec.settings, local_address_towards(path, bind)?)?;
             guard.turn(KnobJournal::of_user().as_ref()).map_err(HostError::from)?;
             far_settings.turn(&mut agent)?;
         }
@@ -225,8 +223,9 @@ impl Peer {
         let path = if streams == 0 {
             None
         } else {
-            let (ours, key) = (spec.expect_path(), PreSharedKey::fresh()?);
-            let order = ReflectorRequest::new(our_address(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
+            let (ours, key) = (spec.expect_path(), PreSharedKey::generate()?);
+            let order =
+                ReflectorRequest::new(local_address_towards(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
             let sink = self.sink.insert(ReflectorProcess::start(&order)?).address();
             let (dscp, dont_fragment) = (ours.dscp, ours.dont_fragment);
             let path = PathSpec { bind_address: Some(there), dscp, dont_fragment, ..PathSpec::SYSTEM };
@@ -342,13 +341,6 @@ fn far_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError> {
         Some(family) => Err(TransportError::NoAddressOfFamily { host: address.to_string(), family }.into()),
         None => Ok(address),
     }
-}
-
-/// This end's address of the path to `there`. Nothing is sent: a socket is connected, to the port that discards
-/// (RFC 863).
-fn our_address(path: &PathSpec, there: IpAddr) -> Result<IpAddr, MeasureError> {
-    let waiting = WaitStrategy::Until { busy_poll: false };
-    Ok(UdpTransport::open(path, SocketAddr::new(there, 9), waiting)?.local_address().ip())
 }
 
 /// Sets what `spec` asks to be set on this host; what is asked of a host of the peer's own is for its agent.

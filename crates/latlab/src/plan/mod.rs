@@ -12,6 +12,7 @@ mod remedy;
 mod run;
 mod setting;
 mod stream;
+mod transport;
 mod wakeup;
 
 pub use experiment::{
@@ -20,11 +21,12 @@ pub use experiment::{
 };
 pub use factors::Condition;
 pub use load::{LoadKind, LoadSpec};
-pub use path::{Family, PathSpec, Target, TransportKind};
+pub use path::{Family, PathSpec, Target};
 pub use ping::{DueTimes, PingSpec, Protocol, Schedule};
 pub use rate_search::{RateSearchSpec, loss_words};
 pub use remedy::Remedy;
 pub use run::{CompatOutput, EndSpec, Kind, Plan, RunSpec, StopWhen, SummaryDefaults, WaitMode, Warmup, Work};
 pub use setting::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side};
 pub use stream::{Direction, Pace, PaceError, PacketSize, SendMode, SenderSocketOptions, StreamRunSpec, StreamSpec};
+pub use transport::{TransportKind, TransportProperties};
 pub use wakeup::{ConcurrentWakeups, Via, WakeupCpus, WakeupSpec};

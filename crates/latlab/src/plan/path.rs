@@ -60,35 +60,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// The transport of packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TransportKind {
-    /// UDP sockets of the kernel.
-    #[default]
-    Udp,
-    /// TCP sockets of the kernel.
-    Tcp,
-}
-
-impl TransportKind {
-    /// Every transport, the default first.
-    pub const ALL: [TransportKind; 2] = [TransportKind::Udp, TransportKind::Tcp];
-
-    /// Whether it is the default.
-    pub fn is_default(&self) -> bool {
-        *self == TransportKind::default()
-    }
-
-    /// The word of `--transport`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            TransportKind::Udp => "udp",
-            TransportKind::Tcp => "tcp",
-        }
-    }
-}
-
 /// Internet protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,7 +5,8 @@ use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
 use super::defaults;
-use super::path::{PathSpec, TransportKind};
+use super::path::PathSpec;
+use super::transport::TransportKind;
 use super::wakeup::ConcurrentWakeups;
 use crate::units::Nanos;
 

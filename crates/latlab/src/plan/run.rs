@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::defaults;
 use super::load::{LoadKind, LoadSpec};
-use super::path::{Family, PathSpec, Target, TransportKind};
+use super::path::{Family, PathSpec, Target};
 use super::ping::{PingSpec, Schedule};
 use super::setting::SettingSpec;
 use super::stream::StreamRunSpec;
+use super::transport::TransportKind;
 use super::wakeup::{ConcurrentWakeups, WakeupSpec};
 use crate::metric::Metric;
 use crate::units::Nanos;

@@ -5,9 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::defaults;
-use super::path::{Family, PathSpec, TransportKind};
+use super::path::{Family, PathSpec};
 use super::ping::PingSpec;
 use super::rate_search::RateSearchSpec;
+use super::transport::TransportKind;
 use crate::units::Nanos;
 use crate::units::human::{typed_bit_rate, typed_packet_rate, typed_percent, typed_size};
 
@@ -263,11 +264,7 @@ impl StreamRunSpec {
     /// The longest time that a slice takes beyond its end: for its final counts, and the answers to its probes.
     pub fn settles(&self) -> Nanos {
         let answers = self.probes.as_ref().map_or(Nanos::ZERO, |probes| probes.timeout_ns);
-        let counts = match self.transport {
-            TransportKind::Udp => defaults::STREAM_SETTLES,
-            TransportKind::Tcp => Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
-        };
-        counts + answers
+        self.transport.properties().stream_settles + answers
     }
 
     /// The bits that a packet of `size_bytes` adds to the rate, over IPv4 or IPv6.

@@ -1,5 +1,5 @@
-//! The pre-shared key: read from a file or an inherited descriptor, never from the command line or the environment
-//! (rule R7).
+//! The pre-shared key, read from a file or an inherited descriptor, never from the command line or the environment
+//! (rule R7); and random bytes for nonces and seeds.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -9,39 +9,40 @@ use std::path::{Path, PathBuf};
 
 use latlab_sys::errno::explain;
 
+use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults::KEY_MIN_BYTES;
 use crate::wire::SetupKey;
 
-/// A fresh key: 256 bit.
-const FRESH_BYTES: usize = 32;
-/// The longest key file that is read at all; a key line is far shorter.
+/// The length of a generated key: 256 bit.
+const GENERATED_BYTES: usize = 32;
+/// At most this much of a key file is read; a key's line is far shorter.
 const FILE_MAX_BYTES: u64 = 4_096;
-/// The first word of a key file: form and version.
-const WORD: &str = "latlab-psk-1";
+/// The first word of a key file: format and version.
+const FORMAT: &str = "latlab-psk-1";
 
-/// A secret that both ends hold, of at least 128 bit.
+/// A secret of at least 128 bit, shared by both ends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PreSharedKey {
     secret: Vec<u8>,
 }
 
 impl PreSharedKey {
-    /// A fresh key of 256 bit from the kernel's generator.
+    /// A new key of 256 bit from the kernel's generator.
     ///
     /// # Errors
-    /// [`KeyError::NoChance`] where the kernel gives none.
-    pub fn fresh() -> Result<PreSharedKey, KeyError> {
-        Ok(PreSharedKey { secret: random_bytes::<FRESH_BYTES>()?.to_vec() })
+    /// [`KeyError::NoRandomness`].
+    pub fn generate() -> Result<PreSharedKey, KeyError> {
+        Ok(PreSharedKey { secret: random_bytes::<GENERATED_BYTES>()?.to_vec() })
     }
 
-    /// The key in the file at `path`, which nobody but its owner may read.
+    /// The key in the file at `path`, which only its owner may read.
     ///
     /// # Errors
-    /// [`KeyError`] where it cannot be read, others may read it, or it holds no key.
+    /// [`KeyError`]: the file cannot be read, other users may read it, or it contains no key.
     pub fn read(path: &Path) -> Result<PreSharedKey, KeyError> {
         let unreadable = |source| KeyError::Unreadable { name: path.display().to_string(), source };
         let file = File::open(path).map_err(unreadable)?;
-        // The open file is asked, not the path: nobody can put another file there in between.
+        // Of the open file, not of the path, which could name another file by now.
         let facts = file.metadata().map_err(unreadable)?;
         let mode = facts.permissions().mode() & 0o7777;
         if facts.is_file() && mode & 0o077 != 0 {
@@ -50,10 +51,10 @@ impl PreSharedKey {
         PreSharedKey::from_reader(&path.display().to_string(), file)
     }
 
-    /// The key behind `descriptor`, which this process inherited: a pipe or a file.
+    /// The key in `descriptor`, which this process inherited: a pipe or a file.
     ///
     /// # Errors
-    /// [`KeyError`] where it is not open for reading, or gives no key.
+    /// [`KeyError`]: it is not open for reading, or contains no key.
     pub fn from_descriptor(descriptor: u32) -> Result<PreSharedKey, KeyError> {
         let name = format!("descriptor {descriptor}");
         let file = File::open(format!("/proc/self/fd/{descriptor}"))
@@ -61,10 +62,10 @@ impl PreSharedKey {
         PreSharedKey::from_reader(&name, file)
     }
 
-    /// The key that `reader`, called `name` in messages, gives up to its end.
+    /// The key in `reader`, which is read to its end; `name`: its name in messages.
     ///
     /// # Errors
-    /// [`KeyError`] where reading fails, or what comes is no key.
+    /// [`KeyError`]: reading fails, or the content is no key.
     pub fn from_reader(name: &str, reader: impl Read) -> Result<PreSharedKey, KeyError> {
         let mut text = Vec::new();
         reader
@@ -80,7 +81,7 @@ impl PreSharedKey {
         let mut words = text.split_ascii_whitespace();
         match words.next() {
             None => return Err(foreign("it is empty")),
-            Some(WORD) => {}
+            Some(FORMAT) => {}
             Some(_) => return Err(foreign("its first word is not `latlab-psk-1`")),
         }
         let digits = words.next().ok_or_else(|| foreign("the key itself is missing"))?;
@@ -97,7 +98,7 @@ impl PreSharedKey {
     /// Writes the key into a new file at `path` that only its owner may read.
     ///
     /// # Errors
-    /// [`KeyError::Exists`] where something is there already: it is left alone; [`KeyError::Unwritable`].
+    /// [`KeyError::Exists`]: an existing file is not changed; [`KeyError::Unwritable`].
     pub fn write_new(&self, path: &Path) -> Result<(), KeyError> {
         let unwritable = |source| KeyError::Unwritable { path: path.to_owned(), source };
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -105,31 +106,20 @@ impl PreSharedKey {
             io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.to_owned() },
             _ => unwritable(source),
         })?;
-        self.write_line(&mut file).and_then(|()| file.sync_all()).map_err(|source| {
-            // Half a key is of no use; that it could not be removed either adds nothing to the message.
+        file.write_all(self.line().as_bytes()).and_then(|()| file.sync_all()).map_err(|source| {
+            // An incomplete key file is useless; an error of removing it would add nothing to the message.
             let _ = std::fs::remove_file(path);
             unwritable(source)
         })
     }
 
-    /// Writes the key as its line of text: into a file, or a pipe to a process of our own.
-    ///
-    /// # Errors
-    /// The writer's.
-    pub fn write_line(&self, to: &mut impl Write) -> io::Result<()> {
-        let digits: String = self.secret.iter().map(|byte| format!("{byte:02x}")).collect();
-        to.write_all(format!("{WORD} {digits}\n").as_bytes())
-    }
-
-    /// The key as its line of text, for a pipe to a process of our own.
+    /// The key as a line of text, as it stands in a file and is passed to child processes through a pipe.
     pub fn line(&self) -> String {
-        let mut line = Vec::new();
-        // Writing to memory cannot fail, and a key's line is plain ASCII.
-        let _ = self.write_line(&mut line);
-        String::from_utf8_lossy(&line).into_owned()
+        let digits: String = self.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{FORMAT} {digits}\n")
     }
 
-    /// The key of the set-up.
+    /// The key of set-up messages.
     pub fn setup_key(&self) -> SetupKey {
         SetupKey::derive(&self.secret)
     }
@@ -141,13 +131,13 @@ impl fmt::Debug for PreSharedKey {
     }
 }
 
-/// Chance from the kernel: nonces, seeds, keys.
+/// Random bytes from the kernel, for nonces, seeds and keys.
 ///
 /// # Errors
-/// [`KeyError::NoChance`] where the kernel gives none.
+/// [`KeyError::NoRandomness`].
 pub fn random_bytes<const N: usize>() -> Result<[u8; N], KeyError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|source| KeyError::NoChance { cause: source.to_string() })?;
+    getrandom::fill(&mut bytes).map_err(|source| KeyError::NoRandomness { cause: source.to_string() })?;
     Ok(bytes)
 }
 
@@ -158,7 +148,7 @@ fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
-/// Why there is no key.
+/// Why a key cannot be read, generated or written.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file or descriptor cannot be read.
@@ -166,10 +156,10 @@ pub enum KeyError {
     Unreadable {
         /// File or descriptor.
         name: String,
-        /// The kernel's reason.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Others may read the file.
+    /// Other users may read the file.
     #[error("the key file `{}` has mode `{mode:04o}`", path.display())]
     Exposed {
         /// The file.
@@ -177,7 +167,7 @@ pub enum KeyError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It holds something else.
+    /// The content is no key.
     #[error("`{name}` holds no latlab key")]
     Foreign {
         /// File or descriptor.
@@ -190,10 +180,10 @@ pub enum KeyError {
     TooShort {
         /// File or descriptor.
         name: String,
-        /// How long it is.
+        /// Its length.
         bits: usize,
     },
-    /// A new key would overwrite something.
+    /// A new key would overwrite a file.
     #[error("cannot write a key to `{}`", path.display())]
     Exists {
         /// The file.
@@ -204,48 +194,37 @@ pub enum KeyError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// The kernel's reason.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel gives no random bytes.
+    /// The kernel has no random bytes.
     #[error("cannot get random bytes from the kernel")]
-    NoChance {
-        /// Its reason.
+    NoRandomness {
+        /// Its error.
         cause: String,
     },
 }
 
-impl KeyError {
-    /// Why, for the `cause:` line.
-    pub fn cause(&self) -> Option<String> {
-        Some(match self {
-            KeyError::Unreadable { source, .. } | KeyError::Unwritable { source, .. } => explain(source),
-            KeyError::Exposed { .. } => "others than its owner may read it, so it is no secret".into(),
-            KeyError::Foreign { what, .. } => what.clone(),
-            KeyError::TooShort { .. } => format!("a key has at least {} bit", KEY_MIN_BYTES * 8),
-            KeyError::Exists { .. } => "it exists, and a key is never overwritten".into(),
-            KeyError::NoChance { cause } => cause.clone(),
-        })
-    }
-
-    /// What to do, for the `hint:` line.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            KeyError::Unreadable { .. } | KeyError::Foreign { .. } | KeyError::TooShort { .. } => {
-                "make one with `latlab keygen FILE` and copy it to both hosts".into()
-            }
-            KeyError::Exposed { path, .. } => format!("chmod 600 {}", path.display()),
-            KeyError::Exists { .. } => "choose another name, or remove the old file first".into(),
-            KeyError::Unwritable { .. } => "name a file in a directory that is there and can be written to".into(),
-            KeyError::NoChance { .. } => return None,
-        })
-    }
-
-    /// The exit code: 2 where the request was wrong, 3 where the world refused.
-    pub fn exit_code(&self) -> u8 {
+impl Explain for KeyError {
+    fn explain(&self) -> Failure {
+        let (request, world) = (Failure::request(self), Failure::world(self));
+        let make_one = "make one with `latlab keygen FILE` and copy it to both hosts";
         match self {
-            KeyError::Unwritable { .. } | KeyError::NoChance { .. } => 3,
-            _ => 2,
+            KeyError::Unreadable { source, .. } => request.because(explain(source)).hint(make_one),
+            KeyError::Exposed { path, .. } => request
+                .because("others than its owner may read it, so it is no secret")
+                .hint(format!("chmod 600 {}", path.display())),
+            KeyError::Foreign { what, .. } => request.because(what.as_str()).hint(make_one),
+            KeyError::TooShort { .. } => {
+                request.because(format!("a key has at least {} bit", KEY_MIN_BYTES * 8)).hint(make_one)
+            }
+            KeyError::Exists { .. } => request
+                .because("it exists, and a key is never overwritten")
+                .hint("choose another name, or remove the old file first"),
+            KeyError::Unwritable { source, .. } => {
+                world.because(explain(source)).hint("name a file in a directory that is there and can be written to")
+            }
+            KeyError::NoRandomness { cause } => world.because(cause.as_str()),
         }
     }
 }
@@ -261,39 +240,39 @@ mod tests {
     }
 
     #[test]
-    fn a_key_survives_its_file_which_only_the_owner_may_read() {
+    fn a_written_key_is_read_back_and_only_its_owner_may_read_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lab.key");
-        let key = PreSharedKey::fresh().expect("chance");
+        let key = PreSharedKey::generate().expect("random bytes");
         key.write_new(&path).expect("written");
-        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
         assert_eq!(PreSharedKey::read(&path).expect("a key"), key);
-        let file = File::open(&path).expect("there");
+        let file = File::open(&path).expect("a file");
         assert_eq!(PreSharedKey::from_descriptor(file.as_raw_fd() as u32).expect("a key"), key);
-        assert_ne!(PreSharedKey::fresh().expect("chance"), key);
+        assert_ne!(PreSharedKey::generate().expect("random bytes"), key);
 
-        let error = key.write_new(&path).expect_err("never overwritten");
-        assert_eq!(error.exit_code(), 2);
-        assert!(error.cause().is_some_and(|cause| cause.contains("never overwritten")));
+        let failure = key.write_new(&path).expect_err("never overwritten").explain();
+        assert_eq!(failure.exit_code, 2);
+        assert!(failure.cause.is_some_and(|cause| cause.contains("never overwritten")));
         assert_eq!(PreSharedKey::read(&path).expect("still a key"), key);
     }
 
     #[test]
-    fn a_file_that_others_may_read_is_refused_with_the_remedy() {
+    fn a_file_that_other_users_may_read_is_refused_with_the_remedy() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lab.key");
-        PreSharedKey::fresh().expect("chance").write_new(&path).expect("written");
+        PreSharedKey::generate().expect("random bytes").write_new(&path).expect("written");
         for mode in [0o640, 0o604, 0o620, 0o644] {
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("ours");
-            let error = PreSharedKey::read(&path).expect_err("exposed");
-            assert!(error.to_string().ends_with(&format!("has mode `{mode:04o}`")), "{error}");
-            assert!(error.hint().is_some_and(|hint| hint.starts_with("chmod 600 ")));
-            assert_eq!(error.exit_code(), 2);
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("set");
+            let failure = PreSharedKey::read(&path).expect_err("exposed").explain();
+            assert!(failure.message.ends_with(&format!("has mode `{mode:04o}`")), "{failure}");
+            assert!(failure.hint.is_some_and(|hint| hint.starts_with("chmod 600 ")));
+            assert_eq!(failure.exit_code, 2);
         }
     }
 
     #[test]
-    fn what_is_no_key_says_why() {
+    fn content_that_is_no_key_is_refused_with_its_cause() {
         for (text, cause) in [
             ("", "it is empty"),
             (" \n", "it is empty"),
@@ -304,9 +283,9 @@ mod tests {
             ("latlab-psk-1 00112233445566778899aabbccddeeff me", "something follows the key"),
             ("latlab-psk-1 00112233445566778899aabbccddee", "a key has at least 128 bit"),
         ] {
-            let error = of(text).expect_err(text);
-            assert_eq!(error.cause().as_deref(), Some(cause), "{text}");
-            assert_eq!(error.exit_code(), 2);
+            let failure = of(text).expect_err(text).explain();
+            assert_eq!(failure.cause.as_deref(), Some(cause), "{text}");
+            assert_eq!(failure.exit_code, 2);
         }
         assert!(of("latlab-psk-1 00112233445566778899AABBccddeeff\n").is_ok());
         assert!(matches!(PreSharedKey::read(Path::new("/nonexistent/lab.key")), Err(KeyError::Unreadable { .. })));

@@ -1,4 +1,4 @@
-//! The loads of a measurement: made before it is warm, judged while it measures, gone when it ends.
+//! The loads of one end of a measurement: started before its warm-up, judged while it measures, ended with it.
 
 use std::net::SocketAddr;
 use std::process;
@@ -7,52 +7,54 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{NetLoad, NetLoadError, NetLoadRequest, PreSharedKey, SessionParams};
+use super::key::PreSharedKey;
+use super::net_load::{NetLoad, NetLoadError, NetLoadRequest};
+use super::opening::SessionParams;
+use crate::diagnostics::{Explain, Failure};
 use crate::facts::{LoadReport, StreamReport};
 use crate::load::{LoadError, Stressor, StressorRequest};
 use crate::plan::{LoadKind, LoadSpec, PathSpec, Side, StreamSpec, defaults};
 use crate::units::Nanos;
 
-/// How often somebody who waits for loads is asked whether to stop: often enough for a person.
+/// The interval at which a wait for loads looks for `stop` and calls the heartbeat.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
-/// Loads that run until they are finished or dropped. The thread that starts them must live as long as they
-/// shall: the kernel ends them with it.
+/// Loads that run until they are finished or dropped. The thread that starts them must outlive them: the kernel ends them
+/// with it.
 #[derive(Debug)]
 pub struct Loads {
-    /// The measuring thread says when measuring begins, and the one that conducts collects the reports.
+    /// Shared by the measuring thread, which marks the beginning, and the one that collects the reports.
     running: Mutex<Vec<Running>>,
     started: Instant,
 }
 
-/// The path that network loads take: the measured one.
+/// The path of network loads, which is the measured one.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadedPath<'a> {
-    /// Who counts what arrives.
+    /// The reflector that counts.
     pub peer: SocketAddr,
-    /// How packets leave.
+    /// Local end and socket options.
     pub path: &'a PathSpec,
-    /// Shared with the peer.
+    /// The key shared with the peer.
     pub key: Option<&'a PreSharedKey>,
-    /// How long the loads may last; none where nobody knows.
+    /// The longest duration of the loads; `None` if unknown.
     pub lasting: Option<Nanos>,
 }
 
-/// A load that runs, in a process of its own.
+/// A load in its process.
 #[derive(Debug)]
 enum Running {
     Stressor(Stressor),
-    Network { load: NetLoad, words: String, at: String },
+    Network { load: NetLoad, spec: String, at: String },
 }
 
 impl Loads {
-    /// Starts `specs` as far as they are made at the end `here`, where this process runs. Those of the other end
-    /// are made by whoever is there.
+    /// Starts those of `specs` that belong to the end `here`, where this process runs.
     ///
-    /// To be called before the calling thread is pinned: the loads inherit the CPUs that it may use.
+    /// To be called before the calling thread is pinned: the loads inherit its allowed CPUs.
     ///
     /// # Errors
-    /// One of them cannot be made; the others are gone again.
+    /// One of them cannot be started; the others have ended.
     pub fn start(
         specs: &[LoadSpec],
         here: Side,
@@ -60,66 +62,66 @@ impl Loads {
         stop: &AtomicBool,
         heartbeat: &mut dyn FnMut(),
     ) -> Result<Loads, LoadsError> {
-        let ours = specs.iter().filter(|spec| match here {
+        let own = specs.iter().filter(|spec| match here {
             Side::Local => spec.at.is_local(),
             Side::Peer => spec.at.is_peer(),
             Side::Both => true,
         });
         let mut running = Vec::new();
-        for spec in ours {
+        for spec in own {
             let (at, words) = (here.word().to_owned(), spec.kind.to_string());
             match (&spec.kind, path) {
-                (LoadKind::Net(stream), Some(path)) => match NetLoad::start(&path.order(stream), stop, heartbeat)? {
-                    Some(load) => running.push(Running::Network { load, words, at }),
-                    // Interrupted: nothing will be measured, and the others end with the value that is dropped.
+                (LoadKind::Net(stream), Some(path)) => match NetLoad::start(&path.request(stream), stop, heartbeat)? {
+                    Some(load) => running.push(Running::Network { load, spec: words, at }),
+                    // Interrupted: nothing will be measured.
                     None => break,
                 },
                 _ => {
-                    let order = StressorRequest { load: spec.kind.clone(), at, parent: process::id() };
-                    running.push(Running::Stressor(Stressor::start(order)?));
+                    let request = StressorRequest { load: spec.kind.clone(), at, parent: process::id() };
+                    running.push(Running::Stressor(Stressor::start(request)?));
                 }
             }
         }
         Ok(Loads { running: Mutex::new(running), started: Instant::now() })
     }
 
-    /// Waits until the loads have found their measure, a second after the last of them was started, or until
-    /// `stop`. Without loads there is nothing to wait for.
+    /// Waits until the loads have settled, a second after the last of them was started, or until `stop`. Returns at once
+    /// without loads.
     pub fn settle(&self, stop: &AtomicBool, heartbeat: &mut dyn FnMut()) {
         let settled = Duration::from_nanos(defaults::LOAD_SETTLE.0 as u64);
-        if !self.each(|running| running.is_empty()) {
+        if !self.with_running(|running| running.is_empty()) {
             wait_until(self.started + settled, stop, heartbeat);
         }
     }
 
-    /// Their processes: what those use of the CPUs is latlab's own.
+    /// Process ids of the loads, whose CPU time is latlab's own.
     pub fn own_processes(&self) -> Vec<u32> {
-        self.each(|running| running.iter().map(Running::pid).collect())
+        self.with_running(|running| running.iter().map(Running::pid).collect())
     }
 
-    /// From now on the loads are judged.
+    /// Begins the interval that is reported.
     pub fn begin(&self) {
-        self.each(|running| running.iter_mut().for_each(Running::begin));
+        self.with_running(|running| running.iter_mut().for_each(Running::begin));
     }
 
-    /// The loads end, and are judged until now.
+    /// Ends the loads and the reported interval.
     pub fn end(&self) {
-        self.each(|running| running.iter_mut().for_each(Running::end));
+        self.with_running(|running| running.iter_mut().for_each(Running::end));
     }
 
-    /// Ends all loads, where [`end`](Loads::end) has not, and says what they reached since [`begin`](Loads::begin), in
-    /// the order in which they were asked for.
+    /// Ends all loads that have not ended, and returns their reports since [`begin`](Loads::begin), in the order of their
+    /// specifications.
     pub fn finish(self) -> Vec<LoadReport> {
         let running = self.running.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         running.into_iter().map(Running::stop).collect()
     }
 
-    fn each<T>(&self, act: impl FnOnce(&mut Vec<Running>) -> T) -> T {
+    fn with_running<T>(&self, act: impl FnOnce(&mut Vec<Running>) -> T) -> T {
         act(&mut self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 }
 
-/// What is known of `specs` where whoever makes them at `at` is lost, for that `reason`: what was asked for.
+/// Reports of `specs` at an end `at` that was lost for `reason`: only what was requested.
 pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side, reason: &str) -> Vec<LoadReport> {
     let lost = |spec: &LoadSpec| {
         let at = at.word().to_owned();
@@ -132,13 +134,13 @@ pub fn lost_loads<'a>(specs: impl IntoIterator<Item = &'a LoadSpec>, at: Side, r
 }
 
 impl LoadedPath<'_> {
-    fn order(&self, stream: &StreamSpec) -> NetLoadRequest {
+    fn request(&self, stream: &StreamSpec) -> NetLoadRequest {
         NetLoadRequest {
             peer: self.peer,
             path: self.path.clone(),
             stream: stream.clone(),
             key: self.key.map(PreSharedKey::line),
-            // The search comes before, and other loads settle.
+            // The rate search precedes it, and other loads settle.
             lasting_ns: self.lasting.map(|lasting| lasting + defaults::RATE_SEARCH + SessionParams::MARGIN),
             parent: process::id(),
         }
@@ -167,22 +169,22 @@ impl Running {
         }
     }
 
-    /// A load that died before has no figures but a reason.
+    /// A load that has died has no figures, only a reason.
     fn stop(self) -> LoadReport {
         match self {
             Running::Stressor(stressor) => stressor.stop(),
-            Running::Network { load, words, at } => {
+            Running::Network { load, spec, at } => {
                 let offered_bps = load.offered_bps();
                 match load.finish() {
-                    Ok(report) => report.as_load(words, at),
-                    Err(error) => StreamReport::lost(words, at, offered_bps).that_ended_early(error.reason()),
+                    Ok(report) => report.as_load(spec, at),
+                    Err(error) => StreamReport::lost(spec, at, offered_bps).that_ended_early(error.reason()),
                 }
             }
         }
     }
 }
 
-/// Waits until then, or until `stop`.
+/// Waits until `then` or until `stop`, and calls `heartbeat` ten times a second.
 pub fn wait_until(then: Instant, stop: &AtomicBool, heartbeat: &mut dyn FnMut()) {
     while !stop.load(Ordering::Relaxed) {
         let left = then.saturating_duration_since(Instant::now());
@@ -194,39 +196,22 @@ pub fn wait_until(then: Instant, stop: &AtomicBool, heartbeat: &mut dyn FnMut())
     }
 }
 
-/// Why a load of any kind could not be made.
+/// Why a load could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadsError {
-    /// Of CPUs or memory.
+    /// CPU or memory.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Of the path.
+    /// Network.
     #[error(transparent)]
     Network(#[from] NetLoadError),
 }
 
-impl LoadsError {
-    /// Why, for the `cause:` line.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for LoadsError {
+    fn explain(&self) -> Failure {
         match self {
-            LoadsError::Load(error) => error.cause(),
-            LoadsError::Network(error) => error.cause(),
-        }
-    }
-
-    /// What to do, for the `hint:` line.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            LoadsError::Load(error) => error.hint(),
-            LoadsError::Network(error) => error.hint(),
-        }
-    }
-
-    /// The exit code of contract section 2.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            LoadsError::Load(error) => error.exit_code(),
-            LoadsError::Network(error) => error.exit_code(),
+            LoadsError::Load(error) => error.explain(),
+            LoadsError::Network(error) => error.explain(),
         }
     }
 }

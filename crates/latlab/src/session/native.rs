@@ -1,8 +1,8 @@
-//! The sending end of a native session: probes out, answers in.
+//! A native session at its sender: encodes probes, decodes answers, ends the session.
 
 use std::collections::BTreeMap;
 
-use super::{Answer, ProbeCodec};
+use super::codec::{Answer, ProbeCodec};
 use crate::clock::Clock;
 use crate::facts::ReflectorReport;
 use crate::probe::Seq;
@@ -15,25 +15,25 @@ use crate::wire::{
 
 /// CLOSE is sent at these times, until a REPORT comes …
 const CLOSE_AT_MS: [i64; 3] = [0, 200, 500];
-/// … or this one has passed.
-const CLOSE_PATIENCE: Nanos = Nanos::from_millis(1_000);
-/// An answer tells where the reflector's clock stands now, unless that lies further back than this: then the answer
-/// was late. Ahead is always believed: an answer can come late, but not early.
+/// … or this time has passed.
+const CLOSE_TIMEOUT: Nanos = Nanos::from_millis(1_000);
+/// An answer updates the offset of the reflector's clock unless it would move back by more than this: then the answer was
+/// late. Forward it always moves: an answer can be late, but not early.
 const LATE_NS: i64 = 1_000_000_000;
 
-/// Why a datagram on our socket was no answer.
+/// Why a datagram was no answer of this session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Stray {
-    /// No answer at all.
+    /// Not an answer.
     Foreign,
-    /// Of another session.
+    /// An answer of another session.
     OtherSession,
-    /// Not as long as its probe.
+    /// Longer or shorter than its probe.
     WrongSize,
     /// To a probe that was never sent.
     NeverSent,
-    /// Its tag is wrong.
+    /// The tag is wrong.
     Forged,
 }
 
@@ -51,7 +51,7 @@ impl Stray {
     }
 }
 
-/// A session as its sender holds it.
+/// A session at its sender.
 #[derive(Debug)]
 pub struct NativeSession {
     session: u16,
@@ -60,13 +60,13 @@ pub struct NativeSession {
     keys: Option<SessionKeys>,
     probe: Box<[u8]>,
     newest: Option<u64>,
-    /// Reflector's clock − sender's clock: only to extend stamps, good to about the path's delay.
+    /// Reflector's clock − sender's clock, good to about the delay of the path: only for extending stamps.
     offset_ns: i64,
     strays: [u64; Stray::ALL.len()],
 }
 
 impl NativeSession {
-    /// The session that `accept`, which came at `received`, grants under `keys`.
+    /// The session granted by `accept`, which came at `received`.
     pub(super) fn new(accept: &Accept, keys: Option<SessionKeys>, received: Stamp<SenderClock>) -> NativeSession {
         NativeSession {
             session: accept.session,
@@ -80,27 +80,25 @@ impl NativeSession {
         }
     }
 
-    /// The terms that were granted.
+    /// The granted terms.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Whether probes carry a tag.
+    /// Whether probes have a tag.
     pub fn authenticated(&self) -> bool {
         self.keys.is_some()
     }
 
-    /// The number of the session at its reflector.
+    /// The number of the session, which the reflector chose.
     pub fn number(&self) -> u16 {
         self.session
     }
 
-    /// The nonce that it was opened with.
     pub(super) fn nonce(&self) -> &Nonce {
         &self.nonce
     }
 
-    /// Its keys, where there are any.
     #[inline]
     pub(super) fn keys(&self) -> Option<&SessionKeys> {
         self.keys.as_ref()
@@ -111,23 +109,22 @@ impl NativeSession {
         self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone())
     }
 
-    /// The tally in `datagram`, if it is a genuine one of this session that answers one of its first `polls` POLLs.
-    pub(super) fn tally(&self, datagram: &[u8], polls: u64) -> Option<StreamTally> {
+    /// The TALLY in `datagram`, if it is a genuine reply to one of the first `polls` POLLs of this session.
+    pub(super) fn decode_tally(&self, datagram: &[u8], polls: u64) -> Option<StreamTally> {
         let tally = StreamTally::parse(datagram).ok()?;
         let ours = tally.session == self.number() && tally.nonce == *self.nonce();
-        let asked = (1..=polls).contains(&tally.number);
-        (ours && asked && self.close_codes().verify(datagram)).then_some(tally)
+        let requested = (1..=polls).contains(&tally.number);
+        (ours && requested && self.close_codes().verify(datagram)).then_some(tally)
     }
 
-    /// Datagrams that were no answers: reason → count, only reasons seen.
+    /// Datagrams that were no answers: reason → count, without zeros.
     pub fn strays(&self) -> BTreeMap<String, u64> {
         let counts = Stray::ALL.into_iter().map(|stray| (stray.word().to_owned(), self.strays[stray as usize]));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Median cost of one tag on this host, in ns, over some thousands; none without a key. For the instrument's
-    /// floor: the tag of an answer that carries everything, each made from the one before so that they cannot
-    /// overlap.
+    /// Median duration of computing one tag on this host, in ns, over some thousands; `None` without a key. Measured for
+    /// the longest tag input, each computed from the tag before, so that they cannot overlap.
     pub fn tag_cost_ns(&self, clock: &impl Clock) -> Option<f64> {
         const BATCH: u32 = 64;
         let key = self.answer_key()?;
@@ -144,22 +141,22 @@ impl NativeSession {
         Some(costs[costs.len() / 2] as f64 / f64::from(BATCH))
     }
 
-    /// Ends the session. None where the reflector does not say what it counted: the session then ends by idleness.
+    /// Ends the session. `None` if no REPORT comes: the session then ends by its idle time.
     pub fn close(self, transport: &mut impl Transport, clock: &impl Clock) -> Option<ReflectorReport> {
         let codes = self.close_codes();
         let mut datagram = [0; CLOSE_BYTES];
         Close { session: self.session, nonce: self.nonce, wants_socket_drops: true }.write(&codes, &mut datagram);
-        // As long as a probe at least, so that no late answer is cut off and taken for something else.
+        // At least as long as a probe, so that no late answer is truncated to the length of another message.
         let mut buffer = vec![0; self.probe.len().max(REPORT_BYTES) + 1];
         let start = clock.now();
         for (attempt, at) in CLOSE_AT_MS.into_iter().enumerate() {
-            debug_assert!(at < CLOSE_PATIENCE.0);
-            // A CLOSE that cannot be sent is tried again like one that was lost.
+            debug_assert!(at < CLOSE_TIMEOUT.0);
+            // A CLOSE that cannot be sent is repeated like a lost one.
             let _ = transport.send(&datagram);
-            let until = CLOSE_AT_MS.get(attempt + 1).map_or(CLOSE_PATIENCE, |next| Nanos::from_millis(*next));
-            while let Some(patience) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
-                let received = transport.receive(&mut buffer, patience).ok()?;
-                let report = received.and_then(|bytes| self.report_in(&buffer[..bytes], &codes));
+            let until = CLOSE_AT_MS.get(attempt + 1).map_or(CLOSE_TIMEOUT, |next| Nanos::from_millis(*next));
+            while let Some(left) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
+                let received = transport.receive(&mut buffer, left).ok()?;
+                let report = received.and_then(|bytes| self.decode_report(&buffer[..bytes], &codes));
                 if report.is_some() {
                     return report;
                 }
@@ -168,7 +165,7 @@ impl NativeSession {
         None
     }
 
-    fn report_in(&self, datagram: &[u8], codes: &Codes) -> Option<ReflectorReport> {
+    fn decode_report(&self, datagram: &[u8], codes: &Codes) -> Option<ReflectorReport> {
         let report = Report::parse(datagram).ok()?;
         let ours = report.session == self.session && report.nonce == self.nonce && codes.verify(datagram);
         ours.then(|| ReflectorReport {
@@ -184,7 +181,7 @@ impl NativeSession {
     }
 
     #[inline]
-    fn judge(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Answer, Stray> {
+    fn decode_answer(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Answer, Stray> {
         let sealed = SealedAnswer::parse(datagram).map_err(|malformed| match malformed {
             Malformed::Length => Stray::WrongSize,
             _ => Stray::Foreign,
@@ -206,7 +203,7 @@ impl NativeSession {
         let expected = received.as_nanos().wrapping_add(self.offset_ns);
         let reflector_received =
             facts.received.unwrap_or_else(|| Stamp::from_nanos(extend_stamp(expected, facts.received_low)));
-        self.follow(reflector_received, received);
+        self.update_offset(reflector_received, received);
         Answer {
             seq: Seq(counter),
             reflector_received: Some(reflector_received),
@@ -218,7 +215,7 @@ impl NativeSession {
 
     /// Follows the drift between the two clocks.
     #[inline]
-    fn follow(&mut self, reflector: Stamp<ReflectorClock>, received: Stamp<SenderClock>) {
+    fn update_offset(&mut self, reflector: Stamp<ReflectorClock>, received: Stamp<SenderClock>) {
         let offset_ns = reflector.as_nanos().wrapping_sub(received.as_nanos());
         if offset_ns.wrapping_sub(self.offset_ns) >= -LATE_NS {
             self.offset_ns = offset_ns;
@@ -242,7 +239,7 @@ impl ProbeCodec for NativeSession {
 
     #[inline]
     fn decode(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Option<Answer> {
-        match self.judge(datagram, received) {
+        match self.decode_answer(datagram, received) {
             Ok(answer) => Some(answer),
             Err(stray) => {
                 self.strays[stray as usize] += 1;
@@ -287,27 +284,24 @@ mod tests {
     }
 
     #[test]
-    fn short_and_long_probes_give_the_same_full_stamps() {
+    fn stamps_are_complete_whatever_the_size_of_probes() {
         for size in [24, 32, 40, 64] {
             let mut session = session(size);
             for (seq, sender_ns) in [(0u64, 1_000i64), (1, 40_000_000_000), (1 << 32, 200_000_000_000)] {
                 let reflector_ns = sender_ns + OFFSET_NS;
                 let datagram = answer(&mut session, seq, reflector_ns);
-                let understood = session.decode(&datagram, Stamp::from_nanos(sender_ns + 20_000)).expect("genuine");
-                assert_eq!(understood.seq, Seq(seq));
-                assert_eq!(understood.reflector_received, Some(Stamp::from_nanos(reflector_ns)), "{size} bytes");
-                assert_eq!(understood.reflector_sent, Some(Stamp::from_nanos(reflector_ns + 250)));
-                assert_eq!(understood.reflector_cpu, (size >= 40).then_some(3));
-                assert_eq!(
-                    understood.reflector_rx_software,
-                    (size >= 40).then_some(Stamp::from_nanos(reflector_ns - 90))
-                );
+                let decoded = session.decode(&datagram, Stamp::from_nanos(sender_ns + 20_000)).expect("genuine");
+                assert_eq!(decoded.seq, Seq(seq));
+                assert_eq!(decoded.reflector_received, Some(Stamp::from_nanos(reflector_ns)), "{size} bytes");
+                assert_eq!(decoded.reflector_sent, Some(Stamp::from_nanos(reflector_ns + 250)));
+                assert_eq!(decoded.reflector_cpu, (size >= 40).then_some(3));
+                assert_eq!(decoded.reflector_rx_software, (size >= 40).then_some(Stamp::from_nanos(reflector_ns - 90)));
             }
         }
     }
 
     #[test]
-    fn the_cost_of_a_tag_is_known_where_there_is_one() {
+    fn the_tag_cost_is_measured_only_with_a_key() {
         let mut session = session(24);
         let clock = crate::clock::Monotonic;
         assert!(session.tag_cost_ns(&clock).is_some_and(|cost| cost > 0.0));
@@ -316,18 +310,18 @@ mod tests {
     }
 
     #[test]
-    fn late_answers_and_drifting_clocks_do_not_confuse_the_stamps() {
+    fn stamps_are_extended_correctly_for_late_answers_and_drifting_clocks() {
         let mut session = session(24);
         let mut reflector_ns = OFFSET_NS;
-        // 500 ppm over three hours: 5.4 s of drift, more than half a turn of the low 32 bits.
+        // 500 ppm over three hours: 5.4 s of drift, more than half the range of 32 bits.
         for step in 0..10_800i64 {
             let sender_ns = step * 1_000_000_000;
             reflector_ns += 1_000_500_000;
             // Every hundredth answer is 50 s late.
             let late_ns = if step % 100 == 99 { 50_000_000_000 } else { 0 };
             let datagram = answer(&mut session, step as u64, reflector_ns - late_ns);
-            let understood = session.decode(&datagram, Stamp::from_nanos(sender_ns)).expect("genuine");
-            assert_eq!(understood.reflector_received, Some(Stamp::from_nanos(reflector_ns - late_ns)), "{step}");
+            let decoded = session.decode(&datagram, Stamp::from_nanos(sender_ns)).expect("genuine");
+            assert_eq!(decoded.reflector_received, Some(Stamp::from_nanos(reflector_ns - late_ns)), "{step}");
         }
     }
 
@@ -347,10 +341,10 @@ mod tests {
             assert_eq!(session.decode(&datagram, now), None);
         }
         let probe = session.encode(Seq(5)).to_vec();
-        assert_eq!(session.decode(&probe, now), None, "our own probe is no answer");
+        assert_eq!(session.decode(&probe, now), None, "a probe is no answer");
         let strays = session.strays();
         let expected = [("foreign", 2), ("forged", 1), ("never-sent", 1), ("other-session", 1), ("wrong-size", 2)];
         assert_eq!(strays, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
-        assert!(session.decode(&genuine, now).is_some(), "and nothing was spoilt");
+        assert!(session.decode(&genuine, now).is_some(), "strays do not change the session");
     }
 }

@@ -1,73 +1,145 @@
-//! How a sender gets a session: HELLO → COOKIE → OPEN → ACCEPT, over any transport.
+//! Opening a session at the sender: the requested terms, the handshake HELLO → COOKIE → OPEN → ACCEPT over any transport,
+//! and why it may fail.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::error::SessionError;
 use super::key::PreSharedKey;
 use super::native::NativeSession;
-use super::wishes::SessionParams;
 use crate::clock::Clock;
-use crate::transport::Transport;
+use crate::diagnostics::{Explain, Failure};
+use crate::plan::Schedule;
+use crate::transport::{PathReport, Transport, explain_broken};
+use crate::units::human::typed_span;
 use crate::units::{Nanos, SenderClock, Stamp};
-use crate::wire::{Accept, Codes, Cookie, OPEN_BYTES, Open, Refuse, SetupKey, VERSION, hello_datagram};
+use crate::wire::{
+    Accept, Codes, Cookie, Nonce, OPEN_BYTES, Open, Refuse, RefuseReason, SetupKey, StreamTerms, Terms, VERSION,
+    hello_datagram,
+};
 
-/// HELLO, or OPEN once there is a COOKIE, is sent at these times: quickly again in case of a single loss, then
-/// patiently.
+/// HELLO, or OPEN once there is a COOKIE, is sent at these times: soon again in case of a single loss, then less often.
 const ATTEMPTS_AT_MS: [i64; 5] = [0, 200, 600, 1_200, 2_000];
-/// And then it is over.
-const PATIENCE: Nanos = Nanos::from_secs(3);
+/// The handshake fails after this time.
+const HANDSHAKE_TIMEOUT: Nanos = Nanos::from_secs(3);
 
-/// Asks the peer of `transport` for a session as in `wishes`, authenticated by `key`. `stop` gives up within one
-/// nap of the transport, whoever sets it.
+/// A session to be requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionParams {
+    /// Name of the peer in messages: `192.0.2.9:9862`.
+    pub peer: String,
+    /// Fresh for every session (`random_bytes`): replies without it are ignored.
+    pub nonce: Nonce,
+    /// The requested terms.
+    pub terms: Terms,
+}
+
+impl SessionParams {
+    /// Added to the duration of a run: opening other sessions, warming up, closing.
+    pub const MARGIN: Nanos = Nanos::from_secs(30);
+
+    /// A session with `peer` for probes of `size_bytes` on `schedule` over `duration`, warm-up included, with answers up
+    /// to `timeout` late. Without a duration: as long as the peer grants.
+    pub fn new(
+        peer: impl Into<String>,
+        nonce: Nonce,
+        size_bytes: u32,
+        schedule: Schedule,
+        duration: Option<Nanos>,
+        timeout: Nanos,
+    ) -> SessionParams {
+        let longest_gap = match schedule {
+            Schedule::Closed => Nanos::ZERO,
+            Schedule::Periodic { interval_ns } => interval_ns.saturating_mul(2),
+            // A gap exceeds ten times the mean once in 22,000.
+            Schedule::Poisson { mean_ns, .. } => mean_ns.saturating_mul(10),
+        };
+        let terms = Terms {
+            size_bytes,
+            interval: schedule.interval().unwrap_or(Nanos::ZERO),
+            duration: duration.map_or(Nanos::ZERO, |duration| duration + timeout + SessionParams::MARGIN),
+            // A closed loop is idle for a time-out when an answer is lost.
+            idle: timeout.max(longest_gap),
+            stream: StreamTerms::NONE,
+            down: false,
+        };
+        SessionParams { peer: peer.into(), nonce, terms }
+    }
+
+    /// The same for a measured stream. Terms that the peer does not know are not granted.
+    #[must_use]
+    pub fn with_stream(mut self, stream: StreamTerms) -> SessionParams {
+        self.terms.stream = stream;
+        self
+    }
+
+    /// The same for a stream that the peer sends, a packet in each `gap`, which the peer may lengthen. Zero: as fast as it
+    /// permits.
+    #[must_use]
+    pub fn with_down_stream(mut self, gap: Nanos) -> SessionParams {
+        (self.terms.down, self.terms.interval) = (true, gap);
+        self
+    }
+}
+
+/// Requests the session `params` from the peer of `transport`, authenticated by `key`. When `stop` is set it ends within
+/// one wait of the transport.
 ///
 /// # Errors
-/// [`SessionError`]: the peer is silent for 3 s, holds another key, or refuses; or `stop` came first.
+/// [`SessionError`]: the peer is silent for 3 s, has another key, or refuses; or `stop` was set.
 pub fn open(
     transport: &mut impl Transport,
     clock: &impl Clock,
     key: Option<&PreSharedKey>,
-    wishes: &SessionParams,
+    params: &SessionParams,
     stop: &AtomicBool,
 ) -> Result<NativeSession, SessionError> {
-    let mut opening = Opening::new(key, wishes);
-    // ACCEPT, the longest reply, fits; what is longer is none and may be cut off.
+    let opened = handshake(transport, clock, key, params, stop);
+    opened.map_err(|error| error.on_path(transport.report()))
+}
+
+fn handshake(
+    transport: &mut impl Transport,
+    clock: &impl Clock,
+    key: Option<&PreSharedKey>,
+    params: &SessionParams,
+    stop: &AtomicBool,
+) -> Result<NativeSession, SessionError> {
+    let mut handshake = Handshake::new(key, params);
+    // ACCEPT, the longest reply, fits; anything longer is no reply and may be truncated.
     let mut buffer = [0; OPEN_BYTES];
     let start = clock.now();
     for attempt in 0..ATTEMPTS_AT_MS.len() {
-        opening.speak(transport);
-        let until = ATTEMPTS_AT_MS.get(attempt + 1).map_or(PATIENCE, |next| Nanos::from_millis(*next));
-        while let Some(patience) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
+        handshake.send(transport);
+        let until = ATTEMPTS_AT_MS.get(attempt + 1).map_or(HANDSHAKE_TIMEOUT, |next| Nanos::from_millis(*next));
+        while let Some(left) = Some(start + until - clock.now()).filter(|left| left.0 > 0) {
             if stop.load(Ordering::Relaxed) {
-                return Err(SessionError::Interrupted { peer: wishes.peer.clone() });
+                return Err(SessionError::Interrupted { peer: params.peer.clone() });
             }
-            match transport.receive(&mut buffer, patience) {
+            match transport.receive(&mut buffer, left) {
                 Ok(None) => {}
-                Ok(Some(bytes)) => match opening.hear(&buffer[..bytes.min(OPEN_BYTES)], clock.now())? {
-                    Heard::Nothing => {}
-                    Heard::Cookie => opening.speak(transport),
-                    Heard::Session(session) => return Ok(*session),
+                Ok(Some(bytes)) => match handshake.handle(&buffer[..bytes.min(OPEN_BYTES)], clock.now())? {
+                    Progress::None => {}
+                    Progress::Cookie => handshake.send(transport),
+                    Progress::Session(session) => return Ok(*session),
                 },
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => opening.refused = Some(error),
-                Err(source) => return Err(SessionError::Broken { peer: wishes.peer.clone(), source }),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => handshake.refused = Some(error),
+                Err(source) => return Err(SessionError::Broken { peer: params.peer.clone(), source }),
             }
         }
     }
-    Err(opening.given_up())
+    Err(handshake.timed_out())
 }
 
-/// What a datagram brought.
-enum Heard {
-    /// Nothing for us.
-    Nothing,
+/// What a received datagram brought.
+enum Progress {
+    None,
     /// A COOKIE: OPEN can be sent.
     Cookie,
-    /// A session.
     Session(Box<NativeSession>),
 }
 
-struct Opening<'a> {
-    wishes: &'a SessionParams,
+struct Handshake<'a> {
+    params: &'a SessionParams,
     setup: Option<SetupKey>,
     codes: Codes,
     cookie: Option<Cookie>,
@@ -76,23 +148,23 @@ struct Opening<'a> {
     refused: Option<io::Error>,
 }
 
-impl<'a> Opening<'a> {
-    fn new(key: Option<&PreSharedKey>, wishes: &'a SessionParams) -> Opening<'a> {
+impl<'a> Handshake<'a> {
+    fn new(key: Option<&PreSharedKey>, params: &'a SessionParams) -> Handshake<'a> {
         let setup = key.map(PreSharedKey::setup_key);
         let codes = setup.as_ref().map_or(Codes::None, SetupKey::codes);
-        Opening { wishes, setup, codes, cookie: None, hellos: 0, opens: 0, refused: None }
+        Handshake { params, setup, codes, cookie: None, hellos: 0, opens: 0, refused: None }
     }
 
-    /// Sends what is next. An error is kept: the next attempt may succeed, and if none does it is the cause.
-    fn speak(&mut self, transport: &mut impl Transport) {
+    /// Sends HELLO or OPEN. An error is kept: the next attempt may succeed, and if none does it is the cause.
+    fn send(&mut self, transport: &mut impl Transport) {
         let sent = match &self.cookie {
             None => {
                 self.hellos += 1;
-                transport.send(&hello_datagram(&self.wishes.nonce))
+                transport.send(&hello_datagram(&self.params.nonce))
             }
             Some(cookie) => {
                 self.opens += 1;
-                let open = Open { nonce: self.wishes.nonce, token: cookie.token, terms: self.wishes.terms };
+                let open = Open { nonce: self.params.nonce, token: cookie.token, terms: self.params.terms };
                 let mut datagram = [0; OPEN_BYTES];
                 open.write(&self.codes, &mut datagram);
                 transport.send(&datagram)
@@ -101,57 +173,280 @@ impl<'a> Opening<'a> {
         self.refused = sent.err().or(self.refused.take());
     }
 
-    fn hear(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Heard, SessionError> {
+    fn handle(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError> {
         match &self.cookie {
-            None => self.hear_cookie(datagram),
-            Some(_) => self.hear_terms(datagram, received),
+            None => self.handle_cookie(datagram),
+            Some(_) => self.handle_terms(datagram, received),
         }
     }
 
-    fn hear_cookie(&mut self, datagram: &[u8]) -> Result<Heard, SessionError> {
-        let Ok(cookie) = Cookie::parse(datagram) else { return Ok(Heard::Nothing) };
-        if cookie.nonce != self.wishes.nonce {
-            return Ok(Heard::Nothing);
+    fn handle_cookie(&mut self, datagram: &[u8]) -> Result<Progress, SessionError> {
+        let Ok(cookie) = Cookie::parse(datagram) else { return Ok(Progress::None) };
+        if cookie.nonce != self.params.nonce {
+            return Ok(Progress::None);
         }
-        let peer = || self.wishes.peer.clone();
+        let peer = || self.params.peer.clone();
         if cookie.version != VERSION {
             return Err(SessionError::Version { peer: peer(), version: cookie.version });
         }
-        match (cookie.key_asked, self.setup.is_some()) {
-            (true, false) => return Err(SessionError::KeyAsked { peer: peer() }),
+        match (cookie.key_required, self.setup.is_some()) {
+            (true, false) => return Err(SessionError::KeyRequired { peer: peer() }),
             (false, true) => return Err(SessionError::KeyUnknown { peer: peer() }),
             _ => {}
         }
         self.cookie = Some(cookie);
-        Ok(Heard::Cookie)
+        Ok(Progress::Cookie)
     }
 
-    fn hear_terms(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Heard, SessionError> {
+    fn handle_terms(&mut self, datagram: &[u8], received: Stamp<SenderClock>) -> Result<Progress, SessionError> {
         if !self.codes.verify(datagram) {
-            return Ok(Heard::Nothing);
+            return Ok(Progress::None);
         }
-        let wishes = self.wishes;
+        let params = self.params;
         if let Ok(refuse) = Refuse::parse(datagram)
-            && refuse.nonce == wishes.nonce
+            && refuse.nonce == params.nonce
         {
             let Refuse { reason, limit, .. } = refuse;
-            return Err(SessionError::Refused { peer: wishes.peer.clone(), reason, limit });
+            return Err(SessionError::Refused { peer: params.peer.clone(), reason, limit });
         }
         match Accept::parse(datagram) {
-            Ok(accept) if accept.nonce == wishes.nonce && accept.terms.size_bytes == wishes.terms.size_bytes => {
+            Ok(accept) if accept.nonce == params.nonce && accept.terms.size_bytes == params.terms.size_bytes => {
                 let keys = self.setup.as_ref();
                 let keys = keys.map(|setup| setup.session(&accept.nonce, &accept.reflector_nonce, accept.session));
-                Ok(Heard::Session(Box::new(NativeSession::new(&accept, keys, received))))
+                Ok(Progress::Session(Box::new(NativeSession::new(&accept, keys, received))))
             }
-            _ => Ok(Heard::Nothing),
+            _ => Ok(Progress::None),
         }
     }
 
-    fn given_up(self) -> SessionError {
-        let peer = self.wishes.peer.clone();
+    fn timed_out(self) -> SessionError {
+        let peer = self.params.peer.clone();
         match self.cookie {
-            None => SessionError::NoAnswer { peer, hellos: self.hellos, within: PATIENCE, refused: self.refused },
+            None => {
+                SessionError::NoAnswer { peer, hellos: self.hellos, within: HANDSHAKE_TIMEOUT, refused: self.refused }
+            }
             Some(_) => SessionError::NotOpened { peer, opens: self.opens, keyed: self.setup.is_some() },
+        }
+    }
+}
+
+/// Why the sender got no session.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// No reply at all.
+    #[error("no answer from `{peer}`")]
+    NoAnswer {
+        /// The peer.
+        peer: String,
+        /// HELLOs sent.
+        hellos: u32,
+        /// The time-out.
+        within: Nanos,
+        /// The last error of the socket, if there was one: ICMP messages appear there.
+        refused: Option<io::Error>,
+    },
+    /// The stop flag was set.
+    #[error("interrupted before `{peer}` opened a session")]
+    Interrupted {
+        /// The peer.
+        peer: String,
+    },
+    /// A connection was made, but its other end speaks another protocol.
+    #[error("`{peer}` takes a connection, but opens no session over it")]
+    NoGreeting {
+        /// The peer.
+        peer: String,
+        /// The error of the connection; `None`: silence.
+        instead: Option<io::Error>,
+    },
+    /// A COOKIE came, but no reply to OPEN.
+    #[error("`{peer}` does not open a session")]
+    NotOpened {
+        /// The peer.
+        peer: String,
+        /// OPENs sent.
+        opens: u32,
+        /// Whether both ends use a key.
+        keyed: bool,
+    },
+    /// The reflector has a key, this end has none.
+    #[error("`{peer}` asks for a pre-shared key")]
+    KeyRequired {
+        /// The peer.
+        peer: String,
+    },
+    /// This end has a key, the reflector has none.
+    #[error("`{peer}` has no pre-shared key")]
+    KeyUnknown {
+        /// The peer.
+        peer: String,
+    },
+    /// The reflector has another protocol version.
+    #[error("`{peer}` speaks version `{version}` of the protocol")]
+    Version {
+        /// The peer.
+        peer: String,
+        /// Its version.
+        version: u8,
+    },
+    /// A cap of the reflector.
+    #[error("`{peer}` refuses the session: {}", refusal(*reason, *limit))]
+    Refused {
+        /// The peer.
+        peer: String,
+        /// Which cap.
+        reason: RefuseReason,
+        /// Its value.
+        limit: u64,
+    },
+    /// The transport failed.
+    #[error("cannot talk to `{peer}`")]
+    Broken {
+        /// The peer.
+        peer: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+}
+
+impl SessionError {
+    /// The same with what the path reported: errors about earlier datagrams, such as `ECONNREFUSED`, and whether it is a
+    /// connection, where silence has other reasons.
+    fn on_path(self, report: PathReport) -> SessionError {
+        match (self, report.is_connection) {
+            (SessionError::NoAnswer { peer, refused, .. }, true) => SessionError::NoGreeting { peer, instead: refused },
+            (SessionError::Broken { peer, source }, true) => SessionError::NoGreeting { peer, instead: Some(source) },
+            (SessionError::NoAnswer { peer, hellos, within, refused: None }, false) => {
+                let refused = report.socket_errors.into_keys().next().map(io::Error::other);
+                SessionError::NoAnswer { peer, hellos, within, refused }
+            }
+            (error, _) => error,
+        }
+    }
+
+    fn cause(&self) -> Option<String> {
+        Some(match self {
+            SessionError::NoAnswer { hellos, within, refused, .. } => {
+                let seconds = within.as_secs_f64();
+                match refused {
+                    Some(error) => format!("{hellos} HELLO packets in {seconds} s, the last error was: {error}"),
+                    None => format!("{hellos} HELLO packets in {seconds} s, nothing came back"),
+                }
+            }
+            SessionError::Interrupted { .. } => return None,
+            SessionError::NoGreeting { instead: Some(error), .. } => explain_broken(error),
+            SessionError::NoGreeting { instead: None, .. } => "nothing came back within 3 s".into(),
+            SessionError::NotOpened { opens, keyed: true, .. } => {
+                format!(
+                    "it greets, but keeps silent to {opens} OPEN packets: the keys differ, or the path loses packets"
+                )
+            }
+            SessionError::NotOpened { opens, keyed: false, .. } => {
+                format!("it greets, but keeps silent to {opens} OPEN packets: the path loses packets")
+            }
+            SessionError::KeyRequired { .. } => "no key was given here".into(),
+            SessionError::KeyUnknown { .. } => {
+                "a key was given here, and an unauthenticated session would betray it".into()
+            }
+            SessionError::Version { .. } => format!("this latlab speaks version {VERSION}"),
+            SessionError::Refused { .. } => "a cap of that reflector".into(),
+            SessionError::Broken { source, .. } => explain_broken(source),
+        })
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            SessionError::NoAnswer { .. } => {
+                "start `latlab serve --psk-file FILE` there, and see that firewalls let its \
+                 UDP port through; `--protocol echo` measures against a plain UDP echo"
+            }
+            SessionError::NoGreeting { .. } => {
+                "see that it is `latlab serve --tcp` that listens there; if it is, its counters tell whether its caps are \
+                 reached"
+            }
+            SessionError::NotOpened { keyed: true, .. } => {
+                "compare the key files of both hosts, as with `sha256sum FILE`"
+            }
+            SessionError::NotOpened { keyed: false, .. } => "try again; see the counters of `latlab serve` there",
+            SessionError::KeyRequired { .. } => "`--psk-file FILE` with the key of that `latlab serve`",
+            SessionError::KeyUnknown { .. } => "start it with the same `--psk-file`, or leave that out here too",
+            SessionError::Version { .. } => "run the same version of latlab on both hosts",
+            SessionError::Refused { reason, .. } => remedy(*reason),
+            SessionError::Interrupted { .. } | SessionError::Broken { .. } => return None,
+        })
+    }
+}
+
+impl Explain for SessionError {
+    fn explain(&self) -> Failure {
+        Failure { cause: self.cause(), hint: self.hint().map(Into::into), ..Failure::world(self) }
+    }
+}
+
+fn refusal(reason: RefuseReason, limit: u64) -> String {
+    match reason {
+        RefuseReason::Sessions => format!("it holds `{limit}` already"),
+        RefuseReason::SessionsPerPrefix => format!("it holds `{limit}` from this network already"),
+        RefuseReason::NewSessions => format!("it opens `{limit}` a second, and those are gone"),
+        RefuseReason::Size => format!("probes are larger than `{limit}` bytes"),
+        RefuseReason::Duration => format!("it would last longer than `{}`", typed(limit)),
+        RefuseReason::Idle => format!("gaps between probes may be longer than `{}`", typed(limit)),
+        RefuseReason::Down if limit == 0 => "it allows no down-streams".into(),
+        RefuseReason::Down => format!("it sends one down-stream at a time, at `{limit}` bit/s at most"),
+    }
+}
+
+/// A limit in nanoseconds in the form of an option's value: `--duration 24h`.
+fn typed(limit_ns: u64) -> String {
+    typed_span(Nanos(i64::try_from(limit_ns).unwrap_or(i64::MAX)))
+}
+
+const fn remedy(reason: RefuseReason) -> &'static str {
+    match reason {
+        RefuseReason::Sessions | RefuseReason::SessionsPerPrefix => {
+            "wait for other measurements to end, or raise the cap of `latlab serve` there"
+        }
+        RefuseReason::NewSessions => "try again in a second",
+        RefuseReason::Size => "choose a smaller `--size`, or raise the cap of `latlab serve` there",
+        RefuseReason::Duration => "choose a shorter `--duration`, or raise the cap of `latlab serve` there",
+        RefuseReason::Idle => "choose a shorter `--interval`, or raise the cap of `latlab serve` there",
+        RefuseReason::Down => "`latlab serve --psk-file FILE --allow-down RATE` there, and one down-stream at a time",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_of_the_peer_is_explained_by_what_the_path_reported() {
+        let error = || SessionError::NoAnswer {
+            peer: "192.0.2.9:9862".into(),
+            hellos: 5,
+            within: Nanos::from_secs(3),
+            refused: None,
+        };
+        let failure = error().explain();
+        assert_eq!((failure.message.as_str(), failure.exit_code), ("no answer from `192.0.2.9:9862`", 3));
+        assert_eq!(failure.cause.as_deref(), Some("5 HELLO packets in 3 s, nothing came back"));
+        let refused = PathReport { socket_errors: [("ECONNREFUSED".into(), 5)].into(), ..PathReport::default() };
+        let cause = error().on_path(refused).explain().cause.expect("a cause");
+        assert!(cause.ends_with("the last error was: ECONNREFUSED"), "{cause}");
+        let connection = PathReport { is_connection: true, ..PathReport::default() };
+        assert!(matches!(error().on_path(connection), SessionError::NoGreeting { instead: None, .. }));
+    }
+
+    #[test]
+    fn a_refusal_shows_the_limit_and_a_remedy() {
+        for reason in RefuseReason::ALL {
+            let failure = SessionError::Refused { peer: "peer:1".into(), reason, limit: 90_000_000_000_000 }.explain();
+            let limit = if matches!(reason, RefuseReason::Duration | RefuseReason::Idle) {
+                "`25h`"
+            } else {
+                "`90000000000000`"
+            };
+            assert!(failure.message.contains(limit), "{failure}");
+            assert!(failure.hint.is_some());
         }
     }
 }

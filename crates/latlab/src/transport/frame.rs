@@ -1,136 +1,134 @@
-//! Messages in a stream of bytes: each behind its length (docs/protocol.md, "Over TCP").
+//! Framing of messages in a stream of bytes: each message follows its length (docs/protocol.md, "Over TCP").
 
 use std::ops::Range;
 
 use crate::plan::defaults;
 
-/// The length in front of each message, big endian.
-pub const HEAD_BYTES: usize = 2;
-/// No message is shorter: a probe's header.
+/// Length in front of each message, big endian.
+const LENGTH_BYTES: usize = 2;
+/// The shortest message: a probe's header.
 const MESSAGE_MIN_BYTES: usize = defaults::SIZE_MIN_BYTES as usize;
-/// No message is longer: the longest datagram.
+/// The longest message: the longest datagram.
 const MESSAGE_MAX_BYTES: usize = defaults::SIZE_MAX_BYTES as usize;
-/// Room for the longest message and its length, in whole pages.
-const ROOM_BYTES: usize = (HEAD_BYTES + MESSAGE_MAX_BYTES).next_multiple_of(4_096);
+/// The longest frame, in whole pages.
+const BUFFER_BYTES: usize = (LENGTH_BYTES + MESSAGE_MAX_BYTES).next_multiple_of(4_096);
 
-/// A length that no message has: where the next one begins is unknown from here on.
+/// A length below or above that of any message: the boundaries of all later messages are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoMessage;
+pub struct InvalidLength;
 
-/// What came and was not taken yet. Its memory is there from the start; pages that nothing came to are not touched.
+/// Received bytes that are not decoded yet. The memory is allocated at once; pages without data are never touched.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct MessageDecoder {
     bytes: Box<[u8]>,
-    /// What of it is not taken yet.
-    held: Range<usize>,
+    pending: Range<usize>,
 }
 
-impl Default for Incoming {
-    fn default() -> Incoming {
-        Incoming { bytes: vec![0; ROOM_BYTES].into_boxed_slice(), held: 0..0 }
+impl Default for MessageDecoder {
+    fn default() -> MessageDecoder {
+        MessageDecoder { bytes: vec![0; BUFFER_BYTES].into_boxed_slice(), pending: 0..0 }
     }
 }
 
-impl Incoming {
-    /// Forgets everything.
+impl MessageDecoder {
+    /// Discards all bytes.
     pub fn clear(&mut self) {
-        self.held = 0..0;
+        self.pending = 0..0;
     }
 
-    /// Whether a part of a message is there, or a whole one.
+    /// Whether no byte is pending.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.pending.is_empty()
     }
 
-    /// Where the next bytes go; never empty as long as every whole message is taken first.
+    /// Space for the next bytes; never empty if every whole message was decoded before.
     #[inline]
-    pub fn room(&mut self) -> &mut [u8] {
-        if self.held.start > 0 {
-            self.bytes.copy_within(self.held.clone(), 0);
-            self.held = 0..self.held.len();
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.pending.start > 0 {
+            self.bytes.copy_within(self.pending.clone(), 0);
+            self.pending = 0..self.pending.len();
         }
-        &mut self.bytes[self.held.end..]
+        &mut self.bytes[self.pending.end..]
     }
 
-    /// Told that so many bytes were written to the room.
+    /// The first `bytes` of the space were written.
     #[inline]
-    pub fn came(&mut self, bytes: usize) {
-        self.held.end += bytes;
+    pub fn filled(&mut self, bytes: usize) {
+        self.pending.end += bytes;
     }
 
-    /// Moves the next message into `into`, as far as that reaches, if it is whole: its length.
+    /// Moves the next message, if it is whole, into `into` (as far as it fits) and returns the number of bytes moved.
     #[inline]
-    pub fn take(&mut self, into: &mut [u8]) -> Result<Option<usize>, NoMessage> {
-        let Some((head, rest)) = self.bytes[self.held.clone()].split_first_chunk::<HEAD_BYTES>() else {
+    pub fn decode(&mut self, into: &mut [u8]) -> Result<Option<usize>, InvalidLength> {
+        let Some((length, rest)) = self.bytes[self.pending.clone()].split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
         };
-        let length = usize::from(u16::from_be_bytes(*head));
+        let length = usize::from(u16::from_be_bytes(*length));
         if !(MESSAGE_MIN_BYTES..=MESSAGE_MAX_BYTES).contains(&length) {
-            return Err(NoMessage);
+            return Err(InvalidLength);
         }
         let Some(message) = rest.get(..length) else { return Ok(None) };
-        let taken = length.min(into.len());
-        into[..taken].copy_from_slice(&message[..taken]);
-        self.held.start += HEAD_BYTES + length;
-        if self.held.is_empty() {
+        let moved = length.min(into.len());
+        into[..moved].copy_from_slice(&message[..moved]);
+        self.pending.start += LENGTH_BYTES + length;
+        if self.pending.is_empty() {
             self.clear();
         }
-        Ok(Some(taken))
+        Ok(Some(moved))
     }
 }
 
-/// The message that leaves, behind its length, and what of it the kernel has not taken yet.
+/// The frame of the message being sent, and the part of it that the kernel has not taken yet.
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct MessageEncoder {
     bytes: Box<[u8]>,
-    owed: Range<usize>,
+    unsent: Range<usize>,
 }
 
-impl Default for Outgoing {
-    fn default() -> Outgoing {
-        Outgoing { bytes: vec![0; ROOM_BYTES].into_boxed_slice(), owed: 0..0 }
+impl Default for MessageEncoder {
+    fn default() -> MessageEncoder {
+        MessageEncoder { bytes: vec![0; BUFFER_BYTES].into_boxed_slice(), unsent: 0..0 }
     }
 }
 
-impl Outgoing {
-    /// Forgets everything.
+impl MessageEncoder {
+    /// Discards the unsent part.
     pub fn clear(&mut self) {
-        self.owed = 0..0;
+        self.unsent = 0..0;
     }
 
-    /// `message` with its length in front, in one piece; none where it is longer than a message can be. Only while
-    /// nothing is owed.
+    /// The frame of `message`; `None` if that is too long for one. Only while nothing is unsent.
     #[inline]
-    pub fn frame(&mut self, message: &[u8]) -> Option<&[u8]> {
-        debug_assert!(self.owed.is_empty(), "a frame was begun and not ended");
+    pub fn encode(&mut self, message: &[u8]) -> Option<&[u8]> {
+        debug_assert!(self.unsent.is_empty(), "a frame was begun and not ended");
         if message.len() > MESSAGE_MAX_BYTES {
             return None;
         }
-        let (head, rest) = self.bytes.split_first_chunk_mut::<HEAD_BYTES>()?;
-        *head = (message.len() as u16).to_be_bytes();
+        let (length, rest) = self.bytes.split_first_chunk_mut::<LENGTH_BYTES>()?;
+        *length = (message.len() as u16).to_be_bytes();
         rest[..message.len()].copy_from_slice(message);
-        Some(&self.bytes[..HEAD_BYTES + message.len()])
+        Some(&self.bytes[..LENGTH_BYTES + message.len()])
     }
 
-    /// Told that of the frame just made only so many of `all` bytes were taken: the rest is owed.
-    pub fn owe(&mut self, taken: usize, all: usize) {
-        self.owed = taken..all;
+    /// Only the first `taken` of the `all` bytes of the last frame were sent: the rest stays unsent.
+    pub fn keep_unsent(&mut self, taken: usize, all: usize) {
+        self.unsent = taken..all;
     }
 
-    /// Whether a part of a message waits to be sent.
+    /// Whether a part of a frame is unsent.
     #[inline]
-    pub fn owes(&self) -> bool {
-        !self.owed.is_empty()
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
     }
 
-    /// That part.
-    pub fn owed(&self) -> &[u8] {
-        &self.bytes[self.owed.clone()]
+    /// The unsent part.
+    pub fn unsent(&self) -> &[u8] {
+        &self.bytes[self.unsent.clone()]
     }
 
-    /// Told that so many more bytes of it were taken.
-    pub fn paid(&mut self, bytes: usize) {
-        self.owed.start += bytes;
+    /// The first `bytes` of the unsent part were sent.
+    pub fn advance(&mut self, bytes: usize) {
+        self.unsent.start += bytes;
     }
 }
 
@@ -138,80 +136,80 @@ impl Outgoing {
 mod tests {
     use super::*;
 
-    /// Feeds `stream` in pieces of so many bytes and takes every message as soon as it is whole.
-    fn fed(stream: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, NoMessage> {
-        let (mut incoming, mut messages) = (Incoming::default(), Vec::new());
+    /// Feeds `stream` in pieces of so many bytes and decodes every message as soon as it is whole.
+    fn decoded(stream: &[u8], piece: usize) -> Result<Vec<Vec<u8>>, InvalidLength> {
+        let (mut decoder, mut messages) = (MessageDecoder::default(), Vec::new());
         let mut buffer = vec![0; MESSAGE_MAX_BYTES + 1];
         for bytes in stream.chunks(piece) {
             let mut left = bytes;
             while !left.is_empty() {
-                let room = incoming.room();
-                let fits = left.len().min(room.len());
-                assert!(fits > 0, "there is always room for a message");
-                room[..fits].copy_from_slice(&left[..fits]);
-                incoming.came(fits);
+                let space = decoder.space();
+                let fits = left.len().min(space.len());
+                assert!(fits > 0, "there is always space for a message");
+                space[..fits].copy_from_slice(&left[..fits]);
+                decoder.filled(fits);
                 left = &left[fits..];
-                while let Some(length) = incoming.take(&mut buffer)? {
+                while let Some(length) = decoder.decode(&mut buffer)? {
                     messages.push(buffer[..length].to_vec());
                 }
             }
         }
-        assert!(incoming.is_empty());
+        assert!(decoder.is_empty());
         Ok(messages)
     }
 
     #[test]
-    fn messages_come_out_as_they_went_in_however_they_are_cut() {
-        let mut outgoing = Outgoing::default();
+    fn messages_do_not_depend_on_how_the_stream_is_cut() {
+        let mut encoder = MessageEncoder::default();
         let messages: Vec<Vec<u8>> =
             [24, 25, 128, 65_507, 24, 1_472].iter().enumerate().map(|(at, size)| vec![at as u8; *size]).collect();
         let mut stream = Vec::new();
         for message in &messages {
-            stream.extend_from_slice(outgoing.frame(message).expect("no longer than a message"));
+            stream.extend_from_slice(encoder.encode(message).expect("no longer than a message"));
         }
         for piece in [1, 2, 3, 25, 26, 27, 1_000, 65_509, 70_000, stream.len()] {
-            assert_eq!(fed(&stream, piece).as_deref(), Ok(messages.as_slice()), "pieces of {piece}");
+            assert_eq!(decoded(&stream, piece).as_deref(), Ok(messages.as_slice()), "pieces of {piece}");
         }
     }
 
     #[test]
-    fn lengths_that_no_message_has_end_the_stream() {
-        for (length, possible) in
+    fn a_length_of_no_message_is_an_error() {
+        for (length, valid) in
             [(0_u16, false), (23, false), (24, true), (65_507, true), (65_508, false), (u16::MAX, false)]
         {
-            let mut incoming = Incoming::default();
-            incoming.room()[..2].copy_from_slice(&length.to_be_bytes());
-            incoming.came(2);
-            let taken = incoming.take(&mut [0; 8]);
-            assert_eq!(taken, if possible { Ok(None) } else { Err(NoMessage) }, "{length}");
+            let mut decoder = MessageDecoder::default();
+            decoder.space()[..2].copy_from_slice(&length.to_be_bytes());
+            decoder.filled(2);
+            let found = decoder.decode(&mut [0; 8]);
+            assert_eq!(found, if valid { Ok(None) } else { Err(InvalidLength) }, "{length}");
         }
-        assert!(Outgoing::default().frame(&[0; 65_508]).is_none());
+        assert!(MessageEncoder::default().encode(&[0; 65_508]).is_none());
     }
 
     #[test]
-    fn a_message_longer_than_the_buffer_is_cut_and_the_next_one_found() {
-        let (mut incoming, mut outgoing) = (Incoming::default(), Outgoing::default());
+    fn a_message_longer_than_the_buffer_is_truncated_and_the_next_one_found() {
+        let (mut decoder, mut encoder) = (MessageDecoder::default(), MessageEncoder::default());
         for byte in [1, 2] {
-            let frame = outgoing.frame(&[byte; 30]).expect("a frame");
-            incoming.room()[..frame.len()].copy_from_slice(frame);
-            incoming.came(frame.len());
+            let frame = encoder.encode(&[byte; 30]).expect("a frame");
+            decoder.space()[..frame.len()].copy_from_slice(frame);
+            decoder.filled(frame.len());
         }
         let mut buffer = [0; 10];
         for byte in [1, 2] {
-            assert_eq!((incoming.take(&mut buffer), buffer), (Ok(Some(10)), [byte; 10]));
+            assert_eq!((decoder.decode(&mut buffer), buffer), (Ok(Some(10)), [byte; 10]));
         }
     }
 
     #[test]
-    fn what_was_not_taken_is_owed_until_it_is() {
-        let mut outgoing = Outgoing::default();
-        let all = outgoing.frame(&[7; 24]).expect("a frame").len();
-        assert!(!outgoing.owes());
-        outgoing.owe(1, all);
-        assert_eq!(outgoing.owed()[0], 24, "the second byte of the length");
-        outgoing.paid(1);
-        assert_eq!(outgoing.owed(), [7; 24]);
-        outgoing.paid(24);
-        assert!(!outgoing.owes());
+    fn the_unsent_part_is_kept_until_it_is_sent() {
+        let mut encoder = MessageEncoder::default();
+        let all = encoder.encode(&[7; 24]).expect("a frame").len();
+        assert!(!encoder.has_unsent());
+        encoder.keep_unsent(1, all);
+        assert_eq!(encoder.unsent()[0], 24, "the second byte of the length");
+        encoder.advance(1);
+        assert_eq!(encoder.unsent(), [7; 24]);
+        encoder.advance(24);
+        assert!(!encoder.has_unsent());
     }
 }

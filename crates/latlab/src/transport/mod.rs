@@ -1,45 +1,36 @@
-//! How datagrams travel. One file per way; the seam has two verbs (docs/design/0003-transport-seam.md).
+//! How messages travel between the two ends of a measurement. The traits in `seam.rs` are all that sessions and
+//! measuring loops see of it (docs/design/0003-transport-seam.md); `open.rs` alone knows which kinds of transport exist.
+//! Streams hand over many packets at a time (docs/design/0014-stream.md); messages over TCP are framed
+//! (docs/design/0016-tcp.md).
 
-pub mod batch_receiver;
-pub mod burst;
-pub mod connections;
-pub mod frame;
-mod place;
-pub mod prefix;
-pub mod reflector;
-pub mod refusal;
-pub mod resolve;
+mod address;
+mod batch_buffer;
+mod connection_slot;
+mod error;
+mod frame;
+mod open;
+mod seam;
 pub mod sim;
-pub mod tcp;
-pub mod tcp_reflector;
-pub mod udp;
-pub mod udp_stream;
-mod waiting;
+mod tcp;
+mod tcp_reflector;
+mod udp;
+mod udp_reflector;
+mod udp_stream;
+mod wait;
 
-use std::io;
-
-use crate::units::Nanos;
-
-/// A path to one peer, open and connected: what it can carry was settled when it was opened.
-pub trait Transport {
-    /// Hands one datagram to the network. An error is the kernel's refusal of *this* datagram.
-    fn send(&mut self, datagram: &[u8]) -> io::Result<()>;
-
-    /// Takes one datagram from the network into `buffer`, whole, and returns its length.
-    ///
-    /// `None`: nothing came. That may be earlier than `patience` (a spinning transport returns at
-    /// once, an interrupted one when the signal came, a blocking one after its nap), never much later;
-    /// callers read the clock and ask again.
-    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>>;
-}
-
-/// A transport as a guest: lets a session borrow one that the caller keeps.
-impl<T: Transport + ?Sized> Transport for &mut T {
-    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
-        (**self).send(datagram)
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
-        (**self).receive(buffer, patience)
-    }
-}
+pub use address::{prefix_of, resolve};
+pub use batch_buffer::{BatchBuffer, SenderBatch};
+pub use connection_slot::{ConnectionCaps, ConnectionTally};
+pub use error::{SendModeError, TransportError, explain_broken};
+pub use frame::{InvalidLength, MessageDecoder, MessageEncoder};
+pub use open::{Bound, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit};
+pub use seam::{
+    BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReflectorSocket, SocketReport,
+    Transport,
+};
+pub use tcp::TcpTransport;
+pub use tcp_reflector::TcpReflector;
+pub use udp::{UdpTransport, local_address_towards};
+pub use udp_reflector::UdpReflector;
+pub use udp_stream::UdpStream;
+pub use wait::WaitStrategy;

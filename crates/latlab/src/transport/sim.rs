@@ -1,7 +1,7 @@
-//! A seeded network without sockets or sleep: delay, loss, reordering, duplication, slow ends.
+//! A simulated network, seeded, without sockets or sleep: delay, loss, reordering, duplication, slow ends.
 //!
-//! Time stands still but for what the network does: a receive jumps to the next arrival or to the end
-//! of its patience. The far end is a function, so that tests can put the real reflector there.
+//! Simulated time advances by what the network does: a receive call jumps to the next arrival or to the end of its wait.
+//! The far end is a function, so that tests can run the real reflector there.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -12,62 +12,61 @@ use std::rc::Rc;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::Transport;
-use super::burst::BurstTransport;
+use super::seam::{BurstTransport, Transport};
 use crate::clock::Clock;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// What the network does to datagrams. Each direction draws for itself.
+/// What the network does to datagrams, in each direction independently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Least one-way delay.
+    /// The shortest one-way delay.
     pub delay: Nanos,
-    /// Uniform extra delay: more than a gap between probes reorders them.
+    /// Uniform additional delay; more than the interval between probes reorders them.
     pub jitter: Nanos,
     /// Share of datagrams lost, 0 to 1.
     pub loss: f64,
     /// Share of datagrams delivered twice.
     pub duplication: f64,
-    /// What one clock read costs; keeps simulated time moving.
+    /// The duration of a clock read; keeps simulated time moving.
     pub clock_read: Nanos,
-    /// What one send call costs.
+    /// The duration of a send call.
     pub send_cost: Nanos,
-    /// Seed of every draw.
+    /// Seed of the generator.
     pub seed: u64,
-    /// Things that go wrong at given send calls.
+    /// Faults at given send calls.
     pub faults: Vec<Fault>,
 }
 
-/// Something that goes wrong once.
+/// A single fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The n-th send (from 0) is refused with this errno.
+    /// A send call fails.
     Refuse {
-        /// Which send.
+        /// Number of the call, from 0.
         send: u64,
-        /// errno.
+        /// Its error.
         errno: i32,
     },
-    /// The sender's CPU is taken away for so long at the n-th send.
+    /// The sender loses its CPU during a send call.
     Stall {
-        /// Which send.
+        /// Number of the call, from 0.
         send: u64,
         /// For how long.
         span: Nanos,
     },
-    /// The answer to the n-th send is held back for so long.
+    /// The answer to a datagram is delayed.
     Hold {
-        /// Which send.
+        /// Number of the send call, from 0.
         send: u64,
         /// For how long.
         span: Nanos,
     },
 }
 
-/// What the far end makes of a datagram that reaches it at an instant: at most one reply.
+/// The far end: at most one reply to a datagram that arrives at an instant.
 pub type SimulatedReflector<'a> = Box<dyn FnMut(&[u8], Stamp<SenderClock>) -> Option<Vec<u8>> + 'a>;
 
-/// The sender's side of a simulated network.
+/// The sender's end of a simulated network.
 pub struct SimTransport<'a> {
     network: Network,
     far_end: SimulatedReflector<'a>,
@@ -78,7 +77,7 @@ pub struct SimTransport<'a> {
     delivered: u64,
 }
 
-/// Simulated time, shared with the network that moves it.
+/// Simulated time, shared with the network that advances it.
 #[derive(Clone, Debug)]
 pub struct SimClock {
     nanos: Rc<RefCell<i64>>,
@@ -105,19 +104,19 @@ impl Clock for SimClock {
 }
 
 impl<'a> SimTransport<'a> {
-    /// A network that starts at time `start`, with `far_end` on its other side.
+    /// A network that starts at `start`.
     pub fn new(network: Network, start: Stamp<SenderClock>, far_end: SimulatedReflector<'a>) -> SimTransport<'a> {
         let rng = Pcg64Mcg::seed_from_u64(network.seed);
         let now = SimClock { nanos: Rc::new(RefCell::new(start.as_nanos())), read_cost: network.clock_read };
         SimTransport { network, far_end, now, sends: 0, rng, arrivals: BinaryHeap::new(), delivered: 0 }
     }
 
-    /// The clock that this network moves.
+    /// The clock that this network advances.
     pub fn clock(&self) -> SimClock {
         self.now.clone()
     }
 
-    fn chance(&mut self, share: f64) -> bool {
+    fn is_drawn(&mut self, share: f64) -> bool {
         ((self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < share
     }
 
@@ -126,15 +125,16 @@ impl<'a> SimTransport<'a> {
         self.network.delay.0 + (self.rng.next_u64() % (jitter + 1)) as i64
     }
 
-    /// Delivery instants of a datagram that leaves at `left`: none, one, or two.
-    fn crossings(&mut self, left: i64) -> Vec<i64> {
-        if self.chance(self.network.loss) {
+    /// The instants at which a datagram sent at `sent_ns` is delivered: none, one, or two.
+    fn deliveries(&mut self, sent_ns: i64) -> Vec<i64> {
+        if self.is_drawn(self.network.loss) {
             return Vec::new();
         }
-        let copies = 1 + usize::from(self.chance(self.network.duplication));
-        (0..copies).map(|_| left + self.one_way()).collect()
+        let copies = 1 + usize::from(self.is_drawn(self.network.duplication));
+        (0..copies).map(|_| sent_ns + self.one_way()).collect()
     }
 
+    /// The error of a send call and the delay of its answer; a stall takes its time here.
     fn faults_of(&self, send: u64) -> (Option<i32>, Nanos) {
         let (mut errno, mut held) = (None, Nanos::ZERO);
         for fault in &self.network.faults {
@@ -158,9 +158,9 @@ impl Transport for SimTransport<'_> {
             return Err(io::Error::from_raw_os_error(errno));
         }
         self.now.advance_to(self.now.peek() + self.network.send_cost.0);
-        for there in self.crossings(self.now.peek()) {
+        for there in self.deliveries(self.now.peek()) {
             let Some(reply) = (self.far_end)(datagram, Stamp::from_nanos(there)) else { continue };
-            for back in self.crossings(there + held.0) {
+            for back in self.deliveries(there + held.0) {
                 self.delivered += 1;
                 self.arrivals.push(Reverse((back, self.delivered, reply.clone())));
             }
@@ -168,8 +168,8 @@ impl Transport for SimTransport<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
-        let until = self.now.peek().saturating_add(patience.0.max(0));
+    fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
+        let until = self.now.peek().saturating_add(max_wait.0.max(0));
         match self.arrivals.peek() {
             Some(Reverse((at, ..))) if *at <= until => {}
             _ => {
@@ -190,7 +190,7 @@ impl BurstTransport for SimTransport<'_> {}
 mod tests {
     use super::*;
 
-    fn quiet() -> Network {
+    fn ideal() -> Network {
         Network {
             delay: Nanos(1_000),
             jitter: Nanos(0),
@@ -208,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_network_takes_twice_its_delay() {
-        let mut network = SimTransport::new(quiet(), Stamp::from_nanos(0), echo());
+    fn a_round_trip_takes_twice_the_delay() {
+        let mut network = SimTransport::new(ideal(), Stamp::from_nanos(0), echo());
         let mut buffer = [0; 64];
         network.send(b"probe").unwrap();
         assert_eq!(network.receive(&mut buffer, Nanos(500)).unwrap(), None);
@@ -218,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn loss_and_duplication_keep_their_shares() {
-        let network = Network { loss: 0.1, duplication: 0.2, ..quiet() };
+    fn loss_and_duplication_have_their_shares() {
+        let network = Network { loss: 0.1, duplication: 0.2, ..ideal() };
         let mut network = SimTransport::new(network, Stamp::from_nanos(0), echo());
         let mut buffer = [0; 8];
         (0..10_000).for_each(|_| network.send(b"x").unwrap());
@@ -229,9 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn faults_strike_once() {
+    fn each_fault_occurs_once() {
         let faults = vec![Fault::Refuse { send: 0, errno: 105 }, Fault::Stall { send: 1, span: Nanos(9_000) }];
-        let mut network = SimTransport::new(Network { faults, ..quiet() }, Stamp::from_nanos(0), echo());
+        let mut network = SimTransport::new(Network { faults, ..ideal() }, Stamp::from_nanos(0), echo());
         assert_eq!(network.send(b"x").unwrap_err().raw_os_error(), Some(105));
         network.send(b"x").unwrap();
         assert_eq!(network.clock().peek(), 9_100);

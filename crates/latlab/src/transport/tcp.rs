@@ -1,4 +1,4 @@
-//! One TCP connection: a message leaves behind its length with one system call, and comes with one.
+//! One TCP connection: a message leaves in one frame with one system call, and arrives with one.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,71 +9,70 @@ use std::time::{Duration, Instant};
 use latlab_sys::{address, connection, datagram, readiness, socket};
 use rustix::io::Errno;
 
-use super::Transport;
-use super::burst::{BurstTransport, ConnectionBytes};
-use super::frame::{Incoming, Outgoing};
-use super::refusal::TransportError;
-use super::udp::{family_of, is_interruption, setting, settle_way, wanted_local};
-use super::waiting::WaitStep;
-pub use super::waiting::WaitStrategy;
+use super::address::{check_family, family_of, requested_local_address};
+use super::error::{TransportError, is_interrupted, setting_error};
+use super::frame::{MessageDecoder, MessageEncoder};
+use super::seam::{BurstTransport, ConnectionBytes, OpenPath, PathReport, PathTransport, Transport};
+use super::udp::set_path_options;
+use super::wait::{WaitStep, WaitStrategy};
 use crate::facts::ConnectionFacts;
 use crate::plan::{PathSpec, defaults};
 use crate::units::Nanos;
 
-/// A connection that nobody has answered by then is given up: as long as HELLOs are sent over UDP.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(3);
+/// A connection attempt without an answer is given up after as long as HELLOs are sent over UDP.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A connection to one peer. Everything it needs is there when it is open: nothing allocates afterwards.
+/// A connection to one peer. All its memory is allocated when it is opened.
 #[derive(Debug)]
 pub struct TcpTransport {
     socket: OwnedFd,
-    waiting: WaitStrategy,
+    wait: WaitStrategy,
     local: SocketAddr,
     peer: SocketAddr,
-    incoming: Incoming,
-    outgoing: Outgoing,
-    /// With their lengths in front, and with what is still owed.
-    handed_bytes: u64,
+    decoder: MessageDecoder,
+    encoder: MessageEncoder,
+    /// Bytes of all frames, the unsent part included.
+    sent_bytes: u64,
 }
 
 impl TcpTransport {
-    /// Connects to `peer`. `stop` gives up within 100 ms, whoever sets it.
+    /// Connects to `peer`. When `stop` is set the attempt ends within 100 ms.
     ///
     /// # Errors
-    /// Each step the kernel refuses; nobody listens, or nobody answers within 3 s.
+    /// The kernel refuses the address, the port, the interface or an option, the peer refuses the connection, or it does
+    /// not answer within 3 s.
     pub fn open(
         path: &PathSpec,
         peer: SocketAddr,
-        waiting: WaitStrategy,
+        wait: WaitStrategy,
         stop: &AtomicBool,
     ) -> Result<TcpTransport, TransportError> {
-        if let Some(local) = path.bind_address.filter(|local| local.is_ipv4() != peer.is_ipv4()) {
-            return Err(TransportError::FamilyMismatch { local, peer });
-        }
+        check_family(path, peer)?;
         let family = address::Family::of(&peer);
         let socket =
             connection::tcp(family).map_err(|source| TransportError::Socket { family: family_of(&peer), source })?;
         let fd = socket.as_fd();
-        settle(fd, path, family, waiting)?;
-        if let Some(local) = wanted_local(path, peer) {
-            // The connection before may have left from the same port, and is remembered for a minute (TIME_WAIT).
-            connection::reuse_address(fd).map_err(setting("the address", "reusable"))?;
+        set_path_options(fd, path, family, wait)?;
+        set_connection_options(fd, wait.busy_polls())?;
+        if let Some(local) = requested_local_address(path, peer) {
+            // An earlier connection from the same port may be in TIME_WAIT for a minute.
+            connection::reuse_address(fd).map_err(setting_error("the address", "reusable"))?;
             socket::bind(fd, local).map_err(|source| TransportError::Bind { local, source })?;
         }
         connect(fd, peer, stop)?;
         let local = socket::local_address(fd).map_err(|source| TransportError::Connection { peer, source })?;
-        let (incoming, outgoing) = (Incoming::default(), Outgoing::default());
-        Ok(TcpTransport { socket, waiting, local, peer, incoming, outgoing, handed_bytes: 0 })
+        let (decoder, encoder) = (MessageDecoder::default(), MessageEncoder::default());
+        Ok(TcpTransport { socket, wait, local, peer, decoder, encoder, sent_bytes: 0 })
     }
 
-    /// For a stream, which asks what arrived behind all that it has sent: the kernel takes no more than it is about to send.
+    /// Limits the bytes that the kernel takes before it can send them: a stream's POLL waits behind them.
     ///
     /// # Errors
-    /// The kernel refuses it.
-    pub fn for_a_stream(self) -> Result<TcpTransport, TransportError> {
+    /// The kernel's.
+    pub(super) fn with_unsent_limit(self) -> Result<TcpTransport, TransportError> {
         let bytes = defaults::STREAM_UNSENT_BYTES;
         let limited = connection::set_unsent_limit(self.socket.as_fd(), bytes);
-        limited.map_err(setting("the limit of unsent bytes (TCP_NOTSENT_LOWAT)", bytes)).map(|()| self)
+        limited.map_err(setting_error("the limit of unsent bytes (TCP_NOTSENT_LOWAT)", bytes)).map(|()| self)
     }
 
     /// The address and port measured from.
@@ -81,13 +80,7 @@ impl TcpTransport {
         self.local
     }
 
-    /// The address and port measured to.
-    pub const fn peer_address(&self) -> SocketAddr {
-        self.peer
-    }
-
-    /// What the kernel tells of the connection; none where it does not.
-    pub fn facts(&self) -> Option<ConnectionFacts> {
+    fn facts(&self) -> Option<ConnectionFacts> {
         let fd = self.socket.as_fd();
         let counts = connection::counts(fd).ok()?;
         Some(ConnectionFacts {
@@ -97,108 +90,118 @@ impl TcpTransport {
         })
     }
 
-    /// Hands over what of the message before is still owed, as far as the kernel takes it by `send`. Whether nothing is
-    /// owed any more.
+    /// Sends the unsent part of the last frame with `send`, as far as the kernel takes it, and returns whether all of it
+    /// was sent.
     #[cold]
-    fn pay(&mut self, send: impl FnOnce(BorrowedFd<'_>, &[u8]) -> io::Result<usize>) -> io::Result<bool> {
-        match send(self.socket.as_fd(), self.outgoing.owed()) {
-            Ok(taken) => self.outgoing.paid(taken),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interruption(&error) => {}
+    fn send_rest(&mut self, send: impl FnOnce(BorrowedFd<'_>, &[u8]) -> io::Result<usize>) -> io::Result<bool> {
+        match send(self.socket.as_fd(), self.encoder.unsent()) {
+            Ok(taken) => self.encoder.advance(taken),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interrupted(&error) => {}
             Err(error) => return Err(error),
         }
-        Ok(!self.outgoing.owes())
+        Ok(!self.encoder.has_unsent())
     }
 
-    /// As [`Transport::receive`] while a part of a message waits to be sent: looks after that as well.
+    /// [`Transport::receive`] while a part of a frame is unsent: waits for either direction.
     #[cold]
-    fn receive_owing(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
+    fn receive_and_send_rest(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
         let fd = self.socket.as_fd();
-        if let WaitStep::Sleep | WaitStep::Poll(_) = self.waiting.step(patience) {
-            match readiness::either_within(fd, patience.min(defaults::NAP).0) {
+        if let WaitStep::SleepInReceive | WaitStep::Poll(_) = self.wait.step(max_wait) {
+            match readiness::either_within(fd, max_wait.min(defaults::NAP).0) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(error) if is_interruption(&error) => return Ok(None),
+                Err(error) if is_interrupted(&error) => return Ok(None),
                 Err(error) => return Err(error),
             }
         }
-        self.pay(connection::send_now)?;
-        let received = datagram::receive_now(self.socket.as_fd(), self.incoming.room());
-        self.taken(received, buffer)
+        self.send_rest(connection::send_now)?;
+        let received = datagram::receive_now(self.socket.as_fd(), self.decoder.space());
+        self.decode_received(received, buffer)
     }
 
-    /// The next message, if what the receive call brought makes one whole.
+    /// The next message, if the received bytes complete one.
     #[inline]
-    fn taken(&mut self, received: io::Result<usize>, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn decode_received(&mut self, received: io::Result<usize>, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match received {
-            // The other end has closed the connection.
+            // The peer has closed the connection.
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(bytes) => {
-                self.incoming.came(bytes);
-                self.next(buffer)
+                self.decoder.filled(bytes);
+                self.decode(buffer)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interruption(&error) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interrupted(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     #[inline]
-    fn next(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        self.incoming.take(buffer).map_err(|_| io::ErrorKind::InvalidData.into())
+    fn decode(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        self.decoder.decode(buffer).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 }
 
 impl Transport for TcpTransport {
-    /// As over UDP the call waits for room in the send buffer, 100 ms at most. A message of which the kernel has taken a
-    /// part is sent: the rest goes before everything else.
+    /// As over UDP the call waits for space in the send buffer, 100 ms at most. A message of which the kernel has taken a
+    /// part is sent: its rest precedes everything else.
     #[inline]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        if self.outgoing.owes() && !self.pay(datagram::send)? {
+        if self.encoder.has_unsent() && !self.send_rest(datagram::send)? {
             return Err(io::Error::from_raw_os_error(Errno::AGAIN.raw_os_error()));
         }
         let too_long = || io::Error::from_raw_os_error(Errno::MSGSIZE.raw_os_error());
-        let frame = self.outgoing.frame(message).ok_or_else(too_long)?;
+        let frame = self.encoder.encode(message).ok_or_else(too_long)?;
         let all = frame.len();
         let mut sent = datagram::send(self.socket.as_fd(), frame);
-        if sent.as_ref().is_err_and(is_interruption) {
+        if sent.as_ref().is_err_and(is_interrupted) {
             sent = datagram::send(self.socket.as_fd(), frame);
         }
         let taken = sent?;
-        self.handed_bytes += all as u64;
+        self.sent_bytes += all as u64;
         if taken < all {
-            self.outgoing.owe(taken, all);
+            self.encoder.keep_unsent(taken, all);
         }
         Ok(())
     }
 
     #[inline]
-    fn receive(&mut self, buffer: &mut [u8], patience: Nanos) -> io::Result<Option<usize>> {
-        // One call may have brought several.
-        if let Some(bytes) = self.next(buffer)? {
+    fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
+        // One call may have received several messages.
+        if let Some(bytes) = self.decode(buffer)? {
             return Ok(Some(bytes));
         }
-        if self.outgoing.owes() {
-            return self.receive_owing(buffer, patience);
+        if self.encoder.has_unsent() {
+            return self.receive_and_send_rest(buffer, max_wait);
         }
         let fd = self.socket.as_fd();
-        let received = match self.waiting.step(patience) {
-            WaitStep::Sleep => datagram::receive(fd, self.incoming.room()),
-            WaitStep::Look => datagram::receive_now(fd, self.incoming.room()),
+        let received = match self.wait.step(max_wait) {
+            WaitStep::SleepInReceive => datagram::receive(fd, self.decoder.space()),
+            WaitStep::Receive => datagram::receive_now(fd, self.decoder.space()),
             WaitStep::Poll(span) => match readiness::readable_within(fd, span.0) {
                 Ok(false) => return Ok(None),
-                Ok(true) => datagram::receive_now(fd, self.incoming.room()),
+                Ok(true) => datagram::receive_now(fd, self.decoder.space()),
                 Err(error) => Err(error),
             },
         };
-        self.taken(received, buffer)
+        self.decode_received(received, buffer)
+    }
+
+    fn report(&self) -> PathReport {
+        PathReport { is_connection: true, connection: self.facts(), ..PathReport::default() }
     }
 }
 
-/// Message by message: the kernel cuts and joins them as the path wants it.
+/// Message by message: the kernel cuts and joins them.
 impl BurstTransport for TcpTransport {
-    fn carried(&self) -> Option<ConnectionBytes> {
-        let under_way = connection::unacknowledged(self.as_fd()).ok()? + self.outgoing.owed().len() as u64;
-        let acknowledged_bytes = self.handed_bytes.saturating_sub(under_way);
-        Some(ConnectionBytes { handed_bytes: self.handed_bytes, acknowledged_bytes })
+    fn progress(&self) -> Option<ConnectionBytes> {
+        let pending = connection::unacknowledged(self.as_fd()).ok()? + self.encoder.unsent().len() as u64;
+        let acknowledged_bytes = self.sent_bytes.saturating_sub(pending);
+        Some(ConnectionBytes { sent_bytes: self.sent_bytes, acknowledged_bytes })
+    }
+}
+
+impl PathTransport for TcpTransport {
+    fn path(&self) -> OpenPath {
+        OpenPath { local: self.local, peer: self.peer, unfragmented_bytes: None, send_buffer_bytes: None }
     }
 }
 
@@ -208,56 +211,44 @@ impl AsFd for TcpTransport {
     }
 }
 
-/// Everything the socket promises besides its two addresses. Buffers are left to the kernel, which tunes those of a
-/// connection by itself.
-fn settle(
-    fd: BorrowedFd<'_>,
-    path: &PathSpec,
-    family: address::Family,
-    waiting: WaitStrategy,
-) -> Result<(), TransportError> {
-    settle_way(fd, path, family, waiting)?;
-    settle_connection(fd, waiting.busy_polls())
-}
-
-/// What both ends ask of a connection alike.
-pub(super) fn settle_connection(fd: BorrowedFd<'_>, busy_polls: bool) -> Result<(), TransportError> {
-    let nap = defaults::NAP.0;
-    // Also how long `connect` sleeps.
-    socket::set_send_timeout(fd, nap).map_err(setting("the send time-out", nap))?;
-    connection::set_no_delay(fd).map_err(setting("TCP_NODELAY", "on"))?;
+/// Sets the options of a connection at either end. Buffers are left to the kernel, which tunes them by itself.
+pub(super) fn set_connection_options(fd: BorrowedFd<'_>, busy_polls: bool) -> Result<(), TransportError> {
+    let timeout = defaults::NAP.0;
+    // Also the longest sleep of `connect`.
+    socket::set_send_timeout(fd, timeout).map_err(setting_error("the send time-out", timeout))?;
+    connection::set_no_delay(fd).map_err(setting_error("TCP_NODELAY", "on"))?;
     if busy_polls {
         let span = defaults::BUSY_POLL_US;
-        socket::set_busy_poll(fd, span).map_err(setting("busy polling", format!("{span}us")))?;
+        socket::set_busy_poll(fd, span).map_err(setting_error("busy polling", format!("{span}us")))?;
     }
     Ok(())
 }
 
-/// Connects in naps, so that Ctrl-C is heard.
+/// Connects in waits of 100 ms, so that `stop` is seen.
 fn connect(fd: BorrowedFd<'_>, peer: SocketAddr, stop: &AtomicBool) -> Result<(), TransportError> {
     let refused = |source| TransportError::Connection { peer, source };
     let start = Instant::now();
     match socket::connect(fd, peer) {
         Ok(()) => return Ok(()),
-        Err(error) if is_under_way(&error) => {}
+        Err(error) if is_in_progress(&error) => {}
         Err(source) => return Err(refused(source)),
     }
-    while start.elapsed() < CONNECTS_WITHIN {
+    while start.elapsed() < CONNECT_TIMEOUT {
         if stop.load(Ordering::Relaxed) {
             return Err(TransportError::Interrupted { peer });
         }
         match readiness::writable_within(fd, defaults::NAP.0) {
-            Ok(true) => return connection::failure(fd).map_err(refused),
+            Ok(true) => return connection::take_error(fd).map_err(refused),
             Ok(false) => {}
-            Err(error) if is_interruption(&error) => {}
+            Err(error) if is_interrupted(&error) => {}
             Err(source) => return Err(refused(source)),
         }
     }
     Err(refused(io::ErrorKind::TimedOut.into()))
 }
 
-/// A connect call that slept its nap out, or was interrupted, goes on by itself.
-fn is_under_way(error: &io::Error) -> bool {
+/// Whether the connection attempt goes on in the kernel after a connect call that timed out or was interrupted.
+fn is_in_progress(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR | Errno::AGAIN))
 }
 
@@ -267,29 +258,30 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::diagnostics::Explain;
 
     static NEVER: AtomicBool = AtomicBool::new(false);
 
-    const WAITINGS: [WaitStrategy; 3] = [
-        WaitStrategy::Sleep { nap: Some(Nanos::from_millis(50)), busy_poll: false },
+    const STRATEGIES: [WaitStrategy; 3] = [
+        WaitStrategy::Sleep { receive_timeout: Some(Nanos::from_millis(50)), busy_poll: false },
         WaitStrategy::Until { busy_poll: false },
         WaitStrategy::Spin,
     ];
 
-    fn pair(waiting: WaitStrategy, address: &str) -> (TcpTransport, TcpStream) {
+    fn pair(wait: WaitStrategy, address: &str) -> (TcpTransport, TcpStream) {
         let listener = TcpListener::bind(address).expect("a port");
         let peer = listener.local_addr().expect("bound");
-        let transport = TcpTransport::open(&PathSpec::SYSTEM, peer, waiting, &NEVER).expect("somebody listens");
-        let (far, from) = listener.accept().expect("somebody connects");
-        assert_eq!((from, peer), (transport.local_address(), transport.peer_address()));
+        let transport = TcpTransport::open(&PathSpec::SYSTEM, peer, wait, &NEVER).expect("a connection");
+        let (far, from) = listener.accept().expect("a connection");
+        assert_eq!((from, peer), (transport.local, transport.peer));
         (transport, far)
     }
 
-    /// Asks until a message comes.
-    fn patiently(transport: &mut TcpTransport, buffer: &mut [u8]) -> usize {
+    /// Receives until a message comes.
+    fn receive_one(transport: &mut TcpTransport, buffer: &mut [u8]) -> usize {
         let deadline = Instant::now() + Duration::from_secs(5);
         loop {
-            if let Some(bytes) = transport.receive(buffer, Nanos::from_millis(50)).expect("the connection lives") {
+            if let Some(bytes) = transport.receive(buffer, Nanos::from_millis(50)).expect("an open connection") {
                 return bytes;
             }
             assert!(Instant::now() < deadline, "nothing came");
@@ -297,10 +289,10 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_waiting_brings_messages_whole() {
-        for waiting in WAITINGS {
-            let (mut transport, mut far) = pair(waiting, "127.0.0.1:0");
-            assert_eq!(transport.receive(&mut [0; 64], Nanos::ZERO).expect("it lives"), None);
+    fn every_wait_strategy_receives_whole_messages() {
+        for wait in STRATEGIES {
+            let (mut transport, mut far) = pair(wait, "127.0.0.1:0");
+            assert_eq!(transport.receive(&mut [0; 64], Nanos::ZERO).expect("an open connection"), None);
             transport.send(&[7; 30]).expect("sent");
             let mut frame = [0; 32];
             far.read_exact(&mut frame).expect("a frame");
@@ -309,30 +301,30 @@ mod tests {
             far.write_all(&[[0, 24].as_slice(), &[1; 24], &[0, 25], &[2; 25], &[0]].concat()).expect("sent");
             let mut buffer = [0; 64];
             for (length, byte) in [(24, 1), (25, 2)] {
-                assert_eq!((patiently(&mut transport, &mut buffer), buffer[0]), (length, byte), "{waiting:?}");
+                assert_eq!((receive_one(&mut transport, &mut buffer), buffer[0]), (length, byte), "{wait:?}");
             }
-            assert_eq!(transport.receive(&mut buffer, Nanos::from_millis(5)).expect("it lives"), None);
+            assert_eq!(transport.receive(&mut buffer, Nanos::from_millis(5)).expect("an open connection"), None);
             far.write_all(&[[26].as_slice(), &[3; 26]].concat()).expect("sent");
-            assert_eq!(patiently(&mut transport, &mut buffer), 26);
-            let facts = transport.facts().expect("told");
+            assert_eq!(receive_one(&mut transport, &mut buffer), 26);
+            let facts = transport.report().connection.expect("known");
             assert_eq!((facts.retransmitted, facts.congestion_control.is_some()), (0, true));
         }
     }
 
     #[test]
-    fn the_end_of_the_connection_is_an_error_and_so_is_garbage() {
+    fn a_closed_connection_and_an_invalid_length_are_errors() {
         for (garbage, kind) in [(&[][..], io::ErrorKind::UnexpectedEof), (&[0, 1, 7], io::ErrorKind::InvalidData)] {
             let (mut transport, mut far) = pair(WaitStrategy::Until { busy_poll: false }, "127.0.0.1:0");
             far.write_all(garbage).expect("sent");
             drop(far);
-            let error = transport.receive(&mut [0; 64], Nanos::from_secs(5)).expect_err("no message any more");
+            let error = transport.receive(&mut [0; 64], Nanos::from_secs(5)).expect_err("no message");
             assert_eq!(error.kind(), kind);
         }
     }
 
     #[test]
-    fn a_reader_that_stops_refuses_probes_and_none_is_torn() {
-        let (mut transport, mut far) = pair(WAITINGS[0], "127.0.0.1:0");
+    fn a_peer_that_stops_reading_refuses_messages_and_splits_none() {
+        let (mut transport, mut far) = pair(STRATEGIES[0], "127.0.0.1:0");
         let message = [5; 60_000];
         let mut sent = 0_usize;
         let refused = loop {
@@ -340,10 +332,10 @@ mod tests {
                 Ok(()) => sent += 1,
                 Err(error) => break error,
             }
-            assert!(sent < 10_000, "the other end reads nothing");
+            assert!(sent < 10_000, "the peer reads nothing");
         };
         assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
-        // The reader goes on: what was sent in part comes whole, and what was refused does not come at all.
+        // The peer reads on: a message that was taken in part arrives whole, a refused one does not arrive.
         let reading = std::thread::spawn(move || {
             let mut frame = vec![0; 2 + 60_000];
             (0..sent).for_each(|_| {
@@ -353,32 +345,32 @@ mod tests {
             far
         });
         let deadline = Instant::now() + Duration::from_secs(10);
-        while transport.outgoing.owes() {
-            assert_eq!(transport.receive(&mut [0; 64], Nanos::from_millis(50)).expect("it lives"), None);
-            assert!(Instant::now() < deadline, "the rest was not taken");
+        while transport.encoder.has_unsent() {
+            assert_eq!(transport.receive(&mut [0; 64], Nanos::from_millis(50)).expect("an open connection"), None);
+            assert!(Instant::now() < deadline, "the rest was not sent");
         }
         let mut far = reading.join().expect("every frame was whole");
-        transport.send(&[6; 24]).expect("there is room again");
+        transport.send(&[6; 24]).expect("space in the send buffer");
         let mut frame = [0; 26];
         far.read_exact(&mut frame).expect("a frame");
         assert_eq!(frame[2..], [6; 24]);
     }
 
     #[test]
-    fn nobody_who_listens_is_told_apart_from_nobody_who_answers() {
+    fn a_refused_connection_and_a_silent_peer_have_different_causes() {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         let peer = SocketAddr::from(([127, 0, 0, 1], port));
-        let error =
-            TcpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin, &NEVER).expect_err("nobody listens");
-        assert!(error.to_string().contains(&format!("`{peer}`")) && error.exit_code() == 3, "{error}");
-        assert_eq!(error.cause().as_deref(), Some("connection refused (ECONNREFUSED)"));
-        assert!(error.hint().is_some_and(|hint| hint.contains("serve --tcp")), "{error:?}");
+        let error = TcpTransport::open(&PathSpec::SYSTEM, peer, WaitStrategy::Spin, &NEVER).expect_err("no listener");
+        let failure = error.explain();
+        assert!(failure.message.contains(&format!("`{peer}`")) && failure.exit_code == 3, "{error}");
+        assert_eq!(failure.cause.as_deref(), Some("connection refused (ECONNREFUSED)"));
+        assert!(failure.hint.is_some_and(|hint| hint.contains("serve --tcp")), "{error:?}");
         let error = TransportError::Connection { peer, source: io::ErrorKind::TimedOut.into() };
-        assert_eq!(error.cause().as_deref(), Some("no answer within 3 s"));
+        assert_eq!(error.explain().cause.as_deref(), Some("no answer within 3 s"));
     }
 
     #[test]
-    fn a_message_longer_than_any_is_refused() {
+    fn a_message_longer_than_the_maximum_is_refused() {
         let (mut transport, _far) = pair(WaitStrategy::Spin, "127.0.0.1:0");
         let error = transport.send(&[0; 65_508]).expect_err("too long");
         assert_eq!(Errno::from_io_error(&error), Some(Errno::MSGSIZE));

@@ -1,8 +1,10 @@
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv6Addr, Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::diagnostics::Explain;
+use crate::transport::{ListenAddress, ListenOptions, Tcp, TransportFamily};
 
 const CAPS: ConnectionCaps = ConnectionCaps { connections: 4, per_prefix: 4, per_second: 1_000 };
 
@@ -11,12 +13,12 @@ fn reflector(wait: WaitMode) -> TcpReflector {
 }
 
 fn connected(reflector: &TcpReflector) -> TcpStream {
-    let stream = TcpStream::connect(reflector.local_address()).expect("it listens");
+    let stream = TcpStream::connect(reflector.local_address()).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time-out");
     stream
 }
 
-/// Has `reflector` receive until `done` says so.
+/// Has `reflector` receive messages until `done` returns a value.
 fn until<T>(
     reflector: &mut TcpReflector,
     mut done: impl FnMut(&mut TcpReflector, &[u8], SocketAddr) -> Option<T>,
@@ -24,21 +26,21 @@ fn until<T>(
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut buffer = vec![0; 65_508];
     loop {
-        if let Some((bytes, from)) = reflector.receive(&mut buffer).expect("it listens")
+        if let Some((bytes, from)) = reflector.receive(&mut buffer).expect("epoll works")
             && let Some(done) = done(reflector, &buffer[..bytes], from)
         {
             return done;
         }
-        assert!(Instant::now() < deadline, "nothing came of it");
+        assert!(Instant::now() < deadline, "time is up");
     }
 }
 
-/// Has it look after its connections until `done` says so.
+/// Has it serve its connections, which send no message, until `done`.
 fn idle(reflector: &mut TcpReflector, mut done: impl FnMut(&TcpReflector) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while !done(reflector) {
-        assert_eq!(reflector.receive(&mut [0; 128]).expect("it listens"), None);
-        assert!(Instant::now() < deadline, "nothing came of it");
+        assert_eq!(reflector.receive(&mut [0; 128]).expect("epoll works"), None);
+        assert!(Instant::now() < deadline, "time is up");
     }
 }
 
@@ -61,59 +63,64 @@ fn round_trip(reflector: &mut TcpReflector, stream: &mut TcpStream, message: &[u
 }
 
 #[test]
-fn one_connection_or_several_get_their_own_answers() {
+fn a_single_connection_and_several_get_their_own_answers() {
     for wait in [WaitMode::Block, WaitMode::Spin] {
         let mut reflector = reflector(wait);
         let mut one = connected(&reflector);
         round_trip(&mut reflector, &mut one, &[1; 24]);
-        assert!(reflector.alone.is_some());
+        assert!(reflector.single.is_some());
         let mut other = connected(&reflector);
         for size in [24, 1_000, 65_507] {
             round_trip(&mut reflector, &mut other, &vec![2; size]);
             round_trip(&mut reflector, &mut one, &vec![1; size]);
         }
-        assert!(reflector.alone.is_none());
-        let left = other.local_addr().expect("connected");
+        assert!(reflector.single.is_none());
+        let closed = other.local_addr().expect("connected");
         drop(other);
-        idle(&mut reflector, |reflector| reflector.wants_care() && !reflector.gone.is_empty());
-        assert_eq!((reflector.gone(), reflector.gone()), (Some(left), None));
+        idle(&mut reflector, |reflector| reflector.has_connection_work() && !reflector.closed.is_empty());
+        assert_eq!((reflector.next_closed(), reflector.next_closed()), (Some(closed), None));
         round_trip(&mut reflector, &mut one, &[1; 24]);
-        assert!(reflector.alone.is_some(), "{wait:?}");
+        assert!(reflector.single.is_some(), "{wait:?}");
     }
 }
 
 #[test]
-fn both_families_come_to_a_listener_on_every_address() {
-    let mut reflector = TcpReflector::bind_everywhere(0, WaitMode::Block, CAPS).expect("a port");
+fn a_listener_on_every_address_accepts_both_families() {
+    let address = ListenAddress::All { port: 0 };
+    let options = ListenOptions { address, wait: WaitMode::Block, caps: CAPS, single_sender: false };
+    let mut reflector = Tcp::listen(&options).expect("a port").socket;
     let port = reflector.local_address().port();
     let mut addresses = vec![SocketAddr::from(([127, 0, 0, 1], port)), ([127, 0, 0, 77], port).into()];
     if reflector.local_address().is_ipv6() && std::net::UdpSocket::bind("[::1]:0").is_ok() {
         addresses.push((Ipv6Addr::LOCALHOST, port).into());
     }
     for address in addresses {
-        let mut stream = TcpStream::connect(address).expect("it listens");
+        let mut stream = TcpStream::connect(address).expect("a connection");
         assert_eq!(stream.peer_addr().expect("connected"), address);
         round_trip(&mut reflector, &mut stream, &[7; 30]);
     }
 }
 
 #[test]
-fn more_than_the_caps_allow_are_closed_at_once() {
-    for (caps, taken) in [(CAPS, 4), (ConnectionCaps { per_second: 2, ..CAPS }, 2)] {
+fn connections_above_the_caps_are_closed_at_once() {
+    for (caps, accepted) in [(CAPS, 4), (ConnectionCaps { per_second: 2, ..CAPS }, 2)] {
         let mut reflector = TcpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Spin, caps).expect("a port");
-        // All within one second, unless one begins in between: then more are taken, which the test allows for.
+        // All within one second, unless one begins in between: then more are accepted, which the test allows for.
         let mut streams: Vec<TcpStream> = (0..8).map(|_| connected(&reflector)).collect();
-        idle(&mut reflector, |reflector| reflector.tally().taken + reflector.tally().over_caps == 8);
-        let tally = reflector.tally();
-        assert!((taken..=taken * 2).contains(&tally.taken) && tally.taken <= 4 && tally.over_caps > 0, "{tally:?}");
+        idle(&mut reflector, |reflector| reflector.tally.accepted + reflector.tally.over_caps == 8);
+        let tally = reflector.tally;
+        assert!(
+            (accepted..=accepted * 2).contains(&tally.accepted) && tally.accepted <= 4 && tally.over_caps > 0,
+            "{tally:?}"
+        );
         let mut closed = 0;
-        for stream in &mut streams[tally.taken as usize..] {
+        for stream in &mut streams[tally.accepted as usize..] {
             closed += u64::from(matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_)));
         }
         assert_eq!(closed, tally.over_caps);
-        // A place that is free again can be had.
+        // A free slot is used again.
         streams.truncate(1);
-        idle(&mut reflector, |reflector| reflector.places.iter().filter(|place| place.is_taken()).count() == 1);
+        idle(&mut reflector, |reflector| reflector.slots.iter().filter(|slot| slot.is_occupied()).count() == 1);
         std::thread::sleep(Duration::from_secs(1));
         let mut late = connected(&reflector);
         round_trip(&mut reflector, &mut late, &[7; 24]);
@@ -121,46 +128,48 @@ fn more_than_the_caps_allow_are_closed_at_once() {
 }
 
 #[test]
-fn a_length_that_no_message_has_ends_the_connection() {
+fn an_invalid_length_closes_the_connection() {
     let mut reflector = reflector(WaitMode::Block);
     let mut stream = connected(&reflector);
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
     stream.write_all(&[0, 3, 1, 2, 3]).expect("sent");
-    // "GE" is a length that a message may have, and no more of it comes: what is shorter than a message ends it.
+    // "GE" is a valid length, of a message that stays incomplete; 23 is below the shortest message.
     let mut other = connected(&reflector);
     other.write_all(&[0, 23, 1]).expect("sent");
-    idle(&mut reflector, |reflector| reflector.tally().malformed == 1);
+    idle(&mut reflector, |reflector| reflector.tally.malformed == 1);
     assert_eq!(other.read(&mut [0; 8]).expect("closed in order"), 0);
 }
 
 #[test]
-fn what_is_silent_or_stuck_is_closed_after_a_while() {
+fn connections_without_session_or_progress_are_closed_after_their_time() {
     let mut reflector = reflector(WaitMode::Block);
     let (silent, mut half, mut kept) = (connected(&reflector), connected(&reflector), connected(&reflector));
     half.write_all(&[0, 100, 1, 2, 3]).expect("sent");
     round_trip(&mut reflector, &mut kept, &[7; 24]);
-    idle(&mut reflector, |reflector| reflector.tally().taken == 3);
+    idle(&mut reflector, |reflector| reflector.tally.accepted == 3);
     let kept_peer = kept.local_addr().expect("connected");
-    let look = |reflector: &mut TcpReflector| {
-        reflector.care_at_ns = 0;
-        reflector.care(|peer| peer == kept_peer);
+    let check = |reflector: &mut TcpReflector| {
+        reflector.check_at_ns = 0;
+        reflector.close_idle(|peer| peer == kept_peer);
     };
-    (0..5).for_each(|_| look(&mut reflector));
-    assert_eq!((reflector.tally().without_session, reflector.tally().stuck), (0, 0));
-    look(&mut reflector);
-    assert_eq!((reflector.tally().without_session, reflector.tally().stuck), (1, 1));
-    // Half a message may come to a session for longer, but not for ever.
+    (0..5).for_each(|_| check(&mut reflector));
+    assert_eq!((reflector.tally.without_session, reflector.tally.stuck), (0, 0));
+    check(&mut reflector);
+    assert_eq!((reflector.tally.without_session, reflector.tally.stuck), (1, 1));
+    // Half a message is tolerated longer in a connection with a session, but not for ever.
     kept.write_all(&[0, 100, 1]).expect("sent");
-    idle(&mut reflector, |reflector| reflector.places.iter().any(|place| place.is_taken() && place.is_torn()));
-    (0..30).for_each(|_| look(&mut reflector));
-    assert_eq!(reflector.tally().stuck, 1);
-    look(&mut reflector);
-    assert_eq!(reflector.tally().stuck, 2);
+    idle(&mut reflector, |reflector| {
+        reflector.slots.iter().any(|slot| slot.is_occupied() && slot.has_partial_message())
+    });
+    (0..30).for_each(|_| check(&mut reflector));
+    assert_eq!(reflector.tally.stuck, 1);
+    check(&mut reflector);
+    assert_eq!(reflector.tally.stuck, 2);
     drop((silent, half));
 }
 
 #[test]
-fn a_reader_that_stops_holds_up_nobody_else_and_gets_every_answer_whole() {
+fn a_peer_that_stops_reading_delays_no_other_and_gets_every_answer_whole() {
     let mut reflector = reflector(WaitMode::Block);
     let mut slow = connected(&reflector);
     let mut other = connected(&reflector);
@@ -168,20 +177,20 @@ fn a_reader_that_stops_holds_up_nobody_else_and_gets_every_answer_whole() {
     let mut sending = slow.try_clone().expect("a second handle");
     let frame = framed(&message);
     let writing = std::thread::spawn(move || {
-        (0..400).for_each(|_| sending.write_all(&frame).expect("sent, if slowly"));
-        sending.shutdown(Shutdown::Write).expect("that is all");
+        (0..400).for_each(|_| sending.write_all(&frame).expect("sent"));
+        sending.shutdown(Shutdown::Write).expect("closed for writing");
     });
     let slow_peer = slow.local_addr().expect("connected");
     let mut answered = until(&mut reflector, {
         let mut answered = 0;
         move |reflector, came, from| {
-            reflector.reply(came, from).expect("kept, where it is not taken");
+            reflector.reply(came, from).expect("kept until it can be sent");
             answered += 1;
-            let stuck = reflector.places.iter().any(|place| place.peer() == slow_peer && place.owes());
-            stuck.then_some(answered)
+            let is_stuck = reflector.slots.iter().any(|slot| slot.peer() == slow_peer && slot.has_unsent());
+            is_stuck.then_some(answered)
         }
     });
-    assert!(answered < 400, "the reader reads nothing");
+    assert!(answered < 400, "the peer reads nothing");
     round_trip(&mut reflector, &mut other, &[1; 24]);
     let reading = std::thread::spawn(move || {
         let mut answer = vec![0; 60_002];
@@ -192,33 +201,34 @@ fn a_reader_that_stops_holds_up_nobody_else_and_gets_every_answer_whole() {
     });
     while answered < 400 {
         answered = until(&mut reflector, |reflector, came, from| {
-            reflector.reply(came, from).expect("the reader is back");
+            reflector.reply(came, from).expect("the peer reads again");
             Some(answered + 1)
         });
     }
     while !reading.is_finished() {
-        assert_eq!(reflector.receive(&mut [0; 128]).expect("it listens"), None);
+        assert_eq!(reflector.receive(&mut [0; 128]).expect("epoll works"), None);
     }
-    reading.join().expect("every answer came whole");
-    writing.join().expect("every message left");
+    reading.join().expect("every answer is whole");
+    writing.join().expect("every message was sent");
 }
 
 #[test]
-fn for_one_sender_it_takes_nobody_else() {
-    let mut reflector = reflector(WaitMode::Block).for_one_sender();
+fn dedicated_to_a_sender_it_closes_every_other_connection() {
+    let mut reflector = reflector(WaitMode::Block).for_single_sender();
     let mut stranger = connected(&reflector);
     let mut sender = connected(&reflector);
     round_trip(&mut reflector, &mut sender, &[7; 24]);
-    reflector.hear_only(sender.local_addr().expect("connected"));
+    reflector.dedicate_to(sender.local_addr().expect("connected"));
     assert_eq!(stranger.read(&mut [0; 8]).expect("closed in order"), 0);
-    TcpStream::connect(reflector.local_address()).expect_err("nobody listens any more");
+    TcpStream::connect(reflector.local_address()).expect_err("the listener is closed");
     round_trip(&mut reflector, &mut sender, &[8; 24]);
 }
 
 #[test]
-fn a_taken_port_is_refused_with_its_number() {
+fn a_port_in_use_is_refused_with_its_number() {
     let local = reflector(WaitMode::Block);
-    let error = TcpReflector::bind(local.local_address(), WaitMode::Block, CAPS).expect_err("the port is taken");
-    assert_eq!(error.cause().as_deref(), Some("address already in use (EADDRINUSE)"));
-    assert!(error.to_string().contains(&local.local_address().to_string()) && error.exit_code() == 3);
+    let error = TcpReflector::bind(local.local_address(), WaitMode::Block, CAPS).expect_err("the port is in use");
+    let failure = error.explain();
+    assert_eq!(failure.cause.as_deref(), Some("address already in use (EADDRINUSE)"));
+    assert!(failure.message.contains(&local.local_address().to_string()) && failure.exit_code == 3);
 }

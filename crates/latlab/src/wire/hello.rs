@@ -13,7 +13,7 @@ pub type CookieToken = [u8; 16];
 const NONCE_AT: usize = 8;
 const TOKEN_AT: usize = 24;
 const FLAGS_AT: usize = 40;
-const FLAG_KEY_ASKED: u8 = 1;
+const FLAG_KEY_REQUIRED: u8 = 1;
 
 /// HELLO: 8 header, 16 nonce, zeros up to at least 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +59,13 @@ pub struct Cookie {
     /// To be shown in OPEN.
     pub token: CookieToken,
     /// Whether the reflector asks for a pre-shared key.
-    pub key_asked: bool,
+    pub key_required: bool,
 }
 
 impl Cookie {
     /// This version's COOKIE.
-    pub const fn new(nonce: Nonce, token: CookieToken, key_asked: bool) -> Cookie {
-        Cookie { version: super::VERSION, nonce, token, key_asked }
+    pub const fn new(nonce: Nonce, token: CookieToken, key_required: bool) -> Cookie {
+        Cookie { version: super::VERSION, nonce, token, key_required }
     }
 
     /// Reads a COOKIE of any version.
@@ -85,7 +85,7 @@ impl Cookie {
             version: header.version,
             nonce: take(datagram, NONCE_AT),
             token: take(datagram, TOKEN_AT),
-            key_asked: flags & FLAG_KEY_ASKED != 0,
+            key_required: flags & FLAG_KEY_REQUIRED != 0,
         })
     }
 
@@ -95,7 +95,7 @@ impl Cookie {
         MessageHeader { version: self.version, ..MessageHeader::new(MessageType::Cookie, 0) }.write(to);
         put(to, NONCE_AT, self.nonce);
         put(to, TOKEN_AT, self.token);
-        put(to, FLAGS_AT, [if self.key_asked { FLAG_KEY_ASKED } else { 0 }]);
+        put(to, FLAGS_AT, [if self.key_required { FLAG_KEY_REQUIRED } else { 0 }]);
     }
 }
 

@@ -6,15 +6,15 @@ pub const REPLAY_WINDOW: u32 = 65_536;
 const WORD_BITS: u64 = 64;
 const WORDS: usize = REPLAY_WINDOW as usize / WORD_BITS as usize;
 
-/// What the window says of a counter.
+/// The check of a counter against the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayVerdict {
-    /// Not seen; it is now.
+    /// Not received before; marked now.
     New,
-    /// Seen before.
-    Before,
-    /// Older than the window: nobody knows.
-    LeftWindow,
+    /// Received before.
+    Duplicate,
+    /// Below the window: unknown.
+    BelowWindow,
 }
 
 /// Which of the newest 65,536 counters were seen: 8 KiB, made once, used again for every session of a slot.
@@ -49,12 +49,12 @@ impl ReplayWindow {
         if counter > self.newest {
             self.advance(counter);
         } else if self.newest - counter >= u64::from(REPLAY_WINDOW) {
-            return ReplayVerdict::LeftWindow;
+            return ReplayVerdict::BelowWindow;
         }
         let bit = 1 << (counter % WORD_BITS);
         let word = &mut self.words[Self::index(counter)];
         if *word & bit != 0 {
-            return ReplayVerdict::Before;
+            return ReplayVerdict::Duplicate;
         }
         *word |= bit;
         ReplayVerdict::New
@@ -110,7 +110,7 @@ mod tests {
         let mut window = ReplayWindow::default();
         for counter in [0, 5, 3, 1, 2, 4, 64, 63, 128] {
             assert_eq!(window.mark(counter), ReplayVerdict::New, "{counter}");
-            assert_eq!(window.mark(counter), ReplayVerdict::Before, "{counter}");
+            assert_eq!(window.mark(counter), ReplayVerdict::Duplicate, "{counter}");
         }
     }
 
@@ -119,11 +119,11 @@ mod tests {
         let mut window = ReplayWindow::default();
         window.mark(W + 10);
         assert_eq!(window.mark(11), ReplayVerdict::New);
-        assert_eq!(window.mark(10), ReplayVerdict::LeftWindow);
+        assert_eq!(window.mark(10), ReplayVerdict::BelowWindow);
         window.mark(u64::MAX);
         assert_eq!(window.mark(u64::MAX - W + 1), ReplayVerdict::New);
-        assert_eq!(window.mark(u64::MAX - W), ReplayVerdict::LeftWindow);
-        assert_eq!(window.mark(u64::MAX), ReplayVerdict::Before);
+        assert_eq!(window.mark(u64::MAX - W), ReplayVerdict::BelowWindow);
+        assert_eq!(window.mark(u64::MAX), ReplayVerdict::Duplicate);
         window.clear();
         assert_eq!(window.mark(0), ReplayVerdict::New);
     }
@@ -142,7 +142,7 @@ mod tests {
             assert_eq!((at_once.newest, &at_once.words), (singly.newest, &singly.words), "{first} to {last}");
         }
         at_once.mark_newer(u64::MAX - 1, u64::MAX);
-        assert_eq!(at_once.mark(u64::MAX), ReplayVerdict::Before);
+        assert_eq!(at_once.mark(u64::MAX), ReplayVerdict::Duplicate);
     }
 
     #[test]
@@ -158,11 +158,11 @@ mod tests {
                 _ => newest.saturating_sub(amount & 0x1ffff),
             };
             let expected = if counter <= newest && newest - counter >= W {
-                ReplayVerdict::LeftWindow
+                ReplayVerdict::BelowWindow
             } else if seen.insert(counter) {
                 ReplayVerdict::New
             } else {
-                ReplayVerdict::Before
+                ReplayVerdict::Duplicate
             };
             assert_eq!(window.mark(counter), expected, "counter {counter}, newest {newest}");
             newest = newest.max(counter);

@@ -15,13 +15,11 @@ use latlab::probe::Phase;
 use latlab::recording::manifest::RunEnding;
 use latlab::recording::{EventLog, RecordingWriter, Store};
 use latlab::session::{
-    EchoCodec, PreSharedKey, ProbeCodec, ReflectorLimits, ReflectorSocket, Requests, SessionParams, SessionReflector,
-    open, serve,
+    EchoCodec, PreSharedKey, ProbeCodec, ReflectorLimits, Requests, SessionParams, SessionReflector, open, serve,
 };
-use latlab::transport::Transport;
-use latlab::transport::batch_receiver::BatchBuffer;
-use latlab::transport::reflector::UdpReflector;
-use latlab::transport::udp::{UdpTransport, WaitStrategy};
+use latlab::transport::{
+    BatchBuffer, ReflectorSocket, SocketReport, Transport, UdpReflector, UdpTransport, WaitStrategy,
+};
 use latlab::units::Nanos;
 use latlab::wire::StreamTerms;
 
@@ -47,7 +45,7 @@ pub(crate) fn ping_spec(schedule: Schedule, max_backlog: Nanos) -> PingSpec {
 }
 
 fn path_to(peer: SocketAddr, wait: WaitMode, ping: &PingSpec) -> UdpTransport {
-    let waiting = WaitStrategy::settle(wait, ping.schedule, ping.timeout_ns);
+    let waiting = WaitStrategy::new(wait, ping.schedule, ping.timeout_ns);
     UdpTransport::open(&ping.path, peer, waiting).expect("a path over loopback")
 }
 
@@ -71,34 +69,26 @@ impl ReflectorSocket for Lossy {
         self.socket.reply(datagram, to)
     }
 
-    fn dropped(&self) -> Option<u64> {
-        self.socket.dropped()
+    fn report(&self) -> SocketReport {
+        self.socket.report()
     }
 
-    fn abilities(&self) -> StreamTerms {
-        self.socket.abilities()
+    fn supported_terms(&self) -> StreamTerms {
+        self.socket.supported_terms()
     }
 
-    fn adapt(&mut self, needs: StreamTerms) {
-        self.socket.adapt(needs);
+    fn configure(&mut self, terms: StreamTerms) {
+        self.socket.configure(terms);
     }
 
-    fn batches(&self) -> bool {
-        self.socket.batches()
-    }
-
-    fn has_merged(&self) -> bool {
-        self.socket.has_merged()
-    }
-
-    /// What comes many at a time is not lost here.
-    fn receive_many(&mut self, room: &mut BatchBuffer) -> io::Result<usize> {
+    /// Batches are not lost here.
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer) -> io::Result<usize> {
         self.calls = calls_so_far();
-        self.socket.receive_many(room)
+        self.socket.receive_batch(buffer)
     }
 
-    fn turn_to(&mut self, local: Option<IpAddr>, merged: bool) {
-        self.socket.turn_to(local, merged);
+    fn set_reply_source(&mut self, local: Option<IpAddr>, merged: bool) {
+        self.socket.set_reply_source(local, merged);
     }
 }
 
@@ -173,14 +163,14 @@ fn native(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>) {
             assert!(answered > 0 && log.written() > 2 * PROBES, "answers come and are written down; {what}");
             // The reflector is gone: every probe is refused by the host (ICMP), which is no error of the loop.
             assert_eq!(slices(&mut transport, &mut session, log, ping, FEW), 0, "{what}");
-            assert!(!transport.socket_errors().is_empty(), "{what}");
+            assert!(!transport.report().socket_errors.is_empty(), "{what}");
         });
     });
 }
 
 /// Every schedule with and without a key, waiting in the way `wait`.
 fn every_schedule(wait: WaitMode) {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     for schedule in SCHEDULES {
         for key in [None, Some(&key)] {
             native(wait, &ping_spec(schedule, Nanos::from_secs(1)), key);

@@ -8,11 +8,8 @@ use std::thread::{Scope, ScopedJoinHandle};
 use latlab::clock::Monotonic;
 use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, WaitMode};
-use latlab::session::{
-    PreSharedKey, ReflectorLimits, ReflectorSocket, Requests, SessionParams, SessionReflector, open, serve,
-};
-use latlab::transport::tcp::{TcpTransport, WaitStrategy};
-use latlab::transport::tcp_reflector::TcpReflector;
+use latlab::session::{PreSharedKey, ReflectorLimits, Requests, SessionParams, SessionReflector, open, serve};
+use latlab::transport::{ReflectorSocket, TcpReflector, TcpTransport, WaitStrategy};
 use latlab::units::Nanos;
 
 use crate::armed::{PROBES, Reflected, SCHEDULES, logged, ping_spec, slices};
@@ -35,20 +32,20 @@ impl ReflectorSocket for Watched {
         self.listener.reply(datagram, to)
     }
 
-    fn hear_only(&mut self, peer: SocketAddr) {
-        self.listener.hear_only(peer);
+    fn dedicate_to(&mut self, peer: SocketAddr) {
+        self.listener.dedicate_to(peer);
     }
 
-    fn wants_care(&self) -> bool {
-        self.listener.wants_care()
+    fn has_connection_work(&self) -> bool {
+        self.listener.has_connection_work()
     }
 
-    fn gone(&mut self) -> Option<SocketAddr> {
-        self.listener.gone()
+    fn next_closed(&mut self) -> Option<SocketAddr> {
+        self.listener.next_closed()
     }
 
-    fn care(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
-        self.listener.care(has_session);
+    fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
+        self.listener.close_idle(has_session);
     }
 }
 
@@ -81,7 +78,7 @@ fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others
     logged(|log| {
         std::thread::scope(|scope| {
             let reflecting = reflect(scope, listener, key, &stop);
-            let waiting = WaitStrategy::settle(wait, ping.schedule, ping.timeout_ns);
+            let waiting = WaitStrategy::new(wait, ping.schedule, ping.timeout_ns);
             let wishes = SessionParams::new(
                 "loopback",
                 [7; 16],
@@ -106,7 +103,7 @@ fn connected(wait: WaitMode, ping: &PingSpec, key: Option<&PreSharedKey>, others
 
 #[test]
 fn connected_ends_allocate_nothing() {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     for wait in [WaitMode::Block, WaitMode::Spin] {
         for schedule in SCHEDULES {
             for (key, others) in [(None, 0), (Some(&key), 2)] {

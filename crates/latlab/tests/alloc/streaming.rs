@@ -7,10 +7,7 @@ use latlab::measure::stream::{MeterPoint, StreamMeter, StreamSender, TokenSchedu
 use latlab::plan::Schedule;
 use latlab::plan::{PathSpec, SendMode, SenderSocketOptions, WaitMode};
 use latlab::session::{NativeSession, PreSharedKey, SessionParams, UpStream, open};
-use latlab::transport::burst::BurstTransport;
-use latlab::transport::reflector::UdpReflector;
-use latlab::transport::udp::{UdpTransport, WaitStrategy};
-use latlab::transport::udp_stream::UdpStream;
+use latlab::transport::{BurstTransport, UdpReflector, UdpStream, UdpTransport, WaitStrategy};
 use latlab::units::Nanos;
 use latlab::wire::StreamTerms;
 
@@ -28,14 +25,14 @@ fn streamed<T: BurstTransport>(
     stream: StreamTerms,
     arm: impl FnOnce(T, NativeSession) -> StreamSender<T, Monotonic>,
 ) -> (Sent, Reflected) {
-    let key = PreSharedKey::fresh().expect("chance");
+    let key = PreSharedKey::generate().expect("chance");
     let socket = UdpReflector::bind(([127, 0, 0, 1], 0).into(), WaitMode::Block).expect("a port");
     let mut transport = transport(socket.local_address());
     let (stop, never) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let reflecting = reflect(scope, socket, Some(&key), &stop);
         let second = Nanos::from_secs(1);
-        let wishes = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).streaming(stream);
+        let wishes = SessionParams::new("loopback", [7; 16], 1_400, Schedule::Closed, None, second).with_stream(stream);
         let opened = open(&mut transport, &Monotonic, Some(&key), &wishes, &never);
         let ran = opened.map(|session| {
             assert_eq!(session.terms().stream, stream, "granted");
@@ -74,7 +71,7 @@ fn a_measured_stream_allocates_nothing_in_any_mode() {
             let sending = SenderSocketOptions { mode, connect, ..SenderSocketOptions::PLAIN };
             let open = |peer| UdpStream::open(&PathSpec::SYSTEM, peer, WAITING, sending).expect("a path");
             let arm = |transport, session| {
-                StreamSender::measured(transport, Monotonic, UpStream::sent_by(session, sending)).expect("armed")
+                StreamSender::measured(transport, Monotonic, UpStream::with_options(session, sending)).expect("armed")
             };
             let batched = StreamTerms { batched: true, unchecked: false };
             let ((sender_calls, last, sent), (reflector_calls, answered)) = streamed(open, batched, arm);

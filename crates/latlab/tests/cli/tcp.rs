@@ -15,8 +15,7 @@ use latlab::plan::Schedule;
 use latlab::probe::{Fate, Seq};
 use latlab::recording::manifest::RunEnding;
 use latlab::session::{ProbeCodec, SessionParams, random_bytes};
-use latlab::transport::Transport;
-use latlab::transport::tcp::{TcpTransport, WaitStrategy};
+use latlab::transport::{TcpTransport, Transport, WaitStrategy};
 use latlab::units::Nanos;
 use rustix::process::Signal;
 

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use latlab::host::Lab;
 use latlab::measure::baseline::bare;
 use latlab::plan::{PathSpec, WaitMode};
-use latlab::transport::Transport;
-use latlab::transport::reflector::UdpReflector;
-use latlab::transport::udp::{UdpTransport, WaitStrategy};
+use latlab::transport::{PathTransport, ReflectorSocket, Transport, UdpReflector, UdpTransport, WaitStrategy};
 use latlab::units::Nanos;
 
 use crate::privileged;
@@ -83,7 +81,7 @@ fn without_fragments_a_large_datagram_is_refused() {
     for peer in peers.into_iter().flatten() {
         let path = PathSpec { dont_fragment: true, ..PathSpec::SYSTEM };
         let mut sender = UdpTransport::open(&path, SocketAddr::new(peer, 9), WaitStrategy::Spin).expect("a path");
-        let limit = sender.unfragmented_bytes().expect("the kernel knows the link") as usize;
+        let limit = sender.path().unfragmented_bytes.expect("the kernel knows the link") as usize;
         sender.send(&vec![0; limit]).expect("fits exactly");
         let error = sender.send(&vec![0; limit + 1]).expect_err("one byte too many");
         assert_eq!(rustix::io::Errno::from_io_error(&error), Some(rustix::io::Errno::MSGSIZE));

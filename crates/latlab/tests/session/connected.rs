@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use latlab::clock::Monotonic;
+use latlab::diagnostics::Explain;
 use latlab::plan::{PathSpec, WaitMode};
 use latlab::probe::Seq;
 use latlab::session::{
     DropReason, NativeSession, PreSharedKey, ProbeCodec, ReflectorCounters, ReflectorLimits, SessionError,
 };
-use latlab::transport::Transport;
-use latlab::transport::tcp::{TcpTransport, WaitStrategy};
-use latlab::transport::tcp_reflector::TcpReflector;
+use latlab::transport::{TcpReflector, TcpTransport, Transport, WaitStrategy};
 use latlab::units::Nanos;
 use latlab::wire::RefuseReason;
 
@@ -56,7 +55,7 @@ fn sessions_of_all_sizes_over_both_families() {
             });
             assert_eq!((counters.opened, counters.closed, counters.answered), (7, 7, 140));
             assert!(counters.replied_bytes <= counters.received_bytes);
-            assert_eq!(counters.connections.map(|tally| (tally.taken, tally.over_caps)), Some((7, 0)));
+            assert_eq!(counters.connections.map(|tally| (tally.accepted, tally.over_caps)), Some((7, 0)));
             assert_eq!(counters.rows().filter(|(name, count)| name.starts_with("drop") && *count > 0).count(), 0);
         }
     }
@@ -91,7 +90,7 @@ fn a_session_ends_with_its_connection_and_makes_room() {
         }
     });
     assert_eq!((counters.opened, counters.closed), (3, 0));
-    assert!(counters.hung_up >= 2, "{}", counters.hung_up);
+    assert!(counters.disconnected >= 2, "{}", counters.disconnected);
 }
 
 #[test]
@@ -129,12 +128,12 @@ fn caps_of_sessions_are_those_of_datagrams() {
 fn silence_and_another_protocol_are_told_apart_from_a_session() {
     let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let peer = mute.local_addr().expect("bound");
-    let error = session(peer, None).expect_err("it takes connections and says nothing").over_a_connection();
-    assert_eq!(error.cause().as_deref(), Some("nothing came back within 3 s"));
-    assert!(error.hint().is_some_and(|hint| hint.contains("latlab serve --tcp")), "{error:?}");
+    let error = session(peer, None).expect_err("it takes connections and says nothing");
+    assert_eq!(error.explain().cause.as_deref(), Some("nothing came back within 3 s"));
+    assert!(error.explain().hint.is_some_and(|hint| hint.contains("latlab serve --tcp")), "{error:?}");
     let mut transport = connected(peer);
     drop(mute);
-    let error = open_over(&mut transport, None, &wishes(peer, 64)).expect_err("nobody").over_a_connection();
+    let error = open_over(&mut transport, None, &wishes(peer, 64)).expect_err("nobody");
     assert!(matches!(error, SessionError::NoGreeting { instead: Some(_), .. }), "{error:?}");
     assert_eq!(transport.receive(&mut [0; 8], Nanos::ZERO).map_err(|error| error.kind()).ok().flatten(), None);
 }

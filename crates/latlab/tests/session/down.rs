@@ -14,7 +14,7 @@ const GAP: Nanos = Nanos(64_000);
 fn opened(stage: &mut Stage, keyed: bool, nonce: u8) -> Result<DownStream, SessionError> {
     let key = keyed.then(|| key(1));
     let clock = stage.clock.clone();
-    let session = open(stage, &clock, key.as_ref(), &wishes(nonce).going_down(Nanos::ZERO), &NEVER)?;
+    let session = open(stage, &clock, key.as_ref(), &wishes(nonce).with_down_stream(Nanos::ZERO), &NEVER)?;
     Ok(DownStream::new(session).expect("a down-stream"))
 }
 
@@ -41,7 +41,7 @@ fn given(stage: &mut Stage, span: Nanos) -> Vec<Vec<u8>> {
 fn credit(stage: &mut Stage, down: &mut DownStream, ahead: Nanos) -> StreamTally {
     let poll = down.poll((ahead.0 / GAP.0) as u64, u64::MAX).1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
-    match down.hear(&reply) {
+    match down.decode(&reply) {
         DownMessage::Tally(tally) => tally,
         other => panic!("{other:?}"),
     }
@@ -62,7 +62,7 @@ fn it_is_off_unless_allowed_and_needs_a_key() {
         assert_eq!((*reason, *told), (RefuseReason::Down, limit));
         assert!(refused.to_string().contains("down-streams"), "{refused}");
         assert_eq!(given(&mut stage, Nanos::from_millis(10)).len(), 0);
-        assert_eq!(stage.reflector.gives_to(), None);
+        assert_eq!(stage.reflector.down_peer(), None);
     }
 }
 
@@ -81,8 +81,8 @@ fn nothing_leaves_before_a_credit_and_never_more_bytes_than_that() {
     assert_eq!((counters.down, counters.down_bytes), (1_000, 64_000));
     // 3 is lost, 5 comes after 6, 7 comes twice.
     for number in (0..3).chain([4, 6, 5, 7, 7]).chain(8..1_000) {
-        let heard = down.hear(&packets[number]);
-        assert!(matches!(heard, DownMessage::Packet | DownMessage::Nothing));
+        let heard = down.decode(&packets[number]);
+        assert!(matches!(heard, DownMessage::Packet | DownMessage::Other));
     }
     let tally = credit(&mut stage, &mut down, Nanos::ZERO);
     let counts = down.counts();
@@ -97,7 +97,7 @@ fn credit_that_stops_stops_it_within_a_second() {
     for _ in 0..3 {
         credit(&mut stage, &mut down, Nanos::from_secs(3_600));
         for packet in given(&mut stage, Nanos::from_millis(100)) {
-            down.hear(&packet);
+            down.decode(&packet);
         }
     }
     let last_second = given(&mut stage, Nanos::from_secs(1)).len() as i64;
@@ -173,9 +173,9 @@ fn no_reflector_takes_its_packets_for_a_request_and_no_counting_end_an_altered_o
     for at in 0..24 {
         let mut altered = packet.clone();
         altered[at] ^= 1;
-        assert_eq!(down.hear(&altered), DownMessage::Nothing, "byte {at}");
+        assert_eq!(down.decode(&altered), DownMessage::Other, "byte {at}");
     }
-    assert_eq!(down.hear(&packet[..63]), DownMessage::Nothing);
-    assert_eq!(down.hear(&packet), DownMessage::Packet);
-    assert_eq!(down.hear(&packet), DownMessage::Nothing, "only once");
+    assert_eq!(down.decode(&packet[..63]), DownMessage::Other);
+    assert_eq!(down.decode(&packet), DownMessage::Packet);
+    assert_eq!(down.decode(&packet), DownMessage::Other, "only once");
 }

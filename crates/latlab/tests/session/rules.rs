@@ -105,7 +105,7 @@ fn each_silence_has_its_own_message() {
 
     let mut stage = keyed();
     let clock = stage.clock.clone();
-    assert!(matches!(open(&mut stage, &clock, None, &wishes(1), &NEVER), Err(SessionError::KeyAsked { .. })));
+    assert!(matches!(open(&mut stage, &clock, None, &wishes(1), &NEVER), Err(SessionError::KeyRequired { .. })));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn without_a_key_only_this_host_is_answered() {
     let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
     let afar = SocketAddr::from(([192, 0, 2, 1], 4_000));
     assert_eq!(stage.ask_from(afar, &hello_datagram(&[1; 16])), None);
-    assert_eq!(dropped(&mut stage, DropReason::KeylessAfar), 1);
+    assert_eq!(dropped(&mut stage, DropReason::KeylessRemote), 1);
     let clock = stage.clock.clone();
     let mut session = open(&mut stage, &clock, None, &wishes(1), &NEVER).expect("a session");
     assert!(!session.authenticated());

@@ -80,12 +80,12 @@ impl Stage {
     pub(crate) fn ask_from(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut buffer = datagram.to_vec();
         let received = self.clock.reflector();
-        self.reflector.note_receiver(ReceiverState {
+        self.reflector.set_receiver_state(ReceiverState {
             socket_drops: self.socket_drops,
             drops_merged: false,
             thread_cpu: Some(Nanos(self.clock.0.get() / 2)),
         });
-        let bytes = match self.reflector.judge(&mut buffer, from, received) {
+        let bytes = match self.reflector.handle(&mut buffer, from, received) {
             ReflectorAction::Drop(_) | ReflectorAction::Counted => return None,
             ReflectorAction::Reply(bytes) => bytes,
             ReflectorAction::Reflect(pending) => pending.seal(received + Nanos(250), Some(1), &mut buffer),

@@ -19,7 +19,7 @@ fn streaming(keyed: bool) -> (Stage, UpStream) {
 
 fn next(stream: &mut UpStream) -> Vec<u8> {
     let packet = stream.packets(1).bytes().to_vec();
-    stream.taken(1);
+    stream.advance(1);
     packet
 }
 
@@ -27,7 +27,7 @@ fn tally(stage: &mut Stage, stream: &mut UpStream) -> StreamTally {
     let poll = stream.poll().1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
     assert!(reply.len() <= poll.len(), "R2");
-    stream.hear(&reply).expect("genuine")
+    stream.decode_tally(&reply).expect("genuine")
 }
 
 fn dropped(stage: &mut Stage, reason: DropReason) -> u64 {
@@ -66,28 +66,28 @@ fn who_asks_for_cpu_time_is_told_it_from_the_opening_on() {
     let asked = stream.poll().1.to_vec();
     let reply = stage.ask(&asked).expect("a TALLY");
     // The thread of the stage works half of the time.
-    assert_eq!(stream.hear(&reply).and_then(|tally| tally.cpu), Some(Nanos::from_millis(50)));
+    assert_eq!(stream.decode_tally(&reply).and_then(|tally| tally.cpu), Some(Nanos::from_millis(50)));
 
     let (mut stage, mut stream) = streaming(false);
     let asked = StreamPoll::parse(stream.poll().1).expect("a POLL");
     let mut older = [0; POLL_BYTES];
     StreamPoll { wants_cpu: false, ..asked }.write(&Codes::None, &mut older);
     let reply = stage.ask(&older).expect("a TALLY");
-    assert_eq!(stream.hear(&reply).map(|tally| tally.cpu), Some(None), "an older sender is told what it knows");
+    assert_eq!(stream.decode_tally(&reply).map(|tally| tally.cpu), Some(None), "an older sender is told what it knows");
 }
 
 #[test]
 fn what_the_socket_cannot_is_not_granted() {
     for (abilities, granted) in [(StreamTerms::NONE, false), (StreamTerms { batched: true, unchecked: true }, true)] {
         let mut stage = Stage::new(ReflectorLimits::DEFAULT, None);
-        stage.reflector.grants(abilities);
+        stage.reflector.set_supported_terms(abilities);
         let clock = stage.clock.clone();
-        let asked = wishes(1).streaming(StreamTerms { batched: true, unchecked: false });
+        let asked = wishes(1).with_stream(StreamTerms { batched: true, unchecked: false });
         let session = open(&mut stage, &clock, None, &asked, &NEVER).expect("a session");
         assert_eq!(session.terms().stream, StreamTerms { batched: granted, unchecked: false });
-        assert_eq!(stage.reflector.needs(clock.reflector()), session.terms().stream);
+        assert_eq!(stage.reflector.required_terms(clock.reflector()), session.terms().stream);
         session.close(&mut stage, &clock).expect("a report");
-        assert_eq!(stage.reflector.needs(clock.reflector()), StreamTerms::NONE);
+        assert_eq!(stage.reflector.required_terms(clock.reflector()), StreamTerms::NONE);
     }
 }
 
@@ -173,16 +173,16 @@ fn a_sender_hears_only_what_it_asked_for() {
     let (mut stage, mut stream) = streaming(true);
     let poll = stream.poll().1.to_vec();
     let reply = stage.ask(&poll).expect("a TALLY");
-    assert!(stream.hear(&reply).is_some());
+    assert!(stream.decode_tally(&reply).is_some());
     for at in (0..TALLY_BYTES).step_by(7) {
         let mut altered = reply.clone();
         altered[at] ^= 4;
-        assert_eq!(stream.hear(&altered), None, "byte {at}");
+        assert_eq!(stream.decode_tally(&altered), None, "byte {at}");
     }
     let mut unasked = [0; TALLY_BYTES];
     let genuine = StreamTally::parse(&reply).expect("a TALLY");
     StreamTally { number: 7, ..genuine }.write(&Codes::None, &mut unasked);
-    assert_eq!(stream.hear(&unasked), None);
+    assert_eq!(stream.decode_tally(&unasked), None);
 }
 
 #[test]

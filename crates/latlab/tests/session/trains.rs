@@ -66,14 +66,14 @@ impl Counted {
         let clock = stage.clock.clone();
         let session = open(&mut stage, &clock, key, &wishes(1), &NEVER).expect("a session");
         let stream =
-            UpStream::sent_by(session, SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN });
+            UpStream::with_options(session, SenderSocketOptions { mode: SendMode::Gso, ..SenderSocketOptions::PLAIN });
         Counted { stage, stream, last: Vec::new(), by_buffer, in_trains: 0 }
     }
 
     fn packets(&mut self, count: u8) -> Vec<u8> {
         let bytes = self.stream.packets(u64::from(count)).bytes().to_vec();
         assert_eq!(bytes.len(), usize::from(count) * SIZE);
-        self.stream.taken(u64::from(count));
+        self.stream.advance(u64::from(count));
         bytes
     }
 
@@ -94,8 +94,8 @@ impl Counted {
                 let bytes = self.packets(count);
                 self.arrive(bytes);
             }
-            Event::Lose(count) => self.stream.taken(u64::from(count)),
-            Event::LoseMany => self.stream.taken(70_000),
+            Event::Lose(count) => self.stream.advance(u64::from(count)),
+            Event::LoseMany => self.stream.advance(70_000),
             Event::Repeat => self.arrive(self.last.clone()),
             Event::Reverse(count) => {
                 let bytes = self.packets(count);
@@ -114,7 +114,7 @@ impl Counted {
             Event::Ask => {
                 let poll = self.stream.poll().1.to_vec();
                 let reply = self.stage.ask(&poll);
-                return format!("{:?}", reply.and_then(|reply| self.stream.hear(&reply)));
+                return format!("{:?}", reply.and_then(|reply| self.stream.decode_tally(&reply)));
             }
             Event::Rest(seconds) => self.stage.clock.advance(Nanos::from_secs(i64::from(seconds))),
         }

@@ -219,7 +219,7 @@ pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
 fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
     let path = manifest.spec.path()?;
     let size_bytes = manifest.spec.size_bytes()?;
-    let is_cut_anyway = manifest.spec.transport() == Some(TransportKind::Tcp);
+    let is_cut_anyway = manifest.spec.transport().is_some_and(TransportKind::is_connection_oriented);
     let known: Option<u32> = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
     // The packets of a loopback are no Ethernet's: usually 65,536 bytes, where that is not known.
     let is_roomy = known.is_none() && manifest.spec.target == Target::Local;

@@ -3,7 +3,7 @@
 use super::limits::RATE_REACHED;
 use crate::analysis::streams::{StreamFigures, StreamTotals};
 use crate::diagnostics::{Caveat, Severity};
-use crate::plan::{Direction, SendMode, TransportKind, WaitMode, defaults};
+use crate::plan::{Direction, SendMode, WaitMode, defaults};
 use crate::recording::manifest::Manifest;
 use crate::stats::Description;
 use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
@@ -86,20 +86,20 @@ fn way_up(manifest: &Manifest, asked_pps: f64) -> String {
     let Some(stream) = manifest.spec.stream() else { return String::new() };
     let facts = manifest.run.stream.clone().unwrap_or_default();
     let size_bytes = stream.size.known().unwrap_or(0);
-    let is_tcp = stream.transport == TransportKind::Tcp;
+    let is_connection = stream.transport.is_connection_oriented();
     // Larger datagrams would be fragmented.
-    let room = facts.unfragmented_bytes.filter(|_| !is_tcp).unwrap_or(defaults::SIZE_MAX_BYTES);
+    let room = facts.unfragmented_bytes.filter(|_| !is_connection).unwrap_or(defaults::SIZE_MAX_BYTES);
     let size = (size_bytes < room).then_some("a larger `--size`");
     let cuttable = stream.sending.checksum && size_bytes <= room;
     let mode = match stream.sending.mode {
-        _ if is_tcp => None,
+        _ if is_connection => None,
         SendMode::Send if cuttable => Some("`--mode sendmmsg` or `gso`"),
         SendMode::Send => Some("`--mode sendmmsg`"),
         SendMode::Sendmmsg => cuttable.then_some("`--mode gso`"),
         SendMode::Gso => None,
     };
     let flows = (stream.flows < defaults::STREAM_FLOWS_MAX).then_some("more `--flows`");
-    let spin = (!is_tcp && manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
+    let spin = (!is_connection && manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
     let granted_pps = facts.granted_gap_ns.map(|gap| 1.0 / gap.as_secs_f64());
     let ways = match (stream.direction, granted_pps.filter(|pps| pps / asked_pps < RATE_REACHED)) {
         (Direction::Down, Some(pps)) => {
@@ -301,7 +301,7 @@ mod tests {
     use crate::analysis::in_memory::InMemory;
     use crate::facts::StreamFacts;
     use crate::plan::Schedule;
-    use crate::plan::{Pace, PacketSize, RunSpec, SenderSocketOptions, StreamRunSpec, Work};
+    use crate::plan::{Pace, PacketSize, RunSpec, SenderSocketOptions, StreamRunSpec, TransportKind, Work};
     use crate::units::Nanos;
 
     #[test]

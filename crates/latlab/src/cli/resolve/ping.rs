@@ -129,15 +129,15 @@ pub(super) fn fits_a_connection(
     protocol: Protocol,
     path: &PathSpec,
 ) -> Result<(), RequestError> {
-    let refuse =
-        |option, cause, hint| Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint });
-    match transport {
-        TransportKind::Tcp if path.dont_fragment => refuse(
+    let with = format!("--transport {}", transport.word());
+    let refuse = |option, cause, hint| Err(RequestError::OutOfPlace { option, with, cause, hint });
+    match transport.is_connection_oriented() {
+        true if path.dont_fragment => refuse(
             "--df",
             "TCP cuts what it sends into segments that fit the path, and none of them is fragmented",
             "leave it out; `--transport udp` measures what single packets do",
         ),
-        TransportKind::Tcp if protocol == Protocol::Echo => refuse(
+        true if protocol == Protocol::Echo => refuse(
             "--protocol echo",
             "a plain echo returns datagrams; over TCP there would be nothing to tell one probe from the next",
             "start `latlab serve --tcp` there and leave `--protocol echo` out",

@@ -173,8 +173,9 @@ fn fits_a_connection(transport: TransportKind, typed: &StreamArgs) -> Result<(),
         ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines are about UDP", udp_only),
     ];
     match beside.into_iter().find(|(_, asked, ..)| *asked) {
-        Some((option, _, cause, hint)) if transport == TransportKind::Tcp => {
-            Err(RequestError::OutOfPlace { option, with: "--transport tcp".into(), cause, hint })
+        Some((option, _, cause, hint)) if transport.is_connection_oriented() => {
+            let with = format!("--transport {}", transport.word());
+            Err(RequestError::OutOfPlace { option, with, cause, hint })
         }
         _ => Ok(()),
     }
@@ -187,7 +188,7 @@ fn sending(typed: &PacketArgs, transport: TransportKind) -> Result<SenderSocketO
         mode: typed.mode.unwrap_or(SendMode::Send),
         batch: batch.map_or(defaults::STREAM_BATCH, |batch| batch as u16),
         checksum: typed.checksum.unwrap_or(true),
-        connect: typed.connect || transport == TransportKind::Tcp,
+        connect: typed.connect || transport.is_connection_oriented(),
     };
     match sending {
         SenderSocketOptions { mode: SendMode::Gso, checksum: false, .. } => Err(RequestError::OutOfPlace {

@@ -10,7 +10,6 @@ use crate::clock::{Clock, Monotonic};
 use crate::facts::{ReflectorReport, WakeupFacts};
 use crate::measure::host_sampling::HasRecording;
 use crate::measure::manifest::{closing_facts, opening_manifest};
-use crate::measure::path::ProbePath;
 use crate::measure::run::{MeasuredRun, RunEnd, SessionLifetime};
 use crate::measure::wakeup::{TimerThread, ring_events, sleep_during};
 use crate::measure::{CpuSource, MeasureError, Peer, RecordingTarget, Slice};
@@ -18,7 +17,7 @@ use crate::plan::{ConcurrentWakeups, Protocol, RunSpec, defaults};
 use crate::recording::manifest::Manifest;
 use crate::recording::{EventLog, Finished, RecordingWriter};
 use crate::session::{self, EchoCodec, NativeSession, PreSharedKey, SessionParams, random_bytes};
-use crate::transport::udp::WaitStrategy;
+use crate::transport::{PathOptions, PathTransport, Transport, TransportFamily, WaitStrategy};
 use crate::units::{SenderClock, Stamp};
 
 /// What the two ends say to each other in this lane.
@@ -28,9 +27,9 @@ enum ProbeSender {
 }
 
 /// A run between its opening and its closing.
-pub(crate) struct PingRun<P> {
+pub(crate) struct PingRun<F: TransportFamily> {
     spec: RunSpec,
-    transport: P,
+    transport: F::Path,
     talk: ProbeSender,
     course: ProbeSequence,
     writer: RecordingWriter,
@@ -46,7 +45,7 @@ pub(crate) struct PingRun<P> {
     listened_until: Option<Stamp<SenderClock>>,
 }
 
-impl<P: ProbePath> PingRun<P> {
+impl<F: TransportFamily> PingRun<F> {
     fn run(&mut self, slice: &Slice, stop: &AtomicBool) -> Result<(), MeasureError> {
         let cpu = self.spec.here.cpu.map_or(CpuSource::Running, CpuSource::Pinned);
         let PingRun { spec, transport, talk, course, log, beds, wakeup, .. } = self;
@@ -68,15 +67,14 @@ impl<P: ProbePath> PingRun<P> {
             ),
         })?;
         let now = Monotonic.now();
-        self.listened_until = Some(match outcome {
-            Ok(()) => now,
-            Err(_) => self.transport.listened_until(now, self.spec.expect_ping().timeout_ns),
-        });
-        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.ends().peer.to_string(), source })
+        // A probe without an answer when its connection ended cannot be answered any more.
+        let is_final = outcome.is_err() && F::KIND.is_connection_oriented();
+        self.listened_until = Some(if is_final { now + self.spec.expect_ping().timeout_ns } else { now });
+        outcome.map_err(|source| MeasureError::Socket { peer: self.transport.path().peer.to_string(), source })
     }
 }
 
-impl<P: ProbePath> MeasuredRun for PingRun<P> {
+impl<F: TransportFamily> MeasuredRun for PingRun<F> {
     fn open(
         spec: &RunSpec,
         peer: &Peer,
@@ -84,12 +82,12 @@ impl<P: ProbePath> MeasuredRun for PingRun<P> {
         place: RecordingTarget<'_>,
         lasting: SessionLifetime,
         stop: &Arc<AtomicBool>,
-    ) -> Result<PingRun<P>, MeasureError> {
+    ) -> Result<PingRun<F>, MeasureError> {
         let ping = spec.expect_ping();
-        let waiting = WaitStrategy::settle(spec.here.wait, ping.schedule, ping.timeout_ns);
-        let mut transport = P::open(&ping.path, peer.address(), waiting, stop)?;
+        let wait = WaitStrategy::new(spec.here.wait, ping.schedule, ping.timeout_ns);
+        let mut transport = F::open(&PathOptions { path: &ping.path, peer: peer.address(), wait, stop })?;
         let talk = ProbeSender::open(spec, &mut transport, key, lasting, stop)?;
-        let manifest = opening_manifest(spec, peer, transport.ends());
+        let manifest = opening_manifest(spec, peer, transport.path());
         let (writer, log, beds) = match manifest.and_then(|manifest| begin_recording(manifest, place, stop)) {
             Ok(begun) => begun,
             Err(error) => {
@@ -119,9 +117,9 @@ impl<P: ProbePath> MeasuredRun for PingRun<P> {
     }
 
     fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let before = self.transport.socket_errors();
+        let before = self.transport.report().socket_errors;
         let outcome = self.run(&Slice::measuring(&self.spec.stop, round, rounds), stop);
-        for (kind, count) in self.transport.socket_errors() {
+        for (kind, count) in self.transport.report().socket_errors {
             let more = count - before.get(&kind).copied().unwrap_or(0);
             if more > 0 {
                 *self.socket_errors.entry(kind).or_default() += more;
@@ -140,9 +138,9 @@ impl<P: ProbePath> MeasuredRun for PingRun<P> {
         let PingRun { mut transport, talk, mut writer, log, beds, wakeup, socket_errors, listened_until, .. } = self;
         let strays = talk.strays();
         let report = talk.close(&mut transport);
-        closing_facts(writer.manifest_mut(), transport.ends(), report, strays, socket_errors);
-        let run = &mut writer.manifest_mut().run;
-        (run.socket_drops, run.connection) = (transport.socket_drops(), transport.connection());
+        closing_facts(writer.manifest_mut(), transport.path(), report, strays, socket_errors);
+        let (run, report) = (&mut writer.manifest_mut().run, transport.report());
+        (run.socket_drops, run.connection) = (report.socket_drops, report.connection);
         run.listened_until_ns = listened_until.map(Stamp::as_nanos);
         run.reflector_died = outcome.reflector_died;
         run.wakeup = (!beds.is_empty()).then(|| wakeup.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -150,7 +148,7 @@ impl<P: ProbePath> MeasuredRun for PingRun<P> {
     }
 }
 
-impl<P: ProbePath> HasRecording for PingRun<P> {
+impl<F: TransportFamily> HasRecording for PingRun<F> {
     fn writer(&mut self) -> &mut RecordingWriter {
         &mut self.writer
     }
@@ -159,7 +157,7 @@ impl<P: ProbePath> HasRecording for PingRun<P> {
 impl ProbeSender {
     fn open(
         spec: &RunSpec,
-        transport: &mut impl ProbePath,
+        transport: &mut impl PathTransport,
         key: Option<&PreSharedKey>,
         lasting: SessionLifetime,
         stop: &AtomicBool,
@@ -168,14 +166,14 @@ impl ProbeSender {
         if ping.protocol == Protocol::Echo {
             return Ok(ProbeSender::Echo(Box::new(EchoCodec::new(ping.size_bytes, random_bytes()?))));
         }
-        let peer = transport.ends().peer.to_string();
-        let mut wishes =
+        let peer = transport.path().peer.to_string();
+        let mut params =
             SessionParams::new(peer, random_bytes()?, ping.size_bytes, ping.schedule, lasting.whole, ping.timeout_ns);
         if let Some(turns) = lasting.turns {
-            wishes.terms.idle = wishes.terms.idle.max(turns);
+            params.terms.idle = params.terms.idle.max(turns);
         }
-        let opened = session::open(transport, &Monotonic, key, &wishes, stop);
-        Ok(ProbeSender::Native(Box::new(opened.map_err(|error| transport.explained(error))?)))
+        let opened = session::open(transport, &Monotonic, key, &params, stop)?;
+        Ok(ProbeSender::Native(Box::new(opened)))
     }
 
     fn strays(&self) -> BTreeMap<String, u64> {
@@ -185,7 +183,7 @@ impl ProbeSender {
         }
     }
 
-    fn close(self, transport: &mut impl ProbePath) -> Option<ReflectorReport> {
+    fn close(self, transport: &mut impl PathTransport) -> Option<ReflectorReport> {
         match self {
             ProbeSender::Native(session) => session.close(transport, &Monotonic),
             ProbeSender::Echo(_) => None,

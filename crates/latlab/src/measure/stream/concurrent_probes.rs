@@ -12,7 +12,7 @@ use crate::plan::{PingSpec, WaitMode, defaults};
 use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::session::{self, NativeSession, PreSharedKey, SessionParams, random_bytes};
-use crate::transport::udp::{UdpTransport, WaitStrategy};
+use crate::transport::{UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A stream that was told to stop, or whose receiver fell silent, does not wait for the answers of its probes longer than
@@ -47,16 +47,15 @@ impl ProbeSession {
         (lasting, turns): (Option<Nanos>, Option<Nanos>),
         stop: &AtomicBool,
     ) -> Result<ProbeSession, MeasureError> {
-        let waiting = WaitStrategy::settle(WaitMode::Block, spec.schedule, spec.timeout_ns);
+        let waiting = WaitStrategy::new(WaitMode::Block, spec.schedule, spec.timeout_ns);
         let mut transport = UdpTransport::open(&spec.path, peer.probed_at(), waiting)?;
         let name = transport.peer_address().to_string();
         let (size_bytes, timeout) = (spec.size_bytes, spec.timeout_ns);
-        let mut wishes = SessionParams::new(name, random_bytes()?, size_bytes, spec.schedule, lasting, timeout);
+        let mut params = SessionParams::new(name, random_bytes()?, size_bytes, spec.schedule, lasting, timeout);
         // It rests while a rate is searched for, and between the turns of several sizes.
         let rests = turns.or(lasting).unwrap_or_default().min(defaults::SERVE_IDLE);
-        wishes.terms.idle = wishes.terms.idle.max(rests);
-        let opened = session::open(&mut transport, &Monotonic, key, &wishes, stop);
-        let session = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()))?;
+        params.terms.idle = params.terms.idle.max(rests);
+        let session = session::open(&mut transport, &Monotonic, key, &params, stop)?;
         Ok(ProbeSession {
             spec: spec.clone(),
             transport,

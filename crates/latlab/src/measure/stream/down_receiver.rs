@@ -225,7 +225,7 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
     fn hear(&mut self, patience: Nanos) -> Result<(), StreamError> {
         let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
         let Some(datagram) = received.and_then(|bytes| self.buffer.get(..bytes)) else { return Ok(()) };
-        match self.down.hear(datagram) {
+        match self.down.decode(datagram) {
             DownMessage::Packet => self.is_new = true,
             DownMessage::Tally(tally) => {
                 let at = self.clock.now();
@@ -234,7 +234,7 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
                     self.last = Some(TallyPoint { at, counts: self.down.counts(), tally });
                 }
             }
-            DownMessage::Nothing => {}
+            DownMessage::Other => {}
         }
         Ok(())
     }

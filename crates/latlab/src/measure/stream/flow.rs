@@ -16,8 +16,7 @@ use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::recording::event::SpoolEvent;
-use crate::transport::burst::BurstTransport;
-use crate::transport::udp::UdpTransport;
+use crate::transport::{BurstTransport, Transport};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A sleep ends when it shall, not up to the usual 50 µs later: packets would clump.
@@ -261,16 +260,16 @@ fn token_schedule(begin: Stamp<SenderClock>, packets_per_second: Option<f64>) ->
 }
 
 /// The flow, open.
-pub(crate) struct DownFlow {
-    down: DownReceiver<UdpTransport, Monotonic>,
+pub(crate) struct DownFlow<T> {
+    down: DownReceiver<T, Monotonic>,
     log: EventLog,
     settled: bool,
     stretch: FlowCounts,
 }
 
-impl DownFlow {
+impl<T: Transport> DownFlow<T> {
     /// The flow that tells `log` what both ends see.
-    pub(crate) fn new(down: DownReceiver<UdpTransport, Monotonic>, log: EventLog) -> DownFlow {
+    pub(crate) fn new(down: DownReceiver<T, Monotonic>, log: EventLog) -> DownFlow<T> {
         DownFlow { down, log, settled: true, stretch: FlowCounts::default() }
     }
 
@@ -285,7 +284,7 @@ impl DownFlow {
     }
 
     /// SessionSender the session, unless the far end `is_gone` or has fallen silent.
-    pub(crate) fn close(self, is_gone: bool) -> (Option<UdpTransport>, EventLog) {
+    pub(crate) fn close(self, is_gone: bool) -> (Option<T>, EventLog) {
         ((self.settled && !is_gone).then(|| self.down.close()), self.log)
     }
 
@@ -329,7 +328,7 @@ impl DownFlow {
     }
 
     fn cost(&self) -> CountingCost {
-        CountingCost { drops: self.down.transport().socket_drops(), cpu: thread_cpu_time() }
+        CountingCost { drops: self.down.transport().report().socket_drops, cpu: thread_cpu_time() }
     }
 
     /// Writes down what both ends did until the latest TALLY, unless that comes too soon and more `is_to_follow`.

@@ -10,45 +10,33 @@ use super::flow::{DownFlow, Flow, FlowCounts, FlowSlice};
 use super::sender::{Awaiting, StreamError, StreamSender};
 use crate::clock::Monotonic;
 use crate::facts::ConnectionFacts;
-use crate::measure::path::OpenPath;
 use crate::measure::run::SessionLifetime;
 use crate::measure::{MeasureError, Peer};
-use crate::plan::{
-    Direction, PathSpec, PingSpec, RunSpec, Schedule, SenderSocketOptions, TransportKind, WaitMode, defaults,
-};
+use crate::plan::{Direction, PathSpec, PingSpec, RunSpec, Schedule, SenderSocketOptions, defaults};
 use crate::recording::EventLog;
-use crate::session::{
-    self, DownStream, NativeSession, PreSharedKey, SessionError, SessionParams, UpStream, random_bytes,
-};
-use crate::transport;
-use crate::transport::tcp::TcpTransport;
-use crate::transport::udp::{UdpTransport, WaitStrategy};
-use crate::transport::udp_stream::UdpStream;
+use crate::session::{self, DownStream, PreSharedKey, SessionParams, UpStream, random_bytes};
+use crate::transport::{OpenPath, PathOptions, PathTransport, Transport, TransportFamily, WaitStrategy};
 use crate::units::Nanos;
 use crate::wire::StreamTerms;
 
-/// The path of a flow.
-pub(crate) enum FlowPath {
+/// The open path of a flow.
+pub(crate) enum FlowPath<F: TransportFamily> {
     /// This end sends.
-    Up(UdpStream),
-    /// This end sends over a connection.
-    Connected(TcpTransport),
-    /// The other end does.
-    Down(UdpTransport),
+    Up(F::Stream),
+    /// The other end sends.
+    Down(F::Path),
 }
 
 /// A flow with its session.
-pub(crate) enum ReadyFlow {
-    Up(StreamSender<UdpStream, Monotonic>),
-    Connected(StreamSender<TcpTransport, Monotonic>),
-    Down(Box<DownReceiver<UdpTransport, Monotonic>>),
+pub(crate) enum ReadyFlow<F: TransportFamily> {
+    Up(StreamSender<F::Stream, Monotonic>),
+    Down(Box<DownReceiver<F::Path, Monotonic>>),
 }
 
 /// A flow that tells what it sees.
-pub(crate) enum AnyFlow {
-    Up(Flow<UdpStream, Monotonic>),
-    Connected(Flow<TcpTransport, Monotonic>),
-    Down(Box<DownFlow>),
+pub(crate) enum AnyFlow<F: TransportFamily> {
+    Up(Flow<F::Stream, Monotonic>),
+    Down(Box<DownFlow<F::Path>>),
 }
 
 /// What a flow leaves behind.
@@ -60,23 +48,21 @@ pub(crate) struct FlowEnd {
     pub(crate) log: EventLog,
 }
 
-impl FlowPath {
-    /// As the manifest tells of it.
-    pub(crate) fn told(&self) -> OpenPath {
+impl<F: TransportFamily> FlowPath<F> {
+    /// Its two ends and its limits.
+    pub(crate) fn path(&self) -> OpenPath {
         match self {
-            FlowPath::Up(path) => path.into(),
-            FlowPath::Connected(path) => path.into(),
-            FlowPath::Down(path) => path.into(),
+            FlowPath::Up(transport) => transport.path(),
+            FlowPath::Down(transport) => transport.path(),
         }
     }
 }
 
-impl ReadyFlow {
+impl<F: TransportFamily> ReadyFlow<F> {
     /// Flow `number`, which tells `log` what it sees.
-    pub(crate) fn armed(self, number: u16, log: EventLog) -> AnyFlow {
+    pub(crate) fn armed(self, number: u16, log: EventLog) -> AnyFlow<F> {
         match self {
             ReadyFlow::Up(stream) => AnyFlow::Up(Flow::new(number, stream, log)),
-            ReadyFlow::Connected(stream) => AnyFlow::Connected(Flow::new(number, stream, log)),
             ReadyFlow::Down(down) => AnyFlow::Down(Box::new(DownFlow::new(*down, log))),
         }
     }
@@ -85,26 +71,24 @@ impl ReadyFlow {
     pub(crate) fn granted_gap(&self) -> Option<Nanos> {
         match self {
             ReadyFlow::Down(down) => Some(down.gap()),
-            ReadyFlow::Up(_) | ReadyFlow::Connected(_) => None,
+            ReadyFlow::Up(_) => None,
         }
     }
 
-    /// SessionSender the session.
+    /// Ends the session.
     pub(crate) fn close(self) {
         match self {
             ReadyFlow::Up(stream) => _ = stream.close(),
-            ReadyFlow::Connected(stream) => _ = stream.close(),
             ReadyFlow::Down(down) => _ = down.close(),
         }
     }
 }
 
-impl AnyFlow {
+impl<F: TransportFamily> AnyFlow<F> {
     /// Measures a slice.
     pub(crate) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
         match self {
             AnyFlow::Up(flow) => flow.run(slice, stop),
-            AnyFlow::Connected(flow) => flow.run(slice, stop),
             AnyFlow::Down(flow) => flow.run(slice, stop),
         }
     }
@@ -113,7 +97,6 @@ impl AnyFlow {
     pub(crate) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError> {
         match self {
             AnyFlow::Up(flow) => flow.rest(span, awaiting, stop),
-            AnyFlow::Connected(flow) => flow.rest(span, awaiting, stop),
             // Its rate cannot be searched for: it never rests.
             AnyFlow::Down(_) => Ok(()),
         }
@@ -123,7 +106,6 @@ impl AnyFlow {
     pub(crate) fn is_settled(&self) -> bool {
         match self {
             AnyFlow::Up(flow) => flow.is_settled(),
-            AnyFlow::Connected(flow) => flow.is_settled(),
             AnyFlow::Down(flow) => flow.is_settled(),
         }
     }
@@ -132,7 +114,6 @@ impl AnyFlow {
     pub(crate) fn stretch(&self) -> FlowCounts {
         match self {
             AnyFlow::Up(flow) => flow.stretch(),
-            AnyFlow::Connected(flow) => flow.stretch(),
             AnyFlow::Down(flow) => flow.stretch(),
         }
     }
@@ -141,28 +122,24 @@ impl AnyFlow {
     pub(crate) fn drops_are_merged(&self) -> bool {
         match self {
             AnyFlow::Up(flow) => flow.drops_are_merged(),
-            AnyFlow::Connected(_) | AnyFlow::Down(_) => false,
+            AnyFlow::Down(_) => false,
         }
     }
 
-    /// SessionSender the session, unless the other end `is_gone`.
+    /// Ends the session, unless the other end `is_gone`.
     pub(crate) fn close(self, is_gone: bool) -> FlowEnd {
-        let of_datagrams =
-            |errors: Option<_>, log| FlowEnd { errors: errors.unwrap_or_default(), connection: None, log };
-        match self {
+        let (report, log) = match self {
             AnyFlow::Up(flow) => {
-                let (path, log) = flow.close(is_gone);
-                of_datagrams(path.map(|path| path.socket_errors()), log)
-            }
-            AnyFlow::Connected(flow) => {
-                let (path, log) = flow.close(is_gone);
-                FlowEnd { errors: BTreeMap::new(), connection: path.and_then(|path| path.facts()), log }
+                let (transport, log) = flow.close(is_gone);
+                (transport.map(|transport| transport.report()), log)
             }
             AnyFlow::Down(flow) => {
-                let (path, log) = flow.close(is_gone);
-                of_datagrams(path.map(|path| path.socket_errors()), log)
+                let (transport, log) = flow.close(is_gone);
+                (transport.map(|transport| transport.report()), log)
             }
-        }
+        };
+        let report = report.unwrap_or_default();
+        FlowEnd { errors: report.socket_errors, connection: report.connection, log }
     }
 }
 
@@ -176,25 +153,23 @@ pub(crate) struct FlowOptions<'a> {
 
 impl FlowOptions<'_> {
     /// The path of flow `number`.
-    pub(crate) fn path(&self, spec: &RunSpec, number: u16) -> Result<FlowPath, MeasureError> {
-        let waiting = match spec.here.wait {
-            WaitMode::Spin => WaitStrategy::Spin,
-            wait => WaitStrategy::Until { busy_poll: wait == WaitMode::BusyPoll },
-        };
-        let sending = spec.stream().map_or(SenderSocketOptions::PLAIN, |stream| stream.sending);
+    pub(crate) fn path<F: TransportFamily>(&self, spec: &RunSpec, number: u16) -> Result<FlowPath<F>, MeasureError> {
         let first = spec.expect_path().source_port;
-        let way = PathSpec { source_port: first.map(|first| first + number), ..spec.expect_path().clone() };
+        let path = &PathSpec { source_port: first.map(|first| first + number), ..spec.expect_path().clone() };
+        let options =
+            PathOptions { path, peer: self.peer, wait: WaitStrategy::of_stream(spec.here.wait), stop: self.stop };
         Ok(match spec.stream().map(|stream| stream.direction) {
-            _ if spec.transport() == Some(TransportKind::Tcp) => {
-                FlowPath::Connected(TcpTransport::open(&way, self.peer, waiting, self.stop)?.for_a_stream()?)
-            }
-            Some(Direction::Down) => FlowPath::Down(UdpTransport::open(&way, self.peer, waiting)?),
-            _ => FlowPath::Up(UdpStream::open(&way, self.peer, waiting, sending)?),
+            Some(Direction::Down) => FlowPath::Down(F::open(&options)?),
+            _ => FlowPath::Up(F::open_stream(&options, sending_of(spec))?),
         })
     }
 
     /// A session for each flow, the first over the path that is open already; where one cannot be had, none is.
-    pub(crate) fn streams(&self, spec: &RunSpec, first: FlowPath) -> Result<Vec<ReadyFlow>, MeasureError> {
+    pub(crate) fn streams<F: TransportFamily>(
+        &self,
+        spec: &RunSpec,
+        first: FlowPath<F>,
+    ) -> Result<Vec<ReadyFlow<F>>, MeasureError> {
         let mut flows = vec![self.flow(spec, first)?];
         for number in 1..spec.sessions() {
             match self.path(spec, number).and_then(|path| self.flow(spec, path)) {
@@ -213,74 +188,63 @@ impl FlowOptions<'_> {
         ProbeSession::open(probes, peer, self.key, (self.lasting.whole, self.lasting.turns), self.stop)
     }
 
-    fn flow(&self, spec: &RunSpec, path: FlowPath) -> Result<ReadyFlow, MeasureError> {
+    fn flow<F: TransportFamily>(&self, spec: &RunSpec, path: FlowPath<F>) -> Result<ReadyFlow<F>, MeasureError> {
         match path {
-            FlowPath::Up(path) => self.up(spec, path).map(ReadyFlow::Up),
-            FlowPath::Connected(path) => self.connected(spec, path).map(ReadyFlow::Connected),
-            FlowPath::Down(path) => self.down(spec, path).map(Box::new).map(ReadyFlow::Down),
+            FlowPath::Up(transport) => self.up::<F>(spec, transport).map(ReadyFlow::Up),
+            FlowPath::Down(transport) => self.down::<F>(spec, transport).map(Box::new).map(ReadyFlow::Down),
         }
     }
 
-    fn up(&self, spec: &RunSpec, mut path: UdpStream) -> Result<StreamSender<UdpStream, Monotonic>, MeasureError> {
-        let unchecked = !path.sending().checksum;
-        let wishes = self.wishes(spec)?.streaming(StreamTerms { batched: true, unchecked });
-        let opened = self.session(&mut path, &wishes, UdpStream::socket_errors)?;
+    fn up<F: TransportFamily>(
+        &self,
+        spec: &RunSpec,
+        mut transport: F::Stream,
+    ) -> Result<StreamSender<F::Stream, Monotonic>, MeasureError> {
+        let sending = sending_of(spec);
+        let (is_connection, unchecked) = (F::KIND.is_connection_oriented(), !sending.checksum);
+        let params = self.params(spec)?.with_stream(StreamTerms { batched: !is_connection, unchecked });
+        let opened = session::open(&mut transport, &Monotonic, self.key, &params, self.stop)?;
         if unchecked && self.peer.is_ipv6() && !opened.terms().stream.unchecked {
-            let _ = opened.close(&mut path, &Monotonic);
+            let _ = opened.close(&mut transport, &Monotonic);
             return Err(MeasureError::ChecksumNeeded { peer: self.peer.to_string() });
         }
-        let up = UpStream::sent_by(opened, path.sending());
-        StreamSender::measured(path, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
+        let up = UpStream::with_options(opened, sending);
+        if is_connection {
+            return Ok(StreamSender::connected(transport, Monotonic, up));
+        }
+        StreamSender::measured(transport, Monotonic, up).map_err(|error| MeasureError::of_stream(error, self.peer))
     }
 
-    fn connected(
+    fn down<F: TransportFamily>(
         &self,
         spec: &RunSpec,
-        mut path: TcpTransport,
-    ) -> Result<StreamSender<TcpTransport, Monotonic>, MeasureError> {
-        let wishes = self.wishes(spec)?;
-        let opened = session::open(&mut path, &Monotonic, self.key, &wishes, self.stop);
-        let opened = opened.map_err(SessionError::over_a_connection)?;
-        Ok(StreamSender::connected(path, Monotonic, UpStream::new(opened)))
-    }
-
-    fn down(
-        &self,
-        spec: &RunSpec,
-        mut path: UdpTransport,
-    ) -> Result<DownReceiver<UdpTransport, Monotonic>, MeasureError> {
+        mut transport: F::Path,
+    ) -> Result<DownReceiver<F::Path, Monotonic>, MeasureError> {
         let size_bytes = size_of(spec);
         let pace =
             spec.stream().and_then(|stream| stream.packets_per_second_of_a_flow(size_bytes, self.peer.is_ipv6()));
         let gap = pace.map_or(Nanos::ZERO, |pps| Nanos((1e9 / pps).round() as i64));
-        let wishes = self.wishes(spec)?.going_down(gap);
-        let opened = self.session(&mut path, &wishes, UdpTransport::socket_errors)?;
+        let params = self.params(spec)?.with_down_stream(gap);
+        let opened = session::open(&mut transport, &Monotonic, self.key, &params, self.stop)?;
         match DownStream::new(opened) {
-            Some(down) => Ok(DownReceiver::new(path, Monotonic, down)),
+            Some(down) => Ok(DownReceiver::new(transport, Monotonic, down)),
             None => Err(MeasureError::NoDownStream { peer: self.peer.to_string() }),
         }
     }
 
-    fn wishes(&self, spec: &RunSpec) -> Result<SessionParams, MeasureError> {
+    fn params(&self, spec: &RunSpec) -> Result<SessionParams, MeasureError> {
         let (peer, second) = (self.peer.to_string(), Nanos::from_secs(1));
-        let mut wishes =
+        let mut params =
             SessionParams::new(peer, random_bytes()?, size_of(spec), Schedule::Closed, self.lasting.whole, second);
         if let Some(turns) = self.lasting.turns {
-            wishes.terms.idle = wishes.terms.idle.max(turns);
+            params.terms.idle = params.terms.idle.max(turns);
         }
-        Ok(wishes)
+        Ok(params)
     }
+}
 
-    /// The transport counts what ICMP said about earlier datagrams; here it is the reason.
-    fn session<T: transport::Transport>(
-        &self,
-        path: &mut T,
-        wishes: &SessionParams,
-        errors: fn(&T) -> BTreeMap<String, u64>,
-    ) -> Result<NativeSession, MeasureError> {
-        let opened = session::open(path, &Monotonic, self.key, wishes, self.stop);
-        Ok(opened.map_err(|error| error.told_by(errors(path).into_keys().next()))?)
-    }
+fn sending_of(spec: &RunSpec) -> SenderSocketOptions {
+    spec.stream().map_or(SenderSocketOptions::PLAIN, |stream| stream.sending)
 }
 
 fn size_of(spec: &RunSpec) -> u32 {

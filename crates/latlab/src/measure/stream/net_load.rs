@@ -13,8 +13,7 @@ use crate::facts::StreamReport;
 use crate::measure::MeasureError;
 use crate::plan::{Pace, PathSpec, Schedule, StreamSpec, defaults};
 use crate::session::{self, NetLoadRequest, PreSharedKey, SessionError, SessionParams, UpStream, random_bytes};
-use crate::transport::burst::BurstTransport;
-use crate::transport::udp::{UdpTransport, WaitStrategy};
+use crate::transport::{BurstTransport, PathTransport, UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// Never: the end of a stream that is told when to end.
@@ -104,11 +103,10 @@ impl Load<UdpTransport, Monotonic> {
         // The port is the run's own; the load has another.
         let path = PathSpec { source_port: None, ..order.path.clone() };
         let mut transport = UdpTransport::open(&path, order.peer, waiting)?;
-        let size_bytes = spec.size_on(transport.unfragmented_bytes());
+        let size_bytes = spec.size_on(transport.path().unfragmented_bytes);
         let (peer, second) = (order.peer.to_string(), Nanos::from_secs(1));
-        let wishes = SessionParams::new(peer, random_bytes()?, size_bytes, Schedule::Closed, order.lasting_ns, second);
-        let opened = session::open(&mut transport, &Monotonic, key, &wishes, stop);
-        let opened = opened.map_err(|error| error.told_by(transport.socket_errors().into_keys().next()))?;
+        let params = SessionParams::new(peer, random_bytes()?, size_bytes, Schedule::Closed, order.lasting_ns, second);
+        let opened = session::open(&mut transport, &Monotonic, key, &params, stop)?;
         let packet_bits = spec.packet_bits(size_bytes, order.peer.is_ipv6());
         let stream = StreamSender::new(transport, Monotonic, UpStream::new(opened));
         let peer = order.peer;

@@ -7,13 +7,12 @@ use std::thread;
 
 use super::concurrent_probes::{ConcurrentProbes, ProbeSession};
 use super::flow::{FlowCounts, FlowSlice};
-use super::flow_opening::{AnyFlow, FlowOptions, FlowPath, ReadyFlow};
+use super::flow_opening::{AnyFlow, FlowOptions, ReadyFlow};
 use super::sender::{Awaiting, StreamError};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ConnectionFacts, StageFacts, StreamFacts};
 use crate::measure::host_sampling::HasRecording;
 use crate::measure::manifest::{closing_facts, opening_manifest};
-use crate::measure::path::OpenPath;
 use crate::measure::run::{MeasuredRun, RunEnd, SessionLifetime};
 use crate::measure::{LiveRates, MeasureError, Peer, RecordingTarget, Slice};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, StreamRunSpec, Work, defaults};
@@ -21,13 +20,13 @@ use crate::probe::Phase;
 use crate::recording::manifest::{Manifest, RunFacts};
 use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter};
 use crate::session::PreSharedKey;
-use crate::transport::burst::BurstRefusal;
+use crate::transport::{OpenPath, SendModeError, TransportFamily};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// A run of a stream, open.
-pub(crate) struct StreamRun {
+pub(crate) struct StreamRun<F: TransportFamily> {
     spec: RunSpec,
-    flows: Vec<AnyFlow>,
+    flows: Vec<AnyFlow<F>>,
     /// None while they are sent.
     probes: Option<ConcurrentProbes>,
     writer: RecordingWriter,
@@ -60,7 +59,7 @@ pub(crate) enum StageRate {
     Rate(Option<f64>),
 }
 
-impl StreamRun {
+impl<F: TransportFamily> StreamRun<F> {
     /// The stream that is measured.
     pub(crate) fn stream(&self) -> Option<&StreamRunSpec> {
         self.spec.stream()
@@ -197,9 +196,9 @@ impl StreamRun {
 }
 
 /// Has a thread for each of `flows`, which go along `path`, do `work`.
-fn each_of<W>(flows: &mut [AnyFlow], path: OpenPath, work: W) -> Result<(), MeasureError>
+fn each_of<F: TransportFamily, W>(flows: &mut [AnyFlow<F>], path: OpenPath, work: W) -> Result<(), MeasureError>
 where
-    W: Fn(&mut AnyFlow) -> Result<(), StreamError> + Sync,
+    W: Fn(&mut AnyFlow<F>) -> Result<(), StreamError> + Sync,
 {
     let work = &work;
     let ended: Vec<_> = thread::scope(|scope| {
@@ -216,7 +215,7 @@ where
     })
 }
 
-impl MeasuredRun for StreamRun {
+impl<F: TransportFamily> MeasuredRun for StreamRun<F> {
     fn open(
         spec: &RunSpec,
         peer: &Peer,
@@ -224,13 +223,13 @@ impl MeasuredRun for StreamRun {
         place: RecordingTarget<'_>,
         lasting: SessionLifetime,
         stop: &Arc<AtomicBool>,
-    ) -> Result<StreamRun, MeasureError> {
+    ) -> Result<StreamRun<F>, MeasureError> {
         let opening = FlowOptions { peer: peer.address(), key, lasting, stop };
-        let first = opening.path(spec, 0)?;
-        let path = first.told();
+        let first = opening.path::<F>(spec, 0)?;
+        let path = first.path();
         let spec = settled(spec, path)?;
         let manifest = opening_manifest(&spec, peer, path)?;
-        let facts = facts(&spec, peer, &first);
+        let facts = facts(&spec, peer, path);
         let streams = opening.streams(&spec, first)?;
         let facts = StreamFacts { granted_gap_ns: streams.first().and_then(ReadyFlow::granted_gap), ..facts };
         let probes = match spec.concurrent_probes().map(|probes| opening.probes(probes, peer)).transpose() {
@@ -311,7 +310,7 @@ impl MeasuredRun for StreamRun {
     }
 }
 
-impl HasRecording for StreamRun {
+impl<F: TransportFamily> HasRecording for StreamRun<F> {
     fn writer(&mut self) -> &mut RecordingWriter {
         &mut self.writer
     }
@@ -326,26 +325,27 @@ fn settled(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
     stream.size = PacketSize::Bytes(size_bytes);
     // Else the first burst would say the same, when there is a recording already.
     match (stream.sending.mode, path.unfragmented_bytes) {
-        (SendMode::Gso, Some(room)) if size_bytes > room => Err(BurstRefusal::SegmentOverMtu { size_bytes }.into()),
+        (SendMode::Gso, Some(room)) if size_bytes > room => Err(SendModeError::SegmentOverMtu { size_bytes }.into()),
         (_, Some(room)) if size_bytes > room && stream.path.dont_fragment => {
-            Err(BurstRefusal::TooLong { size_bytes }.into())
+            Err(SendModeError::TooLong { size_bytes }.into())
         }
         _ => Ok(spec),
     }
 }
 
 /// What is known of the two sockets before a packet is sent.
-fn facts(spec: &RunSpec, peer: &Peer, path: &FlowPath) -> StreamFacts {
-    let unfragmented_bytes = path.told().unfragmented_bytes;
-    let FlowPath::Up(up) = path else { return StreamFacts { unfragmented_bytes, ..StreamFacts::default() } };
+fn facts(spec: &RunSpec, peer: &Peer, path: OpenPath) -> StreamFacts {
+    let facts = StreamFacts { unfragmented_bytes: path.unfragmented_bytes, ..StreamFacts::default() };
+    if path.send_buffer_bytes.is_none() {
+        return facts;
+    }
     StreamFacts {
-        unfragmented_bytes,
-        send_buffer_bytes: Some(up.granted_buffers().send_bytes),
+        send_buffer_bytes: path.send_buffer_bytes,
         receive_buffer_bytes: peer.receive_buffer_bytes(),
         burst_packets: spec.stream().map_or(0, |stream| {
             stream.sending.burst_packets(stream.size.known().unwrap_or(defaults::SIZE_MIN_BYTES)).into()
         }),
-        ..StreamFacts::default()
+        ..facts
     }
 }
 

@@ -10,9 +10,10 @@ use crate::facts::{RateSearchFacts, SearchEnding, TrialFacts};
 use crate::measure::MeasureError;
 use crate::plan::{RateSearchSpec, defaults};
 use crate::probe::Phase;
+use crate::transport::TransportFamily;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-impl StreamRun {
+impl<F: TransportFamily> StreamRun<F> {
     /// Searches for the rates of `search`: the manifest knows all trials, however it ends.
     pub(crate) fn search(&mut self, search: &RateSearchSpec, stop: &AtomicBool) -> Result<(), MeasureError> {
         let begin = Monotonic.now();

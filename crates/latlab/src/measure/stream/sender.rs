@@ -11,7 +11,7 @@ use super::token_schedule::{Due, TokenSchedule};
 use crate::clock::Clock;
 use crate::plan::defaults;
 use crate::session::UpStream;
-use crate::transport::burst::{BurstRefusal, BurstTransport, ConnectionBytes};
+use crate::transport::{BurstTransport, ConnectionBytes, SendModeError};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// The shortest sleep. A stream that is due more often sends a few packets each time: a sleep and a wake-up cost some
@@ -34,7 +34,7 @@ pub enum StreamError {
     /// The socket broke.
     Socket(io::Error),
     /// Packets cannot leave in the way that was asked for.
-    Refused(BurstRefusal),
+    SendMode(SendModeError),
     /// Nobody says what arrived.
     Silent {
         /// For so long.
@@ -155,7 +155,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// The socket does not leave out checksums.
     pub fn measured(transport: T, clock: C, up: UpStream) -> Result<StreamSender<T, C>, StreamError> {
         let mut stream = StreamSender::new(transport, clock, up).waiting(Patience::MEASURED);
-        stream.transport.protect(false).map_err(StreamError::Socket)?;
+        stream.transport.set_checksums(false).map_err(StreamError::Socket)?;
         Ok(stream)
     }
 
@@ -282,7 +282,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     pub fn close(self) -> T {
         let StreamSender { mut transport, clock, up, .. } = self;
         // Where a checksum cannot be had back the CLOSE goes without it, as everything before.
-        let _ = transport.protect(true);
+        let _ = transport.set_checksums(true);
         // What it would say is known from the last tally.
         let _ = up.close(&mut transport, &clock);
         transport
@@ -296,7 +296,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
             match self.transport.burst(self.up.packets(left)) {
                 Ok(taken) => {
                     let taken = taken as u64;
-                    self.up.taken(taken);
+                    self.up.advance(taken);
                     schedule.take(taken);
                     left = left.saturating_sub(taken.max(1));
                 }
@@ -312,8 +312,8 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
 
     #[cold]
     fn refusal(&self, error: io::Error) -> StreamError {
-        match BurstRefusal::of(&error, self.up.sending(), self.up.size_bytes()) {
-            Some(refusal) => StreamError::Refused(refusal),
+        match SendModeError::of(&error, self.up.options(), self.up.size_bytes()) {
+            Some(error) => StreamError::SendMode(error),
             None => StreamError::Socket(error),
         }
     }
@@ -335,7 +335,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
                 Err(error) => return Err(StreamError::Socket(error)),
             }
             meter.asked(number, sent);
-            if let Some(carried) = self.transport.carried() {
+            if let Some(carried) = self.transport.progress() {
                 self.under_way.asked(carried);
             }
         }
@@ -345,7 +345,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// For how long nobody has counted, nor a connection come nearer to where it is to be counted.
     fn silent_for(&mut self, meter: &StreamMeter, now: Stamp<SenderClock>) -> Nanos {
         let span = meter.silent_for(now);
-        match self.transport.carried() {
+        match self.transport.progress() {
             Some(carried) => span.min(now - self.under_way.moved(carried, now)),
             None => span,
         }
@@ -355,7 +355,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     #[inline]
     fn hear(&mut self, meter: &mut StreamMeter, patience: Nanos) -> Result<(), StreamError> {
         let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
-        let heard = received.and_then(|bytes| self.up.hear(self.buffer.get(..bytes)?));
+        let heard = received.and_then(|bytes| self.up.decode_tally(self.buffer.get(..bytes)?));
         if let Some(tally) = heard {
             meter.heard(tally, self.clock.now());
             self.under_way.answered();
@@ -387,7 +387,7 @@ impl StallDetector {
 
     /// A question was handed over.
     pub(crate) fn asked(&mut self, carried: ConnectionBytes) {
-        self.asked_bytes.get_or_insert(carried.handed_bytes);
+        self.asked_bytes.get_or_insert(carried.sent_bytes);
     }
 
     /// Questions up to now are answered: the next one is the first that is not.
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn what_moves_towards_the_question_is_no_silence_and_what_moves_beyond_it_is() {
         let at = Stamp::from_nanos;
-        let carried = |handed_bytes, acknowledged_bytes| ConnectionBytes { handed_bytes, acknowledged_bytes };
+        let carried = |sent_bytes, acknowledged_bytes| ConnectionBytes { sent_bytes, acknowledged_bytes };
         let mut way = StallDetector::new(at(0));
         way.asked(carried(1_000, 0));
         for (now, acknowledged_bytes, moved) in

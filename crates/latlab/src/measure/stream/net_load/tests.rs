@@ -11,7 +11,7 @@ use crate::wire::MessageType;
 /// to end at `until`.
 fn narrow(capacity: f64, until: Nanos, words: &NetLoadCommands) -> SimulatedReflector<'_> {
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
-    reflector.note_receiver(ReceiverState { socket_drops: Some(3), ..ReceiverState::default() });
+    reflector.set_receiver_state(ReceiverState { socket_drops: Some(3), ..ReceiverState::default() });
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
     let cost = Nanos((1e9 / capacity) as i64);
     let mut free_at = Stamp::<SenderClock>::from_nanos(0);
@@ -25,7 +25,7 @@ fn narrow(capacity: f64, until: Nanos, words: &NetLoadCommands) -> SimulatedRefl
         }
         free_at = begin + cost;
         let mut reply = datagram.to_vec();
-        let bytes = match reflector.judge(&mut reply, from, Stamp::from_nanos(free_at.as_nanos())) {
+        let bytes = match reflector.handle(&mut reply, from, Stamp::from_nanos(free_at.as_nanos())) {
             ReflectorAction::Reply(bytes) => bytes,
             ReflectorAction::Drop(_) | ReflectorAction::Counted | ReflectorAction::Reflect(_) => return None,
         };
@@ -167,7 +167,7 @@ fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
     // An older reflector: it knows no POLL.
     let older: SimulatedReflector<'_> = Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
-        match reflector.judge(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
+        match reflector.handle(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
             ReflectorAction::Reply(bytes) if datagram[0] != MessageType::Poll as u8 => Some(reply[..bytes].to_vec()),
             _ => None,
         }

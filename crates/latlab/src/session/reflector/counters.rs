@@ -1,52 +1,52 @@
-//! Everything a reflector did and did not do, as numbers that its owner can read (rule R8).
+//! The counters of a reflector, among them one for every reason to drop a datagram (rule R8).
 
-use crate::transport::connections::ConnectionTally;
+use crate::transport::ConnectionTally;
 use crate::wire::{Malformed, RefuseReason};
 
 /// Why a datagram was dropped without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Too short or too long for the message it claims to be.
+    /// Too short or too long for its message type.
     Length,
-    /// Its first byte names no message.
+    /// The first byte is no message type.
     Type,
-    /// A set-up message without latlab's mark.
+    /// A set-up message without latlab's magic number.
     Magic,
     /// A set-up message of another version.
     Version,
-    /// A field with an impossible value.
+    /// A field with an invalid value.
     Value,
     /// A message that only reflectors send.
     Reply,
-    /// HELLO: more than the rate at which COOKIEs are given.
+    /// HELLO: above the rate of COOKIEs.
     CookieRate,
-    /// A source that is not on this host, and the reflector has no key.
-    KeylessAfar,
-    /// OPEN: its token is not for this address and nonce, or too old.
+    /// The source is another host, and the reflector has no key.
+    KeylessRemote,
+    /// OPEN: the token is not for this address and nonce, or expired.
     Token,
-    /// OPEN, CLOSE or POLL: its code is wrong, as with another key.
+    /// OPEN, CLOSE or POLL: the code is wrong, as with another key.
     Code,
-    /// OPEN of a session that is over: a repetition by somebody else.
+    /// OPEN of a session that has ended: a replay.
     OpenReplayed,
-    /// No session of that number.
+    /// No session has this number.
     NoSession,
-    /// The session belongs to another address, or another nonce.
+    /// The session has another address or nonce.
     WrongAddress,
-    /// The session is over: its time is up, or it was idle for too long.
+    /// The session has ended by its duration or idle time.
     Ended,
-    /// PROBE or DATA: its tag is wrong.
+    /// PROBE or DATA: the tag is wrong.
     Tag,
-    /// PROBE or DATA: not as long as agreed.
+    /// PROBE or DATA: not of the agreed size.
     WrongSize,
-    /// PROBE, DATA or POLL: its counter was seen before.
+    /// PROBE, DATA or POLL: the counter was received before.
     SeenBefore,
-    /// PROBE or DATA: its counter is older than the replay window.
+    /// PROBE or DATA: the counter is below the replay window.
     LeftWindow,
 }
 
 impl DropReason {
-    /// Every reason, in the order of the documentation.
+    /// All reasons in the order of the documentation.
     pub const ALL: [DropReason; 18] = [
         DropReason::Length,
         DropReason::Type,
@@ -55,7 +55,7 @@ impl DropReason {
         DropReason::Value,
         DropReason::Reply,
         DropReason::CookieRate,
-        DropReason::KeylessAfar,
+        DropReason::KeylessRemote,
         DropReason::Token,
         DropReason::Code,
         DropReason::OpenReplayed,
@@ -68,8 +68,8 @@ impl DropReason {
         DropReason::LeftWindow,
     ];
 
-    /// The name of its counter.
-    pub const fn word(self) -> &'static str {
+    /// The name of the counter.
+    pub const fn name(self) -> &'static str {
         match self {
             DropReason::Length => "drop-length",
             DropReason::Type => "drop-type",
@@ -78,7 +78,7 @@ impl DropReason {
             DropReason::Value => "drop-value",
             DropReason::Reply => "drop-reply",
             DropReason::CookieRate => "drop-cookie-rate",
-            DropReason::KeylessAfar => "drop-keyless-afar",
+            DropReason::KeylessRemote => "drop-keyless-afar",
             DropReason::Token => "drop-token",
             DropReason::Code => "drop-code",
             DropReason::OpenReplayed => "drop-open-replayed",
@@ -112,7 +112,7 @@ pub struct ReflectorCounters {
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Datagrams sent back, of all kinds.
+    /// Datagrams sent as replies, of all types.
     pub replied: u64,
     /// Their bytes: never more than `received_bytes`.
     pub replied_bytes: u64,
@@ -124,9 +124,9 @@ pub struct ReflectorCounters {
     pub down: u64,
     /// Their bytes.
     pub down_bytes: u64,
-    /// TALLYs given.
+    /// TALLYs sent.
     pub tallies: u64,
-    /// COOKIEs given.
+    /// COOKIEs sent.
     pub cookies: u64,
     /// Sessions opened.
     pub opened: u64,
@@ -136,33 +136,33 @@ pub struct ReflectorCounters {
     pub closed: u64,
     /// Sessions ended by their duration or idle time.
     pub expired: u64,
-    /// Sessions ended because their connection did; 0 where there are no connections.
-    pub hung_up: u64,
-    /// What became of connections; none where there are none.
+    /// Sessions ended with their connection.
+    pub disconnected: u64,
+    /// Counts of connections; `None` if the socket has none.
     pub connections: Option<ConnectionTally>,
-    /// Replies that the kernel would not send.
+    /// Replies that could not be sent.
     pub reply_failed: u64,
-    /// Receive calls that failed.
+    /// Failed receive calls.
     pub receive_failed: u64,
-    /// Datagrams that the socket dropped for want of room since it was made: they were never received. Modulo 2^32, as
-    /// the kernel counts them; none where it does not tell.
+    /// Datagrams that the kernel dropped because the receive buffer was full, since the socket was made, modulo 2^32;
+    /// `None` if unknown.
     pub socket_drops: Option<u64>,
     refused: [u64; RefuseReason::ALL.len()],
     dropped: [u64; DropReason::ALL.len()],
 }
 
 impl ReflectorCounters {
-    /// How many datagrams were dropped for `reason`.
+    /// Datagrams dropped for `reason`.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// How many sessions were refused for `reason`.
+    /// Sessions refused for `reason`.
     pub fn refused(&self, reason: RefuseReason) -> u64 {
         self.refused[reason as usize - 1]
     }
 
-    /// Every counter that is known with its name, in the order of the documentation; zeros too.
+    /// Name and value of every known counter, in the order of the documentation; zeros too.
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let plain = [
             ("received", self.received),
@@ -179,15 +179,15 @@ impl ReflectorCounters {
             ("accepts-repeated", self.accepts_repeated),
             ("closed", self.closed),
             ("expired", self.expired),
-            ("hung-up", self.hung_up),
+            ("hung-up", self.disconnected),
             ("reply-failed", self.reply_failed),
             ("receive-failed", self.receive_failed),
         ];
-        let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_word(reason), self.refused(reason)));
-        let dropped = DropReason::ALL.into_iter().map(|reason| (reason.word(), self.dropped(reason)));
-        let lost_unseen = self.socket_drops.map(|drops| ("socket-drops", drops));
+        let refused = RefuseReason::ALL.into_iter().map(|reason| (refusal_name(reason), self.refused(reason)));
+        let dropped = DropReason::ALL.into_iter().map(|reason| (reason.name(), self.dropped(reason)));
+        let socket_drops = self.socket_drops.map(|drops| ("socket-drops", drops));
         let connections = self.connections.into_iter().flat_map(connection_rows);
-        plain.into_iter().chain(lost_unseen).chain(connections).chain(refused).chain(dropped)
+        plain.into_iter().chain(socket_drops).chain(connections).chain(refused).chain(dropped)
     }
 
     pub(super) fn drop_for(&mut self, reason: DropReason) {
@@ -201,7 +201,7 @@ impl ReflectorCounters {
 
 fn connection_rows(tally: ConnectionTally) -> [(&'static str, u64); 5] {
     [
-        ("connections", tally.taken),
+        ("connections", tally.accepted),
         ("connections-over-caps", tally.over_caps),
         ("closed-malformed", tally.malformed),
         ("closed-without-session", tally.without_session),
@@ -209,7 +209,7 @@ fn connection_rows(tally: ConnectionTally) -> [(&'static str, u64); 5] {
     ]
 }
 
-const fn refusal_word(reason: RefuseReason) -> &'static str {
+const fn refusal_name(reason: RefuseReason) -> &'static str {
     match reason {
         RefuseReason::Sessions => "refuse-sessions",
         RefuseReason::SessionsPerPrefix => "refuse-sessions-per-prefix",
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_has_a_counter_and_a_name_of_its_own() {
+    fn every_reason_has_its_own_counter_and_name() {
         let mut counters = ReflectorCounters::default();
         for (index, reason) in DropReason::ALL.into_iter().enumerate() {
             assert_eq!(reason as usize, index, "the order of the list is the order of the variants");
@@ -241,7 +241,7 @@ mod tests {
         }
         counters.socket_drops = Some(5);
         counters.connections =
-            Some(ConnectionTally { taken: 1, over_caps: 1, malformed: 1, without_session: 1, stuck: 1 });
+            Some(ConnectionTally { accepted: 1, over_caps: 1, malformed: 1, without_session: 1, stuck: 1 });
         let names: BTreeSet<_> = counters.rows().map(|(name, _)| name).collect();
         assert_eq!(names.len(), counters.rows().count());
         assert_eq!(counters.rows().map(|(_, count)| count).sum::<u64>(), 18 + 7 + 5 + 5);

@@ -1,36 +1,33 @@
-//! The reflector as a machine without sockets, clocks or chance: a datagram goes in, a judgement comes out.
-//!
-//! Whatever arrives, the wire rules R1 to R8 hold (docs/protocol.md). A reply is written over the request it answers:
-//! it cannot be longer.
+//! The reflector as a state machine without sockets, clocks or randomness: a datagram goes in, an action comes out. A reply
+//! is written over the request that it answers, so it cannot be longer (rule R2).
 
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::bucket::TokenBucket;
-use super::cookies::CookieJar;
+use super::admission::{CookieJar, TokenBucket};
 use super::counters::{DropReason, ReflectorCounters};
-use super::down_source::DownSource;
-use super::key::PreSharedKey;
+use super::down_source::{DownDue, DownSource};
 use super::limits::ReflectorLimits;
-use super::slot::{NewSession, ReceiverState, SessionSlot, SlotState};
-use super::table::SessionTable;
+use super::sessions::{NewSession, ReceiverState, SessionSlot, SessionTable, SlotState};
+use crate::session::key::PreSharedKey;
+use crate::transport::ConnectionTally;
 use crate::units::{Nanos, ReflectorClock, Stamp};
 use crate::wire::{
     Accept, Close, Codes, Cookie, Hello, MessageType, Nonce, Open, Reflection, Refuse, RefuseReason, SetupKey,
-    StreamPoll, StreamTerms, Terms,
+    StreamPoll, StreamTerms, Terms, Train,
 };
 
-/// What to do with a datagram.
+/// What to do after a datagram was handled.
 #[derive(Debug)]
 #[must_use]
 pub enum ReflectorAction {
-    /// Nothing; it was counted.
+    /// Nothing; the datagram was dropped.
     Drop(DropReason),
-    /// Send its first so many bytes back to where it came from.
+    /// Send the first so many bytes of the datagram to its sender.
     Reply(usize),
-    /// Read the clock, seal the answer, send it back.
+    /// Read the clock, seal the answer, send it to the sender.
     Reflect(PendingReply),
-    /// Nothing; it is a packet of a stream, and was counted as such.
+    /// Nothing; the datagram was a packet of a stream and was counted.
     Counted,
 }
 
@@ -46,8 +43,8 @@ impl PendingReply {
         self
     }
 
-    /// Turns the probe in `datagram`, the very one that was judged, into its answer and returns its length.
-    /// `sent`: clock read as late as possible.
+    /// Turns the probe in `datagram`, which must be the handled one, into its answer and returns its length. `sent`: the
+    /// clock, read as late as possible.
     #[inline]
     pub fn seal(self, sent: Stamp<ReflectorClock>, cpu: Option<u16>, datagram: &mut [u8]) -> usize {
         self.0.write(sent, cpu, datagram);
@@ -57,23 +54,23 @@ impl PendingReply {
 
 /// The answering end of all sessions.
 pub struct SessionReflector {
-    pub(super) limits: ReflectorLimits,
-    pub(super) setup: Option<SetupKey>,
+    limits: ReflectorLimits,
+    setup: Option<SetupKey>,
     codes: Codes,
-    pub(super) table: SessionTable,
+    table: SessionTable,
     cookie_rate: TokenBucket,
     session_rate: TokenBucket,
-    jar: CookieJar,
+    cookies: CookieJar,
     seed: [u8; 32],
     nonces_made: u64,
-    pub(super) counters: ReflectorCounters,
+    counters: ReflectorCounters,
     receiver: ReceiverState,
-    abilities: StreamTerms,
-    pub(super) down: Option<DownSource>,
+    supported_terms: StreamTerms,
+    down: Option<DownSource>,
 }
 
 impl fmt::Debug for SessionReflector {
-    /// Shows neither keys nor the seed.
+    /// Without keys and seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionReflector")
             .field("limits", &self.limits)
@@ -84,8 +81,8 @@ impl fmt::Debug for SessionReflector {
 }
 
 impl SessionReflector {
-    /// A reflector with `limits` (the compiled-in bounds hold whatever they say), for peers that hold `key`;
-    /// without a key for this host only. All its chance comes from `seed`, which must be fresh and secret.
+    /// A reflector with `limits` (or the compiled-in bounds, if stricter) for senders that have `key`; without a key for
+    /// this host only. All randomness comes from `seed`, which must be fresh and secret.
     pub fn new(limits: ReflectorLimits, key: Option<&PreSharedKey>, seed: [u8; 32]) -> SessionReflector {
         let setup = key.map(PreSharedKey::setup_key);
         let limits = limits.within_bounds();
@@ -96,40 +93,45 @@ impl SessionReflector {
             table: SessionTable::new(limits.sessions),
             cookie_rate: TokenBucket::new(limits.cookies_per_second),
             session_rate: TokenBucket::new(limits.new_sessions_per_second),
-            jar: CookieJar::new(seed),
+            cookies: CookieJar::new(seed),
             seed,
             nonces_made: 0,
             counters: ReflectorCounters::default(),
             receiver: ReceiverState::default(),
-            abilities: StreamTerms::NONE,
+            supported_terms: StreamTerms::NONE,
             down: None,
         }
     }
 
-    /// Judges `datagram`, which came `from` there when the clock showed `received`. The reply is written over it.
+    /// Handles `datagram` from the sender `from`, received at `received`. A reply is written over it.
     #[inline]
-    pub fn judge(&mut self, datagram: &mut [u8], from: SocketAddr, received: Stamp<ReflectorClock>) -> ReflectorAction {
+    pub fn handle(
+        &mut self,
+        datagram: &mut [u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> ReflectorAction {
         self.counters.received += 1;
         self.counters.received_bytes += datagram.len() as u64;
-        let judged = match MessageType::of(datagram) {
-            Ok(MessageType::Probe) => self.table.judge(datagram, from, received).map(|reflection| {
+        let handled = match MessageType::of(datagram) {
+            Ok(MessageType::Probe) => self.table.accept_probe(datagram, from, received).map(|reflection| {
                 self.counters.answered += 1;
                 (datagram.len(), ReflectorAction::Reflect(PendingReply(reflection)))
             }),
             Ok(MessageType::Data) => return self.count(datagram, from, received),
             Ok(MessageType::Poll) => {
-                self.tally(datagram, from, received).map(|bytes| (bytes, ReflectorAction::Reply(bytes)))
+                self.poll(datagram, from, received).map(|bytes| (bytes, ReflectorAction::Reply(bytes)))
             }
             Ok(message) => {
-                self.converse(message, datagram, from, received).map(|bytes| (bytes, ReflectorAction::Reply(bytes)))
+                self.set_up(message, datagram, from, received).map(|bytes| (bytes, ReflectorAction::Reply(bytes)))
             }
             Err(malformed) => Err(malformed.into()),
         };
-        match judged {
-            Ok((bytes, judgement)) => {
+        match handled {
+            Ok((bytes, action)) => {
                 self.counters.replied += 1;
                 self.counters.replied_bytes += bytes as u64;
-                judgement
+                action
             }
             Err(reason) => {
                 self.counters.drop_for(reason);
@@ -152,59 +154,116 @@ impl SessionReflector {
         }
     }
 
-    /// The counters since the start; sessions that are over at `now` are counted as such first.
+    /// Counts the packets of `each_bytes` in `bytes` at once, if they are the next packets of a stream: the same result as
+    /// [`SessionReflector::handle`] of each, in a fraction of the time. Otherwise returns false without a change.
+    #[inline]
+    pub fn count_train(
+        &mut self,
+        bytes: &[u8],
+        each_bytes: usize,
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> bool {
+        let Some(train) = Train::parse(bytes, each_bytes) else { return false };
+        let counted = self.table.count_train(train, from, received);
+        if counted {
+            self.counters.received += train.packets();
+            self.counters.received_bytes += bytes.len() as u64;
+            self.counters.counted += train.packets();
+        }
+        counted
+    }
+
+    /// What the down-stream requires at `now`, if there is one; a packet is written into `buffer` and counts as sent.
+    #[inline]
+    pub fn down_due(&mut self, now: Stamp<ReflectorClock>, buffer: &mut [u8]) -> DownDue {
+        let Some(down) = &mut self.down else { return DownDue::Nothing };
+        if self.table.find(down.session, down.to, now).is_err() {
+            self.down = None;
+            return DownDue::Nothing;
+        }
+        let due = down.due(now, buffer);
+        if let DownDue::Packet { bytes, .. } = due {
+            self.counters.down += 1;
+            self.counters.down_bytes += bytes as u64;
+        }
+        due
+    }
+
+    /// The destination of the down-stream, if there is one.
+    #[inline]
+    pub fn down_peer(&self) -> Option<SocketAddr> {
+        self.down.as_ref().map(|down| down.to)
+    }
+
+    /// The counters since the start; expired sessions are closed first.
     pub fn counters(&mut self, now: Stamp<ReflectorClock>) -> &ReflectorCounters {
-        self.counters.expired += self.table.sweep(now);
+        self.counters.expired += self.table.close_expired(now);
         &self.counters
     }
 
-    /// Told what its socket can do for streams, before the first datagram: nothing else is granted.
-    pub fn grants(&mut self, abilities: StreamTerms) {
-        self.abilities = abilities;
+    /// Sets the stream terms that the socket supports: others are not granted. Before the first datagram.
+    pub fn set_supported_terms(&mut self, terms: StreamTerms) {
+        self.supported_terms = terms;
     }
 
-    /// What the open sessions need of the socket at `now`.
-    pub fn needs(&mut self, now: Stamp<ReflectorClock>) -> StreamTerms {
-        self.table.needs(now)
+    /// The stream terms that the socket has to fulfil for the open sessions.
+    pub fn required_terms(&mut self, now: Stamp<ReflectorClock>) -> StreamTerms {
+        self.table.required_terms(now)
     }
 
-    /// Told how its socket and its thread stand. Whoever owns them says so before the judgement of a message that tells
-    /// it on ([`SessionReflector::tells_receiver`]), and before the counters are read.
-    pub fn note_receiver(&mut self, receiver: ReceiverState) {
+    /// Whether the receiver's state matters for `datagram`: it may begin or end a count of socket drops or CPU time. False
+    /// for probes and for noise, which so cost no further system call.
+    #[inline]
+    pub fn needs_receiver_state(datagram: &[u8]) -> bool {
+        matches!(MessageType::of(datagram), Ok(MessageType::Open | MessageType::Close | MessageType::Poll))
+    }
+
+    /// Sets the receiver's state, before a datagram that needs it ([`SessionReflector::needs_receiver_state`]) is handled
+    /// and before the counters are read.
+    pub fn set_receiver_state(&mut self, receiver: ReceiverState) {
         self.counters.socket_drops = receiver.socket_drops;
         self.receiver = receiver;
     }
 
-    /// Whether `datagram` may begin or end a count of what the socket dropped, or of CPU time. Neither a probe nor what is
-    /// dropped as noise does: they cost no system call more.
-    #[inline]
-    pub fn tells_receiver(datagram: &[u8]) -> bool {
-        matches!(MessageType::of(datagram), Ok(MessageType::Open | MessageType::Close | MessageType::Poll))
+    /// Sets the counts of connections, before the counters are read.
+    pub fn set_connections(&mut self, tally: ConnectionTally) {
+        self.counters.connections = Some(tally);
     }
 
-    /// Sessions open.
+    /// The connection of `peer` was closed: its sessions end.
+    pub fn disconnect(&mut self, peer: SocketAddr) {
+        self.counters.disconnected += self.table.close_all_of(peer);
+    }
+
+    /// Whether `peer` has an open session.
+    pub fn has_session(&self, peer: SocketAddr, now: Stamp<ReflectorClock>) -> bool {
+        self.table.has_session(peer, now)
+    }
+
+    /// The number of open sessions.
     pub fn open_sessions(&self) -> usize {
-        self.table.open()
+        self.table.open().count()
     }
 
-    /// Who holds the only session that is granted at a time; none where there is none, or more can be had.
-    pub fn only_peer(&self) -> Option<SocketAddr> {
-        (self.limits.sessions == 1).then(|| self.table.addresses().next()).flatten()
+    /// The sender of the only session that is granted at a time; `None` without a session, or if more are granted.
+    pub fn single_peer(&self) -> Option<SocketAddr> {
+        (self.limits.sessions == 1).then(|| self.table.open().next()).flatten().map(|slot| slot.address)
     }
 
-    /// Counts a reply that the kernel would not send.
+    /// Counts a reply that could not be sent.
     pub fn count_failed_reply(&mut self) {
         self.counters.reply_failed += 1;
     }
 
-    /// Counts a receive call that failed.
+    /// Counts a failed receive call.
     pub fn count_failed_receive(&mut self) {
         self.counters.receive_failed += 1;
     }
 
-    /// Set-up and tear-down. Replies are written into the request; their length is returned.
+    /// Handles a message of set-up or end. Replies are written into the request; their length is returned.
     #[inline(never)]
-    fn converse(
+    fn set_up(
         &mut self,
         message: MessageType,
         datagram: &mut [u8],
@@ -212,17 +271,17 @@ impl SessionReflector {
         received: Stamp<ReflectorClock>,
     ) -> Result<usize, DropReason> {
         if self.setup.is_none() && !from.ip().to_canonical().is_loopback() {
-            return Err(DropReason::KeylessAfar);
+            return Err(DropReason::KeylessRemote);
         }
         match message {
-            MessageType::Hello => self.greet(datagram, from, received),
+            MessageType::Hello => self.hello(datagram, from, received),
             MessageType::Open => self.open(datagram, from, received),
             MessageType::Close => self.close(datagram, from),
             _ => Err(DropReason::Reply),
         }
     }
 
-    fn greet(
+    fn hello(
         &mut self,
         datagram: &mut [u8],
         from: SocketAddr,
@@ -232,7 +291,7 @@ impl SessionReflector {
         if !self.cookie_rate.take(received) {
             return Err(DropReason::CookieRate);
         }
-        let token = self.jar.token(from, &hello.nonce, received);
+        let token = self.cookies.token(from, &hello.nonce, received);
         self.counters.cookies += 1;
         reply_over(datagram, |reply| Cookie::new(hello.nonce, token, self.setup.is_some()).write(reply))
     }
@@ -244,14 +303,14 @@ impl SessionReflector {
         received: Stamp<ReflectorClock>,
     ) -> Result<usize, DropReason> {
         let open = Open::parse(datagram)?;
-        if !self.jar.honours(&open.token, from, &open.nonce, received) {
+        if !self.cookies.verify(&open.token, from, &open.nonce, received) {
             return Err(DropReason::Token);
         }
         if !self.codes.verify(datagram) {
             return Err(DropReason::Code);
         }
-        // From here on the peer has shown its address and the key: it is owed an answer.
-        self.counters.expired += self.table.sweep(received);
+        // The sender has proved its address and the key: from here on it gets a reply.
+        self.counters.expired += self.table.close_expired(received);
         if let Some(slot) = self.table.opened_by(&open.nonce, from) {
             if slot.state == SlotState::Closed {
                 return Err(DropReason::OpenReplayed);
@@ -262,7 +321,7 @@ impl SessionReflector {
         }
         match self.admit(&open, from, received) {
             Ok(accept) => reply_over(datagram, |reply| accept.write(&self.codes, reply)),
-            Err((reason, limit)) => {
+            Err(Refusal { reason, limit }) => {
                 self.counters.refuse_for(reason);
                 let refuse = Refuse { nonce: open.nonce, reason, limit };
                 reply_over(datagram, |reply| refuse.write(&self.codes, reply))
@@ -270,51 +329,72 @@ impl SessionReflector {
         }
     }
 
-    fn admit(
-        &mut self,
-        open: &Open,
-        from: SocketAddr,
-        received: Stamp<ReflectorClock>,
-    ) -> Result<Accept, (RefuseReason, u64)> {
-        self.refusal(&open.terms, from).map_or(Ok(()), Err)?;
-        if open.terms.down && !self.may_go_down(received) {
-            return Err((RefuseReason::Down, self.down_limit_bps()));
+    fn admit(&mut self, open: &Open, from: SocketAddr, received: Stamp<ReflectorClock>) -> Result<Accept, Refusal> {
+        self.check_caps(&open.terms, from)?;
+        if open.terms.down && !self.permits_down(received) {
+            return Err(Refusal { reason: RefuseReason::Down, limit: self.down_limit_bps() });
         }
         let limits = self.limits;
         if !self.session_rate.take(received) {
-            return Err((RefuseReason::NewSessions, u64::from(limits.new_sessions_per_second)));
+            let limit = u64::from(limits.new_sessions_per_second);
+            return Err(Refusal { reason: RefuseReason::NewSessions, limit });
         }
         let reflector_nonce = self.next_nonce();
         let duration = if open.terms.duration == Nanos::ZERO { limits.duration } else { open.terms.duration };
-        let (asked, able) = (open.terms.stream, self.abilities);
-        let stream =
-            StreamTerms { batched: asked.batched && able.batched, unchecked: asked.unchecked && able.unchecked };
-        let terms = self.paced(Terms { duration, idle: limits.idle, stream, ..open.terms });
+        let (requested, supported) = (open.terms.stream, self.supported_terms);
+        let stream = StreamTerms {
+            batched: requested.batched && supported.batched,
+            unchecked: requested.unchecked && supported.unchecked,
+        };
+        let terms = self.with_permitted_rate(Terms { duration, idle: limits.idle, stream, ..open.terms });
         let (nonce, at, receiver) = (open.nonce, received, self.receiver);
         let new = NewSession { address: from, nonce, reflector_nonce, terms, at, receiver };
         let keys = |session| self.setup.as_ref().map(|setup| setup.session(&open.nonce, &reflector_nonce, session));
-        let full = (RefuseReason::Sessions, u64::from(limits.sessions));
+        let full = Refusal { reason: RefuseReason::Sessions, limit: u64::from(limits.sessions) };
         let slot = self.table.insert(new, keys).ok_or(full)?;
         self.counters.opened += 1;
-        self.down = DownSource::of(slot).or(self.down.take());
+        self.down = down_source(slot).or(self.down.take());
         Ok(accept_of(slot, received))
     }
 
-    /// The first cap that stands against a session on these terms, with its value.
-    fn refusal(&self, terms: &Terms, from: SocketAddr) -> Option<(RefuseReason, u64)> {
+    /// Refuses a session on `terms` for the first cap that it exceeds.
+    fn check_caps(&self, terms: &Terms, from: SocketAddr) -> Result<(), Refusal> {
         let limits = &self.limits;
         let caps = [
             (terms.size_bytes > limits.size_bytes, RefuseReason::Size, u64::from(limits.size_bytes)),
             (terms.duration > limits.duration, RefuseReason::Duration, limits.duration.0 as u64),
             (terms.idle > limits.idle, RefuseReason::Idle, limits.idle.0 as u64),
-            (self.table.open() >= usize::from(limits.sessions), RefuseReason::Sessions, u64::from(limits.sessions)),
+            (self.open_sessions() >= usize::from(limits.sessions), RefuseReason::Sessions, u64::from(limits.sessions)),
             (
                 self.table.open_from(from.ip()) >= usize::from(limits.sessions_per_prefix),
                 RefuseReason::SessionsPerPrefix,
                 u64::from(limits.sessions_per_prefix),
             ),
         ];
-        caps.into_iter().find(|(met, ..)| *met).map(|(_, reason, limit)| (reason, limit))
+        let exceeded = caps.into_iter().find(|(is_exceeded, ..)| *is_exceeded);
+        exceeded.map_or(Ok(()), |(_, reason, limit)| Err(Refusal { reason, limit }))
+    }
+
+    /// Whether a down-stream may be opened: there is a key, a rate is permitted, and no other is open.
+    fn permits_down(&mut self, now: Stamp<ReflectorClock>) -> bool {
+        let busy = self.down.as_ref().is_some_and(|down| self.table.find(down.session, down.to, now).is_ok());
+        !busy && self.down_limit_bps() > 0
+    }
+
+    /// The permitted rate of a down-stream, in bits of UDP payload a second: 0 without a key.
+    fn down_limit_bps(&self) -> u64 {
+        if self.setup.is_some() { self.limits.down_bps } else { 0 }
+    }
+
+    /// `terms` with the interval of a down-stream lengthened to its permitted rate.
+    fn with_permitted_rate(&self, terms: Terms) -> Terms {
+        if !terms.down {
+            return terms;
+        }
+        let bits_ns = u128::from(terms.size_bytes) * 8 * 1_000_000_000;
+        let shortest = bits_ns.div_ceil(u128::from(self.down_limit_bps().max(1)));
+        let shortest = Nanos(i64::try_from(shortest).unwrap_or(i64::MAX));
+        Terms { interval: terms.interval.max(shortest), ..terms }
     }
 
     fn close(&mut self, datagram: &mut [u8], from: SocketAddr) -> Result<usize, DropReason> {
@@ -339,14 +419,14 @@ impl SessionReflector {
     }
 
     #[inline(never)]
-    fn tally(
+    fn poll(
         &mut self,
         datagram: &mut [u8],
         from: SocketAddr,
         received: Stamp<ReflectorClock>,
     ) -> Result<usize, DropReason> {
         let poll = StreamPoll::parse(datagram)?;
-        let slot = self.table.running(poll.session, from, received)?;
+        let slot = self.table.find(poll.session, from, received)?;
         if slot.nonce != poll.nonce {
             return Err(DropReason::WrongAddress);
         }
@@ -357,13 +437,13 @@ impl SessionReflector {
         let tally = slot.tally(&poll, received, self.receiver).ok_or(DropReason::SeenBefore)?;
         self.counters.tallies += 1;
         let tally = match self.down.as_mut().filter(|down| down.session == poll.session) {
-            Some(down) => down.told(tally, poll.credit_bytes),
+            Some(down) => down.answer_poll(tally, poll.credit_bytes),
             None => tally,
         };
         reply_over(datagram, |reply| tally.write(&codes, reply))
     }
 
-    /// A nonce that nobody can foresee: the keyed hash of a count.
+    /// An unpredictable nonce: the keyed hash of a counter.
     fn next_nonce(&mut self) -> Nonce {
         self.nonces_made += 1;
         let mut hasher = blake3::Hasher::new_keyed(&self.seed);
@@ -371,6 +451,19 @@ impl SessionReflector {
         let hash = hasher.finalize();
         std::array::from_fn(|at| hash.as_bytes()[at])
     }
+}
+
+/// An exceeded cap and its value.
+struct Refusal {
+    reason: RefuseReason,
+    limit: u64,
+}
+
+/// The down-stream of the session in `slot`, if its terms contain one and it has a key.
+fn down_source(slot: &SessionSlot) -> Option<DownSource> {
+    let terms = slot.terms;
+    let key = slot.keys.as_ref().filter(|_| terms.down)?.answers;
+    Some(DownSource::new(slot.session, slot.address, key, terms.size_bytes, terms.interval))
 }
 
 fn accept_of(slot: &SessionSlot, received: Stamp<ReflectorClock>) -> Accept {
@@ -383,7 +476,7 @@ fn accept_of(slot: &SessionSlot, received: Stamp<ReflectorClock>) -> Accept {
     }
 }
 
-/// Writes a reply of `N` bytes over the request: impossible where that is shorter.
+/// Writes a reply of `N` bytes over the request, which must not be shorter.
 fn reply_over<const N: usize>(datagram: &mut [u8], write: impl FnOnce(&mut [u8; N])) -> Result<usize, DropReason> {
     let reply = datagram.first_chunk_mut::<N>().ok_or(DropReason::Length)?;
     write(reply);

@@ -1,0 +1,69 @@
+//! The kinds of transport, and what follows from each for options, durations and judgements.
+
+use serde::{Deserialize, Serialize};
+
+use super::defaults;
+use crate::units::Nanos;
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportKind {
+    /// Kernel UDP sockets.
+    #[default]
+    Udp,
+    /// Kernel TCP connections.
+    Tcp,
+}
+
+/// What follows from a kind of transport. Code outside of `transport/` reads these properties and no kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportProperties {
+    /// The value of `--transport`.
+    pub word: &'static str,
+    /// The name in messages.
+    pub name: &'static str,
+    /// Messages travel in a connection, not in packets of their own: loss delays them, fragments do not occur, a slow
+    /// receiver slows the sender down, and a reflector sends nothing on its own. Listening for it is an option of `serve`.
+    pub connection_oriented: bool,
+    /// The longest time in which both ends of a stream agree on what arrived, before and after each slice together.
+    pub stream_settles: Nanos,
+}
+
+impl TransportKind {
+    /// Every transport, the default first.
+    pub const ALL: [TransportKind; 2] = [TransportKind::Udp, TransportKind::Tcp];
+
+    /// The properties of this kind.
+    pub const fn properties(self) -> &'static TransportProperties {
+        match self {
+            TransportKind::Udp => &TransportProperties {
+                word: "udp",
+                name: "UDP",
+                connection_oriented: false,
+                stream_settles: defaults::STREAM_SETTLES,
+            },
+            TransportKind::Tcp => &TransportProperties {
+                word: "tcp",
+                name: "TCP",
+                connection_oriented: true,
+                stream_settles: Nanos(defaults::STREAM_SETTLES_CONNECTED.0 * 2),
+            },
+        }
+    }
+
+    /// Whether it is the default, which manifests leave out.
+    pub fn is_default(&self) -> bool {
+        *self == TransportKind::default()
+    }
+
+    /// The value of `--transport`.
+    pub const fn word(self) -> &'static str {
+        self.properties().word
+    }
+
+    /// Whether messages travel in a connection.
+    pub const fn is_connection_oriented(self) -> bool {
+        self.properties().connection_oriented
+    }
+}

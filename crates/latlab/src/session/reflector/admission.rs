@@ -1,0 +1,138 @@
+//! What admits a sender: cookies, which prove its address without state at the reflector, and rate limits.
+
+use std::net::SocketAddr;
+
+use crate::units::{Nanos, ReflectorClock, Stamp};
+use crate::wire::{CookieToken, Nonce};
+
+/// A secret makes tokens for so long, and is accepted for as long again.
+const ROTATION: Nanos = Nanos::from_secs(30);
+
+/// Makes and checks cookie tokens: a keyed hash of address, nonce and a secret that rotates. All randomness comes from
+/// the seed.
+#[derive(Clone)]
+pub(super) struct CookieJar {
+    seed: [u8; 32],
+    period: i64,
+    current: [u8; 32],
+    previous: [u8; 32],
+}
+
+impl CookieJar {
+    pub(super) fn new(seed: [u8; 32]) -> CookieJar {
+        let secret = |period| secret_of(&seed, period);
+        CookieJar { seed, period: 0, current: secret(0), previous: secret(-1) }
+    }
+
+    /// The token for `from` and `nonce`, valid for 30 to 60 s.
+    pub(super) fn token(&mut self, from: SocketAddr, nonce: &Nonce, now: Stamp<ReflectorClock>) -> CookieToken {
+        self.rotate(now);
+        token_under(&self.current, from, nonce)
+    }
+
+    /// Whether `token` is a valid token for `from` and `nonce`.
+    pub(super) fn verify(
+        &mut self,
+        token: &CookieToken,
+        from: SocketAddr,
+        nonce: &Nonce,
+        now: Stamp<ReflectorClock>,
+    ) -> bool {
+        self.rotate(now);
+        [self.current, self.previous].iter().any(|secret| {
+            // Whole words are compared, so that the time does not depend on where they differ.
+            let expected = u128::from_be_bytes(token_under(secret, from, nonce));
+            std::hint::black_box(expected ^ u128::from_be_bytes(*token)) == 0
+        })
+    }
+
+    fn rotate(&mut self, now: Stamp<ReflectorClock>) {
+        let period = now.as_nanos().div_euclid(ROTATION.0);
+        if period != self.period {
+            self.period = period;
+            self.current = secret_of(&self.seed, period);
+            self.previous = secret_of(&self.seed, period.wrapping_sub(1));
+        }
+    }
+}
+
+fn secret_of(seed: &[u8; 32], period: i64) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(seed);
+    hasher.update(b"cookie").update(&period.to_be_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+fn token_under(secret: &[u8; 32], from: SocketAddr, nonce: &Nonce) -> CookieToken {
+    let address = match from.ip() {
+        std::net::IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        std::net::IpAddr::V6(address) => address.octets(),
+    };
+    let mut input = [0; 34];
+    input[..16].copy_from_slice(&address);
+    input[16..18].copy_from_slice(&from.port().to_be_bytes());
+    input[18..].copy_from_slice(nonce);
+    let hash = blake3::keyed_hash(secret, &input);
+    std::array::from_fn(|at| hash.as_bytes()[at])
+}
+
+/// A token bucket: a rate limit that permits a burst of one second's worth. Pure; the time is an argument.
+#[derive(Clone, Debug)]
+pub(super) struct TokenBucket {
+    interval: Nanos,
+    depth: Nanos,
+    /// When the bucket will be full again.
+    full_at: Option<Stamp<ReflectorClock>>,
+}
+
+impl TokenBucket {
+    /// A full bucket for `rate_per_second`, at least 1.
+    pub(super) fn new(rate_per_second: u32) -> TokenBucket {
+        let interval = Nanos(1_000_000_000 / i64::from(rate_per_second.max(1)));
+        TokenBucket { interval, depth: Nanos::from_secs(1), full_at: None }
+    }
+
+    /// Takes a token, if there is one at `now`.
+    pub(super) fn take(&mut self, now: Stamp<ReflectorClock>) -> bool {
+        let from = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now);
+        let full_at = from + self.interval;
+        let has_token = full_at - now <= self.depth;
+        if has_token {
+            self.full_at = Some(full_at);
+        }
+        has_token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_valid_for_its_address_and_nonce_until_its_secret_expires() {
+        let at = |seconds| Stamp::from_nanos(Nanos::from_secs(seconds).0);
+        let mut jar = CookieJar::new([1; 32]);
+        let from = SocketAddr::from(([192, 0, 2, 1], 4_000));
+        let nonce = [5; 16];
+        let token = jar.token(from, &nonce, at(1_000));
+        assert!(jar.verify(&token, from, &nonce, at(1_000)));
+        assert!(jar.verify(&token, from, &nonce, at(1_030)), "under the previous secret");
+        assert!(!jar.verify(&token, from, &nonce, at(1_080)), "expired");
+        assert!(jar.verify(&token, from, &nonce, at(1_000)), "the secrets depend on the clock alone");
+        assert!(!jar.verify(&token, SocketAddr::from(([192, 0, 2, 1], 4_001)), &nonce, at(1_000)));
+        assert!(!jar.verify(&token, SocketAddr::from(([192, 0, 2, 2], 4_000)), &nonce, at(1_000)));
+        assert!(!jar.verify(&token, from, &[6; 16], at(1_000)));
+        assert!(!CookieJar::new([2; 32]).verify(&token, from, &nonce, at(1_000)));
+    }
+
+    #[test]
+    fn a_bucket_permits_a_second_s_worth_at_once_and_then_the_rate() {
+        let mut bucket = TokenBucket::new(10);
+        let at = |millis| Stamp::from_nanos(Nanos::from_millis(millis).0);
+        let taken = |bucket: &mut TokenBucket, millis| (0..100).filter(|_| bucket.take(at(millis))).count();
+        assert_eq!(taken(&mut bucket, 0), 10);
+        assert_eq!(taken(&mut bucket, 99), 0);
+        assert_eq!(taken(&mut bucket, 100), 1);
+        assert_eq!(taken(&mut bucket, 600), 5);
+        assert_eq!(taken(&mut bucket, 1_000_000), 10);
+    }
+}

@@ -1,0 +1,505 @@
+//! The sessions of a reflector: a table of slots, allocated at once, that never grows. Every probe and packet is checked
+//! and counted in its session's slot.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::counters::DropReason;
+use crate::transport::prefix_of;
+use crate::units::{Nanos, ReflectorClock, Stamp};
+use crate::wire::{
+    Codes, MessageType, Nonce, ProbeHeader, REPLAY_WINDOW, Reflection, ReplayVerdict, ReplayWindow, Report,
+    SessionKeys, StreamPoll, StreamTally, StreamTerms, Terms, Train, extend_receive_counter,
+};
+
+/// Without a tag nothing confirms the extension of a counter: one so far ahead is more likely an old one.
+const KEYLESS_JUMP_MAX: u64 = 1 << 31;
+/// A stream without packets for so long needs no batches any more, even if its session is open.
+const STREAM_SILENCE: Nanos = Nanos::from_secs(10);
+
+/// State of the receiving socket and thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverState {
+    /// Datagrams that the socket dropped because its buffer was full, since it was made, modulo 2^32; `None` if unknown.
+    pub socket_drops: Option<u64>,
+    /// Merged buffers came: then `socket_drops` counts buffers.
+    pub drops_merged: bool,
+    /// CPU time of the thread; `None` if unknown.
+    pub thread_cpu: Option<Nanos>,
+}
+
+/// Whether a slot has a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SlotState {
+    Open,
+    /// Its session has ended (or it had none yet); the REPORT is available until the slot is used again.
+    Closed,
+}
+
+/// Counts of a session's stream; dropped packets are in its REPORT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct StreamCounts {
+    packets: u64,
+    bytes: u64,
+    reordered: u64,
+    /// The number of the last POLL that was answered.
+    polled: u64,
+}
+
+const NO_TERMS: Terms = Terms {
+    size_bytes: 0,
+    interval: Nanos::ZERO,
+    duration: Nanos::ZERO,
+    idle: Nanos::ZERO,
+    stream: StreamTerms::NONE,
+    down: false,
+};
+
+/// A slot and its session.
+#[derive(Debug)]
+pub(super) struct SessionSlot {
+    pub(super) state: SlotState,
+    pub(super) session: u16,
+    pub(super) address: SocketAddr,
+    pub(super) keys: Option<SessionKeys>,
+    pub(super) nonce: Nonce,
+    pub(super) reflector_nonce: Nonce,
+    pub(super) terms: Terms,
+    pub(super) counts: Report,
+    stream: StreamCounts,
+    at_opening: ReceiverState,
+    ends_at: Stamp<ReflectorClock>,
+    last_probe: Stamp<ReflectorClock>,
+    window: ReplayWindow,
+}
+
+/// A session to be put into a slot.
+pub(super) struct NewSession {
+    pub(super) address: SocketAddr,
+    pub(super) nonce: Nonce,
+    pub(super) reflector_nonce: Nonce,
+    pub(super) terms: Terms,
+    pub(super) at: Stamp<ReflectorClock>,
+    pub(super) receiver: ReceiverState,
+}
+
+impl SessionSlot {
+    fn new(index: u16) -> SessionSlot {
+        let never = Stamp::from_nanos(i64::MIN);
+        SessionSlot {
+            state: SlotState::Closed,
+            session: index,
+            address: SocketAddr::from(([0, 0, 0, 0], 0)),
+            keys: None,
+            nonce: [0; 16],
+            reflector_nonce: [0; 16],
+            terms: NO_TERMS,
+            counts: Report::default(),
+            stream: StreamCounts::default(),
+            at_opening: ReceiverState::default(),
+            ends_at: never,
+            last_probe: never,
+            window: ReplayWindow::default(),
+        }
+    }
+
+    /// Begins the session `new` under `number`.
+    fn begin(&mut self, number: u16, new: NewSession, keys: Option<SessionKeys>) {
+        self.state = SlotState::Open;
+        self.session = number;
+        self.keys = keys;
+        self.address = new.address;
+        self.nonce = new.nonce;
+        self.reflector_nonce = new.reflector_nonce;
+        self.terms = new.terms;
+        self.counts = Report { session: number, nonce: new.nonce, ..Report::default() };
+        self.stream = StreamCounts::default();
+        self.at_opening = new.receiver;
+        self.ends_at = new.at + new.terms.duration;
+        self.last_probe = new.at;
+        self.window.clear();
+    }
+
+    /// Ends the session and returns whether it was open. `drops`: those of the socket so far. The REPORT counts drops up to
+    /// the first CLOSE, so that a repeated CLOSE gets the same REPORT.
+    pub(super) fn close(&mut self, drops: Option<u64>) -> bool {
+        let was_open = self.state == SlotState::Open;
+        self.state = SlotState::Closed;
+        if self.counts.socket_drops.is_none() {
+            let ends = self.at_opening.socket_drops.zip(drops);
+            // The kernel counts with 32 bits: the difference is right across an overflow.
+            self.counts.socket_drops = ends.map(|(then, now)| u64::from((now as u32).wrapping_sub(then as u32)));
+        }
+        was_open
+    }
+
+    /// The codes of CLOSE, REPORT, POLL and TALLY.
+    pub(super) fn close_codes(&self) -> Codes {
+        self.keys.as_ref().map_or(Codes::None, |keys| keys.close.clone())
+    }
+
+    fn is_open(&self) -> bool {
+        self.state == SlotState::Open
+    }
+
+    /// Whether its duration or idle time has passed.
+    #[inline]
+    fn is_expired(&self, now: Stamp<ReflectorClock>) -> bool {
+        now > self.ends_at || now - self.last_probe > self.terms.idle
+    }
+
+    /// The stream terms that the socket has to fulfil now.
+    fn required_terms(&self, now: Stamp<ReflectorClock>) -> StreamTerms {
+        if !self.is_open() {
+            return StreamTerms::NONE;
+        }
+        let batched = self.terms.stream.batched && now - self.last_probe <= STREAM_SILENCE;
+        StreamTerms { batched, unchecked: self.terms.stream.unchecked }
+    }
+
+    /// Checks and counts a probe.
+    #[inline]
+    fn accept_probe(
+        &mut self,
+        header: ProbeHeader,
+        datagram: &[u8],
+        received: Stamp<ReflectorClock>,
+    ) -> Result<Reflection, DropReason> {
+        let counter = self.accept(header, datagram, received)?;
+        self.counts.answered += 1;
+        let key = self.keys.as_ref().map(|keys| keys.answers);
+        Ok(Reflection { session: self.session, counter, key, received, kernel_received: None })
+    }
+
+    /// Checks and counts a packet of a stream.
+    #[inline]
+    fn count(
+        &mut self,
+        header: ProbeHeader,
+        datagram: &[u8],
+        received: Stamp<ReflectorClock>,
+    ) -> Result<(), DropReason> {
+        let newest = self.window.newest();
+        let counter = self.accept(header, datagram, received)?;
+        self.stream.packets += 1;
+        self.stream.bytes += datagram.len() as u64;
+        self.stream.reordered += u64::from(counter < newest);
+        Ok(())
+    }
+
+    /// Counts a train whose packets are all of the agreed size, genuine, in order and newer than any before. Otherwise
+    /// returns false without a change: each packet is to be counted by itself.
+    #[inline]
+    fn count_train(&mut self, train: Train<'_>, received: Stamp<ReflectorClock>) -> bool {
+        let newest = self.window.newest();
+        let first = extend_receive_counter(newest, REPLAY_WINDOW, train.counter_low());
+        let keys = self.keys.as_ref();
+        let plausible = keys.is_some() || first.saturating_sub(newest) < KEYLESS_JUMP_MAX;
+        let fits = train.each_bytes() == self.terms.size_bytes as usize && first > newest && plausible;
+        if !fits || !train.verify(keys.map(|keys| &keys.probes), first) {
+            return false;
+        }
+        let packets = train.packets();
+        self.window.mark_newer(first, first + (packets - 1));
+        self.stream.packets += packets;
+        self.stream.bytes += packets * train.each_bytes() as u64;
+        self.last_probe = received;
+        true
+    }
+
+    /// The reply to `poll`: the counts so far and the state of the `receiver`; `None` if the POLL was answered before.
+    pub(super) fn tally(
+        &mut self,
+        poll: &StreamPoll,
+        received: Stamp<ReflectorClock>,
+        receiver: ReceiverState,
+    ) -> Option<StreamTally> {
+        if poll.number <= self.stream.polled {
+            return None;
+        }
+        self.stream.polled = poll.number;
+        self.last_probe = received;
+        let (stream, counts) = (self.stream, self.counts);
+        let any = stream.packets + counts.answered > 0;
+        let cpu = receiver.thread_cpu.zip(self.at_opening.thread_cpu).filter(|_| poll.wants_cpu);
+        Some(StreamTally {
+            session: self.session,
+            nonce: self.nonce,
+            number: poll.number,
+            at: received,
+            packets: stream.packets,
+            bytes: stream.bytes,
+            spanned: if any { self.window.newest().saturating_add(1) } else { 0 },
+            reordered: stream.reordered,
+            seen_before: counts.seen_before,
+            left_window: counts.left_window,
+            forged: counts.forged,
+            wrong_size: counts.wrong_size,
+            socket_drops: receiver.socket_drops,
+            drops_merged: receiver.drops_merged,
+            cpu: cpu.map(|(now, then)| now - then),
+        })
+    }
+
+    /// The counter of a datagram that is of the agreed size, genuine and new. It ends the session's idle time.
+    #[inline]
+    fn accept(
+        &mut self,
+        header: ProbeHeader,
+        datagram: &[u8],
+        received: Stamp<ReflectorClock>,
+    ) -> Result<u64, DropReason> {
+        if datagram.len() != self.terms.size_bytes as usize {
+            self.counts.wrong_size += 1;
+            return Err(DropReason::WrongSize);
+        }
+        let counter = extend_receive_counter(self.window.newest(), REPLAY_WINDOW, header.counter_low);
+        let keys = self.keys.as_ref();
+        let plausible = keys.is_some() || counter.saturating_sub(self.window.newest()) < KEYLESS_JUMP_MAX;
+        if !plausible || !header.verify(keys.map(|keys| &keys.probes), counter, datagram) {
+            return Err(self.reject(header, counter, datagram));
+        }
+        match self.window.mark(counter) {
+            ReplayVerdict::New => {}
+            ReplayVerdict::Duplicate => {
+                self.counts.seen_before += 1;
+                return Err(DropReason::SeenBefore);
+            }
+            ReplayVerdict::BelowWindow => {
+                self.counts.left_window += 1;
+                return Err(DropReason::LeftWindow);
+            }
+        }
+        self.last_probe = received;
+        Ok(counter)
+    }
+
+    /// Distinguishes a datagram below the window, whose counter was extended to the next 2^32, from a forged one.
+    #[cold]
+    fn reject(&mut self, header: ProbeHeader, counter: u64, datagram: &[u8]) -> DropReason {
+        let key = self.keys.as_ref().map(|keys| &keys.probes);
+        let genuine = counter.checked_sub(1 << 32).is_some_and(|older| header.verify(key, older, datagram));
+        if genuine {
+            self.counts.left_window += 1;
+            DropReason::LeftWindow
+        } else {
+            self.counts.forged += 1;
+            DropReason::Tag
+        }
+    }
+}
+
+/// All slots. Their number is a power of two, so that a session number leads to its slot by a mask.
+#[derive(Debug)]
+pub(super) struct SessionTable {
+    slots: Box<[SessionSlot]>,
+    /// Whether an open session may have stream terms: looking at all slots takes 25 µs.
+    has_streams: bool,
+}
+
+impl SessionTable {
+    /// A table for at least `sessions` sessions.
+    pub(super) fn new(sessions: u16) -> SessionTable {
+        let slots = sessions.clamp(1, 1 << 15).next_power_of_two();
+        SessionTable { slots: (0..slots).map(SessionSlot::new).collect(), has_streams: false }
+    }
+
+    /// Checks and counts a probe in its session.
+    #[inline]
+    pub(super) fn accept_probe(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<Reflection, DropReason> {
+        let header = ProbeHeader::parse(datagram, MessageType::Probe)?;
+        self.find(header.session, from, received)?.accept_probe(header, datagram, received)
+    }
+
+    /// Checks and counts a packet of a stream in its session.
+    #[inline]
+    pub(super) fn count(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        received: Stamp<ReflectorClock>,
+    ) -> Result<(), DropReason> {
+        let header = ProbeHeader::parse(datagram, MessageType::Data)?;
+        self.find(header.session, from, received)?.count(header, datagram, received)
+    }
+
+    /// [`SessionSlot::count_train`] in the session of `train`.
+    #[inline]
+    pub(super) fn count_train(&mut self, train: Train<'_>, from: SocketAddr, received: Stamp<ReflectorClock>) -> bool {
+        self.find(train.session(), from, received).is_ok_and(|slot| slot.count_train(train, received))
+    }
+
+    /// The slot of `session`, if that is open, not expired, and of the sender `from`.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        session: u16,
+        from: SocketAddr,
+        now: Stamp<ReflectorClock>,
+    ) -> Result<&mut SessionSlot, DropReason> {
+        let slot = self.slot_mut(session);
+        if slot.session != session || slot.state != SlotState::Open {
+            return Err(DropReason::NoSession);
+        }
+        if slot.address != from {
+            return Err(DropReason::WrongAddress);
+        }
+        if slot.is_expired(now) {
+            return Err(DropReason::Ended);
+        }
+        Ok(slot)
+    }
+
+    /// The slot that `session` has or would have.
+    #[inline]
+    pub(super) fn slot_mut(&mut self, session: u16) -> &mut SessionSlot {
+        let mask = self.slots.len() - 1;
+        &mut self.slots[usize::from(session) & mask]
+    }
+
+    /// The slot whose session, open or closed, was opened with `nonce` from `address`.
+    pub(super) fn opened_by(&self, nonce: &Nonce, address: SocketAddr) -> Option<&SessionSlot> {
+        self.slots.iter().find(|slot| slot.nonce == *nonce && slot.address == address)
+    }
+
+    /// Closes expired sessions and returns their number.
+    pub(super) fn close_expired(&mut self, now: Stamp<ReflectorClock>) -> u64 {
+        let expired = self.slots.iter_mut().filter(|slot| slot.is_open() && slot.is_expired(now));
+        expired.map(|slot| slot.state = SlotState::Closed).count() as u64
+    }
+
+    /// Whether `address` has an open session that is not expired.
+    pub(super) fn has_session(&self, address: SocketAddr, now: Stamp<ReflectorClock>) -> bool {
+        self.open().any(|slot| slot.address == address && !slot.is_expired(now))
+    }
+
+    /// Closes the sessions of `address` and returns their number.
+    pub(super) fn close_all_of(&mut self, address: SocketAddr) -> u64 {
+        let closed = self.slots.iter_mut().filter(|slot| slot.is_open() && slot.address == address);
+        closed.map(|slot| slot.state = SlotState::Closed).count() as u64
+    }
+
+    /// The open sessions.
+    pub(super) fn open(&self) -> impl Iterator<Item = &SessionSlot> + '_ {
+        self.slots.iter().filter(|slot| slot.is_open())
+    }
+
+    /// The stream terms that the socket has to fulfil for all open sessions.
+    pub(super) fn required_terms(&mut self, now: Stamp<ReflectorClock>) -> StreamTerms {
+        if !self.has_streams {
+            return StreamTerms::NONE;
+        }
+        let has_streams = self.open().any(|slot| slot.terms.stream != StreamTerms::NONE);
+        self.has_streams = has_streams;
+        self.slots.iter().map(|slot| slot.required_terms(now)).fold(StreamTerms::NONE, |all, one| StreamTerms {
+            batched: all.batched || one.batched,
+            unchecked: all.unchecked || one.unchecked,
+        })
+    }
+
+    /// Open sessions from the prefix of `address`; 0 for loopback, which is exempt.
+    pub(super) fn open_from(&self, address: IpAddr) -> usize {
+        let Some(prefix) = prefix_of(address) else { return 0 };
+        self.open().filter(|slot| prefix_of(slot.address.ip()) == Some(prefix)).count()
+    }
+
+    /// Puts a session into the closed slot that was idle the longest; `None` if all are open. `keys` makes the keys for
+    /// its number.
+    pub(super) fn insert(
+        &mut self,
+        new: NewSession,
+        keys: impl FnOnce(u16) -> Option<SessionKeys>,
+    ) -> Option<&SessionSlot> {
+        let slots = self.slots.len() as u16;
+        let closed = self.slots.iter_mut().filter(|slot| !slot.is_open());
+        let slot = closed.min_by_key(|slot| slot.last_probe)?;
+        let number = slot.session.wrapping_add(slots);
+        self.has_streams |= new.terms.stream != StreamTerms::NONE;
+        slot.begin(number, new, keys(number));
+        Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(address: &str) -> SocketAddr {
+        SocketAddr::new(address.parse().expect("an address"), 4_000)
+    }
+
+    fn insert(table: &mut SessionTable, address: &str, nonce: u8, now: i64) -> Option<u16> {
+        let terms = Terms {
+            size_bytes: 24,
+            duration: Nanos::from_secs(60),
+            idle: Nanos::from_secs(10),
+            stream: StreamTerms { batched: nonce == 2, unchecked: nonce == 1 },
+            ..NO_TERMS
+        };
+        let (nonce, reflector_nonce) = ([nonce; 16], [0; 16]);
+        let (at, receiver) = (Stamp::from_nanos(now), ReceiverState::default());
+        let new = NewSession { address: from(address), nonce, reflector_nonce, terms, at, receiver };
+        table.insert(new, |_| None).map(|slot| slot.session)
+    }
+
+    #[test]
+    fn open_sessions_are_counted_by_prefix_but_for_loopback() {
+        let mut table = SessionTable::new(8);
+        for (nonce, address) in
+            ["192.0.2.1", "192.0.2.200", "192.0.3.1", "::ffff:192.0.2.9", "2001:db8::1", "127.0.0.1"].iter().enumerate()
+        {
+            insert(&mut table, address, nonce as u8, 0).expect("a free slot");
+        }
+        let open_from = |address: &str| table.open_from(from(address).ip());
+        assert_eq!(open_from("192.0.2.7"), 3);
+        assert_eq!(open_from("192.0.3.7"), 1);
+        assert_eq!(open_from("2001:db8::ffff"), 1);
+        assert_eq!(open_from("2001:db8:0:1::1"), 0);
+        assert_eq!(open_from("127.0.0.1"), 0);
+        assert_eq!(table.open().count(), 6);
+    }
+
+    #[test]
+    fn a_session_number_is_reused_only_after_all_others_of_its_slot() {
+        let mut table = SessionTable::new(2);
+        let mut seen = std::collections::HashSet::new();
+        for round in 0..u64::from(u16::MAX) + 1 {
+            let session = insert(&mut table, "127.0.0.1", round as u8, round as i64).expect("a free slot");
+            assert!(seen.insert(session), "{session} again in round {round}");
+            table.slot_mut(session).state = SlotState::Closed;
+        }
+    }
+
+    #[test]
+    fn an_expired_session_frees_its_slot_and_an_open_one_does_not() {
+        let mut table = SessionTable::new(2);
+        insert(&mut table, "127.0.0.1", 1, 0).expect("a free slot");
+        insert(&mut table, "127.0.0.1", 2, Nanos::from_secs(5).0).expect("a free slot");
+        assert_eq!(insert(&mut table, "127.0.0.1", 3, Nanos::from_secs(5).0), None);
+        assert_eq!(table.close_expired(Stamp::from_nanos(Nanos::from_secs(11).0)), 1);
+        assert!(insert(&mut table, "127.0.0.1", 3, Nanos::from_secs(11).0).is_some());
+        assert_eq!(table.opened_by(&[1; 16], from("127.0.0.1")).map(|slot| slot.state), None);
+        assert_eq!(table.opened_by(&[2; 16], from("127.0.0.1")).map(|slot| slot.state), Some(SlotState::Open));
+    }
+
+    #[test]
+    fn the_socket_fulfils_the_terms_of_all_open_sessions() {
+        let mut table = SessionTable::new(4);
+        let required = |table: &mut SessionTable, seconds| {
+            let terms = table.required_terms(Stamp::from_nanos(Nanos::from_secs(seconds).0));
+            (terms.batched, terms.unchecked)
+        };
+        insert(&mut table, "127.0.0.1", 3, 0).expect("a free slot");
+        assert_eq!(required(&mut table, 0), (false, false));
+        insert(&mut table, "127.0.0.1", 1, 0).expect("a free slot");
+        let batched = insert(&mut table, "127.0.0.1", 2, 0).expect("a free slot");
+        assert_eq!(required(&mut table, 10), (true, true));
+        assert_eq!(required(&mut table, 11), (false, true), "a silent stream needs no batches");
+        table.slot_mut(batched).state = SlotState::Closed;
+        assert_eq!(required(&mut table, 5), (false, true));
+    }
+}

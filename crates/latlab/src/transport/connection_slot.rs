@@ -1,0 +1,198 @@
+//! One of a reflector's slots for connections, with the memory that a connection needs; used by one after the other.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use latlab_sys::connection;
+
+use super::error::is_interrupted;
+use super::frame::{InvalidLength, MessageDecoder, MessageEncoder};
+
+/// A connection without an open session is closed after so many checks, one a second.
+const CHECKS_WITHOUT_SESSION: u8 = 5;
+/// A connection with a session is closed after so many checks in which half a message made no progress: as long as a
+/// path may be broken without ending a run.
+const CHECKS_WITHOUT_PROGRESS: u8 = 30;
+
+/// Limits on the connections of a listener (rule R4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionCaps {
+    /// Connections at a time. The memory of all of them is allocated at once.
+    pub connections: u16,
+    /// Connections at a time from one /24 (IPv4) or /64 (IPv6); loopback is exempt.
+    pub per_prefix: u16,
+    /// Connections accepted in a second.
+    pub per_second: u32,
+}
+
+/// Counts of the connections of a listener.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionTally {
+    /// Accepted and given a slot.
+    pub accepted: u64,
+    /// Closed at once, above the caps.
+    pub over_caps: u64,
+    /// Closed for a length below or above that of any message.
+    pub malformed: u64,
+    /// Closed after 5 s without an open session.
+    pub without_session: u64,
+    /// Closed with half a message, or a reply that was not read.
+    pub stuck: u64,
+}
+
+/// Why a connection was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CloseReason {
+    /// The peer closed or reset it, or the reflector needs it no longer.
+    Ended,
+    /// It sent an invalid length.
+    Malformed,
+    /// It had no open session for too long.
+    WithoutSession,
+    /// Half a message, or a reply that was not read, for too long.
+    Stuck,
+}
+
+/// A slot, in use or free.
+#[derive(Debug)]
+pub(super) struct ConnectionSlot {
+    socket: Option<OwnedFd>,
+    peer: SocketAddr,
+    /// Counts the connections of this slot: readiness reported for an earlier one is ignored.
+    generation: u32,
+    decoder: MessageDecoder,
+    encoder: MessageEncoder,
+    /// A message was decoded, or a part of a reply sent, since the last check.
+    progressed: bool,
+    checks_without_session: u8,
+    checks_without_progress: u8,
+}
+
+impl ConnectionSlot {
+    pub(super) fn new() -> ConnectionSlot {
+        ConnectionSlot {
+            socket: None,
+            peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into(),
+            generation: 0,
+            decoder: MessageDecoder::default(),
+            encoder: MessageEncoder::default(),
+            progressed: false,
+            checks_without_session: 0,
+            checks_without_progress: 0,
+        }
+    }
+
+    /// Gives the slot to the connection `socket` with `peer`.
+    pub(super) fn occupy(&mut self, socket: OwnedFd, peer: SocketAddr) {
+        (self.socket, self.peer, self.progressed) = (Some(socket), peer, false);
+        (self.checks_without_session, self.checks_without_progress) = (0, 0);
+    }
+
+    /// Closes the connection and returns its peer; `None` if the slot was free.
+    pub(super) fn free(&mut self) -> Option<SocketAddr> {
+        self.socket.take()?;
+        self.generation = self.generation.wrapping_add(1);
+        self.decoder.clear();
+        self.encoder.clear();
+        Some(self.peer)
+    }
+
+    pub(super) fn is_occupied(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    pub(super) const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    pub(super) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    #[inline]
+    pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.socket.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The next message, if it is whole and the reply to the one before is sent.
+    #[inline]
+    pub(super) fn message(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, InvalidLength> {
+        if self.encoder.has_unsent() {
+            return Ok(None);
+        }
+        let decoded = self.decoder.decode(buffer)?;
+        self.progressed |= decoded.is_some();
+        Ok(decoded)
+    }
+
+    /// Calls `receive` once and returns whether bytes came. An error means that the connection has ended.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        receive: impl FnOnce(BorrowedFd<'_>, &mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<bool> {
+        let Some(socket) = &self.socket else { return Ok(false) };
+        match receive(socket.as_fd(), self.decoder.space()) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => {
+                self.decoder.filled(bytes);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interrupted(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends `message`, as far as the send buffer takes it, and returns whether all of it was sent.
+    #[inline]
+    pub(super) fn send(&mut self, message: &[u8]) -> io::Result<bool> {
+        let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        let frame = self.encoder.encode(message).ok_or(io::ErrorKind::InvalidInput)?;
+        let all = frame.len();
+        let taken = taken_now(connection::send_now(socket.as_fd(), frame))?;
+        if taken < all {
+            self.encoder.keep_unsent(taken, all);
+        }
+        Ok(taken == all)
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.encoder.has_unsent()
+    }
+
+    /// Whether half a message is there.
+    #[cfg(test)]
+    pub(super) fn has_partial_message(&self) -> bool {
+        !self.decoder.is_empty()
+    }
+
+    /// Sends the unsent part of a reply, as far as the send buffer takes it, and returns whether all of it was sent.
+    pub(super) fn send_rest(&mut self) -> io::Result<bool> {
+        let Some(socket) = &self.socket else { return Ok(true) };
+        let taken = taken_now(connection::send_now(socket.as_fd(), self.encoder.unsent()))?;
+        self.encoder.advance(taken);
+        self.progressed |= taken > 0;
+        Ok(!self.encoder.has_unsent())
+    }
+
+    /// The check of every second: why the connection is to be closed, if it is.
+    pub(super) fn check(&mut self, has_session: bool) -> Option<CloseReason> {
+        self.checks_without_session = if has_session { 0 } else { self.checks_without_session.saturating_add(1) };
+        let is_stuck = !self.progressed && (self.encoder.has_unsent() || !self.decoder.is_empty());
+        self.checks_without_progress = if is_stuck { self.checks_without_progress.saturating_add(1) } else { 0 };
+        self.progressed = false;
+        // More, not as many: the first check may follow at once.
+        let is_over = self.checks_without_session > CHECKS_WITHOUT_SESSION
+            || self.checks_without_progress > CHECKS_WITHOUT_PROGRESS;
+        is_over.then_some(if is_stuck { CloseReason::Stuck } else { CloseReason::WithoutSession })
+    }
+}
+
+/// Bytes taken by a send call that does not sleep; 0 if the send buffer is full.
+fn taken_now(sent: io::Result<usize>) -> io::Result<usize> {
+    match sent {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock || is_interrupted(&error) => Ok(0),
+        sent => sent,
+    }
+}

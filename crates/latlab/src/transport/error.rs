@@ -1,0 +1,355 @@
+//! Errors of opening a path, of a broken connection, and of a way of sending that a kernel does not support.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use latlab_sys::errno::explain;
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::diagnostics::{Explain, Failure};
+use crate::plan::{Family, SendMode, SenderSocketOptions};
+
+/// Why a path could not be opened. Nothing was sent.
+#[derive(Debug, Error)]
+pub enum TransportError {
+    /// The name has no address.
+    #[error("cannot find an address for `{host}`")]
+    Unresolvable {
+        /// As typed.
+        host: String,
+        /// The resolver's error.
+        source: io::Error,
+    },
+    /// The name has addresses, but none in the requested family.
+    #[error("`{host}` has no {} address", family_word(*.family))]
+    NoAddressOfFamily {
+        /// As typed.
+        host: String,
+        /// The requested family.
+        family: Family,
+    },
+    /// The two addresses are of different families.
+    #[error("cannot send from `{local}` to `{peer}`")]
+    FamilyMismatch {
+        /// Address to send from.
+        local: IpAddr,
+        /// Address to send to.
+        peer: SocketAddr,
+    },
+    /// socket(2) failed.
+    #[error("cannot open an {} socket", family_word(*.family))]
+    Socket {
+        /// The requested family.
+        family: Family,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The local address or port was refused.
+    #[error("cannot use the local address `{local}`")]
+    Bind {
+        /// The requested address and port.
+        local: SocketAddr,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// The interface was refused.
+    #[error("cannot send through the interface `{interface}`")]
+    Interface {
+        /// As typed.
+        interface: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// No route to the peer.
+    #[error("cannot reach `{peer}`")]
+    Connect {
+        /// Address to send to.
+        peer: SocketAddr,
+        /// The kernel's error.
+        source: io::Error,
+    },
+    /// No TCP connection with the peer.
+    #[error("cannot connect to `{peer}` over TCP")]
+    Connection {
+        /// Address to connect to.
+        peer: SocketAddr,
+        /// The kernel's error, or `TimedOut`.
+        source: io::Error,
+    },
+    /// The caller's stop flag was set.
+    #[error("interrupted before `{peer}` answered")]
+    Interrupted {
+        /// Address to connect to.
+        peer: SocketAddr,
+    },
+    /// A socket option was refused.
+    #[error("cannot set {option} to `{value}` on the socket")]
+    Setting {
+        /// Its name for users.
+        option: &'static str,
+        /// The requested value.
+        value: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+}
+
+const fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "IPv4",
+        Family::Ipv6 => "IPv6",
+    }
+}
+
+/// Makes the error of a refused socket option.
+pub(super) fn setting_error(option: &'static str, value: impl ToString) -> impl FnOnce(io::Error) -> TransportError {
+    move |source| TransportError::Setting { option, value: value.to_string(), source }
+}
+
+impl TransportError {
+    /// Whether this host has no support for the address family at all.
+    pub fn lacks_family(&self) -> bool {
+        match self {
+            TransportError::Socket { source, .. } | TransportError::Bind { source, .. } => {
+                matches!(Errno::from_io_error(source), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Explain for TransportError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::world(self);
+        match self {
+            TransportError::Unresolvable { host, source } => failure.because(resolver_words(source)).hint(format!(
+                "check the spelling, ask `getent ahosts {host}`, or give an address instead of the name"
+            )),
+            TransportError::NoAddressOfFamily { host, family } => {
+                let is_literal = host.parse::<IpAddr>().is_ok();
+                let failure = if is_literal { Failure::request(self) } else { failure };
+                failure.hint(match family {
+                    Family::Ipv4 => "leave out `-4`",
+                    Family::Ipv6 => "leave out `-6`",
+                })
+            }
+            TransportError::FamilyMismatch { .. } => Failure::request(self)
+                .because("one is an IPv4 address, the other an IPv6 one")
+                .hint("give both ends in the same family"),
+            TransportError::Socket { source, .. } => {
+                let failure = failure.because(explain(source));
+                match Errno::from_io_error(source) {
+                    Some(Errno::AFNOSUPPORT) => {
+                        failure.hint("this kernel does not speak that family: use the other one")
+                    }
+                    _ => failure,
+                }
+            }
+            TransportError::Bind { local, source } => {
+                hinted(failure.because(explain(source)), bind_hint(*local, source))
+            }
+            TransportError::Interface { source, .. } => failure.because(explain(source)).hint(match source.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "grant the right with `sudo setcap cap_net_raw+ep $(command -v latlab)`, or bind to an address"
+                }
+                _ => "`ip link` lists the interfaces of this host",
+            }),
+            TransportError::Connect { peer, source } if is_broadcast(peer, source) => failure
+                .because(format!("it is a broadcast address, or a route prohibits it: {}", explain(source)))
+                .hint(format!(
+                    "name one host: a round trip has one far end; `ip route get {}` shows what this address is",
+                    peer.ip()
+                )),
+            TransportError::Connect { peer, source } => failure
+                .because(explain(source))
+                .hint(format!("`ip route get {}` shows what this host knows about the way", peer.ip())),
+            TransportError::Connection { peer, source } => {
+                let cause = match source.kind() {
+                    io::ErrorKind::TimedOut => "no answer within 3 s".into(),
+                    _ => explain(source),
+                };
+                failure.because(cause).hint(connection_hint(*peer, source))
+            }
+            TransportError::Interrupted { .. } => failure,
+            TransportError::Setting { option, source, .. } => {
+                hinted(failure.because(explain(source)), setting_hint(option, source))
+            }
+        }
+    }
+}
+
+/// Adds `hint`, if there is one.
+fn hinted(failure: Failure, hint: Option<String>) -> Failure {
+    Failure { hint, ..failure }
+}
+
+/// The cause of a connection that broke, in words.
+pub fn explain_broken(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::UnexpectedEof => "the other end closed the connection".into(),
+        io::ErrorKind::InvalidData => "what came is none of latlab's messages".into(),
+        _ => explain(source),
+    }
+}
+
+/// Whether connecting failed because `peer` is a broadcast address: EACCES on a socket without SO_BROADCAST
+/// (`ip_route_connect` and its caller in net/ipv4/datagram.c). A `prohibit` route gives the same.
+fn is_broadcast(peer: &SocketAddr, source: &io::Error) -> bool {
+    peer.is_ipv4() && Errno::from_io_error(source) == Some(Errno::ACCESS)
+}
+
+pub(super) fn is_interrupted(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+/// The resolver's sentence without the standard library's preface.
+fn resolver_words(source: &io::Error) -> String {
+    let words = explain(source);
+    match words.split_once("address information: ") {
+        Some((_, reason)) => reason.to_lowercase(),
+        None => words,
+    }
+}
+
+fn bind_hint(local: SocketAddr, source: &io::Error) -> Option<String> {
+    Some(match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("`ss -tulpn sport = :{}` shows who has this port; choose another one", local.port())
+        }
+        io::ErrorKind::AddrNotAvailable => "`ip address` lists the addresses of this host".into(),
+        io::ErrorKind::PermissionDenied => {
+            "choose a port above 1023, or grant the right with `sudo setcap cap_net_bind_service+ep $(command -v latlab)`"
+                .into()
+        }
+        _ => return None,
+    })
+}
+
+fn connection_hint(peer: SocketAddr, source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            "start `latlab serve --tcp` there, with `--psk-file FILE` unless it is this host: without `--tcp` it listens on \
+             UDP alone"
+                .into()
+        }
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
+            "leave `--source-port` out, or wait a minute: the connection before may still hold that port (TIME_WAIT)".into()
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => format!(
+            "see that `latlab serve --tcp` runs there and that firewalls let its TCP port through; `ip route get {}` shows \
+             the way",
+            peer.ip()
+        ),
+        _ => format!("`ip route get {}` shows what this host knows about the way", peer.ip()),
+    }
+}
+
+fn setting_hint(option: &str, source: &io::Error) -> Option<String> {
+    if option != "busy polling" {
+        return None;
+    }
+    Some(match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "grant the right with `sudo setcap cap_net_admin+ep $(command -v latlab)`, or use `--wait spin`".into()
+        }
+        _ => "this kernel was built without CONFIG_NET_RX_BUSY_POLL: use `--wait spin`".into(),
+    })
+}
+
+/// Why a kernel cannot send packets in the requested [`SendMode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SendModeError {
+    /// The kernel computes the checksum of each packet that it segments.
+    #[error("cannot send by `gso` with the checksum off")]
+    ChecksumOff,
+    /// A packet with its headers exceeds the path MTU, and segments are not fragmented.
+    #[error("cannot send packets of {size_bytes} bytes by `gso` on this path")]
+    SegmentOverMtu {
+        /// UDP payload of each packet.
+        size_bytes: u32,
+    },
+    /// Before Linux 6.11 the device must compute checksums.
+    #[error("cannot send by `gso` through a device that computes no checksums")]
+    NoChecksumOffload,
+    /// Fragmentation is forbidden, and a packet exceeds the path MTU.
+    #[error("cannot send packets of {size_bytes} bytes in one piece on this path")]
+    TooLong {
+        /// UDP payload of each packet.
+        size_bytes: u32,
+    },
+}
+
+impl SendModeError {
+    /// The meaning of `error` for packets of `size_bytes` sent with `options`; `None` if the options are not its reason.
+    pub fn of(error: &io::Error, options: SenderSocketOptions, size_bytes: u32) -> Option<SendModeError> {
+        // `udp_send_skb` in net/ipv4/udp.c and `udp_v6_send_skb` in net/ipv6/udp.c.
+        match (Errno::from_io_error(error)?, options.mode) {
+            (Errno::INVAL, SendMode::Gso) if !options.checksum => Some(SendModeError::ChecksumOff),
+            (Errno::INVAL | Errno::MSGSIZE, SendMode::Gso) => Some(SendModeError::SegmentOverMtu { size_bytes }),
+            (Errno::IO, SendMode::Gso) => Some(SendModeError::NoChecksumOffload),
+            (Errno::MSGSIZE, _) => Some(SendModeError::TooLong { size_bytes }),
+            _ => None,
+        }
+    }
+}
+
+/// Exit code 2 where the request contradicts itself or the path, 3 where the host lacks support.
+impl Explain for SendModeError {
+    fn explain(&self) -> Failure {
+        let errno = |errno: Errno| explain(&io::Error::from(errno));
+        let too_long = "with its headers such a packet is longer than the path carries in one piece";
+        match self {
+            SendModeError::ChecksumOff => Failure::request(self)
+                .because(format!(
+                    "the kernel must compute the checksum of every packet that it cuts: {}",
+                    errno(Errno::INVAL)
+                ))
+                .hint("leave out `--checksum off`, or use `--mode sendmmsg`"),
+            SendModeError::SegmentOverMtu { .. } => {
+                Failure::request(self).because(too_long).hint("choose a smaller `--size`, or `--mode sendmmsg`")
+            }
+            SendModeError::NoChecksumOffload => Failure::world(self)
+                .because(format!(
+                    "Linux before 6.11 leaves the checksums of cut packets to the device: {}",
+                    errno(Errno::IO)
+                ))
+                .hint("`ethtool -K DEV tx-checksum-ip-generic on` where the device can, or `--mode sendmmsg`"),
+            SendModeError::TooLong { .. } => {
+                Failure::request(self).because(too_long).hint("choose a smaller `--size`, or leave out `--df`")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_send_modes_are_told_apart_by_errno_and_options() {
+        let plain = SenderSocketOptions::PLAIN;
+        let gso = SenderSocketOptions { mode: SendMode::Gso, ..plain };
+        let unchecked = SenderSocketOptions { checksum: false, ..gso };
+        let rows = [
+            (Errno::INVAL, unchecked, Some((SendModeError::ChecksumOff, 2))),
+            (Errno::INVAL, gso, Some((SendModeError::SegmentOverMtu { size_bytes: 9_000 }, 2))),
+            (Errno::MSGSIZE, gso, Some((SendModeError::SegmentOverMtu { size_bytes: 9_000 }, 2))),
+            (Errno::IO, gso, Some((SendModeError::NoChecksumOffload, 3))),
+            (Errno::MSGSIZE, plain, Some((SendModeError::TooLong { size_bytes: 9_000 }, 2))),
+            (Errno::IO, plain, None),
+            (Errno::INVAL, SenderSocketOptions { checksum: false, ..plain }, None),
+            (Errno::NOBUFS, gso, None),
+        ];
+        for (errno, options, expected) in rows {
+            let error = SendModeError::of(&errno.into(), options, 9_000);
+            let found = error.map(|error| (error, error.explain()));
+            assert_eq!(
+                found.as_ref().map(|(error, failure)| (*error, failure.exit_code)),
+                expected,
+                "{errno:?} {options:?}"
+            );
+            assert!(found.is_none_or(|(_, failure)| failure.cause.is_some() && failure.hint.is_some()));
+        }
+    }
+}

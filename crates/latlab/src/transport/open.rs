@@ -1,0 +1,178 @@
+//! The one place that knows which kinds of transport exist: the types of each at both ends, and how they are opened.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+
+use super::connection_slot::ConnectionCaps;
+use super::error::TransportError;
+use super::seam::{PathTransport, ReflectorSocket};
+use super::tcp::TcpTransport;
+use super::tcp_reflector::TcpReflector;
+use super::udp::UdpTransport;
+use super::udp_reflector::UdpReflector;
+use super::udp_stream::UdpStream;
+use super::wait::WaitStrategy;
+use crate::plan::{PathSpec, SenderSocketOptions, TransportKind, WaitMode};
+
+/// The types that implement one kind of transport. Loops are generic over them and compiled once for each kind.
+pub trait TransportFamily: 'static {
+    /// The kind, with its properties.
+    const KIND: TransportKind;
+    /// Sends probes, one at a time.
+    type Path: PathTransport;
+    /// Sends streams, many packets at a time.
+    type Stream: PathTransport;
+    /// Answers.
+    type Listener: ReflectorSocket + Send;
+
+    /// Opens the path of probes.
+    ///
+    /// # Errors
+    /// The path cannot be opened, or the stop flag was set.
+    fn open(options: &PathOptions<'_>) -> Result<Self::Path, TransportError>;
+
+    /// Opens the path of a stream's flow.
+    ///
+    /// # Errors
+    /// As [`TransportFamily::open`].
+    fn open_stream(options: &PathOptions<'_>, sending: SenderSocketOptions) -> Result<Self::Stream, TransportError>;
+
+    /// Binds a reflector's socket to `local`; port 0: the kernel's choice.
+    ///
+    /// # Errors
+    /// The port is in use, the address is not local, a permission is missing.
+    fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<Self::Listener>, TransportError>;
+
+    /// Binds a reflector's socket to the address in `options`.
+    ///
+    /// # Errors
+    /// As [`TransportFamily::bind`].
+    fn listen(options: &ListenOptions) -> Result<Bound<Self::Listener>, TransportError> {
+        match options.address {
+            ListenAddress::One(local) => Self::bind(local, options),
+            ListenAddress::All { port } => match Self::bind((Ipv6Addr::UNSPECIFIED, port).into(), options) {
+                Err(error) if error.lacks_family() => Self::bind((Ipv4Addr::UNSPECIFIED, port).into(), options),
+                bound => bound,
+            },
+        }
+    }
+}
+
+/// How a sender opens a path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathOptions<'a> {
+    /// Local end and socket options.
+    pub path: &'a PathSpec,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// How the transport waits for answers.
+    pub wait: WaitStrategy,
+    /// Ends an attempt within 100 ms when it is set.
+    pub stop: &'a AtomicBool,
+}
+
+/// The address of a reflector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// One address and port; port 0: the kernel's choice.
+    One(SocketAddr),
+    /// Every address of both families, or of IPv4 alone if the host has no IPv6.
+    All {
+        /// The port; 0: the kernel's choice.
+        port: u16,
+    },
+}
+
+/// How a reflector listens.
+#[derive(Clone, Copy, Debug)]
+pub struct ListenOptions {
+    /// Where.
+    pub address: ListenAddress,
+    /// How it waits for datagrams.
+    pub wait: WaitMode,
+    /// Limits on connections.
+    pub caps: ConnectionCaps,
+    /// The reflector answers one sender in its lifetime.
+    pub single_sender: bool,
+}
+
+/// A reflector's socket and its address.
+#[derive(Debug)]
+pub struct Bound<S> {
+    /// The socket.
+    pub socket: S,
+    /// Its address, with the port that the kernel chose.
+    pub address: SocketAddr,
+    /// The granted receive buffer in bytes, the kernel's bookkeeping included; `None` if none was requested.
+    pub receive_buffer_bytes: Option<u32>,
+}
+
+/// Work that depends on the types of a transport kind.
+pub trait FamilyVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with the types of `F`.
+    fn visit<F: TransportFamily>(self) -> Self::Output;
+}
+
+/// Runs `visitor` with the types of `kind`.
+pub fn visit<V: FamilyVisitor>(kind: TransportKind, visitor: V) -> V::Output {
+    match kind {
+        TransportKind::Udp => visitor.visit::<Udp>(),
+        TransportKind::Tcp => visitor.visit::<Tcp>(),
+    }
+}
+
+/// Kernel UDP sockets.
+#[derive(Debug)]
+pub enum Udp {}
+
+impl TransportFamily for Udp {
+    const KIND: TransportKind = TransportKind::Udp;
+    type Path = UdpTransport;
+    type Stream = UdpStream;
+    type Listener = UdpReflector;
+
+    fn open(options: &PathOptions<'_>) -> Result<UdpTransport, TransportError> {
+        UdpTransport::open(options.path, options.peer, options.wait)
+    }
+
+    fn open_stream(options: &PathOptions<'_>, sending: SenderSocketOptions) -> Result<UdpStream, TransportError> {
+        UdpStream::open(options.path, options.peer, options.wait, sending)
+    }
+
+    fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<UdpReflector>, TransportError> {
+        let socket = UdpReflector::bind(local, options.wait)?;
+        let socket = if options.single_sender { socket.for_single_sender() } else { socket };
+        let (address, receive_buffer_bytes) = (socket.local_address(), Some(socket.receive_buffer_bytes()));
+        Ok(Bound { socket, address, receive_buffer_bytes })
+    }
+}
+
+/// Kernel TCP connections.
+#[derive(Debug)]
+pub enum Tcp {}
+
+impl TransportFamily for Tcp {
+    const KIND: TransportKind = TransportKind::Tcp;
+    type Path = TcpTransport;
+    type Stream = TcpTransport;
+    type Listener = TcpReflector;
+
+    fn open(options: &PathOptions<'_>) -> Result<TcpTransport, TransportError> {
+        TcpTransport::open(options.path, options.peer, options.wait, options.stop)
+    }
+
+    /// The kernel joins and cuts messages by itself: none of the socket options for streams applies.
+    fn open_stream(options: &PathOptions<'_>, _: SenderSocketOptions) -> Result<TcpTransport, TransportError> {
+        Tcp::open(options)?.with_unsent_limit()
+    }
+
+    /// Buffers are the kernel's choice.
+    fn bind(local: SocketAddr, options: &ListenOptions) -> Result<Bound<TcpReflector>, TransportError> {
+        let socket = TcpReflector::bind(local, options.wait, options.caps)?;
+        let socket = if options.single_sender { socket.for_single_sender() } else { socket };
+        Ok(Bound { address: socket.local_address(), socket, receive_buffer_bytes: None })
+    }
+}

@@ -1,0 +1,344 @@
+//! The traits between the network and what uses it: [`Transport`] for probes, [`BurstTransport`] for streams,
+//! [`ReflectorSocket`] for the answering end.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use super::batch_buffer::BatchBuffer;
+use super::connection_slot::ConnectionTally;
+use crate::facts::ConnectionFacts;
+use crate::units::Nanos;
+use crate::wire::StreamTerms;
+
+/// An open path to one peer. What it can carry, and how it waits, was fixed when it was opened.
+pub trait Transport {
+    /// Sends one message. An error is the kernel's refusal of *this* message.
+    fn send(&mut self, message: &[u8]) -> io::Result<()>;
+
+    /// Receives one whole message into `buffer` and returns its length.
+    ///
+    /// `None`: no message came. That may be earlier than `max_wait` (a spinning transport returns at once, an interrupted
+    /// one when the signal came, a blocking one after its receive time-out), never much later; callers read the clock
+    /// and call again.
+    fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>>;
+
+    /// What the path did besides carrying messages. Not for loops: it may cost system calls and memory.
+    fn report(&self) -> PathReport {
+        PathReport::default()
+    }
+}
+
+/// Lets a session borrow a transport.
+impl<T: Transport + ?Sized> Transport for &mut T {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        (**self).send(message)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<usize>> {
+        (**self).receive(buffer, max_wait)
+    }
+
+    fn report(&self) -> PathReport {
+        (**self).report()
+    }
+}
+
+/// What a path did besides carrying messages, since it was opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathReport {
+    /// Whether the path is a connection.
+    pub is_connection: bool,
+    /// Errors that the socket reported about earlier datagrams (ICMP): name of the errno → count.
+    pub socket_errors: BTreeMap<String, u64>,
+    /// Datagrams that the kernel dropped at the socket, modulo 2^32; `None` if unknown.
+    pub socket_drops: Option<u64>,
+    /// The kernel's figures of the connection; `None` if there is no connection, or they are unknown.
+    pub connection: Option<ConnectionFacts>,
+}
+
+/// A path between two addresses, which a manifest names.
+pub trait PathTransport: BurstTransport + Send {
+    /// The two ends of the path, and its limits.
+    fn path(&self) -> OpenPath;
+}
+
+/// The two ends of an open path, and its limits.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenPath {
+    /// The address and port measured from.
+    pub local: SocketAddr,
+    /// The address and port measured to.
+    pub peer: SocketAddr,
+    /// The largest payload that leaves unfragmented, in bytes: the path MTU known so far less the IP and UDP headers.
+    /// `None` if the kernel does not know it, or cuts a connection's bytes by itself.
+    pub unfragmented_bytes: Option<u32>,
+    /// The send buffer granted to a stream, the kernel's bookkeeping included: on Linux up to twice the requested size.
+    /// `None` if no size was requested.
+    pub send_buffer_bytes: Option<u32>,
+}
+
+/// Packets of one size in one buffer, each beginning `stride` bytes after the one before: contiguous if that is the
+/// size, overlapping if it is less.
+#[derive(Clone, Copy, Debug)]
+pub struct Packets<'a> {
+    bytes: &'a [u8],
+    size: usize,
+    stride: usize,
+    count: usize,
+}
+
+impl<'a> Packets<'a> {
+    /// All packets of `size` bytes that begin, `stride` bytes apart, and end in `bytes`.
+    pub fn new(bytes: &'a [u8], size: usize, stride: usize) -> Packets<'a> {
+        let count = bytes.len().checked_sub(size).map_or(0, |rest| 1 + rest / stride.max(1));
+        Packets { bytes, size, stride, count }
+    }
+
+    /// [`Packets::new`] with a known `count`: the division would take as long as all other work for a packet.
+    #[inline]
+    pub(crate) fn counted(bytes: &'a [u8], size: usize, stride: usize, count: usize) -> Packets<'a> {
+        debug_assert_eq!(count, Packets::new(bytes, size, stride).count);
+        Packets { bytes, size, stride, count }
+    }
+
+    /// The number of packets.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The length of each packet, in bytes.
+    #[inline]
+    pub fn size_bytes(&self) -> usize {
+        self.size
+    }
+
+    /// The distance between the beginnings of two packets, in bytes.
+    #[inline]
+    pub fn stride_bytes(&self) -> usize {
+        self.stride
+    }
+
+    /// The buffer.
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The packets in order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let (bytes, size, stride) = (self.bytes, self.size, self.stride);
+        (0..self.count).map(move |number| &bytes[number * stride..number * stride + size])
+    }
+}
+
+/// A transport that takes many packets at a time.
+pub trait BurstTransport: Transport {
+    /// Sends `packets` in order and returns how many the kernel took: at least one. The most that one call takes was
+    /// fixed when the transport was opened.
+    ///
+    /// # Errors
+    /// The kernel's refusal of the first packet.
+    fn burst(&mut self, packets: Packets<'_>) -> io::Result<usize> {
+        send_each(self, packets)
+    }
+
+    /// Whether datagrams have a checksum from now on. If not, they leave as was fixed when the transport was opened,
+    /// which may be with one.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn set_checksums(&mut self, on: bool) -> io::Result<()> {
+        _ = on;
+        Ok(())
+    }
+
+    /// The progress of a connection; `None` for datagrams.
+    fn progress(&self) -> Option<ConnectionBytes> {
+        None
+    }
+}
+
+/// Bytes of a connection since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionBytes {
+    /// Bytes accepted for sending, framing included.
+    pub sent_bytes: u64,
+    /// Of these, bytes acknowledged by the peer's kernel.
+    pub acknowledged_bytes: u64,
+}
+
+impl<T: BurstTransport + ?Sized> BurstTransport for &mut T {
+    fn burst(&mut self, packets: Packets<'_>) -> io::Result<usize> {
+        (**self).burst(packets)
+    }
+
+    fn set_checksums(&mut self, on: bool) -> io::Result<()> {
+        (**self).set_checksums(on)
+    }
+
+    fn progress(&self) -> Option<ConnectionBytes> {
+        (**self).progress()
+    }
+}
+
+/// One send call for each packet, until one is refused.
+#[inline]
+pub(super) fn send_each(transport: &mut (impl Transport + ?Sized), packets: Packets<'_>) -> io::Result<usize> {
+    for (taken, packet) in packets.iter().enumerate() {
+        match transport.send(packet) {
+            Err(error) if taken == 0 => return Err(error),
+            // The next call begins with the refused packet and returns its error.
+            Err(_) => return Ok(taken),
+            Ok(()) => {}
+        }
+    }
+    Ok(packets.count())
+}
+
+/// The socket of a reflector, as its loop uses it.
+pub trait ReflectorSocket {
+    /// Receives one datagram into `buffer`: its length and its sender, an IPv4 sender in IPv4 form. `None` if no datagram
+    /// came for about 100 ms (a spinning socket: at once), or a signal did.
+    ///
+    /// # Errors
+    /// The kernel's; the loop counts them and ends after a hundred in a row.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>>;
+
+    /// [`ReflectorSocket::receive`] with a shorter wait, after which the loop has to send.
+    ///
+    /// # Errors
+    /// As [`ReflectorSocket::receive`].
+    fn receive_within(&mut self, buffer: &mut [u8], max_wait: Nanos) -> io::Result<Option<(usize, SocketAddr)>> {
+        _ = max_wait;
+        self.receive(buffer)
+    }
+
+    /// Receives many datagrams at a time into `buffer` and returns the number of buffers that came, 0 where
+    /// [`ReflectorSocket::receive`] returns `None`.
+    ///
+    /// # Errors
+    /// As [`ReflectorSocket::receive`].
+    fn receive_batch(&mut self, buffer: &mut BatchBuffer) -> io::Result<usize> {
+        _ = buffer;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sends `datagram` to the sender of its request, from the address that the request was sent to.
+    ///
+    /// # Errors
+    /// The kernel's; the loop counts them.
+    fn reply(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
+
+    /// The local address that the last datagram was sent to; `None` if the socket is bound to one address.
+    fn last_destination(&self) -> Option<IpAddr> {
+        None
+    }
+
+    /// Makes the next replies leave from `local`; `merged`: the datagrams that they answer came in one buffer.
+    fn set_reply_source(&mut self, local: Option<IpAddr>, merged: bool) {
+        _ = (local, merged);
+    }
+
+    /// `peer` holds the only session that can be granted while it lasts.
+    fn dedicate_to(&mut self, peer: SocketAddr) {
+        _ = peer;
+    }
+
+    /// The stream terms that the socket can fulfil; others are not granted.
+    fn supported_terms(&self) -> StreamTerms {
+        StreamTerms::NONE
+    }
+
+    /// Configures the socket for the stream terms of the open sessions. With `batched` terms the loop calls
+    /// [`ReflectorSocket::receive_batch`] from then on.
+    fn configure(&mut self, terms: StreamTerms) {
+        _ = terms;
+    }
+
+    /// The counters of the socket. Read when a session begins and ends, and ten times a second during a stream.
+    fn report(&self) -> SocketReport {
+        SocketReport::default()
+    }
+
+    /// Whether [`ReflectorSocket::next_closed`] or [`ReflectorSocket::close_idle`] has work. Called before every receive
+    /// call.
+    fn has_connection_work(&self) -> bool {
+        false
+    }
+
+    /// The peer of a connection that was closed; each is returned once.
+    fn next_closed(&mut self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// Closes connections that have no session or make no progress.
+    fn close_idle(&mut self, has_session: impl Fn(SocketAddr) -> bool) {
+        _ = has_session;
+    }
+}
+
+/// Counters of a reflector's socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketReport {
+    /// Datagrams that the kernel dropped because the receive buffer was full, since the socket was made, modulo 2^32;
+    /// `None` if unknown.
+    pub drops: Option<u64>,
+    /// Merged buffers came: then `drops` counts buffers.
+    pub drops_merged: bool,
+    /// Counts of connections; `None` if the socket has none.
+    pub connections: Option<ConnectionTally>,
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    /// Takes so many packets, then refuses.
+    struct Limited {
+        sent: Vec<Vec<u8>>,
+        most: usize,
+    }
+
+    impl Transport for Limited {
+        fn send(&mut self, message: &[u8]) -> io::Result<()> {
+            if self.sent.len() == self.most {
+                return Err(Errno::NOBUFS.into());
+            }
+            self.sent.push(message.to_vec());
+            Ok(())
+        }
+
+        fn receive(&mut self, _: &mut [u8], _: Nanos) -> io::Result<Option<usize>> {
+            Ok(None)
+        }
+    }
+
+    impl BurstTransport for Limited {}
+
+    #[test]
+    fn packets_are_contiguous_or_overlap() {
+        let bytes: Vec<u8> = (0..12).collect();
+        for (size, stride, expected) in
+            [(4, 4, vec![0, 4, 8]), (6, 3, vec![0, 3, 6]), (12, 1, vec![0]), (13, 1, vec![])]
+        {
+            let packets = Packets::new(&bytes, size, stride);
+            assert_eq!(packets.count(), expected.len());
+            assert_eq!(packets.iter().map(|packet| packet[0]).collect::<Vec<_>>(), expected);
+            assert!(packets.iter().all(|packet| packet.len() == size));
+        }
+    }
+
+    #[test]
+    fn a_burst_returns_what_was_taken_and_an_error_only_for_its_first_packet() {
+        for (most, expected) in [(9, Some(3)), (2, Some(2)), (0, None)] {
+            let mut limited = Limited { sent: Vec::new(), most };
+            let taken = limited.burst(Packets::new(&[7; 12], 4, 4));
+            assert_eq!(taken.ok(), expected, "room for {most}");
+        }
+    }
+}
