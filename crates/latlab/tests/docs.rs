@@ -53,7 +53,7 @@ fn every_block_runs_and_prints_what_it_says() {
                 continue;
             }
             if block.root && !rustix::process::geteuid().is_root() {
-                skip::skip(&place, "needs root");
+                skip::skip(format_args!("{place} needs root"));
                 continue;
             }
             ran += block.commands.len();

@@ -13,12 +13,12 @@ use std::process::Command;
 use latlab::host::rights::{Capability, Rights};
 use latlab::host::root::HostRoot;
 
-/// Whether `test` can run here; where it cannot, says why.
-fn privileged(test: &str) -> bool {
+/// Whether this process may create network namespaces. If not, the test is skipped.
+fn privileged() -> bool {
     let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
-        skip::skip(test, "namespaces need CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root");
+        skip::skip("namespaces need CAP_SYS_ADMIN and CAP_NET_ADMIN: run as root");
     }
     enough
 }

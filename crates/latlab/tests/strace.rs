@@ -15,11 +15,11 @@ const SIZE_BYTES: i64 = 777;
 const ALWAYS: [&str; 3] = ["sendto", "recvfrom", "clock_gettime"];
 
 /// Whether processes can be traced here; where not, says so.
-fn can_trace(test: &str) -> bool {
-    let Some(strace) = skip::program(test, "strace") else { return false };
+fn can_trace() -> bool {
+    let Some(strace) = skip::program("strace") else { return false };
     let traced = Command::new(strace).args(["-f", "-o", "/dev/null", "true"]).output().expect("it is there");
     if !traced.status.success() {
-        skip::skip(test, format_args!("cannot trace: {}", String::from_utf8_lossy(&traced.stderr).trim()));
+        skip::skip(format_args!("cannot trace: {}", String::from_utf8_lossy(&traced.stderr).trim()));
     }
     traced.status.success()
 }
@@ -83,8 +83,8 @@ fn assert_sleeps(calls: &[Call], sleeps: bool, what: &str) {
 
 /// Traces both ends for `probes` probes. `waits`: what the sender calls to wait; `sleeps`: whether it sleeps in
 /// its receive call, and the reflector in its own.
-fn check(test: &str, probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bool)) {
-    if !can_trace(test) {
+fn check(probes: usize, options: &str, waits: &[&'static str], sleeps: (bool, bool)) {
+    if !can_trace() {
         return;
     }
     // A connection puts the length in front.
@@ -105,47 +105,46 @@ fn check(test: &str, probes: usize, options: &str, waits: &[&'static str], sleep
 fn a_closed_loop_that_blocks_sends_and_receives_once_per_round_trip() {
     // A receive call that sleeps comes back empty after its nap at the earliest, so every other one brings
     // an answer: as many as there are probes.
-    check("a closed loop, blocking", 2_000, "--wait block", &[], (true, true));
+    check(2_000, "--wait block", &[], (true, true));
 }
 
 #[test]
 fn a_closed_loop_that_spins_only_sends_and_receives() {
-    check("a closed loop, spinning", 500, "--wait spin", &[], (false, false));
+    check(500, "--wait spin", &[], (false, false));
 }
 
 #[test]
 fn a_schedule_that_blocks_sleeps_in_ppoll() {
-    check("a schedule, blocking", 500, "-i 2ms --wait block", &["ppoll"], (false, true));
+    check(500, "-i 2ms --wait block", &["ppoll"], (false, true));
 }
 
 #[test]
 fn a_schedule_that_spins_only_sends_and_receives() {
-    check("a schedule, spinning", 500, "-i 2ms --wait spin", &[], (false, false));
+    check(500, "-i 2ms --wait spin", &[], (false, false));
 }
 
 #[test]
 fn wake_ups_beside_it_cost_the_sender_no_system_call() {
-    check("a closed loop beside wake-ups", 500, "--wait block --with-wakeup 2ms", &[], (true, true));
-    check("a schedule beside wake-ups", 500, "-i 2ms --wait block --with-wakeup 2ms", &["ppoll"], (false, true));
+    check(500, "--wait block --with-wakeup 2ms", &[], (true, true));
+    check(500, "-i 2ms --wait block --with-wakeup 2ms", &["ppoll"], (false, true));
 }
 
 #[test]
 fn a_key_costs_no_system_call() {
-    check("a keyed closed loop, blocking", 500, "--wait block --psk-file key", &[], (true, true));
-    check("a keyed schedule, spinning", 500, "-i 2ms --wait spin --psk-file key", &[], (false, false));
+    check(500, "--wait block --psk-file key", &[], (true, true));
+    check(500, "-i 2ms --wait spin --psk-file key", &[], (false, false));
 }
 
 #[test]
 fn over_tcp_a_closed_loop_makes_the_calls_that_it_makes_over_udp() {
-    check("a closed loop over TCP, blocking", 1_000, "--transport tcp --wait block", &[], (true, true));
-    check("a keyed closed loop over TCP", 500, "--transport tcp --wait block --psk-file key", &[], (true, true));
-    check("a closed loop over TCP, spinning", 500, "--transport tcp --wait spin", &[], (false, false));
+    check(1_000, "--transport tcp --wait block", &[], (true, true));
+    check(500, "--transport tcp --wait block --psk-file key", &[], (true, true));
+    check(500, "--transport tcp --wait spin", &[], (false, false));
 }
 
 #[test]
 fn over_tcp_a_schedule_makes_no_other_call() {
-    const TEST: &str = "a schedule over TCP";
-    if !can_trace(TEST) {
+    if !can_trace() {
         return;
     }
     for (wait, waits) in [("block", &["ppoll"][..]), ("spin", &[])] {
@@ -171,8 +170,7 @@ fn slept(arguments: &str, wait: &str) -> Vec<String> {
 
 #[test]
 fn a_thread_that_sleeps_only_sleeps() {
-    const TEST: &str = "a thread that sleeps";
-    if !can_trace(TEST) {
+    if !can_trace() {
         return;
     }
     for (via, wait, other) in [
@@ -193,8 +191,7 @@ fn a_thread_that_sleeps_only_sleeps() {
 
 #[test]
 fn the_bare_loop_of_wake_ups_makes_the_calls_that_latlab_makes() {
-    const TEST: &str = "the bare loop of wake-ups";
-    if !can_trace(TEST) {
+    if !can_trace() {
         return;
     }
     for options in ["", "--set timer-slack=1ns", "--cpu 0 --mlock"] {
@@ -219,8 +216,7 @@ fn streamed(mode: &str, send: &str) -> (Vec<String>, u64) {
 
 #[test]
 fn a_stream_only_sends_receives_and_reads_clocks() {
-    const TEST: &str = "a stream";
-    if !can_trace(TEST) {
+    if !can_trace() {
         return;
     }
     // Packets a call takes, and the call that takes them.

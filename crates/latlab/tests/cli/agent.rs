@@ -1,4 +1,4 @@
-//! `latlab agent --stdio`, spoken to byte by byte as docs/agent-protocol.md says.
+//! `latlab agent --stdio` against docs/agent-protocol.md, byte by byte.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -14,7 +14,7 @@ use crate::skip::program;
 const PREAMBLE: [u8; 12] = *b"\0llagent\0\x01\0\0";
 const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
 
-/// One agent, and what its other end has. Killed if its value goes first.
+/// An agent with its pipes. It is killed when the value is dropped.
 struct Agent {
     child: Child,
     to: Option<ChildStdin>,
@@ -36,7 +36,7 @@ fn arm(planned_ns: i64) -> Value {
 }
 
 impl Agent {
-    /// One that has greeted and heard nothing yet.
+    /// An agent that has sent its greeting and received nothing.
     fn start() -> Agent {
         let mut child = Command::new(BINARY)
             .args(["agent", "--stdio"])
@@ -56,10 +56,11 @@ impl Agent {
         agent
     }
 
-    /// One with a reflector, and a run armed for `planned_ns`: it is patient until then.
+    /// An agent with a reflector and a run that is armed for `planned_ns`, in which it expects no heartbeat; and the pid of the
+    /// reflector.
     fn armed(planned_ns: i64) -> (Agent, i32) {
         let mut agent = Agent::start();
-        // In one piece: however slow the test is, no heartbeat is missed in between.
+        // In one write, so that no heartbeat is missing in between, however slow the test is.
         let requests = [framed(&start_reflector("127.0.0.1", Some(KEY))), framed(&arm(planned_ns))];
         agent.write(&[&PREAMBLE[..], &requests.concat()].concat());
         let address = agent.reply()["reflector"]["address"].as_str().expect("an address").to_owned();
@@ -96,7 +97,7 @@ impl Agent {
         self.to = None;
     }
 
-    /// Its exit code (128 and the signal where one killed it), and what it said to people.
+    /// Its exit code (128 + the signal if it was killed) and its stderr.
     fn end(mut self) -> (i32, String) {
         use std::os::unix::process::ExitStatusExt;
         let mut status = None;
@@ -104,16 +105,16 @@ impl Agent {
             status = self.child.try_wait().expect("our own child");
             status.is_some()
         });
-        let mut told = String::new();
-        self.child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        let mut printed = String::new();
+        self.child.stderr.take().expect("piped").read_to_string(&mut printed).expect("text");
         let status = status.expect("it ended");
-        (status.code().or_else(|| status.signal().map(|signal| 128 + signal)).expect("one of them"), told)
+        (status.code().or_else(|| status.signal().map(|signal| 128 + signal)).expect("one of them"), printed)
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Both fail where it has ended, which is all that is wanted.
+        // Both fail if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -136,15 +137,15 @@ fn every_end_of_the_connection_ends_the_reflector() {
         ("SIGKILL", b"", Some(Signal::KILL), 137, ""),
     ];
     for (name, bytes, signal, code, cause) in cases {
-        // An hour: nothing here ends it by patience.
+        // For an hour no missing heartbeat ends it.
         let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
         agent.write(bytes);
         match signal {
             Some(signal) => kill_process(agent.pid(), signal).expect("our own child"),
             None => agent.hang_up(),
         }
-        let (ended, told) = agent.end();
-        assert!(ended == code && told.contains(cause), "{name}: {ended}: {told}");
+        let (ended, printed) = agent.end();
+        assert!(ended == code && printed.contains(cause), "{name}: {ended}: {printed}");
         wait_until(&format!("the reflector ended after {name}"), || !is_alive(reflector));
     }
 }
@@ -161,7 +162,7 @@ fn a_bad_frame_length_ends_the_agent_although_its_stdin_stays_open() {
 
 #[test]
 fn missing_heartbeats_end_an_agent_after_1500_ms_and_an_armed_one_5_s_after_its_run() {
-    // Each: what is said before the silence, how long that lasts at least, and what was missed.
+    // Name, length of the armed run, bytes before the silence, its least length in ms, and the cause on stderr.
     let half = &framed(&json!("stop_all"))[..9];
     let disarm = framed(&json!("disarm"));
     for (name, planned_ns, then, at_least, missed) in [
@@ -179,12 +180,12 @@ fn missing_heartbeats_end_an_agent_after_1500_ms_and_an_armed_one_5_s_after_its_
         let start = Instant::now();
         let (mut agent, reflector) = Agent::armed(planned_ns);
         agent.write(then);
-        // Held open: there is no end of the stream.
+        // Held open, so that the stream does not end.
         let to = agent.to.take();
-        let (code, told) = agent.end();
+        let (code, printed) = agent.end();
         let silent = start.elapsed();
         drop(to);
-        assert!(code == 3 && told.contains(missed), "{name}: {code}: {told}");
+        assert!(code == 3 && printed.contains(missed), "{name}: {code}: {printed}");
         assert!(silent > Duration::from_millis(at_least), "{name}: gave up after {silent:?}");
         wait_until("the reflector ended", || !is_alive(reflector));
     }
@@ -196,14 +197,14 @@ fn a_wrong_or_missing_preamble_ends_the_agent() {
         let mut agent = Agent::start();
         agent.write(said);
         let to = agent.to.take();
-        let (code, told) = agent.end();
+        let (code, printed) = agent.end();
         drop(to);
-        assert!(code == 3 && told.contains(cause) && told.contains("hint: "), "{told}");
+        assert!(code == 3 && printed.contains(cause) && printed.contains("hint: "), "{printed}");
     }
     let mut agent = Agent::start();
     agent.write(b"\0llagent\0\x02\0\0");
-    let (code, told) = agent.end();
-    assert!(code == 3 && told.contains("format `2`"), "{told}");
+    let (code, printed) = agent.end();
+    assert!(code == 3 && printed.contains("format `2`"), "{printed}");
 }
 
 #[test]
@@ -233,13 +234,13 @@ fn unknown_requests_are_refused_in_constant_memory() {
 #[test]
 fn replies_that_are_not_read_end_the_agent() {
     let (mut agent, reflector) = Agent::armed(0);
-    // 5 s after the newest frame, nobody has taken what a pipe cannot hold (64 KiB).
+    // A pipe holds 64 KiB. What is beyond has not been read 5 s after the newest frame.
     let nonsense = framed(&json!("reboot")).repeat(2_000);
     agent.write(&nonsense);
     let to = agent.to.take();
-    let (code, told) = agent.end();
+    let (code, printed) = agent.end();
     drop(to);
-    assert_eq!(code, 3, "{told}");
+    assert_eq!(code, 3, "{printed}");
     wait_until("the reflector ended", || !is_alive(reflector));
 }
 
@@ -254,8 +255,8 @@ fn a_reflector_needs_a_key_and_one_address_and_there_are_at_most_four() {
         ("192.0.2.77", Some(KEY), "EADDRNOTAVAIL"),
     ] {
         let refusal = agent.ask(&start_reflector(bind, key))["error"].clone();
-        let told = format!("{} {}", refusal["message"], refusal["cause"]);
-        assert!(told.contains(cause), "{bind}: {refusal}");
+        let printed = format!("{} {}", refusal["message"], refusal["cause"]);
+        assert!(printed.contains(cause), "{bind}: {refusal}");
     }
     for _ in 1..4 {
         assert!(agent.ask(&start_reflector("127.0.0.1", Some(KEY)))["reflector"].is_object());
@@ -272,13 +273,13 @@ fn a_reflector_needs_a_key_and_one_address_and_there_are_at_most_four() {
 fn the_death_of_a_reflector_is_reported() {
     let (mut agent, reflector) = Agent::armed(3_600_000_000_000);
     kill_process(Pid::from_raw(reflector).expect("a pid"), Signal::KILL).expect("the agent's child");
-    // Its threads end one after the other, and only then does the kernel tell.
-    let mut told = Value::Null;
+    // The kernel reports the death of a process after that of its last thread.
+    let mut printed = Value::Null;
     wait_until("the agent knew", || {
-        told = agent.ask(&json!("disarm"))["disarmed"]["reflector_died"].clone();
-        !told.is_null()
+        printed = agent.ask(&json!("disarm"))["disarmed"]["reflector_died"].clone();
+        !printed.is_null()
     });
-    assert_eq!(told, "killed by SIGKILL");
+    assert_eq!(printed, "killed by SIGKILL");
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn an_agent_refuses_a_terminal() {
         .stderr(contains("hint: `latlab ping ssh:HOST`"))
         .failure(2);
     let typed = format!("{} agent --stdio", BINARY);
-    let Some(script) = program("an agent on a terminal", "script") else { return };
+    let Some(script) = program("script") else { return };
     let output = Command::new(script).args(["-qefc", &typed, "/dev/null"]).stdin(Stdio::null()).output();
     let output = output.expect("it is there");
     let seen = String::from_utf8_lossy(&output.stdout);

@@ -1,9 +1,8 @@
-//! Bad input on the command line: exit code 2, the value in the message, a hint, nothing on stdout,
-//! and nothing left behind.
+//! Invalid command lines: exit code 2, the value in the message, a hint, nothing on stdout and no file.
 
 use crate::harness::{Latlab, contains, empty};
 
-/// Runs `line` and expects its refusal with `value` in the message and `hint` after it.
+/// Expects that `line` is refused with `value` in the message and with `hint`.
 #[track_caller]
 fn refused(line: &str, value: &str, hint: &str) {
     let ran = Latlab::new()

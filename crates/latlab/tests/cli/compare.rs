@@ -1,4 +1,4 @@
-//! `latlab compare` with verdicts: files of numbers, recordings, an experiment's directory, gates and refusals.
+//! `latlab compare`: verdicts on files of numbers, recordings and experiments; gates; refused requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn numbers_in_files_get_a_verdict() {
     let verdicts: Vec<_> =
         document["comparisons"].as_array().expect("rows").iter().map(|row| &row["verdict"]).collect();
     assert_eq!(verdicts, ["higher", "undecided"]);
-    // the smallest p of 924 exchanges, over two comparisons
+    // The smallest p value of 924 permutations, adjusted for two comparisons.
     let row = &document["comparisons"][0];
     assert_eq!((&row["exchanges"], &row["exact"]), (&json!(924), &json!(true)));
     assert!((row["p_value"].as_f64().expect("tested") - 2.0 / 924.0).abs() < 1e-12);
@@ -92,7 +92,7 @@ fn testdata(place: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings").join(place)
 }
 
-/// A copy of a recording in `store`, its manifest changed.
+/// A copy of a recording in `store` with a changed manifest.
 pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
     let (from, to) = (testdata("good/closed"), store.join(name));
     fs::create_dir_all(&to).expect("made");
@@ -106,7 +106,7 @@ pub(crate) fn copy(store: &Path, name: &str, change: impl Fn(&mut Value)) {
     fs::write(path, manifest.to_string()).expect("written");
 }
 
-/// Eight runs of two builds, one build after the other.
+/// Four runs of each of two builds, one build after the other.
 fn builds(directory: &Path) {
     for run in 0..8 {
         copy(&directory.join("runs"), &format!("2026112{run}T000000Z-ping-{run:04}"), |manifest| {
@@ -220,7 +220,7 @@ fn different_kinds_of_measurement_are_not_compared() {
             .start()
             .exits_with_one_of(&[0, 4]);
     }
-    for (args, told) in [
+    for (args, printed) in [
         ("--by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
         ("--ministat --by tag:build both", "cannot compare runs of `ping` with runs of `wakeup`"),
         ("--by tag:build pings --metric wakeup_latency", "cannot compare `wakeup_latency` of runs of `ping`"),
@@ -230,7 +230,7 @@ fn different_kinds_of_measurement_are_not_compared() {
             .arg("compare")
             .line(args)
             .stdout(empty())
-            .stderr(contains(told))
+            .stderr(contains(printed))
             .stderr(contains("hint: "))
             .failure(2);
     }
@@ -239,7 +239,7 @@ fn different_kinds_of_measurement_are_not_compared() {
     assert_eq!(document(&named)["comparisons"][0]["metric"], "wakeup_latency");
 }
 
-/// What stands in docs/comparing.md below a command.
+/// The output that docs/comparing.md shows below a command.
 fn shown(command: &str) -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/comparing.md");
     let page = fs::read_to_string(page).expect("the page");

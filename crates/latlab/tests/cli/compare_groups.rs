@@ -1,4 +1,4 @@
-//! `latlab compare` of recordings: which runs belong together, which of them share blocks, and what is refused.
+//! `latlab compare` of recordings: groups, blocks and baselines.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::compare::{copy, document};
 use crate::harness::{Finished, Latlab, contains, empty, lacks};
 
-/// A run of the experiment `id`: its load, its block, and how it ended.
+/// A run of the experiment `id`: its load, its block and its ending.
 fn run_of(store: &Path, id: &str, (number, load, block): (u32, &str, u32), ending: &str) {
     copy(store, &format!("20261122T0000{number:02}Z-ping-{id}{number:02}"), |manifest| {
         manifest["experiment"] = json!({
@@ -116,14 +116,14 @@ fn the_baseline_is_the_first_level_of_the_factor_not_the_first_run() {
     assert_eq!(names(&by("size").success()), ["64", "128", "1024"]);
     assert_eq!(names(&by("tag:build").success()), ["v9", "v10"]);
     assert_eq!(names(&by("tag:build --baseline v10").success()), ["v10", "v9"]);
-    for (args, told) in
+    for (args, printed) in
         [("tag:build --baseline v11", "the groups are v9, v10"), ("size --baseline 65", "the groups are 64, 128, 1024")]
     {
-        by(args).stdout(empty()).stderr(contains(told)).stderr(contains("hint: ")).failure(2);
+        by(args).stdout(empty()).stderr(contains(printed)).stderr(contains("hint: ")).failure(2);
     }
     let alone = lab.line("compare runs --baseline v9").stdout(empty()).stderr(contains("--by"));
     alone.failure(2);
-    // an experiment's file has the order that its author gave it
+    // The levels of an experiment have the order of its file.
     let experiment = Latlab::new();
     for run in 0..8 {
         run_of(&experiment.path("e"), "e1", (run, if run % 2 == 0 { "cpu=80%" } else { "none" }, 1), "completed");
@@ -137,9 +137,9 @@ fn a_row_shows_the_statistic_that_its_label_names() {
     (0..8)
         .for_each(|run| run_of(&lab.path("e"), "e1", (run, if run < 4 { "none" } else { "cpu=80%" }, 1), "completed"));
     let ran = lab.line("compare e --by load --shift --gate").arg("p90 <= +5%").line("--json -q").success();
-    let told = document(&ran);
+    let printed = document(&ran);
     let value = |rows: &str, statistic: &str| {
-        let row = told[rows].as_array().expect("rows").iter().find(|row| row["statistic"] == statistic);
+        let row = printed[rows].as_array().expect("rows").iter().find(|row| row["statistic"] == statistic);
         row.unwrap_or_else(|| panic!("no {statistic}"))["baseline_value"].as_f64().expect("a figure")
     };
     assert_eq!(value("comparisons", "p90"), value("shifts", "p90"));

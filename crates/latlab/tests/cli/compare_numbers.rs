@@ -1,11 +1,11 @@
-//! `latlab compare` of files of numbers at the edges: around 0, beyond what sums can hold, empty, not there.
+//! `latlab compare` of files of numbers in corner cases: values around 0, overflow, empty and missing files.
 
 use serde_json::json;
 
 use crate::compare::document;
 use crate::harness::{Latlab, contains, empty, lacks};
 
-/// Two files of six seconds each, the second ten times as slow; a 0 in the first forbids logarithms.
+/// Two files of six times, those of the second ten times as long. A 0 in the first excludes logarithms.
 fn seconds(args: &str) -> Latlab {
     let lab = Latlab::new().file("fast", "0.000\n0.001\n0.002\n0.001\n0.002\n0.001\n");
     lab.file("slow", "0.010\n0.011\n0.012\n0.010\n0.011\n0.012\n").arg("compare").line(args)
@@ -19,7 +19,7 @@ fn a_margin_is_relative_to_the_baseline_at_every_scale() {
     assert!(row["relative"]["value"].as_f64().is_some_and(|change| (change - 8.428_571).abs() < 1e-6), "{row}");
     assert!(row["equivalence_p_value"].as_f64().is_some_and(|p| p > 0.9), "{row}");
     seconds("fast slow").stdout(contains("+0.0098 [+0.00")).stdout(contains(" 0.00117 ")).success();
-    // within 1 % of 100, with one value that is not positive in neither group's favour
+    // Within 1 % of 100, and one value that is not positive, which favours no group.
     let near = |offset: f64| {
         let line = |step: i32| format!("{}\n", offset + f64::from(step % 3));
         (0..12).map(line).collect::<String>() + "-1\n"
@@ -43,8 +43,8 @@ fn a_gate_is_relative_to_the_baseline_at_every_scale() {
     zero.stdout(contains("higher")).stderr(contains("the baseline is 0")).stderr(lacks("more runs")).success();
     zeros("value <= +5%").arg("--gate-strict").failure(1);
     let same = Latlab::new().file("a", "1\n-1\n".repeat(4)).file("b", "1\n-1\n".repeat(4));
-    let told = same.line("compare a b --equivalence 3% --json").success();
-    let row = &document(&told)["comparisons"][0];
+    let printed = same.line("compare a b --equivalence 3% --json").success();
+    let row = &document(&printed)["comparisons"][0];
     assert_eq!((&row["reason"], &row["equivalence_p_value"]), (&json!("zero-baseline"), &json!(null)), "{row}");
 }
 
@@ -61,7 +61,7 @@ fn numbers_whose_sum_overflows_are_undecided() {
     let row = &document(&huge("--json").success())["comparisons"][0];
     assert_eq!((&row["reason"], &row["difference"], &row["p_value"]), (&json!("overflow"), &json!(null), &json!(null)));
     huge("--format csv").stdout(lacks("inf")).stdout(lacks("NaN")).stdout(contains(",overflow\n")).success();
-    // their factor is no number, but their difference is
+    // Their ratio is not a number, their difference is.
     let far = |form: &str| {
         let lab = Latlab::new().file("a", "1e-300\n2e-300\n1e-300\n2e-300\n").file("b", "1e300\n2e300\n1e300\n2e300\n");
         lab.line("compare a b").line(form)
@@ -78,7 +78,7 @@ fn numbers_whose_sum_overflows_are_undecided() {
 fn unreadable_input_is_refused_with_its_kind() {
     let numbers = || Latlab::new().file("a", "1\n2\n3\n").file("none", "").file("binary", b"1\n\xff\xfe\n");
     std::fs::create_dir(numbers().path("x")).expect("made");
-    for (args, told) in [
+    for (args, printed) in [
         ("a none", "no number in column 1"),
         ("a a -C 2", "no number in column 2"),
         ("a absent", "no such file or directory"),
@@ -87,7 +87,8 @@ fn unreadable_input_is_refused_with_its_kind() {
         ("a .", "files with files"),
         ("a binary", "as a number"),
     ] {
-        let lab = numbers().arg("compare").line(args).stdout(empty()).stderr(contains(told)).stderr(lacks("warmed up"));
+        let lab =
+            numbers().arg("compare").line(args).stdout(empty()).stderr(contains(printed)).stderr(lacks("warmed up"));
         lab.stderr(contains("\n  hint: ")).failure(2);
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a run that is interrupted, killed, or loses its disk, its store or its peer.
+//! Runs that are interrupted or killed, or whose disk, store or peer fails.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -17,16 +17,16 @@ use crate::serve::serve;
 use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
-/// Past the header and the first few events of a spool.
+/// More bytes than the header and the first few events of a spool.
 const SOME_EVENTS: u64 = 1_000;
 
-/// A ping in `directory` that has begun to record.
+/// A ping in `directory` that has begun to record, without a warm-up.
 #[track_caller]
 fn measuring(directory: &Path, line: &str) -> Running {
     under_way(directory, &format!("--warmup 0 {line}"))
 }
 
-/// The same, with a warm-up.
+/// The same with the warm-up that `line` asks for.
 #[track_caller]
 fn under_way(directory: &Path, line: &str) -> Running {
     let running = Latlab::at(directory).arg("ping").line(line).start();
@@ -69,7 +69,7 @@ fn the_reflector_has_its_own_process_group_and_answers_the_last_probe() {
     for schedule in ["", "-i 2ms"] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = measuring(home.path(), &format!("-d 50s {schedule}"));
-        // A terminal signals the whole group in its foreground: the reflector must not be in ours.
+        // A terminal signals the whole foreground process group: the reflector must be in another one.
         assert_ne!(group(reflector(&running)), group(running.pid().as_raw_nonzero().get()));
         running.signal(Signal::INT);
         running.exits(130);
@@ -115,7 +115,7 @@ fn an_interrupt_ends_the_wait_for_a_silent_target() {
             let signalled = Instant::now();
             running.signal(signal);
             running.exits(code);
-            // Promised are 100 ms; a target is given up after 3 s.
+            // The promise is 100 ms. Without an interrupt a target is given up after 3 s.
             assert!(signalled.elapsed() < Duration::from_millis(1_500), "{options}: {:?}", signalled.elapsed());
             assert!(recordings(home.path()).is_empty(), "{options}");
         }
@@ -144,7 +144,7 @@ fn an_interrupted_run_prints_its_json_document() {
     assert_eq!(ran.json()["ending"], "interrupted");
 }
 
-/// As a terminal does it, and timeout(1): to the whole process group.
+/// timeout(1) signals the whole process group, as a terminal does.
 #[test]
 fn sigint_to_the_process_group_does_not_reach_the_reflector() {
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -194,7 +194,7 @@ fn a_second_interrupt_ends_latlab_at_once() {
     let running = Latlab::at(home.path()).args(["ping", &address, "--warmup", "0"]).line(line).start();
     silent.recv(&mut [0; 100]).expect("a probe");
     running.signal(Signal::INT);
-    // Two signals in one breath are one.
+    // Two signals within a short time count as one.
     thread::sleep(Duration::from_secs(1));
     running.signal(Signal::INT);
     running.exits(130);
@@ -222,7 +222,7 @@ fn sigkill_loses_at_most_the_last_second() {
     let last_ns = rows.iter().filter_map(|row| row.sent).map(|sent| sent.as_nanos()).max().expect("something was sent");
     assert!(killed_ns - last_ns <= 3_000_000_000, "{} ms are lost", (killed_ns - last_ns) / 1_000_000);
     assert!(rows.iter().all(|row| row.fate == Fate::Answered), "no probe is called lost that nobody waited for");
-    // Finished once: nothing more to say.
+    // It is recovered once: the second summary has no note.
     Latlab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).success();
 }
 
@@ -239,14 +239,14 @@ fn the_removal_of_the_store_ends_the_run() {
     assert!(rows.len() > 10, "what was measured is written again");
 }
 
-/// Runs `script` with `arguments` in a mount namespace of its own, `$0` being latlab; its exit code and both streams.
-/// None, and the reason said, where namespaces are not to be had.
+/// Exit code, stdout and stderr of `script` with `arguments` in a mount namespace of its own; `$0` is latlab. `None` if the
+/// test is skipped.
 fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(Option<i32>, String)> {
-    let unshare = program("what needs a mount", "unshare")?;
+    let unshare = program("unshare")?;
     let possible =
         Command::new(&unshare).args(["--mount", "true"]).stderr(Stdio::null()).status().expect("it is there");
     if !possible.success() {
-        skip("what needs a mount", "mounts need root");
+        skip("mounts need root");
         return None;
     }
     let output = Command::new(unshare)
@@ -255,9 +255,9 @@ fn in_own_mounts(directory: &Path, script: &str, arguments: &[&str]) -> Option<(
         .current_dir(directory)
         .output()
         .expect("it has just run");
-    let told = [output.stdout, output.stderr].map(|stream| String::from_utf8_lossy(&stream).into_owned()).concat();
-    assert!(!told.contains("panicked") && !told.contains("os error"), "{told}");
-    Some((output.status.code(), told))
+    let printed = [output.stdout, output.stderr].map(|stream| String::from_utf8_lossy(&stream).into_owned()).concat();
+    assert!(!printed.contains("panicked") && !printed.contains("os error"), "{printed}");
+    Some((output.status.code(), printed))
 }
 
 #[test]
@@ -268,12 +268,12 @@ fn a_read_only_store_is_refused_before_anything_is_sent() {
     let script = "mkdir ro && mount -t tmpfs -o ro tmpfs ro && exec \"$0\" ping -n 5 \"$@\"";
     for place in [["--store", "ro"], ["--store", "ro/below"], ["-o", "ro/new"]] {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let Some((code, told)) = in_own_mounts(home.path(), script, &[&[&*address][..], &place].concat()) else {
+        let Some((code, printed)) = in_own_mounts(home.path(), script, &[&[&*address][..], &place].concat()) else {
             return;
         };
-        assert_eq!(code, Some(3), "{told}");
-        assert!(told.contains("`ro") && told.contains("cause: read-only file system (EROFS)"), "{told}");
-        assert!(told.contains("hint: "), "{told}");
+        assert_eq!(code, Some(3), "{printed}");
+        assert!(printed.contains("`ro") && printed.contains("cause: read-only file system (EROFS)"), "{printed}");
+        assert!(printed.contains("hint: "), "{printed}");
     }
     assert!(target.recv(&mut [0; 2_048]).is_err(), "something was sent");
 }
@@ -284,15 +284,21 @@ fn a_full_disk_ends_the_run_and_the_recording_is_readable() {
     let script = "mkdir disk && mount -t tmpfs -o size=1m tmpfs disk && \
                   \"$0\" ping -d 50s --warmup 0 --store disk; echo \"ping ended with $?\"; \
                   \"$0\" summary disk/*; echo \"summary ended with $?\"";
-    let Some((_, told)) = in_own_mounts(home.path(), script, &[]) else { return };
-    assert!(told.contains("ping ended with 3\n") && told.contains("cause: no space left on device (ENOSPC)"), "{told}");
-    assert!(told.contains("hint: free some space"), "{told}");
-    // The rows fit beside the full spool or they do not, by a few kilobytes: then it is read from the spool.
-    assert!(told.contains("summary ended with 0\n") && told.contains("ended before its planned end"), "{told}");
-    assert_eq!(told.matches("recording    disk/").count(), 2, "both show what was measured: {told}");
+    let Some((_, printed)) = in_own_mounts(home.path(), script, &[]) else { return };
+    assert!(
+        printed.contains("ping ended with 3\n") && printed.contains("cause: no space left on device (ENOSPC)"),
+        "{printed}"
+    );
+    assert!(printed.contains("hint: free some space"), "{printed}");
+    // Whether the rows fit on the disk with the full spool depends on a few kilobytes. If not, the spool is read.
+    assert!(
+        printed.contains("summary ended with 0\n") && printed.contains("ended before its planned end"),
+        "{printed}"
+    );
+    assert_eq!(printed.matches("recording    disk/").count(), 2, "both show what was measured: {printed}");
 }
 
-/// Everything up to `enough` KiB fits without a trace: then it does with one, which has the room that is left or none.
+/// On a disk on which the run without a trace fits, the run with a trace fits too: the trace is cut or left out.
 #[test]
 fn a_trace_does_not_use_the_disk_space_of_rows() {
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -302,19 +308,19 @@ fn a_trace_does_not_use_the_disk_space_of_rows() {
     let fits = |kib: u32, late: &str| in_own_mounts(home.path(), script, &[&format!("{kib}k"), late]);
     let mut enough = None;
     for kib in (60..=240).step_by(4) {
-        let Some((_, told)) = fits(kib, "1h") else { return };
-        if told.contains("\nwakeups.parquet\n") {
+        let Some((_, printed)) = fits(kib, "1h") else { return };
+        if printed.contains("\nwakeups.parquet\n") {
             enough = Some(kib);
             break;
         }
     }
     let enough = enough.expect("240 KiB are enough for a manifest, its room and 20 rows");
     for kib in (enough + 4..enough + 32).step_by(4) {
-        let Some((code, told)) = fits(kib, "1ns") else { return };
-        assert!(told.contains("\nwakeups.parquet\n"), "{kib} KiB of at least {enough}: {told}");
-        let (kept, named) = (told.contains("\ntrace.txt\n"), code == Some(0));
-        assert!(kept == named && !told.contains(".unfinished"), "{kib} KiB: {told}");
-        assert!(kept || told.contains("there is no trace around"), "{kib} KiB: {told}");
+        let Some((code, printed)) = fits(kib, "1ns") else { return };
+        assert!(printed.contains("\nwakeups.parquet\n"), "{kib} KiB of at least {enough}: {printed}");
+        let (kept, named) = (printed.contains("\ntrace.txt\n"), code == Some(0));
+        assert!(kept == named && !printed.contains(".unfinished"), "{kib} KiB: {printed}");
+        assert!(kept || printed.contains("there is no trace around"), "{kib} KiB: {printed}");
     }
 }
 

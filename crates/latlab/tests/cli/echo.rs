@@ -1,4 +1,4 @@
-//! `--protocol echo` against plain echoes that lose, repeat and dawdle: every fate is counted exactly.
+//! `--protocol echo` against echoes that lose, duplicate, delay, reorder and alter datagrams: every fate is counted exactly.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use serde_json::Value;
 use crate::harness::{Latlab, check_schema, contains, empty, warnings_at_most};
 use crate::store::{manifest, only_recording, open};
 
-/// What an echo does with the datagram of a sequence number.
+/// What an echo does with a datagram.
 #[derive(Clone, Copy)]
 enum Treatment {
     Return,
     Lose,
     Repeat,
     Delay(Duration),
-    /// After the next one.
+    /// Return it after the next one.
     Swap,
-    /// Without its last byte, which is no answer to anything; and then as it was.
+    /// Return it without its last byte, which is not a valid answer, and then unchanged.
     Garble,
-    /// Without its last byte.
+    /// Return it without its last byte.
     Cut,
 }
 
-/// An echo in a thread of its own, gone with its value.
+/// An echo in a thread that ends with the value.
 struct Echo {
     address: SocketAddr,
     over: Arc<AtomicBool>,
@@ -40,8 +40,8 @@ impl Echo {
         socket.set_read_timeout(Some(Duration::from_millis(5))).expect("a socket of our own");
         let address = socket.local_addr().expect("bound");
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
-        let thread = Some(thread::spawn(move || answer(&socket, treat, &told)));
+        let printed = Arc::clone(&over);
+        let thread = Some(thread::spawn(move || answer(&socket, treat, &printed)));
         Echo { address, over, thread }
     }
 }
@@ -61,7 +61,7 @@ fn answer(socket: &UdpSocket, treat: fn(u64) -> Treatment, over: &AtomicBool) {
         if let Ok((length, sender)) = socket.recv_from(&mut buffer) {
             let datagram = &buffer[..length];
             let send = |datagram: &[u8]| _ = socket.send_to(datagram, sender).expect("loopback takes it");
-            // The layout of docs/protocol.md: mark, nonce, number.
+            // docs/protocol.md: mark, nonce, sequence number.
             let seq = u64::from_be_bytes(*datagram[16..].first_chunk().expect("24 bytes at least"));
             match treat(seq) {
                 Treatment::Return => send(datagram),
@@ -89,7 +89,7 @@ fn answer(socket: &UdpSocket, treat: fn(u64) -> Treatment, over: &AtomicBool) {
     }
 }
 
-/// The summary of a run against `echo`, and where it ran.
+/// The summary of a run against `echo`, and the finished process.
 #[track_caller]
 fn ping(echo: &Echo, options: &str) -> (Value, crate::harness::Finished) {
     let line = format!("ping {} --protocol echo --warmup 0 --json {options}", echo.address);
@@ -127,7 +127,7 @@ fn lost_probes_are_counted_and_have_infinite_delay() {
     let lost = open(&only_recording(ran.directory())).1.into_iter().filter(|row| row.fate == Fate::Lost);
     assert_eq!(lost.map(|row| row.seq.0).collect::<Vec<_>>(), (9..100).step_by(10).collect::<Vec<_>>());
 
-    // In a closed loop each costs one time-out, which is told.
+    // In a closed loop each lost probe takes one time-out, which is reported.
     let (summary, _) = ping(&echo, "-n 20 --timeout 200ms");
     assert_eq!(counts(&summary), [20, 18, 0, 2, 0, 0]);
     assert!(summary["timed_out_ns"].as_u64().expect("a number") >= 400_000_000);
@@ -153,7 +153,7 @@ fn answers_after_the_timeout_are_counted_as_late() {
         5 | 15 => Treatment::Delay(Duration::from_millis(700)),
         _ => Treatment::Return,
     };
-    // The late ones come while others are still being sent.
+    // Late answers arrive while later probes are still being sent.
     let (summary, ran) = ping(&Echo::new(slow), "-n 100 -i 10ms --timeout 400ms");
     assert_eq!(counts(&summary), [100, 98, 2, 0, 0, 2]);
     assert_eq!(summary["ratios"]["late_ratio"], 0.02);
@@ -182,8 +182,8 @@ fn a_run_without_answers_fails_and_is_recorded() {
     let echo = Echo::new(|_| Treatment::Lose);
     let line = format!("ping {} --protocol echo --warmup 0 -n 3 --timeout 50ms", echo.address);
     let lab = Latlab::new().line(&line).stdout(contains("n 3 · lost 3"));
-    let told = lab.stderr(contains(format!("error: no probe was answered by `{}`", echo.address)));
-    let ran = told.stderr(contains("cause: 3 probes were sent")).stderr(contains("hint: ")).failure(3);
+    let printed = lab.stderr(contains(format!("error: no probe was answered by `{}`", echo.address)));
+    let ran = printed.stderr(contains("cause: 3 probes were sent")).stderr(contains("hint: ")).failure(3);
     let recording = only_recording(ran.directory());
     Latlab::at(ran.directory())
         .arg("summary")
@@ -218,6 +218,6 @@ fn socket_errors_of_the_warm_up_are_not_counted() {
     let line = "--protocol echo --warmup 5 -n 7 --timeout 20ms";
     Latlab::at(home.path()).args(["ping", &nobody]).line(line).failure(3);
     let manifest = manifest(&only_recording(home.path()));
-    // Each probe of a closed loop brings one ICMP answer before the next leaves.
+    // In a closed loop the ICMP message for each probe arrives before the next probe is sent.
     assert_eq!(manifest["run"]["socket_errors"], serde_json::json!({ "ECONNREFUSED": 7 }));
 }

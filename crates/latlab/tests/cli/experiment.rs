@@ -1,4 +1,4 @@
-//! `latlab run`: an experiment over the real binary, whatever happens to it on the way.
+//! `latlab run`: order, journal, interruption and continuation of an experiment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
 
-/// Twelve runs of a fifth of a second.
+/// Twelve runs of 100 probes.
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
                      [factors]\nsize = [24, 64]\n[design]\nruns = 3\nblocks = 2\nsettle = \"0s\"\nseed = 7\n";
 
@@ -23,7 +23,7 @@ pub(crate) fn place(file: &str) -> TempDir {
     directory
 }
 
-/// The experiments in the store of `directory`, oldest name first.
+/// The experiments in the store of `directory`, in the order of their names.
 pub(crate) fn experiments(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory.join("latlab-runs")).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("entry").path()).collect();
@@ -36,7 +36,7 @@ pub(crate) fn only(directory: &Path) -> PathBuf {
     one.clone()
 }
 
-/// The whole lines of a journal; none where it is not there yet.
+/// The complete lines of a journal, none if it does not exist.
 pub(crate) fn journal(experiment: &Path) -> Vec<Value> {
     let text = fs::read_to_string(experiment.join("journal.jsonl")).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -47,7 +47,7 @@ pub(crate) fn events<'a>(journal: &'a [Value], event: &'a str) -> impl Iterator<
     journal.iter().filter(move |line| line["event"] == event)
 }
 
-/// Each run that began with how it ended, in order.
+/// The start of each run with its end, in order.
 pub(crate) fn runs(journal: &[Value]) -> Vec<(Value, Option<Value>)> {
     let mut runs: Vec<(Value, Option<Value>)> = Vec::new();
     for line in journal {
@@ -64,7 +64,8 @@ fn manifest(recording: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(recording.join("manifest.json")).expect("a manifest")).expect("JSON")
 }
 
-/// Every run is over exactly once, and each recording stands in the journal exactly once, with the place that it knows.
+/// Expects that `expected` runs are finished, each exactly once, and that the journal names each recording exactly once, with
+/// the block, position and condition of its manifest.
 pub(crate) fn check(experiment: &Path, expected: usize) {
     let journal = journal(experiment);
     let mut over = BTreeMap::<String, u32>::new();
@@ -87,7 +88,7 @@ pub(crate) fn check(experiment: &Path, expected: usize) {
     }
     assert_eq!(over.len(), expected, "{over:?}");
     assert!(over.values().chain(named.values()).all(|times| *times == 1), "{over:?} {named:?}");
-    // Who is killed between making a directory and its first manifest leaves an empty one: that is no recording.
+    // A kill between the creation of a directory and of its first manifest leaves an empty directory: it is not a recording.
     let kept: Vec<_> = fs::read_dir(experiment.join("runs"))
         .expect("runs")
         .map(|run| run.expect("entry").path())
@@ -100,7 +101,7 @@ pub(crate) fn begin(directory: &Path) -> Running {
     Latlab::at(directory).line("run x.toml").start()
 }
 
-/// Waits until so many runs have ended.
+/// Waits until `count` runs have ended.
 pub(crate) fn until_ended(directory: &Path, count: usize) {
     wait_until("a run ended", || {
         experiments(directory).last().is_some_and(|path| events(&journal(path), "run_ended").count() >= count)
@@ -110,20 +111,20 @@ pub(crate) fn until_ended(directory: &Path, count: usize) {
 #[test]
 fn the_runs_follow_the_order_that_a_dry_run_shows() {
     let directory = place(SMALL);
-    let told = Latlab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
+    let printed = Latlab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
     for words in
         ["small · ping local", "1  size=24", "3 runs per condition; 2 blocks: 12 runs in all", "expected     about"]
     {
-        assert!(told.contains(words), "{words} is not in\n{told}");
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
     assert!(experiments(directory.path()).is_empty(), "a dry run leaves nothing behind");
     let order = |block: &str| -> Vec<u64> {
-        let line = told.lines().find_map(|line| line.strip_prefix(block)).unwrap_or_else(|| panic!("{told}"));
+        let line = printed.lines().find_map(|line| line.strip_prefix(block)).unwrap_or_else(|| panic!("{printed}"));
         line.split_whitespace().map(|number| number.parse().expect("a number")).collect()
     };
     let other = Latlab::at(directory.path()).file("y.toml", SMALL.replace("seed = 7", "seed = 8"));
     let other = other.line("run y.toml --dry-run").success().stdout;
-    assert_ne!(told, other, "another seed, another order");
+    assert_ne!(printed, other, "another seed, another order");
     Latlab::at(directory.path()).line("run x.toml").stderr(contains("12 runs in all")).success();
     let experiment = only(directory.path());
     let taken: Vec<(u64, u64)> = runs(&journal(&experiment))
@@ -136,7 +137,7 @@ fn the_runs_follow_the_order_that_a_dry_run_shows() {
         .collect();
     assert_eq!(taken, expected);
     check(&experiment, 12);
-    // Finished: its directory is only reported, its file begins another one.
+    // A finished experiment: its directory is only reported, its file begins a new one.
     let shown = experiment.display().to_string();
     Latlab::at(directory.path()).args(["run", &shown]).stderr(contains("is finished")).success();
     assert_eq!(runs(&journal(&experiment)).len(), 12);
@@ -146,14 +147,14 @@ fn the_runs_follow_the_order_that_a_dry_run_shows() {
 #[test]
 fn an_experiment_killed_at_any_time_continues_without_losing_or_repeating_a_run() {
     let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nwarmup-runs = 1"));
-    // From before the first line of the journal to the middle of a later run.
+    // Delays from before the first line of the journal to the middle of a later run.
     for delay_ms in [3, 40, 90, 160, 230, 310, 420, 510, 640, 770, 910, 1_100] {
         let running = begin(directory.path());
         thread::sleep(Duration::from_millis(delay_ms));
         running.signal(Signal::KILL);
         drop(running);
     }
-    // A start that was killed before its first line left a directory that holds no experiment.
+    // A kill before the first line of the journal leaves a directory without an experiment.
     Latlab::at(directory.path()).line("run x.toml").success();
     let begun: Vec<PathBuf> =
         experiments(directory.path()).into_iter().filter(|path| !journal(path).is_empty()).collect();
@@ -168,8 +169,8 @@ fn an_interrupted_experiment_continues_with_the_same_command() {
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
-    let told = running.exits(130).stderr;
-    assert!(told.contains("goes on"), "{told}");
+    let printed = running.exits(130).stderr;
+    assert!(printed.contains("goes on"), "{printed}");
     let experiment = only(directory.path());
     let before = runs(&journal(&experiment));
     assert!(before.last().is_some_and(|(_, ended)| ended.is_some()), "the last run was closed");
@@ -189,8 +190,8 @@ fn an_experiment_is_measured_by_one_process_at_a_time() {
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     let pid = running.pid().as_raw_nonzero().to_string();
-    let told = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
-    assert!(told.contains("is being measured") && told.contains(&format!("by process {pid}")), "{told}");
+    let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
+    assert!(printed.contains("is being measured") && printed.contains(&format!("by process {pid}")), "{printed}");
     let shown = only(directory.path()).display().to_string();
     Latlab::at(directory.path()).args(["run", &shown]).stderr(contains(format!("by process {pid}"))).failure(3);
     running.signal(Signal::TERM);
@@ -205,9 +206,9 @@ fn a_changed_file_is_refused_without_force() {
     running.signal(Signal::INT);
     running.exits(130);
     fs::write(directory.path().join("x.toml"), SMALL.replace("runs = 3", "runs = 4")).expect("written");
-    let told = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
+    let printed = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
     for words in ["has changed since", "line 9 is `runs = 4`, it was `runs = 3`", "`--force`", "`--new`"] {
-        assert!(told.contains(words), "{words} is not in\n{told}");
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
     Latlab::at(directory.path()).line("run x.toml --force").stderr(contains("no longer one experiment")).success();
     let experiment = only(directory.path());
@@ -248,7 +249,7 @@ fn a_wall_clock_set_back_does_not_affect_continuation() {
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
     running.exits(130);
-    // What was written before the clock was set back from the year 2099.
+    // As written before the wall clock was set back from the year 2099.
     let before = only(directory.path());
     let text = fs::read_to_string(before.join("journal.jsonl")).expect("a journal");
     fs::write(before.join("journal.jsonl"), text.replace("\"at\":\"20", "\"at\":\"2099-01-01T00:00:00.000Z 20"))
@@ -260,7 +261,7 @@ fn a_wall_clock_set_back_does_not_affect_continuation() {
     assert_eq!(only(directory.path()), later);
 }
 
-/// Answers every datagram that arrives at it, for as long as the test lives.
+/// The port of an echo that answers until the test process ends.
 pub(crate) fn echo() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("bound").port();
@@ -283,8 +284,8 @@ fn a_failed_run_ends_the_experiment_unless_keep_going() {
         echo()
     );
     let directory = place(&file);
-    let told = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
-    assert!(told.contains("no probe was answered") && told.contains("`--keep-going`"), "{told}");
+    let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
+    assert!(printed.contains("no probe was answered") && printed.contains("`--keep-going`"), "{printed}");
     let experiment = only(directory.path());
     assert_eq!(runs(&journal(&experiment)).len(), 2, "it stopped at the first failure");
     Latlab::at(directory.path())
@@ -314,16 +315,16 @@ fn a_run_that_could_not_start_is_repeated() {
 #[test]
 fn a_precision_rule_stops_at_its_width_or_at_the_maximum() {
     let pinned = SMALL.replace("count = 100", "count = 1_000\ncpu = 0\npeer-cpu = 0");
-    // On one CPU a median of many probes hardly moves, whatever else the machine does.
+    // On one CPU the median of many probes is stable on a busy machine too.
     for (width, runs_of_each) in [("±0.0001%", 14), ("±99%", 10)] {
         let rule = format!("runs = \"until p50 {width}\"\nmax-runs = 14\nblocks = 2");
         let directory = place(&pinned.replace("runs = 3\nblocks = 2", &rule));
-        let told = Latlab::at(directory.path()).line("run x.toml").success().stderr;
+        let printed = Latlab::at(directory.path()).line("run x.toml").success().stderr;
         let experiment = only(directory.path());
         check(&experiment, 2 * runs_of_each);
         let narrow = events(&journal(&experiment), "narrow_enough").count();
-        assert_eq!(narrow, usize::from(runs_of_each == 10), "{told}");
-        assert!(told.contains("the intervals are"), "{told}");
+        assert_eq!(narrow, usize::from(runs_of_each == 10), "{printed}");
+        assert!(printed.contains("the intervals are"), "{printed}");
     }
 }
 
@@ -339,8 +340,8 @@ fn invalid_experiment_files_are_refused_with_the_line() {
         ("kind = \"wakeup\"\ntarget = \"lab\"\n".into(), ["line 2 of `x.toml`", "a `wakeup` has no target"]),
     ] {
         let directory = place(&text);
-        let told = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
-        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        let printed = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
+        assert!(words.iter().all(|word| printed.contains(word)), "{printed}");
         assert!(experiments(directory.path()).is_empty());
     }
     Latlab::new().line("run pi-udp-laod").stderr(contains("did you mean `pi-udp-load`?")).failure(2);
@@ -360,7 +361,7 @@ fn the_json_document_has_the_comparison_and_the_runs() {
     assert_eq!(document["groups"].as_array().map(Vec::len), Some(2), "{document:#}");
     assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(2), "p50 and p99\n{document:#}");
     assert_eq!(document["interleaved"], true);
-    // Reported again, it says the same.
+    // A second report has the same figures.
     let shown = only(directory.path()).display().to_string();
     let again = Latlab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
     assert_eq!(document["comparisons"], again["comparisons"]);
@@ -382,7 +383,7 @@ fn the_compare_tables_of_the_file_select_the_statistics() {
     assert_eq!((&mean["metric"], &mean["statistic"]), (&"response_time".into(), &"mean".into()));
     assert_eq!((&loss["metric"], &loss["statistic"]), (&"loss_ratio".into(), &"ratio".into()));
     assert_eq!((&mean["baseline"], &loss["baseline"]), (&"64".into(), &"24".into()));
-    // and so does whoever compares its directory later
+    // So does `compare` of the directory.
     let shown = only(directory.path()).display().to_string();
     let later = Latlab::at(directory.path()).args(["compare", &shown, "--json", "-q"]).success().json();
     assert_eq!(later["comparisons"], document["comparisons"]);

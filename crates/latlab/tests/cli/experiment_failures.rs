@@ -1,4 +1,4 @@
-//! How `latlab run` ends: what is judged of runs that failed, and one document in every case.
+//! `latlab run` with failed runs, edited files, several processes and a deadly moment: what is judged, and what continues.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -41,7 +41,7 @@ fn a_condition_that_lost_every_probe_is_compared_as_a_loss() {
 
 #[test]
 fn a_condition_without_runs_leaves_the_others_compared() {
-    // Nothing listens there, so that no session is opened and nothing is recorded.
+    // Nothing listens on that port: no session is opened and nothing is recorded.
     let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\ntarget = [\"127.0.0.1:9\", \"local\"]\n\
                 size = [24, 64]\n[design]\nruns = 4\nsettle = \"0s\"\n[[compare]]\nstatistic = \"p50\"\n\
                 [[compare]]\nstatistic = \"p50\"\nbaseline = { size = 24 }\n";
@@ -85,8 +85,8 @@ fn every_end_of_an_experiment_prints_one_json_document() {
     }
     let refused = place("kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 2\n");
     for (line, code) in [("run x.toml --json -q", 3), ("run x.toml --json -q --keep-going", 3)] {
-        let told = Latlab::at(refused.path()).line(line).failure(code).stdout;
-        let document: Value = serde_json::from_str(&told).expect("one document");
+        let printed = Latlab::at(refused.path()).line(line).failure(code).stdout;
+        let document: Value = serde_json::from_str(&printed).expect("one document");
         check_schema(&document, "compare/1");
         assert_eq!(document["comparisons"], serde_json::json!([]));
         assert!(document["runs"][0]["reason"].is_string(), "{document:#}");
@@ -95,7 +95,7 @@ fn every_end_of_an_experiment_prints_one_json_document() {
 
 #[test]
 fn a_single_condition_is_reported_with_its_interval() {
-    // On one CPU a median of many probes hardly moves, whatever else the machine does.
+    // On one CPU the median of many probes is stable on a busy machine too.
     let file = "name = \"alone\"\nkind = \"ping\"\n[base]\ncount = 400\nwarmup = \"0\"\ncpu = 0\npeer-cpu = 0\n\
                 [design]\nruns = \"until p50 ±99%\"\nmax-runs = 26\nblocks = 12\nsettle = \"0s\"\n";
     let directory = place(file);
@@ -116,7 +116,7 @@ fn a_single_condition_is_reported_with_its_interval() {
     Latlab::at(directory.path()).args(["run", &shown]).stdout(contains("one condition, compared with none")).success();
 }
 
-/// One run towards somebody who says nothing.
+/// An experiment of one run to a silent target.
 fn silent(port: u16) -> String {
     format!(
         "kind = \"ping\"\ntarget = \"127.0.0.1:{port}\"\n[base]\nprotocol = \"echo\"\ncount = 20\nwarmup = \"0\"\n\
@@ -124,7 +124,7 @@ fn silent(port: u16) -> String {
     )
 }
 
-/// The journal of `experiment` as a kill before the end of its last run was written would have left it.
+/// Cuts the journal of `experiment` before the end of its last run, as a kill at that time would have left it.
 fn forget_last_end(experiment: &Path) {
     let path = experiment.join("journal.jsonl");
     let text = fs::read_to_string(&path).expect("a journal");
@@ -158,17 +158,17 @@ fn an_edited_copy_of_the_file_is_refused_without_force() {
     fs::write(&copy, begun.replace("runs = 3", "runs = 4")).expect("edited");
     let shown = experiment.display().to_string();
     for what in [shown.as_str(), "x.toml"] {
-        let told = Latlab::at(directory.path()).args(["run", what]).failure(2).stderr;
+        let printed = Latlab::at(directory.path()).args(["run", what]).failure(2).stderr;
         for words in ["the file of the experiment", "was edited", "`--force`"] {
-            assert!(told.contains(words), "{words} is not in\n{told}");
+            assert!(printed.contains(words), "{words} is not in\n{printed}");
         }
     }
-    let told = Latlab::at(directory.path()).args(["run", &shown, "--force"]).success().stderr;
-    assert!(told.contains("no longer one experiment") && told.contains("x · ping local"), "{told}");
+    let printed = Latlab::at(directory.path()).args(["run", &shown, "--force"]).success().stderr;
+    assert!(printed.contains("no longer one experiment") && printed.contains("x · ping local"), "{printed}");
     check(&experiment, 16);
     let changed = events(&journal(&experiment), "changed").next().cloned().expect("noted");
     assert_eq!(changed["file_blake3"].as_str().map(str::len), Some(64));
-    // Finished, it is reported as it stands, and an edit is noticed again.
+    // A finished experiment is reported as it is; another edit is noticed.
     let lab = || Latlab::at(directory.path());
     let document = lab().args(["run", &shown, "--json", "-q"]).success().json();
     assert_eq!((&document["experiment"]["name"], &document["experiment"]["changed"]), (&"x".into(), &1.into()));
@@ -181,7 +181,7 @@ fn of_several_processes_started_at_the_same_time_one_measures() {
     let directory = place(&SMALL.replace("count = 100", "duration = \"1s\""));
     let all: Vec<_> = (0..4).map(|_| begin(directory.path())).collect();
     until_ended(directory.path(), 1);
-    // The one that measures is named by the journal.
+    // The journal names the process that measures.
     let opened =
         events(&journal(&only(directory.path())), "opened").map(|line| line["pid"].clone()).collect::<Vec<_>>();
     let [owner] = &opened[..] else { panic!("{opened:?}") };
@@ -192,8 +192,8 @@ fn of_several_processes_started_at_the_same_time_one_measures() {
             running.signal(Signal::TERM);
             running.exits(143);
         } else {
-            let told = running.exits(3).stderr;
-            assert!(told.contains("is being measured"), "{told}");
+            let printed = running.exits(3).stderr;
+            assert!(printed.contains("is being measured"), "{printed}");
             refused += 1;
         }
     }
@@ -206,7 +206,7 @@ fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
     Latlab::at(directory.path()).line("run x.toml -q").success();
     let shown = only(directory.path()).display().to_string();
     Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot begin again")).failure(2);
-    let told = Latlab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
-    assert!(told.contains("cannot make the store `/proc/x`") && told.contains("writable place"), "{told}");
+    let printed = Latlab::at(directory.path()).line("run x.toml --store /proc/x").failure(3).stderr;
+    assert!(printed.contains("cannot make the store `/proc/x`") && printed.contains("writable place"), "{printed}");
     Latlab::at(directory.path()).line("run x.toml --store /proc/x").stderr(lacks("--no-record")).failure(3);
 }

@@ -1,5 +1,4 @@
-//! `latlab run` against targets that are not this process's own host: `cmd:` and `ssh:` with their loads, `lab` with its
-//! namespaces and its rights.
+//! `latlab run` with the targets `cmd:`, `ssh:` and `lab`: loads at the peer, namespaces, rights.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +13,7 @@ use crate::processes::{children, is_alive};
 use crate::remote::{below, with_latlab};
 use crate::store::{manifest, recordings, recordings_in};
 
-/// An experiment against `target` with this table of factors, two runs of each condition.
+/// An experiment with `target` and `factors`, two runs of each condition.
 fn file(target: &str, base: &str, factors: &str) -> String {
     format!(
         "name = \"afar\"\nkind = \"ping\"\n{target}[base]\ncount = 200\ninterval = \"2ms\"\nwarmup = \"0\"\n{base}[factors]\n{factors}\n\
@@ -22,13 +21,13 @@ fn file(target: &str, base: &str, factors: &str) -> String {
     )
 }
 
-/// What is known of each run of the only experiment in the store of `directory`, oldest first.
+/// The manifests of the runs of the only experiment in the store of `directory`, the oldest first.
 fn manifests(directory: &Path) -> Vec<Value> {
     let [experiment] = &recordings(directory)[..] else { panic!("{:?}", recordings(directory)) };
     recordings_in(&experiment.join("runs")).iter().map(|path| manifest(path)).collect()
 }
 
-/// Its document, in which every run was measured: a busy machine may have spoilt one, none may have failed.
+/// The document of a finished experiment without a failed run. On a busy machine a run may be untrusted.
 #[track_caller]
 fn document(ran: &Finished) -> Value {
     let document = ran.json();
@@ -68,7 +67,7 @@ fn a_load_at_the_peer_can_be_a_factor() {
 fn a_target_that_lacks_an_address_is_refused_before_the_first_run() {
     let targets = format!("target = [\"local\", \"cmd:{BINARY} agent --stdio\"]");
     let text = file("", "", &targets);
-    // without an address to reach it at, an agent started by a command can be anywhere
+    // The address of an agent that is started by a command is unknown without `peer-addr`.
     let lab = Latlab::new().file("x.toml", &text).line("run x.toml");
     let refused = lab.stderr(contains("--peer-addr")).stderr(contains("hint: ")).start().exits_with_one_of(&[2, 3]);
     assert!(recordings(refused.directory()).iter().all(|path| recordings_in(&path.join("runs")).len() < 2));
@@ -79,7 +78,7 @@ fn a_target_that_lacks_an_address_is_refused_before_the_first_run() {
 
 #[test]
 fn no_agent_outlives_an_experiment_over_ssh() {
-    let Some(sshd) = Sshd::start("latlab run ssh:", &with_latlab()) else { return };
+    let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let text = file("target = \"ssh:far\"\n", "", "load = [\"none\", \"cpu=10%@both\"]");
     let lab = Latlab::new().environment("PATH", sshd.path()).file("x.toml", text);
     let ran = lab.line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
@@ -96,7 +95,7 @@ fn no_agent_outlives_an_experiment_over_ssh() {
 
 #[test]
 fn each_run_has_a_lab_of_its_own() {
-    if !privileged("latlab run on `lab`") {
+    if !privileged() {
         return;
     }
     let text = file("target = \"lab\"\n", "", "size = [24, 1000]\nload = [\"none\", \"cpu=10%\"]");
@@ -112,7 +111,7 @@ fn each_run_has_a_lab_of_its_own() {
 
 #[test]
 fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
-    if !privileged("the death of `latlab run` on `lab`") {
+    if !privileged() {
         return;
     }
     let text = file("target = \"lab\"\n", "", "size = [24, 1000]");
@@ -135,18 +134,21 @@ fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
 
 #[test]
 fn lab_without_rights_is_refused_with_a_hint() {
-    if !privileged("`latlab run` on `lab` without rights") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
     fs::write(home.path().join("x.toml"), file("target = \"lab\"\n", "", "size = [24, 64]")).expect("written");
-    let Some(output) = without_rights("`latlab run` on `lab` without rights", home.path(), "run x.toml") else {
+    let Some(output) = without_rights(home.path(), "run x.toml") else {
         return;
     };
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{told}");
-    assert!(told.contains("`lab`") && told.contains("EPERM") && told.contains("hint: `lab` needs root"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{printed}");
+    assert!(
+        printed.contains("`lab`") && printed.contains("EPERM") && printed.contains("hint: `lab` needs root"),
+        "{printed}"
+    );
     let left: Vec<PathBuf> = recordings(home.path());
     assert!(left.iter().all(|experiment| recordings_in(&experiment.join("runs")).is_empty()), "{left:?}");
 }

@@ -1,4 +1,4 @@
-//! A real OpenSSH server on a loopback port, with keys that live as long as the test.
+//! Far ends: an OpenSSH server on a loopback port, and an agent in another network namespace.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,16 +13,16 @@ use tempfile::TempDir;
 use crate::harness::wait_until;
 use crate::skip::program;
 
-/// The server, until its value goes. `ssh far` logs in, `ssh stranger` has no key that it knows.
+/// An OpenSSH server that ends with the value. `ssh far` logs in; the key of `ssh stranger` is not authorized.
 pub(crate) struct Sshd {
     child: Child,
     directory: TempDir,
 }
 
 impl Sshd {
-    /// One whose logins find programs in `path`, behind which may stand more `NAME=VALUE` for them; none where there is no OpenSSH, which is said for `test`.
-    pub(crate) fn start(test: &str, path: &str) -> Option<Sshd> {
-        let (server, client) = (program(test, "sshd")?, program(test, "ssh")?);
+    /// A server whose logins have `path` as PATH; more `NAME=VALUE` may follow it. `None` if the test is skipped, for lack of OpenSSH.
+    pub(crate) fn start(path: &str) -> Option<Sshd> {
+        let (server, client) = (program("sshd")?, program("ssh")?);
         if rustix::process::geteuid().is_root() {
             fs::create_dir_all("/run/sshd").expect("root may");
         }
@@ -31,7 +31,7 @@ impl Sshd {
             make_key(&directory.path().join(key));
         }
         fs::copy(directory.path().join("mine.pub"), directory.path().join("authorized")).expect("a file");
-        // Free now; nothing else in this test asks for a port by number.
+        // Nothing else in this test binds a port by number.
         let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
         let child = run(&server, directory.path(), port, path);
         let sshd = Sshd { child, directory };
@@ -40,19 +40,19 @@ impl Sshd {
         Some(sshd)
     }
 
-    /// The server's process; what it runs for others descends from it.
+    /// The server's process, the ancestor of the agents.
     pub(crate) fn pid(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// A path in which `ssh` is the real one, with the configuration of this server.
+    /// A PATH whose `ssh` is OpenSSH's with the configuration for this server.
     pub(crate) fn path(&self) -> OsString {
         let old = std::env::var_os("PATH").unwrap_or_default();
         let programs = [self.directory.path().join("bin")].into_iter().chain(std::env::split_paths(&old));
         std::env::join_paths(programs).expect("a path without colons")
     }
 
-    /// ssh looks for its configuration in the home that the password file names, so the test gives it another one.
+    /// Writes the script `ssh`, which names the configuration: ssh itself would look into the home of the password file.
     fn write_ssh(&self, client: &Path, port: u16) {
         let directory = self.directory.path();
         let place = directory.display();
@@ -76,7 +76,7 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        // Connections end with theirs; only the listener is ours to end.
+        // Each connection has a process of its own, which ends with the client.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -87,7 +87,7 @@ fn make_key(path: &PathBuf) {
     assert!(made.expect("OpenSSH brings it").success());
 }
 
-/// `server` is an absolute path: sshd starts itself again for each connection.
+/// Starts `server`, an absolute path, since sshd starts itself again for each connection.
 fn run(server: &Path, directory: &Path, port: u16, path: &str) -> Child {
     let place = directory.display();
     let config = directory.join("sshd_config");
@@ -108,7 +108,7 @@ fn run(server: &Path, directory: &Path, port: u16, path: &str) -> Child {
         .expect("sshd starts")
 }
 
-/// The namespace is there as long as this value, or the lab, lives.
+/// A process in the reflector's namespace of a lab: the namespace exists as long as this value or the lab does.
 pub(crate) struct Elsewhere {
     keeper: Child,
 }
@@ -120,7 +120,7 @@ impl Elsewhere {
         Elsewhere { keeper }
     }
 
-    /// The target that leads there.
+    /// The target of an agent in that namespace.
     pub(crate) fn target(&self) -> String {
         let latlab = env!("CARGO_BIN_EXE_latlab");
         format!("cmd:nsenter --net=/proc/{}/ns/net {latlab} agent --stdio", self.keeper.id())
@@ -129,7 +129,7 @@ impl Elsewhere {
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
-        // Both fail where it has ended, which is all that is wanted.
+        // Both fail if it has ended already.
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
     }

@@ -1,5 +1,5 @@
-//! `Latlab::new().args([…]).stdout(contains("…")).failure(2)`: one latlab process in a directory of its own.
-//! `Latlab::at(directory)` works in one that outlives it; [`Latlab::start`] leaves it running.
+//! `Latlab::new().args([…]).stdout(contains("…")).failure(2)` runs one latlab process in a temporary directory,
+//! `Latlab::at(directory)` in a directory of the test; [`Latlab::start`] does not wait for its end.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -14,42 +14,42 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The binary that is tested.
+/// The tested binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
-/// A process that has not ended by then never will: the slowest takes some 10 s, and a tenth of a CPU may be all it gets.
+/// A process that takes longer hangs: the slowest takes 10 s, and may get a tenth of a CPU only.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What latlab prints of a run whose probes left late. The host caused it, and nothing else about the run is wrong.
+/// What latlab prints of a run whose probes left late, for which the host is the cause.
 const LATE: [&str; 2] = ["left more than", "were never sent: the sender"];
 
-/// What a stream must look like.
+/// What is expected of stdout or stderr.
 pub(crate) enum Expectation {
-    /// It has this text somewhere.
+    /// The stream contains this text.
     Contains(String),
-    /// It does not have this text.
+    /// The stream does not contain this text.
     Lacks(String),
-    /// There is nothing on it.
+    /// The stream is empty.
     Empty,
     WarningsAtMost,
 }
 
-/// The text stands somewhere on the stream.
+/// The stream contains `text`.
 pub(crate) fn contains(text: impl Into<String>) -> Expectation {
     Expectation::Contains(text.into())
 }
 
-/// The text stands nowhere on the stream.
+/// The stream does not contain `text`.
 pub(crate) fn lacks(text: impl Into<String>) -> Expectation {
     Expectation::Lacks(text.into())
 }
 
-/// Nothing stands on the stream.
+/// The stream is empty.
 pub(crate) fn empty() -> Expectation {
     Expectation::Empty
 }
 
-/// Nothing stands on the stream but what a busy or virtual host may cause at any time: warnings, and that probes left late.
+/// The stream has at most what a busy or virtual host may cause at any time: warnings, and that probes left late.
 pub(crate) fn warnings_at_most() -> Expectation {
     Expectation::WarningsAtMost
 }
@@ -76,12 +76,12 @@ impl Expectation {
     }
 }
 
-/// Whether `line`, an error, says that probes left late.
+/// Whether the error `line` says that probes left late.
 fn is_late(line: &str) -> bool {
     LATE.iter().any(|words| line.contains(words))
 }
 
-/// A latlab to be run in a fresh directory, with what is expected of it.
+/// A latlab process to be started, and what is expected of it.
 pub(crate) struct Latlab {
     directory: Directory,
     args: Vec<OsString>,
@@ -92,11 +92,11 @@ pub(crate) struct Latlab {
     deadline: Duration,
 }
 
-/// Where a latlab works.
+/// The working directory of a process.
 enum Directory {
-    /// Fresh, and gone with its value.
+    /// A temporary one, removed with the value.
     Own(TempDir),
-    /// The test's.
+    /// One of the test.
     Shared(PathBuf),
 }
 
@@ -110,12 +110,12 @@ impl Directory {
 }
 
 impl Latlab {
-    /// In a fresh directory, with no arguments yet.
+    /// A process in a temporary directory, without arguments.
     pub(crate) fn new() -> Latlab {
         Latlab::within(Directory::Own(tempfile::tempdir().expect("a temporary directory")))
     }
 
-    /// In `directory`, which stays, with no arguments yet.
+    /// A process in `directory`, without arguments.
     pub(crate) fn at(directory: &Path) -> Latlab {
         Latlab::within(Directory::Shared(directory.to_owned()))
     }
@@ -126,57 +126,57 @@ impl Latlab {
         Latlab { directory, args, environment, stdin: None, stdout, stderr, deadline: DEADLINE }
     }
 
-    /// Types `args` after those typed before.
+    /// Appends `args`.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Latlab {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// Types `arg` after those typed before.
+    /// Appends `arg`.
     pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Latlab {
         self.args([arg])
     }
 
-    /// Types a line, split at white space.
+    /// Appends the words of `line`, split at white space.
     pub(crate) fn line(self, line: &str) -> Latlab {
         self.args(line.split_whitespace())
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Latlab {
         self.environment.push((name.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// Gives it the file `name` of the directory on stdin, which is empty otherwise.
+    /// Makes the file `name` of the directory its stdin, which is empty otherwise.
     pub(crate) fn stdin(mut self, name: &str) -> Latlab {
         self.stdin = Some(self.path(name));
         self
     }
 
-    /// Puts a file into the directory.
+    /// Writes a file into the directory.
     pub(crate) fn file(self, name: &str, text: impl AsRef<[u8]>) -> Latlab {
         std::fs::write(self.path(name), text).expect("the directory takes a file");
         self
     }
 
-    /// Where `name` is, or would be, in the directory.
+    /// The path of `name` in the directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Waits so long for its end, instead of as for any other.
+    /// Replaces the default deadline for its end.
     pub(crate) fn deadline(self, deadline: Duration) -> Latlab {
         Latlab { deadline, ..self }
     }
 
-    /// Expects `expectation` of stdout.
+    /// Adds an expectation of stdout.
     pub(crate) fn stdout(mut self, expectation: Expectation) -> Latlab {
         self.stdout.push(expectation);
         self
     }
 
-    /// Expects `expectation` of stderr.
+    /// Adds an expectation of stderr.
     pub(crate) fn stderr(mut self, expectation: Expectation) -> Latlab {
         self.stderr.push(expectation);
         self
@@ -188,8 +188,8 @@ impl Latlab {
         self.failure(0)
     }
 
-    /// Runs it and expects a measurement: exit code 0, or 4 if all that is wrong is that the probes of a schedule left late,
-    /// as they may on a busy host. Everything that is to be proven of the run must be asserted of what it returns.
+    /// Runs it and expects a measurement: exit code 0, or 4 if its only error is that the probes of a schedule left late, as
+    /// they may on a busy host.
     #[track_caller]
     pub(crate) fn measured(self) -> Finished {
         self.start().finishes_measured()
@@ -201,7 +201,7 @@ impl Latlab {
         self.start().exits(code)
     }
 
-    /// Leaves it running. Nothing of the surroundings of the test leaks in but the path to other programs.
+    /// Starts it. Of the environment of the test it gets PATH only.
     pub(crate) fn start(self) -> Running {
         let open = |path: &PathBuf| std::fs::File::open(path).expect("the test has put it there").into();
         let child = Command::new(BINARY)
@@ -219,7 +219,7 @@ impl Latlab {
     }
 }
 
-/// A latlab that has not ended yet; killed if its value goes first.
+/// A running process. It is killed when the value is dropped.
 pub(crate) struct Running {
     child: Child,
     lab: Latlab,
@@ -234,7 +234,7 @@ impl Running {
         Running { child, lab, stdout, stderr }
     }
 
-    /// The process.
+    /// The process id.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -244,19 +244,19 @@ impl Running {
         kill_process(self.pid(), signal).expect("our own child");
     }
 
-    /// Waits until `text` stands on stderr.
+    /// Waits until stderr contains `text`.
     #[track_caller]
     pub(crate) fn wait_for_stderr(&self, text: &str) {
         wait_until(&format!("latlab said `{text}`"), || self.stderr.text().contains(text));
     }
 
-    /// Waits for its end, which must be with exit code `code` and as expected.
+    /// Waits for its end and expects exit code `code`.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Finished {
         self.finishes(|status| status.code() == Some(code), &format!("exit code {code}"))
     }
 
-    /// Waits for the end of a run that measured, see [`Latlab::measured`].
+    /// Waits for its end and expects what [`Latlab::measured`] expects.
     #[track_caller]
     pub(crate) fn finishes_measured(self) -> Finished {
         let ran = self.exits_with_one_of(&[0, 4]);
@@ -268,34 +268,38 @@ impl Running {
         ran
     }
 
-    /// Waits for its end, which must be with one of `codes` and as expected.
+    /// Waits for its end and expects one of `codes`.
     #[track_caller]
     pub(crate) fn exits_with_one_of(self, codes: &[i32]) -> Finished {
         self.finishes(|status| status.code().is_some_and(|code| codes.contains(&code)), &format!("one of {codes:?}"))
     }
 
-    /// Waits for its end by `signal`.
+    /// Waits for its end and expects that `signal` caused it.
     #[track_caller]
     pub(crate) fn is_killed_by(self, signal: Signal) -> Finished {
         self.finishes(|status| status.signal() == Some(signal.as_raw()), &format!("{signal:?}"))
     }
 
     #[track_caller]
-    fn finishes(mut self, wanted: impl Fn(ExitStatus) -> bool, wish: &str) -> Finished {
+    fn finishes(mut self, wanted: impl Fn(ExitStatus) -> bool, expected: &str) -> Finished {
         let status = wait(&mut self.child, self.lab.deadline);
         let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
         let typed: Vec<_> = self.lab.args.iter().map(|arg| arg.to_string_lossy()).collect();
-        let story = format!("latlab {}\n{status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}", typed.join(" "));
-        assert!(wanted(status), "expected {wish} of {story}");
+        let transcript = format!("latlab {}\n{status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}", typed.join(" "));
+        assert!(wanted(status), "expected {expected} of {transcript}");
         for (name, expectations, stream) in
             [("stdout", &self.lab.stdout, &stdout), ("stderr", &self.lab.stderr, &stderr)]
         {
             for expectation in expectations {
-                assert!(expectation.is_met_by(stream), "expected {} on {name} of {story}", expectation.description());
+                assert!(
+                    expectation.is_met_by(stream),
+                    "expected {} on {name} of {transcript}",
+                    expectation.description()
+                );
             }
         }
         for spoiled in ["panicked", "os error"] {
-            assert!(!stderr.contains(spoiled), "`{spoiled}` on stderr of {story}");
+            assert!(!stderr.contains(spoiled), "`{spoiled}` on stderr of {transcript}");
         }
         let directory = std::mem::replace(&mut self.lab.directory, Directory::Shared(PathBuf::new()));
         Finished { code: status.code().unwrap_or(-1), stdout, stderr, directory }
@@ -304,37 +308,35 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail where it has ended, which is all that is wanted.
+        // Both fail if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A latlab that has ended; a directory of its own lives as long as this value.
+/// A finished process. A temporary directory is removed with the value.
 pub(crate) struct Finished {
-    /// Its exit code; -1 where a signal ended it.
+    /// Its exit code; -1 if a signal ended it.
     pub(crate) code: i32,
-    /// All of stdout.
     pub(crate) stdout: String,
-    /// All of stderr.
     pub(crate) stderr: String,
     directory: Directory,
 }
 
 impl Finished {
-    /// The directory in which it ran.
+    /// Its working directory.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// stdout as one JSON document.
+    /// stdout parsed as one JSON document.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in\n{}", self.stdout))
     }
 }
 
-/// What a stream has said so far.
+/// Reads a stream in a thread, so that the process never waits for the test.
 struct OutputReader {
     text: Arc<Mutex<Vec<u8>>>,
     reader: Option<thread::JoinHandle<()>>,
@@ -361,14 +363,14 @@ impl OutputReader {
         String::from_utf8_lossy(&self.text.lock().expect("no thread panics with it")).into_owned()
     }
 
-    /// All of it, after the process has ended.
+    /// The whole text, after the process has ended.
     fn whole(&mut self) -> String {
         self.reader.take().expect("asked once").join().expect("the reader ends with the pipe");
         String::from_utf8(self.text.lock().expect("the reader is gone").clone()).expect("latlab writes UTF-8")
     }
 }
 
-/// Waits until `happened`, for a deadline that only a hung latlab meets.
+/// Waits until `happened` returns true; fails after [`DEADLINE`].
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -400,7 +402,7 @@ fn schema(name: &str) -> Value {
     serde_json::from_str(&text).expect("a schema is JSON")
 }
 
-/// Fails where `document` is not what the schema of the name it bears promises.
+/// Expects that `document` is valid under the published schema `name`, and names it.
 #[track_caller]
 pub(crate) fn check_schema(document: &Value, name: &str) {
     assert_eq!(document["schema"], format!("latlab.{name}"));

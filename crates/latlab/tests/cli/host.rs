@@ -1,4 +1,4 @@
-//! What a run writes down about its host before and after.
+//! Facts, findings and samples of the host: manifests, `latlab doctor`, host samples.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
         let counts = facts["counters"]["softirqs"][name].as_object().expect("counted on every kernel");
         counts.values().filter_map(Value::as_u64).sum()
     };
-    // Loopback hands every datagram to itself in this one; others of this machine only add to it.
+    // Each datagram over loopback takes one NET_RX softirq; other traffic only adds to the count.
     let handled = sum(after, "NET_RX") - sum(before, "NET_RX");
     assert!(handled >= 200, "{handled} softirqs for 200 round trips");
     let switched = |facts: &Value| facts["counters"]["context_switches"].as_u64().expect("counted");
@@ -46,7 +46,7 @@ fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
 
 #[test]
 fn the_interface_in_the_facts_of_lab_is_its_veth_device() {
-    if !privileged("the facts of `ping lab`") {
+    if !privileged() {
         return;
     }
     let manifest = measured(Latlab::new().line("ping lab -n 30 --warmup 0 --json"));
@@ -59,7 +59,7 @@ fn the_interface_in_the_facts_of_lab_is_its_veth_device() {
     assert!(peer["unknown"]["network.interface"].is_string());
 }
 
-/// A directory for PATH with a program `chronyc` that is a script of one line.
+/// A PATH whose first directory has a script `chronyc` with the command `line`.
 fn with_chronyc(home: &Path, line: &str) -> std::ffi::OsString {
     let programs = home.join("programs");
     fs::create_dir(&programs).expect("a directory");
@@ -75,10 +75,10 @@ fn chronyc_is_asked_before_and_after_a_run_with_a_time_limit() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let tracking = "C0000201,192.0.2.1,3,1763770000.1,-0.000012,0.00003,0.000084,-7.5,0,0.1,0.008,0.0005,64,Normal";
     let path = with_chronyc(home.path(), &format!("echo \"$1 $2 $3\" >>\"$0.asked\"; echo {tracking}"));
-    let told = measured(Latlab::new().line("ping -n 5 --warmup 0 --json").environment("PATH", &path));
-    let keeper = &told["here"]["before"]["clock"]["keeper"];
+    let printed = measured(Latlab::new().line("ping -n 5 --warmup 0 --json").environment("PATH", &path));
+    let keeper = &printed["here"]["before"]["clock"]["keeper"];
     assert_eq!((&keeper["name"], &keeper["reference"]), (&"chrony".into(), &"192.0.2.1".into()), "{keeper:#}");
-    assert_eq!(told["here"]["after"]["clock"]["keeper"], *keeper);
+    assert_eq!(printed["here"]["after"]["clock"]["keeper"], *keeper);
     let asked = fs::read_to_string(home.path().join("programs/chronyc.asked")).expect("it was asked");
     assert_eq!(asked, "-c -n tracking\n".repeat(2));
 
@@ -98,7 +98,7 @@ fn severities(document: &Value) -> Vec<&str> {
 
 #[test]
 fn doctor_exits_with_1_if_it_finds_a_blocker() {
-    // Whether this host is fit is not for a test to say; that the code agrees with the findings is.
+    // Whether this host has a blocker is unknown; the exit code must agree with the findings.
     let running = Latlab::new().line("doctor --json --cpu 0").stderr(empty()).start();
     let ran = running.exits_with_one_of(&[0, 1]);
     let document = ran.json();
@@ -187,7 +187,7 @@ fn the_first_and_last_host_sample_enclose_the_run() {
             .expect("reads");
         let sent: Vec<i64> = batch.sent_ns.values.clone();
         let (first, last) = (samples.first().expect("before"), samples.last().expect("after"));
-        // The last one is asked for when the measuring thread has ended; the first one may just have begun.
+        // The last sample is taken after the measuring thread has ended; the first may still be in progress when it begins.
         assert!(samples.len() >= 2 && last.end_ns > *sent.last().expect("probes"), "{samples:?}");
         assert!(first.start_ns < last.start_ns && last.host.own_ns > first.host.own_ns);
         assert!(first.cpus.iter().all(|(_, cpu)| cpu.busy_ns.is_some()));
@@ -200,7 +200,7 @@ fn the_first_and_last_host_sample_enclose_the_run() {
 fn host_samples_survive_sigkill() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("ping --warmup 0 -d 50s").start();
-    // The host's row and a CPU's are 384 bytes; of three samples at least.
+    // A sample has 384 bytes at least: the row of the host and that of one CPU. Three samples.
     wait_until("samples were taken", || {
         let spools = recordings(home.path()).into_iter().map(|recording| recording.join("host.spool"));
         spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 64 + 3 * 384)

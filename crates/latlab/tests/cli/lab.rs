@@ -1,4 +1,4 @@
-//! `latlab ping lab`: two namespaces and a veth pair, gone when latlab is. Needs root, and says so where it cannot run.
+//! `latlab ping lab`, which measures between two network namespaces and needs root.
 
 use std::fs;
 use std::path::Path;
@@ -13,19 +13,19 @@ use crate::processes::{children, is_alive, network_namespaces};
 use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, spool_bytes};
 
-/// Whether `test` can run here; where it cannot, says why.
-pub(crate) fn privileged(test: &str) -> bool {
+/// Whether this process may create network namespaces. If not, the test is skipped.
+pub(crate) fn privileged() -> bool {
     let rights = Rights::read(&HostRoot::live()).expect("this process has rights");
     let enough = rights.has(Capability::SysAdmin) && rights.has(Capability::NetAdmin);
     if !enough {
-        skip(test, "namespaces need root");
+        skip("namespaces need root");
     }
     enough
 }
 
-/// What latlab does in `directory` with no user's rights. None, with the reason, if this host cannot take them away.
-pub(crate) fn without_rights(test: &str, directory: &Path, line: &str) -> Option<Output> {
-    let output = Command::new(program(test, "setpriv")?)
+/// The output of latlab in `directory` without any capability. `None` if the test is skipped.
+pub(crate) fn without_rights(directory: &Path, line: &str) -> Option<Output> {
+    let output = Command::new(program("setpriv")?)
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
         .arg(BINARY)
         .args(line.split_whitespace())
@@ -33,7 +33,7 @@ pub(crate) fn without_rights(test: &str, directory: &Path, line: &str) -> Option
         .output()
         .expect("it is there");
     if String::from_utf8_lossy(&output.stderr).starts_with("setpriv") {
-        skip(test, format_args!("setpriv(1) cannot give rights up here: {output:?}"));
+        skip(format_args!("setpriv(1) cannot give rights up here: {output:?}"));
         return None;
     }
     Some(output)
@@ -41,7 +41,7 @@ pub(crate) fn without_rights(test: &str, directory: &Path, line: &str) -> Option
 
 #[test]
 fn lab_measures_both_address_families_and_records_the_offloads() {
-    if !privileged("ping lab") {
+    if !privileged() {
         return;
     }
     for (family, network) in [("-4", "."), ("-6", ":")] {
@@ -63,7 +63,7 @@ fn lab_measures_both_address_families_and_records_the_offloads() {
 
 #[test]
 fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
-    if !privileged("the death of `ping lab`") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -82,7 +82,7 @@ fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
     wait_until("the reflector was gone", || !is_alive(reflectors[0]));
-    // A namespace that nobody lives in and no file holds is no more.
+    // The kernel removes a namespace that has no process and no mount.
     let held = || {
         let pids = fs::read_dir("/proc").expect("Linux has it");
         let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
@@ -98,13 +98,16 @@ fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
 
 #[test]
 fn lab_without_rights_is_refused_with_a_hint() {
-    if !privileged("`ping lab` without rights") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "ping lab -n 5 --no-record";
-    let Some(output) = without_rights("`ping lab` without rights", home.path(), line) else { return };
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{told}");
-    assert!(told.contains("`lab`") && told.contains("EPERM") && told.contains("hint: `lab` needs root"), "{told}");
+    let Some(output) = without_rights(home.path(), line) else { return };
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{printed}");
+    assert!(
+        printed.contains("`lab`") && printed.contains("EPERM") && printed.contains("hint: `lab` needs root"),
+        "{printed}"
+    );
 }

@@ -1,4 +1,4 @@
-//! `latlab list`: what is in a store, in whatever state.
+//! `latlab list`: the recordings and experiments of a store in every state.
 
 use std::fs;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn experiments_are_listed_with_their_progress() {
     assert!(list(home.path()).is_empty(), "its recordings are its own");
     let text = Latlab::at(home.path()).line("list").stderr(empty()).success().stdout;
     assert!(text.contains("4 of 4") && text.contains("finished") && text.contains("small one"), "{text}");
-    // its directory is listed as a store of its runs
+    // The directory of an experiment is listed as the store of its runs.
     let directory = done["experiment"].as_str().expect("a path");
     let inside = Latlab::at(home.path()).args(["list", "--json", "--store", directory]).success().json();
     assert_eq!(inside["recordings"].as_array().map(Vec::len), Some(4));

@@ -1,4 +1,4 @@
-//! `--load` and `latlab load`: what is made, what is reported, and that nothing outlives its command.
+//! `--load` and `latlab load`: what is offered and achieved, and that no load outlives its command.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::processes::{arguments, children, is_alive};
 use crate::remote::{below, signal};
 use crate::skip::{program, skip};
 
-/// The processes of the loads of `running`, once there are `count`.
+/// Waits until `running` has `count` processes of loads.
 fn stressors(running: &Running, count: usize) -> Vec<i32> {
     let mut found = Vec::new();
     wait_until("the loads' processes are there", || {
@@ -27,7 +27,7 @@ fn stressors(running: &Running, count: usize) -> Vec<i32> {
     found
 }
 
-/// CPU time of all threads of `pid`, in seconds, by the kernel's own account.
+/// CPU time of all threads of `pid` in seconds, from /proc.
 fn cpu_seconds(pid: i32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
     let fields: Vec<&str> = text.rsplit_once(')').expect("a name in parentheses").1.split_whitespace().collect();
@@ -52,12 +52,12 @@ fn the_json_document_has_the_offered_and_the_achieved_load() {
         assert!(figure(load, "measured_ns") >= 1.4e9 && figure(load, "achieved") > 0.0, "{load:#}");
         assert!(figure(load, "min") <= figure(load, "max"), "{load:#}");
         assert_eq!((&load["at"], &load["cpus"]), (&json!("local"), &json!([0])));
-        // Whether this CPU was free is not for a test to say; that a load which was not reached says so is.
+        // Other processes may use this CPU. A load that was not reached must have its caveat.
         let promise = if load["kind"] == "cpu" { 0.012 } else { 0.05 * figure(load, "offered") };
         let missed = load["kind"] != "heaters" && (figure(load, "achieved") - figure(load, "offered")).abs() > promise;
         let words = load["load"].as_str().expect("words");
-        let told = document["caveats"].to_string().contains(words);
-        assert!(told || !missed, "{document:#}");
+        let printed = document["caveats"].to_string().contains(words);
+        assert!(printed || !missed, "{document:#}");
     }
 }
 
@@ -65,7 +65,7 @@ fn the_json_document_has_the_offered_and_the_achieved_load() {
 fn the_achieved_cpu_share_agrees_with_the_cpu_time_of_the_kernel() {
     let running = Latlab::new().line("load --load cpu=30%:cpus=0 -d 3s --json").stderr(warnings_at_most()).start();
     let stressor = stressors(&running, 1)[0];
-    // Past the second in which it settles: the measuring has begun by then.
+    // Measuring begins after one second of settling.
     let start = Instant::now();
     wait_until("it has settled", || start.elapsed().as_millis() > 1_300);
     let (from, used) = (Instant::now(), cpu_seconds(stressor));
@@ -73,7 +73,7 @@ fn the_achieved_cpu_share_agrees_with_the_cpu_time_of_the_kernel() {
     let share = (cpu_seconds(stressor) - used) / from.elapsed().as_secs_f64();
     let document = running.exits(0).json();
     let load = &document["loads"][0];
-    // A mean lies between its least and its most; the kernel's account comes in steps of 10 ms.
+    // The kernel counts CPU time in steps of 10 ms.
     let room = 0.03;
     assert!(share >= figure(load, "min") - room && share <= figure(load, "max") + room, "{share}: {document:#}");
 }
@@ -111,7 +111,7 @@ fn load_none_starts_no_load() {
 
 #[test]
 fn invalid_loads_are_refused() {
-    for (load, told) in [
+    for (load, printed) in [
         ("cpu=0%", "hint: from `cpu=1%`"),
         ("cpu=120%", "no more than 100 %"),
         ("cup=80%", "did you mean `cpu`"),
@@ -119,14 +119,14 @@ fn invalid_loads_are_refused() {
         ("cpu=80%:cpus=1-0", "goes down"),
         ("heaters=0", "hint: from 1 to 256"),
         ("mem=2", "the unit is missing"),
-        // Only the kernel can say this one.
+        // The kernel refuses this one.
         ("cpu=50%:cpus=1023", "usable are `"),
     ] {
         for command in ["ping -n 5", "load"] {
             let lab = Latlab::new().line(command).arg("--load").arg(load);
             lab.stdout(empty())
                 .stderr(contains("error: "))
-                .stderr(contains(told))
+                .stderr(contains(printed))
                 .stderr(contains("hint: "))
                 .failure(2);
         }
@@ -141,9 +141,12 @@ fn a_load_that_cannot_start_is_refused_with_exit_code_3() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let script = format!("ulimit -v 300000; exec '{}' load --load mem=1GB/s:buffer=1024MiB -d 1s", BINARY);
     let ran = Command::new("sh").args(["-c", &script]).current_dir(directory.path()).output().expect("a shell");
-    let told = String::from_utf8_lossy(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(3), "{told}");
-    assert!(told.contains("cannot make the load `mem=1GB/s:buffer=1024MiB`") && told.contains("hint: "), "{told}");
+    let printed = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(3), "{printed}");
+    assert!(
+        printed.contains("cannot make the load `mem=1GB/s:buffer=1024MiB`") && printed.contains("hint: "),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn the_maximum_of_256_heaters_starts_and_ends() {
     let document =
         Latlab::new().line("load --load heaters=256 -d 200ms --json").stderr(warnings_at_most()).success().json();
     check_schema(&document, "load/1");
-    // With so many on one CPU a turn comes every second: how much of the 200 ms their process sees is not for a test to say.
+    // So many threads on one CPU run about once a second, so that less than the 200 ms may be measured.
     let load = &document["loads"][0];
     assert!(figure(load, "measured_ns") >= 0.0 && load["ended_early"].is_null(), "{document:#}");
 }
@@ -183,7 +186,7 @@ fn no_load_outlives_a_killed_run() {
 fn the_early_death_of_a_load_is_reported() {
     let running = Latlab::new().line("load --load cpu=5% -d 2s --json").start();
     let load = stressors(&running, 1)[0];
-    // One that is killed before it has said that it works was never a load. It settles for a second, and is held for two.
+    // A load is killed after its second of settling: before that it would fail to start.
     let start = Instant::now();
     wait_until("it worked", || start.elapsed().as_millis() > 1_000);
     kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("it is ours");
@@ -201,14 +204,14 @@ fn stressor_refuses_an_invalid_request() {
     lab.stderr(contains("hint: ")).failure(2);
 }
 
-/// An agent whose every word takes a third of a second to get here.
+/// A script for an agent whose replies arrive 0.3 s late.
 const FAR_AWAY: &str = "heard=$(mktemp); LATLAB agent --stdio | \
                         while dd bs=65536 count=1 of=$heard 2>/dev/null && test -s $heard; \
                         do sleep 0.3; cat $heard; done; rm $heard";
 
 #[test]
 fn the_achieved_load_is_that_of_the_run_without_the_end_of_its_session() {
-    // A second, and then a farewell of several: what happened at the far end is asked for word by word.
+    // A run of one second, then several round trips of messages that ask the agent for its results.
     let target = format!("cmd:sh -c '{}'", FAR_AWAY.replace("LATLAB", BINARY));
     let line = "-d 1s -i 20ms --warmup 0 --timeout 100ms --json --load cpu=5%@both:cpus=0 --load net=1Mbit/s";
     let document = Latlab::new().args(["ping", &target, "--peer-addr", "127.0.0.1"]).line(line).measured().json();
@@ -216,7 +219,7 @@ fn the_achieved_load_is_that_of_the_run_without_the_end_of_its_session() {
     assert_eq!(loads.len(), 3, "{document:#}");
     for load in loads {
         let seconds = load["measured_ns"].as_f64().unwrap_or_else(|| panic!("{load:#}")) / 1e9;
-        // From arming at the far end; each way of a word there and back is 0.3 s.
+        // The load at the far end is measured from arming on; each message there and back takes 0.3 s.
         assert!((0.8..2.5).contains(&seconds), "{load:#}");
     }
 }
@@ -241,7 +244,7 @@ fn the_death_of_a_network_load_is_reported() {
     }
 }
 
-/// The policies of all threads of `pid`: 0 is SCHED_OTHER, 1 SCHED_FIFO (proc_pid_stat(5), field 41).
+/// The scheduling policies of all threads of `pid`: 0 is SCHED_OTHER, 1 SCHED_FIFO (proc_pid_stat(5), field 41).
 fn policies(pid: i32) -> Vec<String> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives").flatten();
     let policy = |text: String| text.rsplit_once(')')?.1.split_whitespace().nth(38).map(str::to_owned);
@@ -250,13 +253,12 @@ fn policies(pid: i32) -> Vec<String> {
 
 #[test]
 fn loads_run_under_sched_other_below_a_real_time_latlab() {
-    const TEST: &str = "loads below a latlab of real-time policy";
-    if !privileged(TEST) {
+    if !privileged() {
         return;
     }
-    let Some(chrt) = program(TEST, "chrt") else { return };
+    let Some(chrt) = program("chrt") else { return };
     if !Command::new(chrt).args(["-f", "10", "true"]).status().expect("it is there").success() {
-        return skip(TEST, "no right to SCHED_FIFO here");
+        return skip("no right to SCHED_FIFO here");
     }
     let target = format!("cmd:chrt -f 10 {BINARY} agent --stdio");
     let words = ["load", &target, "--peer-addr", "127.0.0.1", "-d", "50s"];

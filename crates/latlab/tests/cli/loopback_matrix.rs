@@ -1,4 +1,4 @@
-//! `latlab run udp-loopback-matrix`: the cells of a publication, where a host can switch offload and where it cannot.
+//! `latlab run udp-loopback-matrix`: the conditions of a publication on targets with and without checksum offload.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +13,13 @@ use crate::harness::{Latlab, check_schema, contains};
 use crate::lab::privileged;
 use crate::store::{manifest, recordings_in};
 
-/// `--quick` promises a minute; a recipe that takes three is stuck.
-const QUICK: Duration = Duration::from_secs(180);
-/// In the order of the publication.
+/// `--quick` promises one minute. A busy machine gets five.
+const QUICK: Duration = Duration::from_secs(300);
+/// The conditions in the order of the publication.
 const CELLS: [&str; 6] =
     ["v4, no checksum", "v4, no offload, no checksum", "v4", "v4, no offload", "v6", "v6, no offload"];
 
-/// What it shows, and the document that it is reported by afterwards.
+/// Its text, and the document of a later report.
 fn quick(home: &Path, target: &str) -> (String, Value) {
     let start = Instant::now();
     let at = || Latlab::at(home).deadline(QUICK);
@@ -31,7 +31,7 @@ fn quick(home: &Path, target: &str) -> (String, Value) {
     (ran.stdout, document.json())
 }
 
-/// What the document's rows about the publication say, by cell.
+/// The rows of the document about the publication, by condition.
 fn published(document: &Value) -> BTreeMap<String, Value> {
     let rows = document["experiment"]["published"]["rows"].as_array().expect("rows");
     let labels: Vec<&str> = rows.iter().map(|row| row["label"].as_str().expect("a label")).collect();
@@ -58,11 +58,11 @@ fn the_recipe_file_has_the_published_figures() {
 
 #[test]
 fn lab_measures_every_condition_as_its_label_says() {
-    if !privileged("udp-loopback-matrix in lab") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
-    let (told, document) = quick(home.path(), "lab");
+    let (printed, document) = quick(home.path(), "lab");
     for words in [
         "delivered rate, one observation a run, 10⁶ bit/s",
         "  published",
@@ -76,7 +76,7 @@ fn lab_measures_every_condition_as_its_label_says() {
         "v4, no checksum → v6, no offload",
         "exchange of runs inside of blocks",
     ] {
-        assert!(told.contains(words), "{words} is not in\n{told}");
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
     for (label, row) in published(&document) {
         let measured = &row["measured"];
@@ -91,7 +91,7 @@ fn lab_measures_every_condition_as_its_label_says() {
     each_run_was_what_its_cell_says(&only(home.path()));
 }
 
-/// A cell is not called what it is not: sockets, family, size and both ends of the pair.
+/// Expects that sockets, address family, size and settings of both ends are those of the label.
 fn each_run_was_what_its_cell_says(experiment: &Path) {
     let manifests: Vec<Value> = recordings_in(&experiment.join("runs")).iter().map(|run| manifest(run)).collect();
     assert_eq!(manifests.len(), 6 * 6, "five runs of each cell and one to warm up");
@@ -112,7 +112,7 @@ fn each_run_was_what_its_cell_says(experiment: &Path) {
         let is_off = factors["set"].as_str().is_some_and(|set| set.contains("tx-checksum:off"));
         assert_eq!([off("local"), off("peer")], [is_off; 2], "{settings:#?}");
     }
-    // Cells take turns: neighbours are of the same cell now and then, and not always.
+    // The order is random: neighbours have different conditions most of the time.
     let journal = journal(experiment);
     let order: Vec<&Value> = events(&journal, "run_began").map(|began| &began["condition"]).collect();
     assert!(order.windows(2).filter(|pair| pair[0] != pair[1]).count() > 15, "{order:?}");
@@ -121,8 +121,8 @@ fn each_run_was_what_its_cell_says(experiment: &Path) {
 #[test]
 fn conditions_that_loopback_does_not_support_are_reported_as_not_possible() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let (told, document) = quick(home.path(), "local");
-    assert_eq!(told.matches("not possible here: ").count(), 3, "{told}");
+    let (printed, document) = quick(home.path(), "local");
+    assert_eq!(printed.matches("not possible here: ").count(), 3, "{printed}");
     for (label, row) in published(&document) {
         match label.contains("no offload") {
             true => {
@@ -139,9 +139,9 @@ fn conditions_that_loopback_does_not_support_are_reported_as_not_possible() {
 
 #[test]
 fn a_target_that_supports_no_condition_is_refused() {
-    // Nothing answers there, and nobody sets anything on a host without an agent.
-    let told = Latlab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
-    assert!(told.contains("no run of the experiment can be judged"), "{told}");
+    // Nothing listens on that port, and a host without an agent has no settings.
+    let printed = Latlab::new().line("run udp-loopback-matrix 127.0.0.1:9 --quick").deadline(QUICK).failure(3).stderr;
+    assert!(printed.contains("no run of the experiment can be judged"), "{printed}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn with_reboots_each_block_is_a_boot() {
         let lab = Latlab::at(home.path()).environment("LATLAB_HOST_ROOT", home.path().join("host"));
         lab.environment("LATLAB_STATE_DIR", home.path().join("state")).deadline(QUICK)
     };
-    // Begun as it is, and then made short: what it does over boots does not depend on how long its runs are.
+    // The file is shortened after the start: what happens at a reboot does not depend on the length of runs.
     let running = at().line("run udp-loopback-matrix local --reboots").start();
     until_ended(home.path(), 1);
     running.signal(Signal::INT);
@@ -170,9 +170,9 @@ fn with_reboots_each_block_is_a_boot() {
     go_on().stderr(contains("block 1 is done: reboot, then run me again")).success();
     go_on().stderr(contains("needs a reboot first")).failure(3);
     fs::write(&boot, "second\n").expect("written");
-    let told = go_on().start().exits_with_one_of(&[0, 4]).stdout;
+    let printed = go_on().start().exits_with_one_of(&[0, 4]).stdout;
     for words in ["2 blocks in 2 boots", "it takes 6 boots", "block 1   block 2  between blocks\n"] {
-        assert!(told.contains(words), "{words} is not in\n{told}");
+        assert!(printed.contains(words), "{words} is not in\n{printed}");
     }
     let document = at().args(["run", &shown, "--json", "-q"]).start().exits_with_one_of(&[0, 4]).json();
     check_schema(&document, "compare/1");

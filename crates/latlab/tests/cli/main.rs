@@ -1,4 +1,4 @@
-//! The real binary from outside: what is typed, what comes back on each stream, and the exit code.
+//! The binary: command lines, stdout, stderr, exit codes, and the files that it leaves.
 
 mod agent;
 mod arguments;

@@ -1,5 +1,5 @@
-//! `latlab compare --ministat` beside Debian's ministat (an older one than FreeBSD's): the same text on the same
-//! numbers, but for the differences that docs/comparing.md lists.
+//! `latlab compare --ministat` against Debian's ministat (older than FreeBSD's): the same text for the same numbers,
+//! except for the differences that docs/comparing.md lists; and `--ministat` of recordings.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,19 +8,19 @@ use crate::harness::{Latlab, contains, empty};
 use crate::skip::program;
 use crate::store::recordings_in;
 
-/// In what the two outputs of one request differ.
+/// An accepted difference between the two outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Difference {
-    /// The median of an even number: the mean of the two in the middle, where Debian's has the upper one.
+    /// The median of an even number of values: ours is the mean of the two in the middle, Debian's the upper one.
     Median,
-    /// The standard deviation and what follows from it: Debian's takes it from squares of the values.
+    /// The standard deviation and what follows from it: Debian's computes it from the squares of the values.
     Spread,
-    /// What stands for 0/0: `nan`, where Debian's has `-nan`.
+    /// 0/0 is `nan` in ours and `-nan` in Debian's.
     Sign,
 }
 use Difference::{Median, Sign, Spread};
 
-/// Groups of numbers, the groups with `|` between them; in what the outputs differ.
+/// Groups of numbers, separated by `|`, and the accepted difference.
 const CASES: [(&str, &[Difference]); 34] = [
     ("50 200 150 400 750 400 150 | 150 400 720 500 930", &[]),
     ("1 2 3", &[]),
@@ -58,7 +58,7 @@ const CASES: [(&str, &[Difference]); 34] = [
     ("1e300 2e300 3e300 | 10 11 12", &[Spread]),
 ];
 
-/// Flags that change what is printed.
+/// Flags of ministat.
 const FLAGS: [&str; 13] = [
     "",
     "-s",
@@ -75,7 +75,7 @@ const FLAGS: [&str; 13] = [
     "-c 99.5 -A",
 ];
 
-/// What Debian's says of `files` in `directory`, with exit code 0.
+/// The output of Debian's ministat for `files` in `directory`.
 fn debian(directory: &Path, flags: &str, files: &[String]) -> String {
     let mut command = Command::new("ministat");
     let output =
@@ -85,13 +85,13 @@ fn debian(directory: &Path, flags: &str, files: &[String]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What ours says.
+/// Our output for the same.
 fn ours(directory: &Path, flags: &str, files: &[String]) -> String {
     let lab = Latlab::at(directory).line("compare --ministat").line(flags).args(files).stderr(empty());
     lab.success().stdout
 }
 
-/// One file for each group of `case`, a number on each line.
+/// Writes one file for each group of `case`, with one number a line.
 fn write(directory: &Path, case: &str) -> Vec<String> {
     let write = |(number, group): (usize, &str)| {
         let name = format!("group-{number}");
@@ -102,7 +102,7 @@ fn write(directory: &Path, case: &str) -> Vec<String> {
     case.split('|').enumerate().map(write).collect()
 }
 
-/// What kind of line it is, by its look.
+/// The kind of a line of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Figures,
@@ -119,7 +119,7 @@ fn kind(line: &str) -> Line {
     }
 }
 
-/// In what `theirs` differs from `ours`; a line that should not differ, or not so, fails.
+/// Expects that `theirs` differs from `ours` only in what the difference allows.
 #[track_caller]
 fn differences(story: &str, theirs: &str, ours: &str, allowed: &[Difference]) -> Vec<Difference> {
     if theirs == ours {
@@ -128,7 +128,7 @@ fn differences(story: &str, theirs: &str, ours: &str, allowed: &[Difference]) ->
     let story = format!("{story}\n--- ministat\n{theirs}--- latlab\n{ours}");
     let mut found = Vec::new();
     if allowed.contains(&Spread) {
-        // the scale of the plot and the test follow from it: what is left are the figures
+        // The scale of the plot and the test follow from it; the figures remain.
         let figures = |text: &str| text.lines().filter(|line| kind(line) == Line::Figures).map(String::from).collect();
         let (theirs, ours): (Vec<String>, Vec<String>) = (figures(theirs), figures(ours));
         for (theirs, ours) in theirs.iter().zip(&ours) {
@@ -167,7 +167,7 @@ fn but_last_word(line: &str) -> &str {
 
 #[test]
 fn the_output_equals_that_of_ministat_except_for_listed_differences() {
-    if program("the_text_is_that_of_ministat_but_for_known_differences", "ministat").is_none() {
+    if program("ministat").is_none() {
         return;
     }
     for (case, expected) in CASES {
@@ -184,7 +184,7 @@ fn the_output_equals_that_of_ministat_except_for_listed_differences() {
     }
 }
 
-/// Numbers that nobody has chosen, from a seed; the low bits of such a generator are poor, so the high ones are taken.
+/// A linear congruential generator; its high bits are used, since the low ones are poor.
 struct Drawn(u64);
 
 impl Drawn {
@@ -193,7 +193,7 @@ impl Drawn {
         (self.0 >> 33) % limit
     }
 
-    /// One to seven groups of odd size, so that no median is between two values.
+    /// One to seven groups of odd size, so that each median is one of the values.
     fn case(&mut self) -> String {
         let kind = self.below(3);
         let groups = 1 + self.below(7);
@@ -213,7 +213,7 @@ impl Drawn {
 
 #[test]
 fn random_numbers_give_the_same_output_as_ministat() {
-    if program("drawn_numbers_look_the_same_to_the_character", "ministat").is_none() {
+    if program("ministat").is_none() {
         return;
     }
     let mut drawn = Drawn(5);
@@ -229,14 +229,14 @@ fn random_numbers_give_the_same_output_as_ministat() {
     }
 }
 
-/// ministat takes t from a table with three decimals; every entry of it shows in a margin.
+/// ministat has a table of t with three decimals; each entry shows in a margin.
 #[test]
 fn margins_equal_those_of_ministat_at_each_degree_of_freedom_and_level() {
-    if program("margins_agree_at_every_degree_of_freedom_and_level", "ministat").is_none() {
+    if program("ministat").is_none() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");
-    // 4 degrees of freedom and more: three observations in the first group, three and more in the others
+    // From 4 degrees of freedom on: three observations in the first group, three or more in the others.
     let group = |size: usize, offset: usize| (0..size).map(|at| format!("{} ", offset + at % 2)).collect::<String>();
     let sizes: Vec<usize> = (3..=103).collect();
     for sizes in sizes.chunks(6) {
@@ -255,7 +255,7 @@ fn margins_equal_those_of_ministat_at_each_degree_of_freedom_and_level() {
 
 #[test]
 fn columns_and_comments_are_parsed_as_by_ministat() {
-    if program("columns_and_comments_are_read_as_ministat_reads_them", "ministat").is_none() {
+    if program("ministat").is_none() {
         return;
     }
     for (flags, text) in [
@@ -315,7 +315,7 @@ fn patterns_select_the_files_of_a_group() {
 
 #[test]
 fn input_that_cannot_be_compared_is_refused() {
-    for (text, flags, told) in [
+    for (text, flags, printed) in [
         ("", "", "it has 0 observations"),
         ("1\n2\n", "", "it has 2 observations"),
         ("1 5\n2 5\n3\n", "-C 2", "it has 2 observations"),
@@ -330,12 +330,12 @@ fn input_that_cannot_be_compared_is_refused() {
         ("1\n2\n3\n", "absent", "cannot read `absent`"),
     ] {
         let lab = Latlab::new().file("a", text).line("compare --ministat a").line(flags).stdout(empty());
-        lab.stderr(contains(told)).stderr(contains("\n  hint: ")).failure(2);
+        lab.stderr(contains(printed)).stderr(contains("\n  hint: ")).failure(2);
     }
 }
 
-/// Three runs each of two builds, and the mean round trip of each as `summary` says it, lowest first. A store each:
-/// names of the same second sort by chance, and the order of the recordings is that of the groups.
+/// Three runs of each of two builds, and their mean round trips in ascending order. Each build has a store, since the order of
+/// recordings of the same second is random and determines the order of the groups.
 fn two_builds(home: &Path) -> (Vec<std::path::PathBuf>, [Vec<f64>; 2]) {
     let means = ["a", "b"].map(|build| {
         let mean = |_| {
@@ -375,14 +375,14 @@ fn each_run_is_one_observation_of_ministat() {
     let grouped = lab().line("-n -q --statistic p50 --group all=[ab]/* --group again=[ab]/*").stderr(empty()).success();
     let lines: Vec<&str> = grouped.stdout.lines().map(|line| &line[1..]).collect();
     assert!(lines.len() == 2 && lines[0] == lines[1] && lines[0].starts_with("   6 "), "{}", grouped.stdout);
-    for (flags, told) in [
+    for (flags, printed) in [
         ("", "`--by`, `--group`"),
         ("--by tag:buidl", "did you mean `tag:build`?"),
         ("--by laod", "did you mean `load`?"),
         ("--by size --statistic medain", "there is no statistic `medain`"),
         ("--by size --metric rond_trip_delay", "round_trip_delay"),
     ] {
-        let refused = lab().line(flags).args(&recordings[..2]).stdout(empty()).stderr(contains(told));
+        let refused = lab().line(flags).args(&recordings[..2]).stdout(empty()).stderr(contains(printed));
         refused.stderr(contains("\n  hint: ")).failure(2);
     }
     let mixed = lab().arg(&recordings[0]).arg("numbers").file("numbers", "1\n2\n3\n").stdout(empty());
@@ -402,7 +402,7 @@ fn the_conditions_of_an_experiment_are_the_groups_of_ministat() {
     let shown = Latlab::at(&home).line("compare --ministat -n").arg(&experiment).stdout(contains("x 24\n+ 64\n"));
     let shown = shown.stderr(contains("2 runs that warmed up")).success();
     assert_eq!(shown.stdout.lines().filter(|line| line[1..].starts_with("   3 ")).count(), 2, "{}", shown.stdout);
-    // one group is enough for a plot and figures
+    // One group has a plot and figures too.
     let pattern = format!("all={}/runs/*", experiment.display());
     let alone = Latlab::at(&home).line("compare --ministat --group").arg(pattern);
     alone.stdout(contains("\nx   6 ")).success();

@@ -1,4 +1,4 @@
-//! The hidden process of a network load: its order, its news, its end.
+//! The hidden command `net-load`: its request, its events and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{BINARY, wait_until};
 use crate::processes::is_alive;
 
-/// A hidden latlab process that got its order; ended by its pipe, and killed where that does not help.
+/// A child process of latlab after its request. It ends with its stdin, and is killed if it does not.
 struct Ordered {
     child: Child,
     orders: Option<ChildStdin>,
@@ -81,12 +81,12 @@ fn stream(pace: Value) -> Value {
     json!({ "pace": pace, "size_bytes": null, "wire": false, "cpu": null, "spin": false })
 }
 
-/// Holds the load for so many milliseconds, once it is there.
+/// The first and the last event of a load that is measured for `millis` ms.
 fn hold(order: &Value, millis: u64) -> (Value, Value) {
     let mut load = Ordered::start("net-load", order);
     let begun = load.news();
     assert!(begun["begun"].is_object(), "{begun}");
-    // Its figures are about the second part.
+    // Only the second part is measured.
     std::thread::sleep(Duration::from_millis(millis / 2));
     load.say("begin");
     std::thread::sleep(Duration::from_millis(millis));
@@ -132,7 +132,7 @@ fn a_relative_rate_is_searched_for_and_max_is_not() {
 
 #[test]
 fn a_load_that_cannot_begin_reports_the_reason() {
-    // Bound, so that nobody else takes it, and silent.
+    // A bound port that does not answer.
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent = nobody.local_addr().expect("bound").to_string();
     let (_reflector, peer) = reflector("127.0.0.1:0", Some(KEY));
@@ -157,7 +157,7 @@ fn a_load_that_ends_during_its_search_reports_nothing() {
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
     let mut load = Ordered::start("net-load", &order(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));
     let pid = load.pid();
-    // Told to end in the middle of its search.
+    // The end of its stdin during the search.
     load.end();
     let mut rest = String::new();
     load.news.read_to_string(&mut rest).expect("its end");

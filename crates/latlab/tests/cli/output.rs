@@ -1,4 +1,4 @@
-//! Streams: data on stdout, talk on stderr, no colour where nobody looks, a closed pipe ends quietly.
+//! Output in general: stdout, stderr, colour, closed pipes; man pages, completions, help pages.
 
 use std::fs;
 use std::fs::OpenOptions;
@@ -34,9 +34,9 @@ fn output_that_cannot_be_written_is_an_error() {
         .stderr(Stdio::piped())
         .output()
         .expect("the binary was built by the test run");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("cause: no space left on device") && told.contains("hint: "), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(printed.contains("cause: no space left on device") && printed.contains("hint: "), "{printed}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `latlab ping` against a reflector of its own: schedules, sizes, ports, and what is kept and shown.
+//! `latlab ping` on this host: schedules, sizes, ports, recordings, summaries, failed sends and socket drops.
 
 use std::io::Write;
 use std::net::UdpSocket;
@@ -14,7 +14,7 @@ use crate::serve::serve;
 use crate::skip::program;
 use crate::store::{due_gaps_ns, manifest, only_recording, open, recordings, recordings_in, spool_bytes};
 
-/// The one summary that `line --json` prints, checked against its schema, with nothing on stderr.
+/// The summary that `line --json` prints, checked against its schema.
 #[track_caller]
 fn summary(line: &str) -> (Value, crate::harness::Finished) {
     let ran = Latlab::new().line(line).args(["--json"]).stderr(warnings_at_most()).measured();
@@ -283,11 +283,11 @@ fn quiet_leaves_stderr_empty() {
     check_schema(&ran.json(), "summary/1");
 }
 
-/// What a person at a terminal sees, by script(1); none where that is missing.
+/// What script(1) shows of a ping on a terminal, with `variable` set to 1. `None` if the test is skipped.
 fn at_a_terminal(variable: &str) -> Option<String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let typed = format!("{} ping -d 600ms --warmup 0", BINARY);
-    let output = Command::new(program("what a terminal shows", "script")?)
+    let output = Command::new(program("script")?)
         .args(["-qefc", &typed, "/dev/null"])
         .env_clear()
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -306,8 +306,8 @@ fn a_terminal_shows_progress_and_colour_unless_no_color_is_set() {
     let Some(seen) = at_a_terminal("UNRELATED") else { return };
     assert!(seen.contains("\u{1b}[1") && seen.contains("━"), "{seen:?}");
     let progress = seen.split("round trip delay").next().unwrap_or_default();
-    let is_told = (0..10).any(|tenth| progress.contains(&format!(" 0.{tenth} s")));
-    assert!(is_told && !progress.contains("ns"), "no time as a person reads it: {progress:?}");
+    let is_shown = (0..10).any(|tenth| progress.contains(&format!(" 0.{tenth} s")));
+    assert!(is_shown && !progress.contains("ns"), "no time as a person reads it: {progress:?}");
     assert!(progress.contains("ping local · udp ipv4 · 64 B · closed loop · 600 ms  ━"), "{progress:?}");
     let Some(seen) = at_a_terminal("NO_COLOR") else { return };
     let colours = seen.split('\u{1b}').filter(|piece| piece.split_once('m').is_some_and(|(code, _)| is_colour(code)));
@@ -315,7 +315,7 @@ fn a_terminal_shows_progress_and_colour_unless_no_color_is_set() {
     assert!(seen.contains("round trip delay"), "{seen:?}");
 }
 
-/// Whether `code`, which follows an escape and precedes an `m`, chooses a colour or weight.
+/// Whether `code`, which follows an escape character and precedes an `m`, selects a colour or weight.
 fn is_colour(code: &str) -> bool {
     code.strip_prefix('[').is_some_and(|code| code.chars().all(|char| char.is_ascii_digit() || char == ';'))
 }
@@ -333,12 +333,12 @@ fn a_closed_stdout_of_ping_is_not_an_error_and_a_full_disk_is() {
     drop(reader);
     assert_eq!(run(writer.into()), (Some(0), String::new()));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let (code, told) = run(full.into());
-    assert!(code == Some(3) && told.contains("hint: "), "{told}");
+    let (code, printed) = run(full.into());
+    assert!(code == Some(3) && printed.contains("hint: "), "{printed}");
     assert_eq!(recordings(directory.path()).len(), 2, "what was measured is kept");
 }
 
-/// The caveat `code` of the summary in `document` whose message holds `text`.
+/// The caveat `code` of `document` whose message contains `text`.
 #[track_caller]
 fn caveat<'a>(document: &'a Value, code: &str, text: &str) -> &'a Value {
     let caveats = document["caveats"].as_array().expect("a list");
@@ -353,7 +353,7 @@ fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
     const EVENT_BYTES: u64 = 64;
     let home = tempfile::tempdir().expect("a temporary directory");
     let (reflector, address) = serve(home.path(), "");
-    // Of 60,000 bytes a receive buffer holds 125 at most (8 MiB, as root), and three or so without rights.
+    // A receive buffer of 8 MiB (root) holds 125 datagrams of 60,000 bytes, one without rights about three.
     let line = "-s 60000 -i 1ms -n 1500 --warmup 0 --timeout 10s --json";
     let running = Latlab::at(home.path()).args(["ping", &address]).line(line).start();
     wait_until("probes were on their way", || spool_bytes(home.path()) > 100 * EVENT_BYTES);
@@ -370,22 +370,25 @@ fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
     let lost = summary["lost"].as_u64().expect("a number");
     assert!(drops >= 200, "400 left while it stood still, and {drops} were dropped");
     assert_eq!(lost, drops + run["socket_drops"].as_u64().expect("Linux tells"), "nothing else is lost on loopback");
-    let told = caveat(&summary, "socket-drops", "the reflector's own socket threw");
-    assert_eq!(told["severity"], "fatal", "{told}");
+    let printed = caveat(&summary, "socket-drops", "the reflector's own socket threw");
+    assert_eq!(printed["severity"], "fatal", "{printed}");
     let hint = caveat(&summary, "lost", "were lost")["hint"].as_str().expect("a text");
     assert!(hint.starts_with(&format!("the reflector's socket threw {drops} datagrams away")), "{hint}");
 
     reflector.signal(Signal::INT);
-    let told = reflector.exits(0).stderr;
-    assert!(told.contains(&format!("socket-drops {drops}")), "R8: the owner of the reflector reads it too: {told}");
+    let printed = reflector.exits(0).stderr;
+    assert!(
+        printed.contains(&format!("socket-drops {drops}")),
+        "R8: the owner of the reflector reads it too: {printed}"
+    );
 }
 
 #[test]
 fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
-    if !privileged("a refused run") {
+    if !privileged() {
         return;
     }
-    // The pair of `lab` carries 1,500 bytes; the session opens with less.
+    // The MTU of `lab` is 1,500 bytes; the session opens with smaller datagrams.
     let line = "ping lab -s 2000 --df -n 20 --warmup 5";
     let lab = Latlab::new().line(line).stdout(contains("send failed 20")).stdout(contains("\npauses "));
     let lab = lab.stderr(contains("error: no probe was answered by `lab`\n"));
@@ -401,14 +404,16 @@ fn a_run_whose_sends_all_fail_reports_the_error_of_the_kernel() {
     assert!(paused >= 20_000_000, "1 ms after each of 20, and none of the warm-up's: {paused} ns");
     assert_eq!(manifest(&only_recording(ran.directory()))["run"]["refused_pause_ns"], paused);
     let failed = caveat(&summary, "send-failed", "the kernel refused 20 of 20 probes, mostly with: ");
-    assert!(failed["message"].as_str().is_some_and(|told| told.contains("EMSGSIZE") && told.contains("; pausing")));
+    assert!(
+        failed["message"].as_str().is_some_and(|printed| printed.contains("EMSGSIZE") && printed.contains("; pausing"))
+    );
     assert_eq!(caveat(&summary, "none-answered", "none of 20")["hint"], "see why none of them was sent");
     assert!(ran.stderr.contains("mostly with: "), "warnings are also for people: {}", ran.stderr);
 }
 
 #[test]
 fn a_schedule_does_not_pause_after_a_failed_send() {
-    if !privileged("a refused schedule") {
+    if !privileged() {
         return;
     }
     let ran = Latlab::new().line("ping lab -s 2000 --df -n 20 -i 1ms --warmup 0 --json").failure(3);

@@ -1,4 +1,4 @@
-//! `latlab ping --with-wakeup`: threads sleep beside the sender, and slow probes are held against late wake-ups.
+//! `latlab ping --with-wakeup`: wake-ups are measured during a ping, and slow probes are related to late wake-ups.
 
 use std::path::Path;
 use std::thread;
@@ -10,10 +10,10 @@ use latlab::recording::Recording;
 use rustix::process::Signal;
 
 use crate::harness::{Latlab, Running, contains, wait_until};
-use crate::scheduling::{only_hog, precedence};
+use crate::scheduling::{only_busy_cpu, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, open, recordings, spool_bytes};
-use crate::wakeup::{Row, hog, rows};
+use crate::wakeup::{Row, keep_busy, rows};
 
 fn spooled(home: &Path, events: u64) {
     wait_until("events were spooled", || spool_bytes(home) > 64 * events);
@@ -29,9 +29,12 @@ fn begun(home: &Path, line: &str) -> Running {
 fn one_recording_has_probes_and_wakeups() {
     let ran = Latlab::new().line("ping -i 2ms -n 200 --warmup 20 --cpu 0 --with-wakeup 1ms --json").success();
     let json = ran.json();
-    let told = &json["coincidence"];
-    assert_eq!((&json["condition"]["with_wakeup_ns"], &told["interval_ns"]), (&1_000_000.into(), &1_000_000.into()));
-    assert_eq!((&told["cpus"], &told["late_beyond"]), (&serde_json::json!([0]), &"p99".into()));
+    let coincidence = &json["coincidence"];
+    assert_eq!(
+        (&json["condition"]["with_wakeup_ns"], &coincidence["interval_ns"]),
+        (&1_000_000.into(), &1_000_000.into())
+    );
+    assert_eq!((&coincidence["cpus"], &coincidence["late_beyond"]), (&serde_json::json!([0]), &"p99".into()));
     let path = only_recording(ran.directory());
     let (manifest, probes) = open(&path);
     let wakeups = rows(&Recording::open(&path).expect("opens"));
@@ -39,14 +42,14 @@ fn one_recording_has_probes_and_wakeups() {
     assert!(manifest.run.wakeup.is_some_and(|facts| facts.timer_slack_ns.is_some()));
     assert_eq!(probes.len(), 220);
     assert!(wakeups.iter().all(|row| row.4 == Some(0) && row.3 >= row.2), "{wakeups:?}");
-    // 200 probes 2 ms apart last 398 ms; every slot in between has its row.
+    // 200 probes at intervals of 2 ms last 398 ms. Each slot in that time has a row.
     let measured: Vec<&Row> = wakeups.iter().filter(|row| row.1 == Phase::Measure).collect();
-    assert!(measured.len() >= 390 && told["wakeup_latency"]["n"] == measured.len(), "{}", measured.len());
+    assert!(measured.len() >= 390 && coincidence["wakeup_latency"]["n"] == measured.len(), "{}", measured.len());
     assert!(measured.windows(2).all(|pair| pair[1].2 - pair[0].2 == 1_000_000), "{measured:?}");
     let name = path.file_name().expect("a name");
     let again =
         Latlab::at(ran.directory()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();
-    assert_eq!(&again.json()["coincidence"], told);
+    assert_eq!(&again.json()["coincidence"], coincidence);
 }
 
 #[test]
@@ -60,33 +63,32 @@ fn an_unpinned_sender_has_a_wakeup_thread_on_each_usable_cpu() {
         let rows = rows(&recording);
         assert!(cpus.iter().all(|cpu| rows.iter().any(|row| row.4 == Some((*cpu).into()))), "{cpus:?}: {rows:?}");
     }
-    let told = &ran.json()["summaries"][0]["coincidence"];
-    assert_eq!((&told["late_beyond"], &told["late_beyond_ns"]), (&"stated".into(), &5e6.into()));
+    let coincidence = &ran.json()["summaries"][0]["coincidence"];
+    assert_eq!((&coincidence["late_beyond"], &coincidence["late_beyond_ns"]), (&"stated".into(), &5e6.into()));
 }
 
 #[test]
 fn slow_probes_coincide_with_late_wakeups_of_a_busy_cpu() {
-    const TEST: &str = "slow probes coincide with a hog";
     let cpu = thread::available_parallelism().map_or(1, usize::from) - 1;
     if cpu == 0 {
-        return skip(TEST, "there is one CPU only");
+        return skip("there is one CPU only");
     }
-    let (_precedence, _hog) = (precedence(), only_hog());
+    let (_precedence, _only) = (precedence(), only_busy_cpu());
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "ping -i 1ms -d 4s --warmup 0 --peer-cpu 0 --deadline 20ms --with-wakeup 1ms:late=20ms --json";
     let running = begun(home.path(), &format!("{line} --cpu {cpu}"));
-    let held = hog(cpu, Duration::from_millis(120));
+    let busy = keep_busy(cpu, Duration::from_millis(120));
     let json = running.exits(0).json();
-    if held.is_none() {
-        return skip(TEST, "no right to SCHED_FIFO here");
+    if busy.is_none() {
+        return skip("no right to SCHED_FIFO here");
     }
-    let told = &json["coincidence"];
-    let number = |key: &str| told[key].as_f64().unwrap_or_else(|| panic!("no {key} in {told:#}"));
-    // Due every millisecond while the hog had the CPU for 120: all that were due in its first 100 missed the deadline.
-    assert!(number("slow") >= 50.0 && number("late") >= 50.0, "{told:#}");
-    assert!(number("coincident_ratio") >= 0.8, "{told:#}");
-    // Some tenth of a second in four.
-    assert!(number("chance_ratio") <= 0.3, "{told:#}");
+    let coincidence = &json["coincidence"];
+    let number = |key: &str| coincidence[key].as_f64().unwrap_or_else(|| panic!("no {key} in {coincidence:#}"));
+    // The CPU is busy for 120 ms. All probes that are due in the first 100 ms miss the deadline of 20 ms.
+    assert!(number("slow") >= 50.0 && number("late") >= 50.0, "{coincidence:#}");
+    assert!(number("coincident_ratio") >= 0.8, "{coincidence:#}");
+    // The CPU is busy for 0.12 of 4 s.
+    assert!(number("chance_ratio") <= 0.3, "{coincidence:#}");
 }
 
 #[test]
@@ -115,9 +117,8 @@ fn an_interrupt_ends_wakeup_threads_with_a_long_interval() {
 
 #[test]
 fn lab_can_be_measured_with_wakeups() {
-    const TEST: &str = "wake-ups beside the probes of a lab";
     if !rustix::process::geteuid().is_root() {
-        return skip(TEST, "namespaces need root");
+        return skip("namespaces need root");
     }
     let ran = Latlab::new().line("ping lab -n 300 --warmup 0 --cpu 0 --fifo 5 --with-wakeup 1ms --json").success();
     assert!(ran.json()["coincidence"]["wakeup_latency"]["n"].as_u64() > Some(0));

@@ -1,4 +1,4 @@
-//! Processes as /proc shows them.
+//! Processes in /proc.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
     pids.filter(|child| parent(*child) == Some(pid)).collect()
 }
 
-/// Whether `pid` is there and not merely waiting to be reaped.
+/// Whether `pid` exists and is not a zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
     fields(pid).is_some_and(|fields| fields.first().is_some_and(|state| state != "Z"))
 }
@@ -20,7 +20,7 @@ pub(crate) fn arguments(pid: i32) -> Vec<String> {
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// The network namespaces in which a thread of `pid` lives.
+/// The network namespaces of the threads of `pid`.
 pub(crate) fn network_namespaces(pid: i32) -> Vec<String> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let links = threads.filter_map(|thread| fs::read_link(thread.ok()?.path().join("ns/net")).ok());
@@ -32,7 +32,7 @@ pub(crate) fn group(pid: i32) -> Option<i32> {
     fields(pid)?.get(2)?.parse().ok()
 }
 
-/// The letter of its state: `R`, `S`, `T` (stopped), `Z` (to be reaped).
+/// The state of `pid`: `R`, `S`, `T` (stopped), `Z` (zombie).
 pub(crate) fn state(pid: i32) -> Option<String> {
     fields(pid)?.first().cloned()
 }
@@ -41,7 +41,7 @@ fn parent(pid: i32) -> Option<i32> {
     fields(pid)?.get(1)?.parse().ok()
 }
 
-/// What `/proc/PID/stat` says after the name: state, parent, ….
+/// The fields of `/proc/PID/stat` after the name: state, parent, ….
 fn fields(pid: i32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())

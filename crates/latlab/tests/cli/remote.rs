@@ -1,4 +1,4 @@
-//! Targets with an agent: `ssh:` through a real sshd, `cmd:` on this host and into another network namespace.
+//! Targets with an agent: `ssh:` through OpenSSH, `cmd:` on this host and in another network namespace.
 
 use std::fs;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::lab::privileged;
 use crate::processes::{arguments, children, is_alive, state};
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
-/// An agent without any other host: what it does there, it does here.
+/// The target of an agent on this host.
 fn here() -> String {
     format!("cmd:{BINARY} agent --stdio")
 }
 
-/// Where logins find latlab.
+/// A PATH with latlab.
 pub(crate) fn with_latlab() -> String {
     let folder = Path::new(BINARY).parent().expect("the binary lies in a folder");
     format!("{}:/usr/bin:/bin", folder.display())
@@ -28,7 +28,7 @@ fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Latlab {
     Latlab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
 }
 
-/// A process below `ancestor` that was started with `words` among its arguments.
+/// A descendant of `ancestor` that has `words` among its arguments.
 pub(crate) fn below(ancestor: i32, words: &[&str]) -> Option<i32> {
     let is_it = |pid: i32| {
         let arguments = arguments(pid);
@@ -41,7 +41,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("a pid"), signal).expect("it runs");
 }
 
-/// A run over ssh that is under way, and the processes at both ends.
+/// A run over ssh that has begun to record, and the processes of both ends.
 pub(crate) struct UnderWay {
     pub(crate) sshd: Sshd,
     pub(crate) home: tempfile::TempDir,
@@ -52,19 +52,19 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    fn start(test: &str, line: &str) -> Option<UnderWay> {
-        UnderWay::start_in(test, &with_latlab(), line)
+    fn start(line: &str) -> Option<UnderWay> {
+        UnderWay::start_in(&with_latlab(), line)
     }
 
-    /// The same on a host whose logins have `path` and what follows it.
-    pub(crate) fn start_in(test: &str, path: &str, line: &str) -> Option<UnderWay> {
-        let sshd = Sshd::start(test, path)?;
+    /// The same with `path` as PATH of logins; see [`Sshd::start`].
+    pub(crate) fn start_in(path: &str, line: &str) -> Option<UnderWay> {
+        let sshd = Sshd::start(path)?;
         let home = tempfile::tempdir().expect("a temporary directory");
         let running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
         wait_until("the run was under way", || spool_bytes(home.path()) > 1_000);
         let ssh = below(running.pid().as_raw_nonzero().get(), &["latlab", "agent", "--stdio"]).expect("ssh runs");
         let agent = below(sshd.pid(), &["latlab", "agent", "--stdio"]).expect("the agent runs");
-        // The login's shell may stand between sshd and the agent; the reflector's parent is the agent itself.
+        // The agent may be the child of a login shell; the reflector is a child of the agent.
         let reflector = below(sshd.pid(), &["reflector"]).expect("the reflector runs");
         Some(UnderWay { sshd, home, running, ssh, agent, reflector })
     }
@@ -77,7 +77,7 @@ impl UnderWay {
 
 #[test]
 fn ssh_measures_to_the_address_that_ssh_reached() {
-    let Some(sshd) = Sshd::start("ping ssh:", &with_latlab()) else { return };
+    let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let ran =
         over_ssh(&sshd, home.path(), "ssh:far").line("-n 50 --warmup 5 --json").stderr(warnings_at_most()).success();
@@ -94,7 +94,7 @@ fn ssh_measures_to_the_address_that_ssh_reached() {
     assert_eq!(below(sshd.pid(), &["agent"]), None, "the agent is gone when latlab is");
 }
 
-/// The far host of these tests is this machine: what it told is what this end knows of itself, on one and the same clock.
+/// Expects that the facts and the clock of the far host are those of this host, which it is.
 fn far_host_is_this_one(manifest: &serde_json::Value) {
     for when in ["before", "after"] {
         let (here, there) = (&manifest["here"][when], &manifest["peer"][when]);
@@ -127,7 +127,7 @@ fn samples_of_the_far_host_are_on_the_clock_of_the_probes() {
         assert!(near.len() >= 2 && far.len() >= 2, "{} {}", near.len(), far.len());
         assert!(far.windows(2).all(|pair| pair[0].seq < pair[1].seq && pair[0].end_ns <= pair[1].start_ns));
         assert!(far.iter().all(|sample| sample.cpus.len() == near[0].cpus.len() && sample.host.own_ns > Some(0)));
-        // The far sampling frames the near one, up to the error of the clocks' relation.
+        // Samples of the far host enclose those of this host, within the error of the clock relation.
         let bound_ns = recording.manifest().clock_relation.expect("an agent told").bound_ns();
         assert!(far[0].start_ns - bound_ns <= near[0].start_ns + 100_000_000, "{far:?}");
         assert!(far.last().expect("two").end_ns + bound_ns >= near.last().expect("two").start_ns);
@@ -159,7 +159,7 @@ fn doctor_examines_the_host_of_an_agent() {
     }
     let gone = Latlab::new().args(["doctor", "cmd:sh -c 'exit 5'"]).stdout(empty());
     gone.stderr(contains("no agent answers on")).failure(3);
-    let Some(sshd) = Sshd::start("doctor ssh:", &with_latlab()) else { return };
+    let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).environment("PATH", sshd.path()).args(["doctor", "ssh:far"]);
     let ran = lab.stdout(contains("`ssh:far`: ")).stderr(empty()).start();
@@ -168,7 +168,7 @@ fn doctor_examines_the_host_of_an_agent() {
 
 #[test]
 fn errors_of_ssh_are_reported_in_its_own_words() {
-    let Some(sshd) = Sshd::start("ping ssh: without rights", "/usr/bin:/bin") else { return };
+    let Some(sshd) = Sshd::start("/usr/bin:/bin") else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     for (target, message, cause, hint) in [
         ("ssh:stranger", "cannot reach `ssh:stranger` with ssh", "Permission denied", "BatchMode=yes stranger true"),
@@ -182,8 +182,7 @@ fn errors_of_ssh_are_reported_in_its_own_words() {
 
 #[test]
 fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
-    let Some(UnderWay { sshd, home, running, ssh, agent, reflector }) =
-        UnderWay::start("the death of `ping ssh:`", "-d 50s --warmup 0 -i 1ms")
+    let Some(UnderWay { sshd, home, running, ssh, agent, reflector }) = UnderWay::start("-d 50s --warmup 0 -i 1ms")
     else {
         return;
     };
@@ -199,7 +198,7 @@ fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
 #[test]
 fn the_death_of_the_agent_leaves_a_partial_recording() {
     for of_the_agent in [true, false] {
-        let Some(run) = UnderWay::start("the death of an agent", "-d 50s --warmup 0 -i 1ms") else { return };
+        let Some(run) = UnderWay::start("-d 50s --warmup 0 -i 1ms") else { return };
         signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
         run.await_order();
         let ran = run.running.exits(3);
@@ -217,10 +216,10 @@ fn the_death_of_the_agent_leaves_a_partial_recording() {
 
 #[test]
 fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
-    let Some(run) = UnderWay::start("a frozen connection", "-d 2s --warmup 0 -i 1ms --timeout 100ms") else { return };
+    let Some(run) = UnderWay::start("-d 2s --warmup 0 -i 1ms --timeout 100ms") else { return };
     signal(run.ssh, Signal::STOP);
     run.await_order();
-    // It was the timer, not the end of the stream: ssh stands as it stood.
+    // The timer ended the agent, not the end of the stream: ssh is still stopped.
     assert_eq!(state(run.ssh).as_deref(), Some("T"));
     let ran = run.running.exits(3);
     assert!(ran.stderr.contains("no word from the agent of `ssh:far`"), "{}", ran.stderr);
@@ -230,7 +229,7 @@ fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
 
 #[test]
 fn an_interrupt_ends_latlab_and_the_agent() {
-    let Some(run) = UnderWay::start("Ctrl-C in `ping ssh:`", "-d 50s --warmup 0 -i 1ms") else { return };
+    let Some(run) = UnderWay::start("-d 50s --warmup 0 -i 1ms") else { return };
     run.running.signal(Signal::INT);
     run.await_order();
     let ran = run.running.exits(130);
@@ -250,12 +249,12 @@ fn an_agent_can_be_started_by_any_command() {
             assert_eq!(manifest["spec"]["work"]["path"]["peer_address"], address);
         }
     }
-    // Nobody knows how long a closed loop takes; sizes take turns over one agent.
+    // A closed loop has no planned duration; several sizes share one agent.
     let lab = Latlab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]).line("-n 20 -s 64,128 --warmup 0");
     lab.stdout(contains("128 B")).success();
 }
 
-/// The messages in what this end has sent to an agent.
+/// The messages in `sent`, the bytes to an agent.
 fn messages(mut sent: &[u8]) -> Vec<String> {
     sent = sent.strip_prefix(b"\0llagent\0\x01\0\0").expect("a preamble");
     let mut messages = Vec::new();
@@ -272,14 +271,14 @@ fn messages(mut sent: &[u8]) -> Vec<String> {
 fn no_message_is_sent_to_the_agent_while_a_run_is_armed() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let target = format!("cmd:sh -c 'tee sent | {BINARY} agent --stdio'");
-    // Long enough for four heartbeats.
+    // Four heartbeats would be due in that time.
     let line = "--peer-addr 127.0.0.1 -d 2s -i 10ms --warmup 0 --timeout 100ms --load cpu=5%@peer";
     Latlab::at(home.path()).args(["ping", &target]).line(line).measured();
     let sent = fs::read(home.path().join("sent")).expect("tee(1) is everywhere");
     let said = messages(&sent);
     let at = |start: &str| said.iter().position(|message| message.starts_with(start)).expect(start);
     assert_eq!(at("\"disarm\""), at("{\"arm\"") + 1, "{said:?}");
-    // Its own 2 s, two time-outs, a backlog of the schedule's length at most: 1 s.
+    // The most that the run can take: 2 s, as much of backlog, and two time-outs (docs/agent-protocol.md).
     assert!(said[at("{\"arm\"")].contains("\"planned_ns\":4200000000"), "{said:?}");
     assert_eq!(said.last().map(String::as_str), Some("\"stop_all\""));
     let key = said[at("{\"start_reflector\"")].clone();
@@ -346,7 +345,7 @@ fn an_interrupt_ends_the_wait_for_a_greeting() {
 
 #[test]
 fn an_agent_in_another_network_namespace_is_measured() {
-    if !privileged("an agent in another namespace") {
+    if !privileged() {
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");
@@ -365,9 +364,9 @@ fn an_agent_in_another_network_namespace_is_measured() {
         assert_eq!((interface("here"), interface("peer")), ("lab0".into(), "lab0".into()));
         far_host_is_this_one(&manifest);
     }
-    // Without a default route there, only addresses of its own have an interface.
+    // Without a default route in that namespace only its own addresses have an interface.
     let doctor = |address: &str| Latlab::new().args(["doctor", &elsewhere.target(), "--peer-addr", address]);
     doctor(&far).start().exits_with_one_of(&[0, 1]);
-    let told = "cannot find the interface of `203.0.113.9`";
-    doctor("203.0.113.9").stdout(empty()).stderr(contains(told)).stderr(contains("hint: ")).failure(3);
+    let printed = "cannot find the interface of `203.0.113.9`";
+    doctor("203.0.113.9").stdout(empty()).stderr(contains(printed)).stderr(contains("hint: ")).failure(3);
 }

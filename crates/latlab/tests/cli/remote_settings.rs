@@ -1,4 +1,4 @@
-//! Loads and settings at the far end of `ssh:` and `cmd:`, and that nothing of them is left however the run ends.
+//! Loads and settings at the far end of `ssh:` and `cmd:`, and that none of them outlives the run.
 
 use std::fs;
 
@@ -15,20 +15,20 @@ use crate::remote::{UnderWay, below, signal, with_latlab};
 use crate::settings::FakeHost;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
-/// Three settings of the far host.
+/// Settings of the far host.
 const THREE_THERE: &str = "--set governor@peer=performance --set idle-states@peer=max-us:10 --set rt-runtime@peer=-1";
 const SET: [&str; 3] = ["performance", "1", "-1"];
 /// The processes of `LOADED`.
 const LOADS: [&str; 2] = ["stressor", "net-load"];
 const LOADED: &str = "--load cpu=5%@peer --load net=1Mbit/s@peer";
 
-/// The agent of `far` without any other host.
+/// The target of an agent on `far`.
 fn agent_of(far: &FakeHost) -> String {
     let environment = far.environment().map(|(name, value)| format!("{name}={}", value.display()));
     format!("cmd:env {} {BINARY} agent --stdio", environment.join(" "))
 }
 
-/// What a login on `far` has in its environment.
+/// PATH and further environment of a login on `far`.
 fn login_of(far: &FakeHost) -> String {
     let environment = far.environment().map(|(name, value)| format!("{name}={}", value.display()));
     format!("{} {}", with_latlab(), environment.join(" "))
@@ -39,7 +39,7 @@ fn between(here: &FakeHost, far: &FakeHost, line: &str) -> Latlab {
     here.latlab("ping").args([&agent_of(far), "--peer-addr", "127.0.0.1"]).line(line)
 }
 
-/// Words and end of each setting at `end` in `manifest`.
+/// Each setting at `end` in `manifest`, and its outcome.
 fn settings_at(manifest: &Value, end: &str) -> Vec<(String, Value)> {
     let all = manifest["settings"].as_array().expect("a list").iter().filter(|one| one["at"] == end);
     all.map(|one| (one["setting"].as_str().expect("words").to_owned(), one["ended"]["outcome"].clone())).collect()
@@ -58,10 +58,10 @@ fn settings_of_both_hosts_are_restored_in_reverse_order() {
         let settings = manifest["settings"].as_array().expect("a list").iter().filter(|one| one["at"] == end);
         let root = host.environment()[1].1.display().to_string();
         assert!(settings.clone().count() == 3 && settings.clone().all(|one| one["root"] == root), "{manifest:#}");
-        let told = settings_at(&manifest, end);
-        let words: Vec<_> = told.iter().map(|(words, _)| words.as_str()).collect();
+        let printed = settings_at(&manifest, end);
+        let words: Vec<_> = printed.iter().map(|(words, _)| words.as_str()).collect();
         assert_eq!(words, ["governor@both=performance", "idle-states@both=max-us:10", "rt-runtime@both=-1"], "{end}");
-        assert!(told.iter().all(|(_, outcome)| outcome == "restored"), "{told:?}");
+        assert!(printed.iter().all(|(_, outcome)| outcome == "restored"), "{printed:?}");
     }
     assert_eq!(ran.json()["condition"]["settings"]["governor@both"], "performance");
 }
@@ -81,22 +81,22 @@ fn a_setting_changes_the_named_end_only() {
 #[test]
 fn a_setting_refused_by_one_host_changes_no_host() {
     let (here, far) = (FakeHost::new(), FakeHost::new());
-    for (sets, told) in [
+    for (sets, printed) in [
         ("--set rt-runtime=-1 --set busy-poll@peer=50us", "refuses: cannot set `busy-poll=50us`"),
         ("--set rt-runtime@peer=-1 --set busy-poll@local=50us", "cannot set `busy-poll@local=50us`"),
         ("--set rt-runtime@both=-1 --set governor@peer=powersave", "offers `ondemand performance`"),
     ] {
-        let lab = between(&here, &far, &format!("-n 5 {sets}")).stdout(empty()).stderr(contains(told));
+        let lab = between(&here, &far, &format!("-n 5 {sets}")).stdout(empty()).stderr(contains(printed));
         lab.stderr(contains("hint: ")).failure(3);
         assert_eq!((here.written(), far.written()), (Vec::new(), Vec::new()), "{sets}");
         assert_eq!((here.pages(), far.pages(), recordings(here.home.path()).len()), (0, 0, 0));
     }
-    // Set and then refused: the reflector cannot have its CPU.
+    // The settings are made first; then the reflector's CPU is refused.
     between(&here, &far, &format!("-n 5 --peer-cpu 1023 {THREE_THERE}")).stderr(contains("CPU `1023`")).failure(3);
     far.is_as_before();
 }
 
-/// A run from `here` to `far` that has set and loaded the far host; its agent.
+/// A run from `here` to `far` with settings and loads of the far host, and the pid of its agent.
 fn under_way(here: &FakeHost, far: &FakeHost) -> (Running, i32) {
     let running = between(here, far, &format!("-d 50s -i 1ms --warmup 0 {THREE_THERE} {LOADED}")).start();
     let pid = running.pid().as_raw_nonzero().get();
@@ -168,7 +168,7 @@ fn settings_left_by_a_killed_agent_are_restored_by_the_next_latlab_on_its_host()
 
 #[test]
 fn every_end_of_an_ssh_connection_restores_the_far_host() {
-    for (name, by, planned, code, told) in [
+    for (name, by, planned, code, printed) in [
         ("ssh is killed", Some((Signal::KILL, true)), "50s", 3, "lost the agent"),
         ("ssh is frozen", Some((Signal::STOP, true)), "2s", 3, "no word from the agent"),
         ("latlab is interrupted", Some((Signal::INT, false)), "50s", 130, ""),
@@ -176,7 +176,7 @@ fn every_end_of_an_ssh_connection_restores_the_far_host() {
     ] {
         let far = FakeHost::new();
         let line = format!("-d {planned} --warmup 0 -i 1ms --timeout 100ms {THREE_THERE} {LOADED}");
-        let Some(run) = UnderWay::start_in("settings over ssh", &login_of(&far), &line) else { return };
+        let Some(run) = UnderWay::start_in(&login_of(&far), &line) else { return };
         if let Some((signal_sent, to_ssh)) = by {
             let loads = loads_below(run.sshd.pid());
             assert_eq!(far.values(), SET, "{name}");
@@ -190,7 +190,7 @@ fn every_end_of_an_ssh_connection_restores_the_far_host() {
         run.await_order();
         far.is_as_before();
         let ran = run.running.exits(code);
-        assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(printed), "{name}: {}", ran.stderr);
         let manifest = manifest(&only_recording(run.home.path()));
         assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{name}");
         assert_eq!(settings_at(&manifest, "peer").len(), 3, "{name}");
@@ -204,9 +204,9 @@ fn loads_of_both_ends_are_reported_in_json_manifest_and_text() {
     let ran = between(&here, &far, line).measured();
     check_schema(&ran.json(), "summary/1");
     let loads = ran.json()["loads"].clone();
-    let told: Vec<_> = loads.as_array().expect("a list").iter().map(|one| json!([one["kind"], one["at"]])).collect();
+    let printed: Vec<_> = loads.as_array().expect("a list").iter().map(|one| json!([one["kind"], one["at"]])).collect();
     let expected = json!([["cpu", "local"], ["net", "local"], ["cpu", "peer"], ["net", "peer"]]);
-    assert_eq!(json!(told), expected);
+    assert_eq!(json!(printed), expected);
     for load in loads.as_array().expect("a list") {
         assert!(load["achieved"].as_f64() > Some(0.0), "{load:#}");
     }
@@ -271,7 +271,7 @@ fn load_sends_over_the_named_addresses() {
     for end in [0, 1] {
         assert!(document["loads"][end]["stream"]["delivered_packets"].as_u64() > Some(10), "{document:#}");
     }
-    // CPUs have no address.
+    // CPU loads need no address.
     load("load cmd -d 300ms --load cpu=5%@both").stdout(contains("cpu=5% at peer")).success();
     load("load cmd --load net=1Mbit/s@peer").stderr(contains("`cmd:` needs `--peer-addr`")).failure(2);
     load("load --bind lo --load cpu=5%").stderr(contains("`--bind` needs `--load net=…`")).failure(2);
@@ -291,7 +291,7 @@ fn load_reports_what_was_reached_if_the_agent_is_lost() {
     wait_until("both loads run", || {
         agent().is_some_and(|agent| below(agent, &["stressor"]).is_some()) && loads_here(pid) == 1
     });
-    // Past the second in which it settles.
+    // Measuring begins after one second of settling.
     let start = std::time::Instant::now();
     wait_until("it is held", || start.elapsed().as_millis() > 1_500);
     signal(agent().expect("it runs"), Signal::KILL);
@@ -306,7 +306,7 @@ fn load_reports_what_was_reached_if_the_agent_is_lost() {
     assert!(!ran.stderr.contains("recording"), "there is none: {}", ran.stderr);
 }
 
-/// Stressors that `pid` has started itself.
+/// The number of stressors among the children of `pid`.
 fn loads_here(pid: i32) -> usize {
     children(pid).into_iter().filter(|child| arguments(*child).iter().any(|word| word == "stressor")).count()
 }
@@ -322,7 +322,7 @@ fn a_load_that_cannot_start_at_the_far_end_is_refused_with_exit_code_3() {
 
 #[test]
 fn load_makes_loads_at_both_ends_over_ssh() {
-    let Some(sshd) = Sshd::start("load ssh:", &with_latlab()) else { return };
+    let Some(sshd) = Sshd::start(&with_latlab()) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).environment("PATH", sshd.path());
     let document =
@@ -334,7 +334,7 @@ fn load_makes_loads_at_both_ends_over_ssh() {
 
 #[test]
 fn interface_settings_and_network_loads_apply_to_the_path_at_both_ends() {
-    if !privileged("settings of a far interface") {
+    if !privileged() {
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");

@@ -26,6 +26,6 @@ impl Drop for Precedence {
 static CPU: Mutex<()> = Mutex::new(());
 
 /// Waits until no other test takes a CPU from everything else.
-pub(crate) fn only_hog() -> MutexGuard<'static, ()> {
+pub(crate) fn only_busy_cpu() -> MutexGuard<'static, ()> {
     CPU.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! `latlab stream --search` and `--probe`: what is found, in what time, and what of it is kept.
+//! `latlab stream --search` and `--probe`: the found rates, the time they take, and the recording.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::serve::serve;
 use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
-/// So little that any host sends it, so that the ceiling is known.
+/// A rate that every host sends, so that the ceiling is known.
 const EASY: &str = "stream --search -d 10s --rate 2kpps -s 200";
 
 fn number(value: &Value) -> f64 {
@@ -27,19 +27,19 @@ fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
 
-/// A private namespace whose loopback has packets of 1,500 bytes and lets pass what `shaper` allows, and the calling thread in it; none, with a reason,
-/// where that cannot be had.
-pub(crate) fn shaped(test: &str, shaper: &str) -> Option<(EnteredNamespace, Namespaces)> {
-    if !privileged(test) {
+/// Moves the calling thread into a network namespace whose loopback has an MTU of 1,500 bytes and the queueing discipline
+/// `shaper`. `None` if the test is skipped.
+pub(crate) fn shaped(shaper: &str) -> Option<(EnteredNamespace, Namespaces)> {
+    if !privileged() {
         return None;
     }
     let namespaces = Namespaces::set_up().expect("root");
     let inside = namespaces.enter_sender().expect("the namespace is there");
     for line in ["ip link set lo mtu 1500 up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
         let (name, words) = line.split_once(' ').expect("words");
-        let done = Command::new(program(test, name)?).args(words.split_whitespace()).output().expect("it is there");
+        let done = Command::new(program(name)?).args(words.split_whitespace()).output().expect("it is there");
         if !done.status.success() {
-            skip(test, format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
+            skip(format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
             return None;
         }
     }
@@ -61,7 +61,7 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
     let losses: Vec<f64> = list(&search["goals"]).iter().map(|goal| number(&goal["loss_ratio"])).collect();
     assert_eq!(losses, [0.0, 0.005]);
     let shares: Vec<f64> = list(&json["stages"]).iter().map(|stage| number(&stage["share"])).collect();
-    // Where trials took longer than they may, since the host was busy, stages are left out, and never the last.
+    // On a busy host, on which trials take too long, stages are left out, but never the last.
     let are_left_out = list(&json["caveats"]).iter().any(|caveat| caveat["code"] == "stages-left-out");
     assert!(shares == [0.0, 0.5, 0.9, 1.0] || are_left_out && shares.ends_with(&[1.0]), "{shares:?}: {json:#}");
     for stage in list(&json["stages"]) {
@@ -76,7 +76,7 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
     let (kept, probes) = open(&recording);
     assert_eq!(kept.probe_rows, Some(probes.len() as u64));
     assert_eq!(list(&manifest(&recording)["run"]["search"]["trials"]).len() as f64, number(&search["trials"]));
-    // The run is the last stage, and so are its probes.
+    // The recorded probes are those of the last stage.
     let measured = probes.iter().filter(|row| row.phase == Phase::Measure).count() as f64;
     assert_eq!(
         Some(&measured.into()),
@@ -94,20 +94,20 @@ fn a_search_ends_in_its_time_and_its_recording_has_the_same_figures() {
 #[test]
 fn the_search_finds_the_rate_of_a_shaper() {
     let _precedence = precedence();
-    // A bucket of two packets: a deeper one is capacity to trials of 0.1 s.
+    // The bucket holds two packets: a larger one would add capacity to trials of 0.1 s.
     for queue in ["5ms", "200ms", "1s"] {
         let shaper = format!("tbf rate 40mbit burst 3k latency {queue}");
-        let Some(_inside) = shaped("the search on a shaped path", &shaper) else { return };
+        let Some(_inside) = shaped(&shaper) else { return };
         let json = Latlab::new().line("stream --search 0,1% -d 12s -4 --json").success().json();
         check_schema(&json, "summary/1");
-        // 1,472 of 1,514 bytes on the wire are payload.
+        // 1,472 of 1,514 bytes of a frame are payload.
         let carried = 40e6 * 1_472.0 / 1_514.0;
         for goal in list(&json["search"]["goals"]) {
             let loss_ratio = number(&goal["loss_ratio"]);
             let (lower, upper) = (number(&goal["lower_bps"]), goal["upper_bps"].as_f64());
             assert!(upper.is_none_or(|upper| lower < upper), "{queue}: {goal:#}");
             assert!(lower > carried * 0.8 && lower <= carried * 1.02 / (1.0 - loss_ratio), "{queue}: {goal:#}");
-            // A sender may lack what is due in 5 ms.
+            // A trial may lack the packets of 5 ms.
             let conditional = number(&goal["conditional_throughput_bps"]);
             assert!(conditional <= lower && conditional >= lower * (1.0 - loss_ratio) * 0.94, "{queue}: {goal:#}");
         }
@@ -119,9 +119,9 @@ fn the_search_finds_the_rate_of_a_shaper() {
 
 #[test]
 fn no_rate_is_found_on_a_path_that_always_loses() {
-    // Ten packets in a trial are more than it carries; questions are small.
+    // The path carries fewer than the least of ten packets in a trial, but the small queries pass.
     let shaper = "tbf rate 200kbit burst 4k latency 50ms";
-    let Some(_inside) = shaped("the search on a path that is too narrow", shaper) else { return };
+    let Some(_inside) = shaped(shaper) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).line("stream --search -d 10s -4");
     lab.stdout(contains("floor")).stderr(contains("loses as little as asked")).stderr(contains("hint: ")).failure(3);
@@ -134,15 +134,15 @@ fn no_rate_is_found_on_a_path_that_always_loses() {
 
 #[test]
 fn a_path_that_only_delays_is_reported_as_late() {
-    // Ten packets in a trial of 0.1 s are 1.2 Mbit/s: the queue has room for them, and half a second of them.
+    // The least of ten packets in a trial of 0.1 s is 1.2 Mbit/s. The queue delays them and does not drop them.
     let shaper = "tbf rate 256kbit burst 5k latency 1s";
-    let Some(_inside) = shaped("the search on a path that only delays", shaper) else { return };
+    let Some(_inside) = shaped(shaper) else { return };
     let home = tempfile::tempdir().expect("a temporary directory");
     let lab = Latlab::at(home.path()).line("stream --search 0 -d 10s -4 --probe off");
     lab.stderr(contains("is carried in time")).stderr(contains("came late")).failure(3);
     let json = Latlab::at(home.path()).args(["summary", "--json"]).arg(only_recording(home.path())).success().json();
-    let said = list(&json["caveats"]).iter().find(|caveat| caveat["code"] == "no-rate-found").cloned();
-    let message = said.map(|said| said["message"].to_string()).unwrap_or_default();
+    let summary = list(&json["caveats"]).iter().find(|caveat| caveat["code"] == "no-rate-found").cloned();
+    let message = summary.map(|summary| summary["message"].to_string()).unwrap_or_default();
     assert!(message.contains("none was lost"), "{message}");
 }
 
@@ -166,7 +166,7 @@ fn probes_run_concurrently_with_every_kind_of_stream() {
             assert!(number(&stage["delivered_pps"]) > 500.0, "{line}: {stage:#}");
         }
     }
-    // One reflector for both, in two sessions.
+    // Stream and probes have two sessions of one reflector.
     let home = tempfile::tempdir().expect("a temporary directory");
     let (_reflector, address) = serve(home.path(), "");
     let ran =
@@ -180,7 +180,7 @@ fn probes_run_concurrently_with_every_kind_of_stream() {
 fn an_interrupted_or_killed_search_keeps_its_trials() {
     for (by, code) in [(Signal::KILL, None), (Signal::INT, Some(130))] {
         let home = tempfile::tempdir().expect("a temporary directory");
-        // Trials of a second: the search takes some 4 s.
+        // With trials of one second the search takes about 4 s.
         let running = Latlab::at(home.path()).line("stream --search -d 10m --rate 2kpps -s 200").start();
         wait_until("trials were spooled", || spool_bytes(home.path()) > 64 * 40);
         running.signal(by);
@@ -189,15 +189,15 @@ fn an_interrupted_or_killed_search_keeps_its_trials() {
             None => _ = running.is_killed_by(by),
         }
         let recording = only_recording(home.path());
-        let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
-        check_schema(&said, "summary/1");
-        assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
-        assert_eq!(said["search"]["ending"], "cut_short");
-        let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
+        let summary = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
+        check_schema(&summary, "summary/1");
+        assert_eq!(summary["ending"], if code.is_some() { "interrupted" } else { "recovered" });
+        assert_eq!(summary["search"]["ending"], "cut_short");
+        let codes: Vec<&Value> = list(&summary["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
         assert!(!codes.contains(&&"no-packet-sent".into()), "{codes:?}");
-        assert_eq!(said["search"]["found_pps"].is_null(), codes.contains(&&"no-rate-found".into()), "{codes:?}");
+        assert_eq!(summary["search"]["found_pps"].is_null(), codes.contains(&&"no-rate-found".into()), "{codes:?}");
         if code.is_some() {
-            assert!(number(&said["search"]["trials"]) >= 1.0, "{said:#}");
+            assert!(number(&summary["search"]["trials"]) >= 1.0, "{summary:#}");
         }
     }
 }
@@ -205,8 +205,7 @@ fn an_interrupted_or_killed_search_keeps_its_trials() {
 #[test]
 fn a_target_that_falls_silent_ends_the_search() {
     let _precedence = precedence();
-    // The promises are 2 s, and 5 s behind a trial without a pace, the first of which lasts for 1 s. A busy machine gets
-    // the rest.
+    // docs/stream.md promises 2 s, and 5 s after a trial without a rate, the first of which lasts 1 s.
     for (rate, events, within_ms) in [("--rate 2kpps", 20, 2_900), ("", 1, 5_900)] {
         falls_silent(rate, events, Duration::from_millis(within_ms));
     }
@@ -228,15 +227,16 @@ fn falls_silent(rate: &str, events: u64, within: Duration) {
     running.exits(3);
     assert!(silent.elapsed() < within, "{rate}: {:?}", silent.elapsed());
     reflector.signal(Signal::CONT);
-    let said = Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
-    check_schema(&said, "summary/1");
-    assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"silent".into()), "{said:#}");
+    let summary =
+        Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
+    check_schema(&summary, "summary/1");
+    assert_eq!((&summary["ending"], &summary["search"]["ending"]), (&"failed".into(), &"silent".into()), "{summary:#}");
 }
 
 #[test]
 fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
     let _precedence = precedence();
-    // At 0 % nothing is sent but questions.
+    // In the first stage, at 0 %, only queries are sent.
     for stages in [1, 2] {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (reflector, address) = serve(home.path(), "");
@@ -247,28 +247,32 @@ fn a_target_that_falls_silent_in_a_stage_ends_the_run() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.exits(3);
-        // The promise is 2 s. A busy machine gets the rest.
+        // docs/stream.md promises 2 s.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{stages}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
-        let said =
+        let summary =
             Latlab::at(place.path()).args(["summary", "--json"]).arg(only_recording(place.path())).success().json();
-        check_schema(&said, "summary/1");
-        assert_eq!((&said["ending"], &said["search"]["ending"]), (&"failed".into(), &"settled".into()), "{said:#}");
-        let codes: Vec<&Value> = list(&said["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
+        check_schema(&summary, "summary/1");
+        assert_eq!(
+            (&summary["ending"], &summary["search"]["ending"]),
+            (&"failed".into(), &"settled".into()),
+            "{summary:#}"
+        );
+        let codes: Vec<&Value> = list(&summary["caveats"]).iter().map(|caveat| &caveat["code"]).collect();
         assert!(!codes.contains(&&"no-packet-sent".into()), "{codes:?}");
-        // Each stage has its own probes, and one that broke off has no count.
-        let kept = list(&said["stages"]);
-        assert_eq!(kept.len(), stages, "{said:#}");
+        // Each stage has its own probes; an unfinished stage has no count.
+        let kept = list(&summary["stages"]);
+        assert_eq!(kept.len(), stages, "{summary:#}");
         for stage in kept {
             let n = number(&stage["round_trip_delay"]["n"]);
             assert!(n <= 2_501.0 && stage["delivered_pps"].is_null(), "{stage:#}");
         }
         let lost = &kept[0]["round_trip_delay"]["lost"];
-        assert!(stages == 1 || number(lost) < 100.0, "{said:#}");
+        assert!(stages == 1 || number(lost) < 100.0, "{summary:#}");
     }
 }
 
-/// The stages that the manifest of a recording knows so far.
+/// The stages in the manifest of a recording.
 fn stages_of(recording: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(recording.join("manifest.json")).unwrap_or_default();
     let kept = serde_json::from_str::<Value>(&text).ok();
@@ -277,7 +281,7 @@ fn stages_of(recording: &Path) -> Vec<Value> {
 
 #[test]
 fn a_search_does_not_exceed_the_rate_option() {
-    // Two packets in a trial: less than the least rate of a search without `--rate`.
+    // Two packets in a trial, which is less than the least rate of a search without `--rate`.
     let ran = Latlab::new().line("stream --search 0 -d 10s --rate 20pps -s 200 --probe off --json").success();
     let json = ran.json();
     check_schema(&json, "summary/1");
@@ -290,7 +294,7 @@ fn a_search_does_not_exceed_the_rate_option() {
     for trial in trials {
         let due = 20.0 * number(&trial["sending_ns"]).max(number(&trial["lasting_ns"])) / 1e9;
         assert!(number(&trial["asked_pps"]) <= 20.0 + 1e-6, "{trial:#}");
-        // Packets stand at both ends of a trial.
+        // A trial begins and ends with a packet.
         assert!(number(&trial["sent_packets"]) <= due + 1.0, "{trial:#}");
     }
 }
@@ -303,12 +307,12 @@ fn the_found_rate_survives_sigkill_in_the_stages() {
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
     let recording = only_recording(home.path());
-    let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
-    check_schema(&said, "summary/1");
-    assert_eq!((&said["ending"], &said["search"]["ending"]), (&"recovered".into(), &"settled".into()));
-    assert!(number(&said["search"]["found_pps"]) > 0.0);
-    let n = number(&said["stages"][0]["round_trip_delay"]["n"]);
-    assert!(n > 1_000.0 && n <= 2_501.0 && list(&said["stages"]).len() == 2, "{:#}", said["stages"]);
+    let summary = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
+    check_schema(&summary, "summary/1");
+    assert_eq!((&summary["ending"], &summary["search"]["ending"]), (&"recovered".into(), &"settled".into()));
+    assert!(number(&summary["search"]["found_pps"]) > 0.0);
+    let n = number(&summary["stages"][0]["round_trip_delay"]["n"]);
+    assert!(n > 1_000.0 && n <= 2_501.0 && list(&summary["stages"]).len() == 2, "{:#}", summary["stages"]);
 }
 
 #[test]

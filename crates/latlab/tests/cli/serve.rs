@@ -1,4 +1,4 @@
-//! `latlab serve` and `keygen`: keys, counters, silence; and targets that never were a reflector.
+//! `latlab serve` and `keygen`: keys, counters, limits; and targets that are not a reflector.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -13,12 +13,12 @@ use rustix::process::Signal;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::store::{manifest, only_recording, recordings};
 
-/// A port that was free a moment ago.
+/// A port that is free now.
 pub(crate) fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a socket").port()
 }
 
-/// A reflector for the duration of a test, and its address.
+/// A reflector that ends with the value, and its address.
 pub(crate) fn serve(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let running = Latlab::at(directory).args(["serve", "--bind", &address]).line(options).stdout(empty()).start();
@@ -46,7 +46,7 @@ fn sessions_of_the_longest_run_and_the_slowest_schedule_are_granted() {
     }
 }
 
-/// Expects `line` to be refused with `code` because of `message`, with `hint`, before anything is recorded.
+/// Expects that `line` is refused with `code`, `message` and `hint` before anything is recorded.
 #[track_caller]
 fn refused(directory: &Path, line: &str, code: i32, message: &str, hint: &str) {
     let lab = Latlab::at(directory).line(line).stdout(empty()).stderr(contains("\n  cause: "));
@@ -71,8 +71,8 @@ fn a_shared_key_opens_a_session_with_authenticated_probes() {
     reflector.signal(Signal::USR1);
     reflector.wait_for_stderr("answered 43");
     reflector.signal(Signal::TERM);
-    let told = reflector.exits(0).stderr;
-    assert_eq!(told.matches("answered 43").count(), 2, "asked for, and at its end: {told}");
+    let printed = reflector.exits(0).stderr;
+    assert_eq!(printed.matches("answered 43").count(), 2, "asked for, and at its end: {printed}");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn loopback_is_served_without_a_key() {
         .args(["ping", &address, "-n", "5", "-s", "24,1000", "-i", "1ms", "--warmup", "0"])
         .success();
     reflector.signal(Signal::INT);
-    let told = reflector.exits(0).stderr;
-    assert!(told.contains("answered 15") && told.contains("opened 3"), "{told}");
+    let printed = reflector.exits(0).stderr;
+    assert!(printed.contains("answered 15") && printed.contains("opened 3"), "{printed}");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_wrong_or_missing_key_opens_no_session() {
     let none = format!("ping {address} -n 5");
     refused(home.path(), &none, 3, &format!("`{address}` asks for a pre-shared key"), "`--psk-file FILE`");
     reflector.signal(Signal::TERM);
-    let told = reflector.exits(0).stderr;
-    assert!(told.contains("drop-") && !told.contains("opened"), "{told}");
+    let printed = reflector.exits(0).stderr;
+    assert!(printed.contains("drop-") && !printed.contains("opened"), "{printed}");
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn both_address_families_are_served() {
         Latlab::at(home.path()).line("ping -n 5 --warmup 0").line(&target).stderr(empty()).success();
     }
     reflector.signal(Signal::TERM);
-    let told = reflector.exits(0).stderr;
-    assert!(told.contains("answered 10") && told.contains("answered 5"), "counted by address: {told}");
+    let printed = reflector.exits(0).stderr;
+    assert!(printed.contains("answered 10") && printed.contains("answered 5"), "counted by address: {printed}");
 }
 
 #[test]
@@ -225,9 +225,9 @@ fn a_key_can_be_read_from_a_descriptor() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("sh");
-    let mut told = BufReader::new(reflector.stderr.take().expect("piped"));
+    let mut printed = BufReader::new(reflector.stderr.take().expect("piped"));
     let mut line = String::new();
-    told.read_line(&mut line).expect("a pipe can be read");
+    printed.read_line(&mut line).expect("a pipe can be read");
     let target = format!("ping 127.0.0.1:{port} --psk-file key -n 5 --warmup 0");
     let ran = Latlab::at(home.path()).line(&target).start().exits_with_one_of(&[0, 3]);
     reflector.kill().expect("our own child");

@@ -1,4 +1,4 @@
-//! `--set`: what it changes while a run goes on, and that the host is as before however latlab ends.
+//! `--set` on a host of files: what it changes during a run, and that everything is restored however latlab ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ impl FakeHost {
     }
 }
 
-/// What the only recording says of each setting: its words, and how it ended.
+/// Each setting in the only recording, and its outcome.
 fn ended(home: &Path) -> Vec<(String, String)> {
     let manifest = manifest(&only_recording(home));
     let settings = manifest["settings"].as_array().expect("a list").clone();
@@ -94,9 +94,10 @@ fn settings_hold_during_a_run_are_recorded_and_restored() {
     assert_eq!(settings, r#"{"governor":"performance","idle-states":"max-us:10","rt-runtime":"-1"}"#);
     let manifest = manifest(&only_recording(host.home.path()));
     let first = &manifest["settings"][0];
-    let told = ran.stderr.replace('\n', " ");
+    let printed = ran.stderr.replace('\n', " ");
     assert!(
-        told.contains("`LATLAB_HOST_ROOT` is set") && first["root"].as_str() == host.home.path().join("host").to_str(),
+        printed.contains("`LATLAB_HOST_ROOT` is set")
+            && first["root"].as_str() == host.home.path().join("host").to_str(),
         "{first}"
     );
     let facts = ["at", "before", "set", "read_back", "place"].map(|key| first[key].as_str().expect("a word"));
@@ -111,7 +112,7 @@ fn settings_hold_during_a_run_are_recorded_and_restored() {
 #[test]
 fn settings_are_restored_if_the_session_fails() {
     let host = FakeHost::new();
-    // Nobody answers there: the session is never opened.
+    // The port does not answer: no session opens.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();
     host.latlab(&format!("ping 127.0.0.1:{port} -n 5 {THREE}")).stdout(empty()).failure(3);
@@ -129,7 +130,7 @@ fn settings_are_restored_after_one_signal_and_after_several() {
         assert!(ended(host.home.path()).iter().all(|(_, outcome)| outcome == "restored"));
     }
     let host = FakeHost::new();
-    // A silent target keeps the first signal waiting for its time-out; the second one does not wait.
+    // The first signal ends the run after the time-out of its probes, the second at once.
     let running = host.measuring();
     running.signal(Signal::INT);
     let pid = running.pid();
@@ -165,13 +166,13 @@ fn an_ignored_sighup_stays_ignored() {
 #[test]
 fn settings_left_by_sigkill_are_restored_by_the_next_command() {
     let nexts = ["doctor --restore", "ping -n 5 --warmup 0", "list", "doctor", "load --load cpu=1% -d 100ms"];
-    // These two fail for a reason of their own, after it.
+    // These two fail for another reason after they have restored.
     let failing = ["doctor cmd:false", "load --load cpu=1%@peer cmd:false"];
     let serving = format!("serve --bind 127.0.0.1:{}", crate::serve::free_port());
     for next in nexts.into_iter().chain(failing).chain([serving.as_str()]) {
         let host = FakeHost::new();
         let running = host.measuring();
-        // The living are left alone.
+        // Settings of a running latlab are not restored.
         host.latlab("doctor --restore").stdout(contains("nothing to report")).stderr(empty()).success();
         assert_eq!(host.values(), ["performance", "1", "-1"]);
         running.signal(Signal::KILL);
@@ -183,9 +184,12 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
             after.signal(Signal::TERM);
         }
         let ran = after.exits_with_one_of(if next.ends_with("cmd:false") { &[3] } else { &[0, 1] });
-        let told = if next.ends_with("--restore") { &ran.stdout } else { &ran.stderr };
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("`governor=performance`") && told.contains("is `ondemand` again"), "{next}: {told}");
+        let printed = if next.ends_with("--restore") { &ran.stdout } else { &ran.stderr };
+        let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            printed.contains("`governor=performance`") && printed.contains("is `ondemand` again"),
+            "{next}: {printed}"
+        );
         host.is_as_before();
         host.latlab("list").stderr(empty()).success();
     }
@@ -199,8 +203,8 @@ fn a_setting_that_cannot_be_restored_is_reported_until_it_is() {
     running.signal(Signal::INT);
     let ran = running.exits(130);
     assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
-    let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("could not be put back to `950000`"), "{told}");
+    let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("could not be put back to `950000`"), "{printed}");
     assert_eq!(ended(host.home.path())[2], ("rt-runtime=-1".into(), "failed".into()));
     let ran = host.latlab("doctor --restore --json").stderr(empty()).failure(1);
     check_schema(&ran.json(), "doctor/1");
@@ -218,8 +222,8 @@ fn a_setting_changed_by_others_during_the_run_is_left_and_reported() {
     host.files.write(GOVERNOR, "schedutil");
     running.signal(Signal::INT);
     let ran = running.exits(130);
-    let told = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("did not hold to the end"), "{told}");
+    let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("did not hold to the end"), "{printed}");
     assert_eq!(host.values(), ["schedutil", "0", "950000"]);
     assert_eq!(host.pages(), 0);
 }
@@ -227,7 +231,7 @@ fn a_setting_changed_by_others_during_the_run_is_left_and_reported() {
 #[test]
 fn invalid_settings_change_nothing() {
     let host = FakeHost::new();
-    for (sets, code, told) in [
+    for (sets, code, printed) in [
         ("--set govenor=performance", 2, "did you mean `governor`?"),
         ("--set rt-runtime=-1 --set rt-runtime=-1", 2, "give each knob once"),
         ("--set offload:lo=tso:off,tx-tcp-segmentation:on", 2, "more than once"),
@@ -239,7 +243,7 @@ fn invalid_settings_change_nothing() {
         ("--set rt-runtime=-1 --set governor=powersave", 3, "offers `ondemand performance`"),
         ("--set mtu:no-such-dev=1400", 3, "no such device"),
     ] {
-        host.latlab(&format!("ping -n 5 {sets}")).stdout(empty()).stderr(contains(told)).failure(code);
+        host.latlab(&format!("ping -n 5 {sets}")).stdout(empty()).stderr(contains(printed)).failure(code);
         assert_eq!((host.written().len(), host.pages()), (0, 0), "{sets}");
     }
     let line = "ping 127.0.0.1:9 -n 5 --set governor@peer=performance";
@@ -262,7 +266,7 @@ fn a_knob_held_by_another_run_is_refused() {
     host.latlab(line).stderr(lacks("error")).success();
 }
 
-/// The slack of each thread of `pid` (its number is good for /proc too).
+/// Name and timer slack of each thread of `pid`.
 fn slacks(pid: i32) -> Vec<(String, String)> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
     let of = |task: &str| {
@@ -293,7 +297,7 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
     }
 }
 
-/// What `ip` does, in the calling thread's namespace.
+/// Runs ip(8) in the network namespace of the calling thread.
 pub(crate) fn ip(line: &str) {
     let done = std::process::Command::new("ip").args(line.split(' ')).status().expect("iproute2 is installed");
     assert!(done.success(), "ip {line}");
@@ -301,19 +305,19 @@ pub(crate) fn ip(line: &str) {
 
 #[test]
 fn interface_settings_are_restored_from_another_namespace() {
-    if !privileged("settings of an interface") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a directory");
     let lab =
         |line: &str| Latlab::at(home.path()).line(line).environment("LATLAB_STATE_DIR", home.path().join("state"));
     std::thread::scope(|scope| {
-        // This thread's namespace is another one than that of the test from here on, and goes with it.
+        // From here on this thread has a network namespace of its own, which ends with it.
         let inside = || {
             latlab_sys::namespace::enter_fresh_network().expect("root may");
             ip("link set lo up");
             ip("link add near type veth peer name far");
-            // A tap device is the one virtual device that can gather packets.
+            // A tap device is the only virtual device that supports coalescing.
             ip("tuntap add dev tap0 mode tap");
             let socket = latlab_sys::socket::udp(latlab_sys::address::Family::Ipv4).expect("a socket");
             let now = || {
@@ -354,7 +358,7 @@ fn interface_settings_are_restored_from_another_namespace() {
 
 #[test]
 fn settings_apply_to_the_interfaces_of_lab() {
-    if !privileged("settings of a lab") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a directory");

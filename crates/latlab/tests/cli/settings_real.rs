@@ -1,5 +1,5 @@
-//! `--set` on the real host, as far as it has the knobs: they hold while a run goes on, and are as before after it.
-//! A latlab that is killed leaves them, and the next one puts them back.
+//! `--set` on this host, as far as it has the knobs: settings hold during a run and are restored after it, or by the next
+//! latlab if the run was killed; and network interfaces whose name or namespace is used again.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use crate::lab::privileged;
 use crate::settings::ip;
 use crate::skip::skip;
 
-/// A knob that is a file of this host.
+/// A knob of this host that is a file, the setting, and the value that the file then has.
 struct RealKnob {
     file: String,
     set: String,
@@ -30,7 +30,7 @@ impl RealKnob {
     }
 }
 
-/// Holds `knobs` in a run that is ended by each of the two ways, and sees that they are back.
+/// Sets `knobs` in a run that is interrupted and in one that is killed, and expects that they are restored.
 fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
     let home = tempfile::tempdir().expect("a directory");
     let lab =
@@ -56,7 +56,7 @@ fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
     }
 }
 
-/// What the kernel says of all wishes for a short wake-up, in µs.
+/// The least of all requested CPU DMA latencies in µs.
 fn wake_up_us() -> i32 {
     let bytes = fs::read("/dev/cpu_dma_latency").expect("root may");
     i32::from_ne_bytes(bytes[..4].try_into().expect("four bytes"))
@@ -64,7 +64,7 @@ fn wake_up_us() -> i32 {
 
 #[test]
 fn host_wide_settings_hold_during_a_run_and_are_restored_after_it() {
-    if !privileged("settings of the host") {
+    if !privileged() {
         return;
     }
     let receive = "/proc/sys/net/core/rmem_max";
@@ -73,7 +73,7 @@ fn host_wide_settings_hold_during_a_run_and_are_restored_after_it() {
     let mut knobs = vec![RealKnob::new(receive, format!("socket-buffer={wanted}"), wanted)];
     for knob in [
         RealKnob::new("/proc/sys/net/core/busy_poll", "busy-poll=1us", "1"),
-        // Less than the root group of threads has is refused where CONFIG_RT_GROUP_SCHED is on.
+        // With CONFIG_RT_GROUP_SCHED less than the runtime of the root group is refused.
         RealKnob::new("/proc/sys/kernel/sched_rt_runtime_us", "rt-runtime=-1", "-1"),
         RealKnob::new("/sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "idle-states=none", "1"),
     ] {
@@ -86,7 +86,7 @@ fn host_wide_settings_hold_during_a_run_and_are_restored_after_it() {
 
 #[test]
 fn a_request_for_a_cpu_dma_latency_ends_with_the_process() {
-    if !privileged("a wish for short wake-ups") || !Path::new("/dev/cpu_dma_latency").exists() {
+    if !privileged() || !Path::new("/dev/cpu_dma_latency").exists() {
         return;
     }
     let before = wake_up_us();
@@ -102,7 +102,7 @@ fn a_request_for_a_cpu_dma_latency_ends_with_the_process() {
     }
 }
 
-/// The interrupt of a virtual machine's source of random numbers, which comes when somebody reads from that.
+/// The interrupt of virtio-rng, which a read of /dev/hwrng causes.
 fn interrupt_on_demand() -> Option<u32> {
     let devices = fs::read_dir("/sys/bus/virtio/drivers/virtio_rng").ok()?;
     let names = devices.filter_map(|device| device.ok()?.file_name().into_string().ok());
@@ -112,8 +112,7 @@ fn interrupt_on_demand() -> Option<u32> {
     row.split(':').next()?.trim().parse().ok()
 }
 
-/// An interrupt that may come to several CPUs, and which the kernel lets go elsewhere: it refuses for those whose queues
-/// it spreads itself.
+/// An interrupt whose affinity has several CPUs and can be changed: that of managed interrupts cannot.
 fn movable_interrupt() -> Option<u32> {
     let numbers = fs::read_dir("/proc/irq").ok()?;
     let mut numbers: Vec<u32> = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
@@ -125,7 +124,7 @@ fn movable_interrupt() -> Option<u32> {
     })
 }
 
-/// How often it came to each CPU.
+/// The count of interrupt `irq` on each CPU.
 fn came(irq: u32) -> Vec<u64> {
     let table = fs::read_to_string("/proc/interrupts").expect("Linux has it");
     let row = table.lines().find(|row| row.trim_start().starts_with(&format!("{irq}:"))).expect("it is there");
@@ -134,7 +133,7 @@ fn came(irq: u32) -> Vec<u64> {
 
 #[test]
 fn an_interrupt_moves_to_the_named_cpu_and_back() {
-    if !privileged("the affinity of an interrupt") {
+    if !privileged() {
         return;
     }
     let Some(irq) = movable_interrupt() else {
@@ -147,7 +146,7 @@ fn an_interrupt_moves_to_the_named_cpu_and_back() {
         if interrupt_on_demand() != Some(irq) {
             return;
         }
-        // The one that is on its way yet may still come to the old CPU.
+        // One that is pending may still be delivered to the old CPU.
         let ask = || {
             let mut source = fs::File::open("/dev/hwrng").expect("root may");
             source.read_exact(&mut [0; 64]).expect("it never runs dry");
@@ -161,7 +160,7 @@ fn an_interrupt_moves_to_the_named_cpu_and_back() {
     });
 }
 
-/// Does `work` on a thread in a network namespace of its own with a pair `near` and `far`, which goes with it.
+/// Runs `work` in a thread with a network namespace of its own, which has a veth pair `near` and `far`.
 fn beside_a_pair(work: impl FnOnce(&Path) + Send) {
     let home = tempfile::tempdir().expect("a directory");
     std::thread::scope(|scope| {
@@ -188,7 +187,7 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A latlab that has set the size of `near` and was killed.
+/// Kills a latlab that has set the MTU of `near`.
 fn die_with_a_small_near(home: &Path) {
     let running = latlab(home, "ping -d 50s --warmup 0 --set mtu:near=1400").start();
     wait_until("the size was set", || mtu_bytes("near") == 1_400);
@@ -202,7 +201,7 @@ fn restore(home: &Path) -> Finished {
 
 #[test]
 fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
-    if !privileged("the name of an interface that is gone") {
+    if !privileged() {
         return;
     }
     beside_a_pair(|home| {
@@ -210,15 +209,15 @@ fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
         ip("link delete near");
         ip("link add near type veth peer name far");
         ip("link set near mtu 1400");
-        let told = in_one_line(&restore(home).stdout);
-        assert!(told.contains("another interface has its name"), "{told}");
+        let printed = in_one_line(&restore(home).stdout);
+        assert!(printed.contains("another interface has its name"), "{printed}");
         assert_eq!(mtu_bytes("near"), 1_400, "a stranger's");
     });
 }
 
 #[test]
 fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
-    if !privileged("the number of a namespace that is gone") {
+    if !privileged() {
         return;
     }
     beside_a_pair(|home| {
@@ -226,21 +225,21 @@ fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
         let page =
             fs::read_dir(home.join("state/journal")).expect("a journal").next().expect("a page").expect("a name");
         let mut text: Value = serde_json::from_slice(&fs::read(page.path()).expect("a page")).expect("JSON");
-        // As another namespace would be found: the kernel gives numbers of inodes again, and cookies never.
+        // The kernel uses inode numbers of namespaces again, but never cookies: this simulates another namespace.
         let Some(cookie) = text["entries"][0]["network_cookie"].as_u64() else {
-            return skip("the number of a namespace that is gone", "the kernel tells no cookie (Linux 5.14)");
+            return skip("the kernel tells no cookie (Linux 5.14)");
         };
         text["entries"][0]["network_cookie"] = (cookie + 1).into();
         fs::write(page.path(), text.to_string()).expect("a page");
-        let told = in_one_line(&restore(home).stdout);
-        assert!(told.contains("nobody lives in its network namespace"), "{told}");
+        let printed = in_one_line(&restore(home).stdout);
+        assert!(printed.contains("nobody lives in its network namespace"), "{printed}");
         assert_eq!(mtu_bytes("near"), 1_400, "a stranger's");
     });
 }
 
 #[test]
 fn two_names_of_one_interface_are_one_knob() {
-    if !privileged("two names of an interface") {
+    if !privileged() {
         return;
     }
     beside_a_pair(|home| {
@@ -255,11 +254,11 @@ fn two_names_of_one_interface_are_one_knob() {
 
 #[test]
 fn an_mtu_that_disables_ipv6_is_refused() {
-    if !privileged("small packets") {
+    if !privileged() {
         return;
     }
     if !Path::new("/proc/sys/net/ipv6").exists() {
-        return skip("small packets", "this kernel has no IPv6 to lose");
+        return skip("this kernel has no IPv6 to lose");
     }
     beside_a_pair(|home| {
         ip("link set near up");
@@ -270,12 +269,12 @@ fn an_mtu_that_disables_ipv6_is_refused() {
         assert!(addresses.contains("fd980000000000000000000000000001"), "{addresses}");
         assert!(!home.join("state/journal").exists(), "refused before anything was done");
         latlab(home, "ping -n 5 --warmup 0 --set mtu:near=1280").success();
-        // Where IPv6 is gone already nothing can be lost.
+        // An interface on which IPv6 is disabled already may have any MTU.
         ip("link set far mtu 1000");
         latlab(home, "ping -n 5 --warmup 0 --set mtu:far=1100").success();
         assert_eq!((mtu_bytes("near"), mtu_bytes("far")), (1_500, 1_000));
     });
-    let told = "this path is IPv6";
-    Latlab::new().line("ping lab -6 -n 5 --set mtu=1000").stdout(empty()).stderr(contains(told)).failure(3);
+    let printed = "this path is IPv6";
+    Latlab::new().line("ping lab -6 -n 5 --set mtu=1000").stdout(empty()).stderr(contains(printed)).failure(3);
     Latlab::new().line("ping lab -4 -n 5 --warmup 0 --json --set mtu=1000").stderr(warnings_at_most()).success();
 }

@@ -1,4 +1,4 @@
-//! What a run has left in its store.
+//! Recordings in a store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use latlab::recording::manifest::Manifest;
 use latlab::recording::{ProbeColumn, Recording};
 use serde_json::Value;
 
-/// The recordings in the default store of `directory`, the oldest first; none where there is no store.
+/// The recordings in the default store of `directory`, the oldest first; none if there is no store.
 pub(crate) fn recordings(directory: &Path) -> Vec<PathBuf> {
     recordings_in(&directory.join("latlab-runs"))
 }
@@ -21,7 +21,7 @@ pub(crate) fn recordings_in(store: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The length of the longest spool in the default store of `directory`; 0: there is none yet, or none any more.
+/// The size of the largest spool in the default store of `directory`; 0 if there is none.
 pub(crate) fn spool_bytes(directory: &Path) -> u64 {
     let spools = recordings(directory).into_iter().map(|recording| recording.join("events.spool"));
     spools.filter_map(|spool| fs::metadata(spool).ok()).map(|spool| spool.len()).max().unwrap_or(0)
@@ -35,7 +35,7 @@ pub(crate) fn only_recording(directory: &Path) -> PathBuf {
     all.remove(0)
 }
 
-/// The manifest of `recording`, as a reader that knows nothing of latlab meets it.
+/// The manifest of `recording` as plain JSON.
 pub(crate) fn manifest(recording: &Path) -> Value {
     let text = fs::read_to_string(recording.join("manifest.json")).expect("every recording has one");
     serde_json::from_str(&text).expect("it is JSON")

@@ -1,4 +1,4 @@
-//! `latlab stream`: both ends count, what they count is kept interval by interval, and what is lost is said where.
+//! `latlab stream`: the counts of both ends, their intervals, and where packets are lost.
 
 use std::path::Path;
 use std::thread;
@@ -18,7 +18,7 @@ use crate::scheduling::precedence;
 use crate::serve::serve;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
-/// Slow enough that no host loses any of it, fast enough that each interval has its packets.
+/// A rate at which no host loses packets and each interval has some.
 const EASY: &str = "--rate 2kpps -d 1s --warmup 300ms";
 
 fn rows(recording: &Path) -> Vec<StreamInterval> {
@@ -57,7 +57,7 @@ fn both_ends_count_the_same_packets_over_both_families() {
         assert_eq!((figure(&json, &["sent"]), figure(&json, &["answered"])), (sent, delivered));
         assert_eq!(figure(&json, &["lost"]), sent - delivered);
         let flow = &json["stream"]["flows"][0];
-        // A sender that was kept from its CPU gives up what is too late, and says so.
+        // A sender without a CPU skips packets that are too late, and counts them.
         let due = sent + figure(flow, &["skipped"]);
         assert!((1_960..=2_040).contains(&due), "{due} packets of 2,000 were due");
         let rates = &json["rates"];
@@ -129,13 +129,13 @@ fn a_down_stream_is_sent_if_the_reflector_allows_it() {
     assert_eq!(json["condition"]["direction"], "down");
     let (sent, decided, delivered) = totals(&rows(&only_recording(ran.directory())));
     assert!(sent > 800 && sent == decided && delivered <= sent && delivered > 800, "{sent} {decided} {delivered}");
-    // Nothing is sent while both ends find out what the other one did: that is no part of the rate.
+    // The rate excludes the time in which nothing is sent because both ends exchange their counts.
     let rates =
         ["offered_bps", "delivered_bps"].map(|rate| json["rates"][rate].as_f64().unwrap_or(0.0) / 8.0 / 1_472.0);
-    // How exact they are is told by measure/down_rows.rs: here both ends may be kept from their CPU.
+    // Both ends may wait for a CPU here; unit tests of the intervals have the exact rates.
     assert!(rates.iter().all(|pps| (1_600.0..2_050.0).contains(pps)), "{rates:?}");
     assert!((1_300..=1_600).contains(&sent), "a slice of 800 ms has 1,600 packets, and not {sent}");
-    // Few packets: none is too much, the time of each is counted, and no row is without a length.
+    // With few packets too: no more than asked for, the gap after each counted, no row of length 0.
     for (rate, span, expected) in [("10pps", "1s", 10), ("50pps", "1s", 50), ("1kpps", "100ms", 100)] {
         let slow = format!("stream --direction down --rate {rate} -d {span} --warmup 0 --json");
         let ran = Latlab::new().line(&slow).success();
@@ -144,10 +144,10 @@ fn a_down_stream_is_sent_if_the_reflector_allows_it() {
         assert!(sent <= expected && sent * 5 >= expected * 4, "{slow}: {sent}");
         assert!(rows.iter().all(|row| row.end_ns > row.start_ns), "{slow}: {rows:?}");
         let pps = rate.replace("kpps", "000").replace("pps", "").parse::<f64>().expect("a number");
-        let told = json["rates"]["offered_pps"].as_f64().expect("a rate") / pps;
-        assert!((0.75..1.005).contains(&told), "{slow}: {told}");
+        let reached = json["rates"]["offered_pps"].as_f64().expect("a rate") / pps;
+        assert!((0.75..1.005).contains(&reached), "{slow}: {reached}");
     }
-    // As fast as it may: what is under way at the end has to come to one all the same.
+    // Without a rate: the counts of both ends agree although packets are in flight at the end.
     let json = Latlab::new().line("stream --direction down -d 600ms --warmup 200ms --json").success().json();
     assert!(figure(&json, &["answered"]) > 1_000, "{json:#}");
     let home = tempfile::tempdir().expect("a temporary directory");
@@ -189,13 +189,13 @@ fn streams_to_serve_and_to_agents_are_measured() {
 
 #[test]
 fn streams_in_lab_are_measured_with_a_concurrent_load() {
-    if !privileged("stream lab") {
+    if !privileged() {
         return;
     }
     for family in ["-4", "-6"] {
         let gso = format!("stream lab {family} -d 400ms --warmup 0 --mode gso --set offload=tx-checksum:off --json");
         let ran = Latlab::new().line(&gso).start().exits_with_one_of(&[0, 3]);
-        // Before Linux 6.11 the kernel refuses, with EIO.
+        // Linux before 6.11 refuses with EIO.
         if ran.code == 3 {
             assert!(ran.stderr.contains("computes no checksums"), "{}", ran.stderr);
             continue;
@@ -220,7 +220,7 @@ fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
     wait_until("packets were counted", || !recordings(home.path()).is_empty());
     thread::sleep(Duration::from_millis(300));
     reflector.signal(Signal::STOP);
-    // Longer than any buffer that was granted lasts, shorter than what ends a stream.
+    // Longer than any receive buffer lasts, shorter than the silence that ends a stream.
     thread::sleep(Duration::from_millis(500));
     reflector.signal(Signal::CONT);
     let json = running.exits(0).json();
@@ -232,8 +232,8 @@ fn packets_lost_at_a_stopped_receiver_are_counted_as_socket_drops() {
 #[test]
 fn a_target_that_falls_silent_ends_the_stream_and_the_counts_are_kept() {
     let _precedence = precedence();
-    // Each probe is an event as well, a thousand a second.
-    // Down it is silent while packets are due, or is so until after them.
+    // Each of 1,000 probes a second is an event too.
+    // Down-streams whose sender falls silent: during the run, and until after its end.
     let down = ["-d 60s --direction down --psk-file key", "-d 1900ms --direction down --psk-file key"];
     let up = [("-d 60s -s 200", 10), ("-d 60s -s 200,700", 10), ("-d 60s --probe 1ms", 1_000)];
     for (options, events) in up.into_iter().chain(down.map(|options| (options, 6))) {
@@ -253,7 +253,7 @@ fn a_target_that_falls_silent_ends_the_stream_and_the_counts_are_kept() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.exits(3);
-        // The promise is 2 s. A busy machine gets the rest.
+        // docs/stream.md promises 2 s.
         assert!(silent.elapsed() < Duration::from_millis(2_900), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         let recordings = recordings(home.path());
@@ -292,13 +292,13 @@ fn a_killed_or_interrupted_stream_keeps_its_intervals() {
         }
         let recording = only_recording(home.path());
         let path = recording.strip_prefix(home.path()).expect("it lies there").to_owned();
-        let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(path).success().json();
-        check_schema(&said, "summary/1");
-        assert_eq!(said["ending"], if code.is_some() { "interrupted" } else { "recovered" });
-        assert!(figure(&said, &["answered"]) > 100, "{said:#}");
-        let [sent, answered, late, lost] = ["sent", "answered", "late", "lost"].map(|fate| figure(&said, &[fate]));
-        let left = figure(&said["stream"]["flows"][0], &["sent"]);
-        assert!(sent == answered + late + lost && sent <= left, "{direction}: {said:#}");
+        let summary = Latlab::at(home.path()).args(["summary", "--json"]).arg(path).success().json();
+        check_schema(&summary, "summary/1");
+        assert_eq!(summary["ending"], if code.is_some() { "interrupted" } else { "recovered" });
+        assert!(figure(&summary, &["answered"]) > 100, "{summary:#}");
+        let [sent, answered, late, lost] = ["sent", "answered", "late", "lost"].map(|fate| figure(&summary, &[fate]));
+        let left = figure(&summary["stream"]["flows"][0], &["sent"]);
+        assert!(sent == answered + late + lost && sent <= left, "{direction}: {summary:#}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `latlab summary`: damaged input, conditions, and recordings of several runs.
+//! `latlab summary`: gates, damaged and incomplete recordings, several recordings, reference summaries.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn copy(recording: &Path, directory: &Path, name: &str) -> PathBuf {
     copy
 }
 
-/// The summary of the recording `name` in testdata, with `condition`.
+/// The summary of the recording `name` of testdata with the gate `condition`, which must end with `code`.
 #[track_caller]
 fn judged(name: &str, condition: &str, code: i32) -> Finished {
     let lab = Latlab::new().arg("summary").arg(testdata(name)).args(["--json", "--fail-if", condition]);
@@ -83,7 +83,7 @@ fn an_invalid_gate_is_refused() {
 
 #[test]
 fn a_quantile_among_lost_probes_is_infinite() {
-    // 4, because its schedule was lost as well: nothing held is not the same as nothing wrong.
+    // Exit code 4, because its schedule was lost: no gate holds, but the run is not trusted.
     let ran = judged("good/scheduled", "response_time p99 < 24h", 4);
     let quantiles = ran.json()["metrics"]["response_time"]["quantiles"].clone();
     let p99 = quantiles.as_array().expect("a list").iter().find(|one| one["q"] == 0.99).expect("asked for").clone();
@@ -153,7 +153,7 @@ fn a_spool_truncated_after_its_header_is_recovered() {
         spool.set_len(kept).expect("cut");
         drop(spool);
         let lab = Latlab::at(home.path()).args(["summary", &name, "--json"]);
-        // 4 where what is left is a run that fell behind its schedule.
+        // Exit code 4 if the remaining run left its schedule.
         let ran = lab.stderr(contains("note: finished an interrupted recording")).start().exits_with_one_of(&[0, 4]);
         check_schema(&ran.json(), "summary/1");
         assert_eq!(ran.json()["ending"], "recovered");
@@ -184,7 +184,7 @@ fn a_path_that_is_not_a_recording_is_refused() {
         let lab = Latlab::at(home.path()).args(["summary", name]).stdout(empty());
         lab.stderr(contains(message)).stderr(contains("\n  hint: ")).failure(2);
     }
-    // One that cannot be read spoils the whole request: half an answer would look like all of it.
+    // If one of several recordings cannot be read nothing is printed.
     let both = Latlab::at(home.path()).arg("summary").arg(testdata("good/closed")).arg("absent").args(["--json"]);
     both.stdout(empty()).stderr(contains("`absent`")).failure(2);
 }
@@ -196,8 +196,8 @@ fn several_recordings_have_one_document_and_one_table() {
         lab.line(form).failure(4)
     };
     let ran = several("--json");
-    let told = format!("error: `{}`: ", testdata("good/scheduled").display());
-    assert!(ran.stderr.contains(&told), "which of them is not to be trusted: {}", ran.stderr);
+    let printed = format!("error: `{}`: ", testdata("good/scheduled").display());
+    assert!(ran.stderr.contains(&printed), "which of them is not to be trusted: {}", ran.stderr);
     let document = ran.json();
     check_schema(&document, "summaries/1");
     assert_eq!(document["summaries"].as_array().map(Vec::len), Some(2));
@@ -224,7 +224,7 @@ fn fatal_caveats_of_a_json_document_are_repeated_on_stderr() {
 #[test]
 fn a_recording_without_measured_probes_opens() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    // Only the warm-up was under way when it died.
+    // It was killed during the warm-up.
     let recording = copy(&testdata("old/1.0-died"), home.path(), "nothing");
     let spool = fs::OpenOptions::new().write(true).open(recording.join("events.spool")).expect("a copy");
     spool.set_len(64).expect("cut");
@@ -237,7 +237,7 @@ fn a_recording_without_measured_probes_opens() {
     assert!(!document["caveats"].as_array().expect("a list").is_empty());
 }
 
-/// Where `found` is not what was `expected`; floating point may differ in its last digits between machines.
+/// The paths at which `found` differs from `expected`. Floating point numbers may differ in their last digits.
 fn differences(place: &str, expected: &Value, found: &Value, into: &mut Vec<String>) {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) if expected.keys().eq(found.keys()) => {
@@ -261,7 +261,7 @@ fn differences(place: &str, expected: &Value, found: &Value, into: &mut Vec<Stri
     }
 }
 
-/// Beside each recording lies its summary as `NAME.summary.json`; `LATLAB_BLESS=1` writes the missing ones.
+/// `NAME.summary.json` is the summary of the recording `NAME`; `LATLAB_BLESS=1` writes the missing ones.
 #[test]
 fn figures_of_reference_recordings_do_not_change() {
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! `--transport tcp` and `serve --tcp`: the same sessions over connections, and what a connection may not do.
+//! `--transport tcp` and `serve --tcp`: sessions over connections, and connections that are refused or closed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// A reflector over UDP and TCP for the duration of a test, and its address.
+/// A reflector over UDP and TCP that ends with the value, and its address.
 pub(crate) fn serve_tcp(directory: &Path, options: &str) -> (Running, String) {
     let address = format!("127.0.0.1:{}", free_port());
     let running =
@@ -74,14 +74,17 @@ fn serve_answers_over_udp_and_tcp_and_counts_each() {
     let (reflector, address) = serve_tcp(home.path(), "--psk-file key");
     let common = "--psk-file key -n 40 --warmup 3";
     ping(home.path(), &address).line(common).stderr(warnings_at_most()).success();
-    // Several sizes are several connections at once.
+    // Several sizes have several connections at the same time.
     ping(home.path(), &address).line("--psk-file key -n 20 --warmup 0 -s 24,1000,65507").success();
     Latlab::at(home.path()).args(["ping", &address]).line("--psk-file key -n 30 --warmup 0").success();
     reflector.signal(Signal::TERM);
-    let told = reflector.exits(0).stderr;
-    let of_tcp = told.lines().rfind(|line| line.contains("over TCP: ")).expect("counters");
-    assert!(of_tcp.contains("answered 103") && of_tcp.contains("connections 4") && !of_tcp.contains("drop-"), "{told}");
-    assert!(told.lines().any(|line| !line.contains("over TCP") && line.contains("answered 30")), "{told}");
+    let printed = reflector.exits(0).stderr;
+    let of_tcp = printed.lines().rfind(|line| line.contains("over TCP: ")).expect("counters");
+    assert!(
+        of_tcp.contains("answered 103") && of_tcp.contains("connections 4") && !of_tcp.contains("drop-"),
+        "{printed}"
+    );
+    assert!(printed.lines().any(|line| !line.contains("over TCP") && line.contains("answered 30")), "{printed}");
 }
 
 #[test]
@@ -97,8 +100,8 @@ fn a_wrong_or_missing_key_opens_no_session() {
     refused(ping(home.path(), &address).line("-n 5"), 3, &asks, "`--psk-file FILE`");
     assert!(recordings(home.path()).is_empty(), "a run that never began left a recording");
     reflector.signal(Signal::TERM);
-    let told = reflector.exits(0).stderr;
-    assert!(told.contains("drop-code") && !told.contains("opened"), "{told}");
+    let printed = reflector.exits(0).stderr;
+    assert!(printed.contains("drop-code") && !printed.contains("opened"), "{printed}");
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_target_that_does_not_serve_tcp_is_refused_with_a_hint() {
     let (_reflector, address) = crate::serve::serve(home.path(), "");
     let message = format!("cannot connect to `{address}` over TCP\n  cause: connection refused (ECONNREFUSED)");
     refused(ping(home.path(), &address).line("-n 5"), 3, &message, "start `latlab serve --tcp` there");
-    // Somebody else's service takes the connection.
+    // A service that is not latlab accepts the connection.
     let stranger = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = stranger.local_addr().expect("bound").to_string();
     let closing = std::thread::spawn(move || drop(stranger.accept().expect("it comes")));
@@ -116,7 +119,7 @@ fn a_target_that_does_not_serve_tcp_is_refused_with_a_hint() {
     closing.join().expect("no panic");
 }
 
-/// A port whose queue of connections is full: whoever asks for one more hears nothing.
+/// A listening socket whose backlog is full: further connections get no answer.
 fn full_queue() -> (std::os::fd::OwnedFd, SocketAddr, Vec<TcpStream>) {
     use latlab_sys::{address::Family, connection, socket};
     let listener = connection::tcp_listener(Family::Ipv4).expect("a socket");
@@ -139,7 +142,7 @@ fn a_connection_without_an_answer_is_given_up_or_interrupted() {
     assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
     let running = ping(home.path(), &address.to_string()).line("-n 5").start();
     let connecting = format!("/proc/{}/net/tcp", running.pid().as_raw_nonzero());
-    // SYN_SENT is state 02, and nothing else on this host asks for that port.
+    // 02 is SYN_SENT; nothing else on this host connects to that port.
     let port = format!(":{:04X} 02 ", address.port());
     wait_until("it was connecting", || fs::read_to_string(&connecting).is_ok_and(|table| table.contains(&port)));
     running.signal(Signal::INT);
@@ -156,12 +159,15 @@ fn the_death_of_a_reflector_ends_the_run_and_its_open_probes_are_lost() {
         wait_until("the run was under way", || spool_bytes(place.path()) > 10_000);
         reflector.signal(Signal::KILL);
         reflector.is_killed_by(Signal::KILL);
-        let told = running.exits(3).stderr;
-        assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
+        let printed = running.exits(3).stderr;
+        assert!(
+            printed.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")),
+            "{printed}"
+        );
         let (manifest, rows) = open(&only_recording(place.path()));
         assert_eq!((manifest.ending, manifest.run.undecided_probes), (RunEnding::Failed, 0), "{schedule}");
         let of = |fate: Fate| rows.iter().filter(|row| row.fate == fate).count();
-        // Whatever was under way when it died, and on a schedule what was due before that was noticed.
+        // Probes in flight at its death, and on a schedule those due before the death was noticed.
         assert!(of(Fate::Answered) > 10 && of(Fate::Lost) + of(Fate::SendFailed) < 100, "{schedule}");
         assert_eq!(of(Fate::Answered) + of(Fate::Lost) + of(Fate::SendFailed) + of(Fate::NotSent), rows.len());
     }
@@ -187,13 +193,13 @@ fn invalid_idle_and_stuck_connections_are_closed_while_others_are_served() {
     assert!(start.elapsed() < Duration::from_secs(18), "three times the promise");
     drop(slow);
     reflector.signal(Signal::TERM);
-    let told = reflector.exits(0).stderr;
+    let printed = reflector.exits(0).stderr;
     for counter in ["closed-malformed 1", "closed-without-session 1", "closed-stuck 1"] {
-        assert!(told.contains(counter), "{counter}: {told}");
+        assert!(printed.contains(counter), "{counter}: {printed}");
     }
 }
 
-/// A session that sends until neither end's buffers take more, and reads nothing.
+/// A session that sends until the buffers of both ends are full, and reads nothing.
 fn slow_reader(to: SocketAddr) -> TcpTransport {
     let waiting = WaitStrategy::Until { busy_poll: false };
     let mut transport = TcpTransport::open(&PathSpec::SYSTEM, to, waiting, &NEVER).expect("it listens");
@@ -243,7 +249,7 @@ fn lab_and_agents_answer_over_tcp() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let there = format!("cmd:{} agent --stdio", BINARY);
     let mut targets = vec![(there, "--peer-addr 127.0.0.1")];
-    if privileged("ping lab over TCP") {
+    if privileged() {
         targets.extend([("lab".to_owned(), "-4"), ("lab".to_owned(), "-6 --wait spin")]);
     }
     for (target, options) in targets {
@@ -258,10 +264,10 @@ fn lab_and_agents_answer_over_tcp() {
     }
 }
 
-/// A loopback of our own goes down for a moment: what was on its way is sent again.
+/// The loopback of a network namespace is down for 0.3 s: probes in flight are retransmitted.
 #[test]
 fn retransmitted_probes_are_answered_and_reported() {
-    if !privileged("a broken path under TCP") {
+    if !privileged() {
         return;
     }
     let home = tempfile::tempdir().expect("a temporary directory");

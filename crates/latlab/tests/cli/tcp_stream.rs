@@ -1,4 +1,4 @@
-//! `latlab stream --transport tcp`: messages in connections, counted as they arrive.
+//! `latlab stream --transport tcp`: messages over connections.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn stream(target: &str, line: &str) -> Latlab {
 #[test]
 fn all_messages_arrive_in_order_with_and_without_a_rate() {
     let mut targets = vec![("local", "-4"), ("local", "-6"), ("local", "--flows 3")];
-    if privileged("a stream over TCP in a lab") {
+    if privileged() {
         targets.push(("lab", "-4"));
     }
     for (target, options) in targets {
@@ -48,8 +48,8 @@ fn all_messages_arrive_in_order_with_and_without_a_rate() {
 
 #[test]
 fn a_narrow_path_limits_its_sender_and_does_not_count_as_silence() {
-    // What the kernel takes beforehand lasts for seconds: a question waits behind it.
-    let Some(_inside) = shaped("a stream over TCP on a narrow path", "tbf rate 1mbit burst 8k latency 100ms") else {
+    // The send buffer of the kernel lasts for seconds on such a path, and a query waits behind it.
+    let Some(_inside) = shaped("tbf rate 1mbit burst 8k latency 100ms") else {
         return;
     };
     for options in ["", "-s 65507"] {
@@ -79,7 +79,7 @@ fn a_stopped_target_ends_the_stream_although_its_kernel_acknowledges() {
         reflector.signal(Signal::STOP);
         let silent = Instant::now();
         running.exits(3);
-        // The promise is 5.5 s. A busy machine gets the rest.
+        // docs/stream.md promises 5 s after the last answer.
         assert!(silent.elapsed() < Duration::from_millis(6_500), "{options}: {:?}", silent.elapsed());
         reflector.signal(Signal::CONT);
         assert_eq!(manifest(&only_recording(home.path()))["ending"], "failed");
@@ -97,8 +97,11 @@ fn the_end_of_its_connection_ends_a_stream() {
     let start = Instant::now();
     reflector.signal(Signal::KILL);
     reflector.is_killed_by(Signal::KILL);
-    let told = running.exits(3).stderr;
-    assert!(told.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")), "{told}");
+    let printed = running.exits(3).stderr;
+    assert!(
+        printed.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")),
+        "{printed}"
+    );
     assert!(start.elapsed() < Duration::from_secs(6), "three times the promise");
     assert_eq!(manifest(&only_recording(home.path()))["ending"], "failed");
 }

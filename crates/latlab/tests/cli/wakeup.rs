@@ -1,4 +1,4 @@
-//! `latlab wakeup`: threads sleep, every slot is kept, and what wakes them late is said.
+//! `latlab wakeup`: slots, ways of sleeping, CPUs, late wake-ups; and experiments of wake-ups.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{BINARY, Latlab, check_schema, contains, wait_until};
-use crate::scheduling::{only_hog, precedence};
+use crate::scheduling::{only_busy_cpu, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, recordings};
 
-/// `(seq, phase, due, woke, cpu)` of every row.
+/// `(seq, phase, due, woke, cpu)` of a row.
 pub(crate) type Row = (u64, Phase, i64, i64, Option<i64>);
 
 pub(crate) fn rows(recording: &Recording) -> Vec<Row> {
@@ -29,7 +29,7 @@ pub(crate) fn rows(recording: &Recording) -> Vec<Row> {
     batches.flat_map(|batch| (0..batch.rows).map(|number| row(&batch, number)).collect::<Vec<_>>()).collect()
 }
 
-/// The rows that count.
+/// The rows of the measuring phase.
 fn measured(recording: &Recording) -> Vec<Row> {
     rows(recording).into_iter().filter(|row| row.1 == Phase::Measure).collect()
 }
@@ -75,11 +75,11 @@ fn no_way_of_sleeping_wakes_before_it_is_due() {
 
 #[test]
 fn each_of_several_runs_reports_the_reasons_of_its_lateness() {
-    // Two calls of which the kernel says different things, whatever was measured.
+    // The kernel delays the two calls for different reasons, whatever is measured.
     let ran = Latlab::new().line("wakeup --via select,timerfd -i 100ms -n 2 --warmup 0").success();
     let lines: Vec<_> = ran.stdout.lines().filter(|line| line.starts_with("lateness")).collect();
     assert!(lines.len() == 2 && lines[0].contains("select: ") && lines[1].contains("timerfd: "), "{}", ran.stdout);
-    // And two wake-ups carry no median that could be split.
+    // Two wake-ups have no median that could be split.
     assert!(!ran.stdout.contains("rest of the median"), "{}", ran.stdout);
 }
 
@@ -114,7 +114,7 @@ fn each_cpu_has_a_thread_and_a_row_in_the_summary() {
 
 #[test]
 fn no_slot_is_lost_and_overrun_slots_are_counted() {
-    // As many threads as there are CPUs, at most eight, every millisecond.
+    // A thread on each of at most eight CPUs, with a slot every millisecond.
     let last = cpus().min(8) - 1;
     let ran = Latlab::new().line(&format!("wakeup -i 1ms -d 2s --warmup 0 --cpu 0-{last} --json")).success();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
@@ -127,13 +127,14 @@ fn no_slot_is_lost_and_overrun_slots_are_counted() {
     };
     let past: u64 = (0..=last as i64).map(past).sum();
     assert_eq!(ran.json()["wakeups"]["overrun_slots"], past);
-    let told = ran.json()["caveats"].as_array().expect("a list").iter().any(|one| one["code"] == "overrun-slots");
-    assert_eq!(told, past > 0);
+    let is_reported =
+        ran.json()["caveats"].as_array().expect("a list").iter().any(|one| one["code"] == "overrun-slots");
+    assert_eq!(is_reported, past > 0);
 }
 
 #[test]
 fn slots_that_an_overloaded_thread_gives_up_are_counted() {
-    // Where a sleep for a past slot costs more than 6 µs, as in virtual machines, they are not all reached.
+    // A sleep for an overrun slot may cost more than 6 µs, as in virtual machines. Then not all slots are reached.
     let ran = Latlab::new().line("wakeup -i 2us -d 500ms --warmup 0 --cpu 0 --json").success();
     let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
     let rows = measured(&recording);
@@ -142,13 +143,13 @@ fn slots_that_an_overloaded_thread_gives_up_are_counted() {
     let last_due = rows[0].2 + 499_998_000;
     assert!(rows[..rows.len() - 1].iter().all(|row| row.3 - last_due <= 1_000_000_000), "{} rows", rows.len());
     assert_eq!(ran.json()["wakeups"]["not_slept"], given_up);
-    let told = ran.json()["caveats"].as_array().expect("a list").iter().any(|one| one["code"] == "not-slept");
-    assert_eq!(told, given_up > 0);
+    let is_reported = ran.json()["caveats"].as_array().expect("a list").iter().any(|one| one["code"] == "not-slept");
+    assert_eq!(is_reported, given_up > 0);
 }
 
 #[test]
 fn break_ends_the_run_at_a_late_wakeup() {
-    // No wake-up is on time to the nanosecond.
+    // Every wake-up is more than 1 ns late.
     let ran = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").success();
     let json = ran.json();
     assert_eq!((&json["metrics"]["wakeup_latency"]["n"], &json["wakeups"]["broke"]["seq"]), (&1.into(), &5.into()));
@@ -164,7 +165,7 @@ fn an_interrupt_ends_every_way_of_sleeping() {
         let running = Latlab::at(&store).line(&format!("wakeup -i 1h -n 2 --warmup 0 --via {}", via.word())).start();
         wait_until("the run began", || !recordings(&store).is_empty());
         running.signal(Signal::INT);
-        // Else the time of the harness is over.
+        // Otherwise the deadline of the harness ends the test.
         running.exits(130);
     }
 }
@@ -220,8 +221,9 @@ fn invalid_wakeup_options_are_refused_before_anything_is_recorded() {
     }
 }
 
-/// A thread under SCHED_FIFO that keeps CPU `cpu` for `span`, and when it had it, in ns of CLOCK_MONOTONIC.
-pub(crate) fn hog(cpu: usize, span: Duration) -> Option<(i64, i64)> {
+/// Keeps CPU `cpu` busy for `span` with a SCHED_FIFO thread. Begin and end in ns of CLOCK_MONOTONIC; `None` without the
+/// right to SCHED_FIFO.
+pub(crate) fn keep_busy(cpu: usize, span: Duration) -> Option<(i64, i64)> {
     let hogging = thread::spawn(move || {
         let mut only = rustix::thread::CpuSet::new();
         only.set(cpu);
@@ -238,25 +240,24 @@ pub(crate) fn hog(cpu: usize, span: Duration) -> Option<(i64, i64)> {
 
 #[test]
 fn a_busy_cpu_delays_the_wakeups_of_its_own_thread_for_its_time() {
-    const TEST: &str = "a hog shows at its time and on its CPU";
     let cpu = cpus() - 1;
     if cpu == 0 {
-        return skip(TEST, "there is one CPU only");
+        return skip("there is one CPU only");
     }
-    let (_precedence, _hog) = (precedence(), only_hog());
+    let (_precedence, _only) = (precedence(), only_busy_cpu());
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 3s --warmup 0 --cpu all").start();
     wait_until("wake-ups were spooled", || {
         let spools = recordings(home.path()).into_iter().map(|recording| recording.join("events.spool"));
         spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 100)
     });
-    let held = hog(cpu, Duration::from_millis(60));
+    let busy = keep_busy(cpu, Duration::from_millis(60));
     running.exits(0);
-    let Some((begin, end)) = held else { return skip(TEST, "no right to SCHED_FIFO here") };
+    let Some((begin, end)) = busy else { return skip("no right to SCHED_FIFO here") };
     let rows = measured(&Recording::open(&only_recording(home.path())).expect("opens"));
     let during: Vec<_> =
         rows.iter().filter(|row| row.4 == Some(cpu as i64) && row.2 > begin && row.2 < end - 10_000_000).collect();
-    // Slots every millisecond while the hog had the CPU: each waited for its end.
+    // Slots are due every millisecond while the CPU is busy; each wake-up waits for the end of that time.
     assert!(during.len() >= 40, "{}", during.len());
     let waited = during.iter().filter(|row| row.3 >= end - 1_000_000).count();
     assert!(waited * 10 >= during.len() * 9, "{waited} of {}: {during:?}", during.len());
@@ -266,10 +267,9 @@ fn a_busy_cpu_delays_the_wakeups_of_its_own_thread_for_its_time() {
 /// three times what is asserted, whatever a wake-up takes on this machine.
 #[test]
 fn select_is_later_than_clock_nanosleep_by_its_stretch() {
-    const TEST: &str = "the stretch of `select`";
     let precedence = precedence();
     if !precedence.is_granted {
-        return skip(TEST, "no right to a lower niceness here");
+        return skip("no right to a lower niceness here");
     }
     let median = |options: &str| {
         let line = format!("wakeup -i 300ms -n 9 --warmup 0 --cpu 0 --set timer-slack=1ns --json {options}");
@@ -291,11 +291,11 @@ fn fifo_without_the_right_is_refused_with_a_hint() {
         latlab.current_dir("/tmp").args(["--no-record"]);
         match latlab.output() {
             Ok(output) if output.status.code() == Some(3) => {
-                let told = String::from_utf8_lossy(&output.stderr).into_owned();
-                assert!(told.contains("setcap") || told.contains("ulimit"), "{told}");
+                let is_reported = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(is_reported.contains("setcap") || is_reported.contains("ulimit"), "{is_reported}");
             }
             Ok(output) => panic!("{output:?}"),
-            Err(error) => skip("fifo without the right", format_args!("nobody may not run the binary: {error}")),
+            Err(error) => skip(format_args!("nobody may not run the binary: {error}")),
         }
         return;
     }
@@ -333,7 +333,7 @@ fn gates_and_caveats_of_wakeups_use_their_own_terms() {
     assert!(meanwhile.as_array().is_some_and(|cpus| !cpus.is_empty()), "{meanwhile}");
 }
 
-/// Eight runs of a fiftieth of a second.
+/// Eight runs of 10 wake-ups.
 const SMALL: &str = "kind = \"wakeup\"\n[base]\ncount = 10\nwarmup = \"0\"\nrelative = true\n\
                      [factors]\nvia = [\"clock_nanosleep\", \"poll\"]\ninterval = [\"1ms\", \"3ms\"]\n\
                      [design]\nruns = 2\nsettle = \"0s\"\n";
@@ -342,7 +342,7 @@ fn lab(file: &str) -> Latlab {
     Latlab::new().file("x.toml", file)
 }
 
-/// The manifests of the runs of the one experiment in the store of `directory`.
+/// The manifests of the runs of the only experiment in the store of `directory`.
 fn manifests(directory: &Path) -> Vec<Value> {
     let experiments: Vec<PathBuf> = recordings(directory);
     let [experiment] = &experiments[..] else { panic!("{experiments:?}") };
@@ -386,7 +386,7 @@ fn a_run_on_all_cpus_is_one_observation_also_after_a_pinned_run() {
     assert_eq!(groups.iter().map(|group| group["runs"].as_u64()).collect::<Vec<_>>(), [Some(2); 4], "{groups:#?}");
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     for manifest in manifests(ran.directory()) {
-        // Runs that were pinned to CPU 0 came before each of those that ask for all.
+        // Each run on all CPUs follows a run that was pinned to CPU 0.
         let threads = if manifest["experiment"]["factors"]["cpu"] == "all" { cpus } else { 1 };
         assert_eq!(manifest["wakeup_rows"].as_u64(), Some(10 * threads), "{}", manifest["experiment"]);
     }
@@ -394,7 +394,7 @@ fn a_run_on_all_cpus_is_one_observation_also_after_a_pinned_run() {
 
 #[test]
 fn a_setting_that_the_host_lacks_is_a_failed_run_with_the_reason() {
-    // A host of files without any cpufreq.
+    // A host of files without cpufreq.
     let host = tempfile::tempdir().expect("a temporary directory");
     fs::create_dir_all(host.path().join("proc")).expect("a directory");
     let file =

@@ -1,4 +1,4 @@
-//! `latlab wakeup --try-remedies`: each remedy in turns with what was asked, what this host lacks with the reason.
+//! `latlab wakeup --try-remedies`: remedies are measured in alternation with the original options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::harness::{Latlab, check_schema, contains, wait_until};
 use crate::store::{manifest, recordings};
 
-/// A host of files with one policy of clock rates.
+/// A host of files with one policy of cpufreq.
 fn host() -> tempfile::TempDir {
     host_of(1)
 }
 
-/// A host of files with so many.
+/// The same with several.
 fn host_of(policies: usize) -> tempfile::TempDir {
     let host = tempfile::tempdir().expect("a temporary directory");
     for number in 0..policies {
@@ -57,7 +57,7 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
             "{tried}"
         );
     }
-    // A host of files has no such device.
+    // A host of files has no /dev/cpu_dma_latency.
     let absent = of("--set cpu-dma-latency=0");
     assert!(absent["tried"] == false && absent["reason"].as_str().is_some_and(|why| !why.is_empty()), "{absent}");
     let mut runs = BTreeMap::<String, usize>::new();
@@ -76,7 +76,7 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
     assert_eq!((runs.len(), runs.values().sum::<usize>()), (tried + 1, 9 * (tried + 1)), "{runs:?}");
     assert_eq!(document["recordings"].as_array().map(Vec::len), Some(9 * (tried + 1)));
     assert_eq!(governor(&host, 0), "ondemand");
-    // The recordings know their place: they can be compared again.
+    // The recordings name their remedy: they can be compared later.
     let again = Latlab::at(ran.directory()).line("compare --by remedy latlab-runs --json -q").success().json();
     assert_eq!(again["comparisons"][0]["metric"], "wakeup_latency");
 }
@@ -106,7 +106,7 @@ fn an_interrupt_keeps_the_finished_runs() {
 
 #[test]
 fn an_interrupt_during_the_first_setting_restores_everything() {
-    // So many that turning all of them takes far longer than noticing that the first was turned.
+    // So many that setting all takes far longer than noticing that the first is set.
     let host = host_of(512);
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = on(Latlab::at(home.path()), &host).line("wakeup --try-remedies -i 1ms -d 9s").start();
@@ -129,10 +129,10 @@ fn invalid_requests_for_remedies_are_refused() {
         let ran = lab.stderr(contains(words)).failure(2);
         assert!(recordings(ran.directory()).is_empty(), "{options}");
     }
-    // A condition of an experiment is one run.
+    // A condition of an experiment is a single run.
     let file = "kind = \"wakeup\"\n[base]\ntry-remedies = true\n";
     Latlab::new().file("x.toml", file).line("run x.toml").stderr(contains("are factors")).failure(2);
-    // What a late wake-up ended early is no run like the others.
+    // A run that a late wake-up has ended is not comparable.
     let file = "kind = \"wakeup\"\n[base]\nbreak = \"1ms\"\n";
     Latlab::new().file("x.toml", file).line("run x.toml --dry-run").stderr(contains("cannot be compared")).failure(2);
 }

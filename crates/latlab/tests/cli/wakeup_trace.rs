@@ -1,4 +1,4 @@
-//! `latlab wakeup --break`: the kernel's trace around the late wake-up is kept, and nothing of it is left in the kernel.
+//! `latlab wakeup --break`: the kernel's trace around the late wake-up is recorded, and no trace instance is left.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -12,23 +12,23 @@ use latlab_sys::errno::explain;
 use rustix::process::Signal;
 
 use crate::harness::{BINARY, Latlab, wait_until};
-use crate::scheduling::{only_hog, precedence};
+use crate::scheduling::{only_busy_cpu, precedence};
 use crate::skip::skip;
 use crate::store::{only_recording, spool_bytes};
-use crate::wakeup::hog;
+use crate::wakeup::keep_busy;
 
-/// Whether processes of this user may trace; where not, says so.
-fn can_trace(test: &str) -> bool {
+/// Whether this user may use tracefs. If not, the test is skipped.
+fn can_trace() -> bool {
     match tracing::instances() {
         Ok(_) => true,
         Err(error) => {
-            skip(test, format_args!("tracefs: {}", explain(&error)));
+            skip(format_args!("tracefs: {}", explain(&error)));
             false
         }
     }
 }
 
-/// Whether the kernel has an instance of process `pid`.
+/// Whether tracefs has an instance of process `pid`.
 fn traces(pid: u32) -> bool {
     let names = tracing::instances().expect("read before");
     names.iter().any(|name| name.starts_with(&format!("latlab-{pid}-")))
@@ -36,7 +36,7 @@ fn traces(pid: u32) -> bool {
 
 #[test]
 fn a_trace_has_the_scheduler_events_on_clock_monotonic() {
-    if !can_trace("a trace on the clock of wake-ups") {
+    if !can_trace() {
         return;
     }
     let tracing = Tracing::begin().expect("this user may trace");
@@ -57,7 +57,7 @@ fn a_trace_has_the_scheduler_events_on_clock_monotonic() {
 
 #[test]
 fn the_recording_has_the_trace_around_the_late_wakeup() {
-    if !can_trace("a trace around a late wake-up") {
+    if !can_trace() {
         return;
     }
     let running = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 5 --break 1ns --json").start();
@@ -69,7 +69,7 @@ fn the_recording_has_the_trace_around_the_late_wakeup() {
     let recording = only_recording(ran.directory());
     let text = fs::read_to_string(recording.join("trace.txt")).expect("a trace");
     assert!(text.contains("sched_switch: ") && text.contains("latlab: slot 5 was due"), "{text}");
-    // Every event lies between 10 ms before it was due and 1 ms after it woke.
+    // Every event lies between 10 ms before the due time and 1 ms after the wake-up.
     let (due, woke) = (broke["due_ns"].as_i64().expect("told"), broke["woke_ns"].as_i64().expect("told"));
     let seconds = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let words = line.split_whitespace().filter_map(|word| word.strip_suffix(':')?.parse::<f64>().ok());
@@ -81,25 +81,24 @@ fn the_recording_has_the_trace_around_the_late_wakeup() {
 
 #[test]
 fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
-    const TEST: &str = "the hog in a trace";
     let cpu = thread::available_parallelism().map_or(1, usize::from) - 1;
     if cpu == 0 {
-        return skip(TEST, "there is one CPU only");
+        return skip("there is one CPU only");
     }
-    if !can_trace(TEST) {
+    if !can_trace() {
         return;
     }
-    let (_precedence, _hog) = (precedence(), only_hog());
-    // Only a hog of a higher priority is in its way, or the machine below the kernel: then once more.
+    let (_precedence, _only) = (precedence(), only_busy_cpu());
+    // Only a thread of higher priority delays this one, or the hypervisor: in that case the run is repeated.
     for _ in 0..5 {
         let home = tempfile::tempdir().expect("a temporary directory");
         let line = format!("wakeup -i 1ms -d 30s --warmup 0 --break 40ms --fifo 40 --cpu {cpu} --json");
         let running = Latlab::at(home.path()).line(&line).start();
         wait_until("wake-ups were spooled", || spool_bytes(home.path()) > 64 * 100);
-        let Some((begin, end)) = hog(cpu, Duration::from_millis(80)) else {
+        let Some((begin, end)) = keep_busy(cpu, Duration::from_millis(80)) else {
             running.signal(Signal::INT);
             running.exits(130);
-            return skip(TEST, "no right to SCHED_FIFO here");
+            return skip("no right to SCHED_FIFO here");
         };
         let late = running.exits(0).json()["wakeups"]["broke"].clone();
         let (due, woke) = (late["due_ns"].as_i64().expect("it broke"), late["woke_ns"].as_i64().expect("it broke"));
@@ -107,7 +106,7 @@ fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
             continue;
         }
         let text = fs::read_to_string(only_recording(home.path()).join("trace.txt")).expect("a trace");
-        // SCHED_FIFO 50 is priority 49 of the kernel's.
+        // SCHED_FIFO 50 is priority 49 in the kernel.
         assert!(text.lines().any(|line| line.contains("sched_switch") && line.contains("prev_prio=49")), "{text}");
         return;
     }
@@ -116,13 +115,13 @@ fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
 
 #[test]
 fn the_next_latlab_removes_the_trace_instance_of_a_killed_run() {
-    if can_trace("the trace of a run that was killed") {
-        // Other tests start latlabs too: each may be the next one, and says so in its own output.
+    if can_trace() {
+        // Processes of other tests may be the next latlab, which then reports the removal on its stderr.
         assert!((0..20).any(|_| removes_what_is_left()), "another latlab was the next 20 times in a row");
     }
 }
 
-/// Whether the latlab that is started after the death of a run says that it removed the trace of that run.
+/// Whether the latlab that this test starts after the death of a run reports that it removed the trace instance.
 fn removes_what_is_left() -> bool {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = Latlab::at(home.path()).line("wakeup -i 1ms -d 50s --warmup 0 --break 40s").start();
@@ -132,14 +131,14 @@ fn removes_what_is_left() -> bool {
     assert!(traces(pid), "that of the living stays");
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
-    let told = Latlab::at(home.path()).line("list").success().stderr;
+    let printed = Latlab::at(home.path()).line("list").success().stderr;
     assert!(!traces(pid));
-    told.contains(&format!("`latlab-{pid}-"))
+    printed.contains(&format!("`latlab-{pid}-"))
 }
 
 #[test]
 fn without_a_recording_the_trace_is_reported_as_missing() {
-    if can_trace("a break that is not recorded") {
+    if can_trace() {
         let ran = Latlab::new().line("wakeup -i 1ms -d 20s --warmup 0 --break 1ns --no-record --json").success();
         let document = ran.json();
         assert!(document["wakeups"]["trace"].is_null() && document["wakeups"]["broke"].is_object(), "{document:#}");
@@ -158,13 +157,13 @@ fn without_the_right_to_trace_the_reason_is_reported() {
     if rustix::process::geteuid().is_root() {
         latlab.uid(65_534).gid(65_534);
     } else if tracing::instances().is_ok() {
-        return skip("a break without the right to trace", "this user may trace");
+        return skip("this user may trace");
     }
     match latlab.output() {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(text.contains("\"trace-missing\"") && text.contains("EPERM"), "{output:?}");
         }
-        Err(error) => skip("a break without the right", format_args!("nobody may not run the binary: {error}")),
+        Err(error) => skip(format_args!("nobody may not run the binary: {error}")),
     }
 }

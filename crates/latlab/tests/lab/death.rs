@@ -81,7 +81,7 @@ fn kill_9_leaves_neither_namespaces_nor_processes() {
         Ok("reflector") => be_the_reflector(),
         _ => {}
     }
-    if !privileged("kill_9_leaves_neither_namespaces_nor_processes") {
+    if !privileged() {
         return;
     }
     // The witnesses' near ends live in a namespace of this thread's own: the host's stays untouched.

@@ -14,7 +14,7 @@ fn namespace() -> PathBuf {
 
 #[test]
 fn a_thread_enters_and_comes_home() {
-    if !privileged("a_thread_enters_and_comes_home") {
+    if !privileged() {
         return;
     }
     let home = namespace();
@@ -32,7 +32,7 @@ fn a_thread_enters_and_comes_home() {
 
 #[test]
 fn both_ends_know_each_other_for_ever() {
-    if !privileged("both_ends_know_each_other_for_ever") {
+    if !privileged() {
         return;
     }
     let lab = Lab::set_up().expect("root may build a lab");
@@ -54,7 +54,7 @@ fn both_ends_know_each_other_for_ever() {
 
 #[test]
 fn checksum_offload_of_both_ends_is_a_condition() {
-    if !privileged("checksum_offload_of_both_ends_is_a_condition") {
+    if !privileged() {
         return;
     }
     let lab = Lab::set_up().expect("root may build a lab");
@@ -68,7 +68,7 @@ fn checksum_offload_of_both_ends_is_a_condition() {
 
 #[test]
 fn two_labs_do_not_meet() {
-    if !privileged("two_labs_do_not_meet") {
+    if !privileged() {
         return;
     }
     let first = Lab::set_up().expect("root may build a lab");

@@ -45,7 +45,7 @@ fn round_trip(lab: &Lab, path: &PathSpec, reflector_address: IpAddr) {
 
 #[test]
 fn a_datagram_crosses_the_lab_and_comes_back() {
-    if !privileged("a_datagram_crosses_the_lab_and_comes_back") {
+    if !privileged() {
         return;
     }
     let lab = Lab::set_up().expect("root may build a lab");
@@ -59,7 +59,7 @@ fn a_datagram_crosses_the_lab_and_comes_back() {
 
 #[test]
 fn a_fresh_lab_loses_not_even_the_first_datagram() {
-    if !privileged("a_fresh_lab_loses_not_even_the_first_datagram") {
+    if !privileged() {
         return;
     }
     // The kernel finishes links and addresses in work queues: a lab that does not wait for them fails this
@@ -72,7 +72,7 @@ fn a_fresh_lab_loses_not_even_the_first_datagram() {
 
 #[test]
 fn without_fragments_a_large_datagram_is_refused() {
-    if !privileged("without_fragments_a_large_datagram_is_refused") {
+    if !privileged() {
         return;
     }
     let lab = Lab::set_up().expect("root may build a lab");
@@ -101,7 +101,7 @@ fn bare_round_trips(reflector: &OwnedFd, sender: &OwnedFd, wait: bare::Wait) -> 
 
 #[test]
 fn the_bare_loop_crosses_the_lab() {
-    if !privileged("the_bare_loop_crosses_the_lab") {
+    if !privileged() {
         return;
     }
     let lab = Lab::set_up().expect("root may build a lab");
@@ -119,7 +119,7 @@ fn the_bare_loop_crosses_the_lab() {
 #[test]
 fn the_bare_loop_needs_no_lab_and_waits_in_every_way() {
     for wait in [bare::Wait::Block, bare::Wait::BusyPoll, bare::Wait::Spin] {
-        if wait == bare::Wait::BusyPoll && !privileged("busy polling in the bare loop") {
+        if wait == bare::Wait::BusyPoll && !privileged() {
             continue;
         }
         let reflector = bare::bind(([127, 0, 0, 1], 0).into(), wait).expect("a port");

@@ -1,5 +1,5 @@
-//! A test that cannot run here says so, with its reason. Where CI runs it that is a failure: CI has root and every
-//! program that the tests start (`.ci/run` installs them), and a test that is skipped there proves nothing.
+//! A test that cannot run here is skipped with its reason. On CI that is a failure: CI has root and every program that the
+//! tests start (`.ci/run` installs them), and a test that is skipped there proves nothing.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -21,24 +21,25 @@ const PACKAGES: [(&str, &str); 11] = [
     ("unshare", "util-linux"),
 ];
 
-/// Says past the test harness's capture that `test` cannot run here, and why; with CI=true fails it.
+/// Reports past libtest's capture that the test of this thread cannot run here, and why; with CI=true fails it.
 #[track_caller]
-pub(crate) fn skip(test: &str, reason: impl Display) {
-    assert!(!on_ci(std::env::var("CI").ok().as_deref()), "`{test}` cannot run here, but on CI it must: {reason}");
-    writeln!(std::io::stderr(), "skipped {test}: {reason}").expect("stderr is open");
+pub(crate) fn skip(reason: impl Display) {
+    assert!(!on_ci(std::env::var("CI").ok().as_deref()), "this test cannot run here, but on CI it must: {reason}");
+    let this = std::thread::current();
+    writeln!(std::io::stderr(), "skipped {}: {reason}", this.name().unwrap_or("a test")).expect("stderr is open");
 }
 
-/// The file of `program`, which `test` starts: in the path, or where only root's path leads. Without it the test is skipped,
-/// with the command that installs it.
+/// The file of `program`, which the test of this thread starts: in PATH, or in the directories that only root's PATH has.
+/// Without it the test is skipped, with the command that installs it.
 #[allow(dead_code, reason = "not every test binary starts one of them")]
 #[track_caller]
-pub(crate) fn program(test: &str, program: &str) -> Option<PathBuf> {
+pub(crate) fn program(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
     let found = folders.map(|folder| folder.join(program)).find(|file| file.is_file());
     if found.is_none() {
         let (_, package) = PACKAGES.iter().find(|(name, _)| *name == program).expect("a row in `PACKAGES`");
-        skip(test, format_args!("`{program}` is missing: `apt-get install {package}` installs it on Debian"));
+        skip(format_args!("`{program}` is missing: `apt-get install {package}` installs it on Debian"));
     }
     found
 }
