@@ -56,7 +56,7 @@ fn an_interrupted_run_is_kept() {
             assert!(!is_alive(reflector), "the reflector outlived its run");
             for recording in recordings(home.path()) {
                 assert_eq!(manifest(&recording)["ending"], "interrupted");
-                assert!(!recording.join("events.spool").exists(), "not closed");
+                assert!(!recording.join("events.spool").exists(), "the spool is not closed");
             }
             let rows: usize = recordings(home.path()).iter().map(|recording| open(recording).1.len()).sum();
             assert!(rows > 10, "{rows}");
@@ -75,7 +75,7 @@ fn the_reflector_has_its_own_process_group_and_answers_the_last_probe() {
         running.exits(130);
         let (manifest, rows) = open(&only_recording(home.path()));
         assert!(manifest.run.socket_errors.is_empty(), "{:?}", manifest.run.socket_errors);
-        assert!(manifest.run.reflector.is_some(), "it was there to say what it counted");
+        assert!(manifest.run.reflector.is_some(), "the reflector reported its counters");
         assert!(rows.iter().all(|row| row.fate == Fate::Answered), "a probe was given up");
     }
 }
@@ -131,7 +131,7 @@ fn a_stopped_reflector_is_killed_at_the_end_of_the_run() {
     kill_process(pid, Signal::STOP).expect("our own child's child");
     running.signal(Signal::INT);
     running.exits(130);
-    assert!(!is_alive(reflector), "it outlived its run");
+    assert!(!is_alive(reflector), "the reflector outlived its run");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn sigint_to_the_process_group_does_not_reach_the_reflector() {
     let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("one document");
     assert_eq!((&summary["ending"], &summary["lost"]), (&"interrupted".into(), &0.into()), "{summary:#}");
     let manifest = manifest(&only_recording(home.path()));
-    assert_eq!(manifest["run"]["reflector"]["answered"], summary["answered"], "it was there to the end");
+    assert_eq!(manifest["run"]["reflector"]["answered"], summary["answered"], "the reflector answered to the end");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn sigkill_loses_at_most_the_last_second() {
     running.signal(Signal::KILL);
     let killed_ns = Monotonic.now().as_nanos();
     running.is_killed_by(Signal::KILL);
-    wait_until("the reflector was gone too", || !is_alive(reflector));
+    wait_until("the reflector had ended", || !is_alive(reflector));
 
     let recording = only_recording(home.path());
     let lab = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("round trip delay"));
@@ -221,7 +221,7 @@ fn sigkill_loses_at_most_the_last_second() {
     assert_eq!(manifest.ending, latlab::recording::manifest::RunEnding::Recovered);
     let last_ns = rows.iter().filter_map(|row| row.sent).map(|sent| sent.as_nanos()).max().expect("something was sent");
     assert!(killed_ns - last_ns <= 3_000_000_000, "{} ms are lost", (killed_ns - last_ns) / 1_000_000);
-    assert!(rows.iter().all(|row| row.fate == Fate::Answered), "no probe is called lost that nobody waited for");
+    assert!(rows.iter().all(|row| row.fate == Fate::Answered), "a probe in flight does not count as lost");
     // It is recovered once: the second summary has no note.
     Latlab::at(home.path()).arg("summary").arg(&recording).stderr(empty()).success();
 }
@@ -295,7 +295,7 @@ fn a_full_disk_ends_the_run_and_the_recording_is_readable() {
         printed.contains("summary ended with 0\n") && printed.contains("ended before its planned end"),
         "{printed}"
     );
-    assert_eq!(printed.matches("recording    disk/").count(), 2, "both show what was measured: {printed}");
+    assert_eq!(printed.matches("recording    disk/").count(), 2, "both have a summary: {printed}");
 }
 
 /// On a disk on which the run without a trace fits, the run with a trace fits too: the trace is cut or left out.
@@ -342,7 +342,7 @@ fn the_death_of_the_reflector_process_ends_the_run_with_exit_code_4() {
                 (&manifest["ending"], &manifest["run"]["reflector_died"]),
                 (&"failed".into(), &"killed by SIGKILL".into())
             );
-            assert!(manifest["run"]["reflector"].is_null(), "the dead do not count");
+            assert!(manifest["run"]["reflector"].is_null(), "a dead reflector reports no counters");
             let summary = Latlab::at(home.path()).arg("summary").arg(&recording).arg("--json").failure(4).json();
             answered += summary["answered"].as_u64().expect("a count");
             assert_eq!(summary["caveats"][0]["code"], "reflector-died");

@@ -11,13 +11,18 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, Running, check_schema, contains, lacks, wait_until};
 
 /// Twelve runs of 100 probes.
 pub(crate) const SMALL: &str = "name = \"small\"\nkind = \"ping\"\n[base]\ncount = 100\nwarmup = \"0\"\n\
                      [factors]\nsize = [24, 64]\n[design]\nruns = 3\nblocks = 2\nsettle = \"0s\"\nseed = 7\n";
 
-pub(crate) fn place(file: &str) -> TempDir {
+/// Identifies the boot, on a host of files too.
+pub(crate) const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
+
+/// A directory with the experiment file `x.toml`.
+pub(crate) fn directory_with(file: &str) -> TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     fs::write(directory.path().join("x.toml"), file).expect("written");
     directory
@@ -110,7 +115,7 @@ pub(crate) fn until_ended(directory: &Path, count: usize) {
 
 #[test]
 fn the_runs_follow_the_order_that_a_dry_run_shows() {
-    let directory = place(SMALL);
+    let directory = directory_with(SMALL);
     let printed = Latlab::at(directory.path()).line("run x.toml --dry-run").success().stdout;
     for words in
         ["small · ping local", "1  size=24", "3 runs per condition; 2 blocks: 12 runs in all", "expected     about"]
@@ -146,7 +151,7 @@ fn the_runs_follow_the_order_that_a_dry_run_shows() {
 
 #[test]
 fn an_experiment_killed_at_any_time_continues_without_losing_or_repeating_a_run() {
-    let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nwarmup-runs = 1"));
+    let directory = directory_with(&SMALL.replace("blocks = 2", "blocks = 2\nwarmup-runs = 1"));
     // Delays from before the first line of the journal to the middle of a later run.
     for delay_ms in [3, 40, 90, 160, 230, 310, 420, 510, 640, 770, 910, 1_100] {
         let running = begin(directory.path());
@@ -165,7 +170,7 @@ fn an_experiment_killed_at_any_time_continues_without_losing_or_repeating_a_run(
 
 #[test]
 fn an_interrupted_experiment_continues_with_the_same_command() {
-    let directory = place(&SMALL.replace("count = 100", "duration = \"400ms\""));
+    let directory = directory_with(&SMALL.replace("count = 100", "duration = \"400ms\""));
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
@@ -186,7 +191,7 @@ fn an_interrupted_experiment_continues_with_the_same_command() {
 
 #[test]
 fn an_experiment_is_measured_by_one_process_at_a_time() {
-    let directory = place(&SMALL.replace("count = 100", "duration = \"2s\""));
+    let directory = directory_with(&SMALL.replace("count = 100", "duration = \"2s\""));
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     let pid = running.pid().as_raw_nonzero().to_string();
@@ -200,7 +205,7 @@ fn an_experiment_is_measured_by_one_process_at_a_time() {
 
 #[test]
 fn a_changed_file_is_refused_without_force() {
-    let directory = place(SMALL);
+    let directory = directory_with(SMALL);
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     running.signal(Signal::INT);
@@ -218,20 +223,15 @@ fn a_changed_file_is_refused_without_force() {
 
 #[test]
 fn a_reboot_between_blocks_is_required() {
-    let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
-    let boot = directory.path().join("host/proc/sys/kernel/random/boot_id");
-    fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
-    fs::write(&boot, "first\n").expect("written");
-    let run = || {
-        let lab = Latlab::at(directory.path()).environment("LATLAB_HOST_ROOT", directory.path().join("host"));
-        lab.environment("LATLAB_STATE_DIR", directory.path().join("state"))
-    };
+    let directory = directory_with(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
+    let host = FakeHost::with(&[(BOOT_ID, "first\n")]);
+    let run = || Latlab::at(directory.path()).on(&host);
     run().line("run x.toml").stderr(contains("block 1 is done: reboot, then run me again")).success();
     run().line("run x.toml").stderr(contains("needs a reboot first")).failure(3);
     let shown = only(directory.path()).display().to_string();
     let unit = run().args(["run", &shown, "--print-unit"]).success().stdout;
     assert!(unit.contains("Type=oneshot") && unit.contains(&format!(" run \"{shown}\"\n")), "{unit}");
-    fs::write(&boot, "second\n").expect("written");
+    host.write(BOOT_ID, "second\n");
     run().line("run x.toml").success();
     check(Path::new(&shown), 12);
     let boots: Vec<_> = fs::read_dir(Path::new(&shown).join("runs"))
@@ -244,7 +244,7 @@ fn a_reboot_between_blocks_is_required() {
 
 #[test]
 fn a_wall_clock_set_back_does_not_affect_continuation() {
-    let directory = place(SMALL);
+    let directory = directory_with(SMALL);
     let running = begin(directory.path());
     until_ended(directory.path(), 2);
     running.signal(Signal::INT);
@@ -283,7 +283,7 @@ fn a_failed_run_ends_the_experiment_unless_keep_going() {
          target = [\"127.0.0.1:{}\", \"127.0.0.1:{silent_port}\"]\n[design]\nruns = 2\norder = \"listed\"\nsettle = \"0s\"\n",
         echo()
     );
-    let directory = place(&file);
+    let directory = directory_with(&file);
     let printed = Latlab::at(directory.path()).line("run x.toml").failure(3).stderr;
     assert!(printed.contains("no probe was answered") && printed.contains("`--keep-going`"), "{printed}");
     let experiment = only(directory.path());
@@ -301,7 +301,7 @@ fn a_failed_run_ends_the_experiment_unless_keep_going() {
 #[test]
 fn a_run_that_could_not_start_is_repeated() {
     let file = "kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 1\n";
-    let directory = place(file);
+    let directory = directory_with(file);
     for _ in 0..2 {
         Latlab::at(directory.path()).line("run x.toml").failure(3);
     }
@@ -318,7 +318,7 @@ fn a_precision_rule_stops_at_its_width_or_at_the_maximum() {
     // On one CPU the median of many probes is stable on a busy machine too.
     for (width, runs_of_each) in [("±0.0001%", 14), ("±99%", 10)] {
         let rule = format!("runs = \"until p50 {width}\"\nmax-runs = 14\nblocks = 2");
-        let directory = place(&pinned.replace("runs = 3\nblocks = 2", &rule));
+        let directory = directory_with(&pinned.replace("runs = 3\nblocks = 2", &rule));
         let printed = Latlab::at(directory.path()).line("run x.toml").success().stderr;
         let experiment = only(directory.path());
         check(&experiment, 2 * runs_of_each);
@@ -339,7 +339,7 @@ fn invalid_experiment_files_are_refused_with_the_line() {
         (format!("kind = \"ping\"\n[factors]\n{}", factors.concat()), ["10,000,000 conditions", "every combination"]),
         ("kind = \"wakeup\"\ntarget = \"lab\"\n".into(), ["line 2 of `x.toml`", "a `wakeup` has no target"]),
     ] {
-        let directory = place(&text);
+        let directory = directory_with(&text);
         let printed = Latlab::at(directory.path()).line("run x.toml").failure(2).stderr;
         assert!(words.iter().all(|word| printed.contains(word)), "{printed}");
         assert!(experiments(directory.path()).is_empty());
@@ -353,7 +353,7 @@ fn invalid_experiment_files_are_refused_with_the_line() {
 
 #[test]
 fn the_json_document_has_the_comparison_and_the_runs() {
-    let directory = place(SMALL);
+    let directory = directory_with(SMALL);
     let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
     check_schema(&document, "compare/1");
     assert_eq!(document["experiment"]["finished"], true);
@@ -365,7 +365,7 @@ fn the_json_document_has_the_comparison_and_the_runs() {
     let shown = only(directory.path()).display().to_string();
     let again = Latlab::at(directory.path()).args(["run", &shown, "--json", "-q"]).success().json();
     assert_eq!(document["comparisons"], again["comparisons"]);
-    let alone = place("kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[design]\nruns = 2\n");
+    let alone = directory_with("kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[design]\nruns = 2\n");
     let document = Latlab::at(alone.path()).line("run x.toml --json -q").success().json();
     check_schema(&document, "compare/1");
     assert_eq!(document["comparisons"], serde_json::json!([]));
@@ -377,7 +377,7 @@ fn the_compare_tables_of_the_file_select_the_statistics() {
         "{SMALL}[[compare]]\nmetric = \"response_time\"\nstatistic = \"mean\"\nbaseline = {{ size = 64 }}\n\
          [[compare]]\nstatistic = \"loss_ratio\"\n"
     );
-    let directory = place(&file);
+    let directory = directory_with(&file);
     let document = Latlab::at(directory.path()).line("run x.toml --json -q").success().json();
     let [mean, loss] = &document["comparisons"].as_array().expect("rows")[..] else { panic!("{document:#}") };
     assert_eq!((&mean["metric"], &mean["statistic"]), (&"response_time".into(), &"mean".into()));

@@ -7,7 +7,10 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::experiment::{SMALL, begin, check, echo, events, experiments, journal, only, place, runs, until_ended};
+use crate::experiment::{
+    BOOT_ID, SMALL, begin, check, directory_with, echo, events, experiments, journal, only, runs, until_ended,
+};
+use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, check_schema, contains, lacks};
 
 fn rows(document: &Value) -> &Vec<Value> {
@@ -24,7 +27,7 @@ fn a_condition_that_lost_every_probe_is_compared_as_a_loss() {
         echo(),
         deaf.local_addr().expect("bound").port()
     );
-    let directory = place(&file);
+    let directory = directory_with(&file);
     let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --json").failure(4);
     let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
     check_schema(&document, "compare/1");
@@ -45,7 +48,7 @@ fn a_condition_without_runs_leaves_the_others_compared() {
     let file = "kind = \"ping\"\n[base]\ncount = 50\nwarmup = \"0\"\n[factors]\ntarget = [\"127.0.0.1:9\", \"local\"]\n\
                 size = [24, 64]\n[design]\nruns = 4\nsettle = \"0s\"\n[[compare]]\nstatistic = \"p50\"\n\
                 [[compare]]\nstatistic = \"p50\"\nbaseline = { size = 24 }\n";
-    let directory = place(file);
+    let directory = directory_with(file);
     let ran = Latlab::at(directory.path()).line("run x.toml --keep-going --json").failure(4);
     let document: Value = serde_json::from_str(&ran.stdout).expect("one document");
     check_schema(&document, "compare/1");
@@ -61,17 +64,9 @@ fn a_condition_without_runs_leaves_the_others_compared() {
 
 #[test]
 fn every_end_of_an_experiment_prints_one_json_document() {
-    let boot = |directory: &std::path::Path| {
-        let path = directory.join("host/proc/sys/kernel/random/boot_id");
-        fs::create_dir_all(path.parent().expect("inside")).expect("a directory");
-        fs::write(path, "first\n").expect("written");
-    };
-    let directory = place(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
-    boot(directory.path());
-    let run = || {
-        let lab = Latlab::at(directory.path()).environment("LATLAB_HOST_ROOT", directory.path().join("host"));
-        lab.environment("LATLAB_STATE_DIR", directory.path().join("state")).line("run x.toml --json -q")
-    };
+    let directory = directory_with(&SMALL.replace("blocks = 2", "blocks = 2\nbetween-blocks = \"reboot\""));
+    let host = FakeHost::with(&[(BOOT_ID, "first\n")]);
+    let run = || Latlab::at(directory.path()).on(&host).line("run x.toml --json -q");
     let first = run().success().stdout;
     let again = run().failure(3).stdout;
     for text in [&first, &again] {
@@ -83,7 +78,7 @@ fn every_end_of_an_experiment_prints_one_json_document() {
         );
         assert_eq!(document["runs"].as_array().map(Vec::len), Some(6));
     }
-    let refused = place("kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 2\n");
+    let refused = directory_with("kind = \"ping\"\ntarget = \"127.0.0.1:9\"\n[base]\ncount = 5\n[design]\nruns = 2\n");
     for (line, code) in [("run x.toml --json -q", 3), ("run x.toml --json -q --keep-going", 3)] {
         let printed = Latlab::at(refused.path()).line(line).failure(code).stdout;
         let document: Value = serde_json::from_str(&printed).expect("one document");
@@ -98,7 +93,7 @@ fn a_single_condition_is_reported_with_its_interval() {
     // On one CPU the median of many probes is stable on a busy machine too.
     let file = "name = \"alone\"\nkind = \"ping\"\n[base]\ncount = 400\nwarmup = \"0\"\ncpu = 0\npeer-cpu = 0\n\
                 [design]\nruns = \"until p50 ±99%\"\nmax-runs = 26\nblocks = 12\nsettle = \"0s\"\n";
-    let directory = place(file);
+    let directory = directory_with(file);
     let ran = Latlab::at(directory.path()).line("run x.toml").success();
     assert!(ran.stderr.contains("after block 12 the intervals are narrow enough"), "{}", ran.stderr);
     assert!(
@@ -135,7 +130,7 @@ fn forget_last_end(experiment: &Path) {
 #[test]
 fn a_failed_run_without_its_journal_line_stays_failed() {
     let deaf = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let directory = place(&silent(deaf.local_addr().expect("bound").port()));
+    let directory = directory_with(&silent(deaf.local_addr().expect("bound").port()));
     Latlab::at(directory.path()).line("run x.toml").failure(3);
     let experiment = only(directory.path());
     forget_last_end(&experiment);
@@ -147,7 +142,7 @@ fn a_failed_run_without_its_journal_line_stays_failed() {
 
 #[test]
 fn an_edited_copy_of_the_file_is_refused_without_force() {
-    let directory = place(&SMALL.replace("name = \"small\"\n", ""));
+    let directory = directory_with(&SMALL.replace("name = \"small\"\n", ""));
     let running = begin(directory.path());
     until_ended(directory.path(), 1);
     running.signal(Signal::INT);
@@ -178,7 +173,7 @@ fn an_edited_copy_of_the_file_is_refused_without_force() {
 
 #[test]
 fn of_several_processes_started_at_the_same_time_one_measures() {
-    let directory = place(&SMALL.replace("count = 100", "duration = \"1s\""));
+    let directory = directory_with(&SMALL.replace("count = 100", "duration = \"1s\""));
     let all: Vec<_> = (0..4).map(|_| begin(directory.path())).collect();
     until_ended(directory.path(), 1);
     // The journal names the process that measures.
@@ -202,7 +197,7 @@ fn of_several_processes_started_at_the_same_time_one_measures() {
 
 #[test]
 fn a_directory_cannot_begin_again_and_a_store_must_be_writable() {
-    let directory = place(&SMALL.replace("runs = 3\nblocks = 2", "runs = 1"));
+    let directory = directory_with(&SMALL.replace("runs = 3\nblocks = 2", "runs = 1"));
     Latlab::at(directory.path()).line("run x.toml -q").success();
     let shown = only(directory.path()).display().to_string();
     Latlab::at(directory.path()).args(["run", &shown, "--new"]).stderr(contains("cannot begin again")).failure(2);

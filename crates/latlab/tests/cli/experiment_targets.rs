@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::far_end::Sshd;
+use crate::far_end::{Sshd, with_latlab};
 use crate::harness::{BINARY, Finished, Latlab, check_schema, contains, wait_until};
 use crate::lab::{privileged, without_rights};
-use crate::processes::{children, is_alive};
-use crate::remote::{below, with_latlab};
+use crate::processes::{below, children, is_alive};
 use crate::store::{manifest, recordings, recordings_in};
 
 /// An experiment with `target` and `factors`, two runs of each condition.
@@ -90,7 +89,7 @@ fn no_agent_outlives_an_experiment_over_ssh() {
             _ => assert!(ends.contains(&&"local".into()) && ends.contains(&&"peer".into()), "{ends:?}"),
         }
     }
-    assert_eq!(below(sshd.pid(), &["agent"]), None, "the agents are gone when latlab is");
+    assert_eq!(below(sshd.pid(), &["agent"]), None, "the agents end before latlab");
 }
 
 #[test]
@@ -122,7 +121,7 @@ fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
     let below = children(running.pid().as_raw_nonzero().get());
     running.signal(rustix::process::Signal::KILL);
     running.is_killed_by(rustix::process::Signal::KILL);
-    wait_until("its processes were gone", || !below.iter().any(|pid| is_alive(*pid)));
+    wait_until("its processes had ended", || !below.iter().any(|pid| is_alive(*pid)));
     let ran = Latlab::at(home.path()).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     let document = ran.json();
     assert_eq!(

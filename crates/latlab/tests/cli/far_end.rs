@@ -10,8 +10,10 @@ use std::process::{Child, Command, Stdio};
 use latlab::host::lab::Lab;
 use tempfile::TempDir;
 
-use crate::harness::wait_until;
+use crate::harness::{BINARY, Latlab, Running, wait_until};
+use crate::processes::{below, is_alive};
 use crate::skip::program;
+use crate::store::spool_bytes;
 
 /// An OpenSSH server that ends with the value. `ssh far` logs in; the key of `ssh stranger` is not authorized.
 pub(crate) struct Sshd {
@@ -109,15 +111,15 @@ fn run(server: &Path, directory: &Path, port: u16, path: &str) -> Child {
 }
 
 /// A process in the reflector's namespace of a lab: the namespace exists as long as this value or the lab does.
-pub(crate) struct Elsewhere {
+pub(crate) struct NamespacedAgent {
     keeper: Child,
 }
 
-impl Elsewhere {
-    pub(crate) fn of(lab: &Lab) -> Elsewhere {
+impl NamespacedAgent {
+    pub(crate) fn of(lab: &Lab) -> NamespacedAgent {
         let _there = lab.enter_reflector().expect("the namespace is there");
         let keeper = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().expect("sleep(1) is everywhere");
-        Elsewhere { keeper }
+        NamespacedAgent { keeper }
     }
 
     /// The target of an agent in that namespace.
@@ -127,10 +129,60 @@ impl Elsewhere {
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for NamespacedAgent {
     fn drop(&mut self) {
         // Both fail if it has ended already.
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
+    }
+}
+
+/// The target of an agent on this host.
+pub(crate) fn local_agent() -> String {
+    format!("cmd:{BINARY} agent --stdio")
+}
+
+/// A PATH with latlab, for logins.
+pub(crate) fn with_latlab() -> String {
+    let folder = Path::new(BINARY).parent().expect("the binary lies in a folder");
+    format!("{}:/usr/bin:/bin", folder.display())
+}
+
+/// A ping of `target` in `directory` with the ssh of `sshd`.
+pub(crate) fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Latlab {
+    Latlab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
+}
+
+/// A run over ssh that has begun to record, and the processes of both ends.
+pub(crate) struct SshRun {
+    pub(crate) sshd: Sshd,
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) running: Running,
+    pub(crate) ssh: i32,
+    pub(crate) agent: i32,
+    pub(crate) reflector: i32,
+}
+
+impl SshRun {
+    pub(crate) fn start(line: &str) -> Option<SshRun> {
+        SshRun::start_in(&with_latlab(), line)
+    }
+
+    /// The same with `path` as PATH of logins; see [`Sshd::start`].
+    pub(crate) fn start_in(path: &str, line: &str) -> Option<SshRun> {
+        let sshd = Sshd::start(path)?;
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
+        wait_until("the run was under way", || spool_bytes(home.path()) > 1_000);
+        let ssh = below(running.pid().as_raw_nonzero().get(), &["latlab", "agent", "--stdio"]).expect("ssh runs");
+        let agent = below(sshd.pid(), &["latlab", "agent", "--stdio"]).expect("the agent runs");
+        // The agent may be the child of a login shell; the reflector is a child of the agent.
+        let reflector = below(sshd.pid(), &["reflector"]).expect("the reflector runs");
+        Some(SshRun { sshd, home, running, ssh, agent, reflector })
+    }
+
+    pub(crate) fn wait_for_far_end(&self) {
+        wait_until("the far reflector had ended", || !is_alive(self.reflector));
+        wait_until("the agent had ended", || below(self.sshd.pid(), &["agent", "--stdio"]).is_none());
     }
 }

@@ -14,6 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::fake_host::FakeHost;
+
 /// The tested binary.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_latlab");
 
@@ -148,6 +150,12 @@ impl Latlab {
         self
     }
 
+    /// Makes it a process of `host`: that is where it finds knobs, and its journal.
+    pub(crate) fn on(self, host: &FakeHost) -> Latlab {
+        let [(root, at), (state, journal)] = host.environment();
+        self.environment(root, at).environment(state, journal)
+    }
+
     /// Makes the file `name` of the directory its stdin, which is empty otherwise.
     pub(crate) fn stdin(mut self, name: &str) -> Latlab {
         self.stdin = Some(self.path(name));
@@ -247,7 +255,7 @@ impl Running {
     /// Waits until stderr contains `text`.
     #[track_caller]
     pub(crate) fn wait_for_stderr(&self, text: &str) {
-        wait_until(&format!("latlab said `{text}`"), || self.stderr.text().contains(text));
+        wait_until(&format!("stderr contained `{text}`"), || self.stderr.text().contains(text));
     }
 
     /// Waits for its end and expects exit code `code`.
@@ -298,8 +306,8 @@ impl Running {
                 );
             }
         }
-        for spoiled in ["panicked", "os error"] {
-            assert!(!stderr.contains(spoiled), "`{spoiled}` on stderr of {transcript}");
+        for unwanted in ["panicked", "os error"] {
+            assert!(!stderr.contains(unwanted), "`{unwanted}` on stderr of {transcript}");
         }
         let directory = std::mem::replace(&mut self.lab.directory, Directory::Shared(PathBuf::new()));
         Finished { code: status.code().unwrap_or(-1), stdout, stderr, directory }
@@ -365,7 +373,7 @@ impl OutputReader {
 
     /// The whole text, after the process has ended.
     fn whole(&mut self) -> String {
-        self.reader.take().expect("asked once").join().expect("the reader ends with the pipe");
+        self.reader.take().expect("called once").join().expect("the reader ends with the pipe");
         String::from_utf8(self.text.lock().expect("the reader is gone").clone()).expect("latlab writes UTF-8")
     }
 }
@@ -375,7 +383,7 @@ impl OutputReader {
 pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let start = Instant::now();
     while !happened() {
-        assert!(start.elapsed() < DEADLINE, "waited in vain until {what}");
+        assert!(start.elapsed() < DEADLINE, "timed out waiting until {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -41,7 +41,7 @@ fn the_manifest_of_a_local_run_has_the_facts_of_the_host_before_and_after() {
     let switched = |facts: &Value| facts["counters"]["context_switches"].as_u64().expect("counted");
     assert!(switched(after) > switched(before));
     assert!(after["monotonic_ns"].as_i64() > before["monotonic_ns"].as_i64());
-    assert_eq!(&manifest["peer"]["before"], before, "one host, one truth");
+    assert_eq!(&manifest["peer"]["before"], before, "both ends are one host");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_interface_in_the_facts_of_lab_is_its_veth_device() {
     assert_eq!((&interface["driver"]["name"], &interface["state"]), (&"veth".into(), &"up".into()));
     assert!(interface["offloads"]["tx-checksum-ip-generic"].is_boolean(), "{interface:#}");
     let peer = &manifest["peer"]["after"];
-    assert!(peer["network"]["interface"].is_null(), "nobody looked at the other end of the pair");
+    assert!(peer["network"]["interface"].is_null(), "the other end of the pair is not examined");
     assert!(peer["unknown"]["network.interface"].is_string());
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use latlab::host::lab::{EnteredNamespace, Lab};
 use latlab::host::rights::{Capability, Rights};
 use latlab::host::root::HostRoot;
 use rustix::process::Signal;
@@ -37,6 +38,31 @@ pub(crate) fn without_rights(directory: &Path, line: &str) -> Option<Output> {
         return None;
     }
     Some(output)
+}
+
+/// Runs ip(8) in the network namespace of the calling thread.
+pub(crate) fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split(' ')).status().expect("iproute2 is installed");
+    assert!(done.success(), "ip {line}");
+}
+
+/// Moves the calling thread into a network namespace whose loopback has an MTU of 1,500 bytes and the queueing discipline
+/// `shaper`. `None` if the test is skipped.
+pub(crate) fn shaped(shaper: &str) -> Option<(EnteredNamespace, Lab)> {
+    if !privileged() {
+        return None;
+    }
+    let namespaces = Lab::set_up().expect("root");
+    let inside = namespaces.enter_sender().expect("the namespace is there");
+    for line in ["ip link set lo mtu 1500 up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
+        let (name, words) = line.split_once(' ').expect("words");
+        let done = Command::new(program(name)?).args(words.split_whitespace()).output().expect("it is there");
+        if !done.status.success() {
+            skip(format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
+            return None;
+        }
+    }
+    Some((inside, namespaces))
 }
 
 #[test]
@@ -81,16 +107,16 @@ fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
 
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
-    wait_until("the reflector was gone", || !is_alive(reflectors[0]));
+    wait_until("the reflector had ended", || !is_alive(reflectors[0]));
     // The kernel removes a namespace that has no process and no mount.
     let held = || {
         let pids = fs::read_dir("/proc").expect("Linux has it");
         let pids = pids.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
         pids.flat_map(network_namespaces).any(|namespace| inside.contains(&namespace))
     };
-    wait_until("nobody lived in the namespaces", || !held());
+    wait_until("the namespaces had no thread", || !held());
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("Linux has it");
-    assert!(!inside.iter().any(|namespace| mounts.contains(namespace.as_str())), "held by name: {mounts}");
+    assert!(!inside.iter().any(|namespace| mounts.contains(namespace.as_str())), "a mount holds a namespace: {mounts}");
     let recording = only_recording(home.path());
     let lab = Latlab::at(home.path()).arg("summary").arg(&recording).stdout(contains("ping lab"));
     lab.stderr(contains("finished an interrupted recording")).success();

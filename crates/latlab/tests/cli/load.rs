@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::processes::{arguments, children, is_alive};
-use crate::remote::{below, signal};
+use crate::processes::{arguments, below, children, is_alive, signal};
 use crate::skip::{program, skip};
 
 /// Waits until `running` has `count` processes of loads.
@@ -29,7 +28,7 @@ fn stressors(running: &Running, count: usize) -> Vec<i32> {
 
 /// CPU time of all threads of `pid` in seconds, from /proc.
 fn cpu_seconds(pid: i32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
     let fields: Vec<&str> = text.rsplit_once(')').expect("a name in parentheses").1.split_whitespace().collect();
     let ticks: u64 = [fields[11], fields[12]].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
     ticks as f64 / 100.0
@@ -166,10 +165,10 @@ fn no_load_outlives_latlab() {
         let loads = stressors(&running, 2);
         running.signal(signal);
         match code {
-            Some(code) => assert!(running.exits(code).stdout.contains("cpu=5%"), "what was reached is told"),
+            Some(code) => assert!(running.exits(code).stdout.contains("cpu=5%"), "what was achieved is reported"),
             None => drop(running.is_killed_by(signal)),
         }
-        wait_until("the loads are gone", || !loads.iter().any(|pid| is_alive(*pid)));
+        wait_until("the loads have ended", || !loads.iter().any(|pid| is_alive(*pid)));
     }
 }
 
@@ -179,7 +178,7 @@ fn no_load_outlives_a_killed_run() {
     let loads = stressors(&running, 1);
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
-    wait_until("the load is gone", || !is_alive(loads[0]));
+    wait_until("the load has ended", || !is_alive(loads[0]));
 }
 
 #[test]
@@ -189,7 +188,7 @@ fn the_early_death_of_a_load_is_reported() {
     // A load is killed after its second of settling: before that it would fail to start.
     let start = Instant::now();
     wait_until("it worked", || start.elapsed().as_millis() > 1_000);
-    kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("it is ours");
+    kill_process(Pid::from_raw(load).expect("a pid"), Signal::KILL).expect("our own child");
     let document = running.exits(0).json();
     check_schema(&document, "load/1");
     assert_eq!(document["loads"][0]["achieved"], Value::Null);
@@ -246,7 +245,7 @@ fn the_death_of_a_network_load_is_reported() {
 
 /// The scheduling policies of all threads of `pid`: 0 is SCHED_OTHER, 1 SCHED_FIFO (proc_pid_stat(5), field 41).
 fn policies(pid: i32) -> Vec<String> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives").flatten();
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("a running process").flatten();
     let policy = |text: String| text.rsplit_once(')')?.1.split_whitespace().nth(38).map(str::to_owned);
     threads.filter_map(|thread| policy(fs::read_to_string(thread.path().join("stat")).ok()?)).collect()
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::experiment::{events, journal, only, until_ended};
+use crate::experiment::{BOOT_ID, events, journal, only, until_ended};
+use crate::fake_host::FakeHost;
 use crate::harness::{Latlab, check_schema, contains};
 use crate::lab::privileged;
 use crate::store::{manifest, recordings_in};
@@ -147,13 +148,8 @@ fn a_target_that_supports_no_condition_is_refused() {
 #[test]
 fn with_reboots_each_block_is_a_boot() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let boot = home.path().join("host/proc/sys/kernel/random/boot_id");
-    fs::create_dir_all(boot.parent().expect("inside")).expect("a directory");
-    fs::write(&boot, "first\n").expect("written");
-    let at = || {
-        let lab = Latlab::at(home.path()).environment("LATLAB_HOST_ROOT", home.path().join("host"));
-        lab.environment("LATLAB_STATE_DIR", home.path().join("state")).deadline(QUICK)
-    };
+    let host = FakeHost::with(&[(BOOT_ID, "first\n")]);
+    let at = || Latlab::at(home.path()).on(&host).deadline(QUICK);
     // The file is shortened after the start: what happens at a reboot does not depend on the length of runs.
     let running = at().line("run udp-loopback-matrix local --reboots").start();
     until_ended(home.path(), 1);
@@ -169,7 +165,7 @@ fn with_reboots_each_block_is_a_boot() {
     let go_on = || at().args(["run", &shown, "--force"]);
     go_on().stderr(contains("block 1 is done: reboot, then run me again")).success();
     go_on().stderr(contains("needs a reboot first")).failure(3);
-    fs::write(&boot, "second\n").expect("written");
+    host.write(BOOT_ID, "second\n");
     let printed = go_on().start().exits_with_one_of(&[0, 4]).stdout;
     for words in ["2 blocks in 2 boots", "it takes 6 boots", "block 1   block 2  between blocks\n"] {
         assert!(printed.contains(words), "{words} is not in\n{printed}");

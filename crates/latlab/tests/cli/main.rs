@@ -10,6 +10,8 @@ mod echo;
 mod experiment;
 mod experiment_failures;
 mod experiment_targets;
+#[path = "../fake_host/mod.rs"]
+mod fake_host;
 mod far_end;
 mod harness;
 mod host;
@@ -41,5 +43,3 @@ mod tcp_stream;
 mod wakeup;
 mod wakeup_remedies;
 mod wakeup_trace;
-#[path = "../watched/mod.rs"]
-mod watched;

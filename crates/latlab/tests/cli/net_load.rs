@@ -10,34 +10,34 @@ use crate::harness::{BINARY, wait_until};
 use crate::processes::is_alive;
 
 /// A child process of latlab after its request. It ends with its stdin, and is killed if it does not.
-struct Ordered {
+struct ChildProcess {
     child: Child,
-    orders: Option<ChildStdin>,
-    news: BufReader<ChildStdout>,
+    requests: Option<ChildStdin>,
+    events: BufReader<ChildStdout>,
 }
 
-impl Ordered {
-    fn start(name: &str, order: &Value) -> Ordered {
+impl ChildProcess {
+    fn start(name: &str, request: &Value) -> ChildProcess {
         let mut child =
             Command::new(BINARY).arg(name).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut orders = child.stdin.take().expect("a pipe");
-        writeln!(orders, "{order}").expect("it reads");
-        let news = BufReader::new(child.stdout.take().expect("a pipe"));
-        Ordered { child, orders: Some(orders), news }
+        let mut requests = child.stdin.take().expect("a pipe");
+        writeln!(requests, "{request}").expect("it reads");
+        let events = BufReader::new(child.stdout.take().expect("a pipe"));
+        ChildProcess { child, requests: Some(requests), events }
     }
 
-    fn news(&mut self) -> Value {
+    fn event(&mut self) -> Value {
         let mut line = String::new();
-        self.news.read_line(&mut line).expect("a line");
+        self.events.read_line(&mut line).expect("a line");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in `{line}`"))
     }
 
-    fn say(&mut self, word: &str) {
-        writeln!(self.orders.as_mut().expect("a pipe"), "{word}").expect("it reads");
+    fn send(&mut self, word: &str) {
+        writeln!(self.requests.as_mut().expect("a pipe"), "{word}").expect("it reads");
     }
 
-    fn end(&mut self) {
-        drop(self.orders.take());
+    fn close_stdin(&mut self) {
+        drop(self.requests.take());
     }
 
     fn pid(&self) -> i32 {
@@ -45,9 +45,9 @@ impl Ordered {
     }
 }
 
-impl Drop for Ordered {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
-        self.end();
+        self.close_stdin();
         for _ in 0..6_000 {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
@@ -61,16 +61,16 @@ impl Drop for Ordered {
 
 const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
 
-fn reflector(bind: &str, key: Option<&str>) -> (Ordered, String) {
+fn reflector(bind: &str, key: Option<&str>) -> (ChildProcess, String) {
     let end = json!({ "wait": "block", "cpu": null, "fifo": null, "mlock": false });
-    let order =
+    let request =
         json!({ "bind": bind, "end": end, "key": key, "sessions": 4, "bare": false, "parent": std::process::id() });
-    let mut reflector = Ordered::start("reflector", &order);
-    let address = reflector.news()["ready"]["address"].as_str().expect("an address").to_owned();
+    let mut reflector = ChildProcess::start("reflector", &request);
+    let address = reflector.event()["ready"]["address"].as_str().expect("an address").to_owned();
     (reflector, address)
 }
 
-fn order(peer: &str, key: Option<&str>, stream: Value) -> Value {
+fn request(peer: &str, key: Option<&str>, stream: Value) -> Value {
     let path = json!({ "family": null, "bind_address": null, "bind_interface": null, "source_port": null,
                        "dscp": null, "dont_fragment": false });
     json!({ "peer": peer, "path": path, "stream": stream, "key": key, "lasting_ns": null,
@@ -82,16 +82,16 @@ fn stream(pace: Value) -> Value {
 }
 
 /// The first and the last event of a load that is measured for `millis` ms.
-fn hold(order: &Value, millis: u64) -> (Value, Value) {
-    let mut load = Ordered::start("net-load", order);
-    let begun = load.news();
+fn hold(request: &Value, millis: u64) -> (Value, Value) {
+    let mut load = ChildProcess::start("net-load", request);
+    let begun = load.event();
     assert!(begun["begun"].is_object(), "{begun}");
     // Only the second part is measured.
     std::thread::sleep(Duration::from_millis(millis / 2));
-    load.say("begin");
+    load.send("begin");
     std::thread::sleep(Duration::from_millis(millis));
-    load.end();
-    let ended = load.news();
+    load.close_stdin();
+    let ended = load.event();
     assert!(ended["ended"]["report"].is_object(), "{ended}");
     assert!(load.child.wait().expect("it ends").success());
     (begun["begun"].clone(), ended["ended"]["report"].clone())
@@ -101,7 +101,7 @@ fn hold(order: &Value, millis: u64) -> (Value, Value) {
 fn a_fixed_rate_is_sent_and_counted_over_both_address_families() {
     for (bind, key) in [("127.0.0.1:0", Some(KEY)), ("[::1]:0", None)] {
         let (_reflector, peer) = reflector(bind, key);
-        let (begun, report) = hold(&order(&peer, key, stream(json!({ "kind": "rate", "bps": 4_000_000 }))), 700);
+        let (begun, report) = hold(&request(&peer, key, stream(json!({ "kind": "rate", "bps": 4_000_000 }))), 700);
         assert_eq!((&begun["searched_bps"], &report["searched_bps"]), (&Value::Null, &Value::Null));
         assert_eq!((&report["size_bytes"], &report["offered_bps"]), (&1_400.into(), &4e6.into()));
         let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key} in {report}"));
@@ -118,14 +118,14 @@ fn a_fixed_rate_is_sent_and_counted_over_both_address_families() {
 #[test]
 fn a_relative_rate_is_searched_for_and_max_is_not() {
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
-    let (begun, report) = hold(&order(&peer, None, stream(json!({ "kind": "share", "share": 0.1 }))), 300);
+    let (begun, report) = hold(&request(&peer, None, stream(json!({ "kind": "share", "share": 0.1 }))), 300);
     let searched = begun["searched_bps"].as_f64().expect("searched for");
     assert!(searched > 0.0 && report["search_trials"].as_u64() > Some(0), "{report}");
     assert_eq!(report["searched_bps"].as_f64(), Some(searched));
     let offered = report["offered_bps"].as_f64().expect("a rate");
     assert!((offered / searched - 0.1).abs() < 1e-6, "{report}");
 
-    let (_, report) = hold(&order(&peer, None, stream(json!({ "kind": "max" }))), 300);
+    let (_, report) = hold(&request(&peer, None, stream(json!({ "kind": "max" }))), 300);
     assert!(report["socket_drops"].is_u64(), "Linux tells: {report}");
     assert!(report["offered_bps"].is_null() && report["sent_packets"].as_u64() > Some(1_000), "{report}");
 }
@@ -138,16 +138,16 @@ fn a_load_that_cannot_begin_reports_the_reason() {
     let (_reflector, peer) = reflector("127.0.0.1:0", Some(KEY));
     let pace = json!({ "kind": "max" });
     let absent = json!({ "pace": pace, "size_bytes": null, "wire": false, "cpu": 1_022, "spin": false });
-    for (order, message) in [
-        (order(&silent, None, stream(pace.clone())), "no answer from"),
-        (order(&peer, None, stream(pace.clone())), "asks for a pre-shared key"),
-        (order(&peer, Some(KEY), absent), "`1022`"),
+    for (request, message) in [
+        (request(&silent, None, stream(pace.clone())), "no answer from"),
+        (request(&peer, None, stream(pace.clone())), "asks for a pre-shared key"),
+        (request(&peer, Some(KEY), absent), "`1022`"),
     ] {
-        let mut load = Ordered::start("net-load", &order);
-        let news = load.news();
-        let refused = &news["refused"];
-        assert!(refused["message"].as_str().is_some_and(|text| text.contains(message)), "{news}");
-        assert!(refused["cause"].is_string() && refused["hint"].is_string(), "{news}");
+        let mut load = ChildProcess::start("net-load", &request);
+        let events = load.event();
+        let refused = &events["refused"];
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains(message)), "{events}");
+        assert!(refused["cause"].is_string() && refused["hint"].is_string(), "{events}");
         assert_eq!(load.child.wait().expect("it ends").code(), Some(1));
     }
 }
@@ -155,13 +155,14 @@ fn a_load_that_cannot_begin_reports_the_reason() {
 #[test]
 fn a_load_that_ends_during_its_search_reports_nothing() {
     let (_reflector, peer) = reflector("127.0.0.1:0", None);
-    let mut load = Ordered::start("net-load", &order(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));
+    let mut load =
+        ChildProcess::start("net-load", &request(&peer, None, stream(json!({ "kind": "share", "share": 0.5 }))));
     let pid = load.pid();
     // The end of its stdin during the search.
-    load.end();
+    load.close_stdin();
     let mut rest = String::new();
-    load.news.read_to_string(&mut rest).expect("its end");
+    load.events.read_to_string(&mut rest).expect("its end");
     assert_eq!(rest, "");
     assert!(load.child.wait().expect("it ends").success());
-    wait_until("the load is gone", || !is_alive(pid));
+    wait_until("the load has ended", || !is_alive(pid));
 }

@@ -335,7 +335,7 @@ fn a_closed_stdout_of_ping_is_not_an_error_and_a_full_disk_is() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let (code, printed) = run(full.into());
     assert!(code == Some(3) && printed.contains("hint: "), "{printed}");
-    assert_eq!(recordings(directory.path()).len(), 2, "what was measured is kept");
+    assert_eq!(recordings(directory.path()).len(), 2, "the recordings are kept");
 }
 
 /// The caveat `code` of `document` whose message contains `text`.
@@ -377,10 +377,7 @@ fn drops_of_the_reflectors_socket_are_reported_at_both_ends() {
 
     reflector.signal(Signal::INT);
     let printed = reflector.exits(0).stderr;
-    assert!(
-        printed.contains(&format!("socket-drops {drops}")),
-        "R8: the owner of the reflector reads it too: {printed}"
-    );
+    assert!(printed.contains(&format!("socket-drops {drops}")), "rule R8 of docs/protocol.md: {printed}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// The processes whose parent is `pid`.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir("/proc").expect("Linux has it");
@@ -45,4 +47,17 @@ fn parent(pid: i32) -> Option<i32> {
 fn fields(pid: i32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
+}
+
+/// A descendant of `ancestor` that has `words` among its arguments.
+pub(crate) fn below(ancestor: i32, words: &[&str]) -> Option<i32> {
+    let has_words = |pid: i32| {
+        let arguments = arguments(pid);
+        words.iter().all(|word| arguments.iter().any(|argument| argument == word))
+    };
+    children(ancestor).into_iter().find_map(|child| if has_words(child) { Some(child) } else { below(child, words) })
+}
+
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).expect("a pid"), signal).expect("it runs");
 }

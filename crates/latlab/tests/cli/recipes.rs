@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::experiment::only;
 use crate::harness::{Latlab, check_schema, contains, empty};
+use crate::settings::with_governors;
 
 /// `--quick` promises one minute. A busy machine gets five.
 const QUICK: Duration = Duration::from_secs(300);
@@ -125,11 +126,8 @@ fn aa_reports_false_positives_and_drift() {
 #[test]
 fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_interval() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let host = governed("ondemand powersave", "powersave");
-    let at = || {
-        let lab = Latlab::at(home.path()).environment("LATLAB_HOST_ROOT", host.path());
-        lab.environment("LATLAB_STATE_DIR", host.path().join("state")).deadline(QUICK)
-    };
+    let host = with_governors(1, "ondemand powersave", "powersave");
+    let at = || Latlab::at(home.path()).on(&host).deadline(QUICK);
     let printed = at().line("run wakeup-governor --quick").start().exits_with_one_of(&[0, 4]).stdout;
     for words in [
         "wake-up latency through select, µs",
@@ -163,28 +161,16 @@ fn wakeup_governor_is_reported_with_its_publication_and_the_growth_with_the_inte
     assert!(rows.iter().all(|row| row["runs"] == alike), "{growth:#}");
 }
 
-/// A host of files with one policy of cpufreq.
-fn governed(available: &str, now: &str) -> tempfile::TempDir {
-    let host = tempfile::tempdir().expect("a temporary directory");
-    let policy = host.path().join("sys/devices/system/cpu/cpufreq/policy0");
-    std::fs::create_dir_all(&policy).expect("a directory");
-    for (file, text) in [("scaling_governor", now), ("scaling_available_governors", available)] {
-        std::fs::write(policy.join(file), format!("{text}\n")).expect("written");
-    }
-    host
-}
-
 #[test]
 fn governors_that_the_host_does_not_offer_are_failed_runs_with_the_reason() {
     // A host without the publication's governor.
-    let host = governed("performance powersave", "powersave");
+    let host = with_governors(1, "performance powersave", "powersave");
     let shown = Latlab::new().line("recipes show wakeup-governor").success().stdout;
     let short = shown.replace("count = 100", "count = 2").replace("\"100ms\", \"1s\"", "\"11ms\"");
     let short =
         short.replace("heaters=30", "heaters=1").replace("runs = 4", "runs = 1").replace("blocks = 2", "blocks = 1");
     // Unlike a recipe, a file ends at the first refusal without `--keep-going`.
-    let lab = Latlab::new().file("x.toml", short).environment("LATLAB_HOST_ROOT", host.path());
-    let lab = lab.environment("LATLAB_STATE_DIR", host.path().join("state"));
+    let lab = Latlab::new().file("x.toml", short).on(&host);
     let ran = lab.deadline(QUICK).line("run x.toml --keep-going --json").start().exits_with_one_of(&[4]);
     let runs = ran.json()["runs"].as_array().expect("runs").clone();
     let of = |governor: &str, outcome: &str| {
@@ -195,9 +181,7 @@ fn governors_that_the_host_does_not_offer_are_failed_runs_with_the_reason() {
     assert_eq!(of("governor=as-found", "failed") + of("governor=performance", "failed"), 0, "{runs:#?}");
     let reason = runs.iter().find_map(|run| run["reason"].as_str()).expect("a reason");
     assert!(reason.contains("`policy0` offers `performance powersave`"), "{reason}");
-    let left = std::fs::read_to_string(host.path().join("sys/devices/system/cpu/cpufreq/policy0/scaling_governor"))
-        .expect("still there");
-    assert_eq!(left.trim(), "powersave");
+    assert_eq!(host.governor(0), "powersave");
 }
 
 #[test]

@@ -1,79 +1,15 @@
 //! Targets with an agent: `ssh:` through OpenSSH, `cmd:` on this host and in another network namespace.
 
 use std::fs;
-use std::path::Path;
 
 use latlab::host;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::far_end::Elsewhere;
-use crate::far_end::Sshd;
-use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
+use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, over_ssh, with_latlab};
+use crate::harness::{BINARY, Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::processes::{arguments, children, is_alive, state};
-use crate::store::{manifest, only_recording, recordings, spool_bytes};
-
-/// The target of an agent on this host.
-fn here() -> String {
-    format!("cmd:{BINARY} agent --stdio")
-}
-
-/// A PATH with latlab.
-pub(crate) fn with_latlab() -> String {
-    let folder = Path::new(BINARY).parent().expect("the binary lies in a folder");
-    format!("{}:/usr/bin:/bin", folder.display())
-}
-
-fn over_ssh(sshd: &Sshd, directory: &Path, target: &str) -> Latlab {
-    Latlab::at(directory).environment("PATH", sshd.path()).args(["ping", target])
-}
-
-/// A descendant of `ancestor` that has `words` among its arguments.
-pub(crate) fn below(ancestor: i32, words: &[&str]) -> Option<i32> {
-    let is_it = |pid: i32| {
-        let arguments = arguments(pid);
-        words.iter().all(|word| arguments.iter().any(|argument| argument == word))
-    };
-    children(ancestor).into_iter().find_map(|child| if is_it(child) { Some(child) } else { below(child, words) })
-}
-
-pub(crate) fn signal(pid: i32, signal: Signal) {
-    kill_process(Pid::from_raw(pid).expect("a pid"), signal).expect("it runs");
-}
-
-/// A run over ssh that has begun to record, and the processes of both ends.
-pub(crate) struct UnderWay {
-    pub(crate) sshd: Sshd,
-    pub(crate) home: tempfile::TempDir,
-    pub(crate) running: Running,
-    pub(crate) ssh: i32,
-    agent: i32,
-    reflector: i32,
-}
-
-impl UnderWay {
-    fn start(line: &str) -> Option<UnderWay> {
-        UnderWay::start_in(&with_latlab(), line)
-    }
-
-    /// The same with `path` as PATH of logins; see [`Sshd::start`].
-    pub(crate) fn start_in(path: &str, line: &str) -> Option<UnderWay> {
-        let sshd = Sshd::start(path)?;
-        let home = tempfile::tempdir().expect("a temporary directory");
-        let running = over_ssh(&sshd, home.path(), "ssh:far").line(line).start();
-        wait_until("the run was under way", || spool_bytes(home.path()) > 1_000);
-        let ssh = below(running.pid().as_raw_nonzero().get(), &["latlab", "agent", "--stdio"]).expect("ssh runs");
-        let agent = below(sshd.pid(), &["latlab", "agent", "--stdio"]).expect("the agent runs");
-        // The agent may be the child of a login shell; the reflector is a child of the agent.
-        let reflector = below(sshd.pid(), &["reflector"]).expect("the reflector runs");
-        Some(UnderWay { sshd, home, running, ssh, agent, reflector })
-    }
-
-    pub(crate) fn await_order(&self) {
-        wait_until("the far reflector was gone", || !is_alive(self.reflector));
-        wait_until("the agent was gone", || below(self.sshd.pid(), &["agent", "--stdio"]).is_none());
-    }
-}
+use crate::processes::{below, is_alive, signal, state};
+use crate::store::{manifest, only_recording, recordings};
 
 #[test]
 fn ssh_measures_to_the_address_that_ssh_reached() {
@@ -91,7 +27,7 @@ fn ssh_measures_to_the_address_that_ssh_reached() {
         (&true.into(), &"far".into())
     );
     far_host_is_this_one(&manifest);
-    assert_eq!(below(sshd.pid(), &["agent"]), None, "the agent is gone when latlab is");
+    assert_eq!(below(sshd.pid(), &["agent"]), None, "the agent ends before latlab");
 }
 
 /// Expects that the facts and the clock of the far host are those of this host, which it is.
@@ -114,7 +50,7 @@ fn far_host_is_this_one(manifest: &serde_json::Value) {
 
 #[test]
 fn samples_of_the_far_host_are_on_the_clock_of_the_probes() {
-    let lab = Latlab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]);
+    let lab = Latlab::new().args(["ping", &local_agent(), "--peer-addr", "127.0.0.1"]);
     let ran = lab.line("-d 1200ms -i 5ms -s 64,128 --warmup 0 --timeout 100ms").measured();
     for path in recordings(ran.directory()) {
         let recording = latlab::recording::Recording::open(&path).expect("opens");
@@ -128,7 +64,7 @@ fn samples_of_the_far_host_are_on_the_clock_of_the_probes() {
         assert!(far.windows(2).all(|pair| pair[0].seq < pair[1].seq && pair[0].end_ns <= pair[1].start_ns));
         assert!(far.iter().all(|sample| sample.cpus.len() == near[0].cpus.len() && sample.host.own_ns > Some(0)));
         // Samples of the far host enclose those of this host, within the error of the clock relation.
-        let bound_ns = recording.manifest().clock_relation.expect("an agent told").bound_ns();
+        let bound_ns = recording.manifest().clock_relation.expect("agents report their clock").bound_ns();
         assert!(far[0].start_ns - bound_ns <= near[0].start_ns + 100_000_000, "{far:?}");
         assert!(far.last().expect("two").end_ns + bound_ns >= near.last().expect("two").start_ns);
     }
@@ -136,7 +72,8 @@ fn samples_of_the_far_host_are_on_the_clock_of_the_probes() {
 
 #[test]
 fn doctor_examines_the_host_of_an_agent() {
-    let ran = Latlab::new().args(["doctor", &here(), "--json"]).stderr(empty()).start().exits_with_one_of(&[0, 1]);
+    let ran =
+        Latlab::new().args(["doctor", &local_agent(), "--json"]).stderr(empty()).start().exits_with_one_of(&[0, 1]);
     check_schema(&ran.json(), "doctor/1");
     let findings = ran.json()["findings"].as_array().expect("a list").clone();
     let names_it =
@@ -145,7 +82,7 @@ fn doctor_examines_the_host_of_an_agent() {
     assert_eq!(ran.code == 1, findings[0]["severity"] == "blocker");
     let fixes = findings.iter().filter_map(|finding| finding["fix"].as_str());
     assert!(fixes.clone().all(|fix| fix.contains("far host: ") || fix.contains("cmd:…")), "{findings:?}");
-    let blocked = Latlab::new().args(["doctor", &here(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
+    let blocked = Latlab::new().args(["doctor", &local_agent(), "--peer-cpu", "1023"]).stdout(contains("CPU 1023"));
     blocked.stdout(contains("blocker")).stderr(empty()).failure(1);
     for (line, message, hint) in [
         ("doctor pi3", "`TARGET` cannot be `pi3`", "`latlab doctor ssh:pi3`"),
@@ -182,14 +119,13 @@ fn errors_of_ssh_are_reported_in_its_own_words() {
 
 #[test]
 fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
-    let Some(UnderWay { sshd, home, running, ssh, agent, reflector }) = UnderWay::start("-d 50s --warmup 0 -i 1ms")
-    else {
+    let Some(SshRun { sshd, home, running, ssh, agent, reflector }) = SshRun::start("-d 50s --warmup 0 -i 1ms") else {
         return;
     };
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
     for (name, pid) in [("ssh", ssh), ("the agent", agent), ("the reflector", reflector)] {
-        wait_until(&format!("{name} was gone"), || !is_alive(pid));
+        wait_until(&format!("{name} had ended"), || !is_alive(pid));
     }
     drop(sshd);
     Latlab::at(home.path()).arg("summary").arg(only_recording(home.path())).stdout(contains("ping ssh:far")).success();
@@ -198,14 +134,14 @@ fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
 #[test]
 fn the_death_of_the_agent_leaves_a_partial_recording() {
     for of_the_agent in [true, false] {
-        let Some(run) = UnderWay::start("-d 50s --warmup 0 -i 1ms") else { return };
+        let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
         signal(if of_the_agent { run.agent } else { run.ssh }, Signal::KILL);
-        run.await_order();
+        run.wait_for_far_end();
         let ran = run.running.exits(3);
         assert!(ran.stderr.contains("lost the agent of `ssh:far`"), "{}", ran.stderr);
         assert!(
             ran.stderr.contains("`ssh far latlab doctor --restore`"),
-            "an agent that is dead does not: {}",
+            "a killed agent restores nothing: {}",
             ran.stderr
         );
         let recording = only_recording(run.home.path());
@@ -216,22 +152,22 @@ fn the_death_of_the_agent_leaves_a_partial_recording() {
 
 #[test]
 fn a_frozen_connection_is_ended_by_the_heartbeat_timer() {
-    let Some(run) = UnderWay::start("-d 2s --warmup 0 -i 1ms --timeout 100ms") else { return };
+    let Some(run) = SshRun::start("-d 2s --warmup 0 -i 1ms --timeout 100ms") else { return };
     signal(run.ssh, Signal::STOP);
-    run.await_order();
+    run.wait_for_far_end();
     // The timer ended the agent, not the end of the stream: ssh is still stopped.
     assert_eq!(state(run.ssh).as_deref(), Some("T"));
     let ran = run.running.exits(3);
     assert!(ran.stderr.contains("no word from the agent of `ssh:far`"), "{}", ran.stderr);
-    assert!(!is_alive(run.ssh), "what latlab started ends with it");
+    assert!(!is_alive(run.ssh), "ssh ends with latlab");
     Latlab::at(run.home.path()).arg("summary").arg(only_recording(run.home.path())).success();
 }
 
 #[test]
 fn an_interrupt_ends_latlab_and_the_agent() {
-    let Some(run) = UnderWay::start("-d 50s --warmup 0 -i 1ms") else { return };
+    let Some(run) = SshRun::start("-d 50s --warmup 0 -i 1ms") else { return };
     run.running.signal(Signal::INT);
-    run.await_order();
+    run.wait_for_far_end();
     let ran = run.running.exits(130);
     assert!(ran.stdout.contains("round trip delay"), "{}", ran.stdout);
     assert_eq!(manifest(&only_recording(run.home.path()))["ending"], "interrupted");
@@ -240,7 +176,7 @@ fn an_interrupt_ends_latlab_and_the_agent() {
 #[test]
 fn an_agent_can_be_started_by_any_command() {
     let noisy = format!("cmd:sh -c 'echo welcome; echo mind the gap >&2; exec {BINARY} agent --stdio'");
-    for target in [here(), noisy] {
+    for target in [local_agent(), noisy] {
         for address in ["127.0.0.1", "::1"] {
             let lab = Latlab::new().args(["ping", &target, "--peer-addr", address]).line("-n 20 --warmup 2 --json");
             let ran = lab.stderr(warnings_at_most()).success();
@@ -250,7 +186,8 @@ fn an_agent_can_be_started_by_any_command() {
         }
     }
     // A closed loop has no planned duration; several sizes share one agent.
-    let lab = Latlab::new().args(["ping", &here(), "--peer-addr", "127.0.0.1"]).line("-n 20 -s 64,128 --warmup 0");
+    let lab =
+        Latlab::new().args(["ping", &local_agent(), "--peer-addr", "127.0.0.1"]).line("-n 20 -s 64,128 --warmup 0");
     lab.stdout(contains("128 B")).success();
 }
 
@@ -292,14 +229,14 @@ fn no_message_is_sent_to_the_agent_while_a_run_is_armed() {
 fn sigkill_of_latlab_ends_an_agent_started_by_a_command() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let line = "--peer-addr 127.0.0.1 -d 50s --warmup 0 -i 1ms";
-    let running = Latlab::at(home.path()).args(["ping", &here()]).line(line).start();
+    let running = Latlab::at(home.path()).args(["ping", &local_agent()]).line(line).start();
     let pid = running.pid().as_raw_nonzero().get();
     wait_until("the reflector ran", || below(pid, &["reflector"]).is_some());
     let (agent, reflector) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["reflector"]).expect("it runs"));
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
     for (name, pid) in [("the agent", agent), ("the reflector", reflector)] {
-        wait_until(&format!("{name} was gone"), || !is_alive(pid));
+        wait_until(&format!("{name} had ended"), || !is_alive(pid));
     }
 }
 
@@ -328,7 +265,7 @@ fn errors_of_the_far_host_are_reported_with_cause_and_hint() {
         ("--peer-addr 127.0.0.1 --peer-cpu 1023", "refuses: cannot run on CPU `1023`"),
         ("--peer-addr 192.0.2.77", "`192.0.2.77:0`"),
     ] {
-        let lab = Latlab::new().args(["ping", &here()]).line(line).line("-n 5").stdout(empty());
+        let lab = Latlab::new().args(["ping", &local_agent()]).line(line).line("-n 5").stdout(empty());
         lab.stderr(contains(message)).stderr(contains("\n  hint: ")).failure(3);
     }
 }
@@ -349,11 +286,11 @@ fn an_agent_in_another_network_namespace_is_measured() {
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");
-    let elsewhere = Elsewhere::of(&lab);
+    let namespaced = NamespacedAgent::of(&lab);
     let _inside = lab.enter_sender().expect("the namespace is there");
     let (near, far) = (lab.sender_ipv4().to_string(), lab.reflector_ipv4().to_string());
     for bind in [near.as_str(), "lab0"] {
-        let measured = Latlab::new().args(["ping", &elsewhere.target(), "--peer-addr", &far, "--bind", bind]);
+        let measured = Latlab::new().args(["ping", &namespaced.target(), "--peer-addr", &far, "--bind", bind]);
         let ran = measured.line("-n 30 --warmup 2 -i 1ms --wait spin --json").stderr(warnings_at_most()).measured();
         assert_eq!(ran.json()["answered"], 30);
         let manifest = manifest(&only_recording(ran.directory()));
@@ -365,7 +302,7 @@ fn an_agent_in_another_network_namespace_is_measured() {
         far_host_is_this_one(&manifest);
     }
     // Without a default route in that namespace only its own addresses have an interface.
-    let doctor = |address: &str| Latlab::new().args(["doctor", &elsewhere.target(), "--peer-addr", address]);
+    let doctor = |address: &str| Latlab::new().args(["doctor", &namespaced.target(), "--peer-addr", address]);
     doctor(&far).start().exits_with_one_of(&[0, 1]);
     let printed = "cannot find the interface of `203.0.113.9`";
     doctor("203.0.113.9").stdout(empty()).stderr(contains(printed)).stderr(contains("hint: ")).failure(3);

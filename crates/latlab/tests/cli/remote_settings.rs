@@ -6,13 +6,12 @@ use latlab::host;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::far_end::Elsewhere;
-use crate::far_end::Sshd;
+use crate::fake_host::FakeHost;
+use crate::far_end::{NamespacedAgent, SshRun, Sshd, local_agent, with_latlab};
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::processes::{arguments, children, is_alive};
-use crate::remote::{UnderWay, below, signal, with_latlab};
-use crate::settings::FakeHost;
+use crate::processes::{arguments, below, children, is_alive, signal};
+use crate::settings::three_knobs;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 
 /// Settings of the far host.
@@ -47,16 +46,16 @@ fn settings_at(manifest: &Value, end: &str) -> Vec<(String, Value)> {
 
 #[test]
 fn settings_of_both_hosts_are_restored_in_reverse_order() {
-    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let (here, far) = (three_knobs(), three_knobs());
     let both = "--set governor@both=performance --set idle-states@both=max-us:10 --set rt-runtime@both=-1";
     let ran = between(&here, &far, &format!("-n 20 --warmup 0 --json {both}")).stderr(warnings_at_most()).success();
     check_schema(&ran.json(), "summary/1");
-    here.is_as_before();
-    far.is_as_before();
+    here.is_restored();
+    far.is_restored();
     let manifest = manifest(&only_recording(ran.directory()));
     for (end, host) in [("local", &here), ("peer", &far)] {
         let settings = manifest["settings"].as_array().expect("a list").iter().filter(|one| one["at"] == end);
-        let root = host.environment()[1].1.display().to_string();
+        let root = host.root().display().to_string();
         assert!(settings.clone().count() == 3 && settings.clone().all(|one| one["root"] == root), "{manifest:#}");
         let printed = settings_at(&manifest, end);
         let words: Vec<_> = printed.iter().map(|(words, _)| words.as_str()).collect();
@@ -69,7 +68,7 @@ fn settings_of_both_hosts_are_restored_in_reverse_order() {
 #[test]
 fn a_setting_changes_the_named_end_only() {
     for (place, here_is_set, far_is_set) in [("", true, false), ("@local", true, false), ("@peer", false, true)] {
-        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let (here, far) = (three_knobs(), three_knobs());
         between(&here, &far, &format!("-n 5 --warmup 0 --set rt-runtime{place}=-1"))
             .stderr(warnings_at_most())
             .success();
@@ -80,7 +79,7 @@ fn a_setting_changes_the_named_end_only() {
 
 #[test]
 fn a_setting_refused_by_one_host_changes_no_host() {
-    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let (here, far) = (three_knobs(), three_knobs());
     for (sets, printed) in [
         ("--set rt-runtime=-1 --set busy-poll@peer=50us", "refuses: cannot set `busy-poll=50us`"),
         ("--set rt-runtime@peer=-1 --set busy-poll@local=50us", "cannot set `busy-poll@local=50us`"),
@@ -89,18 +88,18 @@ fn a_setting_refused_by_one_host_changes_no_host() {
         let lab = between(&here, &far, &format!("-n 5 {sets}")).stdout(empty()).stderr(contains(printed));
         lab.stderr(contains("hint: ")).failure(3);
         assert_eq!((here.written(), far.written()), (Vec::new(), Vec::new()), "{sets}");
-        assert_eq!((here.pages(), far.pages(), recordings(here.home.path()).len()), (0, 0, 0));
+        assert_eq!((here.pages(), far.pages(), recordings(here.directory()).len()), (0, 0, 0));
     }
     // The settings are made first; then the reflector's CPU is refused.
     between(&here, &far, &format!("-n 5 --peer-cpu 1023 {THREE_THERE}")).stderr(contains("CPU `1023`")).failure(3);
-    far.is_as_before();
+    far.is_restored();
 }
 
 /// A run from `here` to `far` with settings and loads of the far host, and the pid of its agent.
 fn under_way(here: &FakeHost, far: &FakeHost) -> (Running, i32) {
     let running = between(here, far, &format!("-d 50s -i 1ms --warmup 0 {THREE_THERE} {LOADED}")).start();
     let pid = running.pid().as_raw_nonzero().get();
-    wait_until("the run was under way", || spool_bytes(here.home.path()) > 1_000);
+    wait_until("the run was under way", || spool_bytes(here.directory()) > 1_000);
     assert_eq!(far.values(), SET);
     (running, below(pid, &["agent", "--stdio"]).expect("the agent runs"))
 }
@@ -111,20 +110,20 @@ fn loads_below(pid: i32) -> Vec<i32> {
 
 #[track_caller]
 fn are_gone(loads: &[i32]) {
-    wait_until("the loads were gone", || !loads.iter().any(|pid| is_alive(*pid)));
+    wait_until("the loads had ended", || !loads.iter().any(|pid| is_alive(*pid)));
 }
 
 #[test]
 fn signals_to_latlab_end_loads_and_restore_settings_of_the_far_host() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let (here, far) = (three_knobs(), three_knobs());
         let (running, agent) = under_way(&here, &far);
         let loads = loads_below(agent);
         running.signal(signal);
         running.exits(code);
         are_gone(&loads);
-        far.is_as_before();
-        let manifest = manifest(&only_recording(here.home.path()));
+        far.is_restored();
+        let manifest = manifest(&only_recording(here.directory()));
         assert!(settings_at(&manifest, "peer").iter().all(|(_, outcome)| outcome == "restored"));
         assert_eq!(manifest["loads"].as_array().map(Vec::len), Some(2), "{manifest:#}");
     }
@@ -132,37 +131,37 @@ fn signals_to_latlab_end_loads_and_restore_settings_of_the_far_host() {
 
 #[test]
 fn sigkill_of_latlab_ends_loads_and_restores_settings_of_the_far_host() {
-    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let (here, far) = (three_knobs(), three_knobs());
     let (running, agent) = under_way(&here, &far);
     let loads = loads_below(agent);
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
     are_gone(&loads);
-    wait_until("the agent was gone", || !is_alive(agent));
-    far.is_as_before();
+    wait_until("the agent had ended", || !is_alive(agent));
+    far.is_restored();
 }
 
 #[test]
 fn settings_left_by_a_killed_agent_are_restored_by_the_next_latlab_on_its_host() {
     for next in ["doctor --restore", "agent"] {
-        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let (here, far) = (three_knobs(), three_knobs());
         let (running, agent) = under_way(&here, &far);
         let loads = loads_below(agent);
         signal(agent, Signal::KILL);
         let ran = running.exits(3);
         assert!(ran.stderr.contains("lost the agent of `cmd:"), "{}", ran.stderr);
         are_gone(&loads);
-        let manifest = manifest(&only_recording(here.home.path()));
+        let manifest = manifest(&only_recording(here.directory()));
         assert_eq!(manifest["ending"], "failed");
-        assert!(settings_at(&manifest, "peer").iter().all(|(_, outcome)| outcome.is_null()), "nobody can know");
+        assert!(settings_at(&manifest, "peer").iter().all(|(_, outcome)| outcome.is_null()), "the outcome is unknown");
         assert_eq!(settings_at(&manifest, "peer").len(), 3);
         assert!(manifest["loads"][0]["achieved"].is_null() && manifest["loads"][0]["at"] == "peer");
-        assert_eq!((far.values(), far.pages()), (SET.map(str::to_owned), 1), "only the journal knows");
+        assert_eq!((far.values(), far.pages()), (SET.map(str::to_owned), 1), "the journal has the settings");
         match next {
             "agent" => drop(between(&here, &far, "-n 5 --warmup 0").success()),
             next => drop(far.latlab(next).stdout(contains("`governor=performance`")).success()),
         }
-        far.is_as_before();
+        far.is_restored();
     }
 }
 
@@ -174,9 +173,9 @@ fn every_end_of_an_ssh_connection_restores_the_far_host() {
         ("latlab is interrupted", Some((Signal::INT, false)), "50s", 130, ""),
         ("the run ends", None, "3s", 0, ""),
     ] {
-        let far = FakeHost::new();
+        let far = three_knobs();
         let line = format!("-d {planned} --warmup 0 -i 1ms --timeout 100ms {THREE_THERE} {LOADED}");
-        let Some(run) = UnderWay::start_in(&login_of(&far), &line) else { return };
+        let Some(run) = SshRun::start_in(&login_of(&far), &line) else { return };
         if let Some((signal_sent, to_ssh)) = by {
             let loads = loads_below(run.sshd.pid());
             assert_eq!(far.values(), SET, "{name}");
@@ -187,8 +186,8 @@ fn every_end_of_an_ssh_connection_restores_the_far_host() {
             }
             are_gone(&loads);
         }
-        run.await_order();
-        far.is_as_before();
+        run.wait_for_far_end();
+        far.is_restored();
         let ran = run.running.exits(code);
         assert!(ran.stderr.contains(printed), "{name}: {}", ran.stderr);
         let manifest = manifest(&only_recording(run.home.path()));
@@ -199,7 +198,7 @@ fn every_end_of_an_ssh_connection_restores_the_far_host() {
 
 #[test]
 fn loads_of_both_ends_are_reported_in_json_manifest_and_text() {
-    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let (here, far) = (three_knobs(), three_knobs());
     let line = "-d 1500ms -i 5ms --warmup 0 --json --load cpu=10%@both:cpus=0 --load net=2Mbit/s@both";
     let ran = between(&here, &far, line).measured();
     check_schema(&ran.json(), "summary/1");
@@ -220,7 +219,7 @@ fn loads_of_both_ends_are_reported_in_json_manifest_and_text() {
 
 #[test]
 fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
-    let (here, far) = (FakeHost::new(), FakeHost::new());
+    let (here, far) = (three_knobs(), three_knobs());
     let line = "-d 600ms -i 5ms --warmup 0 --json --load net=10%@peer";
     let ran = between(&here, &far, line).measured();
     let load = &ran.json()["loads"][0];
@@ -235,7 +234,7 @@ fn the_rate_for_a_relative_load_is_searched_for_at_the_far_end() {
 #[test]
 fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
     for place in ["@local", "@peer"] {
-        let (here, far) = (FakeHost::new(), FakeHost::new());
+        let (here, far) = (three_knobs(), three_knobs());
         let line = format!("-d 50s --warmup 0 {THREE_THERE} --load net=90%{place}");
         let running = between(&here, &far, &line).start();
         let pid = running.pid().as_raw_nonzero().get();
@@ -244,13 +243,13 @@ fn an_interrupt_ends_the_search_for_the_rate_of_a_load() {
         running.signal(Signal::INT);
         running.exits(130);
         are_gone(&[agent, load]);
-        far.is_as_before();
+        far.is_restored();
     }
 }
 
 #[test]
 fn two_ends_on_one_host_cannot_set_the_same_knob() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     let lab = between(&host, &host, "-n 5 --set rt-runtime@both=-1").stdout(empty());
     let lab = lab.stderr(contains("refuses: cannot set `rt-runtime=-1`"));
     lab.stderr(contains("both ends are on one host")).stderr(contains("hint: set it for one end")).failure(3);
@@ -261,7 +260,7 @@ fn two_ends_on_one_host_cannot_set_the_same_knob() {
 #[test]
 fn load_sends_over_the_named_addresses() {
     let line = "load cmd --peer-addr 127.0.0.1 --bind 127.0.0.2 -d 600ms --json --load net=2Mbit/s@both";
-    let target = format!("cmd:{BINARY} agent --stdio");
+    let target = local_agent();
     let load = |line: &str| {
         let words: Vec<_> = line.split(' ').map(|word| if word == "cmd" { target.as_str() } else { word }).collect();
         Latlab::new().args(words)
@@ -284,7 +283,7 @@ fn load_sends_over_the_named_addresses() {
 
 #[test]
 fn load_reports_what_was_reached_if_the_agent_is_lost() {
-    let target = format!("cmd:{BINARY} agent --stdio");
+    let target = local_agent();
     let running = Latlab::new().args(["load", &target]).line("-d 50s --load cpu=5%@both").start();
     let pid = running.pid().as_raw_nonzero().get();
     let agent = || below(pid, &["agent", "--stdio"]);
@@ -338,11 +337,11 @@ fn interface_settings_and_network_loads_apply_to_the_path_at_both_ends() {
         return;
     }
     let lab = host::Lab::set_up().expect("root may build a lab");
-    let elsewhere = Elsewhere::of(&lab);
+    let namespaced = NamespacedAgent::of(&lab);
     let _inside = lab.enter_sender().expect("the namespace is there");
     let home = tempfile::tempdir().expect("a temporary directory");
     let far = lab.reflector_ipv4().to_string();
-    let measured = Latlab::at(home.path()).args(["ping", &elsewhere.target(), "--peer-addr", &far]);
+    let measured = Latlab::at(home.path()).args(["ping", &namespaced.target(), "--peer-addr", &far]);
     let line = "-d 1200ms -i 5ms --warmup 0 --json --set mtu@both=1400 --load net=2Mbit/s@both";
     let ran = measured.line(line).environment("LATLAB_STATE_DIR", home.path().join("state")).measured();
     let manifest = manifest(&only_recording(home.path()));

@@ -1,19 +1,16 @@
 //! `latlab stream --search` and `--probe`: the found rates, the time they take, and the recording.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use latlab::host::lab::{EnteredNamespace, Lab as Namespaces};
 use latlab::probe::Phase;
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Latlab, check_schema, contains, empty, wait_until};
-use crate::lab::privileged;
+use crate::lab::shaped;
 use crate::scheduling::precedence;
 use crate::serve::serve;
-use crate::skip::{program, skip};
 use crate::store::{manifest, only_recording, open, recordings, spool_bytes};
 
 /// A rate that every host sends, so that the ceiling is known.
@@ -25,25 +22,6 @@ fn number(value: &Value) -> f64 {
 
 fn list(value: &Value) -> &Vec<Value> {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
-}
-
-/// Moves the calling thread into a network namespace whose loopback has an MTU of 1,500 bytes and the queueing discipline
-/// `shaper`. `None` if the test is skipped.
-pub(crate) fn shaped(shaper: &str) -> Option<(EnteredNamespace, Namespaces)> {
-    if !privileged() {
-        return None;
-    }
-    let namespaces = Namespaces::set_up().expect("root");
-    let inside = namespaces.enter_sender().expect("the namespace is there");
-    for line in ["ip link set lo mtu 1500 up".to_owned(), format!("tc qdisc replace dev lo root {shaper}")] {
-        let (name, words) = line.split_once(' ').expect("words");
-        let done = Command::new(program(name)?).args(words.split_whitespace()).output().expect("it is there");
-        if !done.status.success() {
-            skip(format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim()));
-            return None;
-        }
-    }
-    Some((inside, namespaces))
 }
 
 #[test]

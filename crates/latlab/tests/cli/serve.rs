@@ -66,13 +66,13 @@ fn a_shared_key_opens_a_session_with_authenticated_probes() {
     let manifest = manifest(&only_recording(home.path()));
     assert_eq!(manifest["spec"]["authenticated"], true);
     assert_eq!(manifest["run"]["reflector"]["answered"], 43);
-    assert!(manifest["peer"]["before"].is_null(), "nothing is known of a host that was not asked");
+    assert!(manifest["peer"]["before"].is_null(), "a reflector reports no facts of its host");
 
     reflector.signal(Signal::USR1);
     reflector.wait_for_stderr("answered 43");
     reflector.signal(Signal::TERM);
     let printed = reflector.exits(0).stderr;
-    assert_eq!(printed.matches("answered 43").count(), 2, "asked for, and at its end: {printed}");
+    assert_eq!(printed.matches("answered 43").count(), 2, "after SIGUSR1 and at its end: {printed}");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_silent_target_is_given_up_after_three_seconds() {
         "start `latlab serve --psk-file FILE` there",
     );
     assert!(start.elapsed() < Duration::from_secs(9), "three times the promise");
-    assert!(!home.path().join("new").exists(), "the next try would be refused");
+    assert!(!home.path().join("new").exists(), "a directory would refuse the next run");
     let greeting = silent.recv(&mut [0; 2048]).expect("a HELLO");
     assert!(greeting >= 128, "{greeting} bytes ask for no longer an answer");
 }

@@ -1,77 +1,71 @@
 //! `--set` on a host of files: what it changes during a run, and that everything is restored however latlab ends.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
-use crate::lab::privileged;
+use crate::lab::{ip, privileged};
 use crate::processes::children;
-use crate::store::{manifest, only_recording};
-use crate::watched::WatchedHost;
+use crate::store::{manifest, only_recording, recordings};
 
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 const STATE: &str = "sys/devices/system/cpu/cpu0/cpuidle/state2/disable";
 const THREE: &str = "--set governor=performance --set idle-states=max-us:10 --set rt-runtime=-1";
 
-/// A host of files that is watched, and a journal.
-pub(crate) struct FakeHost {
-    pub(crate) home: tempfile::TempDir,
-    files: WatchedHost,
+/// A host of files with three knobs.
+pub(crate) fn three_knobs() -> FakeHost {
+    let host = FakeHost::with(&[(GOVERNOR, "ondemand\n"), (STATE, "0\n"), (RT, "950000\n")]);
+    host.write("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "ondemand performance");
+    host.write("sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C2\n");
+    host.write("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "120\n");
+    host
+}
+
+/// A host of files with `policies` policies of cpufreq, all with the same governors.
+pub(crate) fn with_governors(policies: usize, offered: &str, now: &str) -> FakeHost {
+    let host = FakeHost::with(&[]);
+    for number in 0..policies {
+        let policy = format!("sys/devices/system/cpu/cpufreq/policy{number}");
+        host.write(&format!("{policy}/scaling_governor"), now);
+        host.write(&format!("{policy}/scaling_available_governors"), offered);
+    }
+    host
 }
 
 impl FakeHost {
-    pub(crate) fn new() -> FakeHost {
-        let home = tempfile::tempdir().expect("a directory");
-        let watched = [(GOVERNOR, "ondemand\n"), (STATE, "0\n"), (RT, "950000\n")];
-        let files = WatchedHost::at(home.path().join("host"), &watched);
-        files.write("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "ondemand performance");
-        files.write("sys/devices/system/cpu/cpu0/cpuidle/state2/name", "C2\n");
-        files.write("sys/devices/system/cpu/cpu0/cpuidle/state2/latency", "120\n");
-        FakeHost { home, files }
+    /// The governor of policy `number`.
+    pub(crate) fn governor(&self, number: usize) -> String {
+        self.read(&format!("sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor"))
     }
 
     pub(crate) fn values(&self) -> [String; 3] {
-        [GOVERNOR, STATE, RT].map(|file| self.files.read(file))
-    }
-
-    /// The files that were written since it was last asked, in order.
-    pub(crate) fn written(&self) -> Vec<&'static str> {
-        self.files.written()
-    }
-
-    /// What makes a process one of this host.
-    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
-        [("LATLAB_STATE_DIR", self.home.path().join("state")), ("LATLAB_HOST_ROOT", self.files.root().to_owned())]
+        [GOVERNOR, STATE, RT].map(|file| self.read(file))
     }
 
     /// A latlab on this host.
     pub(crate) fn latlab(&self, line: &str) -> Latlab {
-        let lab = Latlab::at(self.home.path()).line(line);
-        self.environment().into_iter().fold(lab, |lab, (name, value)| lab.environment(name, value))
+        Latlab::at(self.directory()).line(line).on(self)
     }
 
-    /// A long run that has set all three, and measures.
+    /// A long run that has set all three knobs and has begun to record.
     fn measuring(&self) -> Running {
         let running = self.latlab(&format!("ping -d 50s --warmup 0 {THREE}")).start();
         wait_until("everything was set", || self.values() == ["performance", "1", "-1"]);
-        let store = self.home.path().join("latlab-runs");
-        wait_until("the run was under way", || fs::read_dir(&store).is_ok_and(|mut entries| entries.next().is_some()));
+        wait_until("the run was under way", || !recordings(self.directory()).is_empty());
         running
     }
 
-    pub(crate) fn pages(&self) -> usize {
-        fs::read_dir(self.home.path().join("state/journal")).map_or(0, Iterator::count)
-    }
-
+    /// Expects that all three knobs were set once, and restored in reverse order.
     #[track_caller]
-    pub(crate) fn is_as_before(&self) {
+    pub(crate) fn is_restored(&self) {
         assert_eq!(self.values(), ["ondemand", "0", "950000"]);
-        assert_eq!(self.written(), [GOVERNOR, STATE, RT, STATE, GOVERNOR], "set, and put back in reverse order");
+        assert_eq!(self.written(), [GOVERNOR, STATE, RT, STATE, GOVERNOR]);
         assert_eq!(self.pages(), 0);
     }
 }
@@ -86,50 +80,46 @@ fn ended(home: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn settings_hold_during_a_run_are_recorded_and_restored() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     let ran = host.latlab(&format!("ping -n 20 --warmup 0 --json {THREE}")).stderr(warnings_at_most()).success();
     check_schema(&ran.json(), "summary/1");
-    host.is_as_before();
+    host.is_restored();
     let settings = ran.json()["condition"]["settings"].to_string();
     assert_eq!(settings, r#"{"governor":"performance","idle-states":"max-us:10","rt-runtime":"-1"}"#);
-    let manifest = manifest(&only_recording(host.home.path()));
+    let manifest = manifest(&only_recording(host.directory()));
     let first = &manifest["settings"][0];
     let printed = ran.stderr.replace('\n', " ");
-    assert!(
-        printed.contains("`LATLAB_HOST_ROOT` is set")
-            && first["root"].as_str() == host.home.path().join("host").to_str(),
-        "{first}"
-    );
+    assert!(printed.contains("`LATLAB_HOST_ROOT` is set") && first["root"].as_str() == host.root().to_str(), "{first}");
     let facts = ["at", "before", "set", "read_back", "place"].map(|key| first[key].as_str().expect("a word"));
     assert_eq!(facts, ["local", "ondemand", "performance", "performance", &format!("/{GOVERNOR}")]);
     assert_eq!(manifest["spec"]["settings"].as_array().map(Vec::len), Some(3));
-    assert!(ended(host.home.path()).iter().all(|(_, outcome)| outcome == "restored"));
-    let recording = only_recording(host.home.path());
+    assert!(ended(host.directory()).iter().all(|(_, outcome)| outcome == "restored"));
+    let recording = only_recording(host.directory());
     let lab = host.latlab("summary").arg(recording).stdout(contains("governor=performance"));
     lab.stderr(empty()).success();
 }
 
 #[test]
 fn settings_are_restored_if_the_session_fails() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     // The port does not answer: no session opens.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = silent.local_addr().expect("bound").port();
     host.latlab(&format!("ping 127.0.0.1:{port} -n 5 {THREE}")).stdout(empty()).failure(3);
-    host.is_as_before();
+    host.is_restored();
 }
 
 #[test]
 fn settings_are_restored_after_one_signal_and_after_several() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
-        let host = FakeHost::new();
+        let host = three_knobs();
         let running = host.measuring();
         running.signal(signal);
         running.exits(code);
-        host.is_as_before();
-        assert!(ended(host.home.path()).iter().all(|(_, outcome)| outcome == "restored"));
+        host.is_restored();
+        assert!(ended(host.directory()).iter().all(|(_, outcome)| outcome == "restored"));
     }
-    let host = FakeHost::new();
+    let host = three_knobs();
     // The first signal ends the run after the time-out of its probes, the second at once.
     let running = host.measuring();
     running.signal(Signal::INT);
@@ -170,7 +160,7 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
     let failing = ["doctor cmd:false", "load --load cpu=1%@peer cmd:false"];
     let serving = format!("serve --bind 127.0.0.1:{}", crate::serve::free_port());
     for next in nexts.into_iter().chain(failing).chain([serving.as_str()]) {
-        let host = FakeHost::new();
+        let host = three_knobs();
         let running = host.measuring();
         // Settings of a running latlab are not restored.
         host.latlab("doctor --restore").stdout(contains("nothing to report")).stderr(empty()).success();
@@ -190,36 +180,36 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
             printed.contains("`governor=performance`") && printed.contains("is `ondemand` again"),
             "{next}: {printed}"
         );
-        host.is_as_before();
+        host.is_restored();
         host.latlab("list").stderr(empty()).success();
     }
 }
 
 #[test]
 fn a_setting_that_cannot_be_restored_is_reported_until_it_is() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     let running = host.measuring();
-    fs::remove_file(host.files.path(RT)).expect("a file");
+    fs::remove_file(host.path(RT)).expect("a file");
     running.signal(Signal::INT);
     let ran = running.exits(130);
     assert!(ran.stderr.contains("doctor --restore"), "{}", ran.stderr);
     let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(printed.contains("could not be put back to `950000`"), "{printed}");
-    assert_eq!(ended(host.home.path())[2], ("rt-runtime=-1".into(), "failed".into()));
+    assert_eq!(ended(host.directory())[2], ("rt-runtime=-1".into(), "failed".into()));
     let ran = host.latlab("doctor --restore --json").stderr(empty()).failure(1);
     check_schema(&ran.json(), "doctor/1");
     assert_eq!(ran.json()["findings"][0]["code"], "setting-not-restored");
     host.latlab("list").stderr(contains("cannot be put back to `950000`")).stderr(contains("hint: ")).success();
-    host.files.write(RT, "-1");
+    host.write(RT, "-1");
     host.latlab("doctor --restore").stdout(contains("again")).success();
     assert_eq!(host.values(), ["ondemand", "0", "950000"]);
 }
 
 #[test]
 fn a_setting_changed_by_others_during_the_run_is_left_and_reported() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     let running = host.measuring();
-    host.files.write(GOVERNOR, "schedutil");
+    host.write(GOVERNOR, "schedutil");
     running.signal(Signal::INT);
     let ran = running.exits(130);
     let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -230,7 +220,7 @@ fn a_setting_changed_by_others_during_the_run_is_left_and_reported() {
 
 #[test]
 fn invalid_settings_change_nothing() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     for (sets, code, printed) in [
         ("--set govenor=performance", 2, "did you mean `governor`?"),
         ("--set rt-runtime=-1 --set rt-runtime=-1", 2, "give each knob once"),
@@ -248,21 +238,18 @@ fn invalid_settings_change_nothing() {
     }
     let line = "ping 127.0.0.1:9 -n 5 --set governor@peer=performance";
     host.latlab(line).stderr(contains("no agent")).failure(2);
-    assert!(
-        !host.home.path().join("latlab-runs").exists()
-            || fs::read_dir(host.home.path().join("latlab-runs")).expect("a store").next().is_none()
-    );
+    assert!(recordings(host.directory()).is_empty());
 }
 
 #[test]
 fn a_knob_held_by_another_run_is_refused() {
-    let host = FakeHost::new();
+    let host = three_knobs();
     let running = host.measuring();
     let line = "ping -n 5 --warmup 0 --set rt-runtime=1000";
     host.latlab(line).stderr(contains("holds `/proc/sys/kernel/sched_rt_runtime_us`")).failure(3);
     running.signal(Signal::INT);
     running.exits(130);
-    host.is_as_before();
+    host.is_restored();
     host.latlab(line).stderr(lacks("error")).success();
 }
 
@@ -293,14 +280,8 @@ fn timer_slack_is_set_for_the_threads_of_the_named_ends() {
         assert_eq!(slack.trim() == "4321", there, "`{place}` at the reflector: {slack}");
         running.signal(Signal::INT);
         running.exits(130);
-        assert!(!home.path().join("journal").exists(), "nothing outlives the process");
+        assert!(!home.path().join("journal").exists(), "timer slack is not journalled");
     }
-}
-
-/// Runs ip(8) in the network namespace of the calling thread.
-pub(crate) fn ip(line: &str) {
-    let done = std::process::Command::new("ip").args(line.split(' ')).status().expect("iproute2 is installed");
-    assert!(done.success(), "ip {line}");
 }
 
 #[test]
@@ -340,10 +321,10 @@ fn interface_settings_are_restored_from_another_namespace() {
                 match signal {
                     Signal::KILL => {
                         running.is_killed_by(signal);
-                        let elsewhere = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
+                        let namespaced = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
                         let outside = || {
                             latlab_sys::namespace::enter_fresh_network().expect("root may");
-                            elsewhere();
+                            namespaced();
                         };
                         std::thread::scope(|scope| scope.spawn(outside).join().expect("no panic"));
                     }
@@ -375,7 +356,7 @@ fn settings_apply_to_the_interfaces_of_lab() {
     assert_eq!(conditions["path.unfragmented-bytes"], "1372", "{conditions}");
     assert!(ended(home.path()).iter().all(|(_, outcome)| outcome == "restored"), "{:#}", manifest["settings"]);
     assert_eq!(ended(home.path()).len(), 6, "three knobs at two ends");
-    assert!(!home.path().join("state/journal").exists(), "the namespaces go with the process");
+    assert!(!home.path().join("state/journal").exists(), "private namespaces are not journalled");
 
     lab("ping lab -n 5 --set coalesce=rx-usecs:0").stderr(contains("`lab0 coalesce`")).failure(3);
     lab("ping lab -n 5 --set mtu@peer=1300 --set mtu@local=70000").stderr(contains("EINVAL")).failure(3);

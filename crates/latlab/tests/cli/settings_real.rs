@@ -9,8 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Finished, Latlab, contains, empty, wait_until, warnings_at_most};
-use crate::lab::privileged;
-use crate::settings::ip;
+use crate::lab::{ip, privileged};
 use crate::skip::skip;
 
 /// A knob of this host that is a file, the setting, and the value that the file then has.
@@ -47,7 +46,7 @@ fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
         match signal {
             Signal::KILL => {
                 running.is_killed_by(signal);
-                assert_eq!(values(), wanted, "nobody could put it back");
+                assert_eq!(values(), wanted, "SIGKILL leaves the settings");
                 lab("doctor --restore").stdout(contains(&knobs[0].set)).success();
             }
             _ => drop(running.exits_with_one_of(&[130, 3])),
@@ -211,7 +210,7 @@ fn an_interface_with_the_name_of_a_deleted_one_is_not_restored() {
         ip("link set near mtu 1400");
         let printed = in_one_line(&restore(home).stdout);
         assert!(printed.contains("another interface has its name"), "{printed}");
-        assert_eq!(mtu_bytes("near"), 1_400, "a stranger's");
+        assert_eq!(mtu_bytes("near"), 1_400, "another interface");
     });
 }
 
@@ -233,7 +232,7 @@ fn a_namespace_with_the_inode_of_a_deleted_one_is_not_restored() {
         fs::write(page.path(), text.to_string()).expect("a page");
         let printed = in_one_line(&restore(home).stdout);
         assert!(printed.contains("nobody lives in its network namespace"), "{printed}");
-        assert_eq!(mtu_bytes("near"), 1_400, "a stranger's");
+        assert_eq!(mtu_bytes("near"), 1_400, "another interface");
     });
 }
 

@@ -10,10 +10,10 @@ use latlab::recording::Recording;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{BINARY, Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
+use crate::far_end::local_agent;
+use crate::harness::{Latlab, check_schema, contains, empty, lacks, wait_until, warnings_at_most};
 use crate::lab::privileged;
-use crate::processes::children;
-use crate::remote::signal;
+use crate::processes::{children, signal};
 use crate::scheduling::precedence;
 use crate::serve::serve;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
@@ -176,7 +176,7 @@ fn streams_to_serve_and_to_agents_are_measured() {
     let (_reflector, address) = serve(home.path(), "");
     let ran = Latlab::at(home.path()).args(["stream", &address]).line(EASY).args(["--json"]).success();
     assert!(figure(&ran.json(), &["answered"]) > 0);
-    let agent = format!("cmd:{} agent --stdio", BINARY);
+    let agent = local_agent();
     let ran = Latlab::new().args(["stream", &agent, "--peer-addr", "127.0.0.1"]).line(EASY).args(["--json"]).success();
     check_schema(&ran.json(), "summary/1");
     let kept = manifest(&only_recording(ran.directory()));

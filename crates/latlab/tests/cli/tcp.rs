@@ -19,6 +19,7 @@ use latlab::transport::{TcpTransport, Transport, WaitStrategy};
 use latlab::units::Nanos;
 use rustix::process::Signal;
 
+use crate::far_end::local_agent;
 use crate::harness::{BINARY, Latlab, Running, check_schema, contains, empty, wait_until, warnings_at_most};
 use crate::lab::privileged;
 use crate::serve::free_port;
@@ -247,7 +248,7 @@ fn an_experiment_compares_udp_with_tcp() {
 #[test]
 fn lab_and_agents_answer_over_tcp() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let there = format!("cmd:{} agent --stdio", BINARY);
+    let there = local_agent();
     let mut targets = vec![(there, "--peer-addr 127.0.0.1")];
     if privileged() {
         targets.extend([("lab".to_owned(), "-4"), ("lab".to_owned(), "-6 --wait spin")]);

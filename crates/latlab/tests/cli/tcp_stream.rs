@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::harness::{Latlab, check_schema, contains, empty, wait_until, warnings_at_most};
-use crate::lab::privileged;
+use crate::lab::{privileged, shaped};
 use crate::scheduling::precedence;
-use crate::search::shaped;
 use crate::store::{manifest, only_recording, recordings, spool_bytes};
 use crate::tcp::serve_tcp;
 

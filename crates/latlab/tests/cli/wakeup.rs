@@ -12,6 +12,7 @@ use latlab::recording::{Recording, WakeupBatch};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::fake_host::FakeHost;
 use crate::harness::{BINARY, Latlab, check_schema, contains, wait_until};
 use crate::scheduling::{only_busy_cpu, precedence};
 use crate::skip::skip;
@@ -185,7 +186,7 @@ fn break_ends_the_concurrent_runs_too_and_they_are_marked() {
     assert!(codes(cut).contains(&"cut-short".into()) && cut["wakeups"]["cut_short"] == true, "{cut:#}");
     assert!(!codes(broke).contains(&"cut-short".into()) && cut["wakeups"]["broke"].is_null());
     let hint = cut["caveats"].as_array().expect("caveats").iter().find(|caveat| caveat["code"] == "no-probe-measured");
-    assert!(hint.is_none_or(|caveat| caveat["hint"].as_str().expect("words").contains("--break")), "{cut:#}");
+    assert!(hint.is_none_or(|caveat| caveat["hint"].as_str().expect("a text").contains("--break")), "{cut:#}");
 }
 
 #[test]
@@ -295,7 +296,7 @@ fn fifo_without_the_right_is_refused_with_a_hint() {
                 assert!(is_reported.contains("setcap") || is_reported.contains("ulimit"), "{is_reported}");
             }
             Ok(output) => panic!("{output:?}"),
-            Err(error) => skip(format_args!("nobody may not run the binary: {error}")),
+            Err(error) => skip(format_args!("the user `nobody` may not run the binary: {error}")),
         }
         return;
     }
@@ -395,18 +396,13 @@ fn a_run_on_all_cpus_is_one_observation_also_after_a_pinned_run() {
 #[test]
 fn a_setting_that_the_host_lacks_is_a_failed_run_with_the_reason() {
     // A host of files without cpufreq.
-    let host = tempfile::tempdir().expect("a temporary directory");
-    fs::create_dir_all(host.path().join("proc")).expect("a directory");
+    let host = FakeHost::with(&[]);
     let file =
         SMALL.replace("interval = [\"1ms\", \"3ms\"]", "set = [\"governor=as-found\", \"governor=performance\"]");
-    let elsewhere = || {
-        lab(&file)
-            .environment("LATLAB_HOST_ROOT", host.path().join(""))
-            .environment("LATLAB_STATE_DIR", host.path().join("state"))
-    };
-    elsewhere().line("run x.toml").stderr(contains("cannot set `governor=performance`")).failure(3);
+    let on_host = || lab(&file).on(&host);
+    on_host().line("run x.toml").stderr(contains("cannot set `governor=performance`")).failure(3);
     let kept =
-        elsewhere().line("run x.toml --keep-going --json").stderr(contains("4 runs failed and not judged")).failure(4);
+        on_host().line("run x.toml --keep-going --json").stderr(contains("4 runs failed and not judged")).failure(4);
     let failed: Vec<Value> = kept.json()["runs"]
         .as_array()
         .expect("runs")

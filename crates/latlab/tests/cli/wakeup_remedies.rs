@@ -1,50 +1,18 @@
 //! `latlab wakeup --try-remedies`: remedies are measured in alternation with the original options.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Latlab, check_schema, contains, wait_until};
+use crate::settings::with_governors;
 use crate::store::{manifest, recordings};
-
-/// A host of files with one policy of cpufreq.
-fn host() -> tempfile::TempDir {
-    host_of(1)
-}
-
-/// The same with several.
-fn host_of(policies: usize) -> tempfile::TempDir {
-    let host = tempfile::tempdir().expect("a temporary directory");
-    for number in 0..policies {
-        let policy = policy(&host, number);
-        std::fs::create_dir_all(&policy).expect("a directory");
-        let (governor, available) = ("ondemand\n", "ondemand performance\n");
-        for (file, text) in [("scaling_governor", governor), ("scaling_available_governors", available)] {
-            std::fs::write(policy.join(file), text).expect("written");
-        }
-    }
-    host
-}
-
-fn policy(host: &tempfile::TempDir, number: usize) -> PathBuf {
-    host.path().join(format!("sys/devices/system/cpu/cpufreq/policy{number}"))
-}
-
-fn governor(host: &tempfile::TempDir, number: usize) -> String {
-    let text = std::fs::read_to_string(policy(host, number).join("scaling_governor"));
-    text.expect("still there").trim().to_owned()
-}
-
-fn on(lab: Latlab, host: &tempfile::TempDir) -> Latlab {
-    lab.environment("LATLAB_HOST_ROOT", host.path()).environment("LATLAB_STATE_DIR", host.path().join("state"))
-}
 
 #[test]
 fn each_possible_remedy_is_tried_in_turn_and_restored() {
-    let host = host();
-    let lab = on(Latlab::new(), &host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
+    let host = with_governors(1, "ondemand performance", "ondemand");
+    let lab = Latlab::new().on(&host).line("wakeup -i 2ms -n 27 --warmup 0 --via select --try-remedies --json -q");
     let ran = lab.start().exits_with_one_of(&[0, 4]);
     let document = ran.json();
     check_schema(&document, "remedies/1");
@@ -75,7 +43,7 @@ fn each_possible_remedy_is_tried_in_turn_and_restored() {
     let tried = remedies.iter().filter(|one| one["tried"] == true).count();
     assert_eq!((runs.len(), runs.values().sum::<usize>()), (tried + 1, 9 * (tried + 1)), "{runs:?}");
     assert_eq!(document["recordings"].as_array().map(Vec::len), Some(9 * (tried + 1)));
-    assert_eq!(governor(&host, 0), "ondemand");
+    assert_eq!(host.governor(0), "ondemand");
     // The recordings name their remedy: they can be compared later.
     let again = Latlab::at(ran.directory()).line("compare --by remedy latlab-runs --json -q").success().json();
     assert_eq!(again["comparisons"][0]["metric"], "wakeup_latency");
@@ -107,13 +75,13 @@ fn an_interrupt_keeps_the_finished_runs() {
 #[test]
 fn an_interrupt_during_the_first_setting_restores_everything() {
     // So many that setting all takes far longer than noticing that the first is set.
-    let host = host_of(512);
+    let host = with_governors(512, "ondemand performance", "ondemand");
     let home = tempfile::tempdir().expect("a temporary directory");
-    let running = on(Latlab::at(home.path()), &host).line("wakeup --try-remedies -i 1ms -d 9s").start();
-    wait_until("the first governor was set", || governor(&host, 0) == "performance");
+    let running = Latlab::at(home.path()).on(&host).line("wakeup --try-remedies -i 1ms -d 9s").start();
+    wait_until("the first governor was set", || host.governor(0) == "performance");
     running.signal(Signal::INT);
     running.exits(130);
-    let left: Vec<usize> = (0..512).filter(|number| governor(&host, *number) != "ondemand").collect();
+    let left: Vec<usize> = (0..512).filter(|number| host.governor(*number) != "ondemand").collect();
     assert!(left.is_empty(), "{left:?} stayed");
 }
 

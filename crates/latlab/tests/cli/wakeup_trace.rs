@@ -50,7 +50,7 @@ fn a_trace_has_the_scheduler_events_on_clock_monotonic() {
     assert!(seen.contains("sched_switch") && seen.contains("latlab was here"), "{seen}");
     assert!(!seen.contains("once only"));
     _ = tracing::remove_left();
-    assert!(traces(std::process::id()), "its owner lives");
+    assert!(traces(std::process::id()), "its process is alive");
     drop(tracing);
     assert!(!traces(std::process::id()));
 }
@@ -70,7 +70,7 @@ fn the_recording_has_the_trace_around_the_late_wakeup() {
     let text = fs::read_to_string(recording.join("trace.txt")).expect("a trace");
     assert!(text.contains("sched_switch: ") && text.contains("latlab: slot 5 was due"), "{text}");
     // Every event lies between 10 ms before the due time and 1 ms after the wake-up.
-    let (due, woke) = (broke["due_ns"].as_i64().expect("told"), broke["woke_ns"].as_i64().expect("told"));
+    let (due, woke) = (broke["due_ns"].as_i64().expect("a time"), broke["woke_ns"].as_i64().expect("a time"));
     let seconds = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let words = line.split_whitespace().filter_map(|word| word.strip_suffix(':')?.parse::<f64>().ok());
         words.into_iter().next().unwrap_or_else(|| panic!("{line}"))
@@ -110,7 +110,7 @@ fn the_trace_has_the_thread_that_caused_the_late_wakeup() {
         assert!(text.lines().any(|line| line.contains("sched_switch") && line.contains("prev_prio=49")), "{text}");
         return;
     }
-    panic!("the machine itself was later than 40 ms five times over, before the hog ran");
+    panic!("a wake-up was later than 40 ms five times, before the CPU was kept busy");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn removes_what_is_left() -> bool {
     let pid = running.pid().as_raw_nonzero().get().unsigned_abs();
     wait_until("it traces", || traces(pid));
     Latlab::at(home.path()).line("list").success();
-    assert!(traces(pid), "that of the living stays");
+    assert!(traces(pid), "that of a live process stays");
     running.signal(Signal::KILL);
     running.is_killed_by(Signal::KILL);
     let printed = Latlab::at(home.path()).line("list").success().stderr;
@@ -164,6 +164,6 @@ fn without_the_right_to_trace_the_reason_is_reported() {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(text.contains("\"trace-missing\"") && text.contains("EPERM"), "{output:?}");
         }
-        Err(error) => skip(format_args!("nobody may not run the binary: {error}")),
+        Err(error) => skip(format_args!("the user `nobody` may not run the binary: {error}")),
     }
 }

@@ -1,7 +1,7 @@
-//! Against a host of files that refuse, lie and vanish.
+//! The guard on a host of files: files that refuse a value, read back another one, or vanish.
 
-#[path = "../../../tests/watched/mod.rs"]
-mod watched;
+#[path = "../../../tests/fake_host/mod.rs"]
+mod fake_host;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,75 +11,48 @@ use std::path::{Path, PathBuf};
 use super::super::restoring::{heal, left_behind, restore_own};
 use super::*;
 use crate::plan::Setting;
-use watched::WatchedHost;
+use fake_host::FakeHost;
 
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 const RMEM: &str = "proc/sys/net/core/rmem_max";
 const WMEM: &str = "proc/sys/net/core/wmem_max";
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 
-/// A host of files that is watched, and a journal.
-struct Stage {
-    directory: tempfile::TempDir,
-    files: WatchedHost,
+/// A host of files with four knobs.
+fn four_knobs() -> FakeHost {
+    let host = FakeHost::with(&[(RT, "950000\n"), (RMEM, "1000\n"), (WMEM, "2000\n"), (GOVERNOR, "ondemand\n")]);
+    let offered = "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors";
+    host.write(offered, "ondemand performance\n");
+    host
 }
 
-impl Stage {
-    fn new() -> Stage {
-        let directory = tempfile::tempdir().expect("a directory");
-        let watched = [(RT, "950000\n"), (RMEM, "1000\n"), (WMEM, "2000\n"), (GOVERNOR, "ondemand\n")];
-        let files = WatchedHost::at(directory.path().join("host"), &watched);
-        let offered = "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors";
-        files.write(offered, "ondemand performance\n");
-        Stage { directory, files }
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.files.path(file)
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        self.files.write(file, text);
-    }
-
-    fn read(&self, file: &str) -> String {
-        self.files.read(file)
-    }
-
-    fn written(&self) -> Vec<&'static str> {
-        self.files.written()
-    }
-
-    /// The file is another one from now on.
+impl FakeHost {
+    /// Replaces a file by a link.
     fn replace(&self, file: &str, by: &str) {
         fs::remove_file(self.path(file)).expect("a file");
         symlink(by, self.path(file)).expect("a link");
-        // inotify(7) says once that the file it watched is gone.
+        // inotify(7) reports once that the watched file is gone.
         self.written();
     }
 
-    fn root(&self) -> HostRoot {
-        HostRoot::new(self.files.root())
+    fn host_root(&self) -> HostRoot {
+        HostRoot::new(&self.root())
     }
 
-    fn journal(&self) -> KnobJournal {
-        KnobJournal::at(self.directory.path().join("journal"))
-    }
-
-    fn pages(&self) -> usize {
-        fs::read_dir(self.journal().directory()).map_or(0, Iterator::count)
+    fn knob_journal(&self) -> KnobJournal {
+        KnobJournal::at(self.journal())
     }
 
     fn hold(&self, settings: &[Setting]) -> Result<HostGuard, KnobError> {
         let mut guard = self.find(settings)?;
-        guard.turn(Some(&self.journal()))?;
+        guard.turn(Some(&self.knob_journal()))?;
         Ok(guard)
     }
 
     fn find(&self, settings: &[Setting]) -> Result<HostGuard, KnobError> {
         let spec = |setting: &Setting| SettingSpec { setting: setting.clone(), interface: None, side: None };
         let specs: Vec<_> = settings.iter().map(spec).collect();
-        HostGuard::find(&specs, &PathInterfaces::loopback(), self.root())
+        HostGuard::find(&specs, &PathInterfaces::loopback(), self.host_root())
     }
 }
 
@@ -87,46 +60,46 @@ fn three() -> [Setting; 3] {
     [Setting::Governor("performance".into()), Setting::RtRuntime(-1), Setting::SocketBuffer(4096)]
 }
 
-fn is_as_before(stage: &Stage) {
-    let now = [GOVERNOR, RT, RMEM, WMEM].map(|file| stage.read(file));
+fn is_as_before(host: &FakeHost) {
+    let now = [GOVERNOR, RT, RMEM, WMEM].map(|file| host.read(file));
     assert_eq!(now, ["ondemand", "950000", "1000", "2000"]);
 }
 
 #[test]
 fn what_is_set_is_put_back_in_reverse_order() {
-    let stage = Stage::new();
-    let mut guard = stage.hold(&three()).expect("all knobs are there");
-    assert_eq!(stage.written(), [GOVERNOR, RT, RMEM, WMEM]);
-    assert_eq!([GOVERNOR, RT, RMEM, WMEM].map(|file| stage.read(file)), ["performance", "-1", "4096", "4096"]);
-    assert_eq!(stage.pages(), 1);
+    let host = four_knobs();
+    let mut guard = host.hold(&three()).expect("all knobs are there");
+    assert_eq!(host.written(), [GOVERNOR, RT, RMEM, WMEM]);
+    assert_eq!([GOVERNOR, RT, RMEM, WMEM].map(|file| host.read(file)), ["performance", "-1", "4096", "4096"]);
+    assert_eq!(host.pages(), 1);
     let facts = guard.facts();
     assert_eq!((facts[0].before.as_str(), facts[0].read_back.as_deref()), ("ondemand", Some("performance")));
     assert!(facts.iter().all(|fact| fact.ended.is_none()));
 
     let facts = guard.restore();
-    assert_eq!(stage.written(), [WMEM, RMEM, RT, GOVERNOR]);
+    assert_eq!(host.written(), [WMEM, RMEM, RT, GOVERNOR]);
     assert!(facts.iter().all(|fact| fact.ended == Some(Restoration::Restored)), "{facts:?}");
-    is_as_before(&stage);
-    assert_eq!(stage.pages(), 0);
+    is_as_before(&host);
+    assert_eq!(host.pages(), 0);
     drop(guard);
-    assert!(stage.written().is_empty(), "once is enough");
+    assert!(host.written().is_empty(), "once is enough");
 }
 
 #[test]
 fn a_panic_puts_everything_back() {
-    let stage = Stage::new();
+    let host = four_knobs();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let _guard = stage.hold(&three()).expect("all knobs are there");
+        let _guard = host.hold(&three()).expect("all knobs are there");
         panic!("on purpose");
     }));
     assert!(outcome.is_err());
-    assert_eq!(stage.written(), [GOVERNOR, RT, RMEM, WMEM, RMEM, RT, GOVERNOR]);
-    assert_eq!(stage.pages(), 0);
+    assert_eq!(host.written(), [GOVERNOR, RT, RMEM, WMEM, RMEM, RT, GOVERNOR]);
+    assert_eq!(host.pages(), 0);
 }
 
 #[test]
 fn an_absent_knob_is_seen_before_anything_is_changed() {
-    let stage = Stage::new();
+    let host = four_knobs();
     for (wish, cause) in [
         (Setting::BusyPoll(50), "does not have `/proc/sys/net/core/busy_poll`"),
         (Setting::CpuDmaLatency(0), "/dev/cpu_dma_latency"),
@@ -135,160 +108,160 @@ fn an_absent_knob_is_seen_before_anything_is_changed() {
         (Setting::Coalesce(vec![("rx-usecs".into(), 0)]), "`lo coalesce`"),
         (Setting::Offload(vec![("rx-no-such".into(), false)]), "no feature `rx-no-such`"),
     ] {
-        let error = stage.hold(&[Setting::RtRuntime(-1), wish]).expect_err("absent");
+        let error = host.hold(&[Setting::RtRuntime(-1), wish]).expect_err("absent");
         assert!(matches!(error, KnobError::Absent { .. }), "{error:?}");
         assert!(error.cause().is_some_and(|told| told.contains(cause)), "{cause}: {error:?}");
-        assert_eq!((error.exit_code(), stage.written().len(), stage.pages()), (3, 0, 0));
+        assert_eq!((error.exit_code(), host.written().len(), host.pages()), (3, 0, 0));
     }
 }
 
 #[test]
 fn a_knob_that_two_settings_turn_is_seen_before_anything_is_changed() {
-    let stage = Stage::new();
-    let error = stage.hold(&[Setting::SocketBuffer(4_096), Setting::RtRuntime(-1), Setting::SocketBuffer(8_192)]);
+    let host = four_knobs();
+    let error = host.hold(&[Setting::SocketBuffer(4_096), Setting::RtRuntime(-1), Setting::SocketBuffer(8_192)]);
     let error = error.expect_err("twice");
     assert!(matches!(&error, KnobError::Twice { place, .. } if place == "/proc/sys/net/core/rmem_max"), "{error:?}");
-    assert_eq!((error.exit_code(), stage.written().len(), stage.pages()), (2, 0, 0));
+    assert_eq!((error.exit_code(), host.written().len(), host.pages()), (2, 0, 0));
 }
 
 #[test]
 fn a_knob_that_refuses_takes_the_others_back_with_it() {
-    let stage = Stage::new();
+    let host = four_knobs();
     // Read-only for everybody, root included.
-    stage.replace(RMEM, "/proc/sys/kernel/ngroups_max");
-    let error = stage.hold(&three()).expect_err("it cannot be written");
+    host.replace(RMEM, "/proc/sys/kernel/ngroups_max");
+    let error = host.hold(&three()).expect_err("it cannot be written");
     assert!(matches!(&error, KnobError::Refused { place, .. } if place == "/proc/sys/net/core/rmem_max"), "{error:?}");
-    assert_eq!(stage.written(), [GOVERNOR, RT, GOVERNOR]);
-    assert_eq!(stage.pages(), 0);
+    assert_eq!(host.written(), [GOVERNOR, RT, GOVERNOR]);
+    assert_eq!(host.pages(), 0);
 }
 
 #[test]
 fn a_knob_that_lies_takes_the_others_back_with_it() {
-    let stage = Stage::new();
+    let host = four_knobs();
     // Takes a number and shows it as eight hexadecimal digits. It is this process's own, and says what a core
     // dump of it would hold.
     let filter = fs::read_to_string("/proc/self/coredump_filter").expect("Linux has it");
-    stage.replace(RMEM, "/proc/self/coredump_filter");
-    let error = stage.hold(&three()).expect_err("it reads otherwise");
+    host.replace(RMEM, "/proc/self/coredump_filter");
+    let error = host.hold(&three()).expect_err("it reads otherwise");
     assert!(matches!(&error, KnobError::Differs { wanted, .. } if wanted == "4096"), "{error:?}");
-    assert_eq!(stage.written(), [GOVERNOR, RT, GOVERNOR]);
+    assert_eq!(host.written(), [GOVERNOR, RT, GOVERNOR]);
     fs::write("/proc/self/coredump_filter", format!("0x{}", filter.trim())).expect("our own");
 }
 
 #[test]
 fn a_refused_write_that_changed_something_is_put_back() {
-    let stage = Stage::new();
+    let host = four_knobs();
     // Can be cut, and cannot grow again: it is emptied, and then the write is refused.
     let sealed = rustix::fs::memfd_create("sealed", rustix::fs::MemfdFlags::ALLOW_SEALING).expect("a file");
     rustix::io::write(&sealed, b"1000").expect("written");
     rustix::fs::fcntl_add_seals(&sealed, rustix::fs::SealFlags::GROW).expect("sealed");
     let number = std::os::fd::AsRawFd::as_raw_fd(&sealed);
-    stage.replace(RMEM, &format!("/proc/self/fd/{number}"));
-    let mut guard = stage.find(&three()).expect("all knobs are there");
-    let error = guard.turn(Some(&stage.journal())).expect_err("it cannot be written");
+    host.replace(RMEM, &format!("/proc/self/fd/{number}"));
+    let mut guard = host.find(&three()).expect("all knobs are there");
+    let error = guard.turn(Some(&host.knob_journal())).expect_err("it cannot be written");
     assert!(matches!(&error, KnobError::Refused { .. }), "{error:?}");
-    assert_eq!(stage.read(RMEM), "", "half a change");
+    assert_eq!(host.read(RMEM), "", "half a change");
     // By now it can be written.
-    fs::remove_file(stage.path(RMEM)).expect("a link");
-    stage.write(RMEM, "");
+    fs::remove_file(host.path(RMEM)).expect("a link");
+    host.write(RMEM, "");
     drop(guard);
-    is_as_before(&stage);
-    assert_eq!(stage.pages(), 0);
+    is_as_before(&host);
+    assert_eq!(host.pages(), 0);
 }
 
 #[test]
 fn a_knob_that_vanishes_stays_in_the_journal_and_the_others_come_back() {
-    let stage = Stage::new();
-    let mut guard = stage.hold(&three()).expect("all knobs are there");
-    fs::remove_file(stage.path(RT)).expect("a file");
+    let host = four_knobs();
+    let mut guard = host.hold(&three()).expect("all knobs are there");
+    fs::remove_file(host.path(RT)).expect("a file");
     let facts = guard.restore();
     assert!(matches!(&facts[1].ended, Some(Restoration::Failed { reason }) if reason.contains("ENOENT")), "{facts:?}");
-    assert_eq!([GOVERNOR, RMEM].map(|file| stage.read(file)), ["ondemand", "1000"]);
-    let (page, left) = left_behind(&stage.journal()).expect("a page");
+    assert_eq!([GOVERNOR, RMEM].map(|file| host.read(file)), ["ondemand", "1000"]);
+    let (page, left) = left_behind(&host.knob_journal()).expect("a page");
     assert_eq!((page.exists(), left), (true, vec!["rt-runtime=-1".to_owned()]));
     // Once it is back, whoever comes after puts it right.
-    stage.write(RT, "-1");
-    restore_own(&stage.journal(), &stage.root());
-    assert_eq!((stage.read(RT).as_str(), stage.pages()), ("950000", 0));
+    host.write(RT, "-1");
+    restore_own(&host.knob_journal(), &host.host_root());
+    assert_eq!((host.read(RT).as_str(), host.pages()), ("950000", 0));
 }
 
 #[test]
 fn what_somebody_else_set_meanwhile_is_left_alone() {
-    let stage = Stage::new();
-    let mut guard = stage.hold(&three()).expect("all knobs are there");
-    stage.write(GOVERNOR, "schedutil");
+    let host = four_knobs();
+    let mut guard = host.hold(&three()).expect("all knobs are there");
+    host.write(GOVERNOR, "schedutil");
     let facts = guard.restore();
     assert_eq!(facts[0].ended, Some(Restoration::Changed { found: "schedutil".into() }));
-    assert_eq!((stage.read(GOVERNOR).as_str(), stage.read(RT).as_str()), ("schedutil", "950000"));
-    assert_eq!(stage.pages(), 0, "it is not ours any more");
+    assert_eq!((host.read(GOVERNOR).as_str(), host.read(RT).as_str()), ("schedutil", "950000"));
+    assert_eq!(host.pages(), 0, "it is not ours any more");
 }
 
 #[test]
 fn a_value_that_was_there_already_is_neither_written_nor_journalled() {
-    let stage = Stage::new();
-    let mut guard = stage.hold(&[Setting::RtRuntime(950_000)]).expect("there");
-    assert_eq!((stage.written().len(), stage.pages()), (0, 0));
+    let host = four_knobs();
+    let mut guard = host.hold(&[Setting::RtRuntime(950_000)]).expect("there");
+    assert_eq!((host.written().len(), host.pages()), (0, 0));
     assert_eq!(guard.restore()[0].ended, Some(Restoration::Restored));
 }
 
 #[test]
 fn nothing_is_set_that_cannot_be_journalled_first() {
-    let stage = Stage::new();
-    fs::write(stage.journal().directory(), "a file").expect("a file");
-    let error = stage.hold(&three()).expect_err("no journal");
+    let host = four_knobs();
+    fs::write(host.knob_journal().directory(), "a file").expect("a file");
+    let error = host.hold(&three()).expect_err("no journal");
     assert!(matches!(error, KnobError::Journal { .. }), "{error:?}");
-    assert!(stage.written().is_empty());
+    assert!(host.written().is_empty());
 }
 
 #[test]
 fn the_living_are_left_alone_and_keep_others_off_their_knobs() {
-    let stage = Stage::new();
-    let _guard = stage.hold(&three()).expect("all knobs are there");
-    assert_eq!(stage.written().len(), 4);
-    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
-    assert!(healed.is_empty() && unhealed.is_empty() && stage.written().is_empty());
-    let error = stage.hold(&[Setting::RtRuntime(1)]).expect_err("held");
+    let host = four_knobs();
+    let _guard = host.hold(&three()).expect("all knobs are there");
+    assert_eq!(host.written().len(), 4);
+    let (healed, unhealed) = heal(&host.knob_journal(), &host.host_root());
+    assert!(healed.is_empty() && unhealed.is_empty() && host.written().is_empty());
+    let error = host.hold(&[Setting::RtRuntime(1)]).expect_err("held");
     assert!(matches!(error, KnobError::Taken { pid, .. } if pid == std::process::id()), "{error:?}");
 }
 
 #[test]
 fn what_is_put_back_is_what_stood_there_without_any_latlab() {
-    let stage = Stage::new();
+    let host = four_knobs();
     let rt = |us| [Setting::RtRuntime(us)];
     for wanted in [-1, 700_000] {
-        let first = stage.hold(&rt(-1)).expect("there");
+        let first = host.hold(&rt(-1)).expect("there");
         // Finds the value of the first, and is to wait for its end …
-        let mut second = stage.find(&rt(wanted)).expect("there");
-        let error = second.turn(Some(&stage.journal())).expect_err("held, though it may be there already");
+        let mut second = host.find(&rt(wanted)).expect("there");
+        let error = second.turn(Some(&host.knob_journal())).expect_err("held, though it may be there already");
         assert!(matches!(error, KnobError::Taken { .. }), "{error:?}");
         assert!(second.facts()[0].read_back.is_none());
         // … after which the host is as it was.
         drop(first);
-        second.turn(Some(&stage.journal())).expect("free");
-        assert_eq!((second.facts()[0].before.as_str(), stage.read(RT)), ("950000", wanted.to_string()));
+        second.turn(Some(&host.knob_journal())).expect("free");
+        assert_eq!((second.facts()[0].before.as_str(), host.read(RT)), ("950000", wanted.to_string()));
         drop(second);
-        assert_eq!((stage.read(RT).as_str(), stage.pages()), ("950000", 0));
+        assert_eq!((host.read(RT).as_str(), host.pages()), ("950000", 0));
     }
 }
 
 #[test]
 fn a_knob_that_the_dead_have_left_changed_is_not_turned() {
-    let stage = Stage::new();
-    let page = leave_behind(&stage, None);
-    let error = stage.hold(&[Setting::RtRuntime(1)]).expect_err("not put back yet");
+    let host = four_knobs();
+    let page = leave_behind(&host, None);
+    let error = host.hold(&[Setting::RtRuntime(1)]).expect_err("not put back yet");
     assert!(matches!(&error, KnobError::Left { page: kept, .. } if *kept == page), "{error:?}");
-    assert!(stage.written().is_empty());
-    heal(&stage.journal(), &stage.root());
-    drop(stage.hold(&[Setting::RtRuntime(1)]).expect("put back"));
-    is_as_before(&stage);
-    stage.written();
-    leave_behind(&stage, Some("another boot"));
-    stage.hold(&[Setting::RtRuntime(1)]).expect("a reboot has undone that");
+    assert!(host.written().is_empty());
+    heal(&host.knob_journal(), &host.host_root());
+    drop(host.hold(&[Setting::RtRuntime(1)]).expect("put back"));
+    is_as_before(&host);
+    host.written();
+    leave_behind(&host, Some("another boot"));
+    host.hold(&[Setting::RtRuntime(1)]).expect("a reboot has undone that");
 }
 
 /// The page of a process that is no more.
-fn leave_behind(stage: &Stage, boot: Option<&str>) -> PathBuf {
-    let guard = stage.hold(&three()).expect("all knobs are there");
+fn leave_behind(host: &FakeHost, boot: Option<&str>) -> PathBuf {
+    let guard = host.hold(&three()).expect("all knobs are there");
     let own = guard.page.as_ref().expect("journalled").path.clone();
     let text = fs::read_to_string(&own).expect("a page");
     let mut page: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -300,19 +273,19 @@ fn leave_behind(stage: &Stage, boot: Option<&str>) -> PathBuf {
     fs::remove_file(&own).expect("a page");
     let left: &Path = &own.with_file_name(format!("{}-0.json", std::process::id()));
     fs::write(left, page.to_string()).expect("a page");
-    assert_eq!(stage.written().len(), 4);
+    assert_eq!(host.written().len(), 4);
     left.to_owned()
 }
 
 #[test]
 fn what_the_dead_left_is_put_back_in_reverse_order() {
-    let stage = Stage::new();
-    leave_behind(&stage, None);
+    let host = four_knobs();
+    leave_behind(&host, None);
     // Meanwhile somebody has set one of them, and one is back already.
-    stage.write(GOVERNOR, "schedutil");
-    stage.write(WMEM, "2000");
-    stage.written();
-    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    host.write(GOVERNOR, "schedutil");
+    host.write(WMEM, "2000");
+    host.written();
+    let (healed, unhealed) = heal(&host.knob_journal(), &host.host_root());
     let outcomes: Vec<_> = healed.iter().map(|one| (one.place.as_str(), &one.outcome)).collect();
     let changed = Restoration::Changed { found: "schedutil".into() };
     let expected = [
@@ -323,32 +296,32 @@ fn what_the_dead_left_is_put_back_in_reverse_order() {
     ];
     assert_eq!(outcomes, expected);
     assert!(unhealed.is_empty() && healed.iter().all(|one| one.kept_in.is_none()));
-    assert_eq!((stage.written(), stage.pages()), (vec![RMEM, RT], 0));
+    assert_eq!((host.written(), host.pages()), (vec![RMEM, RT], 0));
 }
 
 #[test]
 fn what_cannot_be_put_back_is_kept_and_named() {
-    let stage = Stage::new();
-    let page = leave_behind(&stage, None);
-    fs::remove_file(stage.path(RT)).expect("a file");
+    let host = four_knobs();
+    let page = leave_behind(&host, None);
+    fs::remove_file(host.path(RT)).expect("a file");
     for _ in 0..2 {
-        let (healed, _) = heal(&stage.journal(), &stage.root());
+        let (healed, _) = heal(&host.knob_journal(), &host.host_root());
         let kept: Vec<_> = healed.iter().filter(|one| one.kept_in.is_some()).collect();
         assert_eq!(kept.len(), 1);
         assert_eq!((kept[0].setting.as_str(), kept[0].before.as_str()), ("rt-runtime=-1", "950000"));
     }
-    assert_eq!(stage.read(GOVERNOR), "ondemand");
+    assert_eq!(host.read(GOVERNOR), "ondemand");
     fs::write(&page, "").expect("a page");
-    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    let (healed, unhealed) = heal(&host.knob_journal(), &host.host_root());
     assert!(healed.is_empty());
     assert!(unhealed.iter().any(|one| one.path == page), "{unhealed:?}");
 }
 
 #[test]
 fn what_a_reboot_has_undone_is_forgotten() {
-    let stage = Stage::new();
-    leave_behind(&stage, Some("another boot"));
-    let (healed, unhealed) = heal(&stage.journal(), &stage.root());
+    let host = four_knobs();
+    leave_behind(&host, Some("another boot"));
+    let (healed, unhealed) = heal(&host.knob_journal(), &host.host_root());
     assert!(healed.is_empty() && unhealed.is_empty());
-    assert_eq!((stage.written().len(), stage.pages()), (0, 0));
+    assert_eq!((host.written().len(), host.pages()), (0, 0));
 }
