@@ -61,6 +61,7 @@ summary y --no-intervals
 const STREAMS: &str = r#"
 patch x {"spec":{"work":{"sending":{"checksum":false}}},"run":{"stream":{"send_buffer_bytes":212992,"receive_buffer_bytes":212992}},"condition":{"checksum":false}}
 summary x --no-intervals
+patch x {"here":{"before":{"network":{"interface":{"offloads":null}}}}}
 patch x {"spec":{"work":{"sending":{"checksum":true,"mode":"gso"},"direction":"up","pace":{"bps":40000000}}},"here":{"before":{"network":{"interface":{"name":"eth0","offloads":{"tx-checksum-ipv4":false}}}}}}
 summary x --no-intervals
 summary x --no-intervals --json
@@ -101,7 +102,7 @@ list --store .
 "#;
 
 const OTHER_HEADINGS: &str = r#"
-patch x {"spec":{"target":{"kind":"lab"},"authenticated":true,"work":{"wire":true,"pace":{"kind":"bits","bps":1000000000},"sending":{"mode":"sendmmsg","batch":16,"connect":true}},"here":{"wait":"spin","cpu":1,"fifo":20,"mlock":true},"peer":{"wait":"spin","cpu":0}}}
+patch x {"spec":{"target":{"kind":"lab"},"authenticated":true,"work":{"wire":true,"pace":{"kind":"rate","bps":1000000000},"sending":{"mode":"sendmmsg","batch":16,"connect":true}},"here":{"wait":"spin","cpu":1,"fifo":20,"mlock":true},"peer":{"wait":"spin","cpu":0,"mlock":false}}}
 summary x --no-intervals
 patch x {"spec":{"work":{"pace":{"kind":"max"}}}}
 summary x --no-intervals
