@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, RunSpec, StopWhen};
 use latlab::probe::{Phase, Seq};
-use latlab::recording::event::SpoolEvent;
+use latlab::recording::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store, fresh_run_id};
 use latlab::units::{SenderClock, Stamp};
@@ -122,5 +122,5 @@ fn manifest(run_id: String) -> Manifest {
         stop: StopWhen { count: Some(BATCH), duration_ns: None },
         ..RunSpec::local(PingSpec::on(Schedule::Closed))
     };
-    Manifest::of(spec, run_id, jiff::Timestamp::now().to_string())
+    Manifest::new(spec, run_id, jiff::Timestamp::now().to_string())
 }

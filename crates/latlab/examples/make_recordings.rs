@@ -23,7 +23,7 @@ use latlab::plan::{
     WakeupCpus, WakeupSpec, Work,
 };
 use latlab::probe::{Phase, Seq};
-use latlab::recording::event::SpoolEvent;
+use latlab::recording::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store};
 use latlab::units::{Nanos, Stamp};

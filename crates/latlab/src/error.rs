@@ -26,5 +26,4 @@ explains!(
     crate::load::LoadError,
     crate::measure::MeasureError,
     crate::formats::numbers::NumbersError,
-    crate::recording::RecordingError,
 );

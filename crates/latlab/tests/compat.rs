@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use latlab::diagnostics::Explain;
 use latlab::experiment::{OpenExperiment, RunOutcome};
 use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
@@ -188,9 +189,9 @@ fn the_bad_ones_say_what_is_wrong() {
     for recording in testdata("bad") {
         let (_directory, copy) = copied(&recording);
         let error = read_whole(&copy).expect_err("damaged");
-        let cause = error.cause().map(|cause| format!("  cause: {cause}\n")).unwrap_or_default();
-        let hint = error.hint().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
-        let message = format!("error: {error}\n{cause}{hint}exit code {}\n", error.exit_code());
+        let cause = error.explain().cause.map(|cause| format!("  cause: {cause}\n")).unwrap_or_default();
+        let hint = error.explain().hint.map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+        let message = format!("error: {error}\n{cause}{hint}exit code {}\n", error.explain().exit_code);
         let message = message.replace(&*copy.to_string_lossy(), "RECORDING");
         assert_eq!(message, expected(&recording, "txt", &message), "{}", recording.display());
     }

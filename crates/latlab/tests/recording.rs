@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use latlab::diagnostics::Explain;
 use latlab::probe::{Fate, Phase};
 use latlab::recording::manifest::RunEnding;
 use latlab::recording::{
@@ -140,7 +141,7 @@ fn a_living_run_is_busy_and_progress_shows_it() {
     assert_eq!((progress.sent(), progress.arrived()), (48, 47));
     let error = Recording::open(writer.path()).expect_err("its run goes on");
     assert!(matches!(error, RecordingError::Busy { pid, .. } if pid == std::process::id()), "{error}");
-    assert_eq!(error.exit_code(), 3);
+    assert_eq!(error.explain().exit_code, 3);
     let listed = store.list().expect("lists");
     assert!(matches!(listed[0].state, ListingState::Measuring { pid } if pid == std::process::id()));
     writer.discard(Some(log));
@@ -244,12 +245,15 @@ fn play_on_a_full_disk() {
     let lost = finished.manifest.caveats.iter().find(|caveat| caveat.code == "host-samples-lost").expect("told");
     assert!(lost.message.contains("ENOSPC"), "{}", lost.message);
     let failure = finished.failure.expect("the disk was full");
-    assert_eq!(failure.exit_code(), 3);
-    assert_eq!(failure.cause().as_deref(), Some("no space left on device (ENOSPC)"));
+    assert_eq!(failure.explain().exit_code, 3);
+    assert_eq!(failure.explain().cause.as_deref(), Some("no space left on device (ENOSPC)"));
 
     // Still full: a new run is refused before it begins, and leaves nothing behind.
     let error = RecordingWriter::create(&store, None, runs::manifest("000000000000d15d")).expect_err("full");
-    assert_eq!((error.exit_code(), error.cause().as_deref()), (3, Some("no space left on device (ENOSPC)")));
+    assert_eq!(
+        (error.explain().exit_code, error.explain().cause.as_deref()),
+        (3, Some("no space left on device (ENOSPC)"))
+    );
     assert_eq!(store.list().expect("lists").len(), 1);
 
     // Still full: read from the spool, by two readers at once.
@@ -291,7 +295,10 @@ fn on_a_read_only_disk(path: &Path) {
     let status = Command::new("mount").args(["-o", "remount,ro"]).arg(path).status().expect("mount");
     assert!(status.success());
     let error = Store::open(path).expect_err("read-only");
-    assert_eq!((error.exit_code(), error.cause().as_deref()), (3, Some("read-only file system (EROFS)")));
+    assert_eq!(
+        (error.explain().exit_code, error.explain().cause.as_deref()),
+        (3, Some("read-only file system (EROFS)"))
+    );
     let recording = Recording::open(&died).expect("reads");
     assert!(recording.note().is_some_and(|note| note.contains("EROFS")), "{:?}", recording.note());
     assert_eq!(recording.manifest().ending, RunEnding::Recovered);
@@ -310,7 +317,7 @@ fn a_recording_that_vanishes_mid_run_is_written_again() {
     wait_until("the writer noticed", || stop.load(Ordering::Relaxed));
     let finished = writer.finish(log, RunEnding::Completed, None).expect("written again");
     let failure = finished.failure.expect("told");
-    assert!(matches!(failure, RecordingError::Vanished { .. }) && failure.exit_code() == 3, "{failure}");
+    assert!(matches!(failure, RecordingError::Vanished { .. }) && failure.explain().exit_code == 3, "{failure}");
     let recording = Recording::open(&finished.path).expect("opens");
     assert_eq!((recording.manifest().ending, runs::rows(&recording).len()), (RunEnding::Failed, 1_000));
 }
@@ -322,18 +329,21 @@ fn what_cannot_be_recorded_is_refused_before_the_run() {
     let there = directory.path().join("there");
     fs::create_dir(&there).expect("directory");
     let error = RecordingWriter::create(&store, Some(&there), manifest()).expect_err("exists");
-    assert!(matches!(error, RecordingError::Exists { .. }) && error.exit_code() == 2, "{error}");
+    assert!(matches!(error, RecordingError::Exists { .. }) && error.explain().exit_code == 2, "{error}");
     let file = directory.path().join("file");
     fs::write(&file, "x").expect("file");
     for path in [file.clone(), file.join("below")] {
         let error = RecordingWriter::create(&store, Some(&path), manifest()).expect_err("a file is in the way");
         assert!(matches!(&error, RecordingError::NotADirectory { path, .. } if *path == file), "{error}");
         let error = Store::open(&path).expect_err("a file is in the way");
-        assert!(error.exit_code() == 2 && error.to_string().contains(&*file.to_string_lossy()), "{error}");
+        assert!(error.explain().exit_code == 2 && error.to_string().contains(&*file.to_string_lossy()), "{error}");
     }
     // A place where nobody, not even root, makes directories.
     let error = Store::open(Path::new("/proc/latlab-store")).expect_err("refused");
-    assert!(error.exit_code() == 3 && error.cause().is_some() && error.hint().is_some(), "{error}");
+    assert!(
+        error.explain().exit_code == 3 && error.explain().cause.is_some() && error.explain().hint.is_some(),
+        "{error}"
+    );
     assert_eq!(store.list().expect("lists").len(), 0);
 }
 
@@ -404,7 +414,7 @@ fn damage_is_told_with_the_file_and_never_a_panic() {
     for (expected, spoil) in cases {
         let error = spoiled(spoil);
         assert!(error.to_string().contains(expected), "{expected}: {error}");
-        assert_eq!((error.exit_code(), error.hint().is_some()), (2, true), "{error}");
+        assert_eq!((error.explain().exit_code, error.explain().hint.is_some()), (2, true), "{error}");
     }
 }
 

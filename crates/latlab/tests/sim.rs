@@ -313,7 +313,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         warmup: Warmup { count: Some(scenario.warmup), duration_ns: None },
         ..RunSpec::local(scenario.ping())
     };
-    Manifest::of(spec, fresh_run_id().expect("chance"), "2026-11-21T02:15:00.000Z".into())
+    Manifest::new(spec, fresh_run_id().expect("chance"), "2026-11-21T02:15:00.000Z".into())
 }
 
 /// Through the real recording and back: what the reader hands out is what is checked.

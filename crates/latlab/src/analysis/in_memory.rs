@@ -167,7 +167,7 @@ pub(crate) fn manifest(schedule: Schedule) -> Manifest {
         clock_start: Some(end(0)),
         clock_end: Some(end(10_000_000_000)),
     };
-    let mut manifest = Manifest::of(spec, "7f3a00112233aabb".into(), "2026-11-21T02:15:00Z".into());
+    let mut manifest = Manifest::new(spec, "7f3a00112233aabb".into(), "2026-11-21T02:15:00Z".into());
     (manifest.here, manifest.peer) = (facts.clone(), facts);
     manifest.run.peer_address = Some("127.0.0.1:40000".into());
     manifest.instrument = instrument();

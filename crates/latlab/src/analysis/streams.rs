@@ -315,7 +315,7 @@ mod tests {
 
     fn manifest(size: u32, flows: u16) -> Manifest {
         let stream = StreamRunSpec { size: PacketSize::Bytes(size), flows, ..StreamRunSpec::at(Pace::Max) };
-        Manifest::of(RunSpec::here(Work::Stream(stream)), "7f3a00112233aabb".into(), "2026-11-22T07:00:00Z".into())
+        Manifest::new(RunSpec::here(Work::Stream(stream)), "7f3a00112233aabb".into(), "2026-11-22T07:00:00Z".into())
     }
 
     fn row(flow: u16, (start_ms, end_ms): (i64, i64), seen: IntervalCounts) -> StreamInterval {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Outcome;
 use super::experiment::listing;
 use crate::console::Console;
-use crate::diagnostics::Failure;
+use crate::diagnostics::{Explain, Failure};
 use crate::experiment::{in_store, runs_of};
 use crate::recording::manifest::{Manifest, RunEnding};
 use crate::recording::{Listing, ListingState, RecordingError, Store};
@@ -47,7 +47,7 @@ fn show(listing: &Listing) -> ListingView {
 }
 
 fn in_full(error: &RecordingError) -> String {
-    error.cause().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+    error.explain().cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 fn heading(manifest: &Manifest) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::analysis::Estimand;
 use crate::analysis::comparison::ObservedRun;
 use crate::console::Console;
-use crate::diagnostics::Failure;
+use crate::diagnostics::{Explain, Failure};
 use crate::experiment::runs_of;
 use crate::plan::Kind;
 use crate::platform::parallel_map;
@@ -38,7 +38,9 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, F
             ListingState::Measuring { pid } => {
                 console.note(&format!("`{}` is left out: process {pid} still measures", listing.name()));
             }
-            ListingState::Damaged(error) => console.warning(&format!("left out: {error}"), error.hint().as_deref()),
+            ListingState::Damaged(error) => {
+                console.warning(&format!("left out: {error}"), error.explain().hint.as_deref())
+            }
         }
     }
     // the store lists the newest first

@@ -5,6 +5,7 @@ use latlab_sys::errno::explain;
 use thiserror::Error;
 
 use super::event::ExperimentFormat;
+use crate::diagnostics::Explain;
 use crate::recording::RecordingError;
 
 /// Why an experiment cannot be begun, read or gone on with.
@@ -117,7 +118,7 @@ impl ExperimentError {
                 Some("`experiment.toml` in it is not what its journal says that the runs were measured by".into())
             }
             ExperimentError::SameBoot { .. } => Some("this is still the boot that the last block ran in".into()),
-            ExperimentError::Recording(error) => error.cause(),
+            ExperimentError::Recording(error) => error.explain().cause,
         }
     }
 
@@ -152,7 +153,7 @@ impl ExperimentError {
                 "reboot, then run the same command again; `--print-unit` prints a unit that does so at boot".into()
             }
             ExperimentError::UnknownBoot { .. } => "`between-blocks = \"none\"` needs no boot id".into(),
-            ExperimentError::Recording(error) => return error.hint(),
+            ExperimentError::Recording(error) => return error.explain().hint,
         })
     }
 
@@ -168,7 +169,7 @@ impl ExperimentError {
             | ExperimentError::Busy { .. }
             | ExperimentError::SameBoot { .. }
             | ExperimentError::UnknownBoot { .. } => 3,
-            ExperimentError::Recording(error) => error.exit_code(),
+            ExperimentError::Recording(error) => error.explain().exit_code,
         }
     }
 }

@@ -134,7 +134,7 @@ impl MeasureError {
             MeasureError::Transport(error) => error.explain().cause,
             MeasureError::Session(error) => error.explain().cause,
             MeasureError::Key(error) => error.explain().cause,
-            MeasureError::Recording(error) => error.cause(),
+            MeasureError::Recording(error) => error.explain().cause,
         }
     }
 
@@ -161,7 +161,7 @@ impl MeasureError {
             MeasureError::Transport(error) => error.explain().hint,
             MeasureError::Session(error) => error.explain().hint,
             MeasureError::Key(error) => error.explain().hint,
-            MeasureError::Recording(error) => error.hint(),
+            MeasureError::Recording(error) => error.explain().hint,
         }
     }
 
@@ -176,7 +176,7 @@ impl MeasureError {
             MeasureError::Transport(error) => error.explain().exit_code,
             MeasureError::Session(error) => error.explain().exit_code,
             MeasureError::Key(error) => error.explain().exit_code,
-            MeasureError::Recording(error) => error.exit_code(),
+            MeasureError::Recording(error) => error.explain().exit_code,
             _ => 3,
         }
     }

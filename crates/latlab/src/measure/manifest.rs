@@ -23,7 +23,7 @@ pub(crate) fn opening_manifest(spec: &RunSpec, peer: &Peer, path: OpenPath) -> R
     let instrument = instrument(spec, &host);
     let here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     let run_id = fresh_run_id().map_err(|error| KeyError::NoRandomness { cause: error.to_string() })?;
-    let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
+    let mut manifest = Manifest::new(spec.clone(), run_id, started_at(start.realtime_ns));
     manifest.run = RunFacts {
         local_address: Some(path.local.to_string()),
         peer_address: Some(peer.address().to_string()),
@@ -42,7 +42,7 @@ pub(crate) fn opening_manifest_here(spec: &RunSpec) -> Result<Manifest, MeasureE
     let host = facts::read(&HostRoot::live(), Interface::Named("lo"));
     let instrument = instrument(spec, &host);
     let run_id = fresh_run_id().map_err(|error| KeyError::NoRandomness { cause: error.to_string() })?;
-    let mut manifest = Manifest::of(spec.clone(), run_id, started_at(start.realtime_ns));
+    let mut manifest = Manifest::new(spec.clone(), run_id, started_at(start.realtime_ns));
     manifest.here = EndFacts { before: Some(host), clock_start: Some(start), ..EndFacts::default() };
     manifest.instrument = instrument;
     Ok(manifest)

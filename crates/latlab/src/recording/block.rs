@@ -1,32 +1,29 @@
-//! A block of consecutive probes while the joiner fills it: columns of fixed length, reused for block after block.
+//! A block of consecutive probes while the joiner fills it: columns of fixed length, reused for every block.
 
-use super::batch::{IntColumn, ProbeBatch, WordColumn};
-use super::columns::ProbeColumn;
+use std::io::Write;
+
+use parquet::errors::Result as ParquetResult;
+
 use super::event::SpoolEvent;
+use super::tables::column::{IntColumn, WordColumn};
+use super::tables::encode::TableWriter;
+use super::tables::probes::{ProbeBatch, ProbeColumn};
 use crate::probe::{Fate, Phase};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// No value, in the block's own columns; no clock shows it.
+/// An absent instant in the columns of the block.
 const NONE: i64 = i64::MIN;
-/// No CPU.
+/// An absent CPU.
 const NO_CPU: u16 = u16::MAX;
 
-/// What an answer did to its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JoinResult {
-    /// It answers or repeats.
-    Taken,
-    /// Its probe is not in the spool.
-    Orphan,
-}
-
-/// The block.
+/// Probes by their place, which is their number in the block. Of a place without a fate, and of the answer to a place
+/// without one, the other columns hold values of an earlier block.
 #[derive(Debug)]
 pub(crate) struct ProbeBlock {
     base: u64,
     timeout: Nanos,
     size_bytes: u32,
-    /// None: no probe of that place so far.
+    /// `None` if the spool has no probe of that place so far.
     fate: Vec<Option<Fate>>,
     phase: Vec<Phase>,
     due: Vec<i64>,
@@ -42,12 +39,11 @@ pub(crate) struct ProbeBlock {
     errno: Vec<i32>,
     duplicates: Vec<u16>,
     reordered: Vec<bool>,
-    /// Places that are rows, ascending, once settled.
+    /// The places that are rows, ascending, once the block is settled.
     kept: Vec<u32>,
 }
 
 impl ProbeBlock {
-    /// An empty block of `places` probes.
     pub(crate) fn new(places: usize, timeout: Nanos, size_bytes: u32) -> ProbeBlock {
         let stamps = || vec![NONE; places];
         let cpus = || vec![NO_CPU; places];
@@ -81,7 +77,7 @@ impl ProbeBlock {
         self.kept.clear();
     }
 
-    /// Notes that a probe left, was refused or given up. The first word on a probe stands.
+    /// Enters a probe that was sent, refused or not sent. Further events of its kind are ignored.
     pub(crate) fn depart(&mut self, event: SpoolEvent) {
         match event {
             SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
@@ -125,9 +121,10 @@ impl ProbeBlock {
         Some(place)
     }
 
-    /// Notes an answer. `reordered`: an answer to a later probe came before.
-    pub(crate) fn arrive(&mut self, event: SpoolEvent, reordered: bool) -> JoinResult {
-        let SpoolEvent::Arrived { seq, received, .. } = event else { return JoinResult::Orphan };
+    /// Enters an answer; `reordered` if an answer to a later probe came before. False if no sent probe of the spool has
+    /// its number.
+    pub(crate) fn arrive(&mut self, event: SpoolEvent, reordered: bool) -> bool {
+        let SpoolEvent::Arrived { seq, received, .. } = event else { return false };
         let place = (seq.0 - self.base) as usize;
         match self.fate.get(place).copied().flatten() {
             Some(Fate::Lost) => {
@@ -135,13 +132,13 @@ impl ProbeBlock {
                 self.fate[place] = Some(if waited <= self.timeout { Fate::Answered } else { Fate::Late });
                 self.reordered[place] = reordered;
                 self.keep_answer(place, event);
-                JoinResult::Taken
+                true
             }
             Some(Fate::Answered | Fate::Late) => {
                 self.duplicates[place] = self.duplicates[place].saturating_add(1);
-                JoinResult::Taken
+                true
             }
-            Some(Fate::SendFailed | Fate::NotSent) | None => JoinResult::Orphan,
+            Some(Fate::SendFailed | Fate::NotSent) | None => false,
         }
     }
 
@@ -168,14 +165,14 @@ impl ProbeBlock {
         self.reflector_cpu[place] = reflector_cpu.unwrap_or(NO_CPU);
     }
 
-    /// Decides which places are rows; returns how many probes are left out because nobody can know their
-    /// fate: unanswered, and sent less than a time-out before `horizon`.
+    /// Decides which places are rows. Returns the number of undecided probes, which get no row: unanswered, and sent less
+    /// than a time-out before `horizon`.
     pub(crate) fn settle(&mut self, horizon: Option<Stamp<SenderClock>>) -> u64 {
         let mut undecided = 0;
         for (place, fate) in self.fate.iter().enumerate() {
             let Some(fate) = fate else { continue };
-            let verdict = Stamp::from_nanos(self.sent[place]) + self.timeout;
-            if *fate == Fate::Lost && horizon.is_some_and(|horizon| verdict > horizon) {
+            let deadline = Stamp::from_nanos(self.sent[place]) + self.timeout;
+            if *fate == Fate::Lost && horizon.is_some_and(|horizon| deadline > horizon) {
                 undecided += 1;
             } else {
                 self.kept.push(place as u32);
@@ -184,23 +181,19 @@ impl ProbeBlock {
         undecided
     }
 
-    /// Rows in the settled block.
     pub(crate) fn rows(&self) -> usize {
         self.kept.len()
     }
 
-    /// The phases of the rows.
-    pub(crate) fn phases(&self) -> WordColumn<Phase> {
+    fn phases(&self) -> WordColumn<Phase> {
         self.kept.iter().map(|place| self.phase[*place as usize]).collect()
     }
 
-    /// The fates of the rows.
-    pub(crate) fn fates(&self) -> WordColumn<Fate> {
+    fn fates(&self) -> WordColumn<Fate> {
         self.kept.iter().filter_map(|place| self.fate[*place as usize]).collect()
     }
 
-    /// The numbers of `column` in the rows.
-    pub(crate) fn ints(&self, column: ProbeColumn) -> IntColumn {
+    fn ints(&self, column: ProbeColumn) -> IntColumn {
         use ProbeColumn as C;
         match column {
             C::Seq => self.kept.iter().map(|place| Some((self.base + u64::from(*place)) as i64)).collect(),
@@ -215,10 +208,10 @@ impl ProbeBlock {
             C::SentCpu => self.cpus(&self.sent_cpu, |_| true),
             C::ReceivedCpu => self.cpus(&self.received_cpu, is_answer),
             C::ReflectorCpu => self.cpus(&self.reflector_cpu, is_answer),
-            C::Error => self.gather(&self.errno, |fate| fate == Fate::SendFailed, |errno| Some(i64::from(errno))),
-            C::Duplicates => self.gather(&self.duplicates, |_| true, |count| Some(i64::from(count))),
-            C::Reordered => self.gather(&self.reordered, |_| true, |flag| Some(i64::from(flag))),
-            // This event format carries no such stamp.
+            C::Error => self.column(&self.errno, |fate| fate == Fate::SendFailed, |errno| Some(i64::from(errno))),
+            C::Duplicates => self.column(&self.duplicates, |_| true, |count| Some(i64::from(count))),
+            C::Reordered => self.column(&self.reordered, |_| true, |flag| Some(i64::from(flag))),
+            // Events do not carry these stamps.
             C::TxSchedNs | C::TxSoftwareNs | C::TxHardwareNs | C::RxHardwareNs | C::ReflectorTxSoftwareNs => {
                 IntColumn::nulls(self.rows())
             }
@@ -226,38 +219,52 @@ impl ProbeBlock {
         }
     }
 
+    /// Writes the rows as a row group, one column at a time.
+    pub(crate) fn write<W: Write + Send>(&self, table: &mut TableWriter<W>) -> ParquetResult<()> {
+        let mut group = table.group(self.rows())?;
+        for column in ProbeColumn::ALL {
+            match column {
+                ProbeColumn::Phase => group.words(&self.phases(), Phase::word)?,
+                ProbeColumn::Fate => group.words(&self.fates(), Fate::word)?,
+                ints => group.ints(&self.ints(ints))?,
+            }
+        }
+        group.close()
+    }
+
     /// The rows as a batch of `columns`.
     pub(crate) fn batch(&self, columns: &[ProbeColumn]) -> ProbeBatch {
         let mut batch = ProbeBatch { rows: self.rows(), ..ProbeBatch::default() };
         for column in columns {
-            match column {
-                ProbeColumn::Phase => batch.phase = self.phases(),
-                ProbeColumn::Fate => batch.fate = self.fates(),
-                ints => {
-                    if let Some(place) = batch.ints_mut(*ints) {
-                        *place = self.ints(*ints);
-                    }
-                }
+            match batch.ints_mut(*column) {
+                Some(ints) => *ints = self.ints(*column),
+                None if *column == ProbeColumn::Phase => batch.phase = self.phases(),
+                None => batch.fate = self.fates(),
             }
         }
         batch
     }
 
-    fn stamps(&self, stamps: &[i64], counts: impl Fn(Fate) -> bool) -> IntColumn {
-        self.gather(stamps, counts, |nanos| (nanos != NONE).then_some(nanos))
+    fn stamps(&self, stamps: &[i64], valid: impl Fn(Fate) -> bool) -> IntColumn {
+        self.column(stamps, valid, |nanos| (nanos != NONE).then_some(nanos))
     }
 
-    fn cpus(&self, cpus: &[u16], counts: impl Fn(Fate) -> bool) -> IntColumn {
-        self.gather(cpus, counts, |cpu| (cpu != NO_CPU).then_some(i64::from(cpu)))
+    fn cpus(&self, cpus: &[u16], valid: impl Fn(Fate) -> bool) -> IntColumn {
+        self.column(cpus, valid, |cpu| (cpu != NO_CPU).then_some(i64::from(cpu)))
     }
 
-    /// The values of the rows whose fate `counts`: what an unanswered place holds is another block's.
-    fn gather<T: Copy>(&self, values: &[T], counts: impl Fn(Fate) -> bool, to: impl Fn(T) -> Option<i64>) -> IntColumn {
-        let of = |place: &u32| {
+    /// The values of the rows whose fate is `valid`, null for the others.
+    fn column<T: Copy>(
+        &self,
+        values: &[T],
+        valid: impl Fn(Fate) -> bool,
+        convert: impl Fn(T) -> Option<i64>,
+    ) -> IntColumn {
+        let value = |place: &u32| {
             let place = *place as usize;
-            self.fate[place].filter(|fate| counts(*fate)).and_then(|_| to(values[place]))
+            self.fate[place].filter(|fate| valid(*fate)).and_then(|_| convert(values[place]))
         };
-        self.kept.iter().map(of).collect()
+        self.kept.iter().map(value).collect()
     }
 }
 

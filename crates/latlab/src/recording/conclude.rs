@@ -1,34 +1,27 @@
-//! From spool to rows on disk: how every recording is finished, at once or by a later command.
+//! Finishes a recording: from spools to rows on disk, right after the run or by a later command.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::errors::ParquetError;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use super::error::RecordingError;
-use super::host_parquet::{self, HOST};
 use super::host_spool::{HOST_SPOOL, HostSpool};
-use super::interval_rows::{self, INTERVALS, SpooledIntervals};
-use super::join::{Horizon, Join, JoinCounts, JoinLimits, JoinRules};
-use super::manifest::{Manifest, RunEnding};
-use super::manifest_file;
-use super::parquet_rows::{PROBES, ProbesWriter};
+use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
+use super::manifest::{self, Manifest, RunEnding};
 use super::spool::{SPOOL, Spool};
-use super::wakeup_rows::{self, SpooledWakeups, WAKEUPS};
+use super::tables::host::{self, HOST};
+use super::tables::intervals::{self, INTERVALS};
+use super::tables::probes::{self, PROBES};
+use super::tables::wakeups::{self, WAKEUPS};
 use crate::diagnostics::{Caveat, Severity};
 use crate::plan::{Kind, RunSpec};
 use crate::units::{Nanos, Stamp};
 
-/// The file while it is written; a crash leaves it behind, and the next finisher replaces it.
-const UNFINISHED_PROBES: &str = "probes.parquet.unfinished";
-const UNFINISHED_WAKEUPS: &str = "wakeups.parquet.unfinished";
-const UNFINISHED_INTERVALS: &str = "intervals.parquet.unfinished";
-const UNFINISHED_HOST: &str = "host.parquet.unfinished";
-
-/// How the spool of the run of `manifest` is to be joined.
-pub(crate) fn rules_of(manifest: &Manifest) -> JoinRules {
+/// How the spool of the run of `manifest` is joined.
+pub(crate) fn join_rules(manifest: &Manifest) -> JoinRules {
     let timeout = manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.timeout_ns);
     let size_bytes = manifest.spec.size_bytes().unwrap_or(0);
     let horizon = match (manifest.run.listened_until_ns, manifest.ending) {
@@ -36,46 +29,47 @@ pub(crate) fn rules_of(manifest: &Manifest) -> JoinRules {
         (None, RunEnding::Measuring) => Horizon::LastEvent,
         (None, _) => Horizon::Enough,
     };
-    JoinRules { timeout, size_bytes, horizon, bounds: JoinLimits::default() }
+    JoinRules { timeout, size_bytes, horizon, limits: JoinLimits::default() }
 }
 
-/// The same of the probes beside a stream; none where there are none.
-pub(crate) fn probe_rules_of(manifest: &Manifest) -> Option<JoinRules> {
+/// How the concurrent probes of a stream are joined; `None` without any.
+pub(crate) fn probe_rules(manifest: &Manifest) -> Option<JoinRules> {
     let probes = manifest.spec.concurrent_probes()?;
-    Some(JoinRules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..rules_of(manifest) })
+    Some(JoinRules { timeout: probes.timeout_ns, size_bytes: probes.size_bytes, ..join_rules(manifest) })
 }
 
-/// Joins `spool` into rows, writes them, the host's samples and the manifest, and removes the spools. Each step leaves
-/// a directory that can be opened: the rows are renamed into place, then the samples, then the manifest, then the
-/// spools go, that of the probes last since it holds the lock.
+/// Joins the spools into tables, writes these and the manifest, and removes the spools. Each step leaves a directory
+/// that can be opened: the rows are renamed into place, then the host samples, then the manifest; then the spools are
+/// removed, that of the events last since it holds the lock.
 ///
 /// # Errors
-/// Where the rows, the samples or the manifest could not be written: then the spools are still the data.
+/// If a table or the manifest could not be written: then the data are in the spools.
 pub(crate) fn conclude(
     directory: &Path,
     spool: &Arc<Spool>,
-    host: Option<HostSpool>,
+    samples: Option<HostSpool>,
     rules: JoinRules,
     manifest: &mut Manifest,
 ) -> Result<(), RecordingError> {
     let run_id = manifest.run_id.clone();
-    let wakeups = has_wakeups(&manifest.spec).then(|| write_wakeups(directory, spool, &run_id)).transpose()?;
-    let tally = match (manifest.kind, wakeups) {
-        (Kind::Wakeup, Some(wakeups)) => wakeups,
-        (Kind::Stream, _) => write_intervals(directory, spool, rules, &run_id)?,
-        _ => write_rows(directory, spool, rules, &run_id)?,
+    let of_wakeups = has_wakeups(&manifest.spec).then(|| write_wakeups(directory, spool, &run_id)).transpose()?;
+    let counts = match (manifest.kind, of_wakeups) {
+        (Kind::Wakeup, Some(of_wakeups)) => of_wakeups,
+        (Kind::Stream, _) => write_intervals(directory, spool, rules.size_bytes, &run_id)?,
+        _ => write_probes(directory, spool, rules, &run_id)?,
     };
-    manifest.wakeup_rows = wakeups.map(|wakeups| wakeups.rows);
-    manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(tally.rows);
-    let beside = probe_rules_of(manifest).map(|rules| write_rows(directory, spool, rules, &run_id)).transpose()?;
-    manifest.probe_rows = beside.map(|beside| beside.rows);
-    let host_rows = host.map(|host| write_host_rows(directory, host, &run_id)).transpose()?;
-    note(manifest, tally, rules.horizon);
-    if let Some(beside) = beside {
-        (manifest.run.undecided_probes, manifest.run.orphan_answers) = (beside.undecided_probes, beside.orphan_answers);
+    let of_probes = probe_rules(manifest).map(|rules| write_probes(directory, spool, rules, &run_id)).transpose()?;
+    let host_rows = samples.map(|samples| write_samples(directory, samples, &run_id)).transpose()?;
+    enter_counts(manifest, counts, rules.horizon);
+    if let Some(of_probes) = of_probes {
+        manifest.run.undecided_probes = of_probes.undecided_probes;
+        manifest.run.orphan_answers = of_probes.orphan_answers;
     }
-    (manifest.rows, manifest.host_rows) = (Some(tally.rows), host_rows);
-    let written = manifest_file::write(directory, manifest);
+    (manifest.rows, manifest.host_rows) = (Some(counts.rows), host_rows);
+    manifest.wakeup_rows = of_wakeups.map(|counts| counts.rows);
+    manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(counts.rows);
+    manifest.probe_rows = of_probes.map(|counts| counts.rows);
+    let written = manifest::write(directory, manifest);
     written.map_err(RecordingError::refused("write the manifest of", directory))?;
     remove_spools(directory)
 }
@@ -93,9 +87,8 @@ pub(crate) fn remove_spools(directory: &Path) -> Result<(), RecordingError> {
     Ok(())
 }
 
-/// The host samples' spool in `directory`. One that cannot be read as such costs its samples, not the probes: a caveat
-/// says so.
-pub(crate) fn host_spool_of(directory: &Path, manifest: &mut Manifest) -> Option<HostSpool> {
+/// The spool of host samples in `directory`. If it cannot be read, a caveat is added.
+pub(crate) fn open_host_spool(directory: &Path, manifest: &mut Manifest) -> Option<HostSpool> {
     HostSpool::open(&directory.join(HOST_SPOOL)).unwrap_or_else(|error| {
         let message = format!("host samples cannot be read: {error}");
         manifest.caveats.push(host_samples_lost(&message, SOUND_DISK));
@@ -103,10 +96,10 @@ pub(crate) fn host_spool_of(directory: &Path, manifest: &mut Manifest) -> Option
     })
 }
 
-/// The hint where samples that were written cannot be read.
+/// The hint if samples that were written cannot be read.
 pub(super) const SOUND_DISK: &str = "see whether the disk of `--store` is sound";
 
-/// What a run says whose host samples are not, or not all, in its recording, and what would have kept them.
+/// The caveat of a run whose host samples are not all in the recording; `hint` says what would have kept them.
 pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
     Caveat::new(
         Severity::Warning,
@@ -117,12 +110,12 @@ pub(crate) fn host_samples_lost(message: &str, hint: &str) -> Caveat {
     )
 }
 
-/// Whether a run of `spec` has wake-ups to keep.
+/// Whether a run of `spec` records wake-ups.
 pub(crate) const fn has_wakeups(spec: &RunSpec) -> bool {
     spec.wakeup().is_some() || spec.concurrent_wakeups().is_some()
 }
 
-/// The file that a recording of `kind` cannot be without.
+/// The file that every finished recording of `kind` has.
 pub(crate) const fn rows_file(kind: Kind) -> &'static str {
     match kind {
         Kind::Ping => PROBES,
@@ -131,112 +124,104 @@ pub(crate) const fn rows_file(kind: Kind) -> &'static str {
     }
 }
 
-/// What a full join would find, without writing anything.
-pub(crate) fn survey(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
-    let refused = || RecordingError::refused("read", spool.path());
-    if kind == Kind::Wakeup {
-        let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
-        while wakeups.next_batch().map_err(refused())?.is_some() {}
-        return Ok(wakeups.tally());
-    }
-    if kind == Kind::Stream {
-        let mut intervals = SpooledIntervals::new(Arc::clone(spool));
-        while intervals.next_batch().map_err(refused())?.is_some() {}
-        return Ok(intervals.tally());
-    }
-    let mut join = Join::new(Arc::clone(spool), rules).map_err(refused())?;
-    while join.next_block().map_err(refused())?.is_some() {}
-    Ok(join.tally())
+/// The counts of a join whose rows are not kept.
+pub(crate) fn count_rows(spool: &Arc<Spool>, kind: Kind, rules: JoinRules) -> Result<JoinCounts, RecordingError> {
+    let count = || -> io::Result<JoinCounts> {
+        match kind {
+            Kind::Wakeup => {
+                let mut rows = SpooledWakeups::new(Arc::clone(spool));
+                rows.try_for_each(|batch| batch.map(drop))?;
+                Ok(rows.counts())
+            }
+            Kind::Stream => {
+                let mut rows = SpooledIntervals::new(Arc::clone(spool));
+                rows.try_for_each(|batch| batch.map(drop))?;
+                Ok(rows.counts())
+            }
+            Kind::Ping => {
+                let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
+                while join.next_block()?.is_some() {}
+                Ok(join.counts())
+            }
+        }
+    };
+    count().map_err(RecordingError::refused("read", spool.path()))
 }
 
-/// Enters what the joiner saw into the manifest.
-pub(crate) fn note(manifest: &mut Manifest, tally: JoinCounts, horizon: Horizon) {
+/// Enters the counts of the join into the manifest.
+pub(crate) fn enter_counts(manifest: &mut Manifest, counts: JoinCounts, horizon: Horizon) {
     let run = &mut manifest.run;
-    // Events that the writer had to discard are in no spool, but were counted when it happened.
-    run.gap_events = run.gap_events.max(tally.gap_events);
-    run.timed_out_ns = tally.timed_out;
-    run.refused_pause_ns = tally.refused_pause;
-    run.undecided_probes = tally.undecided_probes;
-    run.orphan_answers = tally.orphan_answers;
-    run.unreadable_events = tally.holes;
+    // Events that the writer discarded are not in the spool, but were counted then.
+    run.gap_events = run.gap_events.max(counts.gap_events);
+    run.timed_out_ns = counts.timed_out;
+    run.refused_pause_ns = counts.refused_pause;
+    run.undecided_probes = counts.undecided_probes;
+    run.orphan_answers = counts.orphan_answers;
+    run.unreadable_events = counts.holes;
     if horizon == Horizon::LastEvent {
-        run.listened_until_ns = tally.latest.map(Stamp::as_nanos);
+        run.listened_until_ns = counts.latest.map(Stamp::as_nanos);
     }
 }
 
-fn write_rows(
+fn write_probes(
     directory: &Path,
     spool: &Arc<Spool>,
     rules: JoinRules,
     run_id: &str,
 ) -> Result<JoinCounts, RecordingError> {
-    write_named(directory, (UNFINISHED_PROBES, PROBES), |path| write_rows_to(path, spool, rules, run_id))
+    write_table(directory, PROBES, |file| {
+        let mut table = probes::create(file, run_id)?;
+        let mut join = ProbeJoin::new(Arc::clone(spool), rules)?;
+        while let Some(block) = join.next_block()? {
+            block.write(&mut table)?;
+        }
+        Ok((table.finish()?, join.counts()))
+    })
 }
 
 fn write_wakeups(directory: &Path, spool: &Arc<Spool>, run_id: &str) -> Result<JoinCounts, RecordingError> {
-    write_named(directory, (UNFINISHED_WAKEUPS, WAKEUPS), |path| {
-        let (file, tally) = wakeup_rows::write(buffered(path)?, run_id, spool)?;
-        close(file)?;
-        Ok(tally)
+    write_table(directory, WAKEUPS, |file| {
+        let mut rows = SpooledWakeups::new(Arc::clone(spool));
+        Ok((wakeups::write(file, run_id, &mut rows)?, rows.counts()))
     })
 }
 
 fn write_intervals(
     directory: &Path,
     spool: &Arc<Spool>,
-    rules: JoinRules,
+    size_bytes: u32,
     run_id: &str,
 ) -> Result<JoinCounts, RecordingError> {
-    write_named(directory, (UNFINISHED_INTERVALS, INTERVALS), |path| {
-        let (file, tally) = interval_rows::write(buffered(path)?, run_id, spool, rules.size_bytes)?;
-        close(file)?;
-        Ok(tally)
+    write_table(directory, INTERVALS, |file| {
+        let mut rows = SpooledIntervals::new(Arc::clone(spool));
+        Ok((intervals::write(file, run_id, size_bytes, &mut rows)?, rows.counts()))
     })
 }
 
-fn write_host_rows(directory: &Path, host: HostSpool, run_id: &str) -> Result<u64, RecordingError> {
-    write_named(directory, (UNFINISHED_HOST, HOST), |path| {
-        let (file, rows) = host_parquet::write(buffered(path)?, run_id, host.rows())?;
-        close(file)?;
-        Ok(rows)
-    })
+fn write_samples(directory: &Path, samples: HostSpool, run_id: &str) -> Result<u64, RecordingError> {
+    write_table(directory, HOST, |file| host::write(file, run_id, samples.rows()))
 }
 
-/// Lets `write` make a file under the first of two names, and gives it the second once it is whole.
-fn write_named<T>(
+/// Lets `write` fill a new file, which gets its name once it is whole. A crash leaves it behind as `NAME.unfinished`, and
+/// the next command that finishes the recording replaces it.
+fn write_table<T>(
     directory: &Path,
-    names: (&str, &str),
-    write: impl FnOnce(&Path) -> Result<T, ParquetError>,
+    name: &str,
+    write: impl FnOnce(BufWriter<File>) -> ParquetResult<(BufWriter<File>, T)>,
 ) -> Result<T, RecordingError> {
-    let (unfinished, path) = (directory.join(names.0), directory.join(names.1));
-    let named = write(&unfinished).and_then(|written| {
+    let (unfinished, path) = (directory.join(format!("{name}.unfinished")), directory.join(name));
+    let write = || {
+        let (file, written) = write(BufWriter::with_capacity(1 << 16, File::create(&unfinished)?))?;
+        // Synced, since the spool will be removed.
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
         fs::rename(&unfinished, &path)?;
         Ok(written)
-    });
-    named.map_err(|error| {
-        // Half a file helps nobody, and the room may be needed.
+    };
+    write().map_err(|error| {
+        // A part of a table has no use, and the space may be needed.
         _ = fs::remove_file(&unfinished);
-        RecordingError::refused("write", path)(io_error(error))
+        RecordingError::refused("write", &path)(io_error(error))
     })
-}
-
-fn buffered(path: &Path) -> io::Result<BufWriter<File>> {
-    Ok(BufWriter::with_capacity(1 << 16, File::create(path)?))
-}
-
-/// The spool will be removed: what replaces it must not be only in the page cache.
-fn close(file: BufWriter<File>) -> io::Result<()> {
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()
-}
-
-fn write_rows_to(path: &Path, spool: &Arc<Spool>, rules: JoinRules, run_id: &str) -> Result<JoinCounts, ParquetError> {
-    let mut writer = ProbesWriter::new(buffered(path)?, run_id)?;
-    let mut join = Join::new(Arc::clone(spool), rules)?;
-    while let Some(block) = join.next_block()? {
-        writer.write(block)?;
-    }
-    close(writer.finish()?)?;
-    Ok(join.tally())
 }
 
 fn io_error(error: ParquetError) -> io::Error {

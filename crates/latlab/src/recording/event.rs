@@ -1,118 +1,123 @@
-//! The events of a run, as the hot loop writes them down: eight 64-bit words each, one cache line.
+//! The events of a run, as the hot loop records them: eight 64-bit words each, one cache line.
 //!
-//! The loop never judges. It says what happened when; rows are joined from events after the run.
-//! Byte layout of the spool: docs/recording.md.
+//! The loop records what happened and when; which answer was late or a duplicate is decided after the run, when events
+//! are joined into rows. Layout of the words: docs/recording.md, section 6.
 
-use super::interval_words;
-use crate::facts::{StreamEnd, StreamInterval};
+use crate::facts::{IntervalCounts, StreamEnd, StreamInterval};
 use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 
 /// Words in an event.
-pub const EVENT_WORDS: usize = 8;
+pub(super) const EVENT_WORDS: usize = 8;
 /// Bytes of an event in the spool.
-pub const EVENT_BYTES: usize = EVENT_WORDS * 8;
+pub(super) const EVENT_BYTES: usize = EVENT_WORDS * 8;
 
-/// Something that happened in a run.
+/// One event of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpoolEvent {
-    /// A probe was handed to the kernel, and the kernel took it.
+    /// The kernel accepted a probe.
     Sent {
-        /// Which.
+        /// The probe.
         seq: Seq,
-        /// Whether it counts.
+        /// Warm-up or measurement.
         phase: Phase,
-        /// When it was due; none in a closed loop.
+        /// When it was due; `None` in a closed loop.
         due: Option<Stamp<SenderClock>>,
-        /// Clock read just before the call.
+        /// The clock just before the call.
         sent: Stamp<SenderClock>,
-        /// CPU of the call.
+        /// The CPU of the call.
         cpu: Option<u16>,
     },
     /// The kernel refused a probe.
     SendFailed {
-        /// Which.
+        /// The probe.
         seq: Seq,
-        /// Whether it would have counted.
+        /// Warm-up or measurement.
         phase: Phase,
-        /// When it was due.
+        /// When it was due; `None` in a closed loop.
         due: Option<Stamp<SenderClock>>,
-        /// Clock read just before the call.
+        /// The clock just before the call.
         tried: Stamp<SenderClock>,
-        /// Why.
+        /// The errno of the call.
         errno: i32,
     },
-    /// A due probe was given up: the backlog was past its limit.
+    /// A due probe was not sent: the backlog was above its limit.
     NotSent {
-        /// Which.
+        /// The probe.
         seq: Seq,
-        /// Whether it would have counted.
+        /// Warm-up or measurement.
         phase: Phase,
         /// When it was due.
         due: Stamp<SenderClock>,
     },
-    /// A valid answer came: the first, a late one or a duplicate; the joiner tells.
+    /// A valid answer arrived: the first one, a late one or a duplicate.
     Arrived {
-        /// Answer to which.
+        /// The probe that it answers.
         seq: Seq,
-        /// Clock read just after the receive call.
+        /// The clock just after the receive call.
         received: Stamp<SenderClock>,
-        /// The reflector's receive stamp, where the answer carried one.
+        /// The reflector's receive stamp.
         reflector_received: Option<Stamp<ReflectorClock>>,
         /// The reflector's send stamp.
         reflector_sent: Option<Stamp<ReflectorClock>>,
-        /// Kernel receive stamp, on the sender's clock.
+        /// The kernel's receive stamp, on the sender's clock.
         rx_software: Option<Stamp<SenderClock>>,
         /// The reflector's kernel receive stamp.
         reflector_rx_software: Option<Stamp<ReflectorClock>>,
-        /// CPU of the receive call.
+        /// The CPU of the receive call.
         cpu: Option<u16>,
-        /// CPU of the reflector's call.
+        /// The CPU of the reflector's call.
         reflector_cpu: Option<u16>,
     },
-    /// The ring was full and events were thrown away: the recording has a hole.
+    /// Events were dropped because the ring was full.
     Gap {
-        /// When the first was thrown away.
+        /// When the first one was dropped.
         since: Stamp<SenderClock>,
-        /// How many.
+        /// Number of dropped events.
         events: u64,
     },
-    /// A closed loop gave up waiting.
+    /// A closed loop stopped waiting for an answer.
     TimedOut {
-        /// For the answer to which.
+        /// The probe without an answer.
         seq: Seq,
-        /// How long it had waited.
+        /// How long it waited.
         waited: Nanos,
     },
-    /// A thread that slept runs again.
+    /// A thread woke up.
     Woke {
-        /// Its slot: each thread counts its own.
+        /// The slot, from 0; each thread counts its own.
         seq: Seq,
-        /// Whether it counts.
+        /// Warm-up or measurement.
         phase: Phase,
         /// When it was due.
         due: Stamp<SenderClock>,
-        /// Clock read just after the call.
+        /// The clock just after the call.
         woke: Stamp<SenderClock>,
-        /// The CPU that it slept for, else the one that it woke on.
+        /// The CPU that the thread slept for, else the one that it woke on.
         cpu: Option<u16>,
-        /// How it slept.
+        /// The call that it slept in.
         via: Via,
     },
-    /// An end of a stream tells what it saw in an interval.
+    /// What an end of a stream counted in an interval.
     Interval(StreamInterval),
 }
 
-/// "No stamp" in a word: an instant 292 years before the clock's origin, which none ever shows.
+/// A word without a stamp: an instant 292 years before the origin of the clock.
 const NONE: i64 = i64::MIN;
-/// "No CPU" in sixteen bits.
+/// Sixteen bits without a CPU.
 const NO_CPU: u16 = u16::MAX;
+/// Kinds of an interval's words.
+const OFFERED: u64 = 8;
+const COUNTED: u64 = 9;
+/// 32 and 48 bits without a value: 4 billion drops in 100 ms, 78 hours of CPU time.
+const NO_DROPS: u32 = u32::MAX;
+const NO_CPU_TIME: u64 = (1 << 48) - 1;
 
 impl SpoolEvent {
     /// The event as words: `[kind | phase << 8 | cpu << 16 | reflector_cpu << 32, seq, …]`.
     #[inline]
-    pub fn to_words(self) -> [u64; EVENT_WORDS] {
+    pub(super) fn to_words(self) -> [u64; EVENT_WORDS] {
         match self {
             SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
                 [head(1, phase, cpu, None), seq.0, word(due), word(Some(sent)), 0, 0, 0, 0]
@@ -151,14 +156,14 @@ impl SpoolEvent {
             SpoolEvent::Woke { seq, phase, due, woke, cpu, via } => {
                 [head(7, phase, cpu, None), seq.0, word(Some(due)), word(Some(woke)), via as u64, 0, 0, 0]
             }
-            SpoolEvent::Interval(interval) => interval_words::to_words(interval),
+            SpoolEvent::Interval(interval) => interval_to_words(interval),
         }
     }
 
-    /// The instant on the sender's clock that the event speaks of; none for a time-out, which is a span, and for what a
-    /// receiver tells.
+    /// The instant of the event on the sender's clock; `None` for a time-out, which is a span, and for the intervals of a
+    /// receiver, which are on another clock.
     #[inline]
-    pub fn at(self) -> Option<Stamp<SenderClock>> {
+    pub(super) fn at(self) -> Option<Stamp<SenderClock>> {
         match self {
             SpoolEvent::Sent { sent: at, .. }
             | SpoolEvent::SendFailed { tried: at, .. }
@@ -166,7 +171,6 @@ impl SpoolEvent {
             | SpoolEvent::Arrived { received: at, .. }
             | SpoolEvent::Gap { since: at, .. }
             | SpoolEvent::Woke { woke: at, .. } => Some(at),
-            // The receiver's is on another clock.
             SpoolEvent::Interval(interval) if interval.end() == StreamEnd::Sender => {
                 Some(Stamp::from_nanos(interval.end_ns))
             }
@@ -174,8 +178,8 @@ impl SpoolEvent {
         }
     }
 
-    /// The event in `words`; none where they hold no event (a hole in a torn spool).
-    pub fn from_words(words: [u64; EVENT_WORDS]) -> Option<SpoolEvent> {
+    /// The event in `words`; `None` if they hold no event (a hole that a power cut left in a spool).
+    pub(super) fn from_words(words: [u64; EVENT_WORDS]) -> Option<SpoolEvent> {
         let [head, seq, a, b, c, d, e, _] = words;
         let seq = Seq(seq);
         let phase = if head >> 8 & 1 == 1 { Phase::Measure } else { Phase::Warmup };
@@ -197,7 +201,7 @@ impl SpoolEvent {
             5 => SpoolEvent::Gap { since: stamp(a)?, events: b },
             6 => SpoolEvent::TimedOut { seq, waited: Nanos(a as i64) },
             7 => SpoolEvent::Woke { seq, phase, due: stamp(a)?, woke: stamp(b)?, cpu, via: *Via::ALL.get(c as usize)? },
-            _ => return interval_words::from_words(words).map(SpoolEvent::Interval),
+            _ => return interval_from_words(words).map(SpoolEvent::Interval),
         })
     }
 }
@@ -221,6 +225,50 @@ fn stamp<C>(word: u64) -> Option<Stamp<C>> {
 #[inline]
 fn cpu_of(bits: u64) -> Option<u16> {
     Some(bits as u16).filter(|cpu| *cpu != NO_CPU)
+}
+
+/// `[kind | phase << 8, flow | CPU time << 16, start, end, …]`
+fn interval_to_words(interval: StreamInterval) -> [u64; EVENT_WORDS] {
+    let StreamInterval { flow, phase, start_ns, end_ns, cpu, seen } = interval;
+    let phase = u64::from(phase == Phase::Measure) << 8;
+    let cpu = cpu.map_or(NO_CPU_TIME, |cpu| (cpu.0.max(0) as u64).min(NO_CPU_TIME - 1));
+    let flow_and_cpu = u64::from(flow) | cpu << 16;
+    let (start, end) = (start_ns as u64, end_ns as u64);
+    match seen {
+        IntervalCounts::Offered { packets, refused, skipped } => {
+            [OFFERED | phase, flow_and_cpu, start, end, packets, refused, skipped, 0]
+        }
+        IntervalCounts::Counted { polled, delivered, reordered, duplicates, outside_window, socket_drops } => {
+            let order = u64::from(reordered) | u64::from(duplicates) << 32;
+            let dropped = u64::from(outside_window) | u64::from(socket_drops.unwrap_or(NO_DROPS)) << 32;
+            [COUNTED | phase, flow_and_cpu, start, end, polled, delivered, order, dropped]
+        }
+    }
+}
+
+fn interval_from_words(words: [u64; EVENT_WORDS]) -> Option<StreamInterval> {
+    let [head, flow_and_cpu, start, end, a, b, c, d] = words;
+    let seen = match head & 0xff {
+        OFFERED => IntervalCounts::Offered { packets: a, refused: b, skipped: c },
+        COUNTED => IntervalCounts::Counted {
+            polled: a,
+            delivered: b,
+            reordered: c as u32,
+            duplicates: (c >> 32) as u32,
+            outside_window: d as u32,
+            socket_drops: Some((d >> 32) as u32).filter(|drops| *drops != NO_DROPS),
+        },
+        _ => return None,
+    };
+    let cpu = Some(flow_and_cpu >> 16).filter(|cpu| *cpu != NO_CPU_TIME);
+    Some(StreamInterval {
+        flow: flow_and_cpu as u16,
+        phase: if head >> 8 & 1 == 1 { Phase::Measure } else { Phase::Warmup },
+        start_ns: start as i64,
+        end_ns: end as i64,
+        cpu: cpu.map(|cpu| Nanos(cpu as i64)),
+        seen,
+    })
 }
 
 #[cfg(test)]
@@ -261,5 +309,31 @@ mod tests {
             assert_eq!(SpoolEvent::from_words(event.to_words()), Some(event));
         }
         assert_eq!(SpoolEvent::from_words([0; EVENT_WORDS]), None);
+    }
+
+    #[test]
+    fn every_interval_survives_its_words() {
+        let offered = StreamInterval {
+            flow: 7,
+            phase: Phase::Measure,
+            start_ns: -5,
+            end_ns: 95_000_000,
+            cpu: Some(Nanos(90_000_000)),
+            seen: IntervalCounts::Offered { packets: u64::MAX, refused: 3, skipped: 1 << 40 },
+        };
+        let seen = |socket_drops| IntervalCounts::Counted {
+            polled: 1 << 50,
+            delivered: 12,
+            reordered: u32::MAX,
+            duplicates: 5,
+            outside_window: 6,
+            socket_drops,
+        };
+        let counted = StreamInterval { flow: u16::MAX, phase: Phase::Warmup, cpu: None, seen: seen(None), ..offered };
+        let dropping = StreamInterval { cpu: Some(Nanos(0)), seen: seen(Some(0)), ..counted };
+        for interval in [offered, counted, dropping] {
+            let event = SpoolEvent::Interval(interval);
+            assert_eq!(SpoolEvent::from_words(event.to_words()), Some(event));
+        }
     }
 }

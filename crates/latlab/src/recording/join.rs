@@ -1,143 +1,144 @@
-//! Events into rows: two passes over the spool, memory bounded whatever the network did.
+//! Joins events into rows: probes in two passes with bounded memory, wake-ups and intervals in one.
 //!
-//! The first pass notes for each block of consecutive probes the stretch of the spool that holds its
-//! events. The second reads one block's stretch at a time. Answers far behind their block are kept aside,
-//! up to a limit; past it they lengthen the stretch, which costs time and not memory.
+//! For probes the first pass finds for each block of consecutive probes the range of the spool that has its events; the
+//! second reads one range at a time. Answers far behind their block are kept in memory, up to a limit; further ones
+//! extend the range, which costs time and no memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::io;
 use std::sync::Arc;
 
-use super::block::{JoinResult, ProbeBlock};
+use super::block::ProbeBlock;
 use super::event::SpoolEvent;
 use super::spool::Spool;
+use super::tables::GROUP_ROWS;
+use super::tables::wakeups::WakeupBatch;
+use crate::facts::{StreamEnd, StreamInterval};
+use crate::plan::Via;
 use crate::probe::{Phase, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// Probes in a block, and so rows in a row group: near DuckDB's unit of parallel work, and 10 MiB in the joiner.
-pub(crate) const BLOCK_PROBES: usize = 1 << 17;
-/// An answer this many events behind the last one of its block is far.
-const FAR_EVENTS: u64 = 1 << 18;
-/// So many far answers are kept aside: 4 MiB.
-const ASIDE_ANSWERS: usize = 1 << 15;
+/// An answer so many events after the previous one of its block is distant.
+const DISTANT_EVENTS: u64 = 1 << 18;
+/// Distant answers kept in memory: 4 MiB.
+const DISTANT_ANSWERS: usize = 1 << 15;
+/// Events of wake-ups read in one step.
+const WAKEUP_EVENTS: u64 = 1 << 14;
+/// Events of intervals read in one step, and so most rows of a row group: seven minutes of one flow.
+const INTERVAL_EVENTS: u64 = 8_192;
 
-/// Until when the run listened: what was sent less than a time-out before is undecided unless it was answered.
+/// Until when the run listened. A probe sent less than a time-out before that, and unanswered, is undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Horizon {
-    /// Long enough for every probe.
+    /// For the time-out of every probe.
     Enough,
     /// Until this instant.
     At(Stamp<SenderClock>),
-    /// Until the last instant that the spool knows of: the run was cut.
+    /// Until the last instant in the spool: the run was cut short.
     LastEvent,
 }
 
-/// What the joiner must know about a run.
+/// How events of probes become rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinRules {
-    /// Later answers are late.
+    /// Answers after more than this are late.
     pub(crate) timeout: Nanos,
-    /// Of every probe.
+    /// Payload of every packet.
     pub(crate) size_bytes: u32,
-    /// How long the run listened.
     pub(crate) horizon: Horizon,
-    /// The sizes of the joiner's own structures.
-    pub(crate) bounds: JoinLimits,
+    pub(crate) limits: JoinLimits,
 }
 
-/// The sizes of the joiner's own structures; tests make them small.
+/// Sizes of the joiner's own structures; small ones in tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JoinLimits {
-    /// Probes in a block.
+    /// Probes in a block, and so most rows of a row group; the joiner needs 10 MiB for a block.
     pub(crate) block_probes: usize,
-    /// How many events behind is far.
-    pub(crate) far_events: u64,
-    /// How many far answers are kept aside.
-    pub(crate) aside_answers: usize,
+    pub(crate) distant_events: u64,
+    pub(crate) distant_answers: usize,
 }
 
 impl Default for JoinLimits {
     fn default() -> JoinLimits {
-        JoinLimits { block_probes: BLOCK_PROBES, far_events: FAR_EVENTS, aside_answers: ASIDE_ANSWERS }
+        JoinLimits { block_probes: GROUP_ROWS, distant_events: DISTANT_EVENTS, distant_answers: DISTANT_ANSWERS }
     }
 }
 
-/// What the joiner saw beside the rows. Complete once the last block was taken.
+/// What was counted besides the rows; complete once all rows were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JoinCounts {
-    /// Rows.
     pub(crate) rows: u64,
-    /// Events thrown away because the ring was full.
+    /// Events dropped because the ring was full.
     pub(crate) gap_events: u64,
-    /// Waiting of a closed loop for answers that did not come, once it measured.
+    /// Time that a closed loop waited for answers that did not come, in the measuring phase.
     pub(crate) timed_out: Nanos,
-    /// Pauses of a closed loop after refused sends, once it measured.
+    /// Pauses of a closed loop after refused sends, in the measuring phase.
     pub(crate) refused_pause: Nanos,
-    /// Probes in flight when the run was cut: no row.
+    /// Probes in flight when the run was cut short: no row.
     pub(crate) undecided_probes: u64,
     /// Answers whose probe is not in the spool.
     pub(crate) orphan_answers: u64,
-    /// Places in the spool that hold no event.
+    /// Places in the spool without an event.
     pub(crate) holes: u64,
-    /// The last instant that the spool knows of.
+    /// The last instant in the spool.
     pub(crate) latest: Option<Stamp<SenderClock>>,
 }
 
-/// Where in the spool a block lives.
+/// The events of the spool from the first to the last of a block, both included.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct EventRange {
     first: u64,
     last: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Aside {
+struct DistantAnswer {
     index: u64,
     event: SpoolEvent,
     reordered: bool,
 }
 
-/// A spool, joined block by block.
+/// The probes of a spool, block by block.
 #[derive(Debug)]
-pub(crate) struct Join {
+pub(crate) struct ProbeJoin {
     spool: Arc<Spool>,
-    probes: u64,
-    stretches: std::collections::btree_map::IntoIter<u64, Stretch>,
-    asides: BTreeMap<u64, Vec<Aside>>,
+    block_probes: u64,
+    ranges: btree_map::IntoIter<u64, EventRange>,
+    distant: BTreeMap<u64, Vec<DistantAnswer>>,
     horizon: Option<Stamp<SenderClock>>,
     block: ProbeBlock,
-    tally: JoinCounts,
+    counts: JoinCounts,
 }
 
-impl Join {
-    /// The first pass.
-    pub(crate) fn new(spool: Arc<Spool>, rules: JoinRules) -> io::Result<Join> {
-        let mut map = Map::new(rules.bounds);
-        spool.walk(0..spool.events(), |index, event| map.take(index, event))?;
+impl ProbeJoin {
+    /// Does the first pass.
+    pub(crate) fn new(spool: Arc<Spool>, rules: JoinRules) -> io::Result<ProbeJoin> {
+        let mut pass = FirstPass::new(rules.limits);
+        spool.walk(0..spool.events(), |index, event| pass.take(index, event))?;
         let horizon = match rules.horizon {
             Horizon::Enough => None,
             Horizon::At(until) => Some(until),
-            Horizon::LastEvent => map.tally.latest,
+            Horizon::LastEvent => pass.counts.latest,
         };
-        // Small runs need a small block.
-        let places = map.highest_place.map_or(0, |place| place as usize + 1);
-        Ok(Join {
+        // A short run gets a small block.
+        let places = pass.highest_place.map_or(0, |place| place as usize + 1);
+        Ok(ProbeJoin {
             block: ProbeBlock::new(places, rules.timeout, rules.size_bytes),
-            probes: rules.bounds.block_probes as u64,
-            stretches: map.stretches.into_iter(),
-            asides: map.asides,
+            block_probes: rules.limits.block_probes as u64,
+            ranges: pass.ranges.into_iter(),
+            distant: pass.distant,
             horizon,
-            tally: map.tally,
+            counts: pass.counts,
             spool,
         })
     }
 
-    /// The next block that has rows, in the order of `seq`; none after the last.
+    /// The next block that has rows, in the order of `seq`; `None` after the last.
     pub(crate) fn next_block(&mut self) -> io::Result<Option<&ProbeBlock>> {
-        while let Some((number, stretch)) = self.stretches.next() {
-            self.fill(number, stretch)?;
-            self.tally.undecided_probes += self.block.settle(self.horizon);
-            self.tally.rows += self.block.rows() as u64;
+        while let Some((number, range)) = self.ranges.next() {
+            self.fill(number, range)?;
+            self.counts.undecided_probes += self.block.settle(self.horizon);
+            self.counts.rows += self.block.rows() as u64;
             if self.block.rows() > 0 {
                 return Ok(Some(&self.block));
             }
@@ -145,86 +146,84 @@ impl Join {
         Ok(None)
     }
 
-    /// What was seen so far; complete once [`Join::next_block`] gave none.
-    pub(crate) fn tally(&self) -> JoinCounts {
-        self.tally
+    pub(crate) fn counts(&self) -> JoinCounts {
+        self.counts
     }
 
-    fn fill(&mut self, number: u64, stretch: Stretch) -> io::Result<()> {
-        let (block, tally) = (&mut self.block, &mut self.tally);
-        let members = number * self.probes..number * self.probes + self.probes;
+    fn fill(&mut self, number: u64, range: EventRange) -> io::Result<()> {
+        let (block, counts) = (&mut self.block, &mut self.counts);
+        let members = number * self.block_probes..(number + 1) * self.block_probes;
         block.reset(members.start);
-        // The next expected sequence number (RFC 4737, section 3.3). Nothing before the stretch can make a member
-        // late in order: later probes left after the first of the block, and their answers came after that.
+        // The next expected sequence number (RFC 4737, section 3.3). An answer before the range cannot make a member
+        // reordered: later probes left after the first of the block, so their answers came after that.
         let mut next_expected = 0;
         let mut arrive = |block: &mut ProbeBlock, event, reordered| {
-            tally.orphan_answers += u64::from(block.arrive(event, reordered) == JoinResult::Orphan);
+            counts.orphan_answers += u64::from(!block.arrive(event, reordered));
         };
-        self.spool.walk(stretch.first..stretch.last + 1, |_, event| match event {
+        self.spool.walk(range.first..range.last + 1, |_, event| match event {
             Some(event @ SpoolEvent::Arrived { seq, .. }) => {
                 if members.contains(&seq.0) {
                     arrive(block, event, seq.0 < next_expected);
                 }
                 next_expected = next_expected.max(seq.0.saturating_add(1));
             }
-            Some(event) if departure(event).is_some_and(|seq| members.contains(&seq)) => block.depart(event),
+            Some(event) if departed(event).is_some_and(|seq| members.contains(&seq.0)) => block.depart(event),
             _ => (),
         })?;
-        for aside in self.asides.remove(&number).unwrap_or_default() {
-            // One that a later answer drew into the stretch was read with it.
-            if aside.index > stretch.last {
-                arrive(block, aside.event, aside.reordered);
+        for answer in self.distant.remove(&number).unwrap_or_default() {
+            // A later answer may have extended the range over this one: then it was read with the range.
+            if answer.index > range.last {
+                arrive(block, answer.event, answer.reordered);
             }
         }
         Ok(())
     }
 }
 
-/// The first pass, as it goes.
-struct Map {
-    bounds: JoinLimits,
-    stretches: BTreeMap<u64, Stretch>,
-    asides: BTreeMap<u64, Vec<Aside>>,
-    aside_answers: usize,
+struct FirstPass {
+    limits: JoinLimits,
+    ranges: BTreeMap<u64, EventRange>,
+    distant: BTreeMap<u64, Vec<DistantAnswer>>,
+    distant_answers: usize,
     next_expected: u64,
     highest_place: Option<u64>,
     measuring: bool,
-    /// The last departure, where the kernel refused it.
+    /// The last departure, if the kernel refused it.
     refused: Option<Seq>,
-    tally: JoinCounts,
+    counts: JoinCounts,
 }
 
-impl Map {
-    fn new(bounds: JoinLimits) -> Map {
-        Map {
-            bounds,
-            stretches: BTreeMap::new(),
-            asides: BTreeMap::new(),
-            aside_answers: 0,
+impl FirstPass {
+    fn new(limits: JoinLimits) -> FirstPass {
+        FirstPass {
+            limits,
+            ranges: BTreeMap::new(),
+            distant: BTreeMap::new(),
+            distant_answers: 0,
             next_expected: 0,
             highest_place: None,
             measuring: false,
             refused: None,
-            tally: JoinCounts::default(),
+            counts: JoinCounts::default(),
         }
     }
 
     fn take(&mut self, index: u64, event: Option<SpoolEvent>) {
         let Some(event) = event else {
-            self.tally.holes += 1;
+            self.counts.holes += 1;
             return;
         };
-        // A probe that was given up speaks of when it was due, and a thread that woke did not listen.
+        // The instant of a probe that was not sent is when it was due, and a thread that woke does not listen.
         if !matches!(event, SpoolEvent::NotSent { .. } | SpoolEvent::Woke { .. } | SpoolEvent::Interval(_)) {
-            self.tally.latest = self.tally.latest.max(event.at());
+            self.counts.latest = self.counts.latest.max(event.at());
         }
         match event {
             SpoolEvent::Arrived { seq, .. } => self.arrive(index, seq.0, event),
-            SpoolEvent::Gap { events, .. } => self.tally.gap_events += events,
+            SpoolEvent::Gap { events, .. } => self.counts.gap_events += events,
             SpoolEvent::TimedOut { seq, waited } if self.measuring => {
                 let spent = match self.refused == Some(seq) {
-                    true => &mut self.tally.refused_pause,
-                    false => &mut self.tally.timed_out,
+                    true => &mut self.counts.refused_pause,
+                    false => &mut self.counts.timed_out,
                 };
                 *spent += waited;
             }
@@ -240,39 +239,175 @@ impl Map {
     }
 
     fn depart(&mut self, index: u64, seq: u64) {
-        let probes = self.bounds.block_probes as u64;
+        let probes = self.limits.block_probes as u64;
         self.highest_place = self.highest_place.max(Some(seq % probes));
-        let new = Stretch { first: index, last: index };
-        self.stretches.entry(seq / probes).or_insert(new).last = index;
+        self.ranges.entry(seq / probes).or_insert(EventRange { first: index, last: index }).last = index;
     }
 
     fn arrive(&mut self, index: u64, seq: u64, event: SpoolEvent) {
         let reordered = seq < self.next_expected;
         self.next_expected = self.next_expected.max(seq.saturating_add(1));
-        let number = seq / self.bounds.block_probes as u64;
-        let Some(stretch) = self.stretches.get_mut(&number) else {
-            self.tally.orphan_answers += 1;
+        let number = seq / self.limits.block_probes as u64;
+        let Some(range) = self.ranges.get_mut(&number) else {
+            self.counts.orphan_answers += 1;
             return;
         };
-        if index - stretch.last > self.bounds.far_events && self.aside_answers < self.bounds.aside_answers {
-            self.aside_answers += 1;
-            self.asides.entry(number).or_default().push(Aside { index, event, reordered });
+        let distant = index - range.last > self.limits.distant_events;
+        if distant && self.distant_answers < self.limits.distant_answers {
+            self.distant_answers += 1;
+            self.distant.entry(number).or_default().push(DistantAnswer { index, event, reordered });
         } else {
-            stretch.last = index;
+            range.last = index;
         }
     }
 }
 
-/// The probe of which `event` is the beginning; none for other events.
-fn departure(event: SpoolEvent) -> Option<u64> {
+/// The probe that `event` begins.
+fn departed(event: SpoolEvent) -> Option<Seq> {
     match event {
         SpoolEvent::Sent { seq, .. } | SpoolEvent::SendFailed { seq, .. } | SpoolEvent::NotSent { seq, .. } => {
-            Some(seq.0)
+            Some(seq)
         }
         SpoolEvent::Arrived { .. }
         | SpoolEvent::Gap { .. }
         | SpoolEvent::TimedOut { .. }
         | SpoolEvent::Woke { .. }
         | SpoolEvent::Interval(_) => None,
+    }
+}
+
+/// Reads a spool once, in steps.
+#[derive(Debug)]
+struct SpoolCursor {
+    spool: Arc<Spool>,
+    next: u64,
+    counts: JoinCounts,
+}
+
+impl SpoolCursor {
+    fn new(spool: Arc<Spool>) -> SpoolCursor {
+        SpoolCursor { spool, next: 0, counts: JoinCounts::default() }
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.next >= self.spool.events()
+    }
+
+    /// Reads the next `events`; counts gaps and holes.
+    fn step(&mut self, events: u64, mut take: impl FnMut(&mut JoinCounts, SpoolEvent)) -> io::Result<()> {
+        let (end, counts) = ((self.next + events).min(self.spool.events()), &mut self.counts);
+        self.spool.walk(self.next..end, |_, event| match event {
+            Some(SpoolEvent::Gap { events, .. }) => counts.gap_events += events,
+            Some(event) => take(counts, event),
+            None => counts.holes += 1,
+        })?;
+        self.next = end;
+        Ok(())
+    }
+}
+
+/// The wake-ups of a spool, batch by batch, in the order in which they were due.
+///
+/// The writer drains one ring after the other, so the events of several threads follow one another in runs. Two batches
+/// of rows are held back, so that the rows of any run shorter than a batch are sorted in.
+#[derive(Debug)]
+pub(crate) struct SpooledWakeups {
+    cursor: SpoolCursor,
+    held: Vec<Wakeup>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wakeup {
+    seq: u64,
+    phase: Phase,
+    due: i64,
+    woke: i64,
+    cpu: Option<u16>,
+    via: Via,
+}
+
+impl SpooledWakeups {
+    pub(crate) fn new(spool: Arc<Spool>) -> SpooledWakeups {
+        SpooledWakeups { cursor: SpoolCursor::new(spool), held: Vec::new() }
+    }
+
+    pub(crate) fn counts(&self) -> JoinCounts {
+        self.cursor.counts
+    }
+
+    fn next_batch(&mut self) -> io::Result<Option<WakeupBatch>> {
+        let held = &mut self.held;
+        while held.len() < 2 * GROUP_ROWS && !self.cursor.is_at_end() {
+            self.cursor.step(WAKEUP_EVENTS, |counts, event| {
+                if let SpoolEvent::Woke { seq, phase, due, woke, cpu, via } = event {
+                    counts.latest = counts.latest.max(Some(woke));
+                    held.push(Wakeup { seq: seq.0, phase, due: due.as_nanos(), woke: woke.as_nanos(), cpu, via });
+                }
+            })?;
+        }
+        held.sort_by_key(|row| (row.due, row.cpu));
+        let rest = held.split_off(held.len().min(GROUP_ROWS));
+        let rows = std::mem::replace(held, rest);
+        self.cursor.counts.rows += rows.len() as u64;
+        Ok((!rows.is_empty()).then(|| batch(&rows)))
+    }
+}
+
+impl Iterator for SpooledWakeups {
+    type Item = io::Result<WakeupBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+fn batch(rows: &[Wakeup]) -> WakeupBatch {
+    WakeupBatch {
+        rows: rows.len(),
+        seq: rows.iter().map(|row| Some(row.seq as i64)).collect(),
+        phase: rows.iter().map(|row| row.phase).collect(),
+        due_ns: rows.iter().map(|row| Some(row.due)).collect(),
+        woke_ns: rows.iter().map(|row| Some(row.woke)).collect(),
+        cpu: rows.iter().map(|row| row.cpu.map(i64::from)).collect(),
+        via: rows.iter().map(|row| row.via).collect(),
+    }
+}
+
+/// The intervals of a spool, batch by batch, in the order in which they were written: those of one flow and end in the
+/// order of time.
+#[derive(Debug)]
+pub(crate) struct SpooledIntervals(SpoolCursor);
+
+impl SpooledIntervals {
+    pub(crate) fn new(spool: Arc<Spool>) -> SpooledIntervals {
+        SpooledIntervals(SpoolCursor::new(spool))
+    }
+
+    pub(crate) fn counts(&self) -> JoinCounts {
+        self.0.counts
+    }
+
+    fn next_batch(&mut self) -> io::Result<Option<Vec<StreamInterval>>> {
+        let mut rows = Vec::new();
+        while rows.is_empty() && !self.0.is_at_end() {
+            self.0.step(INTERVAL_EVENTS, |counts, event| {
+                if let SpoolEvent::Interval(interval) = event {
+                    if interval.end() == StreamEnd::Sender {
+                        counts.latest = counts.latest.max(Some(Stamp::from_nanos(interval.end_ns)));
+                    }
+                    rows.push(interval);
+                }
+            })?;
+        }
+        self.0.counts.rows += rows.len() as u64;
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+}
+
+impl Iterator for SpooledIntervals {
+    type Item = io::Result<Vec<StreamInterval>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
     }
 }

@@ -1,9 +1,15 @@
 //! `manifest.json`: everything about a run that is not a row. Facts and settings, never statistics.
+//!
+//! The file is read whole and replaced whole. Its next version can be written on a full disk, since space is reserved.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::RecordingError;
 use crate::diagnostics::Caveat;
 use crate::facts::{
     ClockAnchor, ClockRelation, ConnectionFacts, ExperimentFacts, HostFacts, Instrument, LoadReport, RateSearchFacts,
@@ -15,9 +21,9 @@ use crate::units::Nanos;
 /// The version of the recording format: a reader refuses another major, and accepts a newer minor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FormatVersion {
-    /// Raised when an old reader would misread.
+    /// Raised if an old reader would misread the new format.
     pub major: u16,
-    /// Raised when nullable columns or optional keys are added.
+    /// Raised if nullable columns or optional keys are added.
     pub minor: u16,
 }
 
@@ -30,35 +36,35 @@ impl FormatVersion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnding {
-    /// The manifest as first written; the run goes on, or its process died.
+    /// It has not: the run goes on, or its process died.
     Measuring,
-    /// Its own stop rule.
+    /// By its own stop rule.
     Completed,
-    /// SIGINT, SIGTERM, SIGHUP or SIGQUIT.
+    /// By SIGINT, SIGTERM, SIGHUP or SIGQUIT.
     Interrupted,
-    /// The world broke: see `reason`.
+    /// By an error: see `reason`.
     Failed,
-    /// The process died without a word; a later command finished the recording from the spool.
+    /// Its process died; a later command finished the recording from the spool.
     Recovered,
 }
 
 /// One end of the path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndFacts {
-    /// The host before the run; null where it was not ours to ask.
+    /// The host before the run; null if it runs no latlab of ours.
     pub before: Option<HostFacts>,
     /// The host after the run.
     pub after: Option<HostFacts>,
-    /// Where the clocks stood at the start.
+    /// The clocks at the start.
     pub clock_start: Option<ClockAnchor>,
-    /// Where the clocks stood at the end.
+    /// The clocks at the end.
     pub clock_end: Option<ClockAnchor>,
 }
 
-/// The condition that tells the largest payload which crosses the path in one packet, in bytes.
+/// The condition that has the largest payload, in bytes, that crosses the path in one packet.
 pub const UNFRAGMENTED_BYTES: &str = "path.unfragmented-bytes";
 
-/// What the run itself saw, beside its rows.
+/// What was observed in the run, besides its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     /// The address measured from, `ADDR:PORT`.
@@ -67,52 +73,52 @@ pub struct RunFacts {
     pub peer_address: Option<String>,
     /// The reflector's own counters.
     pub reflector: Option<ReflectorReport>,
-    /// How latlab's own reflector process died while it was measured against: `killed by SIGKILL`. Null where it did
-    /// not, or where the reflector is not ours.
+    /// How latlab's own reflector process died during the run: `killed by SIGKILL`. Null if it did not, or if latlab did
+    /// not start it.
     #[serde(default)]
     pub reflector_died: Option<String>,
-    /// Datagrams that reached the socket and were no valid answer: reason → count.
+    /// Datagrams at the sender's socket that were not valid answers: reason → count.
     pub strays: BTreeMap<String, u64>,
-    /// Events thrown away because the ring was full.
+    /// Events dropped because the ring was full.
     pub gap_events: u64,
-    /// Time that a closed loop spent waiting for answers that did not come in time, after the warm-up.
+    /// Time that a closed loop waited for answers that did not come in time, after the warm-up.
     pub timed_out_ns: Nanos,
     /// Time that a closed loop paused after sends that the kernel refused, after the warm-up.
     #[serde(default)]
     pub refused_pause_ns: Nanos,
-    /// errno and count of errors that the socket reported about earlier datagrams (ICMP) in the measuring phase.
+    /// Errors that the socket reported about earlier datagrams (ICMP) in the measuring phase: errno → count.
     pub socket_errors: BTreeMap<String, u64>,
-    /// Conditions of the path that were not asked for but found or made: `lab` switches checksums off.
+    /// Conditions of the path that were found or made without a request: `lab` switches checksums off.
     pub conditions: BTreeMap<String, String>,
-    /// Until when the run listened for answers, on the sender's clock; null: for the whole time-out of every probe.
+    /// Until when the run listened for answers, on the sender's clock; null if for the time-out of every probe.
     #[serde(default)]
     pub listened_until_ns: Option<i64>,
-    /// Probes that were unanswered, but not yet for a whole time-out, when the run stopped listening: they have no
-    /// row, since nobody can know their fate.
+    /// Probes without an answer, sent less than a time-out before the run stopped listening: their fate is unknown, and
+    /// they have no row.
     #[serde(default)]
     pub undecided_probes: u64,
-    /// Answers to probes of which the recording knows nothing, because a gap swallowed them.
+    /// Answers to probes whose departure is not recorded, because it fell into a gap.
     #[serde(default)]
     pub orphan_answers: u64,
-    /// Places in the spool that held no event: a power cut tears holes.
+    /// Places in the spool without an event: a power cut leaves holes.
     #[serde(default)]
     pub unreadable_events: u64,
-    /// Datagrams that the kernel threw away at the sender's own socket; null: unknown.
+    /// Datagrams that the kernel dropped at the sender's socket; null if unknown.
     #[serde(default)]
     pub socket_drops: Option<u64>,
-    /// What the kernel told of the sender's TCP connection; null where there was none.
+    /// What the kernel reported of the sender's TCP connection; null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionFacts>,
-    /// How the threads slept; null where none did.
+    /// How threads slept; null if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakeup: Option<WakeupFacts>,
-    /// How the ends of a stream were set up; null where there was none.
+    /// How the ends of a stream were set up; null without a stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamFacts>,
-    /// What the search for a rate saw; null where there was none.
+    /// The search for a rate; null without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<RateSearchFacts>,
-    /// The stages of a stream that had probes beside it, or whose rate was searched for.
+    /// The stages of a stream with concurrent probes, or whose rate was searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFacts>,
 }
@@ -131,64 +137,64 @@ pub struct Software {
 pub struct Manifest {
     /// Format of the whole directory.
     pub format: FormatVersion,
-    /// The run's id, 16 hexadecimal digits; its first four stand in the directory's name.
+    /// The run's id, 16 hexadecimal digits; the first four are in the directory's name.
     pub run_id: String,
-    /// What kind of rows.
+    /// The kind of its rows.
     pub kind: Kind,
     /// UTC start, RFC 3339.
     pub started_at: String,
     /// The settled specification.
     pub spec: RunSpec,
-    /// The same as factors.
+    /// The specification as factors.
     pub condition: Condition,
-    /// Where it stands in an experiment; null where it is none of one.
+    /// The run's place in an experiment; null outside of one.
     #[serde(default)]
     pub experiment: Option<ExperimentFacts>,
     /// This end.
     pub here: EndFacts,
     /// The other end.
     pub peer: EndFacts,
-    /// What the far host's CLOCK_MONOTONIC is on this one's: its host samples were converted by it. Null where no agent
-    /// stands at the far end, or was lost before the end.
+    /// The far host's CLOCK_MONOTONIC in terms of this one, by which its host samples were converted. Null without an
+    /// agent at the far end, or if it was lost before the end.
     #[serde(default)]
     pub clock_relation: Option<ClockRelation>,
-    /// What the loads of the run reached while it measured; all runs of one command have them in common.
+    /// What the loads reached while the run measured; all runs of one command share them.
     #[serde(default)]
     pub loads: Vec<LoadReport>,
-    /// What the run saw.
+    /// What was observed in the run.
     pub run: RunFacts,
-    /// What was set for the run, and how it was put back.
+    /// Settings that were changed for the run, and how they were restored.
     #[serde(default)]
     pub settings: Vec<SettingFacts>,
-    /// The floor.
+    /// The cost of the instrument itself.
     pub instrument: Instrument,
-    /// Caveats that the run itself raised (those of the analysis are derived again each time).
+    /// Caveats that the run raised; those of the analysis are derived each time.
     pub caveats: Vec<Caveat>,
     /// What wrote this.
     pub software: Software,
-    /// How it ended.
+    /// How the run ended.
     pub ending: RunEnding,
-    /// Why, where it did not end by its own rule.
+    /// Why, if not by its own stop rule.
     pub reason: Option<String>,
     /// Rows in the data file, once it is finished.
     pub rows: Option<u64>,
-    /// Rows in `wakeups.parquet`, once it is finished; null where there is none.
+    /// Rows in `wakeups.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub wakeup_rows: Option<u64>,
-    /// Rows in `intervals.parquet`, once it is finished; null where there is none.
+    /// Rows in `intervals.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub interval_rows: Option<u64>,
-    /// Rows in `probes.parquet` beside `intervals.parquet`, once it is finished; null where there is none.
+    /// Rows in `probes.parquet` of a recording with `intervals.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub probe_rows: Option<u64>,
-    /// Rows in `host.parquet`, once it is finished; null where there is none.
+    /// Rows in `host.parquet`, once it is finished; null without one.
     #[serde(default)]
     pub host_rows: Option<u64>,
 }
 
 impl Manifest {
-    /// The manifest of a run of `spec` before anything is known of it but who writes it.
-    pub fn of(spec: RunSpec, run_id: String, started_at: String) -> Manifest {
+    /// The manifest of a run of `spec` that has not begun.
+    pub fn new(spec: RunSpec, run_id: String, started_at: String) -> Manifest {
         Manifest {
             format: FormatVersion::CURRENT,
             run_id,
@@ -215,4 +221,76 @@ impl Manifest {
             host_rows: None,
         }
     }
+
+    /// Forgets the numbers of rows: the spool has the data.
+    pub(super) fn clear_rows(&mut self) {
+        (self.rows, self.wakeup_rows, self.interval_rows) = (None, None, None);
+        (self.probe_rows, self.host_rows) = (None, None);
+    }
+}
+
+/// The manifest's name in a recording's directory.
+pub(super) const MANIFEST: &str = "manifest.json";
+/// The next manifest, and before it is written the space reserved for it.
+const NEXT: &str = "manifest.next";
+/// The least space to reserve: strays, caveats and conditions may grow.
+const RESERVE_BYTES: u64 = 64 * 1024;
+/// Space to reserve, in multiples of the manifest. The facts of the hosts, which are most of a manifest, are read again
+/// after the run; those of a server with hundreds of CPUs and interrupts have hundreds of kilobytes. The rest is for
+/// counters that grow.
+const RESERVE_MANIFESTS: u64 = 3;
+
+/// The part of a manifest that every version can read.
+#[derive(Deserialize)]
+struct Versioned {
+    format: FormatVersion,
+}
+
+/// Reads the manifest of the recording in `directory`.
+pub(super) fn read(directory: &Path) -> Result<Manifest, RecordingError> {
+    let path = directory.join(MANIFEST);
+    let bytes = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(RecordingError::NotARecording { path: directory.to_owned() });
+        }
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            return Err(RecordingError::damaged(path, "a directory stands in its place"));
+        }
+        read => read.map_err(RecordingError::refused("read", &path))?,
+    };
+    if bytes.is_empty() {
+        return Err(RecordingError::damaged(path, "0 bytes"));
+    }
+    let Versioned { format } = serde_json::from_slice(&bytes).map_err(|error| RecordingError::damaged(&path, error))?;
+    if format.major > FormatVersion::CURRENT.major {
+        return Err(RecordingError::NewerVersion { path: directory.to_owned(), found: format });
+    }
+    serde_json::from_slice(&bytes).map_err(|error| RecordingError::damaged(&path, error))
+}
+
+/// Replaces the manifest in one step. Needs no new space after [`reserve`].
+pub(super) fn write(directory: &Path, manifest: &Manifest) -> io::Result<()> {
+    let mut json = serde_json::to_vec_pretty(manifest)?;
+    json.push(b'\n');
+    let next = directory.join(NEXT);
+    // Not truncated: that would free the reserved blocks before they are used.
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&next)?;
+    file.write_all(&json)?;
+    file.set_len(json.len() as u64)?;
+    file.sync_data()?;
+    fs::rename(next, directory.join(MANIFEST))
+}
+
+/// Replaces the manifest of a finished recording, for which no space is reserved. An error leaves the old manifest and no
+/// other file.
+pub(super) fn rewrite(directory: &Path, manifest: &Manifest) -> io::Result<()> {
+    write(directory, manifest).inspect_err(|_| _ = fs::remove_file(directory.join(NEXT)))
+}
+
+/// Reserves space for the next [`write`], by the length of the present manifest.
+pub(super) fn reserve(directory: &Path) -> io::Result<()> {
+    let bytes = RESERVE_BYTES.max(RESERVE_MANIFESTS * fs::metadata(directory.join(MANIFEST))?.len());
+    let mut zeros = io::repeat(0).take(bytes);
+    // Written zeros: a hole would occupy no space.
+    io::copy(&mut zeros, &mut File::create(directory.join(NEXT))?).map(drop)
 }

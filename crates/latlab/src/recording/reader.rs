@@ -1,4 +1,4 @@
-//! A recording, opened to be read; one whose run died is finished on the way.
+//! Opens a recording; one whose run died is finished first.
 
 use std::fmt;
 use std::fs;
@@ -7,35 +7,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use latlab_sys::errno::explain;
-
-use super::column_file::ColumnFile;
-use super::conclude::{conclude, has_wakeups, host_spool_of, note, probe_rules_of, remove_spools};
-use super::conclude::{rows_file, rules_of, survey};
-use super::host_parquet::{self, HOST};
-use super::host_rows::HostSampleReader;
+use super::conclude::{
+    conclude, count_rows, enter_counts, has_wakeups, join_rules, open_host_spool, probe_rules, remove_spools, rows_file,
+};
 use super::host_spool::{HOST_SPOOL, HostSpool};
-use super::interval_rows::{self, INTERVALS, SpooledIntervals};
-use super::join::{Join, JoinRules};
-use super::manifest::{Manifest, RunEnding};
-use super::manifest_file;
-use super::parquet_batches::{ParquetBatches, ProbesFile};
-use super::parquet_rows::PROBES;
+use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
+use super::manifest::{self, Manifest, RunEnding};
 use super::spool::{SPOOL, Spool};
-use super::wakeup_rows::{self, SpooledWakeups, WAKEUPS};
-
+use super::tables::decode::TableReader;
+use super::tables::host::{self, HOST, SampleJoin};
+use super::tables::intervals::{self, INTERVALS};
+use super::tables::probes::{self, PROBES};
+use super::tables::wakeups::{self, WAKEUPS};
+use crate::diagnostics::Explain;
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
 
-// what a reader of recordings needs to know, in one room
-pub use super::batch::{IntColumn, ProbeBatch, WordColumn};
-pub use super::columns::ProbeColumn;
+// The types that `analysis` may know, next to `Recording`.
 pub use super::error::RecordingError;
-pub use super::wakeup_rows::WakeupBatch;
+pub use super::tables::column::{IntColumn, WordColumn};
+pub use super::tables::probes::{ProbeBatch, ProbeColumn};
+pub use super::tables::wakeups::WakeupBatch;
 
-/// How often and for how long to look again where another command is finishing the recording.
-const LOOKS: u32 = 100;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// How often to try again if another command is finishing the recording, and the pause before each.
+const RETRIES: u32 = 100;
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A recording, open.
 #[derive(Debug)]
@@ -46,29 +42,23 @@ pub struct Recording {
     rows: RowSource,
 }
 
-/// Where the rows come from.
 #[derive(Debug)]
 enum RowSource {
-    /// `probes.parquet`.
-    Parquet,
-    /// The spool, joined again each time, because the rows could not be written.
+    Tables,
+    /// The spool, joined for every reading, because the tables could not be written.
     Spool(Arc<Spool>, JoinRules),
 }
 
 impl Recording {
-    /// Opens the recording in the directory `path`. One whose run died without a word is finished first, and
-    /// [`Recording::note`] says so; where that is impossible (a full disk, a read-only one), it is read
-    /// from its spool.
+    /// Opens the recording in the directory `path`. One whose run died is finished first, and [`Recording::note`] says so;
+    /// if it cannot be finished (a full disk, a read-only one) it is read from its spool.
     ///
     /// # Errors
-    /// Where there is no recording, it is damaged or of a newer major version, or its run still goes on.
+    /// If there is no recording, it is damaged or of a newer major version, or its run still goes on.
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         let path = path.to_owned();
         match fs::metadata(&path) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => {
-                return Err(RecordingError::Missing { path });
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Err(RecordingError::Missing { path });
             }
             Err(error) => return Err(RecordingError::refused("open", path)(error)),
@@ -81,199 +71,135 @@ impl Recording {
         }
     }
 
-    /// What is known about the run as a whole.
+    /// The facts and settings of the run.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What opening it had to do or could not do, for a person.
+    /// What opening did or could not do, as text for the user.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// The rows in the order of `seq`, in batches of at most 131,072, with only `columns` filled.
+    /// The probes in the order of `seq`, in batches of at most 131,072 rows that have `columns`.
     ///
     /// # Errors
-    /// Where the rows cannot be opened; a batch that turns out to be damaged is an error of its own.
-    pub fn probes(&self, columns: &[ProbeColumn]) -> Result<ProbeBatches, RecordingError> {
+    /// If the rows cannot be opened; a damaged batch is an error of its own.
+    pub fn probes(&self, columns: &[ProbeColumn]) -> Result<Batches<ProbeBatch>, RecordingError> {
         let columns = columns.to_vec();
-        let source = match &self.rows {
-            RowSource::Parquet => {
-                let file = ProbesFile::open(&self.path.join(PROBES))?;
-                Source::Parquet(ParquetBatches { file, columns, next: 0 })
+        match &self.rows {
+            RowSource::Tables => {
+                let table = probes::open(&self.path.join(PROBES))?;
+                Ok(Batches::new(probes::batches(table, columns)))
             }
             RowSource::Spool(spool, rules) => {
-                let rules = probe_rules_of(&self.manifest).unwrap_or(*rules);
-                let join =
-                    Join::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
-                Source::Spool { join: Box::new(join), columns, path: spool.path().to_owned() }
+                let rules = probe_rules(&self.manifest).unwrap_or(*rules);
+                let mut join =
+                    ProbeJoin::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
+                Ok(Batches::from_spool(
+                    spool,
+                    std::iter::from_fn(move || {
+                        join.next_block().map(|block| block.map(|block| block.batch(&columns))).transpose()
+                    }),
+                ))
             }
-        };
-        Ok(ProbeBatches(source))
+        }
     }
 
-    /// The wake-ups in the order in which they were due, in batches of at most 131,072; none where the run had none.
+    /// The wake-ups in the order in which they were due, in batches of at most 131,072 rows; none if the run had none.
     ///
     /// # Errors
-    /// Where they cannot be opened; a batch that turns out to be damaged is an error of its own.
-    pub fn wakeups(&self) -> Result<WakeupBatches, RecordingError> {
-        Ok(WakeupBatches(match &self.rows {
-            _ if !has_wakeups(&self.manifest.spec) => Box::new(std::iter::empty()),
-            RowSource::Parquet => Box::new(wakeup_rows::batches(wakeup_rows::open(&self.path.join(WAKEUPS))?)),
-            RowSource::Spool(spool, _) => {
-                let path = spool.path().to_owned();
-                let mut wakeups = SpooledWakeups::new(Arc::clone(spool));
-                Box::new(std::iter::from_fn(move || {
-                    wakeups.next_batch().map_err(RecordingError::refused("read", path.as_path())).transpose()
-                }))
-            }
-        }))
+    /// As for [`Recording::probes`].
+    pub fn wakeups(&self) -> Result<Batches<WakeupBatch>, RecordingError> {
+        Ok(match &self.rows {
+            _ if !has_wakeups(&self.manifest.spec) => Batches::new(std::iter::empty()),
+            RowSource::Tables => Batches::new(wakeups::batches(wakeups::open(&self.path.join(WAKEUPS))?)),
+            RowSource::Spool(spool, _) => Batches::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
+        })
     }
 
-    /// The intervals of a stream, in batches; none where the run had none. Those of one flow and end stand in the order of
+    /// The intervals of a stream, in batches; none if the run had none. Those of one flow and end are in the order of
     /// time.
     ///
     /// # Errors
-    /// Where they cannot be opened; a batch that turns out to be damaged is an error of its own.
-    pub fn intervals(&self) -> Result<IntervalBatches, RecordingError> {
-        Ok(IntervalBatches(match &self.rows {
-            _ if self.manifest.kind != Kind::Stream => Box::new(std::iter::empty()),
-            RowSource::Parquet => Box::new(interval_rows::batches(interval_rows::open(&self.path.join(INTERVALS))?)),
-            RowSource::Spool(spool, _) => {
-                let path = spool.path().to_owned();
-                let mut intervals = SpooledIntervals::new(Arc::clone(spool));
-                Box::new(std::iter::from_fn(move || {
-                    intervals.next_batch().map_err(RecordingError::refused("read", path.as_path())).transpose()
-                }))
-            }
-        }))
+    /// As for [`Recording::probes`].
+    pub fn intervals(&self) -> Result<Batches<Vec<StreamInterval>>, RecordingError> {
+        Ok(match &self.rows {
+            _ if self.manifest.kind != Kind::Stream => Batches::new(std::iter::empty()),
+            RowSource::Tables => Batches::new(intervals::batches(intervals::open(&self.path.join(INTERVALS))?)),
+            RowSource::Spool(spool, _) => Batches::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
+        })
     }
 
-    /// The samples of the hosts, those of this one first, in the order in which they were taken; none where none
-    /// were (format 1.0 had none).
+    /// The samples of the hosts in the order in which they were taken, those of this host first; none if none were taken
+    /// (format 1.0 had none).
     ///
     /// # Errors
-    /// Where they cannot be opened; a sample that turns out to be damaged is an error of its own.
-    pub fn host_samples(&self) -> Result<HostSamples, RecordingError> {
+    /// As for [`Recording::probes`].
+    pub fn host_samples(&self) -> Result<Batches<(Side, HostSample)>, RecordingError> {
         let spool = self.path.join(HOST_SPOOL);
-        Ok(HostSamples(match (self.manifest.host_rows, &self.rows) {
-            (Some(_), _) => {
-                Box::new(HostSampleReader::new(host_parquet::rows(host_parquet::open(&self.path.join(HOST))?)))
-            }
-            (None, RowSource::Parquet) => Box::new(std::iter::empty()),
+        Ok(match (self.manifest.host_rows, &self.rows) {
+            (Some(_), _) => Batches::new(SampleJoin::new(host::rows(host::open(&self.path.join(HOST))?))),
+            (None, RowSource::Tables) => Batches::new(std::iter::empty()),
             (None, RowSource::Spool(..)) => match HostSpool::open(&spool) {
                 Ok(Some(host)) => {
                     let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
-                    Box::new(HostSampleReader::new(host.rows().map(move |row| row.map_err(&refused))))
+                    Batches::new(SampleJoin::new(host.rows().map(move |row| row.map_err(&refused))))
                 }
-                // Told by a caveat where it is damaged, and no reason not to read the probes.
-                Ok(None) | Err(RecordingError::Damaged { .. }) => Box::new(std::iter::empty()),
+                // A damaged one has a caveat, and the probes can be read.
+                Ok(None) | Err(RecordingError::Damaged { .. }) => Batches::new(std::iter::empty()),
                 Err(error) => return Err(error),
             },
-        }))
+        })
     }
 }
 
-/// The wake-ups of a recording, batch by batch.
-pub struct WakeupBatches(Box<dyn Iterator<Item = Result<WakeupBatch, RecordingError>>>);
+/// Rows of a recording, `T` by `T`. An error ends them.
+pub struct Batches<T>(Option<Box<dyn Iterator<Item = Result<T, RecordingError>>>>);
 
-impl Iterator for WakeupBatches {
-    type Item = Result<WakeupBatch, RecordingError>;
+impl<T> Batches<T> {
+    fn new(batches: impl Iterator<Item = Result<T, RecordingError>> + 'static) -> Batches<T> {
+        Batches(Some(Box::new(batches)))
+    }
+
+    fn from_spool(spool: &Spool, batches: impl Iterator<Item = io::Result<T>> + 'static) -> Batches<T> {
+        let path = spool.path().to_owned();
+        Batches::new(batches.map(move |batch| batch.map_err(RecordingError::refused("read", path.as_path()))))
+    }
+}
+
+impl<T> Iterator for Batches<T> {
+    type Item = Result<T, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-impl fmt::Debug for WakeupBatches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WakeupBatches").finish_non_exhaustive()
-    }
-}
-
-/// The intervals of a stream, batch by batch.
-pub struct IntervalBatches(Box<dyn Iterator<Item = Result<Vec<StreamInterval>, RecordingError>>>);
-
-impl Iterator for IntervalBatches {
-    type Item = Result<Vec<StreamInterval>, RecordingError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-impl fmt::Debug for IntervalBatches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntervalBatches").finish_non_exhaustive()
-    }
-}
-
-/// The host samples of a recording, one by one.
-pub struct HostSamples(Box<dyn Iterator<Item = Result<(Side, HostSample), RecordingError>>>);
-
-impl Iterator for HostSamples {
-    type Item = Result<(Side, HostSample), RecordingError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-impl fmt::Debug for HostSamples {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostSamples").finish_non_exhaustive()
-    }
-}
-
-/// The rows of a recording, batch by batch. After an error there is nothing more.
-pub struct ProbeBatches(Source);
-
-enum Source {
-    Parquet(ParquetBatches),
-    Spool { join: Box<Join>, columns: Vec<ProbeColumn>, path: PathBuf },
-    Over,
-}
-
-impl Iterator for ProbeBatches {
-    type Item = Result<ProbeBatch, RecordingError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = match &mut self.0 {
-            Source::Parquet(batches) => batches.next(),
-            Source::Spool { join, columns, path } => match join.next_block() {
-                Ok(block) => block.map(|block| Ok(block.batch(columns))),
-                Err(error) => Some(Err(RecordingError::refused("read", path.as_path())(error))),
-            },
-            Source::Over => None,
-        };
+        let batch = self.0.as_mut()?.next();
         if !matches!(batch, Some(Ok(_))) {
-            self.0 = Source::Over;
+            self.0 = None;
         }
         batch
     }
 }
 
-impl fmt::Debug for ProbeBatches {
+impl<T> fmt::Debug for Batches<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProbeBatches").finish_non_exhaustive()
+        f.debug_struct("Batches").finish_non_exhaustive()
     }
 }
 
-/// The spool in `directory`, where there is one. Another command may be finishing the very recording: that is worth
-/// waiting for; a run is not.
+/// The spool in `directory`, if there is one. Waits while another command finishes the recording, and not for a run.
 fn open_spool(directory: &Path) -> Result<Option<Spool>, RecordingError> {
     let path = directory.join(SPOOL);
-    let mut looks = 0;
+    let mut retries = 0;
     loop {
         match Spool::open(&path) {
-            Err(RecordingError::Busy { pid, .. }) if looks < LOOKS && !is_alive(pid) => {
-                looks += 1;
-                std::thread::sleep(BETWEEN_LOOKS);
+            Err(RecordingError::Busy { pid, .. }) if retries < RETRIES && !is_alive(pid) => {
+                retries += 1;
+                std::thread::sleep(RETRY_PAUSE);
             }
             opened => return opened,
         }
@@ -285,82 +211,80 @@ fn is_alive(pid: u32) -> bool {
 }
 
 fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
-    let manifest = manifest_file::read(&path)?;
+    let manifest = manifest::read(&path)?;
     if manifest.ending == RunEnding::Measuring && !path.join(rows_file(manifest.kind)).exists() {
         return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
     }
     check_rows(&path, manifest.kind, manifest.rows)?;
-    check_beside(path.join(WAKEUPS), wakeup_rows::open, manifest.wakeup_rows)?;
-    check_beside(path.join(HOST), host_parquet::open, manifest.host_rows)?;
-    if let Some(expected) = manifest.probe_rows {
-        check_rows(&path, Kind::Ping, Some(expected))?;
+    if manifest.wakeup_rows.is_some() {
+        check(path.join(WAKEUPS), wakeups::open, manifest.wakeup_rows)?;
     }
-    Ok(Recording { path, manifest, note: None, rows: RowSource::Parquet })
+    if manifest.host_rows.is_some() {
+        check(path.join(HOST), host::open, manifest.host_rows)?;
+    }
+    if manifest.probe_rows.is_some() {
+        check(path.join(PROBES), probes::open, manifest.probe_rows)?;
+    }
+    Ok(Recording { path, manifest, note: None, rows: RowSource::Tables })
 }
 
-fn check_rows(directory: &Path, kind: Kind, expected: Option<u64>) -> Result<(), RecordingError> {
-    let path = directory.join(rows_file(kind));
-    let rows = match kind {
-        Kind::Ping => ProbesFile::open(&path)?.rows(),
-        Kind::Wakeup => wakeup_rows::open(&path)?.count(),
-        Kind::Stream => interval_rows::open(&path)?.count(),
+fn check_rows(directory: &Path, kind: Kind, promised: Option<u64>) -> Result<(), RecordingError> {
+    let open = match kind {
+        Kind::Ping => probes::open,
+        Kind::Wakeup => wakeups::open,
+        Kind::Stream => intervals::open,
     };
-    keeps_promise(path, rows, expected)
+    check(directory.join(rows_file(kind)), open, promised)
 }
 
-/// The rows of a data file are those that the manifest promises, where it promises any.
-fn keeps_promise(path: PathBuf, rows: u64, expected: Option<u64>) -> Result<(), RecordingError> {
-    match expected {
-        Some(expected) if expected != rows => {
-            Err(RecordingError::damaged(path, format!("{rows} rows, and the manifest promises {expected}")))
+/// Checks that the table at `path` opens and has the rows that the manifest promises, if it promises any.
+fn check(
+    path: PathBuf,
+    open: fn(&Path) -> Result<TableReader, RecordingError>,
+    promised: Option<u64>,
+) -> Result<(), RecordingError> {
+    let rows = open(&path)?.rows();
+    match promised {
+        Some(promised) if promised != rows => {
+            Err(RecordingError::damaged(path, format!("{rows} rows, and the manifest promises {promised}")))
         }
         _ => Ok(()),
     }
 }
 
-/// The same of a data file that stands beside those; it is there where the manifest promises rows of it.
-fn check_beside(
-    path: PathBuf,
-    open: fn(&Path) -> Result<ColumnFile, RecordingError>,
-    expected: Option<u64>,
-) -> Result<(), RecordingError> {
-    let Some(_) = expected else { return Ok(()) };
-    let rows = open(&path)?.count();
-    keeps_promise(path, rows, expected)
-}
-
 fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> {
-    let mut manifest = manifest_file::read(&path)?;
+    let mut manifest = manifest::read(&path)?;
     if manifest.rows.is_some() && check_rows(&path, manifest.kind, manifest.rows).is_ok() {
-        // Its finisher died between the last two steps, or may not remove files; either way the rows are there.
-        if spool.is_alone() {
+        // The process that finished it died between the last two steps, or may not remove files.
+        if spool.is_exclusive() {
             _ = remove_spools(&path);
         }
-        return Ok(Recording { path, manifest, note: None, rows: RowSource::Parquet });
+        return Ok(Recording { path, manifest, note: None, rows: RowSource::Tables });
     }
-    let rules = rules_of(&manifest);
-    let died = manifest.ending == RunEnding::Measuring;
-    if died {
+    let rules = join_rules(&manifest);
+    if manifest.ending == RunEnding::Measuring {
         manifest.ending = RunEnding::Recovered;
         manifest.reason.get_or_insert_with(|| "the process that measured ended without a word".into());
     }
     let spool = Arc::new(spool);
-    let host = host_spool_of(&path, &mut manifest);
-    let refusal = if spool.is_alone() { conclude(&path, &spool, host, rules, &mut manifest).err() } else { None };
-    if spool.is_alone() && refusal.is_none() {
-        let note = format!("finished an interrupted recording: {}", count(&manifest));
-        return Ok(Recording { path, manifest, note: Some(note), rows: RowSource::Parquet });
-    }
+    let samples = open_host_spool(&path, &mut manifest);
+    let refusal = if spool.is_exclusive() {
+        match conclude(&path, &spool, samples, rules, &mut manifest) {
+            Ok(()) => {
+                let note = format!("finished an interrupted recording: {}", count(&manifest));
+                return Ok(Recording { path, manifest, note: Some(note), rows: RowSource::Tables });
+            }
+            Err(refusal) => refusal.explain().cause.filter(|_| matches!(refusal, RecordingError::Refused { .. })),
+        }
+    } else {
+        None
+    };
     spool.share();
-    let tally = survey(&spool, manifest.kind, rules)?;
-    note(&mut manifest, tally, rules.horizon);
-    (manifest.rows, manifest.wakeup_rows) = (Some(tally.rows), None);
-    (manifest.interval_rows, manifest.host_rows, manifest.probe_rows) = (None, None, None);
-    let why = refusal.and_then(|refusal| match refusal {
-        RecordingError::Refused { source, .. } => Some(explain(&source)),
-        _ => None,
-    });
-    let why = why.unwrap_or_else(|| "another command reads it".into());
+    let counts = count_rows(&spool, manifest.kind, rules)?;
+    enter_counts(&mut manifest, counts, rules.horizon);
+    manifest.clear_rows();
+    manifest.rows = Some(counts.rows);
+    let why = refusal.unwrap_or_else(|| "another command reads it".into());
     let note = format!(
         "reading an unfinished recording from its spool: {}; it cannot be finished now: {why}",
         count(&manifest)

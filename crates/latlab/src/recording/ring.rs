@@ -1,9 +1,8 @@
 //! The ring between the hot loop and the writer thread: one producer, one consumer, no lock, no wait.
 //!
-//! An event is eight words, one cache line. The producer writes a slot's words relaxed and publishes
-//! them by one release store of `head`; the consumer gives slots back by one of `tail`. The scheme
-//! is safe Rust: what a racing reader could see in a slot is an old word, never undefined behaviour,
-//! and the two indices keep it from looking.
+//! An event is eight words, one cache line. The producer writes the words of a slot relaxed and publishes them with a
+//! release store of `head`; the consumer frees slots with one of `tail`. The words are atomics, so that a race would
+//! read an old word and is never undefined behaviour; the two indices prevent it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::units::{SenderClock, Stamp};
 #[repr(align(64))]
 struct Slot([AtomicU64; EVENT_WORDS]);
 
-/// An index alone in its cache lines (two: adjacent lines are fetched in pairs), so that the two sides do not
-/// take it from each other with every event.
+/// An index in cache lines of its own, so that the two sides do not share one (two lines, since adjacent ones are
+/// fetched in pairs).
 #[repr(align(128))]
 struct Index(AtomicU64);
 
-/// What both sides share.
+/// The state that both sides share.
 pub(crate) struct EventRing {
     slots: Box<[Slot]>,
     head: Index,
@@ -32,14 +31,14 @@ pub(crate) struct EventRing {
 }
 
 impl EventRing {
-    /// A ring of `capacity` slots (a power of two), every page of it touched, and locked as far as the process
-    /// may: its 8 MiB are resident for as long as the run lasts.
+    /// A ring of `capacity` slots (a power of two). Every page is touched, and locked as far as the process may, so that
+    /// its 8 MiB stay resident.
     fn new(capacity: usize) -> EventRing {
         assert!(capacity.is_power_of_two(), "the ring's capacity is a power of two");
         let slots: Box<[Slot]> = (0..capacity).map(|_| Slot(Default::default())).collect();
-        // A store that differs from zero cannot be folded into a lazily zeroed allocation.
+        // A store of zero could be folded into a lazily zeroed allocation.
         slots.iter().for_each(|slot| slot.0[0].store(u64::MAX, Ordering::Relaxed));
-        lock_what_may_be_locked(&slots);
+        lock_pages(&slots);
         EventRing {
             slots,
             head: Index(AtomicU64::new(0)),
@@ -57,49 +56,48 @@ impl EventRing {
     }
 }
 
-/// In pieces, because the usual limit of a process without rights is 8 MiB, page for page: a ring of that size
-/// and a page it shares with its neighbour would be refused as a whole. What is refused was touched all the same.
-fn lock_what_may_be_locked(slots: &[Slot]) {
+/// Locks in pieces: the usual limit of an unprivileged process is 8 MiB, so a ring of that size that begins within a
+/// page would be refused as a whole.
+fn lock_pages(slots: &[Slot]) {
     const PIECE_SLOTS: usize = (512 << 10) / size_of::<Slot>();
     let _locked = slots.chunks(PIECE_SLOTS).take_while(|piece| latlab_sys::memory::lock(piece).is_ok()).count();
 }
 
-/// A ring of `capacity` events (a power of two): the loop's end and the writer's end.
+/// A ring of `capacity` events (a power of two).
 pub(crate) fn ring(capacity: usize) -> (EventLog, RingReader) {
     let ring = Arc::new(EventRing::new(capacity));
     let log = EventLog { ring: Arc::clone(&ring), head: 0, free_until: capacity as u64, gap: 0, gap_since: None };
     (log, RingReader { ring, tail: 0 })
 }
 
-/// The hot loop's end: it writes down what happens and never waits.
+/// The producer: records the events of a hot loop and never waits.
 pub struct EventLog {
     ring: Arc<EventRing>,
     head: u64,
-    /// Slots below this index are known to be free; looked up again only when it is reached.
+    /// Slots below this index are free. `tail` is read again only when the head reaches it.
     free_until: u64,
     gap: u64,
     gap_since: Option<Stamp<SenderClock>>,
 }
 
 impl EventLog {
-    /// Writes down `event`: no allocation, no lock, no system call, no wait. Into a full ring it
-    /// goes not at all; a [`Event::Gap`] says so as soon as there is room.
-    // Always: where the kind of event is known, a third of the instructions fall away (callgrind counts 51 fewer in
-    // the 716 of a round trip).
+    /// Records `event` without allocation, lock, system call or wait. A full ring drops it, and a [`SpoolEvent::Gap`]
+    /// follows as soon as there are free slots.
+    // Inlined always: with a known kind of event callgrind counts 51 instructions less in the 716 of a round trip.
     #[inline(always)]
     pub fn push(&mut self, event: SpoolEvent) {
         if self.head == self.free_until || self.gap > 0 {
-            return self.push_when_tight(event);
+            return self.push_cold(event);
         }
         self.publish(event.to_words());
     }
 
-    /// Events that reached the ring.
+    /// Number of events in the ring so far.
     pub fn written(&self) -> u64 {
         self.head
     }
 
-    /// Events thrown away because the ring was full.
+    /// Number of events dropped because the ring was full.
     pub fn dropped(&self) -> u64 {
         self.ring.dropped.load(Ordering::Relaxed)
     }
@@ -116,7 +114,7 @@ impl EventLog {
 
     #[cold]
     #[inline(never)]
-    fn push_when_tight(&mut self, event: SpoolEvent) {
+    fn push_cold(&mut self, event: SpoolEvent) {
         self.free_until = self.ring.tail.0.load(Ordering::Acquire) + self.ring.slots.len() as u64;
         let wanted = 1 + u64::from(self.gap > 0);
         if self.free_until - self.head < wanted {
@@ -137,7 +135,7 @@ impl EventLog {
     }
 }
 
-/// Time-outs carry no stamp: a gap of nothing else began at an unknown instant, written as the clock's origin.
+/// The instant of a gap. Time-outs have none: a gap of time-outs alone is written with the origin of the clock.
 fn nanos(since: Option<Stamp<SenderClock>>) -> i64 {
     since.map_or(0, Stamp::as_nanos)
 }
@@ -154,14 +152,14 @@ impl fmt::Debug for EventLog {
     }
 }
 
-/// The writer's end.
+/// The consumer.
 pub(crate) struct RingReader {
     ring: Arc<EventRing>,
     tail: u64,
 }
 
 impl RingReader {
-    /// Hands every event that is there to `take`, oldest first, at most `limit`; returns how many.
+    /// Passes at most `limit` events to `take`, oldest first; returns their number.
     pub(crate) fn drain(&mut self, limit: u64, mut take: impl FnMut([u64; EVENT_WORDS])) -> u64 {
         let head = self.ring.head.0.load(Ordering::Acquire);
         let events = (head - self.tail).min(limit);
@@ -174,12 +172,12 @@ impl RingReader {
         events
     }
 
-    /// Whether the producer is gone: what is in the ring now is all there will be.
+    /// Whether the producer was dropped: no more events follow.
     pub(crate) fn is_closed(&self) -> bool {
         self.ring.closed.load(Ordering::Acquire)
     }
 
-    /// The gap that the producer had no room to write down. Meaningful once it is gone.
+    /// The gap that the producer could not record. Meaningful once it is dropped.
     pub(crate) fn pending_gap(&self) -> Option<SpoolEvent> {
         let events = self.ring.pending_gap_events.load(Ordering::Relaxed);
         let since = Stamp::from_nanos(self.ring.pending_gap_since.load(Ordering::Relaxed));
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_drops_counts_and_says_so_when_there_is_room() {
+    fn a_full_ring_drops_and_counts_and_records_a_gap_once_it_has_space() {
         let (mut log, mut reader) = ring(4);
         (0..7).for_each(|seq| log.push(sent(seq)));
         assert_eq!((log.written(), log.dropped()), (4, 3));
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_pass_every_event_once_and_in_order() {
+    fn every_event_passes_once_and_in_order_between_two_threads() {
         let (mut log, mut reader) = ring(64);
         let producer = std::thread::spawn(move || {
             (0..100_000).for_each(|seq| log.push(sent(seq)));

@@ -1,17 +1,17 @@
-//! The store: a directory of recordings.
+//! The store: a directory of recordings, and their names.
 
 use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use rustix::fs::{Access, access};
 
 use super::error::RecordingError;
-use super::manifest::{Manifest, RunEnding};
-use super::manifest_file::{self, MANIFEST};
-use super::naming::fresh_run_id;
+use super::manifest::{self, MANIFEST, Manifest, RunEnding};
 use super::spool::{self, SPOOL};
+use crate::plan::Kind;
 
 /// A directory of recordings.
 #[derive(Debug)]
@@ -20,25 +20,24 @@ pub struct Store {
     end: StoreEnd,
 }
 
-/// What becomes of a store when its value goes.
+/// What dropping the value does to the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreEnd {
-    /// It stays.
     Stays,
-    /// It stays if something is in it: a run that could not begin leaves nothing behind.
+    /// Removed if empty: a run that could not begin leaves nothing behind.
     StaysIfUsed,
-    /// It goes, with all that is in it.
+    /// Removed with all recordings.
     Goes,
 }
 
-/// A recording in a store, as far as a look at it tells.
+/// A recording in a store, without opening it.
 #[derive(Debug)]
 pub struct Listing {
     /// Its directory.
     pub path: PathBuf,
-    /// In what state it is.
+    /// Its state.
     pub state: ListingState,
-    /// Its manifest, where that can be read.
+    /// Its manifest, if readable.
     pub manifest: Option<Manifest>,
 }
 
@@ -49,10 +48,10 @@ pub enum ListingState {
     Finished,
     /// Its run goes on.
     Measuring {
-        /// In this process.
+        /// The measuring process.
         pid: u32,
     },
-    /// Its run is over but its rows are still in the spool: opening it finishes it.
+    /// Its run is over but its rows are in the spool: opening it finishes it.
     Unfinished,
     /// It cannot be opened.
     Damaged(RecordingError),
@@ -66,10 +65,10 @@ impl Listing {
 }
 
 impl Store {
-    /// Opens the store at `path` for writing; makes it where there is none.
+    /// Opens the store at `path` for writing; creates it if missing.
     ///
     /// # Errors
-    /// Where it is no directory, cannot be made or cannot be written to.
+    /// If it is no directory, cannot be made or cannot be written to.
     pub fn open(path: &Path) -> Result<Store, RecordingError> {
         refuse_files(path)?;
         fs::create_dir_all(path).map_err(RecordingError::refused("make the store", path))?;
@@ -77,10 +76,10 @@ impl Store {
         Ok(Store { path: path.to_owned(), end: StoreEnd::Stays })
     }
 
-    /// A new store at `path`, where nothing may be; it stays only if something is recorded in it.
+    /// A new store at `path`, which must not exist. It is removed if nothing is recorded in it.
     ///
     /// # Errors
-    /// Where something is there already, or it cannot be made.
+    /// If `path` exists, or cannot be created.
     pub fn make_new(path: &Path) -> Result<Store, RecordingError> {
         Store::expect_new(path)?;
         let mut store = Store::open(path)?;
@@ -88,12 +87,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Looks whether a recording can be made at `path` itself, so that a refusal comes before the run.
+    /// Checks before the run that a recording can be created at `path` itself.
     ///
     /// # Errors
-    /// Where something is there already, or the directory it shall stand in takes none.
+    /// If `path` exists, or the directory above is not writable.
     pub fn expect_new(path: &Path) -> Result<(), RecordingError> {
-        // A link that leads nowhere is in the way as well.
+        // Also a dangling link.
         if path.symlink_metadata().is_ok() {
             return Err(RecordingError::Exists { path: path.to_owned() });
         }
@@ -103,15 +102,15 @@ impl Store {
         refuse_read_only(above).map_err(RecordingError::refused("make the recording", path))
     }
 
-    /// The store at `path` for reading: nothing is made, and it need not be there.
+    /// The store at `path` for reading, which need not exist.
     pub fn at(path: &Path) -> Store {
         Store { path: path.to_owned(), end: StoreEnd::Stays }
     }
 
-    /// A store of its own in the system's directory for temporary files, removed when this is dropped.
+    /// A new store in the system's directory for temporary files, removed when the value is dropped.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// If it cannot be created.
     pub fn temporary() -> Result<Store, RecordingError> {
         let parent = std::env::temp_dir();
         let refused = |error| RecordingError::refused("make a temporary store in", &parent)(error);
@@ -125,16 +124,16 @@ impl Store {
         &self.path
     }
 
-    /// Whether what is in it stays when the command is over.
+    /// Whether recordings remain when the value is dropped.
     pub const fn keeps(&self) -> bool {
         !matches!(self.end, StoreEnd::Goes)
     }
 
-    /// What is in it, the newest first; nothing where it does not exist. Directories that are no recordings are
-    /// left out; nothing is finished or changed.
+    /// The recordings, the newest first; none if the store does not exist. Other directories are left out, and no
+    /// recording is finished.
     ///
     /// # Errors
-    /// Where it is no directory or cannot be read.
+    /// If it is not a directory or cannot be read.
     pub fn list(&self) -> Result<Vec<Listing>, RecordingError> {
         refuse_files(&self.path)?;
         let refused = || RecordingError::refused("read the store", &self.path);
@@ -145,7 +144,7 @@ impl Store {
         let paths: io::Result<Vec<_>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
         let paths = paths.map_err(refused())?.into_iter();
         let mut listings: Vec<_> = paths.filter(|path| path.join(MANIFEST).is_file()).map(look_at).collect();
-        // Names begin with the UTC start, to the second; manifests know it better.
+        // Names begin with the UTC start to the second, manifests have it to the millisecond.
         let second = |listing: &Listing| listing.name().split('-').next().map(str::to_owned);
         let instant = |listing: &Listing| listing.manifest.as_ref().map(|manifest| manifest.started_at.clone());
         listings.sort_by_cached_key(|listing| Reverse((second(listing), instant(listing), listing.name())));
@@ -155,7 +154,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Nobody is left to tell; the system clears its temporary files as well.
+        // An error cannot be reported here; the system clears its temporary files as well.
         _ = match self.end {
             StoreEnd::Stays => Ok(()),
             StoreEnd::StaysIfUsed => fs::remove_dir(&self.path),
@@ -167,7 +166,7 @@ impl Drop for Store {
 fn look_at(path: PathBuf) -> Listing {
     let spool = path.join(SPOOL);
     let pid = spool::holder(&spool);
-    let (manifest, error) = match manifest_file::read(&path) {
+    let (manifest, error) = match manifest::read(&path) {
         Ok(manifest) => (Some(manifest), None),
         Err(error) => (None, Some(error)),
     };
@@ -188,12 +187,58 @@ fn refuse_read_only(directory: &Path) -> io::Result<()> {
     Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Names the file that stands where a directory is due, at `path` or on the way to it.
+/// An error if `path` or a directory above it is a file.
 pub(crate) fn refuse_files(path: &Path) -> Result<(), RecordingError> {
     match path.ancestors().find(|ancestor| ancestor.exists()) {
         Some(ancestor) if !ancestor.is_dir() => {
             Err(RecordingError::NotADirectory { path: ancestor.to_owned(), due: "store" })
         }
         _ => Ok(()),
+    }
+}
+
+/// A random run id: 16 hexadecimal digits.
+pub fn fresh_run_id() -> io::Result<String> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
+}
+
+/// CLOCK_REALTIME as the manifest's `started_at`: UTC, RFC 3339, to the millisecond.
+pub fn started_at(realtime_ns: i64) -> String {
+    let milliseconds = realtime_ns.div_euclid(1_000_000);
+    let instant = Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{instant:.3}")
+}
+
+/// `<UTC start>-<kind>-<short id>`; the short id has `digits` digits of the run id.
+pub(crate) fn directory_name(started_at: &str, kind: Kind, run_id: &str, digits: usize) -> String {
+    let start = match started_at.parse::<Timestamp>() {
+        Ok(instant) => instant.strftime("%Y%m%dT%H%M%SZ").to_string(),
+        // An importer may have some other text.
+        Err(_) => started_at.chars().filter(char::is_ascii_alphanumeric).collect(),
+    };
+    let short = run_id.get(..digits).unwrap_or(run_id);
+    format!("{start}-{}-{short}", kind.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_sort_by_their_start() {
+        let start = started_at(1_795_227_300_123_456_789);
+        assert_eq!(start, "2026-11-21T02:15:00.123Z");
+        assert_eq!(directory_name(&start, Kind::Ping, "7f3a00112233aabb", 4), "20261121T021500Z-ping-7f3a");
+        assert_eq!(directory_name("some day / or so", Kind::Ping, "7f", 4), "somedayorso-ping-7f");
+    }
+
+    #[test]
+    fn run_ids_differ() {
+        let (one, other) = (fresh_run_id().expect("chance"), fresh_run_id().expect("chance"));
+        assert_eq!(one.len(), 16);
+        assert!(one.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        assert_ne!(one, other);
     }
 }

@@ -1,29 +1,34 @@
-//! A recording in the making: its directory, its writer thread, its end.
+//! Creates a recording: its directory, its writer thread, its end, and the trace that may follow.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, JoinHandle};
 
-use latlab_sys::errno::explain;
+use latlab_sys::errno;
 
-use super::conclude::{SOUND_DISK, conclude, host_samples_lost, note, rules_of, survey};
+use super::conclude::{SOUND_DISK, conclude, count_rows, enter_counts, host_samples_lost, join_rules};
 use super::drain::{Drain, Drained, RecordingProgress, SpoolFailure};
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
-use super::join::Horizon;
-use super::manifest::{Manifest, RunEnding};
-use super::manifest_file;
-use super::naming::directory_name;
+use super::join::{Horizon, JoinRules};
+use super::manifest::{self, Manifest, RunEnding};
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
-use super::store::{Store, refuse_files};
+use super::store::{Store, directory_name, refuse_files};
+use crate::diagnostics::{Caveat, Explain, Severity};
 use crate::plan::{Kind, defaults};
 use crate::units::Nanos;
 
-/// A recording in the making. Dropped without [`RecordingWriter::finish`] it stays as after a crash: the next
+/// The file of a trace, and its name while it is written.
+const TRACE: &str = "trace.txt";
+const UNFINISHED_TRACE: &str = "trace.txt.unfinished";
+/// The caveat of a run without the trace that was asked for.
+const TRACE_MISSING: &str = "trace-missing";
+
+/// A recording that is being written. Dropped without [`RecordingWriter::finish`] it stays as after a crash: the next
 /// command that opens it finishes it.
 #[derive(Debug)]
 pub struct RecordingWriter {
@@ -35,23 +40,23 @@ pub struct RecordingWriter {
     progress: RecordingProgress,
 }
 
-/// A recording, finished as well as the disk allowed.
+/// A recording that is finished, as far as the disk allowed.
 #[derive(Debug)]
 pub struct Finished {
-    /// Where it is.
+    /// Its directory.
     pub path: PathBuf,
-    /// Its manifest as it stands on disk.
+    /// Its manifest as it is on disk.
     pub manifest: Manifest,
-    /// What went wrong on the way: the recording is readable all the same, and its ending is `failed`.
+    /// The first error; the recording is readable and its ending is `failed`.
     pub failure: Option<RecordingError>,
 }
 
 impl RecordingWriter {
-    /// Makes the recording's directory: `directory` where one was asked for (`--output`), else a fresh one in `store`.
-    /// Everything that can be refused is refused here, before anything is sent.
+    /// Creates the recording's directory: `directory` if given (`--output`), else a new one in `store`. Errors that can be
+    /// foreseen come from here, before a probe is sent.
     ///
     /// # Errors
-    /// Where `directory` exists already, a file stands in the way, or the place cannot be written to.
+    /// If `directory` exists, is below a file, or cannot be written to.
     pub fn create(store: &Store, directory: Option<&Path>, mut manifest: Manifest) -> Result<Self, RecordingError> {
         (manifest.ending, manifest.reason, manifest.rows) = (RunEnding::Measuring, None, None);
         let path = match directory {
@@ -74,37 +79,38 @@ impl RecordingWriter {
         }
     }
 
-    /// Writes the manifest as it is now, makes the ring and starts the writer thread. Call once. `stop`
-    /// is set by the thread when the run can no longer be recorded.
+    /// Writes the manifest, creates the ring and starts the writer thread, which sets `stop` if the run can no longer be
+    /// recorded. Call once.
     ///
     /// # Errors
-    /// Where the manifest cannot be written or the system gives no thread.
+    /// If the manifest cannot be written or the thread cannot be started.
     pub fn start(&mut self, stop: Arc<AtomicBool>) -> Result<EventLog, RecordingError> {
         let mut logs = self.start_logs(stop, &[defaults::RING_EVENTS])?;
         Ok(logs.swap_remove(0))
     }
 
-    /// The same with a ring of each of these capacities (powers of two), for as many threads that measure.
+    /// Like [`RecordingWriter::start`], with a ring of each of these capacities (powers of two) for as many threads that
+    /// measure.
     ///
     /// # Errors
     /// As [`RecordingWriter::start`].
     pub fn start_logs(&mut self, stop: Arc<AtomicBool>, rings: &[usize]) -> Result<Vec<EventLog>, RecordingError> {
         let refused = |action| RecordingError::refused(action, &self.path);
-        manifest_file::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
-        manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
+        manifest::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
+        manifest::reserve(&self.path).map_err(refused("write the manifest of"))?;
         let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
-        let every = drained_every(self.manifest.kind, rings);
-        let drain = Drain { readers, spool, every, stop, progress: self.progress.clone() };
+        let period = drain_period(self.manifest.kind, rings);
+        let drain = Drain { readers, spool, period, stop, progress: self.progress.clone() };
         let thread = Builder::new().name("latlab-spool".into()).spawn(|| drain.run());
         self.drain = Some(thread.map_err(refused("start the writer of"))?);
         Ok(logs)
     }
 
-    /// Begins to take host samples as well. Call once; give the log back with [`RecordingWriter::keep_host_log`].
+    /// The log of host samples. Call once; pass the log to [`RecordingWriter::keep_host_log`] at the end.
     ///
     /// # Errors
-    /// Where their spool cannot be made.
+    /// If its spool cannot be created.
     pub fn host_log(&mut self) -> Result<HostLog, RecordingError> {
         let path = self.path.join(HOST_SPOOL);
         let begun = HostLog::create(&path, &self.manifest.run_id).and_then(|log| Ok((log.file()?, log)));
@@ -113,16 +119,15 @@ impl RecordingWriter {
         Ok(log)
     }
 
-    /// Takes the log back when the last sample is in it. A disk that refused samples leaves a caveat, and the run as
-    /// it is.
+    /// Ends the log of host samples. If the disk refused samples, a caveat is added to the run.
     pub fn keep_host_log(&mut self, log: &HostLog) {
         if let Some((error, lost)) = log.failure() {
-            let message = format!("{lost} host samples could not be written down: {}", explain(error));
+            let message = format!("{lost} host samples could not be written down: {}", errno::explain(error));
             self.manifest.caveats.push(host_samples_lost(&message, "a disk with room for `--store`"));
         }
     }
 
-    /// Notes that so many samples of the far host were too long on their way home.
+    /// Adds a caveat if samples of the far host, `given_up` of them, did not arrive in time.
     pub fn note_samples_given_up(&mut self, given_up: u64) {
         if given_up > 0 {
             let message =
@@ -132,7 +137,7 @@ impl RecordingWriter {
         }
     }
 
-    /// How far the run is.
+    /// Counts of what was recorded so far.
     pub fn progress(&self) -> RecordingProgress {
         self.progress.clone()
     }
@@ -142,11 +147,11 @@ impl RecordingWriter {
         &mut self.manifest
     }
 
-    /// Writes the manifest down as it is now: what is in it by then is kept, however the process ends. It waits for the
-    /// disk; where that refuses, the end of the run will say so.
+    /// Writes the manifest, so that its present content is kept however the process ends. Waits for the disk; an error
+    /// shows at the end of the run.
     pub fn save(&mut self) {
-        let written = manifest_file::write(&self.path, &self.manifest);
-        _ = written.and_then(|()| manifest_file::reserve(&self.path));
+        let written = manifest::write(&self.path, &self.manifest);
+        _ = written.and_then(|()| manifest::reserve(&self.path));
     }
 
     /// The recording's directory.
@@ -154,16 +159,16 @@ impl RecordingWriter {
         &self.path
     }
 
-    /// Takes the last events, joins the rows, writes them and the manifest, and removes the spool. A disk
-    /// that refused something leaves a readable recording with the ending `failed`: see [`Finished::failure`].
+    /// Drains the last events, joins the rows, writes them and the manifest, and removes the spool. If the disk refuses,
+    /// the recording is readable and has the ending `failed`: see [`Finished::failure`].
     ///
     /// # Errors
-    /// Where not even that could be had.
+    /// If no readable recording could be written.
     pub fn finish(self, log: EventLog, ending: RunEnding, reason: Option<String>) -> Result<Finished, RecordingError> {
         self.finish_logs(vec![log], ending, reason)
     }
 
-    /// The same where several threads measured.
+    /// Like [`RecordingWriter::finish`], for several threads that measured.
     ///
     /// # Errors
     /// As [`RecordingWriter::finish`].
@@ -177,10 +182,10 @@ impl RecordingWriter {
         let drained = self.stop_draining(logs);
         let path = self.path.join(SPOOL);
         (self.manifest.ending, self.manifest.reason) = (ending, reason);
-        let mut rules = rules_of(&self.manifest);
+        let mut rules = join_rules(&self.manifest);
         let failure = drained.failure.map(|failure| match failure {
             SpoolFailure::Refused(source) => {
-                // The spool ends before the run did.
+                // The spool ends before the run.
                 rules.horizon = Horizon::LastEvent;
                 RecordingError::refused("write", &path)(source)
             }
@@ -192,7 +197,7 @@ impl RecordingWriter {
         self.manifest.run.gap_events = dropped + drained.discarded;
         fs::create_dir_all(&self.path).map_err(RecordingError::refused("make the recording", &self.path))?;
         let spool =
-            Arc::new(Spool::of_file(self.spool.try_clone().map_err(RecordingError::refused("read", &path))?, &path)?);
+            Arc::new(Spool::from_file(self.spool.try_clone().map_err(RecordingError::refused("read", &path))?, &path)?);
         let host = self.host_spool();
         match conclude(&self.path, &spool, host, rules, &mut self.manifest) {
             Ok(()) => Ok(Finished { path: self.path, manifest: self.manifest, failure }),
@@ -200,16 +205,16 @@ impl RecordingWriter {
         }
     }
 
-    /// The host samples so far; a spool that cannot be read costs them only.
+    /// The host samples so far. If their spool cannot be read, a caveat is added.
     fn host_spool(&mut self) -> Option<HostSpool> {
-        let opened = HostSpool::of_file(self.host.take()?, &self.path.join(HOST_SPOOL));
+        let opened = HostSpool::from_file(self.host.take()?, &self.path.join(HOST_SPOOL));
         opened.map_err(|error| self.manifest.caveats.push(host_samples_lost(&error.to_string(), SOUND_DISK))).ok()
     }
 
-    /// Takes everything back: nothing was measured.
+    /// Removes the recording: nothing was measured.
     pub fn discard(mut self, logs: impl IntoIterator<Item = EventLog>) {
         self.stop_draining(logs);
-        // What cannot be removed is an unfinished recording, which the next command opens as an empty one.
+        // If this fails, the next command opens it as an empty recording.
         _ = fs::remove_dir_all(&self.path);
     }
 
@@ -217,45 +222,43 @@ impl RecordingWriter {
         logs.into_iter().for_each(drop);
         let Some(drain) = self.drain.take() else { return Drained::default() };
         drain.thread().unpark();
-        // The thread has no panic of its own; if it had one, its events so far are in the spool.
+        // The thread does not panic; if it did, its events so far are in the spool.
         drain.join().unwrap_or_default()
     }
 
-    /// The rows could not be written: the spool stays the data, and the manifest, if it can be written, says why.
+    /// Leaves the data in the spool, since the rows could not be written; the manifest says why, if it can be written.
     fn leave_to_the_spool(
         mut self,
         spool: &Arc<Spool>,
-        rules: super::join::JoinRules,
+        rules: JoinRules,
         failure: Option<RecordingError>,
         refusal: RecordingError,
     ) -> Result<Finished, RecordingError> {
         if !spool.path().exists() {
             return Err(refusal);
         }
-        let tally = survey(spool, self.manifest.kind, rules)?;
-        note(&mut self.manifest, tally, rules.horizon);
-        (self.manifest.rows, self.manifest.wakeup_rows) = (None, None);
-        (self.manifest.interval_rows, self.manifest.host_rows) = (None, None);
-        self.manifest.probe_rows = None;
+        let counts = count_rows(spool, self.manifest.kind, rules)?;
+        enter_counts(&mut self.manifest, counts, rules.horizon);
+        self.manifest.clear_rows();
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
-        // Where even this is refused, the recording stays at `measuring` and is recovered like after a crash.
-        _ = manifest_file::write(&self.path, &self.manifest);
+        // If this is refused too, the ending stays `measuring` and the recording is recovered as after a crash.
+        _ = manifest::write(&self.path, &self.manifest);
         Ok(Finished { path: self.path, manifest: self.manifest, failure: Some(failure) })
     }
 
     fn fail(&mut self, failure: &RecordingError) {
         self.manifest.ending = RunEnding::Failed;
-        let cause = failure.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
+        let cause = failure.explain().cause.map(|cause| format!(": {cause}")).unwrap_or_default();
         self.manifest.reason = Some(format!("{failure}{cause}"));
     }
 }
 
 fn begin(path: &Path, manifest: &Manifest) -> io::Result<File> {
-    // The spool first: where there is a manifest, a living run holds a lock.
+    // The spool first: a manifest without a locked spool is of a run that died.
     let spool = spool::create(&path.join(SPOOL), &manifest.run_id)?;
-    manifest_file::write(path, manifest)?;
-    manifest_file::reserve(path)?;
+    manifest::write(path, manifest)?;
+    manifest::reserve(path)?;
     Ok(spool)
 }
 
@@ -268,7 +271,7 @@ fn make_directory(path: &Path) -> Result<PathBuf, RecordingError> {
     Ok(path.to_owned())
 }
 
-/// Two runs may begin in the same second with the same first digits: then the name takes more of them.
+/// Runs that begin in the same second with the same first digits of their ids get names with more digits.
 fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, RecordingError> {
     let path_with =
         |digits| store.path().join(directory_name(&manifest.started_at, manifest.kind, &manifest.run_id, digits));
@@ -284,8 +287,135 @@ fn make_directory_in(store: &Store, manifest: &Manifest) -> Result<PathBuf, Reco
     Err(RecordingError::Exists { path: path_with(16) })
 }
 
-/// How often `rings` are emptied: those of wake-ups that are not so dense that they fill one hold seconds.
-fn drained_every(kind: Kind, rings: &[usize]) -> Nanos {
-    let is_roomy = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
-    if kind == Kind::Wakeup && is_roomy { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
+/// The time between two drains. Rings of wake-ups hold seconds, unless these are so dense that they fill one.
+fn drain_period(kind: Kind, rings: &[usize]) -> Nanos {
+    let is_large = rings.iter().all(|capacity| *capacity < defaults::RING_EVENTS);
+    if kind == Kind::Wakeup && is_large { defaults::WAKEUP_DRAIN } else { defaults::DRAIN }
+}
+
+/// The caveat of a run until its trace is kept, also if its process dies before.
+pub(crate) fn trace_awaited() -> Caveat {
+    missing("latlab ended before it was kept", "measure again")
+}
+
+/// The caveat of a run without its trace.
+pub(crate) fn trace_missing(error: &io::Error) -> Caveat {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "as root, or with `cap_sys_admin`",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or another place with `--store`",
+        io::ErrorKind::InvalidInput => "without `--no-record`: it would be a part of the recording",
+        io::ErrorKind::ReadOnlyFilesystem => "a place with `--store` that stays writable",
+        _ => "a kernel with tracefs and its scheduler events",
+    };
+    missing(&errno::explain(error), hint)
+}
+
+fn missing(reason: &str, hint: &str) -> Caveat {
+    Caveat::new(
+        Severity::Note,
+        TRACE_MISSING,
+        format!("there is no trace around the late wake-up: {reason}"),
+        "what ran on the CPU then is not known",
+        hint,
+    )
+}
+
+impl Finished {
+    /// Writes `text` as the trace of the recording and names it in the manifest, in the place of [`trace_awaited`]. It
+    /// comes last, since on a disk that is nearly full rows and manifest come first. If it cannot be written, no part of
+    /// the file remains, and the manifest says why if it can be written.
+    pub(crate) fn keep_trace(&mut self, text: &str) {
+        let kept = write_trace(&self.path, text).and_then(|()| self.enter_trace(None));
+        if let Err(error) = kept {
+            _ = fs::remove_file(self.path.join(TRACE));
+            // If this fails too, the manifest keeps `trace_awaited`.
+            _ = self.enter_trace(Some(&error));
+        }
+    }
+
+    fn enter_trace(&mut self, failure: Option<&io::Error>) -> io::Result<()> {
+        let mut manifest = self.manifest.clone();
+        manifest.caveats.retain(|caveat| caveat.code != TRACE_MISSING);
+        manifest.caveats.extend(failure.map(trace_missing));
+        if let Some(facts) = &mut manifest.run.wakeup {
+            facts.trace = failure.is_none().then(|| TRACE.to_owned());
+        }
+        manifest::rewrite(&self.path, &manifest)?;
+        self.manifest = manifest;
+        Ok(())
+    }
+}
+
+fn write_trace(directory: &Path, text: &str) -> io::Result<()> {
+    let unfinished = directory.join(UNFINISHED_TRACE);
+    let written = File::create(&unfinished).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        fs::rename(&unfinished, directory.join(TRACE))
+    });
+    written.inspect_err(|_| _ = fs::remove_file(&unfinished))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::WakeupFacts;
+    use crate::plan::{RunSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::recording::Recording;
+
+    fn finished(directory: &Path) -> Finished {
+        let interval_ns = Nanos::from_millis(1);
+        let (via, cpus) = (Via::ClockNanosleep, WakeupCpus::Anywhere);
+        let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: Some(interval_ns) };
+        let run = RunSpec::here(Work::Wakeup(spec));
+        let mut manifest = Manifest::new(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
+        manifest.run.wakeup = Some(WakeupFacts::default());
+        manifest.caveats.push(trace_awaited());
+        let store = Store::open(directory).expect("opens");
+        let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
+        let log = writer.start(Arc::new(AtomicBool::new(false))).expect("started");
+        writer.finish(log, RunEnding::Completed, None).expect("finished")
+    }
+
+    /// The file of the trace according to the recording, and its caveats.
+    fn entered(finished: &Finished) -> (Option<String>, Vec<String>) {
+        let recording = Recording::open(&finished.path).expect("opens");
+        assert_eq!(recording.manifest(), &finished.manifest);
+        let manifest = recording.manifest();
+        let caveats = manifest.caveats.iter().map(|caveat| format!("{}; {}", caveat.message, caveat.hint));
+        (manifest.run.wakeup.clone().and_then(|facts| facts.trace), caveats.collect())
+    }
+
+    #[test]
+    fn a_kept_trace_is_a_file_of_the_recording_and_in_the_manifest() {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let mut finished = finished(directory.path());
+        assert!(entered(&finished).1[0].contains("latlab ended before it was kept"));
+        finished.keep_trace("who ran\n");
+        assert_eq!(entered(&finished), (Some(TRACE.into()), vec![]));
+        assert_eq!(fs::read_to_string(finished.path.join(TRACE)).expect("kept"), "who ran\n");
+        assert!(!finished.path.join(UNFINISHED_TRACE).exists());
+    }
+
+    #[test]
+    fn a_trace_that_cannot_be_written_leaves_no_file_and_a_caveat() {
+        for name in [UNFINISHED_TRACE, TRACE] {
+            let directory = tempfile::tempdir().expect("temporary directory");
+            let mut finished = finished(directory.path());
+            fs::create_dir(finished.path.join(name)).expect("made");
+            finished.keep_trace("who ran\n");
+            let (trace, why) = entered(&finished);
+            assert_eq!((trace, why.len()), (None, 1));
+            assert!(why[0].contains("EISDIR") && !finished.path.join(name).is_file(), "{why:?}");
+            assert!(!finished.path.join(UNFINISHED_TRACE).is_file(), "half a trace stays");
+        }
+    }
+
+    #[test]
+    fn the_hint_of_a_missing_trace_follows_from_its_cause() {
+        for (errno, word) in [(1, "cap_sys_admin"), (13, "cap_sys_admin"), (28, "--store"), (2, "tracefs")] {
+            let caveat = trace_missing(&io::Error::from_raw_os_error(errno));
+            assert!(caveat.hint.contains(word), "{caveat:?}");
+        }
+    }
 }

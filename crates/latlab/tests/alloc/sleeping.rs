@@ -23,7 +23,7 @@ fn calls(via: Via, relative: bool, sleeper: &mut impl Sleeper) -> u64 {
         WakeupSpec { via, interval_ns: Nanos::from_micros(50), relative, cpus: WakeupCpus::Anywhere, break_ns: None };
     let store = Store::temporary().expect("store");
     let run = RunSpec::here(Work::Wakeup(spec.clone()));
-    let manifest = Manifest::of(run, "00000000000a110c".into(), "2026-11-22T00:00:00Z".into());
+    let manifest = Manifest::new(run, "00000000000a110c".into(), "2026-11-22T00:00:00Z".into());
     let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
     let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[256]).expect("started");
     let mut thread = SleepingThread::new(&spec, CpuSource::Running);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use latlab::diagnostics::Explain;
 use latlab::probe::{Phase, ProbeRecord};
 use latlab::recording::manifest::Manifest;
 use latlab::recording::{ProbeColumn, Recording};
@@ -43,7 +44,7 @@ pub(crate) fn manifest(recording: &Path) -> Value {
 
 /// The manifest and the rows of `recording`.
 pub(crate) fn open(recording: &Path) -> (Manifest, Vec<ProbeRecord>) {
-    let opened = Recording::open(recording).unwrap_or_else(|error| panic!("{error}: {:?}", error.cause()));
+    let opened = Recording::open(recording).unwrap_or_else(|error| panic!("{error}: {:?}", error.explain().cause));
     let mut rows = Vec::new();
     for batch in opened.probes(&ProbeColumn::ALL).expect("rows") {
         let batch = batch.expect("undamaged rows");

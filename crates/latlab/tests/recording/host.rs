@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use latlab::diagnostics::Explain;
 use latlab::facts::{CpuReadings, HostReadings, HostSample};
 use latlab::plan::Side;
 use latlab::recording::manifest::RunEnding;
@@ -104,7 +105,7 @@ fn a_finished_recording_must_have_the_host_rows_it_promises() {
     let manifest = fs::read_to_string(path.join("manifest.json")).expect("manifest");
     fs::write(path.join("manifest.json"), manifest.replace("\"host_rows\": 30", "\"host_rows\": 31")).expect("written");
     let error = Recording::open(&path).expect_err("a row is missing");
-    assert_eq!(error.cause().as_deref(), Some("30 rows, and the manifest promises 31"));
+    assert_eq!(error.explain().cause.as_deref(), Some("30 rows, and the manifest promises 31"));
     fs::remove_file(path.join("host.parquet")).expect("removed");
     let error = Recording::open(&path).expect_err("all are missing");
     assert!(matches!(&error, RecordingError::Damaged { path, .. } if path.ends_with("host.parquet")), "{error}");

@@ -8,7 +8,7 @@ use latlab::facts::ClockAnchor;
 use latlab::plan::Schedule;
 use latlab::plan::{PingSpec, RunSpec, StopWhen, SummaryDefaults, Warmup};
 use latlab::probe::{Phase, ProbeRecord, Seq};
-use latlab::recording::event::SpoolEvent;
+use latlab::recording::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, Finished, ProbeColumn, Recording, RecordingProgress, RecordingWriter, Store};
 use latlab::units::{Nanos, Stamp};
@@ -22,7 +22,7 @@ pub(crate) const WARMUP: u64 = 3;
 
 /// The manifest of a made-up run as it stands before the run.
 pub(crate) fn manifest(run_id: &str) -> Manifest {
-    let mut manifest = Manifest::of(spec(), run_id.to_owned(), "2026-11-21T02:15:00Z".into());
+    let mut manifest = Manifest::new(spec(), run_id.to_owned(), "2026-11-21T02:15:00Z".into());
     let clock_start = ClockAnchor { monotonic_ns: 1, realtime_ns: 2, boottime_ns: 3, tai_ns: 4, width_ns: 5 };
     manifest.here.clock_start = Some(clock_start);
     manifest.instrument.clock_read_ns = Some(23.5);

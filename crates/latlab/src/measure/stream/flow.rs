@@ -15,7 +15,7 @@ use crate::measure::LiveRates;
 use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::EventLog;
-use crate::recording::event::SpoolEvent;
+use crate::recording::SpoolEvent;
 use crate::transport::{BurstTransport, Transport};
 use crate::units::{Nanos, SenderClock, Stamp};
 

@@ -10,7 +10,7 @@ use crate::measure::{CpuSource, Slice};
 use crate::plan::{Via, WakeupSpec, defaults};
 use crate::probe::{Phase, Seq};
 use crate::recording::EventLog;
-use crate::recording::event::SpoolEvent;
+use crate::recording::SpoolEvent;
 use crate::units::{Nanos, SenderClock, Stamp};
 
 /// One thread of a run of wake-ups, between slices. Nothing in here allocates.
@@ -132,7 +132,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("temporary directory");
         let store = Store::open(directory.path()).expect("opens");
         let run = RunSpec::here(Work::Wakeup(spec.clone()));
-        let manifest = Manifest::of(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
+        let manifest = Manifest::new(run, "0123456789abcdef".into(), "2026-11-22T00:00:00Z".into());
         assert_eq!(manifest.kind, Kind::Wakeup);
         let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
         let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[64]).expect("started");

@@ -1,4 +1,4 @@
-//! The joiner against one that keeps everything in memory and thinks about nothing but the rules.
+//! The joiner against a reference that keeps everything in memory.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::columns::ProbeColumn;
 use super::event::SpoolEvent;
-use super::join::{Horizon, Join, JoinCounts, JoinLimits, JoinRules};
+use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin};
 use super::spool::{self, SPOOL, Spool};
+use super::tables::probes::ProbeColumn;
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::units::{Nanos, SenderClock, Stamp};
 
 const TIMEOUT: Nanos = Nanos(50);
 const SIZE: u32 = 64;
 
-/// A step of a made-up run.
+/// A step of a generated run.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send,
     Fail,
     GiveUp,
-    /// A sequence number whose departure a gap swallowed.
+    /// A sequence number whose departure fell into a gap.
     Swallow,
     /// An answer to the probe so many before the newest.
     Answer(u64),
@@ -108,11 +108,11 @@ fn blank(seq: Seq, phase: Phase, due: Option<Stamp<SenderClock>>, fate: Fate) ->
 
 fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
     let mut rows: BTreeMap<Seq, ProbeRecord> = BTreeMap::new();
-    let mut tally = JoinCounts::default();
+    let mut counts = JoinCounts::default();
     let mut next_expected = Seq(0);
     for event in events {
         if !matches!(event, SpoolEvent::NotSent { .. }) {
-            tally.latest = tally.latest.max(event.at());
+            counts.latest = counts.latest.max(event.at());
         }
         match *event {
             SpoolEvent::Sent { seq, phase, due, sent, cpu } => {
@@ -127,18 +127,18 @@ fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
                 _ = rows.insert(seq, blank(seq, phase, Some(due), Fate::NotSent))
             }
             SpoolEvent::Woke { .. } | SpoolEvent::Interval(_) => (),
-            SpoolEvent::Gap { events, .. } => tally.gap_events += events,
+            SpoolEvent::Gap { events, .. } => counts.gap_events += events,
             SpoolEvent::TimedOut { seq, waited } => {
                 let refused = rows.get(&seq).is_some_and(|row| row.fate == Fate::SendFailed);
                 match rows.values().any(|row| row.phase == Phase::Measure) {
-                    true if refused => tally.refused_pause += waited,
-                    true => tally.timed_out += waited,
+                    true if refused => counts.refused_pause += waited,
+                    true => counts.timed_out += waited,
                     false => (),
                 }
             }
             SpoolEvent::Arrived { seq, .. } => {
                 match rows.get_mut(&seq).filter(|row| row.fate.was_sent()) {
-                    None => tally.orphan_answers += 1,
+                    None => counts.orphan_answers += 1,
                     Some(row) if row.fate != Fate::Lost => row.duplicates += 1,
                     Some(row) => take(row, *event, seq < next_expected),
                 }
@@ -147,10 +147,10 @@ fn naive(events: &[SpoolEvent], cut: bool) -> (Vec<ProbeRecord>, JoinCounts) {
         }
     }
     let undecided =
-        |row: &ProbeRecord| cut && row.fate == Fate::Lost && row.sent.map(|sent| sent + TIMEOUT) > tally.latest;
+        |row: &ProbeRecord| cut && row.fate == Fate::Lost && row.sent.map(|sent| sent + TIMEOUT) > counts.latest;
     let (undecided, rows): (Vec<_>, Vec<_>) = rows.into_values().partition(undecided);
-    (tally.undecided_probes, tally.rows) = (undecided.len() as u64, rows.len() as u64);
-    (rows, tally)
+    (counts.undecided_probes, counts.rows) = (undecided.len() as u64, rows.len() as u64);
+    (rows, counts)
 }
 
 fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
@@ -170,22 +170,22 @@ fn take(row: &mut ProbeRecord, event: SpoolEvent, out_of_order: bool) {
     row.reordered = out_of_order;
 }
 
-fn joined(events: &[SpoolEvent], bounds: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
+fn joined(events: &[SpoolEvent], limits: JoinLimits, horizon: Horizon) -> (Vec<ProbeRecord>, JoinCounts) {
     let directory = tempfile::tempdir().expect("temporary directory");
     let path = directory.path().join(SPOOL);
     let mut bytes = Vec::new();
     events.iter().for_each(|event| spool::append(event.to_words(), &mut bytes));
     spool::create(&path, "0123456789abcdef").and_then(|mut file| file.write_all(&bytes)).expect("written");
     let spool = Arc::new(Spool::open(&path).expect("opens").expect("is there"));
-    let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, bounds };
-    let mut join = Join::new(spool, rules).expect("first pass");
+    let rules = JoinRules { timeout: TIMEOUT, size_bytes: SIZE, horizon, limits };
+    let mut join = ProbeJoin::new(spool, rules).expect("first pass");
     let mut rows = Vec::new();
     while let Some(block) = join.next_block().expect("second pass") {
         let batch = block.batch(&ProbeColumn::ALL);
-        assert!(batch.rows <= bounds.block_probes);
+        assert!(batch.rows <= limits.block_probes);
         rows.extend((0..batch.rows).map(|row| batch.record(row)));
     }
-    (rows, join.tally())
+    (rows, join.counts())
 }
 
 proptest! {
@@ -195,14 +195,14 @@ proptest! {
     fn both_joiners_agree(
         steps in steps(),
         block_probes in 1usize..9,
-        far_events in 0u64..12,
-        aside_answers in 0usize..6,
+        distant_events in 0u64..12,
+        distant_answers in 0usize..6,
         cut: bool,
     ) {
         let events = events_of(&steps);
         let horizon = if cut { Horizon::LastEvent } else { Horizon::Enough };
-        let bounds = JoinLimits { block_probes, far_events, aside_answers };
-        prop_assert_eq!(joined(&events, bounds, horizon), naive(&events, cut));
+        let limits = JoinLimits { block_probes, distant_events, distant_answers };
+        prop_assert_eq!(joined(&events, limits, horizon), naive(&events, cut));
     }
 }
 
@@ -226,7 +226,7 @@ fn a_scattered_run_has_every_fate() {
         sent(6, 140),
         answer(Seq(9), at(150), 0),
     ];
-    let (rows, tally) = joined(&events, JoinLimits::default(), Horizon::LastEvent);
+    let (rows, counts) = joined(&events, JoinLimits::default(), Horizon::LastEvent);
     let fates: Vec<_> = rows.iter().map(|row| (row.seq.0, row.fate, row.duplicates, row.reordered)).collect();
     let expected = [
         (0, Fate::Answered, 1, true),
@@ -237,5 +237,5 @@ fn a_scattered_run_has_every_fate() {
         (5, Fate::Lost, 0, false),
     ];
     assert_eq!(fates, expected);
-    assert_eq!((tally.undecided_probes, tally.orphan_answers), (1, 1));
+    assert_eq!((counts.undecided_probes, counts.orphan_answers), (1, 1));
 }

@@ -1,0 +1,369 @@
+//! Reads a table: the columns that are asked for, and of those only what the chunk statistics leave open.
+//!
+//! Words are decoded here, run by run: the general reader makes a byte array of every value, in a column that has five
+//! different words in ten million rows. Encodings: <https://parquet.apache.org/docs/file-format/data-pages/encodings/>,
+//! PLAIN for the dictionary and RLE_DICTIONARY (a bit width, then runs and bit-packed groups) for the rows.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use latlab_sys::errno;
+use parquet::basic::Encoding;
+use parquet::column::page::Page;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+
+use super::column::{ColumnSpec, ColumnType, IntColumn, WordColumn};
+use crate::recording::error::RecordingError;
+
+/// A table of a recording, open, whose columns have the expected types.
+pub(crate) struct TableReader {
+    path: PathBuf,
+    file: SerializedFileReader<File>,
+    /// Each column, and its index in the file: `None` if the version that wrote the file did not have it.
+    columns: Vec<(ColumnSpec, Option<usize>)>,
+}
+
+impl TableReader {
+    /// Opens the file at `path`, which has `columns` in any order; a nullable one may be missing.
+    pub(super) fn open(path: &Path, columns: &[ColumnSpec]) -> Result<TableReader, RecordingError> {
+        let file = open_file(path)?;
+        let found = columns.iter().map(|column| match index_of(&file, *column)? {
+            None if !column.nullable => Err(format!("it has no column `{}`", column.name)),
+            index => Ok((*column, index)),
+        });
+        let columns = found.collect::<Result<_, _>>().map_err(|what| RecordingError::damaged(path, what))?;
+        Ok(TableReader { path: path.to_owned(), file, columns })
+    }
+
+    /// Rows in the file.
+    pub(crate) fn rows(&self) -> u64 {
+        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// The result of `read` for each row group, in order.
+    pub(super) fn groups<T>(
+        self,
+        read: impl Fn(&GroupReader<'_>) -> Result<T, String>,
+    ) -> impl Iterator<Item = Result<T, RecordingError>> {
+        (0..self.file.num_row_groups()).map(move |number| {
+            let damaged = |what| RecordingError::damaged(&self.path, what);
+            let group = self.file.get_row_group(number);
+            let group = group.map_err(|error| damaged(format!("row group {number}: {}", cause_of(&error))))?;
+            let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+            read(&GroupReader { number, group: group.as_ref(), columns: &self.columns, rows }).map_err(damaged)
+        })
+    }
+}
+
+fn open_file(path: &Path) -> Result<SerializedFileReader<File>, RecordingError> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => RecordingError::damaged(path, "the file is missing"),
+        _ => RecordingError::refused("open", path)(error),
+    })?;
+    match file.metadata().map_err(RecordingError::refused("open", path))? {
+        metadata if metadata.is_dir() => return Err(RecordingError::damaged(path, "a directory stands in its place")),
+        metadata if metadata.len() == 0 => return Err(RecordingError::damaged(path, "0 bytes")),
+        _ => (),
+    }
+    SerializedFileReader::new(file).map_err(|error| RecordingError::damaged(path, cause_of(&error)))
+}
+
+/// The index of `column` in the file, found by name since later versions may add columns.
+fn index_of(file: &SerializedFileReader<File>, column: ColumnSpec) -> Result<Option<usize>, String> {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let Some(index) = schema.columns().iter().position(|found| found.path().string() == column.name) else {
+        return Ok(None);
+    };
+    let found = schema.column(index);
+    let fits = found.physical_type() == column.column_type.physical()
+        && found.max_rep_level() == 0
+        && found.max_def_level() == i16::from(column.nullable);
+    if fits { Ok(Some(index)) } else { Err(format!("its column `{}` has another type", column.name)) }
+}
+
+fn cause_of(error: &ParquetError) -> String {
+    if let ParquetError::External(source) = error
+        && let Some(refused) = source.downcast_ref::<io::Error>()
+    {
+        return errno::explain(refused);
+    }
+    let text = error.to_string();
+    text.strip_prefix("Parquet error: ").unwrap_or(&text).to_owned()
+}
+
+/// One row group; columns are given by their index in the table.
+pub(crate) struct GroupReader<'a> {
+    number: usize,
+    group: &'a dyn RowGroupReader,
+    columns: &'a [(ColumnSpec, Option<usize>)],
+    pub(super) rows: usize,
+}
+
+impl GroupReader<'_> {
+    /// The values of a column of numbers; an error says what is damaged.
+    pub(super) fn ints(&self, column: usize) -> Result<IntColumn, String> {
+        let (spec, index) = self.columns[column];
+        let Some(index) = index else { return Ok(IntColumn::nulls(self.rows)) };
+        self.decode_ints(index, spec.column_type).map_err(self.in_column(spec))
+    }
+
+    /// The rows of the `N` columns of numbers from `first` on.
+    pub(super) fn int_rows<const N: usize>(
+        &self,
+        first: usize,
+    ) -> Result<impl Iterator<Item = [Option<i64>; N]>, String> {
+        let columns = (first..first + N).map(|column| self.ints(column)).collect::<Result<Vec<_>, _>>()?;
+        Ok((0..self.rows).map(move |row| std::array::from_fn(|column| columns[column].get(row))))
+    }
+
+    /// The values of a column of words, each parsed by `parse`.
+    pub(super) fn words<T: Copy>(
+        &self,
+        column: usize,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<WordColumn<T>, String> {
+        let (spec, index) = self.columns[column];
+        let decoded = index.ok_or_else(|| "it is missing".into()).and_then(|index| self.decode_words(index, parse));
+        decoded.map_err(self.in_column(spec))
+    }
+
+    fn in_column(&self, column: ColumnSpec) -> impl Fn(String) -> String {
+        move |what| format!("column `{}`, row group {}: {what}", column.name, self.number)
+    }
+
+    fn decode_ints(&self, index: usize, column_type: ColumnType) -> Result<IntColumn, String> {
+        let statistics = self.group.metadata().column(index).statistics();
+        if statistics.and_then(Statistics::null_count_opt) == Some(self.rows as u64) {
+            return Ok(IntColumn::nulls(self.rows));
+        }
+        if let Some(constant) = statistics.and_then(constant_int) {
+            return Ok(IntColumn { values: vec![widen(constant, column_type); self.rows], present: None });
+        }
+        let (reader, mut levels) = (self.group.get_column_reader(index), Vec::new());
+        let values: Vec<i64> = match reader.map_err(|error| cause_of(&error))? {
+            ColumnReader::Int64ColumnReader(reader) => read_values(reader, self.rows, &mut levels)?,
+            ColumnReader::Int32ColumnReader(reader) => {
+                let values = read_values(reader, self.rows, &mut levels)?;
+                values.into_iter().map(|value| widen(i64::from(value), column_type)).collect()
+            }
+            ColumnReader::BoolColumnReader(reader) => {
+                read_values(reader, self.rows, &mut levels)?.into_iter().map(i64::from).collect()
+            }
+            _ => return Err("not a number".into()),
+        };
+        if values.len() == self.rows {
+            return Ok(IntColumn { values, present: None });
+        }
+        if levels.len() != self.rows {
+            return Err(format!("{} values for {} rows", levels.len(), self.rows));
+        }
+        let mut values = values.into_iter();
+        Ok(levels.iter().map(|level| if *level == 0 { None } else { values.next() }).collect())
+    }
+
+    fn decode_words<T: Copy>(&self, index: usize, parse: impl Fn(&str) -> Option<T>) -> Result<WordColumn<T>, String> {
+        if let Some(constant) = self.group.metadata().column(index).statistics().and_then(constant_word) {
+            return parse(constant).map(WordColumn::All).ok_or_else(|| format!("the unknown word `{constant}`"));
+        }
+        let mut pages = self.group.get_column_page_reader(index).map_err(|error| cause_of(&error))?;
+        let mut decoder = WordDecoder { dictionary: Vec::new(), words: Vec::with_capacity(self.rows), parse };
+        while let Some(page) = pages.get_next_page().map_err(|error| error.to_string())? {
+            decoder.page(&page)?;
+        }
+        let words = decoder.words;
+        match words.len() == self.rows {
+            true => Ok(WordColumn::Each(words)),
+            false => Err(format!("{} words for {} rows", words.len(), self.rows)),
+        }
+    }
+}
+
+/// The values that are not null, and in `levels` the definition levels of all rows.
+fn read_values<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    rows: usize,
+    levels: &mut Vec<i16>,
+) -> Result<Vec<T::T>, String> {
+    let mut values = Vec::with_capacity(rows);
+    reader.read_records(rows, Some(levels), None, &mut values).map_err(|error| cause_of(&error))?;
+    Ok(values)
+}
+
+/// Widens a decoded value: unsigned ones of 32 bits arrive as signed ones.
+fn widen(value: i64, column_type: ColumnType) -> i64 {
+    match column_type {
+        ColumnType::U32 | ColumnType::U16 => i64::from(value as i32 as u32),
+        _ => value,
+    }
+}
+
+/// The word that every row holds, if the statistics say so.
+fn constant_word(statistics: &Statistics) -> Option<&str> {
+    let Statistics::ByteArray(words) = statistics else { return None };
+    let exact = words.min_is_exact() && words.max_is_exact() && words.null_count_opt() == Some(0);
+    let (min, max) = (words.min_opt()?, words.max_opt()?);
+    if exact && min.data() == max.data() { min.as_utf8().ok() } else { None }
+}
+
+/// The number that every row holds, if the statistics say so.
+fn constant_int(statistics: &Statistics) -> Option<i64> {
+    if statistics.null_count_opt() != Some(0) {
+        return None;
+    }
+    let (min, max) = match statistics {
+        Statistics::Int64(ints) => (*ints.min_opt()?, *ints.max_opt()?),
+        Statistics::Int32(ints) => (i64::from(*ints.min_opt()?), i64::from(*ints.max_opt()?)),
+        Statistics::Boolean(flags) => (i64::from(*flags.min_opt()?), i64::from(*flags.max_opt()?)),
+        _ => return None,
+    };
+    (min == max).then_some(min)
+}
+
+/// Decodes the pages of one column chunk of words without nulls.
+struct WordDecoder<T, P> {
+    dictionary: Vec<T>,
+    words: Vec<T>,
+    parse: P,
+}
+
+impl<T: Copy, P: Fn(&str) -> Option<T>> WordDecoder<T, P> {
+    fn page(&mut self, page: &Page) -> Result<(), String> {
+        let values = page.num_values() as usize;
+        let (encoding, bytes) = match page {
+            Page::DictionaryPage { buf, .. } => {
+                self.dictionary = plain(buf, values, &self.parse)?;
+                return Ok(());
+            }
+            Page::DataPage { buf, encoding, .. } => (*encoding, &buf[..]),
+            Page::DataPageV2 { buf, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+                let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
+                (*encoding, buf.get(levels..).ok_or("a page shorter than its levels")?)
+            }
+        };
+        match encoding {
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                hybrid(bytes, values, &self.dictionary, &mut self.words)?;
+            }
+            Encoding::PLAIN => self.words.extend(plain(bytes, values, &self.parse)?),
+            other => return Err(format!("words in the encoding {other}")),
+        }
+        Ok(())
+    }
+}
+
+/// Length-prefixed strings.
+fn plain<T>(mut bytes: &[u8], values: usize, parse: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
+    let mut words = Vec::new();
+    for _ in 0..values {
+        let (length, rest) = bytes.split_first_chunk().ok_or("a dictionary that ends early")?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let (text, rest) = rest.split_at_checked(length).ok_or("a dictionary that ends early")?;
+        let text = String::from_utf8_lossy(text);
+        words.push(parse(&text).ok_or_else(|| format!("the unknown word `{text}`"))?);
+        bytes = rest;
+    }
+    Ok(words)
+}
+
+/// Runs and bit-packed groups of dictionary indices, `values` of them.
+fn hybrid<T: Copy>(bytes: &[u8], values: usize, dictionary: &[T], words: &mut Vec<T>) -> Result<(), String> {
+    const SHORT: &str = "a page that ends early";
+    let (width, mut bytes) = bytes.split_first().ok_or(SHORT)?;
+    let width = usize::from(*width);
+    if width > 8 {
+        return Err(format!("a dictionary index of {width} bits"));
+    }
+    let look_up = |index: u8| dictionary.get(usize::from(index)).copied().ok_or("an index past the dictionary");
+    let mut left = values;
+    while left > 0 {
+        let (header, rest) = varint(bytes).ok_or(SHORT)?;
+        if header & 1 == 0 {
+            let (index, rest) = if width == 0 { (&0, rest) } else { rest.split_first().ok_or(SHORT)? };
+            let run = left.min((header >> 1) as usize);
+            if run == 0 {
+                return Err("a run of nothing".into());
+            }
+            words.resize(words.len() + run, look_up(*index)?);
+            (left, bytes) = (left - run, rest);
+        } else {
+            let groups = (header >> 1) as usize;
+            let length = groups.checked_mul(width).ok_or(SHORT)?;
+            let (packed, rest) = rest.split_at_checked(length).ok_or(SHORT)?;
+            let packed_values = left.min(groups * 8);
+            if packed_values == 0 {
+                return Err("a group of nothing".into());
+            }
+            for value in 0..packed_values {
+                words.push(look_up(bits(packed, value * width, width))?);
+            }
+            (left, bytes) = (left - packed_values, rest);
+        }
+    }
+    Ok(())
+}
+
+/// The `width` bits (at most 8) that begin at bit `offset`.
+#[inline]
+fn bits(packed: &[u8], offset: usize, width: usize) -> u8 {
+    let byte = |index: usize| u16::from(packed.get(index).copied().unwrap_or(0));
+    let both = byte(offset / 8) | byte(offset / 8 + 1) << 8;
+    ((both >> (offset % 8)) & ((1 << width) - 1)) as u8
+}
+
+/// An unsigned LEB128 number of at most 32 bits, and the bytes after it.
+fn varint(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let mut number = 0u64;
+    for (index, byte) in bytes.iter().take(5).enumerate() {
+        number |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((u32::try_from(number).ok()?, &bytes[index + 1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_bit_packed_groups_decode() {
+        // Width 2; a run of 3 × index 1; one group of 8: 0 1 2 0 1 2 0 1.
+        let bytes = [2, 3 << 1, 1, (1 << 1) | 1, 0b0010_0100, 0b0100_1001];
+        let mut words = Vec::new();
+        hybrid(&bytes, 10, &['a', 'b', 'c'], &mut words).expect("decodes");
+        assert_eq!(words.iter().collect::<String>(), "bbbabcabca");
+    }
+
+    #[test]
+    fn a_dictionary_of_one_word_needs_no_bits() {
+        let mut words = Vec::new();
+        hybrid(&[0, 200, 1], 100, &['x'], &mut words).expect("decodes");
+        assert_eq!(words, ['x'; 100]);
+    }
+
+    #[test]
+    fn damaged_pages_are_errors_and_never_panic() {
+        let mut words: Vec<char> = Vec::new();
+        for bytes in [
+            &[][..],
+            &[2],
+            &[2, 6],
+            &[2, 0, 0],
+            &[2, 6, 3],
+            &[9, 6, 0],
+            &[2, 1],
+            &[2, 0xff, 0xff, 0xff, 0xff, 0xff],
+            &[2, 3, 0],
+        ] {
+            assert!(hybrid(bytes, 3, &['a', 'b', 'c'], &mut words).is_err(), "{bytes:?}");
+        }
+        assert!(plain(&[9, 0, 0, 0, b'x'], 1, |_| Some(())).is_err());
+        assert!(plain(&[1, 0, 0, 0, b'x'], 1, |_| None::<()>).is_err());
+    }
+}
