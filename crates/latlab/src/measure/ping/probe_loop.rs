@@ -10,7 +10,7 @@ use crate::measure::{CpuSource, Slice};
 use crate::plan::{PingSpec, Schedule};
 use crate::probe::{Phase, Seq};
 use crate::recording::EventLog;
-use crate::recording::event::SpoolEvent;
+use crate::recording::SpoolEvent;
 use crate::session::{Answer, ProbeCodec};
 use crate::transport::Transport;
 use crate::units::{Nanos, SenderClock, Stamp};
