@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::{Via, Work};
 use latlab::probe::{Phase, Seq};
-use latlab::recording::event::SpoolEvent;
+use latlab::recording::SpoolEvent;
 use latlab::recording::manifest::{Manifest, RunEnding};
 use latlab::recording::{EventLog, RecordingWriter, Store};
 use latlab::units::{Nanos, Stamp};
