@@ -127,10 +127,10 @@ fn read_commands(words: &Arc<NetLoadCommands>) -> io::Result<()> {
     let listener = move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             if line == BEGIN_LINE {
-                words.say_begin();
+                words.set_begin();
             }
         }
-        words.say_end();
+        words.set_end();
     };
     thread::Builder::new().name("stdin".into()).spawn(listener).map(drop)
 }

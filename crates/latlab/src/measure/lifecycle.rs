@@ -1,31 +1,37 @@
-//! Conducts a plan: opens its lanes, lets them take turns on the measuring thread, closes them.
+//! The lifecycle of the runs of a plan, the same for every kind: settle the plan, reach the peer, start the loads,
+//! sample the hosts, open the runs, let them take turns on the measuring thread, collect, close.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::host_sampling::{HostSampling, SampledLogs};
-use super::peer::measuring_cpus;
+use super::peer::{local_settings, measuring_cpus};
 use super::ping::PingRun;
 use super::remote_host::RemoteResults;
-use super::run::{MeasuredRun, RunEnd, SessionLifetime};
+use super::run::{MeasuredRun, RunContext, RunEnd, on_own_thread};
+use super::session_opening::SessionLifetime;
+use super::stop_signal::StopSignal;
 use super::stream::StreamRun;
-use super::wakeup::conduct_wakeups;
+use super::wakeup::{WakeupRun, thread_cpus, tracing};
 use super::{BackgroundLoads, MeasureError, Peer, RecordingTarget};
-use crate::host::placement;
-use crate::host::sampler::SamplerSpec;
-use crate::plan::{ConcurrentWakeups, EndSpec, Kind, PingSpec, Plan, RunSpec, WakeupCpus, Work, defaults};
-use crate::recording::Finished;
+use crate::facts::{HostSample, SettingFacts};
+use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
+use crate::host::{HostGuard, HostRoot, placement};
+use crate::plan::{ConcurrentWakeups, EndSpec, PingSpec, Plan, RunSpec, Side, WakeupCpus, WakeupSpec, Work, defaults};
 use crate::recording::manifest::RunEnding;
+use crate::recording::{Finished, HostLog};
 use crate::session::PreSharedKey;
 use crate::transport::{self, FamilyVisitor, TransportFamily};
+use crate::units::Nanos;
 
-/// How often the caller hears of progress: four times a second is smooth enough for a person.
+/// How often the caller's heartbeat is called: four times a second is smooth enough for a progress display, and seldom
+/// enough for wake-ups, which are later after other work ([`defaults::WAKEUP_DRAIN`]).
 const HEARTBEAT: Duration = Duration::from_millis(250);
 
-/// What came of a plan: every recording that was begun, and what went wrong after that, if anything.
-#[derive(Debug)]
+/// What a plan left: every recording that was begun, and the failure after that, if any.
+#[derive(Debug, Default)]
 pub struct PlanOutcome {
     /// One per run that was opened, in the plan's order.
     pub recordings: Vec<Finished>,
@@ -33,272 +39,388 @@ pub struct PlanOutcome {
     pub failure: Option<MeasureError>,
 }
 
-/// Measures `plan`. `stop` ends it early, whoever sets it; `heartbeat` is called now and then from
-/// the calling thread while measuring. An error means that no recording was made.
+/// Measures `plan`. `stop` ends it early; `heartbeat` is called now and then from the calling thread while measuring.
+///
+/// # Errors
+/// The plan could not be measured; no recording was made.
 pub fn measure_plan(
     plan: &Plan,
     key: Option<&PreSharedKey>,
-    place: RecordingTarget<'_>,
+    target: RecordingTarget<'_>,
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<PlanOutcome, MeasureError> {
-    let _footing = placement::AffinityGuard::before(plan.runs.iter().any(|run| run.here.mlock));
-    let Some(first) = plan.runs.first() else { return Ok(PlanOutcome { recordings: Vec::new(), failure: None }) };
-    match first.transport() {
-        None => conduct_wakeups(plan, place, stop, heartbeat),
-        Some(kind) => transport::visit(kind, MeasureRuns { plan, key, place, stop, heartbeat }),
+    let _affinity = placement::AffinityGuard::before(plan.runs.iter().any(|run| run.here.mlock));
+    let plan = Plan { runs: plan.runs.iter().map(with_known_cpus).collect(), rounds: plan.rounds };
+    let Some(first) = plan.runs.first() else { return Ok(PlanOutcome::default()) };
+    let lifecycle = Lifecycle { plan: &plan, first, key, target, stop, heartbeat };
+    match &first.work {
+        Work::Ping(ping) => transport::visit(ping.transport, lifecycle),
+        Work::Stream(_) => lifecycle.measure::<StreamRun>(),
+        Work::Wakeup(_) => lifecycle.measure::<WakeupRun>(),
     }
 }
 
-/// The arguments of [`measure_runs`], which is compiled for each transport.
-struct MeasureRuns<'a> {
+/// Whether this host grants what `run` asks for: takes every place and applies every setting, for a moment.
+///
+/// # Errors
+/// What this host refuses.
+pub fn rehearse_run(run: &RunSpec) -> Result<(), MeasureError> {
+    let _affinity = placement::AffinityGuard::before(run.here.mlock);
+    rehearse_placement(&with_known_cpus(run))?;
+    local_settings(&run.settings)?.restore();
+    Ok(())
+}
+
+/// `run` with `all` CPUs replaced by those that this process may use. Wake-ups during a ping are on every CPU but those
+/// of the sender and the reflector, unless no other is left.
+fn with_known_cpus(run: &RunSpec) -> RunSpec {
+    let mut run = run.clone();
+    let measuring = measuring_cpus(&run);
+    let allowed = placement::allowed_cpus;
+    match &mut run.work {
+        Work::Wakeup(WakeupSpec { cpus: cpus @ WakeupCpus::All, .. }) => *cpus = WakeupCpus::These(allowed()),
+        Work::Ping(PingSpec { with_wakeup: Some(ConcurrentWakeups { cpus: cpus @ WakeupCpus::All, .. }), .. }) => {
+            let (taken, left): (Vec<u16>, Vec<u16>) = allowed().into_iter().partition(|cpu| measuring.contains(cpu));
+            *cpus = WakeupCpus::These(if left.is_empty() { taken } else { left });
+        }
+        _ => {}
+    }
+    run
+}
+
+/// Takes the places of the measuring threads for a moment: a pin or a priority that the kernel refuses is reported
+/// before anything is set, sent or recorded.
+fn rehearse_placement(run: &RunSpec) -> Result<(), MeasureError> {
+    let cpus = run.wakeup().map_or_else(|| vec![run.here.cpu], thread_cpus);
+    cpus.into_iter()
+        .try_for_each(|cpu| on_own_thread("rehearse", || Ok(placement::place(&EndSpec { cpu, ..run.here })?)))
+}
+
+/// A plan with at least one run, and everything that the caller gave with it.
+struct Lifecycle<'a> {
     plan: &'a Plan,
+    first: &'a RunSpec,
     key: Option<&'a PreSharedKey>,
-    place: RecordingTarget<'a>,
+    target: RecordingTarget<'a>,
     stop: &'a Arc<AtomicBool>,
     heartbeat: &'a mut dyn FnMut(),
 }
 
-impl FamilyVisitor for MeasureRuns<'_> {
+/// Runs of probes: their loop is compiled for each transport.
+impl FamilyVisitor for Lifecycle<'_> {
     type Output = Result<PlanOutcome, MeasureError>;
 
     fn visit<F: TransportFamily>(self) -> Self::Output {
-        let MeasureRuns { plan, key, place, stop, heartbeat } = self;
-        match plan.runs.first().map(RunSpec::kind) {
-            Some(Kind::Stream) => measure_runs::<StreamRun<F>>(plan, key, place, stop, heartbeat),
-            _ => measure_runs::<PingRun<F>>(plan, key, place, stop, heartbeat),
-        }
+        self.measure::<PingRun<F>>()
     }
 }
 
-/// The same for runs that have a path.
-fn measure_runs<L: MeasuredRun>(
-    plan: &Plan,
-    key: Option<&PreSharedKey>,
-    place: RecordingTarget<'_>,
-    stop: &Arc<AtomicBool>,
-    heartbeat: &mut dyn FnMut(),
-) -> Result<PlanOutcome, MeasureError> {
-    let plan = &settled(plan);
-    let Some(first) = plan.runs.first() else { return Ok(PlanOutcome { recordings: Vec::new(), failure: None }) };
-    if first.concurrent_wakeups().is_some() {
-        latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
-    }
-    rehearse(first.here)?;
-    let sessions = plan.runs.iter().map(RunSpec::sessions).sum();
-    let mut peer = Peer::reach(first, key, sessions, stop)?;
-    let whole = plan.longest();
-    let beside =
-        BackgroundLoads::start(first, Some(&mut peer), key, whole, stop, heartbeat).map_err(|error| peer.why(error))?;
-    let sampling = sampling(first, &peer, &beside);
-    beside.settle(stop, heartbeat);
-    placement::keep_off(&measuring_cpus(first));
-    let answered = peer.answer_probes(first, key, plan.runs.len() as u16);
-    answered.map_err(|error| peer.why(error))?;
-    let mut lanes: Vec<L> = open_lanes(plan, &mut peer, key, place, stop)?;
-    let begun = peer.arm(whole).and_then(|()| HostSampling::begin(&mut lanes, sampling));
-    let host_watch = match begun {
-        Ok(host_watch) => host_watch,
-        Err(error) => {
-            lanes.into_iter().for_each(L::discard);
-            return Err(error);
+impl Lifecycle<'_> {
+    fn measure<R: MeasuredRun>(mut self) -> Result<PlanOutcome, MeasureError> {
+        if self.first.concurrent_wakeups().is_some() || self.first.wakeup().is_some() {
+            latlab_sys::sleep::allow_interrupts().map_err(MeasureError::Thread)?;
         }
-    };
-    let mut watch = ReflectorWatch { peer: &mut peer, stop, death: None };
-    let failure = take_turns(&mut lanes, (plan.rounds, &beside), first.here, stop, &mut || {
-        heartbeat();
-        watch.look();
-    })
-    .err();
-    // Once more: it may have died after the last heartbeat.
-    watch.look();
-    let death = watch.death;
-    let watched = host_watch.end();
-    // An agent that was lost ended the run; what it cannot tell now, nobody can.
-    let (failure, died_there) = match peer.disarm() {
-        Ok(died_there) => {
-            beside.end_there(&mut peer);
-            (failure, died_there)
-        }
-        Err(lost) => (failure.or(Some(lost)), None),
-    };
-    let failure = failure.or(look_back(&mut peer, watched, &mut lanes));
-    let loads = beside.finish(Some(&mut peer));
-    lanes.iter_mut().for_each(|lane| lane.note_loads(&loads));
-    let settings = peer.restore_settings();
-    lanes.iter_mut().for_each(|lane| lane.note_settings(&settings));
-    let mut conducted = close(lanes, failure, death.or(died_there), stop);
-    let parted = peer.dismiss();
-    conducted.failure = conducted.failure.or(parted.err());
-    Ok(conducted)
-}
-
-/// Wake-ups beside an unpinned sender are on every CPU that it may use: those of this process, without a reflector's.
-fn settled(plan: &Plan) -> Plan {
-    let mut plan = plan.clone();
-    for run in &mut plan.runs {
-        let kept_off = measuring_cpus(run);
-        if let Work::Ping(PingSpec {
-            with_wakeup: Some(ConcurrentWakeups { cpus: cpus @ WakeupCpus::All, .. }), ..
-        }) = &mut run.work
-        {
-            let (kept_off, left): (Vec<u16>, Vec<u16>) =
-                placement::allowed_cpus().into_iter().partition(|cpu| kept_off.contains(cpu));
-            *cpus = WakeupCpus::These(if left.is_empty() { kept_off } else { left });
-        }
-    }
-    plan
-}
-
-/// Opens a lane for each run of `plan`; where one cannot be opened, none is.
-fn open_lanes<L: MeasuredRun>(
-    plan: &Plan,
-    peer: &mut Peer,
-    key: Option<&PreSharedKey>,
-    place: RecordingTarget<'_>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<L>, MeasureError> {
-    let whole = plan.longest();
-    // A plan that only counts limit lasts nobody knows how long: then what every reflector grants.
-    let turns = (plan.runs.len() > 1).then(|| whole.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
-    let lasting = SessionLifetime { whole, turns };
-    let mut lanes = Vec::with_capacity(plan.runs.len());
-    for spec in &plan.runs {
-        match L::open(spec, peer, key, place, lasting, stop) {
-            Ok(lane) => lanes.push(lane),
+        rehearse_placement(self.first)?;
+        let mut hosts = Hosts::prepare(self.plan, self.first, self.key, self.stop)?;
+        let loads = self.start_loads(&mut hosts)?;
+        // Before this thread leaves any CPU, since those that it may use are counted.
+        let sampling = self.sampling(&hosts, &loads);
+        loads.settle(self.stop, self.heartbeat);
+        placement::keep_off(&self.measuring_cpus());
+        let mut runs: Vec<R> = self.open_runs(&mut hosts)?;
+        let sampler = match hosts.arm(self.plan.longest()).and_then(|()| HostSampling::begin(&mut runs, sampling)) {
+            Ok(sampler) => sampler,
             Err(error) => {
-                lanes.into_iter().for_each(L::discard);
-                return Err(peer.why(error));
+                runs.into_iter().for_each(R::discard);
+                return Err(error);
+            }
+        };
+        let signal = StopSignal::new(self.stop, tracing(&self.plan.runs, self.target));
+        let failure = self.take_turns(&mut runs, &mut hosts, &loads, &signal).err();
+        let failure = hosts.collect(&mut runs, loads, sampler, failure);
+        Ok(close(runs, hosts, failure, &signal))
+    }
+
+    fn start_loads(&mut self, hosts: &mut Hosts) -> Result<BackgroundLoads, MeasureError> {
+        let longest = self.plan.longest();
+        let loads =
+            BackgroundLoads::start(self.first, hosts.peer.as_mut(), self.key, longest, self.stop, self.heartbeat);
+        loads.map_err(|error| hosts.explained(error))
+    }
+
+    /// How this host is sampled during the runs.
+    fn sampling(&self, hosts: &Hosts, loads: &BackgroundLoads) -> SamplerSpec {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let reflectors = hosts.peer.as_ref().map(Peer::own_processes).unwrap_or_default();
+        let own_processes = [reflectors, loads.own_processes()].concat();
+        SamplerSpec { avoid_cpus: self.measuring_cpus(), own_processes, ..SamplerSpec::for_cpus(cpus) }
+    }
+
+    /// The CPUs of this host that measure, in any of the runs.
+    fn measuring_cpus(&self) -> Vec<u16> {
+        let mut cpus = Vec::new();
+        for cpu in self.plan.runs.iter().flat_map(measuring_cpus) {
+            if !cpus.contains(&cpu) {
+                cpus.push(cpu);
             }
         }
+        cpus
     }
-    Ok(lanes)
-}
 
-/// Gives each lane its samples, with what an agent tells of the far host now that the run is over; why it could not.
-fn look_back<L: MeasuredRun>(peer: &mut Peer, watched: SampledLogs, lanes: &mut [L]) -> Option<MeasureError> {
-    let (far, lost) = match peer.look_back() {
-        Ok(far) => (far, None),
-        Err(lost) => (RemoteResults::default(), Some(lost)),
-    };
-    watched.keep(lanes, &far);
-    lanes.iter_mut().for_each(|lane| lane.note_far_host(peer));
-    lost
-}
-
-/// Looks after the reflector process while the lanes are measured.
-struct ReflectorWatch<'a> {
-    peer: &'a mut Peer,
-    stop: &'a AtomicBool,
-    /// How it died.
-    death: Option<String>,
-}
-
-impl ReflectorWatch<'_> {
-    /// SessionSender the run when nobody is left to answer: what follows would only be losses. A reflector that goes after
-    /// the run was told to end, as when a service manager ends both, took no figure with it.
-    fn look(&mut self) {
-        if !self.stop.load(Ordering::Relaxed)
-            && let Some(death) = self.peer.death()
+    /// Opens every run of the plan; if one cannot be opened, none is left open.
+    fn open_runs<R: MeasuredRun>(&self, hosts: &mut Hosts) -> Result<Vec<R>, MeasureError> {
+        let count = self.plan.runs.len();
+        if let Some(peer) = &mut hosts.peer
+            && let Err(error) = peer.answer_probes(self.first, self.key, count as u16)
         {
-            self.death = Some(death);
-            self.stop.store(true, Ordering::Relaxed);
+            return Err(peer.explained(error));
         }
+        let duration = self.plan.longest();
+        // The longest idle time that every reflector grants, if the plan has no bound.
+        let idle = (count > 1).then(|| duration.unwrap_or(defaults::SERVE_IDLE).min(defaults::SERVE_IDLE));
+        let context = RunContext {
+            peer: hosts.peer.as_ref(),
+            settings: &hosts.settings(),
+            target: self.target,
+            key: self.key,
+            lifetime: SessionLifetime { duration, idle },
+            stop: self.stop,
+        };
+        let mut runs = Vec::with_capacity(count);
+        for spec in &self.plan.runs {
+            match R::open(spec, &context) {
+                Ok(run) => runs.push(run),
+                Err(error) => {
+                    runs.into_iter().for_each(R::discard);
+                    return Err(hosts.explained(error));
+                }
+            }
+        }
+        Ok(runs)
     }
-}
 
-/// How this host is sampled while `spec` is measured on it; asked before this thread leaves any CPU, since those that
-/// it may use are counted.
-fn sampling(spec: &RunSpec, peer: &Peer, beside: &BackgroundLoads) -> SamplerSpec {
-    let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let own_processes = peer.own_processes().into_iter().chain(beside.own_processes()).collect();
-    SamplerSpec { avoid_cpus: measuring_cpus(spec), own_processes, ..SamplerSpec::for_cpus(cpus) }
-}
-
-/// Takes the place of the measuring thread for a moment: a pin or a priority that cannot be had is refused
-/// before anybody is greeted, and no recording of nothing is made.
-fn rehearse(end: EndSpec) -> Result<(), MeasureError> {
-    let rehearsal = thread::Builder::new().name("rehearse".into()).spawn(move || placement::place(&end));
-    let placed = rehearsal.map_err(MeasureError::Thread)?.join();
-    Ok(placed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
-}
-
-/// Runs the lanes on a thread of their own, so that pins and priorities end with it and progress is
-/// never drawn by the thread that measures.
-fn take_turns<L: MeasuredRun>(
-    lanes: &mut [L],
-    (rounds, beside): (u32, &BackgroundLoads),
-    end: EndSpec,
-    stop: &AtomicBool,
-    heartbeat: &mut dyn FnMut(),
-) -> Result<(), MeasureError> {
-    thread::scope(|scope| {
-        let caller = thread::current();
-        let measuring = thread::Builder::new()
-            .name("measure".into())
-            .spawn_scoped(scope, move || {
-                let outcome = placement::place(&end)
-                    .map_err(MeasureError::from)
-                    .and_then(|()| measure_all(lanes, rounds, beside, stop));
-                // Here, and not where the caller wakes up: what follows is no part of the run.
-                beside.end();
+    /// Measures the runs on a thread of their own, so that pins and priorities end with it and progress is never drawn by
+    /// the thread that measures.
+    fn take_turns<R: MeasuredRun>(
+        &mut self,
+        runs: &mut [R],
+        hosts: &mut Hosts,
+        loads: &BackgroundLoads,
+        signal: &StopSignal,
+    ) -> Result<(), MeasureError> {
+        let (rounds, first) = (self.plan.rounds, self.first);
+        thread::scope(|scope| {
+            let caller = thread::current();
+            let work = move || {
+                let measured = take_place(first).and_then(|()| measure_slices(runs, rounds, loads, signal));
+                // By this thread: what passes until the caller has woken up is not part of the run.
+                loads.end();
                 caller.unpark();
-                outcome
-            })
-            .map_err(MeasureError::Thread)?;
-        while !measuring.is_finished() {
-            heartbeat();
-            thread::park_timeout(HEARTBEAT);
-        }
-        measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+                measured
+            };
+            let measuring = thread::Builder::new().name("measure".into()).spawn_scoped(scope, work);
+            let measuring = measuring.map_err(MeasureError::Thread)?;
+            while !measuring.is_finished() {
+                (self.heartbeat)();
+                hosts.check_reflector(signal);
+                signal.forward();
+                thread::park_timeout(HEARTBEAT);
+            }
+            // It may have died after the last heartbeat.
+            hosts.check_reflector(signal);
+            measuring.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })
+    }
 }
 
-fn measure_all<L: MeasuredRun>(
-    lanes: &mut [L],
-    rounds: u32,
-    beside: &BackgroundLoads,
-    stop: &AtomicBool,
-) -> Result<(), MeasureError> {
-    for lane in lanes.iter_mut() {
-        lane.warm_up(stop)?;
+/// Places the calling thread as the sender of `run`. Timer threads place themselves, each on its CPU.
+fn take_place(run: &RunSpec) -> Result<(), MeasureError> {
+    match run.work {
+        Work::Ping(_) | Work::Stream(_) => Ok(placement::place(&run.here)?),
+        Work::Wakeup(_) => Ok(()),
     }
-    beside.begin();
+}
+
+fn measure_slices<R: MeasuredRun>(
+    runs: &mut [R],
+    rounds: u32,
+    loads: &BackgroundLoads,
+    signal: &StopSignal,
+) -> Result<(), MeasureError> {
+    for run in runs.iter_mut() {
+        run.warm_up(signal)?;
+    }
+    loads.begin();
     for round in 0..rounds {
-        for lane in lanes.iter_mut() {
-            lane.measure(round, rounds, stop)?;
+        for run in runs.iter_mut() {
+            run.measure(round, rounds, signal)?;
         }
     }
     Ok(())
 }
 
-/// How a run ended that broke off or not, and was told to stop or not.
-pub(crate) const fn ending_of(broke_off: bool, stopped: bool) -> RunEnding {
-    match (broke_off, stopped) {
-        (true, _) => RunEnding::Failed,
-        (false, true) => RunEnding::Interrupted,
-        (false, false) => RunEnding::Completed,
-    }
-}
-
-/// Closes every lane, whatever happened to the others: one run's damage touches no other.
-fn close<L: MeasuredRun>(
-    lanes: Vec<L>,
+/// Closes every run, whatever happened to the others: one run's damage touches no other.
+fn close<R: MeasuredRun>(
+    runs: Vec<R>,
+    hosts: Hosts,
     mut failure: Option<MeasureError>,
-    death: Option<String>,
-    stop: &AtomicBool,
+    signal: &StopSignal,
 ) -> PlanOutcome {
-    let died = death.as_ref().map(|how| format!("the reflector process died: {how}"));
+    let died = hosts.reflector_died.as_ref().map(|how| format!("the reflector process died: {how}"));
     let reason = failure.as_ref().map(ToString::to_string).or(died);
-    let ending = ending_of(reason.is_some(), stop.load(Ordering::Relaxed));
-    let peer_is_silent = matches!(failure, Some(MeasureError::StreamSilent { .. }));
-    let outcome = RunEnd { ending, reason, reflector_died: death, peer_is_silent };
-    let mut recordings = Vec::with_capacity(lanes.len());
-    for lane in lanes {
-        match lane.close(outcome.clone()) {
+    let ending = match (&reason, signal.requested().load(Ordering::Relaxed)) {
+        (Some(_), _) => RunEnding::Failed,
+        (None, true) => RunEnding::Interrupted,
+        (None, false) => RunEnding::Completed,
+    };
+    let end = RunEnd {
+        ending,
+        reason: reason.as_deref(),
+        reflector_died: hosts.reflector_died.as_deref(),
+        peer_is_silent: matches!(failure, Some(MeasureError::StreamSilent { .. })),
+        stop: signal,
+    };
+    let mut recordings = Vec::with_capacity(runs.len());
+    for run in runs {
+        match run.close(&end) {
             Ok(finished) => recordings.push(finished),
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    PlanOutcome { recordings, failure }
+    let dismissed = hosts.peer.map_or(Ok(()), Peer::dismiss);
+    PlanOutcome { recordings, failure: failure.or(dismissed.err()) }
+}
+
+/// The hosts of a plan: this one, as it is set for the time of the runs, and the peer of runs with a path.
+struct Hosts {
+    /// Of runs without a path; those of a path are set with its peer.
+    guard: HostGuard,
+    peer: Option<Peer>,
+    /// How latlab's own reflector process died, if it did.
+    reflector_died: Option<String>,
+}
+
+impl Hosts {
+    fn prepare(
+        plan: &Plan,
+        first: &RunSpec,
+        key: Option<&PreSharedKey>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Hosts, MeasureError> {
+        let (guard, peer) = match first.path() {
+            None => (local_settings(&first.settings)?, None),
+            Some(_) => {
+                let sessions = plan.runs.iter().map(RunSpec::sessions).sum();
+                (HostGuard::none(), Some(Peer::reach(first, key, sessions, stop)?))
+            }
+        };
+        Ok(Hosts { guard, peer, reflector_died: None })
+    }
+
+    /// `error`, or the loss of the agent that caused it.
+    fn explained(&mut self, error: MeasureError) -> MeasureError {
+        match &mut self.peer {
+            Some(peer) => peer.explained(error),
+            None => error,
+        }
+    }
+
+    fn settings(&self) -> Vec<SettingFacts> {
+        self.peer.as_ref().map_or_else(|| self.guard.facts(), Peer::settings)
+    }
+
+    fn arm(&mut self, longest: Option<Nanos>) -> Result<(), MeasureError> {
+        self.peer.as_mut().map_or(Ok(()), |peer| peer.arm(longest))
+    }
+
+    /// Ends the runs if the reflector process has died: what follows would only be losses. One that dies after the runs
+    /// were told to end, as if a service manager ends both, spoils no figure.
+    fn check_reflector(&mut self, signal: &StopSignal) {
+        if !signal.requested().load(Ordering::Relaxed)
+            && let Some(death) = self.peer.as_mut().and_then(Peer::death)
+        {
+            self.reflector_died = Some(death);
+            signal.requested().store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends loads, samples and settings after the runs, and writes down what each has come to. The failure of the runs,
+    /// or else the loss of the agent.
+    fn collect<R: MeasuredRun>(
+        &mut self,
+        runs: &mut [R],
+        loads: BackgroundLoads,
+        sampler: HostSampling,
+        failure: Option<MeasureError>,
+    ) -> Option<MeasureError> {
+        let logs = sampler.end();
+        let (mut failure, mut remote) = (failure, RemoteResults::default());
+        if let Some(peer) = &mut self.peer {
+            match peer.disarm() {
+                Ok(died) => {
+                    self.reflector_died = self.reflector_died.take().or(died);
+                    loads.end_remote(peer);
+                }
+                Err(lost) => failure = failure.or(Some(lost)),
+            }
+            match peer.collect() {
+                Ok(results) => remote = results,
+                Err(lost) => failure = failure.or(Some(lost)),
+            }
+            runs.iter_mut().for_each(|run| note_remote_host(run, peer));
+        }
+        logs.finish(runs, &remote);
+        let reports = loads.finish(self.peer.as_mut());
+        let settings = self.peer.as_mut().map_or_else(|| self.guard.restore(), Peer::restore_settings);
+        for run in runs {
+            let manifest = run.writer().manifest_mut();
+            (manifest.loads, manifest.settings) = (reports.clone(), settings.clone());
+        }
+        failure
+    }
+}
+
+/// Writes down the facts of the peer's host, if an agent runs there.
+fn note_remote_host<R: MeasuredRun>(run: &mut R, peer: &Peer) {
+    if let Some(remote) = peer.remote_host() {
+        let manifest = run.writer().manifest_mut();
+        (manifest.peer, manifest.clock_relation) = (remote.facts().clone(), remote.relation());
+    }
+}
+
+/// Samples of this host during the runs, for the recording of each.
+struct HostSampling(Sampler<HostLogs>);
+
+impl HostSampling {
+    fn begin<R: MeasuredRun>(runs: &mut [R], spec: SamplerSpec) -> Result<HostSampling, MeasureError> {
+        let logs: Result<Vec<HostLog>, _> = runs.iter_mut().map(|run| run.writer().host_log()).collect();
+        let sampler = Sampler::start(HostRoot::live(), spec, HostLogs(logs?));
+        Ok(HostSampling(sampler.map_err(MeasureError::Thread)?))
+    }
+
+    /// Takes the last sample.
+    fn end(self) -> HostLogs {
+        self.0.stop()
+    }
+}
+
+/// A log for each run, in their order: each recording stands for itself, so each gets every sample.
+struct HostLogs(Vec<HostLog>);
+
+impl SampleSink for HostLogs {
+    fn take(&mut self, sample: HostSample) {
+        self.0.iter_mut().for_each(|log| log.push(Side::Local, &sample));
+    }
+}
+
+impl HostLogs {
+    /// Adds the samples of the peer's host, and gives each run its log back.
+    fn finish<R: MeasuredRun>(self, runs: &mut [R], remote: &RemoteResults) {
+        for (run, mut log) in runs.iter_mut().zip(self.0) {
+            remote.samples.iter().for_each(|sample| log.push(Side::Peer, sample));
+            run.writer().keep_host_log(&log);
+            run.writer().note_samples_given_up(remote.given_up);
+        }
+    }
 }

@@ -4,18 +4,19 @@
 mod background_loads;
 pub mod baseline;
 mod error;
-mod host_sampling;
 mod lifecycle;
 mod manifest;
 mod peer;
 pub mod ping;
 mod remote_host;
 mod run;
+mod session_opening;
+mod stop_signal;
 pub mod stream;
 pub mod wakeup;
 
 pub(crate) use background_loads::BackgroundLoads;
 pub use error::MeasureError;
-pub use lifecycle::{PlanOutcome, measure_plan};
+pub use lifecycle::{PlanOutcome, measure_plan, rehearse_run};
 pub use peer::Peer;
 pub use run::{CpuSource, LiveCounts, LiveRates, RecordingTarget, Slice};

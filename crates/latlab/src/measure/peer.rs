@@ -1,4 +1,4 @@
-//! The other end of a run: reached, or made.
+//! The peer of a run: a reflector that is reached, or started, on this host or by an agent.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,35 +11,39 @@ use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::facts::SettingFacts;
 use crate::host::lab::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces};
-use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, Target, defaults};
+use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
 use crate::transport::{TransportError, local_address_towards, resolve};
 use crate::units::Nanos;
 
-/// Somebody who answers. What latlab made for it goes when this is dropped: first the process, then
-/// the namespaces it lived in. What was set for the run is put back with it.
+/// The peer of the runs of a plan. What latlab made for it ends when this is dropped: first the process, then its
+/// namespaces. Settings of the runs are put back with it.
 #[derive(Debug)]
 pub struct Peer {
     address: SocketAddr,
     process: Option<ReflectorProcess>,
+    /// Counts network loads.
     sink: Option<ReflectorProcess>,
-    /// Answers the probes beside a stream.
-    probed: Option<ReflectorProcess>,
-    probed_at: SocketAddr,
+    /// Answers the probes during a stream.
+    probe_reflector: Option<ReflectorProcess>,
+    probe_address: SocketAddr,
     agent: Option<Agent>,
-    far: Option<RemoteHost>,
-    /// CPUs that measure at the far end.
-    far_cpus: Vec<u16>,
-    _inside: Option<EnteredNamespace>,
+    remote_host: Option<RemoteHost>,
+    /// CPUs that measure on the agent's host.
+    remote_cpus: Vec<u16>,
+    _sender_namespace: Option<EnteredNamespace>,
     lab: Option<Lab>,
     guard: HostGuard,
-    far_settings: PeerSettings,
+    agent_settings: PeerSettings,
 }
 
 impl Peer {
-    /// Reaches or makes the peer that `spec` names, for so many sessions. For `lab` the calling thread moves into the
+    /// Reaches or starts the peer that `spec` names, for so many sessions. For `lab` the calling thread moves into the
     /// sender's namespace and stays there until the peer is dropped; for an agent it must live as long as the peer,
     /// and `stop` is set when the agent is lost.
+    ///
+    /// # Errors
+    /// The peer cannot be reached or started, or a setting is refused.
     pub fn reach(
         spec: &RunSpec,
         key: Option<&PreSharedKey>,
@@ -48,23 +52,27 @@ impl Peer {
     ) -> Result<Peer, MeasureError> {
         let end = spec.peer.unwrap_or(spec.here);
         let (down_bps, transport) = (down_bps(spec), spec.transport().unwrap_or_default());
-        let order =
+        let request =
             |address| ReflectorRequest { down_bps, transport, ..ReflectorRequest::new(address, end, key, sessions) };
         match &spec.target {
-            Target::Local => Peer::on_loopback(spec, order),
-            Target::Lab => Peer::in_lab(spec, order),
+            Target::Local => Peer::on_loopback(spec, request),
+            Target::Lab => Peer::in_lab(spec, request),
             Target::Host { host, port } => {
                 let path = spec.expect_path();
                 let address = resolve(host, *port, path.family)?;
-                let guard = hold(spec, || Ok(PathInterfaces::towards(address.ip(), path.bind_interface.as_deref())))?;
+                let interfaces = || Ok(PathInterfaces::towards(address.ip(), path.bind_interface.as_deref()));
+                let guard = apply_settings(&spec.settings, interfaces)?;
                 Ok(Peer { guard, ..Peer::at(address) })
             }
-            Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, order, stop),
+            Target::Ssh { .. } | Target::Command { .. } => Peer::through_agent(spec, request, stop),
         }
     }
 
-    /// Reaches or makes the peer of loads without a measurement: where an agent stands there, nobody answers probes and
-    /// nothing is told about its host.
+    /// Reaches or starts the peer of loads without a measurement: an agent starts no reflector then, and its host is
+    /// neither described nor sampled.
+    ///
+    /// # Errors
+    /// As [`Peer::reach`].
     pub(crate) fn of_loads(
         spec: &RunSpec,
         key: Option<&PreSharedKey>,
@@ -76,18 +84,18 @@ impl Peer {
         let path = spec.expect_path();
         let agent = Agent::start(&spec.target, path, &[], stop)?;
         let sends = spec.loads.iter().any(|load| matches!(load.kind, LoadKind::Net(_)));
-        // The loads of CPUs and memory take no way.
-        let address = if sends { far_address(&agent, path)? } else { Ipv4Addr::UNSPECIFIED.into() };
+        // Loads of CPUs and memory need no path.
+        let address = if sends { remote_address(&agent, path)? } else { Ipv4Addr::UNSPECIFIED.into() };
         Ok(Peer { agent: Some(agent), ..Peer::at(SocketAddr::new(address, 0)) })
     }
 
-    fn on_loopback(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
+    fn on_loopback(spec: &RunSpec, request: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
         let loopback: IpAddr = match spec.expect_path().family {
             Some(Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
             _ => Ipv4Addr::LOCALHOST.into(),
         };
-        let mut guard = hold(spec, || Ok(PathInterfaces::loopback()))?;
-        let process = ReflectorProcess::start(&order(loopback))?;
+        let mut guard = apply_settings(&spec.settings, || Ok(PathInterfaces::loopback()))?;
+        let process = ReflectorProcess::start(&request(loopback))?;
         guard.reflector_started().map_err(HostError::from)?;
         let address = process.address();
         Ok(Peer { process: Some(process), guard, ..Peer::at(address) })
@@ -95,72 +103,75 @@ impl Peer {
 
     fn through_agent(
         spec: &RunSpec,
-        order: impl Fn(IpAddr) -> ReflectorRequest,
+        request: impl Fn(IpAddr) -> ReflectorRequest,
         stop: &Arc<AtomicBool>,
     ) -> Result<Peer, MeasureError> {
         let path = spec.expect_path();
         let mut agent = Agent::start(&spec.target, path, &measuring_cpus(spec), stop)?;
-        let bind = far_address(&agent, path)?;
-        let (mut guard, mut far_settings) = (HostGuard::none(), PeerSettings::default());
+        let bind = remote_address(&agent, path)?;
+        let (mut guard, mut agent_settings) = (HostGuard::none(), PeerSettings::default());
         if !spec.settings.is_empty() {
             // Both hosts are read before either is changed.
-            let ground = PathInterfaces::towards(bind, path.bind_interface.as_deref());
-            guard = HostGuard::find(&spec.settings, &ground, HostRoot::of_knobs()).map_err(HostError::from)?;
-            far_settings = PeerSettings::find(&mut agent, &spec.settings, local_address_towards(path, bind)?)?;
+            let interfaces = PathInterfaces::towards(bind, path.bind_interface.as_deref());
+            guard = HostGuard::find(&spec.settings, &interfaces, HostRoot::of_knobs()).map_err(HostError::from)?;
+            agent_settings = PeerSettings::find(&mut agent, &spec.settings, local_address_towards(path, bind)?)?;
             guard.turn(KnobJournal::of_user().as_ref()).map_err(HostError::from)?;
-            far_settings.turn(&mut agent)?;
+            agent_settings.turn(&mut agent)?;
         }
-        let address = agent.start_reflector(order(bind))?;
-        // After everything is set there: facts are those of the run.
-        let far = RemoteHost::meet(&mut agent, bind)?;
-        let far_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
-        Ok(Peer { agent: Some(agent), far: Some(far), far_cpus, guard, far_settings, ..Peer::at(address) })
+        let address = agent.start_reflector(request(bind))?;
+        // After everything is set there: the facts shall be those of the run.
+        let remote_host = Some(RemoteHost::before_run(&mut agent, bind)?);
+        let remote_cpus = spec.peer.and_then(|end| end.cpu).into_iter().collect();
+        Ok(Peer { agent: Some(agent), remote_host, remote_cpus, guard, agent_settings, ..Peer::at(address) })
     }
 
-    /// Somebody who needs nothing of us.
+    /// A reflector for which latlab starts and sets nothing.
     fn at(address: SocketAddr) -> Peer {
         Peer {
             address,
             process: None,
             sink: None,
-            probed: None,
-            probed_at: address,
+            probe_reflector: None,
+            probe_address: address,
             agent: None,
-            far: None,
-            far_cpus: Vec::new(),
-            _inside: None,
+            remote_host: None,
+            remote_cpus: Vec::new(),
+            _sender_namespace: None,
             lab: None,
             guard: HostGuard::none(),
-            far_settings: PeerSettings::default(),
+            agent_settings: PeerSettings::default(),
         }
     }
 
-    fn in_lab(spec: &RunSpec, order: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
+    fn in_lab(spec: &RunSpec, request: impl Fn(IpAddr) -> ReflectorRequest) -> Result<Peer, MeasureError> {
         let mut lab = Lab::set_up()?;
         let address = match spec.expect_path().family {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
         };
-        let mut guard = hold(spec, || lab.ground(address.is_ipv6()))?;
+        let mut guard = apply_settings(&spec.settings, || lab.ground(address.is_ipv6()))?;
         lab.look_again()?;
         let process = {
-            let _there = lab.enter_reflector()?;
-            ReflectorProcess::start(&order(address))?
+            let _namespace = lab.enter_reflector()?;
+            ReflectorProcess::start(&request(address))?
         };
         guard.reflector_started().map_err(HostError::from)?;
-        let inside = lab.enter_sender()?;
+        let _sender_namespace = Some(lab.enter_sender()?);
         let address = process.address();
-        Ok(Peer { process: Some(process), _inside: Some(inside), lab: Some(lab), guard, ..Peer::at(address) })
+        Ok(Peer { process: Some(process), _sender_namespace, lab: Some(lab), guard, ..Peer::at(address) })
     }
 
-    /// The path that the network loads of `spec` take to whoever counts them; none where there are none. Where
-    /// latlab starts the reflector, that is another process than the one that answers probes: in one socket they
-    /// would wait behind the load, and that queue is no part of the path.
+    /// The path of this end's network loads to the reflector that counts them; `None` if `spec` has none. If latlab
+    /// starts the reflector, they have a process of their own: in one socket probes would wait behind the load, and that
+    /// queue is not part of the path.
+    ///
+    /// # Errors
+    /// That process cannot be started.
     pub(crate) fn loaded_path<'a>(
         &mut self,
         spec: &'a RunSpec,
         key: Option<&'a PreSharedKey>,
-        lasting: Option<Nanos>,
+        duration: Option<Nanos>,
     ) -> Result<Option<LoadedPath<'a>>, MeasureError> {
         let sessions = spec.network_loads() as u16;
         if sessions == 0 {
@@ -168,11 +179,14 @@ impl Peer {
         }
         let (peer, sink) = self.another_reflector(&spec.target, key, sessions)?;
         self.sink = sink;
-        Ok(Some(LoadedPath { peer, path: spec.expect_path(), key, lasting }))
+        Ok(Some(LoadedPath { peer, path: spec.expect_path(), key, lasting: duration }))
     }
 
-    /// Sees to it that the probes beside the streams of `spec` are answered, in so many sessions: as with loads, where
-    /// latlab starts the reflector, by a process of their own.
+    /// Prepares the answers to probes during the streams of `spec`, in so many sessions: if latlab starts the reflector,
+    /// by a process of their own, as for loads.
+    ///
+    /// # Errors
+    /// That process cannot be started.
     pub(crate) fn answer_probes(
         &mut self,
         spec: &RunSpec,
@@ -180,162 +194,172 @@ impl Peer {
         sessions: u16,
     ) -> Result<(), MeasureError> {
         if spec.concurrent_probes().is_some() {
-            (self.probed_at, self.probed) = self.another_reflector(&spec.target, key, sessions)?;
+            (self.probe_address, self.probe_reflector) = self.another_reflector(&spec.target, key, sessions)?;
         }
         Ok(())
     }
 
-    /// Where they are answered.
-    pub(crate) fn probed_at(&self) -> SocketAddr {
-        self.probed_at
+    /// The address that answers probes during a stream.
+    pub(crate) fn probe_address(&self) -> SocketAddr {
+        self.probe_address
     }
 
-    /// A second reflector where this one stands, with its process where that is on this host; the same at a `HOST`.
+    /// The address of a second reflector on the host of the first, and its process if that is on this host. A `HOST` has
+    /// one reflector only.
     fn another_reflector(
         &mut self,
         target: &Target,
         key: Option<&PreSharedKey>,
         sessions: u16,
     ) -> Result<(SocketAddr, Option<ReflectorProcess>), MeasureError> {
-        let order = ReflectorRequest::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
+        let request = ReflectorRequest::new(self.address.ip(), EndSpec::SYSTEM, key, sessions);
         Ok(match (target, &mut self.agent) {
             (Target::Host { .. }, _) => (self.address, None),
-            (_, Some(agent)) => (agent.start_reflector(order)?, None),
+            (_, Some(agent)) => (agent.start_reflector(request)?, None),
             (_, None) => {
-                let _there = self.lab.as_ref().map(Lab::enter_reflector).transpose()?;
-                let process = ReflectorProcess::start(&order)?;
+                let _namespace = self.lab.as_ref().map(Lab::enter_reflector).transpose()?;
+                let process = ReflectorProcess::start(&request)?;
                 (process.address(), Some(process))
             }
         })
     }
 
-    /// Has the agent start its loads of `spec`. Network loads go to a reflector of ours that only counts them, on this
-    /// end's address of the path and under a key of its own.
-    pub(super) fn start_far_loads(
+    /// Starts the loads of `spec` that the agent makes. Network loads go to a reflector on this host that only counts
+    /// them, at this end's address of the path and under a key of its own.
+    ///
+    /// # Errors
+    /// The agent refuses, or that reflector cannot be started.
+    pub(super) fn start_remote_loads(
         &mut self,
         spec: &RunSpec,
-        lasting: Option<Nanos>,
+        duration: Option<Nanos>,
     ) -> Result<LoadsStatus, MeasureError> {
-        let there = self.address.ip();
+        let remote = self.address.ip();
         let Some(agent) = &mut self.agent else { return Ok(LoadsStatus::None) };
         let loads: Vec<LoadSpec> = spec.far_loads().cloned().collect();
         let streams = loads.iter().filter(|load| matches!(load.kind, LoadKind::Net(_))).count() as u16;
         let path = if streams == 0 {
             None
         } else {
-            let (ours, key) = (spec.expect_path(), PreSharedKey::generate()?);
-            let order =
-                ReflectorRequest::new(local_address_towards(ours, there)?, EndSpec::SYSTEM, Some(&key), streams);
-            let sink = self.sink.insert(ReflectorProcess::start(&order)?).address();
-            let (dscp, dont_fragment) = (ours.dscp, ours.dont_fragment);
-            let path = PathSpec { bind_address: Some(there), dscp, dont_fragment, ..PathSpec::SYSTEM };
-            Some(NetLoadPath { sink, path, key: key.line(), lasting_ns: lasting })
+            let (path, key) = (spec.expect_path(), PreSharedKey::generate()?);
+            let local = local_address_towards(path, remote)?;
+            let request = ReflectorRequest::new(local, EndSpec::SYSTEM, Some(&key), streams);
+            let sink = self.sink.insert(ReflectorProcess::start(&request)?).address();
+            let (dscp, dont_fragment) = (path.dscp, path.dont_fragment);
+            let path = PathSpec { bind_address: Some(remote), dscp, dont_fragment, ..PathSpec::SYSTEM };
+            Some(NetLoadPath { sink, path, key: key.line(), lasting_ns: duration })
         };
         Ok(agent.loads(LoadsRequest::Start { loads, path })?)
     }
 
-    /// How the loads of the agent are.
-    pub(super) fn look_at_far_loads(&mut self) -> Result<LoadsStatus, MeasureError> {
-        self.ask_of_far_loads(LoadsRequest::Look)
+    /// Sends `request` about its loads to the agent.
+    ///
+    /// # Errors
+    /// The agent is lost, or a load could not be made.
+    pub(super) fn request_remote_loads(&mut self, request: LoadsRequest) -> Result<LoadsStatus, MeasureError> {
+        Ok(self.agent.as_mut().map_or(Ok(LoadsStatus::None), |agent| agent.loads(request))?)
     }
 
-    /// Has the agent begin to end its loads.
-    pub(super) fn end_far_loads(&mut self) -> Result<LoadsStatus, MeasureError> {
-        self.ask_of_far_loads(LoadsRequest::End)
-    }
-
-    fn ask_of_far_loads(&mut self, order: LoadsRequest) -> Result<LoadsStatus, MeasureError> {
-        Ok(self.agent.as_mut().map_or(Ok(LoadsStatus::None), |agent| agent.loads(order))?)
-    }
-
-    /// Where it answers.
+    /// The address of its reflector.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The receive buffer of its socket in bytes, where this end started it.
+    /// The receive buffer of its socket in bytes; `None` unless this end started it.
     pub fn receive_buffer_bytes(&self) -> Option<u32> {
         self.process.as_ref().and_then(ReflectorProcess::receive_buffer_bytes)
     }
 
-    /// The processes on this host that were made for it: what they use of the CPUs is latlab's own.
+    /// The processes on this host that were started for it: latlab's own share of the CPUs.
     pub fn own_processes(&self) -> Vec<u32> {
-        self.process.iter().chain(&self.sink).chain(&self.probed).map(ReflectorProcess::pid).collect()
+        self.process.iter().chain(&self.sink).chain(&self.probe_reflector).map(ReflectorProcess::pid).collect()
     }
 
-    /// What was set for the run.
+    /// The settings of the run, as they were found and set.
     pub(crate) fn settings(&self) -> Vec<SettingFacts> {
-        [self.guard.facts().as_slice(), self.far_settings.facts()].concat()
+        [self.guard.facts().as_slice(), self.agent_settings.facts()].concat()
     }
 
-    /// Puts back what was set for the run, and says what came of it. An agent that is lost puts its host in order by
-    /// itself, and nobody hears of it.
+    /// Puts the settings of the run back; the facts say how. A lost agent restores its host by itself, and its facts say
+    /// nothing of it.
     pub(crate) fn restore_settings(&mut self) -> Vec<SettingFacts> {
         let here = self.guard.restore();
         if let Some(agent) = &mut self.agent {
-            // The end of the run has told that it is lost.
-            let _ = self.far_settings.restore(agent);
+            // That the agent is lost was already reported at the end of the run.
+            let _ = self.agent_settings.restore(agent);
         }
-        [here.as_slice(), self.far_settings.facts()].concat()
+        [here.as_slice(), self.agent_settings.facts()].concat()
     }
 
-    /// How the process that latlab made for it died, if it did.
+    /// How one of the reflector processes on this host died, if one did.
     pub(crate) fn death(&mut self) -> Option<String> {
-        self.process.iter_mut().chain(&mut self.probed).find_map(ReflectorProcess::death)
+        self.process.iter_mut().chain(&mut self.probe_reflector).find_map(ReflectorProcess::death)
     }
 
-    /// A run of `planned` at most begins: from now on nothing is said beside the measured path. None: nobody knows
-    /// how long it takes.
+    /// Before runs that take `planned` at most (`None`: without a bound): from now on no message passes but on the
+    /// measured path.
+    ///
+    /// # Errors
+    /// The agent is lost or refuses.
     pub(crate) fn arm(&mut self, planned: Option<Nanos>) -> Result<(), MeasureError> {
         let Some(agent) = &mut self.agent else { return Ok(()) };
-        if self.far.is_some() {
-            agent.start_sampling(self.far_cpus.clone())?;
+        if self.remote_host.is_some() {
+            agent.start_sampling(self.remote_cpus.clone())?;
         }
         Ok(agent.arm(planned)?)
     }
 
-    /// What the far host did meanwhile, and what it is now; nothing where no agent stands there.
-    pub(crate) fn look_back(&mut self) -> Result<RemoteResults, MeasureError> {
-        match (&mut self.agent, &mut self.far) {
-            (Some(agent), Some(far)) => Ok(far.part(agent)?),
+    /// Collects samples and facts of the agent's host after the runs; empty without an agent.
+    ///
+    /// # Errors
+    /// The agent is lost.
+    pub(crate) fn collect(&mut self) -> Result<RemoteResults, MeasureError> {
+        match (&mut self.agent, &mut self.remote_host) {
+            (Some(agent), Some(remote_host)) => Ok(remote_host.after_run(agent)?),
             _ => Ok(RemoteResults::default()),
         }
     }
 
-    /// What an agent told about the far host.
-    pub(crate) fn far(&self) -> Option<&RemoteHost> {
-        self.far.as_ref()
+    /// The host of the agent; `None` without one.
+    pub(crate) fn remote_host(&self) -> Option<&RemoteHost> {
+        self.remote_host.as_ref()
     }
 
-    /// `error`, or that the agent is lost, which stops whatever was under way.
-    pub(crate) fn why(&mut self, error: MeasureError) -> MeasureError {
+    /// `error`, or the loss of the agent, which makes everything else fail.
+    pub(crate) fn explained(&mut self, error: MeasureError) -> MeasureError {
         self.agent.as_mut().and_then(Agent::lost).map_or(error, MeasureError::from)
     }
 
-    /// The run is over; how the far reflector died meanwhile, if it did.
+    /// After the runs. How a reflector process of the agent died meanwhile, if one did.
+    ///
+    /// # Errors
+    /// The agent is lost.
     pub(crate) fn disarm(&mut self) -> Result<Option<String>, MeasureError> {
         Ok(self.agent.as_mut().map_or(Ok(None), Agent::disarm)?)
     }
 
-    /// Lets it go, and says if something could not be undone.
+    /// Ends everything that was started for it.
+    ///
+    /// # Errors
+    /// The agent could not undo something, or is lost.
     pub(crate) fn dismiss(mut self) -> Result<(), MeasureError> {
         Ok(self.agent.take().map_or(Ok(()), Agent::dismiss)?)
     }
 
-    /// Conditions of the path that were made or found on the way.
+    /// Conditions of the path that were set or found by setting it up.
     pub fn conditions(&self) -> BTreeMap<String, String> {
         self.lab.as_ref().map(|lab| lab.conditions().clone()).unwrap_or_default()
     }
 }
 
-/// What a reflector of ours may send on its own: whoever starts it is the one who asks for it.
+/// The rate that a reflector started by latlab may send at: as much as any down-stream, since its only sender asks for it.
 fn down_bps(spec: &RunSpec) -> u64 {
     let is_down = spec.stream().is_some_and(|stream| stream.direction == Direction::Down);
     if is_down { defaults::STREAM_RATE_MAX_BPS } else { 0 }
 }
 
-/// The far end of the path, of the family that was asked for.
-fn far_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError> {
+/// The agent's address of the path, of the requested family.
+fn remote_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError> {
     let address = agent.address(path)?;
     match path.family.filter(|family| (*family == Family::Ipv4) != address.is_ipv4()) {
         Some(family) => Err(TransportError::NoAddressOfFamily { host: address.to_string(), family }.into()),
@@ -343,17 +367,31 @@ fn far_address(agent: &Agent, path: &PathSpec) -> Result<IpAddr, MeasureError> {
     }
 }
 
-/// Sets what `spec` asks to be set on this host; what is asked of a host of the peer's own is for its agent.
-fn hold(spec: &RunSpec, ground: impl FnOnce() -> Result<PathInterfaces, HostError>) -> Result<HostGuard, HostError> {
-    if spec.settings.is_empty() {
+/// Applies those of `settings` that are about this host; those of a remote peer are for its agent.
+fn apply_settings(
+    settings: &[SettingSpec],
+    interfaces: impl FnOnce() -> Result<PathInterfaces, HostError>,
+) -> Result<HostGuard, HostError> {
+    if settings.is_empty() {
         return Ok(HostGuard::none());
     }
-    let guard = HostGuard::hold(&spec.settings, &ground()?, HostRoot::of_knobs(), KnobJournal::of_user().as_ref());
-    Ok(guard?)
+    Ok(HostGuard::hold(settings, &interfaces()?, HostRoot::of_knobs(), KnobJournal::of_user().as_ref())?)
 }
 
-/// The CPUs that measure on this host, the sender's first.
+/// Applies the settings of a run without a path.
+///
+/// # Errors
+/// A setting is refused.
+pub(crate) fn local_settings(settings: &[SettingSpec]) -> Result<HostGuard, MeasureError> {
+    let mut guard = apply_settings(settings, || Ok(PathInterfaces::loopback()))?;
+    guard.reflector_started().map_err(HostError::from)?;
+    Ok(guard)
+}
+
+/// The CPUs of this host on which `spec` pins its measurement: the sender's, the reflector's, those of wake-ups.
 pub(crate) fn measuring_cpus(spec: &RunSpec) -> Vec<u16> {
-    let neighbour = spec.peer.filter(|_| spec.target.is_this_host());
-    [spec.here.cpu, neighbour.and_then(|end| end.cpu)].into_iter().flatten().collect()
+    let reflector = spec.peer.filter(|_| spec.target.is_this_host());
+    let pinned = [spec.here.cpu, reflector.and_then(|end| end.cpu)];
+    let wakeups = spec.wakeup().map_or(&[][..], |wakeup| wakeup.cpus.known());
+    pinned.into_iter().flatten().chain(wakeups.iter().copied()).collect()
 }

@@ -1,4 +1,4 @@
-//! The host of an agent, as a recording tells of it: facts and clocks before and after the run, samples in between.
+//! The host of an agent: facts and clocks before and after the run, samples in between, settings for its time.
 
 use std::net::IpAddr;
 
@@ -8,62 +8,63 @@ use crate::facts::{ClockExchange, ClockRelation, HostSample, SettingFacts};
 use crate::plan::{SettingSpec, Side};
 use crate::recording::manifest::EndFacts;
 
-/// What is known about the far host.
+/// What is known about the host of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteHost {
-    /// Of the measured path: its interface is the one that is described.
+    /// Of the measured path: the facts describe its interface.
     address: IpAddr,
     facts: EndFacts,
     before: ClockExchange,
     relation: Option<ClockRelation>,
 }
 
-/// What came home when the run was over.
+/// What was collected from the host of an agent after the runs.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteResults {
     /// On the clock of this host.
     pub(crate) samples: Vec<HostSample>,
-    /// Samples that did not come in time.
+    /// Samples that did not arrive in time.
     pub(crate) given_up: u64,
 }
 
 impl RemoteHost {
-    /// Asks before a run is armed.
-    pub(crate) fn meet(agent: &mut Agent, address: IpAddr) -> Result<RemoteHost, AgentError> {
+    /// Reads facts and clocks, before a run is armed.
+    pub(crate) fn before_run(agent: &mut Agent, address: IpAddr) -> Result<RemoteHost, AgentError> {
         let facts = agent.facts(Some(address))?;
         let (anchor, before) = agent.clocks()?;
         let facts = EndFacts { before: Some(facts), clock_start: Some(anchor), ..EndFacts::default() };
         Ok(RemoteHost { address, facts, before, relation: None })
     }
 
-    /// Asks after it was disarmed; the clocks first: reading facts may take a while, and a step of the clock in it
-    /// is not the run's.
-    pub(crate) fn part(&mut self, agent: &mut Agent) -> Result<RemoteResults, AgentError> {
+    /// Reads clocks and facts after the run was disarmed, and collects the samples. The clocks first: reading facts takes
+    /// time, and a clock step within it does not belong to the run.
+    pub(crate) fn after_run(&mut self, agent: &mut Agent) -> Result<RemoteResults, AgentError> {
         let (anchor, after) = agent.clocks()?;
         let relation = ClockRelation { before: self.before, after };
         (self.facts.clock_end, self.relation) = (Some(anchor), Some(relation));
         self.facts.after = Some(agent.facts(Some(self.address))?);
-        let home = agent.collect_samples()?;
+        let collected = agent.collect_samples()?;
         let on_this_clock = |sample: HostSample| HostSample {
             start_ns: relation.near_ns(sample.start_ns),
             end_ns: relation.near_ns(sample.end_ns),
             ..sample
         };
-        Ok(RemoteResults { samples: home.samples.into_iter().map(on_this_clock).collect(), given_up: home.given_up })
+        let samples = collected.samples.into_iter().map(on_this_clock).collect();
+        Ok(RemoteResults { samples, given_up: collected.given_up })
     }
 
-    /// For `peer` in the manifest.
+    /// Its facts, for `peer` in the manifest.
     pub(crate) fn facts(&self) -> &EndFacts {
         &self.facts
     }
 
-    /// How its clock stands to this one, once both exchanges are over.
+    /// The offset of its clock to this host's; `None` before both exchanges were made.
     pub(crate) fn relation(&self) -> Option<ClockRelation> {
         self.relation
     }
 }
 
-/// What is set at the peer by its agent.
+/// The settings of the peer's host, which its agent applies. The agent sees its own host only, without ends of a path.
 #[derive(Debug, Default)]
 pub(super) struct PeerSettings {
     /// As typed.
@@ -72,51 +73,51 @@ pub(super) struct PeerSettings {
 }
 
 impl PeerSettings {
-    /// Has the agent find and read those of `settings` that are about its host, and change nothing; network knobs are
-    /// those of its interface towards `ours`, this end's address.
+    /// Reads those of `settings` that are about the agent's host, and changes nothing; network knobs are those of its
+    /// interface towards `local`, this end's address.
     pub(super) fn find(
         agent: &mut Agent,
         settings: &[SettingSpec],
-        ours: IpAddr,
+        local: IpAddr,
     ) -> Result<PeerSettings, MeasureError> {
         let specs: Vec<SettingSpec> = settings.iter().filter(|spec| spec.ends(false).is_peer()).cloned().collect();
-        let mut far = PeerSettings { specs, facts: Vec::new() };
-        if !far.specs.is_empty() {
-            let settings = far.specs.iter().map(as_of_one_host).collect();
-            far.learn(agent, SettingsRequest::Find { settings, towards: ours })?;
+        let mut found = PeerSettings { specs, facts: Vec::new() };
+        if !found.specs.is_empty() {
+            let settings = found.specs.iter().map(without_side).collect();
+            found.request(agent, SettingsRequest::Find { settings, towards: local })?;
         }
-        Ok(far)
+        Ok(found)
     }
 
-    /// Has the agent turn what it found.
+    /// Applies what was found.
     pub(super) fn turn(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
-        if self.specs.is_empty() { Ok(()) } else { self.learn(agent, SettingsRequest::Turn) }
+        if self.specs.is_empty() { Ok(()) } else { self.request(agent, SettingsRequest::Turn) }
     }
 
-    /// Has the agent put everything back. One that is lost does so by itself, and nobody hears what came of it.
+    /// Puts everything back. A lost agent does so by itself, and the facts stay as they were.
     pub(super) fn restore(&mut self, agent: &mut Agent) -> Result<(), MeasureError> {
-        if self.specs.is_empty() { Ok(()) } else { self.learn(agent, SettingsRequest::Restore) }
+        if self.specs.is_empty() { Ok(()) } else { self.request(agent, SettingsRequest::Restore) }
     }
 
-    /// What is set, and how it was put back where that is known.
+    /// What was found and set, and how it was put back if that is known.
     pub(super) fn facts(&self) -> &[SettingFacts] {
         &self.facts
     }
 
-    fn learn(&mut self, agent: &mut Agent, order: SettingsRequest) -> Result<(), MeasureError> {
-        self.facts = agent.settings(order)?.into_iter().map(|fact| at_peer(&self.specs, fact)).collect();
+    fn request(&mut self, agent: &mut Agent, request: SettingsRequest) -> Result<(), MeasureError> {
+        self.facts = agent.settings(request)?.into_iter().map(|fact| at_peer(&self.specs, fact)).collect();
         Ok(())
     }
 }
 
-/// The setting as somebody on that host would type it.
-fn as_of_one_host(spec: &SettingSpec) -> SettingSpec {
+/// The setting as it is typed on that host.
+fn without_side(spec: &SettingSpec) -> SettingSpec {
     SettingSpec { side: None, ..spec.clone() }
 }
 
-/// What the agent says of its own host, in the words of this end.
+/// A fact of the agent about its own host, with the setting as it was typed on this end.
 fn at_peer(specs: &[SettingSpec], fact: SettingFacts) -> SettingFacts {
-    let typed = specs.iter().find(|spec| as_of_one_host(spec).to_string() == fact.setting);
+    let typed = specs.iter().find(|spec| without_side(spec).to_string() == fact.setting);
     let setting = typed.map_or_else(|| fact.setting.clone(), ToString::to_string);
     SettingFacts { setting, at: Side::Peer.word().into(), ..fact }
 }
@@ -127,12 +128,14 @@ mod tests {
     use crate::plan::Setting;
 
     #[test]
-    fn the_agents_words_become_ours() {
+    fn a_setting_of_the_agent_is_reported_as_typed_on_this_end() {
         let spec = |setting, side| SettingSpec { setting, interface: None, side: Some(side) };
         let specs = [spec(Setting::Mtu(1_400), Side::Both), spec(Setting::RtRuntime(-1), Side::Peer)];
-        for (told, typed) in [("mtu=1400", "mtu@both=1400"), ("rt-runtime=-1", "rt-runtime@peer=-1"), ("x=1", "x=1")] {
+        for (reported, typed) in
+            [("mtu=1400", "mtu@both=1400"), ("rt-runtime=-1", "rt-runtime@peer=-1"), ("x=1", "x=1")]
+        {
             let fact = SettingFacts {
-                setting: told.into(),
+                setting: reported.into(),
                 at: "local".into(),
                 place: "p".into(),
                 places: 1,

@@ -1,16 +1,19 @@
-//! What every kind of run shares: where it records, how far a slice goes, how it ends.
+//! What every kind of run shares: where it records, what it is opened with, how far a slice goes, how it ends.
 
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
-use super::host_sampling::HasRecording;
+use super::session_opening::{SessionLifetime, SessionOptions};
+use super::stop_signal::StopSignal;
 use super::{MeasureError, Peer};
-use crate::facts::{ExperimentFacts, IntervalCounts, LoadReport, SettingFacts, StreamInterval};
+use crate::facts::{ExperimentFacts, IntervalCounts, SettingFacts, StreamInterval};
 use crate::plan::{RunSpec, StopWhen, Warmup};
 use crate::probe::Phase;
-use crate::recording::manifest::RunEnding;
-use crate::recording::{Finished, Store};
+use crate::recording::manifest::{Manifest, RunEnding};
+use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter, Store};
 use crate::session::PreSharedKey;
 use crate::units::{Nanos, SenderClock, Stamp};
 
@@ -19,11 +22,11 @@ use crate::units::{Nanos, SenderClock, Stamp};
 pub struct RecordingTarget<'a> {
     /// The store.
     pub store: &'a Store,
-    /// The directory that `--output` names; none: one of the store's own naming.
+    /// The directory that `--output` names; `None`: the store names one.
     pub directory: Option<&'a Path>,
-    /// The place of these runs in an experiment; none where they are none of one.
+    /// The position of these runs in an experiment; `None` outside of one.
     pub experiment: Option<&'a ExperimentFacts>,
-    /// Who watches the rates of a stream while it runs.
+    /// Counts that are updated while a stream runs; `None` if no caller displays them.
     pub live: Option<&'a Arc<LiveRates>>,
 }
 
@@ -34,7 +37,7 @@ pub struct LiveRates {
     delivered_bits: AtomicU64,
 }
 
-/// One look at it.
+/// The counts of [`LiveRates`] at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveCounts {
     /// Payload bits that the kernel took.
@@ -44,7 +47,7 @@ pub struct LiveCounts {
 }
 
 impl LiveRates {
-    /// One more interval, whose packets have `size_bytes`.
+    /// Adds an interval with packets of `size_bytes`.
     pub(super) fn add(&self, interval: &StreamInterval, size_bytes: u32) {
         let (bits, packets) = match interval.seen {
             IntervalCounts::Offered { packets, .. } => (&self.sent_bits, packets),
@@ -53,7 +56,7 @@ impl LiveRates {
         bits.fetch_add(packets * u64::from(size_bytes) * 8, Ordering::Relaxed);
     }
 
-    /// Where it stands.
+    /// The counts so far.
     pub fn read(&self) -> LiveCounts {
         LiveCounts {
             sent_bits: self.sent_bits.load(Ordering::Relaxed),
@@ -62,31 +65,23 @@ impl LiveRates {
     }
 }
 
-/// How long a session must last.
+/// How the runs of a plan came to their end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SessionLifetime {
-    /// As long as the plan with all its lanes may take; none where nobody knows.
-    pub(crate) whole: Option<Nanos>,
-    /// A lane may wait so long for its next turn; none where there is only one.
-    pub(crate) turns: Option<Nanos>,
-}
-
-/// How the plan of a lane came to its end.
-#[derive(Clone, Debug)]
-pub(crate) struct RunEnd {
+pub(crate) struct RunEnd<'a> {
     pub(crate) ending: RunEnding,
-    /// Why, where it did not end by its own rule.
-    pub(crate) reason: Option<String>,
-    /// How latlab's own reflector process died, where it did.
-    pub(crate) reflector_died: Option<String>,
-    /// The other end has fallen silent: no lane says anything to it any more.
+    /// Why, if the runs did not end by their own rule.
+    pub(crate) reason: Option<&'a str>,
+    /// How latlab's own reflector process died, if it did.
+    pub(crate) reflector_died: Option<&'a str>,
+    /// The peer does not answer any more: sessions are left without closing them.
     pub(crate) peer_is_silent: bool,
+    pub(crate) stop: &'a StopSignal,
 }
 
-/// A stretch of a run: the loop is armed once per slice.
+/// A part of a run: the loop is armed once per slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Whether its probes count.
+    /// Whether its probes count as measured.
     pub phase: Phase,
     /// Due probes in it, at most.
     pub count: u64,
@@ -95,7 +90,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The warm-up; none where none was asked for.
+    /// The warm-up; `None` if the run has none.
     pub fn warmup(warmup: &Warmup) -> Option<Slice> {
         (warmup.count.is_some() || warmup.duration_ns.is_some()).then(|| Slice {
             phase: Phase::Warmup,
@@ -116,20 +111,25 @@ impl Slice {
         }
     }
 
-    /// The instant from which nothing is due any more, for a slice that starts at `start`.
+    /// A slice of `phase` that only its `duration` limits.
+    pub(crate) const fn lasting(phase: Phase, duration: Nanos) -> Slice {
+        Slice { phase, count: u64::MAX, duration }
+    }
+
+    /// The end of due times, for a slice that starts at `start`.
     pub fn end(&self, start: Stamp<SenderClock>) -> Stamp<SenderClock> {
         start + self.duration
     }
 }
 
-/// How the loop learns on which CPU it runs.
+/// How a loop learns on which CPU it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuSource {
-    /// Pinned: there is nothing to ask.
+    /// It is pinned to this CPU.
     Pinned(u16),
-    /// Asked each time, where that needs no system call; else unknown.
+    /// Read from the vDSO each time; unknown on architectures where that takes a system call.
     Running,
-    /// Not known (simulations).
+    /// Unknown (simulations).
     Unknown,
 }
 
@@ -144,49 +144,86 @@ impl CpuSource {
     }
 }
 
-/// A run between its opening and its closing.
-pub(super) trait MeasuredRun: HasRecording + Send + Sized {
-    /// Opens path, sessions and recording, in this order: a target that does not answer leaves no recording behind, and a
-    /// store that refuses stops the run before anything was sent.
-    fn open(
-        spec: &RunSpec,
-        peer: &Peer,
-        key: Option<&PreSharedKey>,
-        place: RecordingTarget<'_>,
-        lasting: SessionLifetime,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<Self, MeasureError>;
+/// Everything that the runs of a plan are opened with.
+#[derive(Clone, Copy)]
+pub(crate) struct RunContext<'a> {
+    /// `None` for runs without a path.
+    pub(crate) peer: Option<&'a Peer>,
+    /// What is set on the hosts for the time of the runs.
+    pub(crate) settings: &'a [SettingFacts],
+    pub(crate) target: RecordingTarget<'a>,
+    pub(crate) key: Option<&'a PreSharedKey>,
+    pub(crate) lifetime: SessionLifetime,
+    /// Set by the caller, or by a thread that cannot go on: the runs shall end.
+    pub(crate) stop: &'a Arc<AtomicBool>,
+}
 
-    /// Measures the warm-up.
-    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError>;
+impl<'a> RunContext<'a> {
+    /// The peer of a run with a path.
+    ///
+    /// # Panics
+    /// For a run without one.
+    pub(crate) fn peer(&self) -> &'a Peer {
+        self.peer.expect("a plan with a path has a peer")
+    }
 
-    /// Measures slice `round` of `rounds`.
-    fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError>;
+    /// What sessions with the peer are opened with.
+    pub(crate) fn sessions(&self) -> SessionOptions<'a> {
+        SessionOptions { key: self.key, lifetime: self.lifetime, stop: self.stop }
+    }
 
-    /// Takes everything back: nothing was measured. The sessions are ended too, since they hold places in the reflector
-    /// that the next try may need.
-    fn discard(self);
-
-    /// SessionSender the sessions and finishes the recording.
-    fn close(self, outcome: RunEnd) -> Result<Finished, MeasureError>;
-
-    /// Writes down what the far host told about itself, where an agent stands there.
-    fn note_far_host(&mut self, peer: &Peer) {
-        if let Some(far) = peer.far() {
-            let manifest = self.writer().manifest_mut();
-            (manifest.peer, manifest.clock_relation) = (far.facts().clone(), far.relation());
+    /// Makes the recording, with an event log for each of these ring capacities (powers of two).
+    ///
+    /// # Errors
+    /// The directory cannot be made, or the writer thread cannot be started; then nothing is left behind.
+    pub(crate) fn start_recording(
+        &self,
+        manifest: Manifest,
+        ring_events: &[usize],
+    ) -> Result<(RecordingWriter, Vec<EventLog>), RecordingError> {
+        let mut writer = RecordingWriter::create(self.target.store, self.target.directory, manifest)?;
+        match writer.start_logs(Arc::clone(self.stop), ring_events) {
+            Ok(logs) => Ok((writer, logs)),
+            Err(error) => {
+                writer.discard(None);
+                Err(error)
+            }
         }
     }
+}
 
-    /// Writes down what the loads beside the run reached.
-    fn note_loads(&mut self, loads: &[LoadReport]) {
-        self.writer().manifest_mut().loads = loads.to_vec();
-    }
+/// A run between its opening and its closing. Runs of one plan take turns, slice by slice.
+pub(crate) trait MeasuredRun: Send + Sized {
+    /// Opens path, sessions and recording, in this order: a target that does not answer leaves no recording behind, and a
+    /// store that refuses stops the run before anything was sent.
+    fn open(spec: &RunSpec, context: &RunContext<'_>) -> Result<Self, MeasureError>;
 
-    /// Writes down how the settings of the run were put back.
-    fn note_settings(&mut self, settings: &[SettingFacts]) {
-        self.writer().manifest_mut().settings = settings.to_vec();
-    }
+    /// The writer of its recording: takes the samples of the hosts and the facts about the run.
+    fn writer(&mut self) -> &mut RecordingWriter;
+
+    /// Measures the warm-up.
+    fn warm_up(&mut self, stop: &StopSignal) -> Result<(), MeasureError>;
+
+    /// Measures slice `round` of `rounds`.
+    fn measure(&mut self, round: u32, rounds: u32, stop: &StopSignal) -> Result<(), MeasureError>;
+
+    /// Takes everything back before anything was measured. Sessions are closed too, since they count against the
+    /// reflector's limit that the next attempt may need.
+    fn discard(self);
+
+    /// Closes the sessions and finishes the recording.
+    fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError>;
+}
+
+/// The result of `work` on a thread called `name` that ends with it: a pin or a priority does not outlive it.
+pub(crate) fn on_own_thread<T: Send>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, MeasureError> + Send,
+) -> Result<T, MeasureError> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name(name.into()).spawn_scoped(scope, work);
+        thread.map_err(MeasureError::Thread)?.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 #[cfg(test)]

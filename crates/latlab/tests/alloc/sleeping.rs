@@ -26,15 +26,15 @@ fn calls(via: Via, relative: bool, sleeper: &mut impl Sleeper) -> u64 {
     let manifest = Manifest::new(run, "00000000000a110c".into(), "2026-11-22T00:00:00Z".into());
     let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
     let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[256]).expect("started");
-    let mut thread = SleepingThread::new(&spec, CpuSource::Running);
+    let mut thread = SleepingThread::new(&spec, CpuSource::Running, logs.remove(0));
     let slice = Slice { phase: Phase::Measure, count: 200, duration: Nanos::from_secs(20) };
     let never = AtomicBool::new(false);
     let calls = calls_of(|| {
         let start = Monotonic.now();
-        let slept = run_slice((sleeper, &Monotonic), &mut thread, &mut logs[0], &slice, start, &never);
+        let slept = run_slice(sleeper, &Monotonic, &mut thread, &slice, start, &never);
         slept.expect("it sleeps");
     });
-    let finished = writer.finish_logs(logs, RunEnding::Completed, None).expect("finished");
+    let finished = writer.finish(thread.into_log(), RunEnding::Completed, None).expect("finished");
     assert_eq!(finished.manifest.rows, Some(200), "{via:?}");
     calls
 }

@@ -1,8 +1,7 @@
 //! What is tried: what was asked, and this with each remedy that this host allows.
 
 use crate::diagnostics::Failure;
-use crate::measure::MeasureError;
-use crate::measure::wakeup::rehearse_wakeups;
+use crate::measure::{MeasureError, rehearse_run};
 use crate::plan::{Plan, Remedy, RunSpec};
 use crate::platform::SignalWatch;
 
@@ -31,12 +30,12 @@ impl RemedyTrials {
     /// Those of `asked`, each had for a moment; fails where `interrupt` ends it before all were.
     pub(super) fn of(asked: &Plan, interrupt: &SignalWatch) -> Result<RemedyTrials, Failure> {
         let run = &asked.runs[0];
-        rehearse_wakeups(run)?;
+        rehearse_run(run)?;
         let mut trials = RemedyTrials { tried: vec![trial(AS_ASKED, run.clone())], impossible: Vec::new() };
         let mut together = run.clone();
         for remedy in Remedy::ALL {
             unless_interrupted(interrupt)?;
-            match remedy.applied(run).and_then(|with| rehearse_wakeups(&with).map(|()| with).map_err(reason)) {
+            match remedy.applied(run).and_then(|with| rehearse_run(&with).map(|()| with).map_err(reason)) {
                 Ok(with) => {
                     trials.tried.push(trial(remedy.words(), with));
                     // One may make another one pointless: SCHED_FIFO has no slack that could be taken away.

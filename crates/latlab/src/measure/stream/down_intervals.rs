@@ -1,21 +1,22 @@
 //! The intervals of a down-stream, from what both ends had counted at each TALLY. Pure.
 
 use super::down_receiver::TallyPoint;
+use super::meter::FlowCounts;
 use crate::facts::IntervalCounts;
 use crate::plan::defaults;
 use crate::units::{Nanos, ReflectorClock, SenderClock, Stamp};
 use crate::wire::StreamTally;
 
-/// A row ends with the first TALLY that came so long after the one before: those of windows come a little unevenly.
+/// A row ends with the first TALLY so long after the one before: the TALLYs of windows arrive a little unevenly.
 const ROW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 4 * 3);
 
-/// A stream kept its pace where its packets make so much of the time until the question behind the last of them.
+/// A stream kept its pace if its packets at that pace fill so much of the time until the question behind the last one.
 const PACE_KEPT: f64 = 0.8;
 
-/// What counting had cost this end by a TALLY.
+/// What counting has cost this end up to a TALLY.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountingCost {
-    /// What its socket dropped, where its kernel tells.
+    /// Datagrams that its socket dropped, if the kernel reports it.
     pub(crate) drops: Option<u64>,
     /// CPU time of its thread.
     pub(crate) cpu: Nanos,
@@ -30,27 +31,26 @@ pub(crate) struct DownRow {
     pub(crate) seen: IntervalCounts,
 }
 
-/// What the far end told of its sending in a slice.
+/// What the far end has reported of its sending in a slice.
 #[derive(Clone, Copy, Debug)]
 struct SenderReport {
     /// When its first packet could leave.
     origin: StreamTally,
-    /// The latest.
-    told: StreamTally,
-    /// When what it told of was sent.
+    latest: StreamTally,
+    /// The end of the time in which the packets of `latest` were sent.
     until: Stamp<ReflectorClock>,
 }
 
 impl From<StreamTally> for SenderReport {
     fn from(tally: StreamTally) -> SenderReport {
-        SenderReport { origin: tally, told: tally, until: tally.at }
+        SenderReport { origin: tally, latest: tally, until: tally.at }
     }
 }
 
 /// What this end counted of a slice.
 #[derive(Clone, Copy, Debug)]
 struct Counting {
-    /// What it had counted before.
+    /// The counts before the slice.
     origin: TallyPoint,
     begin: Stamp<SenderClock>,
     until: Stamp<SenderClock>,
@@ -59,32 +59,34 @@ struct Counting {
     polled: u64,
     delivered: u64,
     outside_window: u64,
-    /// No packet has come, and none is known to have left.
+    /// No packet has arrived, and none is known to have left.
     is_waiting: bool,
 }
 
-/// Both ends of a slice. A row of either is from one TALLY to another: what arrived behind the latest is in none, since
-/// nobody knows yet how much was sent meanwhile. So no more is delivered than was sent, wherever a recording ends.
+/// The intervals of both ends in a slice. A row of either lies between two TALLYs: packets that arrived behind the latest
+/// one are in no row yet, since it is unknown how many were sent meanwhile. So no more is delivered than was sent,
+/// wherever a recording ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DownRows {
+pub(crate) struct DownIntervals {
     gap: Nanos,
     sending: SenderReport,
     counting: Counting,
-    /// Packets of the slice at most.
+    /// The most packets that the slice can have.
     most: u64,
     /// A packet of the slice has left, and the last one has.
     has_left: bool,
     have_all_left: bool,
 }
 
-impl DownRows {
-    /// Of a slice that begins at `begin`, of `most` packets that are `gap` apart; `ready`: both ends before it.
+impl DownIntervals {
+    /// Of a slice of at most `most` packets, `gap` apart, that begins at `begin`; `ready` are both ends before it.
     pub(crate) fn new(
-        (gap, most): (Nanos, u64),
+        gap: Nanos,
+        most: u64,
         begin: Stamp<SenderClock>,
         ready: TallyPoint,
         cost: CountingCost,
-    ) -> DownRows {
+    ) -> DownIntervals {
         let counting = Counting {
             origin: ready,
             begin,
@@ -96,7 +98,7 @@ impl DownRows {
             outside_window: 0,
             is_waiting: true,
         };
-        DownRows {
+        DownIntervals {
             gap,
             sending: SenderReport::from(ready.tally),
             counting,
@@ -106,7 +108,7 @@ impl DownRows {
         }
     }
 
-    /// From when on a TALLY is news, on this end's clock: it ends a row, or tells that the first packet has not left yet.
+    /// The next TALLY that matters is one from this instant on: it ends a row, or reports that no packet has left yet.
     pub(crate) fn due(&self) -> Stamp<SenderClock> {
         match (self.has_left, self.have_all_left) {
             (_, true) => Stamp::from_nanos(i64::MAX),
@@ -115,23 +117,28 @@ impl DownRows {
         }
     }
 
-    /// Packets sent and delivered by the latest row, and how long that took, on the sender's clock and on the receiver's.
-    pub(crate) fn totals(&self) -> (u64, u64, Nanos, Nanos) {
-        let SenderReport { origin, told, until } = self.sending;
+    /// The counts up to the latest row.
+    pub(crate) fn totals(&self) -> FlowCounts {
+        let SenderReport { origin, latest, until } = self.sending;
         let Counting { begin, until: counted, delivered, .. } = self.counting;
-        (told.packets.saturating_sub(origin.packets), delivered, until - origin.at, counted - begin)
+        FlowCounts {
+            sent: latest.packets.saturating_sub(origin.packets),
+            delivered,
+            sending: until - origin.at,
+            counting: counted - begin,
+        }
     }
 
-    /// The rows up to `point`, where it ends one, as also one does that comes soon where nothing `is_to_follow`. Before its
-    /// first packet the far end waits for credit. `came`: when the first packet of the slice came, and the latest one.
-    pub(crate) fn told(
+    /// The rows up to `point`, if that is late enough to end a row, or if none `is_to_follow`. Before its first packet the
+    /// far end waits for credit. `came`: when the first packet of the slice arrived, and the latest one.
+    pub(crate) fn up_to(
         &mut self,
         point: TallyPoint,
         cost: CountingCost,
         came: Option<(Stamp<SenderClock>, Stamp<SenderClock>)>,
         is_to_follow: bool,
     ) -> Option<[DownRow; 2]> {
-        if point.tally.number <= self.sending.told.number {
+        if point.tally.number <= self.sending.latest.number {
             return None;
         }
         if point.tally.packets == self.sending.origin.packets {
@@ -151,9 +158,8 @@ impl DownRows {
         Some([sent, self.counted(point, cost, came, point.at)])
     }
 
-    /// The rows up to the `last` TALLY of a slice, seen at `now`: the last packet left between two TALLYs, when it was its
-    /// turn at the pace of those before, and counting was over a gap after the last one came, where another would have been
-    /// due.
+    /// The rows up to the `last` TALLY of a slice, at `now`. The last packet left between two TALLYs, at the pace of those
+    /// before; counting ended a gap after the last packet arrived, when another would have been due.
     pub(crate) fn last(
         &mut self,
         last: TallyPoint,
@@ -162,7 +168,7 @@ impl DownRows {
         now: Stamp<SenderClock>,
     ) -> [Option<DownRow>; 2] {
         self.find_begin(last);
-        let more = last.tally.packets.saturating_sub(self.sending.told.packets);
+        let more = last.tally.packets.saturating_sub(self.sending.latest.packets);
         let sent = (more > 0).then(|| self.sent(last.tally, self.last_left(last.tally)));
         let due = self.counting.until + self.gap.max(Nanos(1)).saturating_mul(i64::try_from(more).unwrap_or(i64::MAX));
         let until = came.map_or(now, |(_, latest)| (latest + self.gap).max(due)).min(now);
@@ -171,35 +177,35 @@ impl DownRows {
         [sent, counted]
     }
 
-    /// Where no TALLY of the slice came before its first packet, that one left after the slice had begun here: spans of two
-    /// clocks, and no instants of them.
+    /// If the first TALLY of the slice came after its first packet, that packet left after the begin of the slice here:
+    /// computed from spans on two clocks, and no instants of them.
     fn find_begin(&mut self, point: TallyPoint) {
-        let SenderReport { origin, told, until } = &mut self.sending;
-        if told.number == self.counting.origin.tally.number {
+        let SenderReport { origin, latest, until } = &mut self.sending;
+        if latest.number == self.counting.origin.tally.number {
             let begin = point.tally.at - (point.at - self.counting.begin);
             *until = begin.max(*until);
-            (origin.at, told.at) = (*until, *until);
+            (origin.at, latest.at) = (*until, *until);
         }
     }
 
-    /// When the last packet had its turn: at the granted gap, or at the pace of those before where that is slower.
+    /// When the last packet left: at the granted gap, or at the pace of those before if that is slower.
     fn last_left(&self, now: StreamTally) -> Stamp<ReflectorClock> {
-        let SenderReport { origin, told, until } = self.sending;
+        let SenderReport { origin, latest, until } = self.sending;
         let all = now.packets.saturating_sub(origin.packets);
-        let before = told.packets.saturating_sub(origin.packets);
+        let before = latest.packets.saturating_sub(origin.packets);
         let granted = self.gap.saturating_mul(i64::try_from(all).unwrap_or(i64::MAX));
         let took = match before {
-            // Nothing is known of its pace, unless it kept the granted one.
+            // Its pace is unknown, unless it kept the granted one.
             0 if granted.0 as f64 >= (now.at - origin.at).0 as f64 * PACE_KEPT => granted,
             0 => now.at - origin.at,
-            before => granted.max(Nanos(((told.at - origin.at).0 as f64 * all as f64 / before as f64) as i64)),
+            before => granted.max(Nanos(((latest.at - origin.at).0 as f64 * all as f64 / before as f64) as i64)),
         };
         let left = (origin.at + took).min(now.at + self.gap);
         if left > until { left } else { now.at }
     }
 
     fn sent(&mut self, now: StreamTally, until: Stamp<ReflectorClock>) -> DownRow {
-        let from = std::mem::replace(&mut self.sending.told, now);
+        let from = std::mem::replace(&mut self.sending.latest, now);
         let start = std::mem::replace(&mut self.sending.until, until);
         DownRow {
             start_ns: start.as_nanos(),
@@ -218,22 +224,22 @@ impl DownRows {
     ) -> DownRow {
         let counting = &mut self.counting;
         if std::mem::take(&mut counting.is_waiting) {
-            // So many packets, so many gaps: the last one ends a gap after it came.
+            // Each packet stands for a gap: the last row ends a gap after the last packet arrived.
             let first = came.map_or(counting.begin, |(first, _)| first);
             counting.begin = counting.begin.max(first).min(until - Nanos(1));
             counting.until = counting.begin;
         }
         let (origin, since) = (counting.origin, std::mem::replace(&mut counting.last, now));
-        let gone = |what: fn(&TallyPoint) -> u64| what(&now).saturating_sub(what(&since));
-        let in_all = |what: fn(&TallyPoint) -> u64| what(&now).saturating_sub(what(&origin));
+        let more = |count: fn(&TallyPoint) -> u64| count(&now).saturating_sub(count(&since));
+        let in_all = |count: fn(&TallyPoint) -> u64| count(&now).saturating_sub(count(&origin));
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let polled = in_all(|point| point.tally.packets).saturating_sub(counting.polled);
         counting.polled += polled;
-        // What overtook the TALLY was sent after it, and waits for the next one.
-        let room = counting.polled - counting.delivered - counting.outside_window;
-        let delivered = in_all(|point| point.counts.packets).saturating_sub(counting.delivered).min(room);
+        // Packets that overtook the TALLY were sent after it, and belong to the next row.
+        let undecided = counting.polled - counting.delivered - counting.outside_window;
+        let delivered = in_all(|point| point.counts.packets).saturating_sub(counting.delivered).min(undecided);
         let outside = in_all(|point| point.counts.left_window).saturating_sub(counting.outside_window);
-        let outside_window = outside.min(room - delivered);
+        let outside_window = outside.min(undecided - delivered);
         counting.delivered += delivered;
         counting.outside_window += outside_window;
         let before = std::mem::replace(&mut counting.cost, cost);
@@ -245,8 +251,8 @@ impl DownRows {
             seen: IntervalCounts::Counted {
                 polled,
                 delivered,
-                reordered: narrow(gone(|point| point.counts.reordered)),
-                duplicates: narrow(gone(|point| point.counts.seen_before)),
+                reordered: narrow(more(|point| point.counts.reordered)),
+                duplicates: narrow(more(|point| point.counts.seen_before)),
                 outside_window: narrow(outside_window),
                 // Counted modulo 2^32.
                 socket_drops: before.drops.zip(cost.drops).map(|(from, now)| (now as u32).wrapping_sub(from as u32)),
@@ -267,15 +273,15 @@ mod tests {
         Stamp::from_nanos(Nanos::from_millis(millis).0)
     }
 
-    /// Both ends at a TALLY that came at `millis`; the far end's clock is 7,000 s ahead.
+    /// Both ends at a TALLY that arrived at `millis`; the far end's clock is 7,000 s ahead.
     fn point(number: u64, millis: i64, sent: u64, arrived: u64) -> TallyPoint {
         let tally = StreamTally::plain(number, Stamp::from_nanos(Nanos::from_millis(millis + 7_000_000).0), sent);
         TallyPoint { at: at(millis), counts: DownCounts { packets: arrived, ..DownCounts::default() }, tally }
     }
 
     /// Of 500 packets, 490 of them counted, before the slice.
-    fn rows() -> DownRows {
-        DownRows::new((GAP, 10_000), at(0), point(10, -50, 500, 490), COST)
+    fn rows() -> DownIntervals {
+        DownIntervals::new(GAP, 10_000, at(0), point(10, -50, 500, 490), COST)
     }
 
     fn packets(row: &DownRow) -> (u64, u64) {
@@ -286,101 +292,103 @@ mod tests {
     }
 
     #[test]
-    fn wherever_a_recording_ends_no_more_is_delivered_than_was_sent() {
-        // What was sent behind a TALLY may overtake it; nothing is lost in the end.
+    fn no_more_is_delivered_than_sent_wherever_a_recording_ends() {
+        // Packets sent behind a TALLY may overtake it; nothing is lost in the end.
         let points = [(11, 0, 500, 490), (12, 100, 600, 593), (13, 200, 700, 690), (14, 300, 800, 799)];
         let (mut rows, came) = (rows(), Some((at(1), at(299))));
         let (mut sent, mut decided, mut delivered, mut until) = (0, 0, 0, None);
-        for (number, millis, told, arrived) in points {
-            let Some([offered, counted]) = rows.told(point(number, millis, told, arrived), COST, came, true) else {
-                assert_eq!(told, 500, "before the first packet there is no row");
+        for (number, millis, reported, arrived) in points {
+            let Some([offered, counted]) = rows.up_to(point(number, millis, reported, arrived), COST, came, true)
+            else {
+                assert_eq!(reported, 500, "before the first packet there is no row");
                 continue;
             };
             sent += packets(&offered).0;
             decided += packets(&counted).0;
             delivered += packets(&counted).1;
-            assert!(delivered <= decided && decided <= sent && sent == told - 500, "{offered:?} {counted:?}");
+            assert!(delivered <= decided && decided <= sent && sent == reported - 500, "{offered:?} {counted:?}");
             assert!(until.is_none_or(|until| until == counted.start_ns), "{counted:?}");
             until = Some(counted.end_ns);
-            assert!(rows.told(point(number, millis, told, arrived + 1), COST, came, true).is_none(), "told once");
+            assert!(rows.up_to(point(number, millis, reported, arrived + 1), COST, came, true).is_none(), "once only");
         }
         assert_eq!((sent, decided, delivered), (300, 300, 300));
         let [offered, counted] = rows.last(point(15, 330, 810, 800), COST, Some((at(1), at(310))), at(400));
         let (offered, counted) = (offered.expect("10 more"), counted.expect("10 more"));
         assert_eq!((packets(&offered), packets(&counted)), ((10, 0), (10, 10)));
-        assert_eq!(rows.totals().0, rows.totals().1);
+        assert_eq!(rows.totals().sent, rows.totals().delivered);
     }
 
     #[test]
-    fn a_first_tally_that_is_lost_makes_no_row_longer() {
+    fn rows_keep_their_length_if_the_first_tally_is_lost() {
         for (first, expected) in [(Some(point(11, 1, 500, 490)), 99), (None, 100)] {
             let mut rows = rows();
             assert_eq!(rows.due(), at(0) + Nanos(1));
-            assert!(first.is_none_or(|first| rows.told(first, COST, None, true).is_none()));
+            assert!(first.is_none_or(|first| rows.up_to(first, COST, None, true).is_none()));
             let soon = point(12, 50, 550, 540);
             let mut ended = rows;
-            assert!(ended.told(soon, COST, Some((at(1), at(50))), false).is_some(), "the last one of all");
-            assert!(rows.told(soon, COST, Some((at(1), at(50))), true).is_none(), "too short for a row");
-            let [offered, _] = rows.told(point(13, 100, 600, 590), COST, Some((at(1), at(100))), true).expect("a row");
+            assert!(ended.up_to(soon, COST, Some((at(1), at(50))), false).is_some(), "the last one of all");
+            assert!(rows.up_to(soon, COST, Some((at(1), at(50))), true).is_none(), "too short for a row");
+            let [offered, _] = rows.up_to(point(13, 100, 600, 590), COST, Some((at(1), at(100))), true).expect("a row");
             assert_eq!(offered.end_ns - offered.start_ns, Nanos::from_millis(expected).0);
             assert_eq!(rows.due(), at(175));
         }
     }
 
     #[test]
-    fn what_is_lost_at_the_end_is_known_and_nothing_makes_no_row() {
+    fn losses_at_the_end_are_counted_and_a_slice_without_packets_has_no_row() {
         let mut lossy = rows();
         let came = Some((at(1), at(100)));
-        assert!(lossy.told(point(11, 0, 500, 490), COST, None, true).is_none());
-        lossy.told(point(12, 100, 600, 590), COST, came, true).expect("a row");
+        assert!(lossy.up_to(point(11, 0, 500, 490), COST, None, true).is_none());
+        lossy.up_to(point(12, 100, 600, 590), COST, came, true).expect("a row");
         let [_, counted] = lossy.last(point(13, 150, 640, 590), COST, came, at(200));
         let counted = counted.expect("40 were sent");
         assert_eq!((packets(&counted), counted.end_ns - counted.start_ns), ((40, 0), 40_000_000));
         let mut idle = rows();
-        assert!(idle.told(point(11, 0, 500, 490), COST, None, true).is_none());
+        assert!(idle.up_to(point(11, 0, 500, 490), COST, None, true).is_none());
         assert_eq!(idle.last(point(12, 100, 500, 490), COST, None, at(200)), [None, None]);
-        assert_eq!(idle.totals(), (0, 0, Nanos::ZERO, Nanos::ZERO));
+        assert_eq!(idle.totals(), FlowCounts::default());
     }
 
     #[test]
-    fn the_last_packet_has_its_whole_gap() {
+    fn the_time_of_sending_includes_the_gap_of_the_last_packet() {
         // (TALLYs at these ms with so many sent, those of 20 ms apart), ms of sending in all
         let gap = Nanos::from_millis(20);
         for (points, last, expected) in [
             (vec![(100, 5), (200, 10)], (320, 15), 300),
-            // One left right before the question, and none behind it.
+            // One packet left right before the question, and none behind it.
             (vec![(100, 6), (200, 11)], (320, 15), 300),
             (vec![], (120, 5), 100),
             (vec![(100, 6), (200, 11), (281, 15)], (281, 15), 300),
-            // Twice as slow as it may be.
+            // At half of the granted rate.
             (vec![(200, 5)], (420, 10), 400),
             (vec![], (200, 5), 200),
         ] {
-            let mut rows = DownRows::new((gap, 15), at(0), point(10, -50, 500, 500), COST);
-            assert!(rows.told(point(11, 0, 500, 500), COST, None, true).is_none());
+            let mut rows = DownIntervals::new(gap, 15, at(0), point(10, -50, 500, 500), COST);
+            assert!(rows.up_to(point(11, 0, 500, 500), COST, None, true).is_none());
             for (number, (millis, sent)) in (12..).zip(&points) {
                 let came = Some((at(1), at(millis - 1)));
-                rows.told(point(number, *millis, 500 + sent, 500 + sent), COST, came, true);
+                rows.up_to(point(number, *millis, 500 + sent, 500 + sent), COST, came, true);
             }
             let (millis, sent) = last;
             let came = Some((at(1), at(millis - 40)));
             rows.last(point(20, millis, 500 + sent, 500 + sent), COST, came, at(millis + 50));
-            assert_eq!(rows.totals().2, Nanos::from_millis(expected), "{points:?} {last:?}");
+            assert_eq!(rows.totals().sending, Nanos::from_millis(expected), "{points:?} {last:?}");
         }
     }
 
     #[test]
-    fn no_row_is_without_a_length() {
+    fn every_row_has_a_length() {
         for gap in [Nanos::ZERO, Nanos(1), GAP, Nanos::from_millis(100)] {
             for (sent, arrived) in [(1, 0), (1, 1), (2, 1), (3, 3)] {
-                for told in [false, true] {
-                    let mut rows = DownRows::new((gap, 15), at(0), point(10, -50, 500, 500), COST);
-                    assert!(rows.told(point(11, 0, 500, 500), COST, None, true).is_none());
+                for has_row in [false, true] {
+                    let mut rows = DownIntervals::new(gap, 15, at(0), point(10, -50, 500, 500), COST);
+                    assert!(rows.up_to(point(11, 0, 500, 500), COST, None, true).is_none());
                     let came = (arrived > 0).then_some((at(100), at(100)));
-                    let row = told.then(|| rows.told(point(12, 100, 500 + sent - 1, 500), COST, came, true)).flatten();
+                    let row =
+                        has_row.then(|| rows.up_to(point(12, 100, 500 + sent - 1, 500), COST, came, true)).flatten();
                     let last = rows.last(point(13, 200, 500 + sent, 500 + arrived), COST, came, at(250));
                     for row in row.into_iter().flatten().chain(last.into_iter().flatten()) {
-                        assert!(row.end_ns > row.start_ns, "{gap:?} {sent} {arrived} {told}: {row:?}");
+                        assert!(row.end_ns > row.start_ns, "{gap:?} {sent} {arrived} {has_row}: {row:?}");
                     }
                 }
             }

@@ -186,7 +186,7 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         }
     }
 
-    /// SessionSender the session; the transport comes back.
+    /// Ends the session; the transport comes back.
     pub fn close(self) -> T {
         let DownReceiver { mut transport, clock, down, .. } = self;
         // What it would say is known from the last tally.

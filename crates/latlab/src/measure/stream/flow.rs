@@ -1,79 +1,129 @@
 //! One flow of a stream run: a session and a socket of its own, measured by a thread of its own, slice by slice.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::down_intervals::{CountingCost, DownRow, DownRows};
+use super::down_intervals::{CountingCost, DownIntervals, DownRow};
 use super::down_receiver::{DownReceiver, TallyPoint};
-use super::meter::MeterPoint;
+use super::meter::{FlowCounts, MeterPoint};
 use super::sender::{Awaiting, StreamError, StreamSender};
 use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, Monotonic, thread_cpu_time};
-use crate::facts::{IntervalCounts, StreamInterval};
+use crate::facts::{ConnectionFacts, IntervalCounts, StreamInterval};
 use crate::measure::LiveRates;
 use crate::plan::defaults;
 use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::recording::SpoolEvent;
-use crate::transport::{BurstTransport, Transport};
+use crate::transport::{BurstTransport, PathTransport, Transport};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// A sleep ends when it shall, not up to the usual 50 µs later: packets would clump.
+/// The least timer slack: with the usual 50 µs a sleep would end late, and packets would clump.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
-/// One flow, open.
-pub(crate) struct Flow<T, C> {
-    number: u16,
-    stream: StreamSender<T, C>,
-    log: EventLog,
-    /// Whether the last slice ended with a count of all that was sent.
-    settled: bool,
-    /// What the last slice came to.
-    stretch: FlowCounts,
-    /// The receiver's kernel counts what its socket drops in merged buffers.
-    drops_are_merged: bool,
+/// One flow, open, in either direction. It writes down the intervals of both ends; those of the other end come in
+/// TALLYs.
+pub(crate) trait StreamFlow: Send {
+    /// Sends or receives for a slice, or until `stop`. The other end is asked before the first packet and after the last
+    /// one, so that both ends count the same packets.
+    ///
+    /// # Errors
+    /// The socket broke, or the other end does not answer any more.
+    fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError>;
+
+    /// Sends nothing for `span`, or until `stop`, and asks now and then whether the receiver still answers. Nothing is
+    /// written down. It sleeps in between, however a stream waits: probes meanwhile shall meet an idle host.
+    ///
+    /// # Errors
+    /// As [`StreamFlow::run`].
+    fn pause(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError>;
+
+    /// Whether both ends have counted all packets of the last slice.
+    fn is_settled(&self) -> bool;
+
+    /// The counts of the last slice.
+    fn counts(&self) -> FlowCounts;
+
+    /// Whether each drop at the receiver's socket may be many packets.
+    fn drops_are_merged(&self) -> bool;
+
+    /// Closes the session, unless the other end `is_gone` or the last slice ended without its answer: a reflector forgets
+    /// sessions by itself.
+    fn close(self: Box<Self>, is_gone: bool) -> FlowEnd;
 }
 
 /// What all flows do in one slice.
 #[derive(Clone, Copy)]
 pub(crate) struct FlowSlice<'a> {
-    /// Whether it counts.
+    /// Whether its packets count as measured.
     pub(crate) phase: Phase,
     /// How long packets are sent.
     pub(crate) span: Nanos,
-    /// Packets a second of each flow; none: as fast as sends go.
+    /// Packets a second of each flow; `None`: as fast as sends go.
     pub(crate) packets_per_second: Option<f64>,
     /// UDP payload of each packet.
     pub(crate) size_bytes: u32,
-    /// Packets between two looks at the clock at most.
+    /// The most packets between two reads of the clock.
     pub(crate) burst_packets: u16,
-    /// Timers are as exact as the kernel can, unless the run set their slack itself.
+    /// Timers are as exact as the kernel can, unless the run sets their slack itself.
     pub(crate) exact_timers: bool,
     /// What the question before the first packet waits for.
     pub(crate) before: Awaiting,
-    /// What all others wait for.
+    /// What all later questions wait for.
     pub(crate) behind: Awaiting,
-    /// Who watches.
+    /// Counts to update for a display.
     pub(crate) live: Option<&'a LiveRates>,
 }
 
-/// What a slice of a flow came to, told by both ends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FlowCounts {
-    /// Packets that left.
-    pub(crate) sent: u64,
-    /// Packets that had arrived when the last question was answered.
-    pub(crate) delivered: u64,
-    /// How long sending took, on the sender's clock.
-    pub(crate) sending: Nanos,
-    /// From the first answer to the last, less the pause before the first packet, on the receiver's clock.
-    pub(crate) counting: Nanos,
+impl FlowSlice<'_> {
+    /// Writes `interval` down, and adds it to the displayed counts.
+    fn record(&self, log: &mut EventLog, interval: StreamInterval) {
+        if let Some(live) = self.live {
+            live.add(&interval, self.size_bytes);
+        }
+        log.push(SpoolEvent::Interval(interval));
+    }
+
+    /// Makes the timers of the calling thread exact, if the slice asks for it. If the kernel refuses, the stream is a
+    /// little less even, and no less true.
+    fn set_timer_slack(&self) {
+        if self.exact_timers {
+            let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
+        }
+    }
 }
 
-/// Where the sender stood when its interval began.
+/// What is left of a closed flow.
+pub(crate) struct FlowEnd {
+    /// Errors that the socket reported about earlier datagrams, if it was closed in order.
+    pub(crate) errors: BTreeMap<String, u64>,
+    /// Facts of its connection, if it has one that is not broken.
+    pub(crate) connection: Option<ConnectionFacts>,
+    pub(crate) log: EventLog,
+}
+
+impl FlowEnd {
+    fn of(transport: Option<impl Transport>, log: EventLog) -> FlowEnd {
+        let report = transport.map(|transport| transport.report()).unwrap_or_default();
+        FlowEnd { errors: report.socket_errors, connection: report.connection, log }
+    }
+}
+
+/// A flow that this end sends.
+pub(crate) struct UpFlow<T, C> {
+    number: u16,
+    stream: StreamSender<T, C>,
+    log: EventLog,
+    settled: bool,
+    counts: FlowCounts,
+    drops_are_merged: bool,
+}
+
+/// The state of the sender at the begin of an interval.
 #[derive(Clone, Copy)]
-struct Mark {
+struct SenderMark {
     at: Stamp<SenderClock>,
     sent: u64,
     refused: u64,
@@ -81,113 +131,19 @@ struct Mark {
     cpu: Nanos,
 }
 
-impl<T: BurstTransport, C: Clock> Flow<T, C> {
-    /// Flow `number`, which tells `log` what it sees.
-    pub(crate) fn new(number: u16, stream: StreamSender<T, C>, log: EventLog) -> Flow<T, C> {
-        Flow { number, stream, log, settled: true, stretch: FlowCounts::default(), drops_are_merged: false }
+impl<T: BurstTransport, C: Clock> UpFlow<T, C> {
+    /// Flow `number`, which writes to `log`.
+    pub(crate) fn new(number: u16, stream: StreamSender<T, C>, log: EventLog) -> UpFlow<T, C> {
+        UpFlow { number, stream, log, settled: true, counts: FlowCounts::default(), drops_are_merged: false }
     }
 
-    /// Whether each drop at the receiver's socket may be many packets.
-    pub(crate) fn drops_are_merged(&self) -> bool {
-        self.drops_are_merged
-    }
-
-    /// Whether all that it sent was counted in the end.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.settled
-    }
-
-    /// What the last slice came to.
-    pub(crate) fn stretch(&self) -> FlowCounts {
-        self.stretch
-    }
-
-    /// SessionSender the session, unless its reflector `is_gone` or has fallen silent: it forgets sessions by itself, and nobody waits
-    /// for it.
-    pub(crate) fn close(self, is_gone: bool) -> (Option<T>, EventLog) {
-        ((self.settled && !is_gone).then(|| self.stream.close()), self.log)
-    }
-
-    /// Sends for a slice, or until `stop`, and writes down each interval of both ends. The receiver is asked before the
-    /// first packet and after the last one, so that both ends have counted the same packets.
-    ///
-    /// # Errors
-    /// The socket broke, or nobody says any more what arrives.
-    pub(crate) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
-        set_exact_timers(slice);
-        self.stream.wait_as(slice.before);
-        let mut meter = self.stream.meter();
-        (self.settled, self.stretch) = (false, FlowCounts::default());
-        let mut counted = self.stream.settle_unless(stop, &mut meter)?;
-        self.stream.wait_as(slice.behind);
-        let origin = counted;
-        let begin = self.stream.now();
-        let end = begin + slice.span;
-        let mut schedule = token_schedule(begin, slice.packets_per_second).in_bursts_of(slice.burst_packets);
-        let mut mark = self.mark(begin, &schedule);
-        let ended = loop {
-            let until = (mark.at + defaults::STREAM_WINDOW).min(end);
-            let ran = self.stream.run(&mut schedule, &mut meter, until, stop);
-            self.tell_offered(slice, &mut mark, &schedule);
-            self.tell_counted(slice, &mut counted, meter.last());
-            if ran.is_err() || mark.at >= end || stop.load(Ordering::Relaxed) {
-                break ran;
-            }
-        };
-        // A meter of its own: its first question leaves at once, behind the last packet.
-        let mut meter = meter.behind_the_last(self.stream.now());
-        let last = ended.and_then(|()| self.stream.settle_unless(stop, &mut meter));
-        self.settled = last.is_ok();
-        self.tell_counted(slice, &mut counted, meter.last());
-        // Spans of two clocks, and no instants of them: the pause before the first packet is the sender's.
-        self.stretch = FlowCounts {
-            sent: mark.sent - origin.sent.packets,
-            delivered: counted.tally.packets.saturating_sub(origin.tally.packets),
-            sending: mark.at - begin,
-            counting: counted.tally.at - origin.tally.at - (begin - origin.sent.at),
-        };
-        match last {
-            Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
-            // Whoever ends a run early has to live with what is still under way; so does who finds its target gone.
-            _ => Ok(()),
-        }
-    }
-
-    /// Sends nothing for a while, or until `stop`, and asks now and then whether the receiver is still there. Nothing of it is
-    /// written down. In between it sleeps, however a stream waits: what is measured beside it is an idle host.
-    ///
-    /// # Errors
-    /// The socket broke, or nobody answers.
-    pub(crate) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError> {
-        self.stream.wait_as(awaiting);
-        let mut meter = self.stream.meter();
-        (self.settled, self.stretch) = (false, FlowCounts::default());
-        let mut ask_at = self.stream.now();
-        let end = ask_at + span;
-        while !stop.load(Ordering::Relaxed) {
-            let now = self.stream.now();
-            if now >= end {
-                break;
-            }
-            if now >= ask_at {
-                // Where no answer comes by the end, what follows asks again.
-                self.stream.ask(&mut meter, end, stop)?;
-                ask_at = now + defaults::SEARCH_ASKS_EVERY;
-            } else {
-                thread::sleep(defaults::NAP.min(ask_at - now).min(end - now).to_duration());
-            }
-        }
-        self.settled = true;
-        Ok(())
-    }
-
-    fn mark(&self, at: Stamp<SenderClock>, schedule: &TokenSchedule) -> Mark {
+    fn mark(&self, at: Stamp<SenderClock>, schedule: &TokenSchedule) -> SenderMark {
         let (sent, refused) = self.stream.sent_and_refused();
-        Mark { at, sent, refused, skipped: schedule.skipped(), cpu: thread_cpu_time() }
+        SenderMark { at, sent, refused, skipped: schedule.skipped(), cpu: thread_cpu_time() }
     }
 
     /// Writes down what was sent since `mark`, which moves on.
-    fn tell_offered(&mut self, slice: &FlowSlice<'_>, mark: &mut Mark, schedule: &TokenSchedule) {
+    fn record_offered(&mut self, slice: &FlowSlice<'_>, mark: &mut SenderMark, schedule: &TokenSchedule) {
         let now = self.mark(self.stream.now(), schedule);
         let since = std::mem::replace(mark, now);
         let interval = StreamInterval {
@@ -202,28 +158,28 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
                 skipped: now.skipped - since.skipped,
             },
         };
-        tell(&mut self.log, slice, interval);
+        slice.record(&mut self.log, interval);
     }
 
-    /// Writes down what was counted since `since`, which moves on, where something new is known.
-    fn tell_counted(&mut self, slice: &FlowSlice<'_>, since: &mut MeterPoint, last: Option<&MeterPoint>) {
+    /// Writes down what was counted since `since`, which moves on, if there is a newer tally.
+    fn record_counted(&mut self, slice: &FlowSlice<'_>, since: &mut MeterPoint, last: Option<&MeterPoint>) {
         let Some(now) = last.copied().filter(|last| last.tally.number > since.tally.number) else { return };
         let from = std::mem::replace(since, now);
-        let gone = |what: fn(&MeterPoint) -> u64| what(&now).saturating_sub(what(&from));
-        let narrow = |what| u32::try_from(gone(what)).unwrap_or(u32::MAX);
-        // The socket and the thread behind it are common to all flows.
-        let first = self.number == 0;
+        let more = |count: fn(&MeterPoint) -> u64| count(&now).saturating_sub(count(&from));
+        let narrow = |count| u32::try_from(more(count)).unwrap_or(u32::MAX);
+        // All flows share the receiver's socket and thread.
+        let is_first = self.number == 0;
         self.drops_are_merged |= now.tally.drops_merged;
-        let drops = from.tally.socket_drops.zip(now.tally.socket_drops).filter(|_| first);
+        let drops = from.tally.socket_drops.zip(now.tally.socket_drops).filter(|_| is_first);
         let interval = StreamInterval {
             flow: self.number,
             phase: slice.phase,
             start_ns: from.tally.at.as_nanos(),
             end_ns: now.tally.at.as_nanos(),
-            cpu: from.tally.cpu.zip(now.tally.cpu).filter(|_| first).map(|(from, now)| now - from),
+            cpu: from.tally.cpu.zip(now.tally.cpu).filter(|_| is_first).map(|(from, now)| now - from),
             seen: IntervalCounts::Counted {
-                polled: gone(|point| point.sent.packets),
-                delivered: gone(|point| point.tally.packets),
+                polled: more(|point| point.sent.packets),
+                delivered: more(|point| point.tally.packets),
                 reordered: narrow(|point| point.tally.reordered),
                 duplicates: narrow(|point| point.tally.seen_before),
                 outside_window: narrow(|point| point.tally.left_window),
@@ -231,115 +187,178 @@ impl<T: BurstTransport, C: Clock> Flow<T, C> {
                 socket_drops: drops.map(|(from, now)| (now as u32).wrapping_sub(from as u32)),
             },
         };
-        tell(&mut self.log, slice, interval);
+        slice.record(&mut self.log, interval);
     }
 }
 
-/// Writes `interval` down, for whoever watches too.
-pub(crate) fn tell(log: &mut EventLog, slice: &FlowSlice<'_>, interval: StreamInterval) {
-    if let Some(live) = slice.live {
-        live.add(&interval, slice.size_bytes);
-    }
-    log.push(SpoolEvent::Interval(interval));
-}
-
-/// Makes the timers of the calling thread exact, where `slice` asks for it. Where that cannot be had the stream is a little
-/// less even, and no less true.
-pub(crate) fn set_exact_timers(slice: &FlowSlice<'_>) {
-    if slice.exact_timers {
-        let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
-    }
-}
-
-/// Thousandths of a packet are fine enough: at 1 packet a second the last digit is 1 s in 1,000.
-fn token_schedule(begin: Stamp<SenderClock>, packets_per_second: Option<f64>) -> TokenSchedule {
-    match packets_per_second {
-        Some(pps) => TokenSchedule::new(begin, 1_000, (pps * 1_000.0).round().max(1.0) as u64),
-        None => TokenSchedule::at_will(begin),
-    }
-}
-
-/// The flow, open.
-pub(crate) struct DownFlow<T> {
-    down: DownReceiver<T, Monotonic>,
-    log: EventLog,
-    settled: bool,
-    stretch: FlowCounts,
-}
-
-impl<T: Transport> DownFlow<T> {
-    /// The flow that tells `log` what both ends see.
-    pub(crate) fn new(down: DownReceiver<T, Monotonic>, log: EventLog) -> DownFlow<T> {
-        DownFlow { down, log, settled: true, stretch: FlowCounts::default() }
-    }
-
-    /// Whether the far end has told all that it sent.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.settled
-    }
-
-    /// What the last slice came to.
-    pub(crate) fn stretch(&self) -> FlowCounts {
-        self.stretch
-    }
-
-    /// SessionSender the session, unless the far end `is_gone` or has fallen silent.
-    pub(crate) fn close(self, is_gone: bool) -> (Option<T>, EventLog) {
-        ((self.settled && !is_gone).then(|| self.down.close()), self.log)
-    }
-
-    /// Has the far end send for a slice, or until `stop`, and writes down each interval of both ends. The far end is asked
-    /// before the first credit and after the last one, so that both ends tell of the same packets. What passes before the
-    /// first packet and after the last one, while nothing is sent, is in no interval.
-    ///
-    /// # Errors
-    /// The socket broke, or the far end fell silent.
-    pub(crate) fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
-        set_exact_timers(slice);
-        (self.settled, self.stretch) = (false, FlowCounts::default());
-        let ready = self.down.ready()?;
-        let ready = TallyPoint { tally: self.down.last().map_or(ready.tally, |last| last.tally), ..ready };
-        let begin = self.down.now();
+impl<T: PathTransport, C: Clock + Send> StreamFlow for UpFlow<T, C> {
+    fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
+        slice.set_timer_slack();
+        self.stream.wait_as(slice.before);
+        let mut meter = self.stream.meter();
+        (self.settled, self.counts) = (false, FlowCounts::default());
+        let mut counted = self.stream.settle_unless(stop, &mut meter)?;
+        self.stream.wait_as(slice.behind);
+        let origin = counted;
+        let begin = self.stream.now();
         let end = begin + slice.span;
-        let most = self.down.begin(begin, slice.span, ready.tally.packets, slice.packets_per_second.is_some());
-        let mut rows = DownRows::new((self.down.gap(), most), begin, ready, self.cost());
+        let mut schedule = TokenSchedule::at_rate(begin, slice.packets_per_second).in_bursts_of(slice.burst_packets);
+        let mut mark = self.mark(begin, &schedule);
         let ended = loop {
-            let ran = self.down.run(rows.due(), end, stop);
-            self.tell_latest(slice, &mut rows, true);
-            if ran.is_err() || self.down.now() >= end || stop.load(Ordering::Relaxed) {
+            let until = (mark.at + defaults::STREAM_WINDOW).min(end);
+            let ran = self.stream.run(&mut schedule, &mut meter, until, stop);
+            self.record_offered(slice, &mut mark, &schedule);
+            self.record_counted(slice, &mut counted, meter.last());
+            if ran.is_err() || mark.at >= end || stop.load(Ordering::Relaxed) {
                 break ran;
             }
         };
-        let last = ended.and_then(|()| self.down.settle());
+        // A new meter, whose first question leaves at once, behind the last packet.
+        let mut meter = meter.behind_the_last(self.stream.now());
+        let last = ended.and_then(|()| self.stream.settle_unless(stop, &mut meter));
+        self.settled = last.is_ok();
+        self.record_counted(slice, &mut counted, meter.last());
+        // Spans on two clocks, and no instants of them: the pause before the first packet is the sender's.
+        self.counts = FlowCounts {
+            sent: mark.sent - origin.sent.packets,
+            delivered: counted.tally.packets.saturating_sub(origin.tally.packets),
+            sending: mark.at - begin,
+            counting: counted.tally.at - origin.tally.at - (begin - origin.sent.at),
+        };
+        match last {
+            Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
+            // A run that was ended early leaves what is still in flight uncounted.
+            _ => Ok(()),
+        }
+    }
+
+    fn pause(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), StreamError> {
+        self.stream.wait_as(awaiting);
+        let mut meter = self.stream.meter();
+        (self.settled, self.counts) = (false, FlowCounts::default());
+        let mut ask_at = self.stream.now();
+        let end = ask_at + span;
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.stream.now();
+            if now >= end {
+                break;
+            }
+            if now >= ask_at {
+                // If no answer comes by the end, the next slice asks again.
+                self.stream.ask(&mut meter, end, stop)?;
+                ask_at = now + defaults::SEARCH_ASKS_EVERY;
+            } else {
+                thread::sleep(defaults::NAP.min(ask_at - now).min(end - now).to_duration());
+            }
+        }
+        self.settled = true;
+        Ok(())
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    fn counts(&self) -> FlowCounts {
+        self.counts
+    }
+
+    fn drops_are_merged(&self) -> bool {
+        self.drops_are_merged
+    }
+
+    fn close(self: Box<Self>, is_gone: bool) -> FlowEnd {
+        let UpFlow { stream, settled, log, .. } = *self;
+        FlowEnd::of((settled && !is_gone).then(|| stream.close()), log)
+    }
+}
+
+/// A flow that the far end sends, within the credit that this end gives. The sender's intervals come in TALLYs, the
+/// receiver's are counted here.
+pub(crate) struct DownFlow<T> {
+    receiver: DownReceiver<T, Monotonic>,
+    log: EventLog,
+    settled: bool,
+    counts: FlowCounts,
+}
+
+impl<T: Transport> DownFlow<T> {
+    /// A flow that writes to `log`.
+    pub(crate) fn new(receiver: DownReceiver<T, Monotonic>, log: EventLog) -> DownFlow<T> {
+        DownFlow { receiver, log, settled: true, counts: FlowCounts::default() }
+    }
+
+    fn cost(&self) -> CountingCost {
+        CountingCost { drops: self.receiver.transport().report().socket_drops, cpu: thread_cpu_time() }
+    }
+
+    /// Writes down what both ends did up to the latest TALLY; if more `is_to_follow`, not before an interval is full.
+    fn record_latest(&mut self, slice: &FlowSlice<'_>, intervals: &mut DownIntervals, is_to_follow: bool) {
+        let Some(latest) = self.receiver.last().copied() else { return };
+        let rows = intervals.up_to(latest, self.cost(), self.receiver.came(), is_to_follow);
+        rows.into_iter().flatten().for_each(|row| self.record(slice, row));
+    }
+
+    fn record(&mut self, slice: &FlowSlice<'_>, row: DownRow) {
+        let DownRow { start_ns, end_ns, cpu, seen } = row;
+        slice.record(&mut self.log, StreamInterval { flow: 0, phase: slice.phase, start_ns, end_ns, cpu, seen });
+    }
+}
+
+impl<T: Transport + Send> StreamFlow for DownFlow<T> {
+    /// The far end is asked before the first credit and after the last one. The time before the first packet and after the
+    /// last one, while nothing is sent, is in no interval.
+    fn run(&mut self, slice: &FlowSlice<'_>, stop: &AtomicBool) -> Result<(), StreamError> {
+        slice.set_timer_slack();
+        (self.settled, self.counts) = (false, FlowCounts::default());
+        let ready = self.receiver.ready()?;
+        let ready = TallyPoint { tally: self.receiver.last().map_or(ready.tally, |last| last.tally), ..ready };
+        let begin = self.receiver.now();
+        let end = begin + slice.span;
+        let most = self.receiver.begin(begin, slice.span, ready.tally.packets, slice.packets_per_second.is_some());
+        let mut intervals = DownIntervals::new(self.receiver.gap(), most, begin, ready, self.cost());
+        let ended = loop {
+            let ran = self.receiver.run(intervals.due(), end, stop);
+            self.record_latest(slice, &mut intervals, true);
+            if ran.is_err() || self.receiver.now() >= end || stop.load(Ordering::Relaxed) {
+                break ran;
+            }
+        };
+        let last = ended.and_then(|()| self.receiver.settle());
         self.settled = last.is_ok();
         match &last {
             Ok(last) => {
-                let told = rows.last(*last, self.cost(), self.down.came(), self.down.now());
-                told.into_iter().flatten().for_each(|row| self.tell(slice, row));
+                let rows = intervals.last(*last, self.cost(), self.receiver.came(), self.receiver.now());
+                rows.into_iter().flatten().for_each(|row| self.record(slice, row));
             }
-            Err(_) => self.tell_latest(slice, &mut rows, false),
+            Err(_) => self.record_latest(slice, &mut intervals, false),
         }
-        let (sent, delivered, sending, counting) = rows.totals();
-        self.stretch = FlowCounts { sent, delivered, sending, counting };
+        self.counts = intervals.totals();
         match last {
             Err(error) if !stop.load(Ordering::Relaxed) => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn cost(&self) -> CountingCost {
-        CountingCost { drops: self.down.transport().report().socket_drops, cpu: thread_cpu_time() }
+    /// Never called: the rate of a down-stream cannot be searched for.
+    fn pause(&mut self, _: Nanos, _: Awaiting, _: &AtomicBool) -> Result<(), StreamError> {
+        Ok(())
     }
 
-    /// Writes down what both ends did until the latest TALLY, unless that comes too soon and more `is_to_follow`.
-    fn tell_latest(&mut self, slice: &FlowSlice<'_>, rows: &mut DownRows, is_to_follow: bool) {
-        let Some(latest) = self.down.last().copied() else { return };
-        let told = rows.told(latest, self.cost(), self.down.came(), is_to_follow);
-        told.into_iter().flatten().for_each(|row| self.tell(slice, row));
+    fn is_settled(&self) -> bool {
+        self.settled
     }
 
-    fn tell(&mut self, slice: &FlowSlice<'_>, row: DownRow) {
-        let DownRow { start_ns, end_ns, cpu, seen } = row;
-        tell(&mut self.log, slice, StreamInterval { flow: 0, phase: slice.phase, start_ns, end_ns, cpu, seen });
+    fn counts(&self) -> FlowCounts {
+        self.counts
+    }
+
+    fn drops_are_merged(&self) -> bool {
+        false
+    }
+
+    fn close(self: Box<Self>, is_gone: bool) -> FlowEnd {
+        let DownFlow { receiver, settled, log, .. } = *self;
+        FlowEnd::of((settled && !is_gone).then(|| receiver.close()), log)
     }
 }

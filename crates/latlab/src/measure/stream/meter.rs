@@ -1,18 +1,18 @@
-//! What a stream's windows say: when to ask the reflector, and what its tallies mean. Pure.
+//! The windows of a stream: when to ask the reflector, and what its tallies mean. Pure.
 
 use crate::facts::WindowedRate;
 use crate::plan::defaults;
 use crate::units::{Nanos, SenderClock, Stamp};
 use crate::wire::StreamTally;
 
-/// POLLs that may be unanswered at a time, in a power of two: those of 5 s, the longest that a datagram's answer is waited
-/// for, where each is asked again after 25 ms; over a connection, where that is after 125 ms, those of 30 s. The first of
-/// them may be the one that a deep queue answers.
+/// POLLs that may be unanswered at a time, a power of two: of datagrams those of 5 s, the longest wait for an answer, each
+/// repeated after 25 ms; over a connection those of 30 s, each repeated after 125 ms. The one that a deep queue answers may
+/// be the first.
 const ASKED: usize = 256;
-/// A shorter window is joined to the next one: a POLL that was sent again cuts them unevenly.
+/// A shorter window is joined to the next one: a repeated POLL cuts them unevenly.
 const WINDOW_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
 
-/// Where the sender stood when it sent a POLL.
+/// The state of the sender when it sent a POLL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// When.
@@ -30,20 +30,33 @@ pub struct MeterPoint {
     pub tally: StreamTally,
 }
 
-/// Follows one stretch of a stream. Nothing in here allocates.
+/// What both ends have counted in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowCounts {
+    /// Packets that left.
+    pub(crate) sent: u64,
+    /// Packets that had arrived when the last question was answered.
+    pub(crate) delivered: u64,
+    /// How long sending took, on the sender's clock.
+    pub(crate) sending: Nanos,
+    /// From the first answer to the last, less the pause before the first packet, on the receiver's clock.
+    pub(crate) counting: Nanos,
+}
+
+/// Follows one part of a stream. Nothing in here allocates.
 #[derive(Clone, Debug)]
 pub struct StreamMeter {
     asked: [(u64, Sent); ASKED],
     newest: u64,
     /// When the next POLL is due.
     next_poll: Stamp<SenderClock>,
-    /// When a POLL that is not answered is sent again.
+    /// How long after an unanswered POLL the next one is sent …
     again: Nanos,
-    /// … and then twice as late each time, up to this.
+    /// … which doubles each time, up to this.
     again_max: Nanos,
-    /// When the current window began, on the grid of windows.
+    /// The begin of the current window, on the grid of windows.
     grid: Stamp<SenderClock>,
-    heard_at: Stamp<SenderClock>,
+    answered_at: Stamp<SenderClock>,
     origin: Option<MeterPoint>,
     window: Option<MeterPoint>,
     last: Option<MeterPoint>,
@@ -73,7 +86,7 @@ impl Extremes {
 }
 
 impl StreamMeter {
-    /// A stretch that begins at `now`: the first POLL is due at once.
+    /// A part that begins at `now`: the first POLL is due at once.
     pub fn new(now: Stamp<SenderClock>) -> StreamMeter {
         StreamMeter {
             asked: [(0, Sent { at: now, packets: 0 }); ASKED],
@@ -82,7 +95,7 @@ impl StreamMeter {
             again: defaults::STREAM_POLL_AGAIN,
             again_max: defaults::STREAM_POLL_AGAIN,
             grid: now,
-            heard_at: now,
+            answered_at: now,
             origin: None,
             window: None,
             last: None,
@@ -92,19 +105,19 @@ impl StreamMeter {
         }
     }
 
-    /// The same over a connection, which loses no POLL: that of a slow path waits behind seconds of packets, and what was
-    /// asked meanwhile would make its answer a forgotten one.
+    /// The same over a connection, which loses no POLL: on a slow path a POLL waits behind seconds of packets, and repeated
+    /// ones would push it out of the memory before its answer comes.
     pub fn over_a_connection(now: Stamp<SenderClock>) -> StreamMeter {
         let again = Nanos(defaults::STREAM_POLL_AGAIN.0 * 5);
         StreamMeter { again, again_max: again, ..StreamMeter::new(now) }
     }
 
-    /// For what is still under way behind the last packet: its first POLL is due at once. Nothing comes on top of a queue
-    /// that is full any more, so that an unanswered POLL is sent again soon, and then less and less often. The stretch ends
-    /// when the receiver answers: 25 ms too late would be 2.5 % of a second. Silence goes on where it has begun.
+    /// A meter for the packets in flight behind the last one: its first POLL is due at once. No packet is added to a full
+    /// queue any more, so that an unanswered POLL is repeated soon, and then less and less often. The count ends when the
+    /// receiver answers: 25 ms too late would be 2.5 % of a second. Silence that has begun goes on.
     pub fn behind_the_last(&self, now: Stamp<SenderClock>) -> StreamMeter {
-        let (again_max, heard_at) = (self.again_max, self.heard_at);
-        StreamMeter { again: defaults::STREAM_POLL_SOON, again_max, heard_at, ..StreamMeter::new(now) }
+        let (again_max, answered_at) = (self.again_max, self.answered_at);
+        StreamMeter { again: defaults::STREAM_POLL_SOON, again_max, answered_at, ..StreamMeter::new(now) }
     }
 
     /// How long until a POLL is due; zero or less: now.
@@ -121,13 +134,13 @@ impl StreamMeter {
         self.again = Nanos(self.again.0 * 2).min(self.again_max);
     }
 
-    /// `tally` came at `now`. Answers to POLLs that are forgotten, or older than one that was heard, say nothing new.
-    pub fn heard(&mut self, tally: StreamTally, now: Stamp<SenderClock>) {
+    /// `tally` arrived at `now`. Answers to forgotten POLLs, or to older ones than the latest answered, are ignored.
+    pub fn answered(&mut self, tally: StreamTally, now: Stamp<SenderClock>) {
         let (number, sent) = self.asked[tally.number as usize % ASKED];
         if number != tally.number || self.last.is_some_and(|last| tally.number <= last.tally.number) {
             return;
         }
-        self.heard_at = now;
+        self.answered_at = now;
         if number == self.newest {
             self.grid = (self.grid + defaults::STREAM_WINDOW).max(now);
             self.next_poll = self.grid;
@@ -146,12 +159,12 @@ impl StreamMeter {
         }
     }
 
-    /// How long nothing was heard, or since the stretch began.
+    /// The time since the latest answer, or since the begin.
     pub fn silent_for(&self, now: Stamp<SenderClock>) -> Nanos {
-        now - self.heard_at
+        now - self.answered_at
     }
 
-    /// The first point of the stretch.
+    /// The first point.
     pub fn origin(&self) -> Option<&MeterPoint> {
         self.origin.as_ref()
     }
@@ -166,13 +179,13 @@ impl StreamMeter {
         self.windows
     }
 
-    /// How long the whole windows were together, on the reflector's clock; none without one.
+    /// The length of the whole windows together, on the reflector's clock; `None` without one.
     pub fn measured(&self) -> Option<Nanos> {
         let end = self.window.filter(|_| self.windows > 0)?;
         Some(end.tally.at - self.origin?.tally.at)
     }
 
-    /// What was sent and what arrived, where each packet counts for `packet_bits`; none without a whole window.
+    /// The rates sent and delivered, with `packet_bits` for each packet; `None` without a whole window.
     pub fn rates(&self, packet_bits: u64) -> Option<(WindowedRate, WindowedRate)> {
         let (origin, end) = (self.origin?, self.window.filter(|_| self.windows > 0)?);
         let sent = self.sent.over(sent_pps(origin, end), packet_bits);
@@ -200,20 +213,20 @@ mod tests {
         Stamp::from_nanos(Nanos::from_millis(millis).0)
     }
 
-    /// Polls at these milliseconds with so many packets sent; each answered a millisecond later with so many counted.
+    /// POLLs at these milliseconds with so many packets sent; each answered a millisecond later with so many counted.
     fn metered(rows: &[(i64, u64, Option<u64>)]) -> StreamMeter {
         let mut meter = StreamMeter::new(at(0));
         for (number, (millis, sent, counted)) in (1..).zip(rows) {
             meter.asked(number, Sent { at: at(*millis), packets: *sent });
             if let Some(counted) = counted {
-                meter.heard(tally(number, millis + 1, *counted), at(millis + 2));
+                meter.answered(tally(number, millis + 1, *counted), at(millis + 2));
             }
         }
         meter
     }
 
     #[test]
-    fn an_answer_that_comes_as_late_as_a_stream_waits_is_understood() {
+    fn an_answer_is_known_as_late_as_a_stream_waits_for_it() {
         for (meter, silence) in [
             (StreamMeter::new(Stamp::from_nanos(0)), defaults::STREAM_PATIENCE),
             (StreamMeter::over_a_connection(Stamp::from_nanos(0)), defaults::STREAM_SETTLES_CONNECTED),
@@ -224,13 +237,13 @@ mod tests {
                 meter.asked(number, Sent { at: now, packets: number });
                 now = now + meter.poll_in(now).max(Nanos(1));
             }
-            meter.heard(tally(1, 0, 0), now);
+            meter.answered(tally(1, 0, 0), now);
             assert_eq!(meter.last().map(|point| point.sent.packets), Some(1), "{number} questions in {silence:?}");
         }
     }
 
     #[test]
-    fn windows_compare_both_ends_on_their_own_clocks() {
+    fn the_rate_of_each_end_is_on_its_own_clock() {
         let meter = metered(&[(0, 0, Some(0)), (100, 100, Some(100)), (200, 300, Some(200)), (300, 400, Some(300))]);
         let (sent, delivered) = meter.rates(8).expect("three windows");
         assert_eq!((meter.windows(), sent.min_bps, sent.max_bps), (3, 8_000.0, 16_000.0));
@@ -240,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_tally_joins_two_windows_and_a_repeated_poll_makes_no_short_one() {
+    fn windows_are_joined_after_a_lost_tally_and_a_repeated_poll() {
         let rows =
             [(0, 0, Some(0)), (100, 100, None), (125, 125, Some(125)), (150, 150, Some(150)), (200, 200, Some(200))];
         let meter = metered(&rows);
@@ -249,22 +262,22 @@ mod tests {
     }
 
     #[test]
-    fn polls_keep_to_the_grid_and_are_repeated_when_nothing_comes() {
+    fn polls_keep_to_the_grid_and_are_repeated_without_an_answer() {
         let mut meter = StreamMeter::new(at(0));
         assert_eq!(meter.poll_in(at(0)), Nanos::ZERO);
         meter.asked(1, Sent { at: at(0), packets: 0 });
         assert_eq!(meter.poll_in(at(1)), Nanos::from_millis(24));
-        meter.heard(tally(1, 1, 0), at(2));
+        meter.answered(tally(1, 1, 0), at(2));
         assert_eq!(meter.poll_in(at(2)), Nanos::from_millis(98));
         meter.asked(2, Sent { at: at(100), packets: 0 });
         assert_eq!(meter.silent_for(at(900)), Nanos::from_millis(898));
-        // An answer long after its window: the grid starts anew instead of asking twice in a row.
-        meter.heard(tally(2, 850, 0), at(900));
+        // An answer long after its window: the grid starts anew, or two POLLs would follow each other.
+        meter.answered(tally(2, 850, 0), at(900));
         assert_eq!(meter.poll_in(at(900)), Nanos::ZERO);
     }
 
     #[test]
-    fn behind_the_last_packet_polls_come_soon_and_then_less_often() {
+    fn polls_behind_the_last_packet_are_repeated_less_and_less_often() {
         let mut meter = metered(&[]).behind_the_last(at(0));
         let mut asked_at = Vec::new();
         let mut now = at(0);
@@ -275,17 +288,17 @@ mod tests {
         }
         assert_eq!(asked_at, [0, 1, 3, 7, 15, 31, 56, 81]);
         assert_eq!(meter.silent_for(now), Nanos::from_millis(81));
-        meter.heard(tally(8, 90, 9), now);
+        meter.answered(tally(8, 90, 9), now);
         assert_eq!(meter.last().map(|point| point.sent.packets), Some(9));
     }
 
     #[test]
-    fn answers_out_of_turn_say_nothing() {
+    fn old_and_unknown_answers_are_ignored() {
         let mut meter = metered(&[(0, 0, Some(0)), (100, 100, None), (125, 125, Some(125))]);
         let before = meter.last().copied();
-        meter.heard(tally(2, 101, 100), at(140));
-        meter.heard(tally(3, 126, 999), at(141));
-        meter.heard(tally(77, 126, 999), at(142));
+        meter.answered(tally(2, 101, 100), at(140));
+        meter.answered(tally(3, 126, 999), at(141));
+        meter.answered(tally(77, 126, 999), at(142));
         assert_eq!(meter.last().copied(), before);
         assert!(metered(&[(0, 0, Some(0))]).rates(1).is_none());
     }

@@ -1,4 +1,4 @@
-//! A network load from beginning to end: a session, the rate without loss where a share of it was asked for, the
+//! A network load from begin to end: a session, the search for the rate without loss if a share of it is offered, the
 //! stream, the report. Runs in a process of its own, started by [`crate::session::NetLoad`].
 
 use std::net::SocketAddr;
@@ -11,29 +11,30 @@ use super::token_schedule::TokenSchedule;
 use crate::clock::{Clock, Monotonic};
 use crate::facts::StreamReport;
 use crate::measure::MeasureError;
-use crate::plan::{Pace, PathSpec, Schedule, StreamSpec, defaults};
-use crate::session::{self, NetLoadRequest, PreSharedKey, SessionError, SessionParams, UpStream, random_bytes};
+use crate::measure::session_opening::{SessionLifetime, SessionOptions, SessionTraffic};
+use crate::plan::{Pace, PathSpec, StreamSpec, defaults};
+use crate::session::{NetLoadRequest, PreSharedKey, SessionError, UpStream};
 use crate::transport::{BurstTransport, PathTransport, UdpTransport, WaitStrategy};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// Never: the end of a stream that is told when to end.
+/// The end of a stream that ends by a command only.
 const NEVER: Stamp<SenderClock> = Stamp::from_nanos(i64::MAX);
-/// A load has begun when it has run for so long: a window has been counted, and every queue has seen it.
+/// A load counts as begun after so long: a window has been counted, and every queue on the path has filled.
 const BEGUN: Nanos = Nanos(defaults::STREAM_WINDOW.0 * 3 / 2);
 
-/// A load that was held until it was told to end, or broke off.
+/// A load that has ended by its command, or broke off.
 #[derive(Debug)]
 pub struct NetLoadOutcome {
-    /// What was sent and what arrived.
+    /// What was sent and delivered.
     pub report: StreamReport,
     /// Why it broke off.
     pub failure: Option<MeasureError>,
 }
 
-/// What a load is told while it runs.
+/// The commands to a running load.
 #[derive(Debug, Default)]
 pub struct NetLoadCommands {
-    /// From now on its figures count; without this word they count from when the load was there. Set with `end` too.
+    /// From now on its figures count; without this command they count from the begin. Set with `end` too.
     pub begin: AtomicBool,
     /// End.
     pub end: AtomicBool,
@@ -41,51 +42,51 @@ pub struct NetLoadCommands {
 
 impl NetLoadCommands {
     /// The load's figures begin.
-    pub fn say_begin(&self) {
+    pub fn set_begin(&self) {
         self.begin.store(true, Ordering::Relaxed);
     }
 
     /// The load ends.
-    pub fn say_end(&self) {
+    pub fn set_end(&self) {
         self.end.store(true, Ordering::Relaxed);
         self.begin.store(true, Ordering::Relaxed);
     }
 }
 
-/// Makes the load that `order` asks for and holds it until it is told to end; `begun` is called when it is there, with
-/// the rate that was searched for. None: it was told to end before that.
+/// Makes the load of `request` until the command to end; `begun` is called as soon as it has begun, with the rate that was
+/// searched for. `None` if the command to end came before that.
 ///
 /// # Errors
-/// Nobody counts, the socket breaks, or no rate passes without loss.
+/// The reflector does not count, the socket breaks, or no rate passes without loss.
 pub fn run_net_load(
-    order: &NetLoadRequest,
+    request: &NetLoadRequest,
     key: Option<&PreSharedKey>,
-    words: &NetLoadCommands,
+    commands: &NetLoadCommands,
     begun: impl FnOnce(Option<f64>) -> Result<(), MeasureError>,
 ) -> Result<Option<NetLoadOutcome>, MeasureError> {
-    let mut load = match Load::open(order, key, &words.end) {
+    let mut load = match NetLoadSender::open(request, key, &commands.end) {
         Err(MeasureError::Session(SessionError::Interrupted { .. })) => return Ok(None),
         opened => opened?,
     };
-    let outcome = load.prepare(&words.end).and_then(|pace| match pace {
-        Some(pace) => load.hold(pace, words, begun),
+    let outcome = load.settle_pace(&commands.end).and_then(|pace| match pace {
+        Some(pace) => load.run(pace, commands, begun),
         None => Ok(None),
     });
     load.stream.close();
     outcome
 }
 
-/// The part of a load that its figures are about.
+/// The part of a load that is reported.
 struct LoadInterval {
     meter: StreamMeter,
     refused: u64,
     skipped: u64,
 }
 
-/// A pace in packets, settled; none: as fast as sends go.
+/// A settled pace in packets a second; `None`: as fast as sends go.
 type PacketsPerSecond = Option<f64>;
 
-struct Load<T, C> {
+struct NetLoadSender<T, C> {
     stream: StreamSender<T, C>,
     spec: StreamSpec,
     peer: SocketAddr,
@@ -96,28 +97,27 @@ struct Load<T, C> {
     search_trials: u32,
 }
 
-impl Load<UdpTransport, Monotonic> {
-    fn open(order: &NetLoadRequest, key: Option<&PreSharedKey>, stop: &AtomicBool) -> Result<Self, MeasureError> {
-        let spec = order.stream.clone();
+impl NetLoadSender<UdpTransport, Monotonic> {
+    fn open(request: &NetLoadRequest, key: Option<&PreSharedKey>, stop: &AtomicBool) -> Result<Self, MeasureError> {
+        let (spec, peer) = (request.stream.clone(), request.peer);
         let waiting = if spec.spin { WaitStrategy::Spin } else { WaitStrategy::Until { busy_poll: false } };
-        // The port is the run's own; the load has another.
-        let path = PathSpec { source_port: None, ..order.path.clone() };
-        let mut transport = UdpTransport::open(&path, order.peer, waiting)?;
+        // The source port is the run's; the load has another.
+        let path = PathSpec { source_port: None, ..request.path.clone() };
+        let mut transport = UdpTransport::open(&path, peer, waiting)?;
         let size_bytes = spec.size_on(transport.path().unfragmented_bytes);
-        let (peer, second) = (order.peer.to_string(), Nanos::from_secs(1));
-        let params = SessionParams::new(peer, random_bytes()?, size_bytes, Schedule::Closed, order.lasting_ns, second);
-        let opened = session::open(&mut transport, &Monotonic, key, &params, stop)?;
-        let packet_bits = spec.packet_bits(size_bytes, order.peer.is_ipv6());
-        let stream = StreamSender::new(transport, Monotonic, UpStream::new(opened));
-        let peer = order.peer;
+        let lifetime = SessionLifetime { duration: request.lasting_ns, idle: None };
+        let options = SessionOptions { key, lifetime, stop };
+        let session = options.open(&mut transport, SessionTraffic::packets(size_bytes))?;
+        let packet_bits = spec.packet_bits(size_bytes, peer.is_ipv6());
+        let stream = StreamSender::new(transport, Monotonic, UpStream::new(session));
         let (offered_bps, searched_bps) = (None, None);
-        Ok(Load { stream, spec, peer, size_bytes, packet_bits, offered_bps, searched_bps, search_trials: 0 })
+        Ok(NetLoadSender { stream, spec, peer, size_bytes, packet_bits, offered_bps, searched_bps, search_trials: 0 })
     }
 }
 
-impl<T: BurstTransport, C: Clock> Load<T, C> {
-    /// Sees that somebody counts, and settles the pace; none where it was told to end meanwhile.
-    fn prepare(&mut self, stop: &AtomicBool) -> Result<Option<PacketsPerSecond>, MeasureError> {
+impl<T: BurstTransport, C: Clock> NetLoadSender<T, C> {
+    /// Checks that the reflector counts, and settles the pace; `None` if the command to end came meanwhile.
+    fn settle_pace(&mut self, stop: &AtomicBool) -> Result<Option<PacketsPerSecond>, MeasureError> {
         let mut meter = StreamMeter::new(self.stream.now());
         self.stream.settle(&mut meter).map_err(|error| match error {
             StreamError::Silent { .. } => MeasureError::StreamUncounted { peer: self.peer.to_string() },
@@ -162,68 +162,68 @@ impl<T: BurstTransport, C: Clock> Load<T, C> {
         let mut meter = StreamMeter::new(self.stream.now());
         let before = self.stream.settle(&mut meter)?;
         let begin = self.stream.now();
-        self.stream.run(&mut schedule(begin, asked_pps), &mut meter, begin + TRIAL, stop)?;
+        self.stream.run(&mut TokenSchedule::at_rate(begin, asked_pps), &mut meter, begin + TRIAL, stop)?;
         let end = self.stream.now();
-        // A fresh meter: its first POLL leaves at once, behind the last packet.
+        // A new meter, whose first POLL leaves at once, behind the last packet.
         let sending = end - begin;
         let sent = self.stream.sent_and_refused().0 - before.sent.packets;
         let (arriving, delivered) = match self.stream.settle(&mut StreamMeter::new(end)) {
-            // On the reflector's clock, but for the wait before the first packet: two spans, not two instants.
+            // On the reflector's clock, but for the wait before the first packet: spans on two clocks, and no instants.
             Ok(after) => (
                 after.tally.at - before.tally.at - (begin - before.sent.at),
                 after.tally.packets.saturating_sub(before.tally.packets),
             ),
-            // So much is under way that no POLL comes through within a second: far too much.
+            // So many packets are queued that no POLL passes within a second: far too many.
             Err(StreamError::Silent { .. }) => (sending, 0),
             Err(error) => return Err(error),
         };
         Ok(RateTrialResult { asked_pps, sending, arriving, sent, delivered })
     }
 
-    fn hold(
+    fn run(
         &mut self,
         pace: PacketsPerSecond,
-        words: &NetLoadCommands,
+        commands: &NetLoadCommands,
         begun: impl FnOnce(Option<f64>) -> Result<(), MeasureError>,
     ) -> Result<Option<NetLoadOutcome>, MeasureError> {
         let peer = self.peer;
         let failed = |error| MeasureError::of_stream(error, peer);
         let begin = self.stream.now();
-        let mut schedule = schedule(begin, pace);
+        let mut schedule = TokenSchedule::at_rate(begin, pace);
         let mut meter = StreamMeter::new(begin);
-        self.stream.run(&mut schedule, &mut meter, begin + BEGUN, &words.end).map_err(failed)?;
+        self.stream.run(&mut schedule, &mut meter, begin + BEGUN, &commands.end).map_err(failed)?;
         begun(self.searched_bps)?;
-        let mut stretch = self.stretch(&schedule);
-        let mut ended = self.stream.run(&mut schedule, &mut stretch.meter, NEVER, &words.begin);
-        if ended.is_ok() && !words.end.load(Ordering::Relaxed) {
-            stretch = self.stretch(&schedule);
-            ended = self.stream.run(&mut schedule, &mut stretch.meter, NEVER, &words.end);
+        let mut interval = self.interval(&schedule);
+        let mut ended = self.stream.run(&mut schedule, &mut interval.meter, NEVER, &commands.begin);
+        if ended.is_ok() && !commands.end.load(Ordering::Relaxed) {
+            interval = self.interval(&schedule);
+            ended = self.stream.run(&mut schedule, &mut interval.meter, NEVER, &commands.end);
         }
         let failure = ended.err().map(failed);
-        // A meter of its own: nothing is sent any more, and that is no window of the load. Where nobody answers the last
-        // tally stands.
+        // A new meter, since nothing is sent any more and that is not a window of the load. Without an answer the last tally
+        // stands.
         let last = match failure {
             None => self.stream.settle(&mut StreamMeter::new(self.stream.now())).ok(),
             Some(_) => None,
         };
-        Ok(Some(NetLoadOutcome { report: self.report(&stretch, &schedule, last), failure }))
+        Ok(Some(NetLoadOutcome { report: self.report(&interval, &schedule, last), failure }))
     }
 
-    /// A stretch that begins now.
-    fn stretch(&self, schedule: &TokenSchedule) -> LoadInterval {
+    /// An interval that begins now.
+    fn interval(&self, schedule: &TokenSchedule) -> LoadInterval {
         let refused = self.stream.sent_and_refused().1;
         LoadInterval { meter: StreamMeter::new(self.stream.now()), refused, skipped: schedule.skipped() }
     }
 
-    /// What both ends say of the time from the first to the last tally.
-    fn report(&self, stretch: &LoadInterval, schedule: &TokenSchedule, last: Option<MeterPoint>) -> StreamReport {
-        let meter = &stretch.meter;
+    /// The counts of both ends from the first to the last tally.
+    fn report(&self, interval: &LoadInterval, schedule: &TokenSchedule, last: Option<MeterPoint>) -> StreamReport {
+        let meter = &interval.meter;
         let span = meter.origin().copied().zip(last.or(meter.last().copied()));
         let rates = meter.rates(self.packet_bits);
-        let gone = |what: fn(&MeterPoint) -> u64| span.map_or(0, |(from, to)| what(&to).saturating_sub(what(&from)));
-        let sent_packets = gone(|point| point.sent.packets);
-        let delivered_packets = gone(|point| point.tally.packets);
-        let arrived_late = gone(|point| point.tally.left_window);
+        let count = |of: fn(&MeterPoint) -> u64| span.map_or(0, |(from, to)| of(&to).saturating_sub(of(&from)));
+        let sent_packets = count(|point| point.sent.packets);
+        let delivered_packets = count(|point| point.tally.packets);
+        let arrived_late = count(|point| point.tally.left_window);
         StreamReport {
             size_bytes: self.size_bytes,
             wire: self.spec.wire,
@@ -235,24 +235,16 @@ impl<T: BurstTransport, C: Clock> Load<T, C> {
             windows: meter.windows(),
             measured_ns: meter.measured(),
             sent_packets,
-            skipped_packets: schedule.skipped() - stretch.skipped,
-            refused_packets: self.stream.sent_and_refused().1 - stretch.refused,
+            skipped_packets: schedule.skipped() - interval.skipped,
+            refused_packets: self.stream.sent_and_refused().1 - interval.refused,
             delivered_packets,
             lost_packets: sent_packets.saturating_sub(delivered_packets + arrived_late),
-            reordered_packets: gone(|point| point.tally.reordered),
-            duplicate_packets: gone(|point| point.tally.seen_before),
+            reordered_packets: count(|point| point.tally.reordered),
+            duplicate_packets: count(|point| point.tally.seen_before),
             socket_drops: span.and_then(|(from, to)| {
                 Some(u64::from((to.tally.socket_drops? as u32).wrapping_sub(from.tally.socket_drops? as u32)))
             }),
         }
-    }
-}
-
-/// Thousandths of a packet are fine enough: at 1 packet a second the last digit is 1 s in 1,000.
-fn schedule(begin: Stamp<SenderClock>, pace: PacketsPerSecond) -> TokenSchedule {
-    match pace {
-        Some(pps) => TokenSchedule::new(begin, 1_000, (pps * 1_000.0).round().max(1.0) as u64),
-        None => TokenSchedule::at_will(begin),
     }
 }
 

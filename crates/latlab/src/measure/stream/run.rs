@@ -1,33 +1,35 @@
-//! A run of a stream between its opening and its closing: a thread for each flow while a slice is measured.
+//! A run of a stream: a thread for each flow while a slice is measured, and one for probes meanwhile.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::concurrent_probes::{ConcurrentProbes, ProbeSession};
-use super::flow::{FlowCounts, FlowSlice};
-use super::flow_opening::{AnyFlow, FlowOptions, ReadyFlow};
+use super::flow::{FlowSlice, StreamFlow};
+use super::flow_opening::{FlowOptions, ReadyFlow};
+use super::meter::FlowCounts;
 use super::sender::{Awaiting, StreamError};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{ConnectionFacts, StageFacts, StreamFacts};
-use crate::measure::host_sampling::HasRecording;
-use crate::measure::manifest::{closing_facts, opening_manifest};
-use crate::measure::run::{MeasuredRun, RunEnd, SessionLifetime};
-use crate::measure::{LiveRates, MeasureError, Peer, RecordingTarget, Slice};
+use crate::measure::manifest::{add_closing_facts, opening_manifest};
+use crate::measure::run::{MeasuredRun, RunContext, RunEnd};
+use crate::measure::stop_signal::StopSignal;
+use crate::measure::{LiveRates, MeasureError, Peer, Slice};
 use crate::plan::{Family, PacketSize, RunSpec, SendMode, Setting, StreamRunSpec, Work, defaults};
 use crate::probe::Phase;
-use crate::recording::manifest::{Manifest, RunFacts};
-use crate::recording::{EventLog, Finished, RecordingError, RecordingWriter};
-use crate::session::PreSharedKey;
-use crate::transport::{OpenPath, SendModeError, TransportFamily};
-use crate::units::{Nanos, SenderClock, Stamp};
+use crate::recording::manifest::RunFacts;
+use crate::recording::{Finished, RecordingWriter};
+use crate::transport::{self, FamilyVisitor, OpenPath, SendModeError, TransportFamily};
+use crate::units::{Nanos, Stamp};
 
 /// A run of a stream, open.
-pub(crate) struct StreamRun<F: TransportFamily> {
+pub(crate) struct StreamRun {
     spec: RunSpec,
-    flows: Vec<AnyFlow<F>>,
-    /// None while they are sent.
+    flows: Vec<Box<dyn StreamFlow>>,
+    /// Taken out while they are sent.
     probes: Option<ConcurrentProbes>,
     writer: RecordingWriter,
     live: Option<Arc<LiveRates>>,
@@ -36,71 +38,61 @@ pub(crate) struct StreamRun<F: TransportFamily> {
     settled: bool,
 }
 
-/// What it means that the receiver does not answer.
+/// What happens if the receiver does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SilenceMeaning {
-    /// There is no stream any more.
-    IsTheEnd,
-    /// This pace was too much.
-    IsLoss {
+pub(crate) enum OnSilence {
+    /// The stream has failed.
+    Fail,
+    /// The rate was too high: its packets count as lost.
+    CountAsLoss {
         /// What the question before the first packet waits for.
         before: Awaiting,
-        /// What those behind it wait for.
+        /// What the later questions wait for.
         behind: Awaiting,
     },
 }
 
-/// What a stage holds.
+/// What the stream does in a stage.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum StageRate {
-    /// Nothing at all; the questions meanwhile are awaiting that.
-    Nothing(Awaiting),
-    /// So many packets a second; none: as fast as sends go.
+pub(crate) enum StagePace {
+    /// It sends nothing; its questions meanwhile are awaiting that.
+    Pause(Awaiting),
+    /// It sends so many packets a second; `None`: as fast as sends go.
     Rate(Option<f64>),
 }
 
-impl<F: TransportFamily> StreamRun<F> {
+impl StreamRun {
     /// The stream that is measured.
     pub(crate) fn stream(&self) -> Option<&StreamRunSpec> {
         self.spec.stream()
     }
 
-    /// Whether probes are sent beside it.
+    /// Whether probes are sent during the stream.
     pub(crate) fn has_probes(&self) -> bool {
         self.spec.concurrent_probes().is_some()
     }
 
-    /// What the manifest tells of the run.
+    /// The facts about the run in the manifest.
     pub(crate) fn facts_mut(&mut self) -> &mut RunFacts {
         &mut self.writer.manifest_mut().run
     }
 
-    /// Writes down what the manifest knows.
+    /// Writes the manifest to the disk as it is now.
     pub(crate) fn save(&mut self) {
         self.writer.save();
     }
 
-    /// The probes, to be sent by another thread than the one that holds this.
-    pub(crate) fn lend_probes(&mut self) -> Option<ConcurrentProbes> {
-        self.probes.take()
+    /// The counts of each flow in the last slice, and whether its receiver answered.
+    pub(crate) fn flow_counts(&self) -> impl Iterator<Item = (FlowCounts, bool)> {
+        self.flows.iter().map(|flow| (flow.counts(), flow.is_settled()))
     }
 
-    /// Takes them back.
-    pub(crate) fn return_probes(&mut self, probes: Option<ConcurrentProbes>) {
-        self.probes = probes;
-    }
-
-    /// What each flow came to in the last slice, and whether its receiver answered.
-    pub(crate) fn stretches(&self) -> impl Iterator<Item = (FlowCounts, bool)> {
-        self.flows.iter().map(|flow| (flow.stretch(), flow.is_settled()))
-    }
-
-    /// That the receiver has not answered for `span`.
-    pub(crate) fn fell_silent(&self, span: Nanos) -> MeasureError {
+    /// The error that the receiver has not answered for `span`.
+    pub(crate) fn silent_for(&self, span: Nanos) -> MeasureError {
         MeasureError::of_stream(StreamError::Silent { span }, self.path.peer)
     }
 
-    /// The pace that was asked for, all flows together, in packets a second; none: as fast as sends go.
+    /// The offered rate of all flows together in packets a second; `None`: as fast as sends go.
     pub(crate) fn pps_of_all(&self) -> Option<f64> {
         let stream = self.stream()?;
         let of_a_flow = stream.packets_per_second_of_a_flow(stream.size.known()?, self.path.peer.is_ipv6());
@@ -108,22 +100,22 @@ impl<F: TransportFamily> StreamRun<F> {
     }
 
     /// Measures all flows at once for a slice, at so many packets a second all together.
-    pub(crate) fn hold(
+    pub(crate) fn run_flows(
         &mut self,
-        (phase, span): (Phase, Nanos),
+        slice: &Slice,
         pps: Option<f64>,
-        silence: SilenceMeaning,
+        on_silence: OnSilence,
         stop: &AtomicBool,
     ) -> Result<(), MeasureError> {
         let Some(stream) = self.spec.stream() else { return Ok(()) };
         let size_bytes = stream.size.known().unwrap_or(0);
-        let (before, behind) = match silence {
-            SilenceMeaning::IsTheEnd => (Awaiting::Answer, Awaiting::Answer),
-            SilenceMeaning::IsLoss { before, behind } => (before, behind),
+        let (before, behind) = match on_silence {
+            OnSilence::Fail => (Awaiting::Answer, Awaiting::Answer),
+            OnSilence::CountAsLoss { before, behind } => (before, behind),
         };
         let slice = FlowSlice {
-            phase,
-            span,
+            phase: slice.phase,
+            span: slice.duration,
             packets_per_second: pps.map(|pps| pps / f64::from(stream.flows.max(1))),
             size_bytes,
             burst_packets: stream.sending.burst_packets(size_bytes),
@@ -132,150 +124,118 @@ impl<F: TransportFamily> StreamRun<F> {
             behind,
             live: self.live.as_deref(),
         };
-        // One flow's end is the end of all: what the others would measure alone is another run.
-        let end = |ran: Result<(), StreamError>| match ran {
-            Err(StreamError::Silent { .. }) if silence != SilenceMeaning::IsTheEnd => Ok(()),
-            ran => ran.inspect_err(|_| stop.store(true, Ordering::Relaxed)),
-        };
-        let ran = each_of(&mut self.flows, self.path, |flow| end(flow.run(&slice, stop)));
-        if silence == SilenceMeaning::IsTheEnd {
-            self.settled &= self.flows.iter().all(AnyFlow::is_settled);
+        let ran = on_each_flow(&mut self.flows, self.path.peer, stop, |flow| match flow.run(&slice, stop) {
+            Err(StreamError::Silent { .. }) if on_silence != OnSilence::Fail => Ok(()),
+            ran => ran,
+        });
+        if on_silence == OnSilence::Fail {
+            self.settled &= self.flows.iter().all(|flow| flow.is_settled());
         }
         ran
     }
 
-    /// Measures a stage: the stream at its pace, and probes beside it where there are any.
-    pub(crate) fn stage(
+    /// Sends nothing for `span`; fails if the receiver does not answer by then.
+    fn pause_flows(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), MeasureError> {
+        let paused = on_each_flow(&mut self.flows, self.path.peer, stop, |flow| flow.pause(span, awaiting, stop));
+        self.settled &= self.flows.iter().all(|flow| flow.is_settled());
+        paused
+    }
+
+    /// Measures a stage: the stream at its pace, and probes meanwhile if the run has any.
+    pub(crate) fn measure_stage(
         &mut self,
         share: Option<f64>,
-        (phase, span): (Phase, Nanos),
-        pace: StageRate,
+        slice: Slice,
+        pace: StagePace,
         stop: &AtomicBool,
     ) -> Result<(), MeasureError> {
         let begin = Monotonic.now();
-        // It is written down before it begins: whatever ends it, its probes are in no other stage.
-        let until = (begin + span).as_nanos();
-        self.facts_mut().stages.push(StageFacts { share, begin_ns: begin.as_nanos(), end_ns: until, stream: None });
+        // Written down before it begins, so that its probes are in no other stage, however it ends.
+        let planned_end = begin + slice.duration;
+        let (begin_ns, end_ns) = (begin.as_nanos(), planned_end.as_nanos());
+        self.facts_mut().stages.push(StageFacts { share, begin_ns, end_ns, stream: None });
         self.save();
-        let mut probes = self.lend_probes();
+        let mut probes = self.probes.take();
         let ran = thread::scope(|scope| {
-            let probing = probes.as_mut().map(|probes| probes.spawn(scope, (phase, span), stop)).transpose();
+            let probing = probes.as_mut().map(|probes| probes.spawn(scope, slice, stop)).transpose();
             let probing = probing.map_err(MeasureError::Thread)?;
-            let held = match pace {
-                StageRate::Rate(pps) => self.hold((phase, span), pps, SilenceMeaning::IsTheEnd, stop),
-                StageRate::Nothing(awaiting) => self.rest(span, awaiting, stop),
-            };
-            let end = match pace {
-                StageRate::Rate(_) => Monotonic.now(),
-                StageRate::Nothing(_) => begin + span,
+            let (ran, end) = match pace {
+                StagePace::Rate(pps) => (self.run_flows(&slice, pps, OnSilence::Fail, stop), Monotonic.now()),
+                StagePace::Pause(awaiting) => (self.pause_flows(slice.duration, awaiting, stop), planned_end),
             };
             let probed = probing.map(thread::ScopedJoinHandle::join).transpose();
-            let probed = probed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            held.and(probed.unwrap_or(Ok(()))).map(|()| end)
+            let probed = probed.unwrap_or_else(|panic| resume_unwind(panic)).transpose();
+            ran.and(probed.map(|_| end))
         });
-        self.return_probes(probes);
+        self.probes = probes;
         let stream = match (&ran, pace) {
-            (Ok(_), StageRate::Rate(pps)) => Some(self.trial_facts(pps, span)),
-            // What a receiver that fell silent did not count is not lost: there is nothing to say.
-            (Err(_), _) | (_, StageRate::Nothing(_)) => None,
+            (Ok(_), StagePace::Rate(pps)) => Some(self.trial_facts(pps, slice.duration)),
+            // Packets that a silent receiver did not count are not known to be lost.
+            (Err(_), _) | (_, StagePace::Pause(_)) => None,
         };
-        let end: Stamp<SenderClock> = *ran.as_ref().unwrap_or(&Monotonic.now());
+        let end = *ran.as_ref().unwrap_or(&Monotonic.now());
         if let Some(stage) = self.facts_mut().stages.last_mut() {
             (stage.end_ns, stage.stream) = (end.as_nanos(), stream);
         }
         ran.map(drop)
     }
-
-    /// Sends nothing for `span`; a receiver that is gone by then is found out.
-    pub(crate) fn rest(&mut self, span: Nanos, awaiting: Awaiting, stop: &AtomicBool) -> Result<(), MeasureError> {
-        let end = |rested: Result<(), StreamError>| rested.inspect_err(|_| stop.store(true, Ordering::Relaxed));
-        let rested = each_of(&mut self.flows, self.path, |flow| end(flow.rest(span, awaiting, stop)));
-        self.settled &= self.flows.iter().all(AnyFlow::is_settled);
-        rested
-    }
 }
 
-/// Has a thread for each of `flows`, which go along `path`, do `work`.
-fn each_of<F: TransportFamily, W>(flows: &mut [AnyFlow<F>], path: OpenPath, work: W) -> Result<(), MeasureError>
+/// Does `work` with each of `flows` to `peer`, on a thread for each. An error of one ends the others by `stop`: what they
+/// would measure alone is another run.
+fn on_each_flow<W>(
+    flows: &mut [Box<dyn StreamFlow>],
+    peer: SocketAddr,
+    stop: &AtomicBool,
+    work: W,
+) -> Result<(), MeasureError>
 where
-    W: Fn(&mut AnyFlow<F>) -> Result<(), StreamError> + Sync,
+    W: Fn(&mut dyn StreamFlow) -> Result<(), StreamError> + Sync,
 {
     let work = &work;
     let ended: Vec<_> = thread::scope(|scope| {
         let begun = flows.iter_mut().map(|flow| {
-            let working = move || work(flow);
-            thread::Builder::new().name("flow".into()).spawn_scoped(scope, working)
+            let work = move || work(flow.as_mut()).inspect_err(|_| stop.store(true, Ordering::Relaxed));
+            thread::Builder::new().name("flow".into()).spawn_scoped(scope, work)
         });
         let begun: Vec<_> = begun.collect();
         begun.into_iter().map(|begun| begun.map(thread::ScopedJoinHandle::join)).collect()
     });
     ended.into_iter().try_for_each(|ended| {
-        let worked = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        worked.map_err(|error| MeasureError::of_stream(error, path.peer))
+        let worked = ended.map_err(MeasureError::Thread)?.unwrap_or_else(|panic| resume_unwind(panic));
+        worked.map_err(|error| MeasureError::of_stream(error, peer))
     })
 }
 
-impl<F: TransportFamily> MeasuredRun for StreamRun<F> {
-    fn open(
-        spec: &RunSpec,
-        peer: &Peer,
-        key: Option<&PreSharedKey>,
-        place: RecordingTarget<'_>,
-        lasting: SessionLifetime,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<StreamRun<F>, MeasureError> {
-        let opening = FlowOptions { peer: peer.address(), key, lasting, stop };
-        let first = opening.path::<F>(spec, 0)?;
-        let path = first.path();
-        let spec = settled(spec, path)?;
-        let manifest = opening_manifest(&spec, peer, path)?;
-        let facts = facts(&spec, peer, path);
-        let streams = opening.streams(&spec, first)?;
-        let facts = StreamFacts { granted_gap_ns: streams.first().and_then(ReadyFlow::granted_gap), ..facts };
-        let probes = match spec.concurrent_probes().map(|probes| opening.probes(probes, peer)).transpose() {
-            Ok(probes) => probes,
-            Err(error) => {
-                streams.into_iter().for_each(ReadyFlow::close);
-                return Err(error);
-            }
-        };
-        let manifest = Manifest { run: RunFacts { stream: Some(facts), ..manifest.run }, ..manifest };
-        match begin_recording(manifest, place, (streams.len(), probes.is_some()), stop) {
-            Ok((writer, logs)) => {
-                let mut logs = logs.into_iter();
-                let flows = (0..).zip(streams).zip(logs.by_ref());
-                let flows: Vec<_> = flows.map(|((number, flow), log)| flow.armed(number, log)).collect();
-                let probes = probes.zip(logs.next()).map(|(probes, log)| probes.armed(log));
-                let live = place.live.cloned();
-                Ok(StreamRun { spec, flows, probes, writer, live, path, settled: true })
-            }
-            Err(error) => {
-                streams.into_iter().for_each(ReadyFlow::close);
-                probes.into_iter().for_each(ProbeSession::close);
-                Err(error.into())
-            }
-        }
+impl MeasuredRun for StreamRun {
+    fn open(spec: &RunSpec, context: &RunContext<'_>) -> Result<StreamRun, MeasureError> {
+        transport::visit(spec.transport().unwrap_or_default(), OpenStreamRun { spec, context })
     }
 
-    fn warm_up(&mut self, stop: &AtomicBool) -> Result<(), MeasureError> {
+    fn writer(&mut self) -> &mut RecordingWriter {
+        &mut self.writer
+    }
+
+    fn warm_up(&mut self, stop: &StopSignal) -> Result<(), MeasureError> {
         if let Some(span) = self.spec.warmup.duration_ns {
-            self.hold((Phase::Warmup, span), self.pps_of_all(), SilenceMeaning::IsTheEnd, stop)?;
+            let slice = Slice::lasting(Phase::Warmup, span);
+            self.run_flows(&slice, self.pps_of_all(), OnSilence::Fail, stop.requested())?;
         }
         match self.stream().and_then(|stream| stream.search.clone()) {
-            Some(search) => self.search(&search, stop),
+            Some(search) => self.search(&search, stop.requested()),
             None => Ok(()),
         }
     }
 
-    fn measure(&mut self, round: u32, rounds: u32, stop: &AtomicBool) -> Result<(), MeasureError> {
+    fn measure(&mut self, round: u32, rounds: u32, stop: &StopSignal) -> Result<(), MeasureError> {
         if let Some(search) = self.stream().and_then(|stream| stream.search.clone()) {
-            return self.hold_shares(&search, stop);
+            return self.measure_stages(&search, stop.requested());
         }
         let slice = Slice::measuring(&self.spec.stop, round, rounds);
-        let (slice, pps) = ((slice.phase, slice.duration), self.pps_of_all());
+        let pps = self.pps_of_all();
         match self.has_probes() {
-            true => self.stage(None, slice, StageRate::Rate(pps), stop),
-            false => self.hold(slice, pps, SilenceMeaning::IsTheEnd, stop),
+            true => self.measure_stage(None, slice, StagePace::Rate(pps), stop.requested()),
+            false => self.run_flows(&slice, pps, OnSilence::Fail, stop.requested()),
         }
     }
 
@@ -285,11 +245,11 @@ impl<F: TransportFamily> MeasuredRun for StreamRun<F> {
         self.writer.discard(logs.collect::<Vec<_>>());
     }
 
-    fn close(self, outcome: RunEnd) -> Result<Finished, MeasureError> {
+    fn close(self, end: &RunEnd<'_>) -> Result<Finished, MeasureError> {
         let StreamRun { flows, probes, mut writer, path, settled, .. } = self;
-        let drops_are_merged = flows.iter().any(AnyFlow::drops_are_merged);
+        let drops_are_merged = flows.iter().any(|flow| flow.drops_are_merged());
         let (mut errors, mut logs, mut connection) = (BTreeMap::new(), Vec::new(), None);
-        for flow in flows.into_iter().map(|flow| flow.close(outcome.peer_is_silent)) {
+        for flow in flows.into_iter().map(|flow| flow.close(end.peer_is_silent)) {
             for (kind, count) in flow.errors {
                 *errors.entry(kind).or_default() += count;
             }
@@ -298,43 +258,86 @@ impl<F: TransportFamily> MeasuredRun for StreamRun<F> {
         }
         if let Some(probes) = probes {
             writer.manifest_mut().run.listened_until_ns = probes.listened_until().map(Stamp::as_nanos);
-            logs.push(probes.close(outcome.peer_is_silent));
+            logs.push(probes.close(end.peer_is_silent));
         }
-        closing_facts(writer.manifest_mut(), path, None, BTreeMap::new(), errors);
+        add_closing_facts(writer.manifest_mut(), Some(path));
         let run = &mut writer.manifest_mut().run;
-        (run.reflector_died, run.connection) = (outcome.reflector_died, connection);
+        run.reflector_died = end.reflector_died.map(str::to_owned);
+        (run.socket_errors, run.connection) = (errors, connection);
         if let Some(facts) = &mut run.stream {
             (facts.settled, facts.drops_are_merged) = (settled, drops_are_merged);
         }
-        Ok(writer.finish_logs(logs, outcome.ending, outcome.reason)?)
+        Ok(writer.finish_logs(logs, end.ending, end.reason.map(str::to_owned))?)
     }
 }
 
-impl<F: TransportFamily> HasRecording for StreamRun<F> {
-    fn writer(&mut self) -> &mut RecordingWriter {
-        &mut self.writer
+/// The arguments of [`StreamRun::open`], which is compiled for each transport.
+struct OpenStreamRun<'a> {
+    spec: &'a RunSpec,
+    context: &'a RunContext<'a>,
+}
+
+impl FamilyVisitor for OpenStreamRun<'_> {
+    type Output = Result<StreamRun, MeasureError>;
+
+    fn visit<F: TransportFamily>(self) -> Self::Output {
+        let OpenStreamRun { spec, context } = self;
+        let (peer, sessions) = (context.peer().address(), context.sessions());
+        let first = FlowOptions { spec, peer, sessions }.path::<F>(0)?;
+        let path = first.path();
+        let spec = with_known_size(spec, path)?;
+        let mut manifest = opening_manifest(&spec, context, Some(path))?;
+        let flows = FlowOptions { spec: &spec, peer, sessions }.flows(first)?;
+        let granted_gap_ns = flows.first().and_then(ReadyFlow::granted_gap);
+        manifest.run.stream = Some(StreamFacts { granted_gap_ns, ..socket_facts(&spec, context.peer(), path) });
+        let probes = match spec.concurrent_probes().map(|probes| ProbeSession::open(probes, context)).transpose() {
+            Ok(probes) => probes,
+            Err(error) => {
+                flows.into_iter().for_each(ReadyFlow::close);
+                return Err(error);
+            }
+        };
+        let mut rings = vec![defaults::STREAM_RING_EVENTS; flows.len()];
+        rings.extend(probes.is_some().then_some(defaults::STREAM_PROBE_RING_EVENTS));
+        match context.start_recording(manifest, &rings) {
+            Ok((writer, logs)) => {
+                let mut logs = logs.into_iter();
+                let flows = (0..).zip(flows).zip(logs.by_ref());
+                let flows = flows.map(|((number, flow), log)| flow.armed(number, log)).collect();
+                let probes = probes.zip(logs.next()).map(|(probes, log)| probes.armed(log));
+                let live = context.target.live.cloned();
+                Ok(StreamRun { spec, flows, probes, writer, live, path, settled: true })
+            }
+            Err(error) => {
+                flows.into_iter().for_each(ReadyFlow::close);
+                probes.into_iter().for_each(ProbeSession::close);
+                Err(error.into())
+            }
+        }
     }
 }
 
-/// `spec` with what only the open path tells: how large its packets are. What such a path cannot carry is refused.
-fn settled(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
+/// `spec` with the packet size that only the open path shows.
+///
+/// # Errors
+/// The path cannot carry such packets. Otherwise the first burst would fail, when a recording exists already.
+fn with_known_size(spec: &RunSpec, path: OpenPath) -> Result<RunSpec, MeasureError> {
     let mut spec = spec.clone();
     let family = if path.peer.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
     let Work::Stream(stream) = &mut spec.work else { return Ok(spec) };
     let size_bytes = stream.size.settled(family, path.unfragmented_bytes);
     stream.size = PacketSize::Bytes(size_bytes);
-    // Else the first burst would say the same, when there is a recording already.
     match (stream.sending.mode, path.unfragmented_bytes) {
-        (SendMode::Gso, Some(room)) if size_bytes > room => Err(SendModeError::SegmentOverMtu { size_bytes }.into()),
-        (_, Some(room)) if size_bytes > room && stream.path.dont_fragment => {
+        (SendMode::Gso, Some(most)) if size_bytes > most => Err(SendModeError::SegmentOverMtu { size_bytes }.into()),
+        (_, Some(most)) if size_bytes > most && stream.path.dont_fragment => {
             Err(SendModeError::TooLong { size_bytes }.into())
         }
         _ => Ok(spec),
     }
 }
 
-/// What is known of the two sockets before a packet is sent.
-fn facts(spec: &RunSpec, peer: &Peer, path: OpenPath) -> StreamFacts {
+/// The facts about the sockets at both ends before a packet is sent.
+fn socket_facts(spec: &RunSpec, peer: &Peer, path: OpenPath) -> StreamFacts {
     let facts = StreamFacts { unfragmented_bytes: path.unfragmented_bytes, ..StreamFacts::default() };
     if path.send_buffer_bytes.is_none() {
         return facts;
@@ -347,18 +350,4 @@ fn facts(spec: &RunSpec, peer: &Peer, path: OpenPath) -> StreamFacts {
         }),
         ..facts
     }
-}
-
-fn begin_recording(
-    mut manifest: Manifest,
-    place: RecordingTarget<'_>,
-    (flows, probes): (usize, bool),
-    stop: &Arc<AtomicBool>,
-) -> Result<(RecordingWriter, Vec<EventLog>), RecordingError> {
-    manifest.experiment = place.experiment.cloned();
-    let mut writer = RecordingWriter::create(place.store, place.directory, manifest)?;
-    let mut rings = vec![defaults::STREAM_RING_EVENTS; flows];
-    rings.extend(probes.then_some(defaults::STREAM_PROBE_RING_EVENTS));
-    let logs = writer.start_logs(Arc::clone(stop), &rings)?;
-    Ok((writer, logs))
 }

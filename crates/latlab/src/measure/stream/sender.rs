@@ -278,7 +278,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         Ok(())
     }
 
-    /// SessionSender the session; the transport comes back, and protects what it sends.
+    /// Ends the session; the transport comes back, and protects what it sends.
     pub fn close(self) -> T {
         let StreamSender { mut transport, clock, up, .. } = self;
         // Where a checksum cannot be had back the CLOSE goes without it, as everything before.
@@ -357,7 +357,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         let received = self.transport.receive(&mut self.buffer, patience).map_err(StreamError::Socket)?;
         let heard = received.and_then(|bytes| self.up.decode_tally(self.buffer.get(..bytes)?));
         if let Some(tally) = heard {
-            meter.heard(tally, self.clock.now());
+            meter.answered(tally, self.clock.now());
             self.under_way.answered();
         }
         Ok(())

@@ -2,40 +2,41 @@
 
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// Packets that a stream without a rate sends before it looks at anything else.
+/// Packets that a stream without a rate sends before it reads the clock.
 const BURST_AT_WILL: u64 = 32;
-/// A stream that is behind sends so much of its schedule in one go …
+/// A stream that is behind sends so much of its schedule at once …
 const BURST: Nanos = Nanos::from_millis(1);
-/// … but no more than so many packets, or a rate that nothing reaches would not look up for seconds: 16 ms at 4 µs each …
+/// … but no more than so many packets, or at an unreachable rate the clock would not be read for seconds: 16 ms at 4 µs
+/// each …
 const BURST_PACKETS: u64 = 4_096;
-/// … and gives up what lies further back than this: a window of the rates that are told.
+/// … and gives up what lies further back than this, the window of the reported rates.
 const BACKLOG: Nanos = Nanos::from_millis(100);
 
-/// A stream whose bursts are limited sleeps only where one lasts longer than this: a sleep ends some 50 µs late, and what
-/// is due by then is to be no more than a burst.
+/// A stream with limited bursts sleeps only if a burst lasts longer than this: a sleep ends some 50 µs late, and no more
+/// than a burst shall be due by then.
 const SLEEP_MIN: Nanos = Nanos::from_micros(150);
 
-/// What is to be done at an instant.
+/// What is due at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Send so many packets.
     Now {
         /// At least 1.
         packets: u64,
-        /// More than those are due: a breath is to be taken between bursts.
+        /// More than those are due: the loop shall pause between bursts.
         behind: bool,
     },
     /// The next packet is due after so long.
     In(Nanos),
 }
 
-/// Packet k is due k gaps after the start, whatever became of those before: slips never add up.
+/// Packet k is due k gaps after the start, however late the packets before it left: slips never add up.
 #[derive(Clone, Debug)]
 pub struct TokenSchedule {
     start: Stamp<SenderClock>,
-    /// Tokens a packet takes, and tokens a second; none: always due.
+    /// Tokens that a packet takes, and tokens a second; `None`: always due.
     rate: Option<(u64, u64)>,
-    /// Packets of one burst at most; none: as a load, whose bursts are a matter of time.
+    /// The most packets of one burst; `None`: as a load, whose bursts are limited by time.
     burst_max: Option<u64>,
     taken: u64,
     skipped: u64,
@@ -49,18 +50,26 @@ impl TokenSchedule {
         TokenSchedule { start, rate, burst_max: None, taken: 0, skipped: 0 }
     }
 
+    /// From `start` on, at so many packets a second, counted in thousandths; `None`: a packet is always due.
+    pub(crate) fn at_rate(start: Stamp<SenderClock>, packets_per_second: Option<f64>) -> TokenSchedule {
+        match packets_per_second {
+            Some(pps) => TokenSchedule::new(start, 1_000, (pps * 1_000.0).round().max(1.0) as u64),
+            None => TokenSchedule::at_will(start),
+        }
+    }
+
     /// A packet is always due.
     pub fn at_will(start: Stamp<SenderClock>) -> TokenSchedule {
         TokenSchedule { start, rate: None, burst_max: None, taken: 0, skipped: 0 }
     }
 
-    /// The same in bursts of `packets` at most. What is due beyond that follows after a look at the clock.
+    /// The same in bursts of `packets` at most. The clock is read before further due packets leave.
     #[must_use]
     pub fn in_bursts_of(self, packets: u16) -> TokenSchedule {
         TokenSchedule { burst_max: Some(u64::from(packets.max(1))), ..self }
     }
 
-    /// Whether there is time to sleep until packets are due; where not, the clock is to be watched.
+    /// Whether there is time to sleep until packets are due; else the clock must be read again and again.
     #[inline]
     pub fn sleeps(&self) -> bool {
         self.burst_max.is_none_or(|most| self.within(SLEEP_MIN) < most)
@@ -103,7 +112,7 @@ impl TokenSchedule {
         u64::try_from(tokens / (u128::from(packet) * 1_000_000_000)).unwrap_or(u64::MAX - 1)
     }
 
-    /// When packet `number` is due, rounded up: a nanosecond early it would not be.
+    /// When packet `number` is due, rounded up, since a nanosecond before it is not due yet.
     fn due_at(&self, number: u64) -> Stamp<SenderClock> {
         let Some((packet, second)) = self.rate else { return self.start };
         let span = (u128::from(number) * u128::from(packet) * 1_000_000_000).div_ceil(u128::from(second));
@@ -119,15 +128,16 @@ mod tests {
         Stamp::from_nanos(nanos)
     }
 
-    /// Sends whatever is due, and sleeps otherwise; `stall` moves the clock on before the n-th look.
-    fn walk(mut schedule: TokenSchedule, until_ns: i64, stall: impl Fn(u64) -> i64) -> (u64, u64, u64) {
+    /// Sends what is due, and sleeps otherwise; `stall` advances the clock before the n-th look. Packets sent, the largest
+    /// burst, packets given up.
+    fn simulate(mut schedule: TokenSchedule, until_ns: i64, stall: impl Fn(u64) -> i64) -> (u64, u64, u64) {
         let (mut now, mut sent, mut largest, mut looks) = (0, 0, 0, 0);
         while now < until_ns {
             looks += 1;
             now += stall(looks);
             match schedule.due(at(now)) {
                 Due::In(span) => {
-                    assert!(span.0 > 0, "never a wait for nothing");
+                    assert!(span.0 > 0, "no wait of length zero");
                     now += span.0;
                 }
                 Due::Now { packets, behind } => {
@@ -142,11 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_exact_over_any_span_even_where_the_gap_is_no_whole_number() {
+    fn the_rate_is_exact_although_gaps_are_not_whole_nanoseconds() {
         for (packet, second, expected) in
             [(11_200, 100_000_000, 8_929), (12, 7, 1), (3, 1_000_000, 333_334), (1_000, 30_000, 30)]
         {
-            let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), packet, second), 1_000_000_000, |_| 0);
+            let (sent, largest, skipped) = simulate(TokenSchedule::new(at(0), packet, second), 1_000_000_000, |_| 0);
             assert_eq!((sent, skipped), (expected, 0), "{second} tokens, {packet} each");
             assert!(largest <= 1.max(second / packet / 1_000));
         }
@@ -156,13 +166,13 @@ mod tests {
     fn slips_do_not_add_up_and_bursts_are_bounded() {
         // 10,000 packets a second; every tenth look comes 3 ms late.
         let late = |look: u64| if look.is_multiple_of(10) { 3_000_000 } else { 0 };
-        let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, late);
+        let (sent, largest, skipped) = simulate(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, late);
         assert!((9_960..=10_000).contains(&sent), "{sent}");
         assert_eq!((largest, skipped), (10, 0));
     }
 
     #[test]
-    fn a_rate_beyond_all_reach_looks_up_now_and_then() {
+    fn bursts_are_bounded_at_an_unreachable_rate() {
         let mut schedule = TokenSchedule::new(at(0), 1_400 * 8, 10_000_000_000_000);
         for now in [1, 1_000_000, 5_000_000_000] {
             let Due::Now { packets, .. } = schedule.due(at(now)) else { panic!("always behind") };
@@ -173,21 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_too_far_back_is_given_up_and_counted() {
+    fn packets_beyond_the_backlog_are_given_up_and_counted() {
         let stall = |look: u64| if look == 100 { 400_000_000 } else { 0 };
-        let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, stall);
+        let (sent, largest, skipped) = simulate(TokenSchedule::new(at(0), 1, 10_000), 1_000_000_000, stall);
         assert!(largest <= 10);
         assert!(skipped > 3_900 && sent + skipped >= 9_990, "{sent} sent, {skipped} skipped");
     }
 
     #[test]
     fn a_slow_stream_sends_one_at_a_time() {
-        let (sent, largest, skipped) = walk(TokenSchedule::new(at(0), 1, 2), 3_000_000_000, |_| 0);
+        let (sent, largest, skipped) = simulate(TokenSchedule::new(at(0), 1, 2), 3_000_000_000, |_| 0);
         assert_eq!((sent, largest, skipped), (6, 1, 0));
     }
 
     #[test]
-    fn no_burst_exceeds_a_batch_and_the_rate_holds_though_wake_ups_are_late() {
+    fn bursts_stay_within_a_batch_and_the_rate_holds_although_wake_ups_are_late() {
         for (pps, batch) in
             [1_000, 70_000, 350_000, 630_000].into_iter().flat_map(|pps| [(pps, 1), (pps, 16), (pps, 64)])
         {
@@ -196,7 +206,7 @@ mod tests {
             while now < 1_000_000_000 {
                 looks += 1;
                 now += match schedule.due(at(now)) {
-                    // As the loop of a stream: a sleep ends 50 µs late, every hundredth 3 ms; or the clock is watched.
+                    // As the loop of a stream: a sleep ends 50 µs late, every hundredth 3 ms; else the clock is read.
                     Due::In(span) if schedule.sleeps() => {
                         span.0.max(50_000) + if looks % 100 == 0 { 3_000_000 } else { 50_000 }
                     }

@@ -5,11 +5,10 @@ mod sleeper;
 mod timer_threads;
 mod wakeup_loop;
 
-pub use run::rehearse_wakeups;
-pub(super) use run::{conduct_wakeups, ring_events};
+pub(super) use run::{WakeupRun, tracing};
 pub use sleeper::{
     ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, OneShot, PollSleep, SelectSleep, SignalSleep, Sleeper, SpinWait,
     Timerfd,
 };
-pub(super) use timer_threads::{TimerThread, sleep_during};
+pub(super) use timer_threads::{TimerThread, measure_wakeups_during, thread_cpus};
 pub use wakeup_loop::{SleepingThread, run_slice};

@@ -1,4 +1,4 @@
-//! The ways of sleeping, as the loop sees them: until an instant, or for a span.
+//! The ways of sleeping: until an instant, or for a span.
 
 use std::hint::spin_loop;
 use std::io;
@@ -10,15 +10,15 @@ use latlab_sys::sleep::{self, SignalTimer};
 use crate::clock::{Clock, Monotonic};
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// Somebody who can sleep. A signal may cut a sleep short: `Interrupted`.
+/// A way of sleeping. A signal may cut a sleep short: `Interrupted`.
 pub trait Sleeper {
-    /// Sleeps until `due`, or not at all where that is past.
+    /// Sleeps until `due`; returns at once if that is past.
     fn until(&mut self, due: Stamp<SenderClock>) -> io::Result<()>;
     /// Sleeps for `span` from now on.
     fn span(&mut self, span: Nanos) -> io::Result<()>;
 }
 
-/// What is left until `due`, asked as late as can be: calls that only know spans get this one.
+/// The span until `due`, read as late as possible: for calls that take spans only.
 #[inline]
 fn rest(due: Stamp<SenderClock>) -> Nanos {
     due - Monotonic.now()
@@ -30,7 +30,7 @@ fn rounded_up(span: Nanos, unit: Nanos) -> i64 {
     (span.0.max(0) + unit.0 - 1) / unit.0
 }
 
-/// Milliseconds as poll and epoll take them.
+/// Milliseconds, as poll and epoll take them.
 #[inline]
 fn millis(span: Nanos) -> i32 {
     i32::try_from(rounded_up(span, Nanos::from_millis(1))).unwrap_or(i32::MAX)
@@ -101,7 +101,7 @@ impl Sleeper for PollSleep {
 pub struct EpollSleep(OwnedFd);
 
 impl EpollSleep {
-    /// One that watches nothing.
+    /// An instance that watches nothing.
     pub fn new() -> io::Result<EpollSleep> {
         sleep::epoll().map(EpollSleep)
     }
@@ -118,9 +118,9 @@ impl Sleeper for EpollSleep {
     }
 }
 
-/// A timer of its own that is set and then waited for: for an instant, or for a span from now on.
+/// A timer that is set for an instant, or for a span from now on, and then waited for.
 pub trait OneShot {
-    /// Sets it for `nanos`, and waits.
+    /// Sets it for `nanos` and waits.
     fn sleep(&self, nanos: i64, absolute: bool) -> io::Result<()>;
 }
 
@@ -140,7 +140,7 @@ impl<T: OneShot> Sleeper for T {
 pub struct Timerfd(OwnedFd);
 
 impl Timerfd {
-    /// A fresh one.
+    /// A new timer.
     pub fn new() -> io::Result<Timerfd> {
         sleep::timerfd().map(Timerfd)
     }
@@ -159,7 +159,7 @@ impl OneShot for Timerfd {
 pub struct SignalSleep(SignalTimer);
 
 impl SignalSleep {
-    /// One for the calling thread, which alone may sleep by it.
+    /// A timer of the calling thread, which alone may sleep by it.
     pub fn new() -> io::Result<SignalSleep> {
         SignalTimer::new().map(SignalSleep)
     }
@@ -173,7 +173,7 @@ impl OneShot for SignalSleep {
     }
 }
 
-/// A futex that nobody wakes.
+/// A futex without a waker.
 #[derive(Debug)]
 pub struct FutexSleep;
 
@@ -188,8 +188,8 @@ impl Sleeper for FutexSleep {
     }
 }
 
-/// No sleep: the clock is read until it is time. What it shows is the cost of the instrument. No signal cuts that short, so
-/// it looks itself whether the run is over.
+/// No sleep: the clock is read until it is time, which shows the cost of the instrument. No signal cuts that short, so it
+/// looks at the flag that ends the run.
 #[derive(Debug)]
 pub struct SpinWait<'a>(pub &'a AtomicBool);
 

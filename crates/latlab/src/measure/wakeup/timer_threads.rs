@@ -1,12 +1,13 @@
-//! The threads of a run of wake-ups: made for each slice, placed, and cut short when the run ends.
+//! Threads that measure wake-ups: started for each slice, placed, and ended early if the run ends.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use latlab_sys::sleep::{current_thread, interrupt, niceness};
+use latlab_sys::sleep::niceness;
 
 use super::sleeper::{
     ClockNanosleep, EpollSleep, FutexSleep, Nanosleep, PollSleep, SelectSleep, SignalSleep, SpinWait, Timerfd,
@@ -15,301 +16,241 @@ use super::wakeup_loop::{SleepingThread, run_slice};
 use crate::clock::{Clock, Monotonic};
 use crate::facts::{LateWakeup, WakeupFacts};
 use crate::host::placement;
-use crate::host::tracing::Tracing;
+use crate::measure::stop_signal::StopSignal;
 use crate::measure::{CpuSource, MeasureError, Slice};
-use crate::plan::{EndSpec, Via, WakeupSpec};
+use crate::plan::{EndSpec, Via, WakeupSpec, defaults};
 use crate::probe::Phase;
 use crate::recording::EventLog;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// So much of a trace is kept: who had the CPU before the slot was due, and how the run was stopped.
-const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
-const TRACED_AFTER: Nanos = Nanos::from_millis(1);
-/// How often it is looked whether the threads have heard that the run is over.
-const STOP_POLL: Duration = Duration::from_millis(20);
+/// How often threads that have not ended yet are signalled again.
+const SIGNAL_EVERY: Duration = Duration::from_millis(20);
+/// From the announcement of the origin to the origin: every thread has read it and sleeps by then.
+const LEAD: Nanos = Nanos::from_millis(5);
+/// How often threads look for the origin; nothing is measured yet.
+const ORIGIN_POLL: Duration = Duration::from_micros(200);
 
-/// What ends a run of wake-ups before its time, and who must hear of it.
-#[derive(Debug, Default)]
-pub(crate) struct StopSignal {
-    flag: AtomicBool,
-    asleep: Mutex<Vec<i32>>,
-    /// What is stopped where a late wake-up ends the run.
-    tracing: Option<Tracing>,
-}
-
-impl StopSignal {
-    /// One that stops `tracing` at a late wake-up.
-    pub(crate) fn with(tracing: Option<Tracing>) -> StopSignal {
-        StopSignal { tracing, ..StopSignal::default() }
-    }
-
-    /// A wake-up was later than it may be: what led to it is kept from being overwritten.
-    fn found(&self, late: &LateWakeup) {
-        let LateWakeup { seq, due_ns, woke_ns, .. } = late;
-        if let Some(tracing) = &self.tracing {
-            tracing.stop(&format!("latlab: slot {seq} was due at {due_ns} ns and woke at {woke_ns} ns"));
-        }
-    }
-
-    /// The trace around `late`; none where nothing was traced.
-    pub(crate) fn trace_around(&self, late: &LateWakeup) -> Option<io::Result<String>> {
-        let from = Nanos(late.due_ns.saturating_sub(TRACED_BEFORE.0));
-        let to = Nanos(late.woke_ns.saturating_add(TRACED_AFTER.0));
-        self.tracing.as_ref().map(|tracing| tracing.between(from, to))
-    }
-
-    /// SessionSender all sleep now.
-    pub(crate) fn set(&self) {
-        self.flag.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether all sleep shall end.
-    pub(crate) fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Relaxed)
-    }
-
-    /// Wakes whoever sleeps through the end of the run.
-    pub(crate) fn wake(&self) {
-        if self.is_set() {
-            let asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
-            // One that has just gone needs no waking.
-            asleep.iter().for_each(|thread| _ = interrupt(*thread));
-        }
-    }
-
-    /// The calling thread as one to be woken, as long as the answer lives.
-    fn enrol(&self) -> Enrolled<'_> {
-        let thread = current_thread();
-        self.asleep.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-        Enrolled { halt: self, thread }
+/// The CPUs of the threads of `spec`; `None`: wherever the kernel puts it.
+pub(crate) fn thread_cpus(spec: &WakeupSpec) -> Vec<Option<u16>> {
+    match spec.cpus.known() {
+        [] => vec![None],
+        cpus => cpus.iter().copied().map(Some).collect(),
     }
 }
 
-struct Enrolled<'a> {
-    halt: &'a StopSignal,
-    thread: i32,
-}
-
-impl Drop for Enrolled<'_> {
-    fn drop(&mut self) {
-        let mut asleep = self.halt.asleep.lock().unwrap_or_else(PoisonError::into_inner);
-        asleep.retain(|thread| *thread != self.thread);
-    }
-}
-
-/// One thread of a run: its place, where its schedule stands, its log.
+/// One thread of a run: where it runs, and what it carries from slice to slice.
 #[derive(Debug)]
 pub(crate) struct TimerThread {
     end: EndSpec,
     via: Via,
     thread: SleepingThread,
-    log: EventLog,
 }
 
 impl TimerThread {
-    /// A bed on `cpu`, or wherever the system likes.
-    pub(crate) fn new(spec: &WakeupSpec, end: EndSpec, cpu: Option<u16>, log: EventLog) -> TimerThread {
-        let of = cpu.map_or(CpuSource::Running, CpuSource::Pinned);
-        TimerThread { end: EndSpec { cpu, ..end }, via: spec.via, thread: SleepingThread::new(spec, of), log }
+    /// The ring capacity of each thread of `spec`: the slots due within [`defaults::WAKEUP_RING`], since a thread that
+    /// was stalled for so long writes that many at once.
+    pub(crate) fn rings(spec: &WakeupSpec) -> Vec<usize> {
+        let slots = defaults::WAKEUP_RING.0 / spec.interval_ns.0.max(1);
+        let events = (slots.max(0) as usize).clamp(defaults::WAKEUP_RING_EVENTS_MIN, defaults::RING_EVENTS);
+        vec![events.next_power_of_two(); thread_cpus(spec).len()]
     }
 
-    /// Measured slots that its thread gave up.
+    /// The threads of `spec`, which run as `end` says but for the CPU, each with one of `logs`.
+    pub(crate) fn on_each_cpu(spec: &WakeupSpec, end: EndSpec, logs: Vec<EventLog>) -> Vec<TimerThread> {
+        let on = |(cpu, log): (Option<u16>, EventLog)| {
+            let thread = SleepingThread::new(spec, cpu.map_or(CpuSource::Running, CpuSource::Pinned), log);
+            TimerThread { end: EndSpec { cpu, ..end }, via: spec.via, thread }
+        };
+        thread_cpus(spec).into_iter().zip(logs).map(on).collect()
+    }
+
+    /// Measured slots that it has given up.
     pub(crate) fn not_slept(&self) -> u64 {
         self.thread.not_slept()
     }
 
-    /// Its log, when all sleep is over.
+    /// Its log, after the last slice.
     pub(crate) fn into_log(self) -> EventLog {
-        self.log
+        self.thread.into_log()
     }
 
-    fn sleep(&mut self, slice: &Slice, start: Stamp<SenderClock>, halt: &StopSignal) -> io::Result<Option<LateWakeup>> {
-        let TimerThread { via, thread, log, .. } = self;
-        let flag = &halt.flag;
-        match via {
-            Via::ClockNanosleep => run_slice((&mut ClockNanosleep, &Monotonic), thread, log, slice, start, flag),
-            Via::Nanosleep => run_slice((&mut Nanosleep, &Monotonic), thread, log, slice, start, flag),
-            Via::Select => run_slice((&mut SelectSleep, &Monotonic), thread, log, slice, start, flag),
-            Via::Poll => run_slice((&mut PollSleep, &Monotonic), thread, log, slice, start, flag),
-            Via::Epoll => run_slice((&mut EpollSleep::new()?, &Monotonic), thread, log, slice, start, flag),
-            Via::Timerfd => run_slice((&mut Timerfd::new()?, &Monotonic), thread, log, slice, start, flag),
-            Via::Futex => run_slice((&mut FutexSleep, &Monotonic), thread, log, slice, start, flag),
-            Via::Signal => run_slice((&mut SignalSleep::new()?, &Monotonic), thread, log, slice, start, flag),
-            Via::Spin => run_slice((&mut SpinWait(flag), &Monotonic), thread, log, slice, start, flag),
-        }
-    }
-
-    /// Takes its place and sleeps through `slice`.
-    fn rest(
-        &mut self,
-        slice: &Slice,
-        origin: &SliceOrigin,
-        halt: &StopSignal,
-        facts: &Mutex<WakeupFacts>,
-    ) -> Result<(), MeasureError> {
+    /// Takes its place and sleeps through the slice.
+    fn run(&mut self, shared: &SharedSlice<'_>) -> Result<(), MeasureError> {
+        let SharedSlice { slice, origin, stop, facts } = shared;
         let placed = placement::place(&self.end);
         {
             let mut facts = facts.lock().unwrap_or_else(PoisonError::into_inner);
             facts.timer_slack_ns = placement::timer_slack();
             facts.niceness = Some(niceness());
         }
-        // Whatever came of it: the others wait for nobody who will not come.
+        // Also if it failed, or the other threads would wait for it.
         origin.placed();
         placed?;
-        let slept = {
-            // Before the word: between it and the first slot the thread does nothing but sleep.
-            let _enrolled = halt.enrol();
-            let Some(start) = origin.await_word(halt) else { return Ok(()) };
-            let slept = self.sleep(slice, start, halt);
-            if let Ok(Some(late)) = &slept {
-                halt.found(late);
-            }
-            slept
-        };
+        // Before the origin is known: between it and the first slot the thread does nothing but sleep.
+        let enrolled = stop.enrol();
+        let Some(start) = origin.wait(stop) else { return Ok(()) };
+        let slept = self.sleep(slice, start, stop);
+        if let Ok(Some(late)) = &slept {
+            stop.stop_tracing(late);
+        }
+        drop(enrolled);
         let via = self.via;
         if let Some(late) = slept.map_err(|source| MeasureError::Sleep { via, source })? {
             facts.lock().unwrap_or_else(PoisonError::into_inner).broke.get_or_insert(late);
         }
         Ok(())
     }
+
+    fn sleep(&mut self, slice: &Slice, start: Stamp<SenderClock>, stop: &StopSignal) -> io::Result<Option<LateWakeup>> {
+        let (clock, thread, end) = (&Monotonic, &mut self.thread, stop.sleep_over());
+        match self.via {
+            Via::ClockNanosleep => run_slice(&mut ClockNanosleep, clock, thread, slice, start, end),
+            Via::Nanosleep => run_slice(&mut Nanosleep, clock, thread, slice, start, end),
+            Via::Select => run_slice(&mut SelectSleep, clock, thread, slice, start, end),
+            Via::Poll => run_slice(&mut PollSleep, clock, thread, slice, start, end),
+            Via::Epoll => run_slice(&mut EpollSleep::new()?, clock, thread, slice, start, end),
+            Via::Timerfd => run_slice(&mut Timerfd::new()?, clock, thread, slice, start, end),
+            Via::Futex => run_slice(&mut FutexSleep, clock, thread, slice, start, end),
+            Via::Signal => run_slice(&mut SignalSleep::new()?, clock, thread, slice, start, end),
+            Via::Spin => run_slice(&mut SpinWait(end), clock, thread, slice, start, end),
+        }
+    }
 }
 
-/// Lets every bed of a run sleep through `slice` at the same time, each on a thread of its own.
-pub(crate) fn sleep_through(
-    beds: &mut [TimerThread],
+/// Lets all `timers` sleep through `slice` at the same time, each on a thread of its own.
+pub(crate) fn measure_wakeups(
+    timers: &mut [TimerThread],
     slice: &Slice,
-    halt: &StopSignal,
+    stop: &StopSignal,
     facts: &Mutex<WakeupFacts>,
 ) -> Result<(), MeasureError> {
-    let origin = SliceOrigin::new();
+    let shared = SharedSlice { slice: *slice, origin: SliceOrigin::new(), stop, facts };
     thread::scope(|scope| {
-        let asleep = RunningTimer::all(scope, beds, (slice, &origin), halt, facts);
-        asleep.begin(&origin);
-        asleep.join(halt)
+        let running = RunningTimers::start(scope, timers, &shared);
+        running.begin(&shared.origin);
+        running.join(stop)
     })
 }
 
-/// Does `work` while every bed sleeps: the threads are in place before it begins and go when it is done.
-pub(crate) fn sleep_during<T>(
-    beds: &mut [TimerThread],
+/// Does `work` while all `timers` measure wake-ups: their threads are in place before it begins, and end after it.
+pub(crate) fn measure_wakeups_during<T>(
+    timers: &mut [TimerThread],
     phase: Phase,
     facts: &Mutex<WakeupFacts>,
     work: impl FnOnce() -> T,
 ) -> Result<T, MeasureError> {
-    if beds.is_empty() {
+    if timers.is_empty() {
         return Ok(work());
     }
-    let slice = Slice { phase, count: u64::MAX, duration: Nanos::MAX };
-    let halt = StopSignal::default();
-    let origin = SliceOrigin::new();
+    let stop = StopSignal::default();
+    let slice = Slice::lasting(phase, Nanos::MAX);
+    let shared = SharedSlice { slice, origin: SliceOrigin::new(), stop: &stop, facts };
     thread::scope(|scope| {
-        let asleep = RunningTimer::all(scope, beds, (&slice, &origin), &halt, facts);
-        let start = asleep.begin(&origin);
+        let running = RunningTimers::start(scope, timers, &shared);
+        let start = running.begin(&shared.origin);
         thread::sleep((start - Monotonic.now()).max(Nanos::ZERO).to_duration());
-        let done = work();
-        halt.set();
-        asleep.join(&halt).map(|()| done)
+        let result = work();
+        stop.end_sleep();
+        running.join(&stop).map(|()| result)
     })
 }
 
-/// The threads of a slice.
-struct RunningTimer<'scope> {
-    sleepers: Vec<thread::ScopedJoinHandle<'scope, Result<(), MeasureError>>>,
-    /// Why one could not be started.
+/// What the threads of one slice share.
+struct SharedSlice<'a> {
+    slice: Slice,
+    origin: SliceOrigin,
+    stop: &'a StopSignal,
+    facts: &'a Mutex<WakeupFacts>,
+}
+
+/// The threads of a slice, started.
+struct RunningTimers<'scope> {
+    threads: Vec<thread::ScopedJoinHandle<'scope, Result<(), MeasureError>>>,
+    /// Why a thread could not be started.
     refused: Option<io::Error>,
 }
 
-impl<'scope> RunningTimer<'scope> {
-    /// A thread for each of `beds`, until the first that cannot be started.
-    fn all<'env>(
-        scope: &'scope thread::Scope<'scope, 'env>,
-        beds: &'scope mut [TimerThread],
-        (slice, origin): (&'scope Slice, &'scope SliceOrigin),
-        halt: &'scope StopSignal,
-        facts: &'scope Mutex<WakeupFacts>,
-    ) -> RunningTimer<'scope> {
-        let mut asleep = RunningTimer { sleepers: Vec::with_capacity(beds.len()), refused: None };
-        for bed in beds {
-            let sleeper = thread::Builder::new().name("sleep".into()).spawn_scoped(scope, move || {
-                let slept = bed.rest(slice, origin, halt, facts);
-                if slept.is_err() {
-                    halt.set();
-                }
-                slept
-            });
-            match sleeper {
-                Ok(sleeper) => asleep.sleepers.push(sleeper),
+impl<'scope> RunningTimers<'scope> {
+    /// Starts a thread for each of `timers`, up to the first that cannot be started.
+    fn start(
+        scope: &'scope thread::Scope<'scope, '_>,
+        timers: &'scope mut [TimerThread],
+        shared: &'scope SharedSlice<'_>,
+    ) -> RunningTimers<'scope> {
+        let mut running = RunningTimers { threads: Vec::with_capacity(timers.len()), refused: None };
+        for timer in timers {
+            let thread = thread::Builder::new()
+                .name("sleep".into())
+                .spawn_scoped(scope, move || timer.run(shared).inspect_err(|_| shared.stop.end_sleep()));
+            match thread {
+                Ok(thread) => running.threads.push(thread),
                 Err(error) => {
-                    halt.set();
-                    asleep.refused = Some(error);
+                    shared.stop.end_sleep();
+                    running.refused = Some(error);
                     break;
                 }
             }
         }
-        asleep
+        running
     }
 
-    /// Tells the threads when to begin, once each is in its place.
+    /// Announces the origin of the slice, as soon as every thread is in place.
     fn begin(&self, origin: &SliceOrigin) -> Stamp<SenderClock> {
-        origin.tell(self.sleepers.len())
+        origin.announce(self.threads.len())
     }
 
-    /// Waits for the end of all sleep, which `halt` may hasten.
-    fn join(self, halt: &StopSignal) -> Result<(), MeasureError> {
+    /// Waits until every thread has ended, and wakes those that sleep after the end of all sleep.
+    fn join(self, stop: &StopSignal) -> Result<(), MeasureError> {
         let mut outcome = self.refused.map_or(Ok(()), |error| Err(MeasureError::Thread(error)));
-        for sleeper in self.sleepers {
-            while !sleeper.is_finished() && halt.is_set() {
-                halt.wake();
-                thread::sleep(STOP_POLL);
+        for thread in self.threads {
+            while !thread.is_finished() && stop.is_sleep_over() {
+                stop.forward();
+                thread::sleep(SIGNAL_EVERY);
             }
-            let slept = sleeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            outcome = outcome.and(slept);
+            outcome = outcome.and(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
         outcome
     }
 }
 
-/// From the word to all threads to the origin: each has heard it and sleeps by then.
-const LEAD: Nanos = Nanos::from_millis(5);
-/// How often it is looked meanwhile; nothing is armed yet.
-const START_POLL: Duration = Duration::from_micros(200);
-/// Not known yet; the clock starts with the boot and never shows it.
+/// Not known yet; CLOCK_MONOTONIC starts near zero and never shows it.
 const UNKNOWN: i64 = i64::MIN;
 
-/// The origin of a slice.
+/// The origin of a slice's schedule: known only after every thread is in place. On a busy host a new thread may need
+/// longer for that than any time fixed beforehand, and its first slots would be late for no other reason.
 #[derive(Debug)]
-pub(crate) struct SliceOrigin {
+struct SliceOrigin {
     placed: AtomicUsize,
     at_ns: AtomicI64,
 }
 
 impl SliceOrigin {
-    pub(crate) const fn new() -> SliceOrigin {
+    const fn new() -> SliceOrigin {
         SliceOrigin { placed: AtomicUsize::new(0), at_ns: AtomicI64::new(UNKNOWN) }
     }
 
     /// The calling thread is in its place, or cannot be.
-    pub(crate) fn placed(&self) {
+    fn placed(&self) {
         self.placed.fetch_add(1, Ordering::Release);
     }
 
-    /// Waits until `threads` have said so, then tells them all when to begin.
-    pub(crate) fn tell(&self, threads: usize) -> Stamp<SenderClock> {
+    /// Waits until so many `threads` are in place, then fixes the origin.
+    fn announce(&self, threads: usize) -> Stamp<SenderClock> {
         while self.placed.load(Ordering::Acquire) < threads {
-            thread::sleep(START_POLL);
+            thread::sleep(ORIGIN_POLL);
         }
         let at = Monotonic.now() + LEAD;
         self.at_ns.store(at.as_nanos(), Ordering::Release);
         at
     }
 
-    /// When to begin; none where all sleep ended before that.
-    pub(crate) fn await_word(&self, halt: &StopSignal) -> Option<Stamp<SenderClock>> {
+    /// Waits for the origin; `None` if all sleep ends before.
+    fn wait(&self, stop: &StopSignal) -> Option<Stamp<SenderClock>> {
         loop {
             match self.at_ns.load(Ordering::Acquire) {
-                UNKNOWN if halt.is_set() => return None,
-                // Not by the call that is measured: whoever traces a thread tells the two apart.
-                UNKNOWN => thread::park_timeout(START_POLL),
+                UNKNOWN if stop.is_sleep_over() => return None,
+                // Not by the call that is measured, so that a trace of the thread shows which is which.
+                UNKNOWN => thread::park_timeout(ORIGIN_POLL),
                 at_ns => return Some(Stamp::from_nanos(at_ns)),
             }
         }
@@ -321,32 +262,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_begins_before_the_last_is_in_place() {
-        let (origin, halt) = (SliceOrigin::new(), StopSignal::default());
+    fn the_origin_is_announced_after_the_last_thread_is_in_place() {
+        let (origin, stop) = (SliceOrigin::new(), StopSignal::default());
         let slow = Duration::from_millis(30);
-        let (told, heard, placed_last) = thread::scope(|scope| {
+        thread::scope(|scope| {
             let quick = scope.spawn(|| {
                 origin.placed();
-                origin.await_word(&halt)
+                origin.wait(&stop)
             });
             let late = scope.spawn(|| {
                 thread::sleep(slow);
-                let at = Monotonic.now();
+                let placed_at = Monotonic.now();
                 origin.placed();
-                (origin.await_word(&halt), at)
+                (origin.wait(&stop), placed_at)
             });
-            let told = origin.tell(2);
-            let (heard_late, at) = late.join().expect("no panic");
-            (told, [quick.join().expect("no panic"), heard_late], at)
+            let announced = origin.announce(2);
+            let (seen_by_late, placed_last) = late.join().expect("no panic");
+            assert_eq!([quick.join().expect("no panic"), seen_by_late], [Some(announced); 2]);
+            assert!(announced - placed_last >= LEAD);
         });
-        assert_eq!(heard, [Some(told); 2]);
-        assert!(told - placed_last >= LEAD);
     }
 
     #[test]
-    fn an_end_before_the_beginning_is_heard() {
-        let (origin, halt) = (SliceOrigin::new(), StopSignal::default());
-        halt.set();
-        assert_eq!(origin.await_word(&halt), None);
+    fn a_thread_that_waits_for_the_origin_ends_with_all_sleep() {
+        let (origin, stop) = (SliceOrigin::new(), StopSignal::default());
+        stop.end_sleep();
+        assert_eq!(origin.wait(&stop), None);
     }
 }

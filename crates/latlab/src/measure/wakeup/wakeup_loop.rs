@@ -1,4 +1,4 @@
-//! The loop of one thread that sleeps: sleep, clock, ring.
+//! The hot loop of a thread that measures wake-ups: sleep, clock, ring.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use crate::recording::EventLog;
 use crate::recording::SpoolEvent;
 use crate::units::{Nanos, SenderClock, Stamp};
 
-/// One thread of a run of wake-ups, between slices. Nothing in here allocates.
-#[derive(Clone, Debug)]
+/// What one thread of a run of wake-ups carries from slice to slice. Nothing in here allocates.
+#[derive(Debug)]
 pub struct SleepingThread {
     via: Via,
     interval: Nanos,
@@ -23,36 +23,43 @@ pub struct SleepingThread {
     cpu: CpuSource,
     next: Seq,
     not_slept: u64,
+    log: EventLog,
 }
 
 impl SleepingThread {
     /// A thread of a run of `spec` on `cpu`, before its first slot.
-    pub fn new(spec: &WakeupSpec, cpu: CpuSource) -> SleepingThread {
+    pub fn new(spec: &WakeupSpec, cpu: CpuSource, log: EventLog) -> SleepingThread {
         let break_after = spec.break_ns.unwrap_or(Nanos::MAX);
         let WakeupSpec { via, interval_ns: interval, relative, .. } = *spec;
-        SleepingThread { via, interval, relative, break_after, cpu, next: Seq(0), not_slept: 0 }
+        SleepingThread { via, interval, relative, break_after, cpu, next: Seq(0), not_slept: 0, log }
     }
 
-    /// Measured slots that it gave up, since it was too far behind.
+    /// Measured slots that it has given up, since it was too far behind its schedule.
     pub fn not_slept(&self) -> u64 {
         self.not_slept
     }
+
+    /// The log of its wake-ups.
+    pub fn into_log(self) -> EventLog {
+        self.log
+    }
 }
 
-/// Sleeps through `slice`, whose slots are due `interval` after `start` and after each other. A slot that is past is
-/// slept for all the same: its wake-up is as late as a task of that period would be. What is left
-/// [`defaults::MAX_BACKLOG`] after the last slot was due is given up and counted, so that a thread that cannot keep its
-/// schedule ends all the same. SessionSender early at `halt`; the wake-up that came later than the thread may wake, and so ended
-/// the run.
+/// Sleeps through `slice`: the first slot is due an interval after `start`, each other an interval after the one before.
+/// A slot whose due time is past is slept for all the same: its wake-up is as late as that of a task with that period.
+/// [`defaults::MAX_BACKLOG`] after the last due time the slots that are left are given up and counted, so that a thread
+/// that cannot keep its schedule ends. Ends early when `halt` is set. Returns the wake-up that was later than the run
+/// allows, and so ended it.
 pub fn run_slice<S: Sleeper, C: Clock>(
-    (sleeper, clock): (&mut S, &C),
+    sleeper: &mut S,
+    clock: &C,
     thread: &mut SleepingThread,
-    log: &mut EventLog,
     slice: &Slice,
     start: Stamp<SenderClock>,
     halt: &AtomicBool,
 ) -> io::Result<Option<LateWakeup>> {
-    let SleepingThread { via, interval, relative, break_after, cpu, ref mut next, ref mut not_slept } = *thread;
+    let SleepingThread { via, interval, relative, break_after, cpu, ref mut next, ref mut not_slept, ref mut log } =
+        *thread;
     let end = slice.end(start);
     let last = end.min(start + interval.saturating_mul(i64::try_from(slice.count).unwrap_or(i64::MAX)));
     let mut due = start;
@@ -62,7 +69,7 @@ pub fn run_slice<S: Sleeper, C: Clock>(
             break;
         }
         let mut slept = if relative { sleeper.span(interval) } else { sleeper.until(due) };
-        // A signal that was not for the end of the run costs nothing but the way back to sleep.
+        // A signal that does not end the run costs nothing but the way back to sleep.
         while slept.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
             if halt.load(Ordering::Relaxed) {
                 return Ok(None);
@@ -101,7 +108,7 @@ mod tests {
     use crate::recording::manifest::{Manifest, RunEnding};
     use crate::recording::{RecordingWriter, Store};
 
-    /// A clock that only sleep moves, and a sleeper who oversleeps as told.
+    /// A clock that only sleep advances, late by a given time at each wake-up.
     struct FakeClock {
         now: Cell<i64>,
         late: Vec<i64>,
@@ -136,13 +143,13 @@ mod tests {
         assert_eq!(manifest.kind, Kind::Wakeup);
         let mut writer = RecordingWriter::create(&store, None, manifest).expect("created");
         let mut logs = writer.start_logs(Arc::new(AtomicBool::new(false)), &[64]).expect("started");
-        let bed = FakeClock { now: Cell::new(0), late: late.to_vec() };
-        let mut thread = SleepingThread::new(spec, CpuSource::Pinned(3));
+        let clock = FakeClock { now: Cell::new(0), late: late.to_vec() };
+        let mut thread = SleepingThread::new(spec, CpuSource::Pinned(3), logs.remove(0));
         let slice = Slice { phase: Phase::Measure, count, duration: Nanos(1_000) };
-        let halt = AtomicBool::new(false);
-        let ends = (&mut FakeSleep(&bed, 0), &&bed);
-        let broke = run_in(ends, &mut thread, &mut logs[0], &slice, &halt);
-        let finished = writer.finish_logs(logs, RunEnding::Completed, None).expect("finished");
+        let (start, halt) = (Stamp::from_nanos(0), AtomicBool::new(false));
+        let broke = run_slice(&mut FakeSleep(&clock, 0), &&clock, &mut thread, &slice, start, &halt).expect("no error");
+        let not_slept = thread.not_slept();
+        let finished = writer.finish(thread.into_log(), RunEnding::Completed, None).expect("finished");
         let recording = crate::recording::Recording::open(&finished.path).expect("opens");
         let batches: Vec<_> = recording.wakeups().expect("rows").map(|batch| batch.expect("sound")).collect();
         let rows = batches.iter().flat_map(|batch| {
@@ -152,17 +159,7 @@ mod tests {
                 (batch.seq.values[row], due, woke - due)
             })
         });
-        (rows.collect(), broke, thread.not_slept())
-    }
-
-    fn run_in(
-        ends: (&mut FakeSleep<'_>, &&FakeClock),
-        thread: &mut SleepingThread,
-        log: &mut EventLog,
-        slice: &Slice,
-        halt: &AtomicBool,
-    ) -> Option<LateWakeup> {
-        run_slice(ends, thread, log, slice, Stamp::from_nanos(0), halt).expect("no error")
+        (rows.collect(), broke, not_slept)
     }
 
     const EVERY_100: WakeupSpec = WakeupSpec {
@@ -174,14 +171,14 @@ mod tests {
     };
 
     #[test]
-    fn a_slot_that_is_past_is_kept_with_its_whole_lateness() {
+    fn a_past_slot_is_recorded_with_its_whole_lateness() {
         let (rows, broke, _) = slept(&EVERY_100, &[1, 250, 1, 1, 1], u64::MAX);
         let first = [(0, 100, 1), (1, 200, 250), (2, 300, 151), (3, 400, 52), (4, 500, 1)];
         assert_eq!((&rows[..5], rows.len(), broke), (&first[..], 10, None));
     }
 
     #[test]
-    fn a_thread_that_is_too_far_behind_ends_and_tells_what_it_gave_up() {
+    fn slots_are_given_up_and_counted_beyond_the_backlog() {
         const BACKLOG: i64 = defaults::MAX_BACKLOG.0;
         // The last slot of 1,000 ns, or of four slots, is due at so many ns.
         for (count, last, slots) in [(u64::MAX, 1_000, 10), (4, 400, 4)] {
@@ -193,7 +190,7 @@ mod tests {
             assert_eq!((rows.len(), given_up), (2, slots as u64 - 2), "{rows:?}");
         }
         let relative = WakeupSpec { relative: true, ..EVERY_100 };
-        assert_eq!(slept(&relative, &[1, 2 * BACKLOG, 1], 3).2, 0, "nobody is behind a schedule that is none");
+        assert_eq!(slept(&relative, &[1, 2 * BACKLOG, 1], 3).2, 0, "relative sleeps have no schedule to be behind of");
     }
 
     #[test]
@@ -203,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wakeup_that_is_too_late_ends_the_run_and_is_kept() {
+    fn the_first_wakeup_that_is_too_late_ends_the_run_and_is_recorded() {
         let (rows, broke, _) = slept(&WakeupSpec { break_ns: Some(Nanos(30)), ..EVERY_100 }, &[1, 30, 31, 1], u64::MAX);
         assert_eq!(rows, [(0, 100, 1), (1, 200, 30), (2, 300, 31)]);
         assert_eq!(broke, Some(LateWakeup { seq: 2, cpu: Some(3), due_ns: 300, woke_ns: 331 }));

@@ -3,13 +3,13 @@
 use rustix::io::Errno;
 
 use super::*;
-use crate::session::{ReceiverState, ReflectorAction, ReflectorLimits, SessionReflector};
+use crate::plan::Schedule;
+use crate::session::{self, ReceiverState, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector};
 use crate::transport::sim::{Fault, Network, SimClock, SimTransport, SimulatedReflector};
 use crate::wire::MessageType;
 
-/// A path behind which a real reflector counts, `capacity` packets a second with a queue of 5 ms; the load is told
-/// to end at `until`.
-fn narrow(capacity: f64, until: Nanos, words: &NetLoadCommands) -> SimulatedReflector<'_> {
+/// A path of `capacity` packets a second and a queue of 5 ms to a real reflector; the command to end comes at `until`.
+fn narrow(capacity: f64, until: Nanos, commands: &NetLoadCommands) -> SimulatedReflector<'_> {
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     reflector.set_receiver_state(ReceiverState { socket_drops: Some(3), ..ReceiverState::default() });
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
@@ -17,7 +17,7 @@ fn narrow(capacity: f64, until: Nanos, words: &NetLoadCommands) -> SimulatedRefl
     let mut free_at = Stamp::<SenderClock>::from_nanos(0);
     Box::new(move |datagram, at| {
         if at.as_nanos() >= until.0 {
-            words.say_end();
+            commands.set_end();
         }
         let begin = at.max(free_at);
         if begin - at > Nanos::from_millis(5) {
@@ -47,14 +47,18 @@ fn quiet() -> Network {
     }
 }
 
-fn load<'a>(network: Network, pace: Pace, far_end: SimulatedReflector<'a>) -> Load<SimTransport<'a>, SimClock> {
+fn load<'a>(
+    network: Network,
+    pace: Pace,
+    far_end: SimulatedReflector<'a>,
+) -> NetLoadSender<SimTransport<'a>, SimClock> {
     let spec = StreamSpec::at(pace);
     let mut transport = SimTransport::new(network, Stamp::from_nanos(0), far_end);
     let clock = transport.clock();
-    let wishes = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, Nanos::from_secs(1));
+    let params = SessionParams::new("sim", [7; 16], 1_000, Schedule::Closed, None, Nanos::from_secs(1));
     let never = AtomicBool::new(false);
-    let up = UpStream::new(session::open(&mut transport, &clock, None, &wishes, &never).expect("a session"));
-    Load {
+    let up = UpStream::new(session::open(&mut transport, &clock, None, &params, &never).expect("a session"));
+    NetLoadSender {
         stream: StreamSender::new(transport, clock, up),
         packet_bits: spec.packet_bits(1_000, false),
         spec,
@@ -66,11 +70,11 @@ fn load<'a>(network: Network, pace: Pace, far_end: SimulatedReflector<'a>) -> Lo
     }
 }
 
-fn held(network: Network, pace: Pace, capacity: f64, until: Nanos) -> NetLoadOutcome {
-    let words = NetLoadCommands::default();
-    let mut load = load(network, pace, narrow(capacity, until, &words));
-    let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
-    load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there")
+fn outcome_of(network: Network, pace: Pace, capacity: f64, until: Nanos) -> NetLoadOutcome {
+    let commands = NetLoadCommands::default();
+    let mut load = load(network, pace, narrow(capacity, until, &commands));
+    let pace = load.settle_pace(&commands.end).expect("the reflector counts").expect("no command to end");
+    load.run(pace, &commands, |_| Ok(())).expect("it begins").expect("and has begun")
 }
 
 fn within(value: f64, expected: f64, share: f64) -> bool {
@@ -78,9 +82,9 @@ fn within(value: f64, expected: f64, share: f64) -> bool {
 }
 
 #[test]
-fn a_rate_is_held_and_told_by_both_ends() {
+fn a_rate_is_kept_and_reported_by_both_ends() {
     let pace = Pace::Rate { bps: 80_000_000 };
-    let NetLoadOutcome { report, failure } = held(quiet(), pace, 1e6, Nanos::from_secs(3));
+    let NetLoadOutcome { report, failure } = outcome_of(quiet(), pace, 1e6, Nanos::from_secs(3));
     assert!(failure.is_none());
     let (sent, delivered) = report.sent.zip(report.delivered).expect("windows");
     assert!(within(delivered.mean_bps, 80e6, 0.001) && within(sent.mean_bps, 80e6, 0.001), "{report:?}");
@@ -92,9 +96,9 @@ fn a_rate_is_held_and_told_by_both_ends() {
 }
 
 #[test]
-fn what_the_path_cannot_carry_is_lost_and_told() {
+fn packets_beyond_the_capacity_of_the_path_are_reported_lost() {
     let pace = Pace::Packets { pps: 20_000 };
-    let NetLoadOutcome { report, .. } = held(quiet(), pace, 10_000.0, Nanos::from_secs(3));
+    let NetLoadOutcome { report, .. } = outcome_of(quiet(), pace, 10_000.0, Nanos::from_secs(3));
     let (sent, delivered) = report.sent.zip(report.delivered).expect("windows");
     assert!(within(sent.mean_bps, 160e6, 0.01), "{report:?}");
     assert!(within(delivered.mean_bps, 80e6, 0.02), "{report:?}");
@@ -105,14 +109,14 @@ fn what_the_path_cannot_carry_is_lost_and_told() {
 fn losses_on_the_path_are_counted_to_the_packet() {
     let pace = Pace::Packets { pps: 5_000 };
     let network = Network { loss: 0.02, ..quiet() };
-    let NetLoadOutcome { report, .. } = held(network, pace, 1e6, Nanos::from_secs(4));
+    let NetLoadOutcome { report, .. } = outcome_of(network, pace, 1e6, Nanos::from_secs(4));
     assert_eq!(report.lost_packets, report.sent_packets - report.delivered_packets);
     assert!(within(report.lost_packets as f64, report.sent_packets as f64 * 0.02, 0.2), "{report:?}");
 }
 
 #[test]
-fn as_fast_as_sends_go_is_what_sends_cost() {
-    let NetLoadOutcome { report, .. } = held(quiet(), Pace::Max, 1e7, Nanos::from_secs(2));
+fn without_a_pace_the_rate_is_limited_by_the_cost_of_sends() {
+    let NetLoadOutcome { report, .. } = outcome_of(quiet(), Pace::Max, 1e7, Nanos::from_secs(2));
     let sent = report.sent.expect("windows");
     assert!(within(sent.mean_bps, 8e9, 0.05), "a send takes 1 µs: {report:?}");
     assert_eq!(report.offered_bps, None);
@@ -120,7 +124,7 @@ fn as_fast_as_sends_go_is_what_sends_cost() {
 
 #[test]
 fn a_share_is_of_the_rate_that_passes_without_loss() {
-    let NetLoadOutcome { report, .. } = held(quiet(), Pace::Share { share: 0.5 }, 10_000.0, Nanos::from_secs(14));
+    let NetLoadOutcome { report, .. } = outcome_of(quiet(), Pace::Share { share: 0.5 }, 10_000.0, Nanos::from_secs(14));
     let searched = report.searched_bps.expect("searched");
     assert!((74e6..=86e6).contains(&searched), "{report:?}");
     assert_eq!((report.offered_bps, report.lost_packets), (Some(searched / 2.0), 0));
@@ -136,35 +140,35 @@ fn a_full_queue_of_this_host_is_waited_for_and_a_stall_is_caught_up() {
         Fault::Stall { send: 4_000, span: Nanos::from_millis(500) },
     ];
     let pace = Pace::Packets { pps: 5_000 };
-    let NetLoadOutcome { report, failure } = held(Network { faults, ..quiet() }, pace, 1e6, Nanos::from_secs(3));
+    let NetLoadOutcome { report, failure } = outcome_of(Network { faults, ..quiet() }, pace, 1e6, Nanos::from_secs(3));
     assert!(failure.is_none());
     assert_eq!((report.refused_packets, report.lost_packets), (1, 0));
     assert!((2_400..=2_500).contains(&report.skipped_packets), "the second stall was too long: {report:?}");
 }
 
 #[test]
-fn figures_begin_when_they_are_told_to() {
-    let words = NetLoadCommands::default();
-    let mut reflecting = narrow(1e6, Nanos::from_secs(4), &words);
+fn figures_begin_at_the_command() {
+    let commands = NetLoadCommands::default();
+    let mut reflecting = narrow(1e6, Nanos::from_secs(4), &commands);
     let far_end: SimulatedReflector<'_> = Box::new(|datagram, at| {
         if at.as_nanos() > 3_000_000_000 {
-            words.say_begin();
+            commands.set_begin();
         }
         reflecting(datagram, at)
     });
     let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, far_end);
-    let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
-    let held = load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there");
-    assert!((900..=1_000).contains(&held.report.sent_packets), "one second of four: {:?}", held.report);
-    assert!((8..=10).contains(&held.report.windows), "{:?}", held.report);
+    let pace = load.settle_pace(&commands.end).expect("the reflector counts").expect("no command to end");
+    let outcome = load.run(pace, &commands, |_| Ok(())).expect("it begins").expect("and has begun");
+    assert!((900..=1_000).contains(&outcome.report.sent_packets), "one second of four: {:?}", outcome.report);
+    assert!((8..=10).contains(&outcome.report.windows), "{:?}", outcome.report);
 }
 
 #[test]
-fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
-    let words = NetLoadCommands::default();
+fn a_reflector_that_does_not_count_is_an_error_and_so_is_one_that_stops() {
+    let commands = NetLoadCommands::default();
     let mut reflector = SessionReflector::new(ReflectorLimits::MAX, None, [1; 32]);
     let from = SocketAddr::from(([127, 0, 0, 1], 40_000));
-    // An older reflector: it knows no POLL.
+    // An older reflector, which does not know POLL.
     let older: SimulatedReflector<'_> = Box::new(move |datagram, at| {
         let mut reply = datagram.to_vec();
         match reflector.handle(&mut reply, from, Stamp::from_nanos(at.as_nanos())) {
@@ -172,17 +176,17 @@ fn nobody_who_counts_is_an_error_and_so_is_one_who_stops() {
             _ => None,
         }
     });
-    let error = load(quiet(), Pace::Max, older).prepare(&words.end).expect_err("nobody counts");
+    let error = load(quiet(), Pace::Max, older).settle_pace(&commands.end).expect_err("no tally");
     assert!(matches!(error, MeasureError::StreamUncounted { .. }), "{error:?}");
     assert!(error.exit_code() == 3 && error.cause().is_some() && error.hint().is_some());
 
-    let mut reflecting = narrow(1e6, Nanos::MAX, &words);
+    let mut reflecting = narrow(1e6, Nanos::MAX, &commands);
     let gone: SimulatedReflector<'_> =
         Box::new(|datagram, at| if at.as_nanos() > 1_000_000_000 { None } else { reflecting(datagram, at) });
     let mut load = load(quiet(), Pace::Packets { pps: 1_000 }, gone);
-    let pace = load.prepare(&words.end).expect("somebody counts").expect("not told to end");
-    let held = load.hold(pace, &words, |_| Ok(())).expect("it begins").expect("and was there");
-    assert!(matches!(held.failure, Some(MeasureError::StreamSilent { span, .. }) if span < Nanos::from_secs(6)));
-    assert!(held.report.delivered_packets > 500, "what was counted is kept: {:?}", held.report);
-    assert!(held.report.sent_packets < 1_100, "{:?}", held.report);
+    let pace = load.settle_pace(&commands.end).expect("the reflector counts").expect("no command to end");
+    let outcome = load.run(pace, &commands, |_| Ok(())).expect("it begins").expect("and has begun");
+    assert!(matches!(outcome.failure, Some(MeasureError::StreamSilent { span, .. }) if span < Nanos::from_secs(6)));
+    assert!(outcome.report.delivered_packets > 500, "what was counted is kept: {:?}", outcome.report);
+    assert!(outcome.report.sent_packets < 1_100, "{:?}", outcome.report);
 }

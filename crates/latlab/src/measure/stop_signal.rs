@@ -1,0 +1,119 @@
+//! What ends the runs of a plan before their time.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use latlab_sys::sleep::{current_thread, interrupt};
+
+use crate::facts::LateWakeup;
+use crate::host::tracing::Tracing;
+use crate::units::Nanos;
+
+/// The part of a trace that is kept: what ran before the slot was due, and how the run was stopped.
+const TRACED_BEFORE: Nanos = Nanos::from_millis(10);
+const TRACED_AFTER: Nanos = Nanos::from_millis(1);
+
+/// Ends the runs of a plan early. Loops that send look at the flag of the caller; threads that sleep have a flag of
+/// their own, since a late wake-up sets it too, and are woken by a signal.
+#[derive(Debug, Default)]
+pub(crate) struct StopSignal {
+    requested: Arc<AtomicBool>,
+    sleep_over: AtomicBool,
+    sleeping: Mutex<Vec<i32>>,
+    wakeup_was_late: AtomicBool,
+    /// Stopped by a late wake-up; an error if it could not be started, `None` if no wake-up ends a run.
+    tracing: Option<io::Result<Tracing>>,
+}
+
+impl StopSignal {
+    /// A signal that the caller gives by setting `requested`, and that stops `tracing` at a late wake-up.
+    pub(crate) fn new(requested: &Arc<AtomicBool>, tracing: Option<io::Result<Tracing>>) -> StopSignal {
+        StopSignal { requested: Arc::clone(requested), tracing, ..StopSignal::default() }
+    }
+
+    /// Set by the caller, a full disk or a lost agent: the runs shall end.
+    pub(crate) fn requested(&self) -> &AtomicBool {
+        &self.requested
+    }
+
+    /// Set as soon as threads shall not sleep any more.
+    pub(crate) fn sleep_over(&self) -> &AtomicBool {
+        &self.sleep_over
+    }
+
+    /// Whether threads shall not sleep any more.
+    pub(crate) fn is_sleep_over(&self) -> bool {
+        self.sleep_over.load(Ordering::Relaxed)
+    }
+
+    /// Ends all sleep.
+    pub(crate) fn end_sleep(&self) {
+        self.sleep_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Passes the caller's request on to the threads that sleep. To be called now and then: a thread that was about to
+    /// sleep misses the first signal.
+    pub(crate) fn forward(&self) {
+        if self.requested.load(Ordering::Relaxed) {
+            self.end_sleep();
+        }
+        if self.is_sleep_over() {
+            let sleeping = self.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+            // A thread that has just ended needs no signal.
+            sleeping.iter().for_each(|thread| _ = interrupt(*thread));
+        }
+    }
+
+    /// Wakes the calling thread at the end of all sleep, until the answer is dropped.
+    pub(crate) fn enrol(&self) -> Enrolled<'_> {
+        let thread = current_thread();
+        self.sleeping.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Enrolled { stop: self, thread }
+    }
+
+    /// Stops the trace after `late`, which ended its run: what led to it is not overwritten any more.
+    pub(crate) fn stop_tracing(&self, late: &LateWakeup) {
+        self.wakeup_was_late.store(true, Ordering::Relaxed);
+        let LateWakeup { seq, due_ns, woke_ns, .. } = late;
+        if let Some(Ok(tracing)) = &self.tracing {
+            tracing.stop(&format!("latlab: slot {seq} was due at {due_ns} ns and woke at {woke_ns} ns"));
+        }
+    }
+
+    /// Whether a late wake-up has ended a run.
+    pub(crate) fn wakeup_was_late(&self) -> bool {
+        self.wakeup_was_late.load(Ordering::Relaxed)
+    }
+
+    /// The trace around `late`.
+    ///
+    /// # Errors
+    /// Tracing could not be started, or its buffer cannot be read.
+    pub(crate) fn trace_around(&self, late: &LateWakeup) -> io::Result<String> {
+        let from = Nanos(late.due_ns.saturating_sub(TRACED_BEFORE.0));
+        let to = Nanos(late.woke_ns.saturating_add(TRACED_AFTER.0));
+        match &self.tracing {
+            Some(Ok(tracing)) => tracing.between(from, to),
+            Some(Err(error)) => Err(copy_of(error)),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+fn copy_of(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
+}
+
+/// A thread that is woken at the end of all sleep.
+pub(crate) struct Enrolled<'a> {
+    stop: &'a StopSignal,
+    thread: i32,
+}
+
+impl Drop for Enrolled<'_> {
+    fn drop(&mut self) {
+        let mut sleeping = self.stop.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
+        sleeping.retain(|thread| *thread != self.thread);
+    }
+}
