@@ -17,7 +17,7 @@ use judge::options::Options;
 use judge::paired::{Paired, median};
 use judge::{account, programs};
 use latlab::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_subjects,
+    ComparisonOptions, ComparisonRequest, ObservedRun, RunGroups, compare, default_estimands,
 };
 use latlab::metric::Metric;
 use latlab::platform::parallel_map;
@@ -157,10 +157,10 @@ fn read(recordings: &[PathBuf]) -> Result<(), String> {
 /// Mean, median and p99 of every run, and the verdicts on two groups of them.
 fn judged(recordings: &[PathBuf]) -> Result<(), String> {
     let mut agenda = ComparisonRequest::default();
-    for subject in default_subjects(Metric::RoundTripDelay) {
+    for subject in default_estimands(Metric::RoundTripDelay) {
         agenda.ask(subject, None, None);
     }
-    let subjects = agenda.subjects();
+    let subjects = agenda.estimands();
     let observe = |path: &PathBuf| -> Result<ObservedRun, String> {
         let recording = Recording::open(path).map_err(|error| error.to_string())?;
         ObservedRun::of(&recording, &subjects).map_err(|error| error.to_string())

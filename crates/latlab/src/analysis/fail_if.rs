@@ -1,28 +1,51 @@
-//! `--fail-if '[METRIC] STATISTIC OP VALUE'`: a gate for scripts.
+//! `--fail-if '[METRIC] STATISTIC OP VALUE'`: a condition under which a script is to stop.
 //!
-//! A quantile that fell among the lost counts as infinite; an unsupported one is judged by its point value,
-//! with a warning. Where there is nothing to judge (no probe measured, or none answered for a statistic
-//! over answered probes) the condition *holds*: a gate that is fed nothing must not open.
+//! A quantile that fell among the lost is infinite. An unsupported quantile is judged by its point value, with a
+//! warning. Without anything to judge (no probe measured, or none answered for a statistic over answered probes) the
+//! condition *holds*, so that a script does not continue without a measurement.
 
 use std::fmt;
 
 use thiserror::Error;
 
-use super::operator::{OPERATORS, Operator};
-use super::subject::{Estimand, FORM_HINT, Ratio, Statistic, subject};
+use super::estimand::{Estimand, FORM_HINT, Ratio, RunFigure, Statistic, parse_estimand};
 use super::summary::Summary;
 use crate::diagnostics::{Caveat, Explain, Failure, Severity};
-use crate::metric::Metric;
 use crate::plan::Kind;
+use crate::stats::Description;
 use crate::units::human::{self, ParseError, TimeUnit};
+
+/// Longer ones first: `>=` begins with `>`.
+const OPERATORS: [(&str, Operator); 4] =
+    [(">=", Operator::AtLeast), ("<=", Operator::AtMost), (">", Operator::Above), ("<", Operator::Below)];
+
+/// How a figure is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+}
+
+impl Operator {
+    fn compares(self, left: f64, right: f64) -> bool {
+        match self {
+            Operator::AtLeast => left >= right,
+            Operator::AtMost => left <= right,
+            Operator::Above => left > right,
+            Operator::Below => left < right,
+        }
+    }
+}
 
 /// A condition under which `summary` ends with exit code 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailIf {
     text: String,
-    subject: Estimand,
+    estimand: Estimand,
     operator: Operator,
-    /// Nanoseconds, or a share.
+    /// Nanoseconds, bits a second, or a ratio.
     value: f64,
 }
 
@@ -39,7 +62,7 @@ pub enum FailIfError {
         /// What would be right.
         hint: String,
     },
-    /// Its value cannot be read.
+    /// Its value cannot be parsed.
     #[error("cannot read the condition `{text}`")]
     Value {
         /// As typed.
@@ -47,7 +70,7 @@ pub enum FailIfError {
         /// Why not.
         source: ParseError,
     },
-    /// The recording has no such metric.
+    /// The recording lacks what it is about.
     #[error("cannot judge `{text}` on `{recording}`")]
     Absent {
         /// As typed.
@@ -77,32 +100,19 @@ impl Explain for FailIfError {
     }
 }
 
-/// What a recording had to say about a condition.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Observed {
-    /// Nanoseconds, or a share.
-    Finite(f64),
-    /// The quantile fell among the lost.
-    Infinite,
-    /// There was nothing to compute it from.
-    Nothing,
-}
-
 /// The outcome of one condition on one recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionResult {
     /// Whether the condition held: exit code 1.
     pub held: bool,
-    /// What was observed.
-    pub observed: Observed,
     /// The outcome in words: `p99 of round trip delay is 250 µs: `p99 > 200us` holds`.
     pub message: String,
-    /// Why to be careful with it.
+    /// Why the outcome may change with a longer run.
     pub warning: Option<Caveat>,
 }
 
 impl FailIf {
-    /// Reads `p99 > 200us`, `response_time p99.9 >= 1ms`, `loss_ratio > 0.1%`.
+    /// Parses `p99 > 200us`, `response_time p99.9 >= 1ms`, `loss_ratio > 0.1%`.
     pub fn parse(text: &str) -> Result<FailIf, FailIfError> {
         let malformed = |cause: String, hint: String| FailIfError::Form { text: text.into(), cause, hint };
         let place = text
@@ -111,119 +121,71 @@ impl FailIf {
         let (left, rest) = text.split_at(place);
         let (operator, value) = OPERATORS
             .iter()
-            .find_map(|(sign, operator)| rest.strip_prefix(sign).map(|value| (*operator, value)))
+            .find_map(|(sign, operator)| rest.strip_prefix(sign).map(|value| (*operator, value.trim())))
             .ok_or_else(|| malformed("it has no comparison".into(), FORM_HINT.into()))?;
-        let words: Vec<&str> = left.split_whitespace().collect();
-        let subject = subject(&words).map_err(|(cause, hint)| malformed(cause, hint))?;
-        let subject = subject.compared_with(words.len() > 1, value.trim());
-        let value = subject.value(value.trim()).map_err(|source| FailIfError::Value { text: text.into(), source })?;
-        Ok(FailIf { text: text.trim().into(), subject, operator, value })
+        let estimand = parse_estimand(None, left).map_err(|error| malformed(error.cause, error.hint))?;
+        let estimand = estimand.compared_with(left.split_whitespace().count() > 1, value);
+        let value = estimand.parse_value(value).map_err(|source| FailIfError::Value { text: text.into(), source })?;
+        Ok(FailIf { text: text.trim().into(), estimand, operator, value })
     }
 
-    /// Asks for `[METRIC] STATISTIC` and compares it with nothing: what is observed is the answer.
-    pub fn asking(text: &str) -> Result<FailIf, FailIfError> {
-        let (text, words) = (text.trim().to_owned(), text.split_whitespace().collect::<Vec<_>>());
-        match subject(&words) {
-            Ok(subject) => Ok(FailIf { text, subject, operator: Operator::AtLeast, value: 0.0 }),
-            Err((cause, hint)) => Err(FailIfError::Form { text, cause, hint }),
-        }
+    /// What a summary must hold to be judged by this.
+    pub fn estimand(&self) -> Estimand {
+        self.estimand
     }
 
-    /// The metric that must be described to judge this.
-    pub fn metric(&self) -> Option<Metric> {
-        match self.subject {
-            Estimand::Ratio(_) => None,
-            Estimand::Statistic(metric, _) => Some(metric),
-        }
-    }
-
-    /// The quantile that must be among those described.
-    pub fn quantile(&self) -> Option<f64> {
-        match self.subject {
-            Estimand::Statistic(_, Statistic::Quantile(q)) => Some(q),
-            _ => None,
-        }
-    }
-
-    /// Judges `summary`, which was made with this condition included in its wishes.
+    /// Judges `summary`, whose options included [`FailIf::estimand`].
+    ///
+    /// # Errors
+    /// If the recording lacks the metric, or no deadline was given.
     pub fn judge(&self, summary: &Summary) -> Result<ConditionResult, FailIfError> {
-        let subject = self.subject.in_runs_of(summary.kind);
-        let (observed, warning) = match subject {
-            Estimand::Ratio(ratio) => (self.ratio(ratio, summary)?, None),
-            Estimand::Statistic(metric, statistic) => self.statistic(metric, statistic, summary)?,
+        let estimand = self.estimand.in_runs_of(summary.kind);
+        let (figure, warning) = match estimand {
+            Estimand::Ratio(Ratio::DeadlineMiss) if summary.deadline.is_none() => {
+                let hint = "add `--deadline T`, such as `--deadline 1ms`";
+                return Err(self.absent(summary, "no deadline was given".into(), hint));
+            }
+            Estimand::Ratio(ratio) => (RunFigure::of(summary.ratios.get(ratio)), None),
+            Estimand::Statistic(metric, statistic) => {
+                let Some(described) = summary.metrics.get(&metric) else {
+                    let cause = format!("the recording has no `{}`", metric.name());
+                    let metrics: Vec<_> = summary.metrics.keys().map(|metric| metric.name()).collect();
+                    return Err(self.absent(summary, cause, &format!("it has {}", metrics.join(", "))));
+                };
+                (statistic.figure(described), self.unsupported(statistic, described, summary.kind))
+            }
         };
-        let held = match observed {
-            Observed::Finite(value) => self.operator.compares(value, self.value),
-            Observed::Infinite => self.operator.compares(f64::INFINITY, self.value),
-            Observed::Nothing => true,
+        let held = match figure {
+            RunFigure::Finite { value, .. } => self.operator.compares(value, self.value),
+            RunFigure::Lost => self.operator.compares(f64::INFINITY, self.value),
+            RunFigure::Nothing => true,
         };
         let verb = if held { "holds" } else { "does not hold" };
-        let message = match observed {
-            Observed::Nothing => format!("there is nothing to judge `{}` by, so that it holds", self.text),
-            observed => format!("{subject} is {}: `{}` {verb}", self.shown(observed), self.text),
+        let message = match figure {
+            RunFigure::Finite { value, .. } => format!("{estimand} is {}: `{}` {verb}", self.shown(value), self.text),
+            RunFigure::Lost => {
+                format!("{estimand} is infinite (it fell among the lost): `{}` {verb}", self.text)
+            }
+            RunFigure::Nothing => format!("there is nothing to judge `{}` by, so that it holds", self.text),
         };
-        Ok(ConditionResult { held, observed, message, warning })
+        Ok(ConditionResult { held, message, warning })
     }
 
-    fn shown(&self, observed: Observed) -> String {
-        match (observed, self.subject) {
-            (Observed::Finite(value), Estimand::Ratio(_)) => human::percent(value),
-            (Observed::Finite(value), Estimand::Statistic(metric, _)) if metric.is_rate() => human::bit_rate(value),
-            (Observed::Finite(value), Estimand::Statistic(..)) => {
+    fn shown(&self, value: f64) -> String {
+        match self.estimand {
+            Estimand::Ratio(_) => human::percent(value),
+            Estimand::Statistic(metric, _) if metric.is_rate() => human::bit_rate(value),
+            Estimand::Statistic(..) => {
                 let unit = TimeUnit::suiting(value);
                 format!("{} {}", unit.figure(value), unit.symbol())
             }
-            _ => "infinite (it fell among the lost)".into(),
         }
     }
 
-    fn ratio(&self, ratio: Ratio, summary: &Summary) -> Result<Observed, FailIfError> {
-        let ratios = &summary.ratios;
-        let value = match ratio {
-            Ratio::Loss => ratios.loss,
-            Ratio::Late => ratios.late,
-            Ratio::Reordered => ratios.reordered,
-            Ratio::Duplicate => ratios.duplicate,
-            Ratio::DeadlineMiss if summary.deadline.is_none() => {
-                let cause = "no deadline was given".into();
-                return Err(self.absent(summary, cause, "add `--deadline T`, such as `--deadline 1ms`"));
-            }
-            Ratio::DeadlineMiss => ratios.deadline_miss,
-        };
-        Ok(value.map_or(Observed::Nothing, Observed::Finite))
-    }
-
-    fn statistic(
-        &self,
-        metric: Metric,
-        statistic: Statistic,
-        summary: &Summary,
-    ) -> Result<(Observed, Option<Caveat>), FailIfError> {
-        let Some(described) = summary.metrics.get(&metric) else {
-            let cause = format!("the recording has no `{}`", metric.name());
-            let there: Vec<_> = summary.metrics.keys().map(|metric| metric.name()).collect();
-            return Err(self.absent(summary, cause, &format!("it has {}", there.join(", "))));
-        };
-        let value = match statistic {
-            Statistic::Min => described.min.map(|min| min as f64),
-            Statistic::Max => described.max.map(|max| max as f64),
-            Statistic::Mean => described.mean,
-            Statistic::Stddev => described.stddev,
-            Statistic::Quantile(q) => {
-                let estimate = described.quantiles.iter().find(|estimate| estimate.q == q);
-                let warning =
-                    estimate.filter(|estimate| !estimate.supported).and_then(|_| self.unsupported(summary.kind));
-                if estimate.is_some_and(|estimate| estimate.lost) {
-                    return Ok((Observed::Infinite, warning));
-                }
-                let value = estimate.and_then(|estimate| estimate.value);
-                return Ok((value.map_or(Observed::Nothing, Observed::Finite), warning));
-            }
-        };
-        Ok((value.map_or(Observed::Nothing, Observed::Finite), None))
-    }
-
-    fn unsupported(&self, kind: Kind) -> Option<Caveat> {
+    /// The warning that the quantile in `described` has too few observations beyond it.
+    fn unsupported(&self, statistic: Statistic, described: &Description, kind: Kind) -> Option<Caveat> {
+        let q = statistic.quantile()?;
+        described.quantiles.iter().find(|estimate| estimate.q == q && !estimate.supported)?;
         let rows = kind.rows();
         Some(Caveat::new(
             Severity::Warning,
@@ -248,23 +210,22 @@ impl fmt::Display for FailIf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::in_memory::{InMemory, but, closed, scheduled};
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
     use crate::analysis::{SummaryOptions, summarise};
     use crate::plan::Schedule;
     use crate::probe::{Fate, ProbeRecord};
-    use crate::units::Nanos;
 
     fn judge(schedule: Schedule, rows: Vec<ProbeRecord>, text: &str) -> Result<ConditionResult, FailIfError> {
         let condition = FailIf::parse(text)?;
         let source = InMemory::of(schedule, rows);
-        let mut wishes = SummaryOptions::of(&source.manifest.spec);
-        wishes.include(&condition);
-        condition.judge(&summarise(&source, &wishes).expect("no windows asked for"))
+        let mut options = SummaryOptions::of(&source.manifest.spec);
+        options.include(condition.estimand());
+        condition.judge(&summarise(&source, &options).expect("no windows asked for"))
     }
 
-    /// 2,000 round trips of 1 to 2,000 µs in no order, of which the slowest `lost` never came back.
+    /// 2,000 round trips of 1 to 2,000 µs in shuffled order, of which the slowest `lost` are lost.
     fn closed_loop(lost: i64) -> Vec<ProbeRecord> {
-        // fifth powers modulo this prime meet every remainder once
+        // Fifth powers modulo this prime have every remainder once.
         let fifth_power = |seq: i64| (seq * seq % 1_999).pow(2) % 1_999 * seq % 1_999;
         let shuffled = |seq: i64| if seq == 1_999 { 2_000 } else { fifth_power(seq) + 1 };
         let row = |seq: i64| closed(seq as u64, seq * 10_000, shuffled(seq));
@@ -292,59 +253,57 @@ mod tests {
             ("loss-ratio <= 0", true),
             ("duplicate_ratio > 0", false),
         ] {
-            let judgement = judge(Schedule::Closed, closed_loop(0), text).expect(text);
-            assert_eq!(judgement.held, held, "{text}: {}", judgement.message);
-            assert_eq!(judgement.warning, None, "{text}");
+            let result = judge(CLOSED, closed_loop(0), text).expect(text);
+            assert_eq!(result.held, held, "{text}: {}", result.message);
+            assert_eq!(result.warning, None, "{text}");
         }
     }
 
     #[test]
     fn a_quantile_among_the_lost_is_infinite() {
-        let judgement = judge(Schedule::Closed, closed_loop(100), "p99 > 1h").expect("a condition");
-        assert_eq!((judgement.held, judgement.observed), (true, Observed::Infinite));
-        assert_eq!(judgement.message, "p99 of round trip delay is infinite (it fell among the lost): `p99 > 1h` holds");
-        let below = judge(Schedule::Closed, closed_loop(100), "p99 < 1h").expect("a condition");
+        let result = judge(CLOSED, closed_loop(100), "p99 > 1h").expect("a condition");
+        assert!(result.held);
+        assert_eq!(result.message, "p99 of round trip delay is infinite (it fell among the lost): `p99 > 1h` holds");
+        let below = judge(CLOSED, closed_loop(100), "p99 < 1h").expect("a condition");
         assert!(!below.held);
-        let ratio = judge(Schedule::Closed, closed_loop(100), "loss_ratio > 1%").expect("a condition");
+        let ratio = judge(CLOSED, closed_loop(100), "loss_ratio > 1%").expect("a condition");
         assert_eq!(ratio.message, "loss_ratio is 5 %: `loss_ratio > 1%` holds");
     }
 
     #[test]
     fn an_unsupported_quantile_is_judged_with_a_warning() {
-        let judgement = judge(Schedule::Closed, closed_loop(0), "p99.99 > 1.9ms").expect("a condition");
-        assert!(judgement.held && matches!(judgement.observed, Observed::Finite(ns) if ns > 1.9e6));
-        assert_eq!(judgement.warning.map(|warning| warning.code).as_deref(), Some("unsupported-gate"));
+        let result = judge(CLOSED, closed_loop(0), "p99.99 > 1.9ms").expect("a condition");
+        assert!(result.held && result.message.starts_with("p99.99 of round trip delay is "), "{}", result.message);
+        assert_eq!(result.warning.map(|warning| warning.code).as_deref(), Some("unsupported-gate"));
     }
 
     #[test]
-    fn nothing_to_judge_holds() {
+    fn a_condition_without_anything_to_judge_holds() {
         for (rows, text) in [
             (Vec::new(), "p99 > 1s"),
             (Vec::new(), "loss_ratio > 1%"),
             (closed_loop(2_000), "mean > 1s"),
             (vec![closed(0, 0, 1)], "stddev > 1s"),
         ] {
-            let judgement = judge(Schedule::Closed, rows, text).expect(text);
-            assert_eq!((judgement.held, judgement.observed), (true, Observed::Nothing), "{text}");
-            assert!(judgement.message.contains("nothing to judge"), "{}", judgement.message);
+            let result = judge(CLOSED, rows, text).expect(text);
+            assert!(result.held && result.message.contains("nothing to judge"), "{}", result.message);
         }
     }
 
     #[test]
-    fn what_the_recording_lacks_is_refused() {
+    fn a_metric_or_deadline_that_the_recording_lacks_is_refused() {
         for (text, hint) in [("response_time p99 > 1ms", "round_trip_delay"), ("deadline_miss_ratio > 0", "--deadline")]
         {
-            let failure = judge(Schedule::Closed, closed_loop(0), text).expect_err(text).explain();
+            let failure = judge(CLOSED, closed_loop(0), text).expect_err(text).explain();
             assert!(failure.hint.as_ref().is_some_and(|found| found.contains(hint)), "{failure:?}");
             assert!(failure.message.contains(text) && failure.exit_code == 2);
         }
-        let every_ms = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
         let rows = vec![scheduled(0, 0, 5, 10), scheduled(1, 1_000, 5, 10)];
-        assert!(judge(every_ms, rows, "response-time p50 > 14us").expect("a condition").held);
+        assert!(judge(EVERY_MS, rows, "response-time p50 > 14us").expect("a condition").held);
     }
 
     #[test]
-    fn malformed_conditions_are_refused_with_the_text_and_a_way_out() {
+    fn malformed_conditions_are_refused_with_text_cause_and_hint() {
         for (text, cause, hint) in [
             ("", "none of", "such as"),
             ("p99", "none of", "such as"),

@@ -1,17 +1,15 @@
-//! Rows in memory: what the tests of judging and showing feed on.
+//! Rows in memory, for the tests of analysis and reports.
 
 use std::convert::Infallible;
 
 use super::source::ProbeSource;
 use crate::facts::{BareLoop, ClockAnchor, HostFacts, HostSample, Instrument};
-use crate::plan::Schedule;
-use crate::plan::{EndSpec, PingSpec, RunSpec, Side, Via};
+use crate::plan::{EndSpec, PingSpec, RunSpec, Schedule, Side, Via};
 use crate::probe::{Fate, KernelStamps, Phase, ProbeRecord, Seq};
 use crate::recording::manifest::{EndFacts, Manifest, RunEnding};
 use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn, WakeupBatch, WordColumn};
 use crate::units::{Nanos, Stamp};
 
-/// The schedules of the tests.
 pub(crate) const CLOSED: Schedule = Schedule::Closed;
 /// A probe each millisecond.
 pub(crate) const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::from_millis(1) };
@@ -20,16 +18,15 @@ pub(crate) const EVERY_MS: Schedule = Schedule::Periodic { interval_ns: Nanos::f
 pub(crate) struct InMemory {
     pub(crate) manifest: Manifest,
     pub(crate) rows: Vec<ProbeRecord>,
-    /// Rows in a batch: small ones meet the border between two.
+    /// Rows in a batch, few so that tests cross the border between two.
     pub(crate) batch: usize,
-    /// Wake-ups: CPU, when it was due, when it woke, all measured.
+    /// Measured wake-ups: CPU, due time, wake-up.
     pub(crate) wakeups: Vec<(Option<u16>, i64, i64)>,
-    /// Samples of the hosts.
     pub(crate) hosts: Vec<(Side, HostSample)>,
 }
 
 impl InMemory {
-    /// Rows under a plausible manifest.
+    /// Rows with a plausible manifest.
     pub(crate) fn of(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
         InMemory { manifest: manifest(schedule), rows, batch: 3, wakeups: Vec::new(), hosts: Vec::new() }
     }
@@ -42,20 +39,18 @@ impl ProbeSource for InMemory {
         &self.manifest
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         "latlab-runs/20261121T021500Z-ping-7f3a".into()
     }
 
-    fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Infallible> {
-        for rows in self.rows.chunks(self.batch) {
-            take(&batch(rows, columns));
-        }
+    fn visit_probes(&self, columns: &[ProbeColumn], visit: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Infallible> {
+        self.rows.chunks(self.batch).for_each(|rows| visit(&batch(rows, columns)));
         Ok(())
     }
 
-    fn visit_wakeups(&self, take: &mut dyn FnMut(&WakeupBatch)) -> Result<(), Infallible> {
+    fn visit_wakeups(&self, visit: &mut dyn FnMut(&WakeupBatch)) -> Result<(), Infallible> {
         for rows in self.wakeups.chunks(self.batch) {
-            take(&WakeupBatch {
+            visit(&WakeupBatch {
                 rows: rows.len(),
                 seq: rows.iter().map(|_| Some(0)).collect(),
                 phase: WordColumn::All(Phase::Measure),
@@ -68,13 +63,13 @@ impl ProbeSource for InMemory {
         Ok(())
     }
 
-    fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Infallible> {
-        self.hosts.iter().for_each(|(side, sample)| take(*side, sample));
+    fn visit_host_samples(&self, visit: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Infallible> {
+        self.hosts.iter().for_each(|(side, sample)| visit(*side, sample));
         Ok(())
     }
 }
 
-/// Rows as columns, as sparsely as a real reader gives them.
+/// Rows as columns, empty unless requested, as from a recording.
 fn batch(rows: &[ProbeRecord], columns: &[ProbeColumn]) -> ProbeBatch {
     let column = |which: ProbeColumn, value: &dyn Fn(&ProbeRecord) -> Option<i64>| {
         if !columns.contains(&which) {
@@ -112,7 +107,7 @@ pub(crate) fn scheduled(seq: u64, due_us: i64, slip_us: i64, round_trip_us: i64)
     row
 }
 
-/// A probe of a closed loop; the reflector keeps every one for 2 µs, on a clock of its own.
+/// A probe of a closed loop; the reflector dwells 2 µs, on a clock of its own.
 pub(crate) fn closed(seq: u64, sent_us: i64, round_trip_us: i64) -> ProbeRecord {
     let sent = Stamp::from_nanos(sent_us * 1_000);
     ProbeRecord {
@@ -135,7 +130,7 @@ pub(crate) fn closed(seq: u64, sent_us: i64, round_trip_us: i64) -> ProbeRecord 
     }
 }
 
-/// The same probe with another fate, holding what a recording would still know of it.
+/// The same probe with another fate and the stamps that a recording then has.
 pub(crate) fn but(mut row: ProbeRecord, fate: Fate) -> ProbeRecord {
     row.fate = fate;
     if !matches!(fate, Fate::Answered | Fate::Late) {
@@ -195,7 +190,7 @@ fn instrument() -> Instrument {
     }
 }
 
-/// What a user asked for who asked for nothing but a schedule.
+/// The default specification with this schedule.
 pub(crate) fn spec(schedule: Schedule) -> RunSpec {
     let end = |cpu| EndSpec { cpu: Some(cpu), ..EndSpec::SYSTEM };
     RunSpec { here: end(0), peer: Some(end(1)), ..RunSpec::local(PingSpec::on(schedule)) }

@@ -1,53 +1,43 @@
-//! SummaryDefaults: from the rows of a recording to a summary, its caveats and its gates. Pure; every number here
-//! can be computed again from the recording. Definitions: docs/metrics.md.
+//! Judging: from the rows of a recording to a summary, its caveats, conditions and comparisons. Pure: every figure can
+//! be computed again from the recording. Definitions: docs/metrics.md.
 
 mod caveats;
-mod coincidence;
-mod column_figure;
 pub mod comparison;
+mod counts;
+mod estimand;
 pub mod experiment;
 mod fail_if;
-mod host_course;
+mod host_samples;
 #[cfg(test)]
 pub(crate) mod in_memory;
-mod late_stretches;
-mod meanwhile;
-mod ministat;
-mod operator;
+mod limits;
 mod outcome;
-mod ratios;
-mod shifts;
+mod ping;
 mod singletons;
 mod source;
-mod stages;
-mod stream_summary;
-mod streams;
-mod subject;
+mod stream;
+mod summarise;
 mod summary;
-mod tally;
-mod wakeups;
-mod window;
+mod wakeup;
 
 pub use caveats::{real_time_warning, unreached_loads};
-pub use coincidence::{Coincidence, LateBeyond, Threshold};
-pub use column_figure::ColumnFigure;
-pub use fail_if::{ConditionResult, FailIf, FailIfError, Observed};
-pub use meanwhile::{CpuMeanwhile, RatesSeen, StateShare};
-pub use ministat::MinistatTest;
+pub use counts::{Counts, Deadline, Ratios};
+pub use estimand::{Estimand, Ratio, Statistic};
+pub use fail_if::{ConditionResult, FailIf, FailIfError};
+pub use host_samples::ClockRates;
 pub use outcome::{run_outcome, summary_outcome};
-pub use ratios::Ratios;
+pub use ping::{Coincidence, LateBeyond, Threshold, Window};
 pub use singletons::sample;
 pub use source::ProbeSource;
-pub use stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamStages};
-pub use streams::{CpuCost, StreamFigures, StreamRates, StreamTotals};
-pub use subject::{Estimand, Ratio, Statistic};
-pub use summary::{AnalysisError, Deadline, Summary, SummaryOptions, summarise};
-pub use tally::Counts;
-pub use wakeups::{Lateness, UnexplainedDelay, Wakeups};
-pub use window::Window;
+pub use stream::{
+    CpuCost, GoalEnd, GoalFigures, SearchFigures, StageFigures, StreamFigures, StreamRates, StreamTotals,
+};
+pub use summarise::summarise;
+pub use summary::{AnalysisError, Summary, SummaryOptions};
+pub use wakeup::{CpuActivity, Lateness, StateShare, UnexplainedDelay, Wakeups};
 
-// a summary hands the condition of its run on to whoever shows it, and what it was to be
+// The condition of a summary's run, for reports.
 pub use crate::plan::{CompatOutput, Condition, Family, Kind, StopWhen, Via};
 
-/// How long an interval of a stream is.
+/// The length of a stream's intervals.
 pub const STREAM_INTERVAL: crate::units::Nanos = crate::plan::defaults::STREAM_WINDOW;

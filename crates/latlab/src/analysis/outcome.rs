@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::stages::SearchFigures;
+use super::counts::Counts;
+use super::stream::SearchFigures;
 use super::summary::Summary;
-use super::tally::Counts;
 use crate::diagnostics::{Failure, Outcome};
 use crate::plan::Kind;
 use crate::units::human::grouped;
@@ -36,7 +36,7 @@ fn no_answer(summaries: &[Summary]) -> Failure {
     }
     let target = summaries.first().map(|summary| summary.condition.target.clone()).unwrap_or_default();
     let streams: Vec<_> = summaries.iter().filter_map(|summary| summary.stream.as_ref()).collect();
-    let searches: Vec<_> = streams.iter().filter_map(|stream| stream.beside.search.as_ref()).collect();
+    let searches: Vec<_> = streams.iter().filter_map(|stream| stream.search.as_ref()).collect();
     if !searches.is_empty() && searches.iter().all(|search| search.found_pps.is_none()) {
         return no_rate(&searches, &target);
     }

@@ -1,39 +1,133 @@
-//! Rows to singletons: the definition of every metric, in code. In words: docs/metrics.md.
+//! Rows to singletons: the definition of every metric of a probe, in one table. In words: docs/metrics.md.
 
-use super::source::{ProbeSource, RowVisitor, at, feed, full, measured, plain};
+use super::source::{ProbeSource, RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all, visit_rows};
 use crate::metric::Metric;
 use crate::probe::Fate;
-use crate::recording::reader::{ProbeBatch, ProbeColumn};
+use crate::recording::reader::{IntColumn, ProbeBatch, ProbeColumn};
 use crate::sample::{INFINITE, Sample};
+
+/// How the row of a probe gives the singleton of a metric.
+#[derive(Clone, Copy)]
+struct Definition {
+    /// The singleton, or the delay that it is derived from.
+    span: Span,
+    /// A span to subtract from it.
+    less: Option<Span>,
+    /// Fates with a finite singleton.
+    finite: &'static [Fate],
+    /// Fates with an infinite one.
+    infinite: &'static [Fate],
+    /// Whether it needs a due time, and so exists on a schedule only.
+    on_schedule: bool,
+    derived: Derived,
+}
+
+/// How singletons follow from the spans of their rows.
+#[derive(Clone, Copy, PartialEq)]
+enum Derived {
+    /// The span itself.
+    Unchanged,
+    /// The span less the least of the sample.
+    LessMinimum,
+    /// The span less that of the probe before.
+    Change,
+}
+
+/// The time from one stamp of a row to a later one.
+#[derive(Clone, Copy)]
+struct Span {
+    from: StampColumn,
+    to: StampColumn,
+}
+
+#[derive(Clone, Copy)]
+struct StampColumn {
+    column: ProbeColumn,
+    of: fn(&ProbeBatch) -> &IntColumn,
+}
+
+const DUE: StampColumn = StampColumn { column: ProbeColumn::DueNs, of: |batch| &batch.due_ns };
+const SENT: StampColumn = StampColumn { column: ProbeColumn::SentNs, of: |batch| &batch.sent_ns };
+const RECEIVED: StampColumn = StampColumn { column: ProbeColumn::ReceivedNs, of: |batch| &batch.received_ns };
+const REFLECTOR_RECEIVED: StampColumn =
+    StampColumn { column: ProbeColumn::ReflectorReceivedNs, of: |batch| &batch.reflector_received_ns };
+const REFLECTOR_SENT: StampColumn =
+    StampColumn { column: ProbeColumn::ReflectorSentNs, of: |batch| &batch.reflector_sent_ns };
+
+const DWELL: Span = Span { from: REFLECTOR_RECEIVED, to: REFLECTOR_SENT };
+
+const ROUND_TRIP: Definition = Definition {
+    span: Span { from: SENT, to: RECEIVED },
+    less: None,
+    finite: &[Fate::Answered],
+    infinite: &[Fate::Late, Fate::Lost],
+    on_schedule: false,
+    derived: Derived::Unchanged,
+};
+
+/// The definition of `metric`; `None` if its singletons are no probe's: analysis/stream/figures.rs.
+const fn definition(metric: Metric) -> Option<Definition> {
+    Some(match metric {
+        Metric::RoundTripDelay => ROUND_TRIP,
+        Metric::RoundTripDelayLessDwell => Definition { less: Some(DWELL), ..ROUND_TRIP },
+        Metric::Pdv => Definition { derived: Derived::LessMinimum, ..ROUND_TRIP },
+        // Undefined for a pair of which either packet is lost (RFC 3393).
+        Metric::Ipdv => Definition { derived: Derived::Change, infinite: &[], ..ROUND_TRIP },
+        Metric::ResponseTime => Definition {
+            span: Span { from: DUE, to: RECEIVED },
+            infinite: &[Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent],
+            on_schedule: true,
+            ..ROUND_TRIP
+        },
+        Metric::WakeupLatency => {
+            Definition { span: Span { from: DUE, to: RECEIVED }, infinite: &[], on_schedule: true, ..ROUND_TRIP }
+        }
+        Metric::SendSlip => Definition {
+            span: Span { from: DUE, to: SENT },
+            finite: &[Fate::Answered, Fate::Late, Fate::Lost],
+            infinite: &[],
+            on_schedule: true,
+            ..ROUND_TRIP
+        },
+        Metric::ReflectorDwell => {
+            Definition { span: DWELL, finite: &[Fate::Answered, Fate::Late], infinite: &[], ..ROUND_TRIP }
+        }
+        Metric::OfferedRate | Metric::DeliveredRate => return None,
+    })
+}
+
+/// Whether `metric` exists on a schedule only.
+pub(super) fn is_on_schedule(metric: Metric) -> bool {
+    definition(metric).is_some_and(|definition| definition.on_schedule)
+}
 
 /// The sample of `metric`: measured probes only, in the order of sending. May be empty.
 pub fn sample<S: ProbeSource>(source: &S, metric: Metric) -> Result<Sample, S::Error> {
     let mut singletons = Singletons::of(metric, source.manifest().rows);
-    feed(source, &mut [&mut singletons])?;
+    visit_rows(source, &mut [&mut singletons])?;
     Ok(singletons.sample())
 }
 
-/// The singletons of one metric, as far as seen.
+/// The singletons of one metric, row by row.
 pub(super) struct Singletons {
     metric: Metric,
+    definition: Option<Definition>,
     values: Vec<i64>,
-    /// The last answered probe and its round trip, for differences of neighbours.
-    last_answered: Option<(i64, i64)>,
+    /// Sequence number and span of the last answered probe, for [`Derived::Change`].
+    last: Option<(i64, i64)>,
 }
 
 impl Singletons {
-    /// None yet, with room for `rows`.
+    /// No singletons yet, with capacity for `rows`.
     pub(super) fn of(metric: Metric, rows: Option<u64>) -> Singletons {
-        // the manifest is only a hint: a damaged one must not ask for all memory
-        let room = rows.unwrap_or(0).min(1 << 28) as usize;
-        Singletons { metric, values: Vec::with_capacity(room), last_answered: None }
+        // The manifest is only a hint: a damaged one must not make this allocate all memory.
+        let capacity = rows.unwrap_or(0).min(1 << 28) as usize;
+        Singletons { metric, definition: definition(metric), values: Vec::with_capacity(capacity), last: None }
     }
 
-    /// The sample of everything seen.
     pub(super) fn sample(mut self) -> Sample {
-        if self.metric == Metric::Pdv
-            && let Some(minimum) = self.values.iter().copied().min().filter(|value| *value != INFINITE)
-        {
+        let is_less_minimum = self.definition.is_some_and(|definition| definition.derived == Derived::LessMinimum);
+        if is_less_minimum && let Some(minimum) = self.values.iter().copied().min().filter(|value| *value != INFINITE) {
             for value in self.values.iter_mut().filter(|value| **value != INFINITE) {
                 *value = value.saturating_sub(minimum);
             }
@@ -41,19 +135,14 @@ impl Singletons {
         Sample::new(self.metric, self.values)
     }
 
-    /// Whole columns at once, where nothing is missing: the usual case, and ten times as fast as row by row.
-    fn gather_plain(&mut self, batch: &ProbeBatch) -> bool {
-        let (later, earlier) = match self.metric {
-            Metric::RoundTripDelay | Metric::Pdv => (&batch.received_ns, &batch.sent_ns),
-            Metric::ResponseTime | Metric::WakeupLatency => (&batch.received_ns, &batch.due_ns),
-            Metric::SendSlip => (&batch.sent_ns, &batch.due_ns),
-            Metric::ReflectorDwell => (&batch.reflector_sent_ns, &batch.reflector_received_ns),
-            Metric::RoundTripDelayLessDwell | Metric::Ipdv | Metric::OfferedRate | Metric::DeliveredRate => {
-                return false;
-            }
-        };
-        match (plain(batch), full(batch, later), full(batch, earlier)) {
-            (true, Some(later), Some(earlier)) => {
+    /// Whole columns at once if no value is missing: the usual case, and ten times as fast as row by row.
+    fn visit_columns(&mut self, batch: &ProbeBatch, definition: &Definition) -> bool {
+        if definition.less.is_some() || definition.derived == Derived::Change || !is_all_answered(batch) {
+            return false;
+        }
+        let Span { from, to } = definition.span;
+        match (values_of_all(batch, (to.of)(batch)), values_of_all(batch, (from.of)(batch))) {
+            (Some(later), Some(earlier)) => {
                 subtract(later, earlier, &mut self.values);
                 true
             }
@@ -61,41 +150,46 @@ impl Singletons {
         }
     }
 
-    /// The singleton of one row; none where the metric is not defined for it.
-    fn singleton(&mut self, batch: &ProbeBatch, row: usize, fate: Fate) -> Option<i64> {
-        let span = |later: Option<i64>, earlier: Option<i64>| Some(later?.saturating_sub(earlier?));
-        let round_trip = || span(at(&batch.received_ns, row), at(&batch.sent_ns, row));
-        let dwell = || span(at(&batch.reflector_sent_ns, row), at(&batch.reflector_received_ns, row));
-        let due = || at(&batch.due_ns, row);
-        match (self.metric, fate) {
-            (Metric::RoundTripDelay | Metric::Pdv, Fate::Answered) => round_trip(),
-            (Metric::RoundTripDelay | Metric::Pdv, Fate::Late | Fate::Lost) => Some(INFINITE),
-            (Metric::RoundTripDelayLessDwell, Fate::Answered) => Some(round_trip()?.saturating_sub(dwell()?)),
-            (Metric::RoundTripDelayLessDwell, Fate::Late | Fate::Lost) => Some(INFINITE),
-            (Metric::ResponseTime | Metric::WakeupLatency, Fate::Answered) => span(at(&batch.received_ns, row), due()),
-            (Metric::ResponseTime, _) => due().map(|_| INFINITE),
-            (Metric::SendSlip, fate) if fate.was_sent() => span(at(&batch.sent_ns, row), due()),
-            (Metric::ReflectorDwell, Fate::Answered | Fate::Late) => dwell(),
-            (Metric::Ipdv, Fate::Answered) => self.change(at(&batch.seq, row)?, round_trip()?),
-            _ => None,
+    /// The singleton of one row; `None` if the metric is not defined for it.
+    fn singleton(&mut self, batch: &ProbeBatch, row: usize, fate: Fate, definition: &Definition) -> Option<i64> {
+        if !definition.finite.contains(&fate) {
+            let has_stamps = !definition.on_schedule || value_at(&batch.due_ns, row).is_some();
+            return (definition.infinite.contains(&fate) && has_stamps).then_some(INFINITE);
+        }
+        let mut span = definition.span.at(batch, row)?;
+        if let Some(less) = definition.less {
+            span = span.saturating_sub(less.at(batch, row)?);
+        }
+        match definition.derived {
+            Derived::Unchanged | Derived::LessMinimum => Some(span),
+            Derived::Change => self.change(value_at(&batch.seq, row)?, span),
         }
     }
 
-    /// Round trip minus that of the probe just before; none where that one was not answered (RFC 3393:
-    /// undefined for a pair of which either packet is lost).
-    fn change(&mut self, seq: i64, round_trip: i64) -> Option<i64> {
-        let last = self.last_answered.replace((seq, round_trip));
-        last.filter(|(last_seq, _)| last_seq + 1 == seq).map(|(_, last)| round_trip.saturating_sub(last))
+    /// `span` less that of the probe before; `None` if that one was not answered.
+    fn change(&mut self, seq: i64, span: i64) -> Option<i64> {
+        let last = self.last.replace((seq, span));
+        last.filter(|(last_seq, _)| last_seq + 1 == seq).map(|(_, last)| span.saturating_sub(last))
     }
 }
 
-/// Adds each of `later` less its `earlier` to `spans`. Subtracting without a look at each sign goes several at a time; that
-/// none overflowed is seen from all of them together.
+impl Span {
+    fn at(self, batch: &ProbeBatch, row: usize) -> Option<i64> {
+        Some(value_at((self.to.of)(batch), row)?.saturating_sub(value_at((self.from.of)(batch), row)?))
+    }
+
+    fn columns(self) -> [ProbeColumn; 2] {
+        [self.from.column, self.to.column]
+    }
+}
+
+/// Appends each of `later` less its `earlier` to `spans`. Wrapping subtraction without a branch is vectorised; the
+/// signs of all differences together show whether one overflowed, and only then are they saturated.
 fn subtract(later: &[i64], earlier: &[i64], spans: &mut Vec<i64>) {
     let before = spans.len();
     spans.extend(later.iter().zip(earlier).map(|(later, earlier)| later.wrapping_sub(*earlier)));
     let pairs = later.iter().zip(earlier);
-    // a difference overflowed where its sign is neither that of the one nor fits the other's
+    // A difference overflowed if the signs of its operands differ and its own is not that of `later`.
     let signs = pairs
         .zip(&spans[before..])
         .fold(0, |signs, ((later, earlier), span)| signs | ((later ^ earlier) & (later ^ span)));
@@ -107,23 +201,18 @@ fn subtract(later: &[i64], earlier: &[i64], spans: &mut Vec<i64>) {
 
 impl RowVisitor for Singletons {
     fn columns(&self) -> Vec<ProbeColumn> {
-        use ProbeColumn::{DueNs, ReceivedNs, ReflectorReceivedNs, ReflectorSentNs, SentNs, Seq};
-        match self.metric {
-            Metric::RoundTripDelay | Metric::Pdv => vec![SentNs, ReceivedNs],
-            Metric::RoundTripDelayLessDwell => vec![SentNs, ReceivedNs, ReflectorReceivedNs, ReflectorSentNs],
-            Metric::ReflectorDwell => vec![ReflectorReceivedNs, ReflectorSentNs],
-            Metric::SendSlip => vec![DueNs, SentNs],
-            Metric::ResponseTime | Metric::WakeupLatency => vec![DueNs, ReceivedNs],
-            Metric::Ipdv => vec![Seq, SentNs, ReceivedNs],
-            // No probe has one: analysis/streams.rs.
-            Metric::OfferedRate | Metric::DeliveredRate => Vec::new(),
-        }
+        let Some(definition) = &self.definition else { return Vec::new() };
+        let mut columns = definition.span.columns().to_vec();
+        columns.extend(definition.less.into_iter().flat_map(Span::columns));
+        columns.extend((definition.derived == Derived::Change).then_some(ProbeColumn::Seq));
+        columns
     }
 
-    fn gather(&mut self, batch: &ProbeBatch) {
-        if !self.gather_plain(batch) {
-            measured(batch, |row, fate| {
-                if let Some(value) = self.singleton(batch, row, fate) {
+    fn visit(&mut self, batch: &ProbeBatch) {
+        let Some(definition) = self.definition else { return };
+        if !self.visit_columns(batch, &definition) {
+            for_each_measured(batch, |row, fate| {
+                if let Some(value) = self.singleton(batch, row, fate, &definition) {
                     self.values.push(value);
                 }
             });

@@ -1,5 +1,5 @@
-//! Where rows come from: a recording on disk, or rows in memory. One pass may feed several gatherers, so
-//! that a file of ten million rows is decoded as few times as its figures need.
+//! The rows of a run, from a recording on disk or from memory. One pass over the rows feeds several visitors, since
+//! decoding a file of ten million rows takes longer than most statistics.
 
 use crate::facts::{HostSample, StreamInterval};
 use crate::plan::{Kind, Side};
@@ -9,30 +9,31 @@ use crate::recording::reader::{
     IntColumn, ProbeBatch, ProbeColumn, Recording, RecordingError, WakeupBatch, WordColumn,
 };
 
-/// Rows with their manifest.
+/// Rows and their manifest.
 pub trait ProbeSource {
-    /// Why rows cannot be had.
+    /// Why rows cannot be read.
     type Error: std::error::Error + 'static;
 
-    /// What the run was.
+    /// The manifest of the run.
     fn manifest(&self) -> &Manifest;
 
-    /// Where it lies, for people.
-    fn place(&self) -> String;
+    /// Path of the recording, for messages.
+    fn location(&self) -> String;
 
-    /// Shows every row in order of seq, in batches that hold at least `columns`.
-    fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
+    /// Passes every row to `visit` in order of seq, in batches that hold at least `columns`. Wake-ups are visited as
+    /// probes that were due and answered.
+    fn visit_probes(&self, columns: &[ProbeColumn], visit: &mut dyn FnMut(&ProbeBatch)) -> Result<(), Self::Error>;
 
-    /// Shows every interval of a stream, those of one flow and end in the order of time; there are none of other runs.
-    fn visit_intervals(&self, _take: &mut dyn FnMut(&StreamInterval)) -> Result<(), Self::Error> {
+    /// Passes every interval of a stream to `visit`, those of one flow and end in order of time.
+    fn visit_intervals(&self, _visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Shows every wake-up, in the order in which they were due; none where the run had none.
-    fn visit_wakeups(&self, take: &mut dyn FnMut(&WakeupBatch)) -> Result<(), Self::Error>;
+    /// Passes every wake-up to `visit` in order of due time.
+    fn visit_wakeups(&self, visit: &mut dyn FnMut(&WakeupBatch)) -> Result<(), Self::Error>;
 
-    /// Shows every host sample, those of one host in the order in which they were taken.
-    fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
+    /// Passes every host sample to `visit`, those of one host in order of time.
+    fn visit_host_samples(&self, visit: &mut dyn FnMut(Side, &HostSample)) -> Result<(), Self::Error>;
 }
 
 impl ProbeSource for Recording {
@@ -42,53 +43,53 @@ impl ProbeSource for Recording {
         Recording::manifest(self)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.path().display().to_string()
     }
 
-    fn visit(&self, columns: &[ProbeColumn], take: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
+    fn visit_probes(&self, columns: &[ProbeColumn], visit: &mut dyn FnMut(&ProbeBatch)) -> Result<(), RecordingError> {
         match Recording::manifest(self).kind {
-            // Probes may go beside a stream.
+            // A stream has probes only if they were sent concurrently.
             Kind::Stream if Recording::manifest(self).spec.concurrent_probes().is_none() => {}
             Kind::Ping | Kind::Stream => {
                 for batch in self.probes(columns)? {
-                    take(&batch?);
+                    visit(&batch?);
                 }
             }
             Kind::Wakeup => {
                 for batch in self.wakeups()? {
-                    take(&as_probes(batch?));
+                    visit(&as_probes(batch?));
                 }
             }
         }
         Ok(())
     }
 
-    fn visit_intervals(&self, take: &mut dyn FnMut(&StreamInterval)) -> Result<(), RecordingError> {
+    fn visit_intervals(&self, visit: &mut dyn FnMut(&StreamInterval)) -> Result<(), RecordingError> {
         for batch in self.intervals()? {
-            batch?.iter().for_each(&mut *take);
+            batch?.iter().for_each(&mut *visit);
         }
         Ok(())
     }
 
-    fn visit_wakeups(&self, take: &mut dyn FnMut(&WakeupBatch)) -> Result<(), RecordingError> {
+    fn visit_wakeups(&self, visit: &mut dyn FnMut(&WakeupBatch)) -> Result<(), RecordingError> {
         for batch in self.wakeups()? {
-            take(&batch?);
+            visit(&batch?);
         }
         Ok(())
     }
 
-    fn visit_hosts(&self, take: &mut dyn FnMut(Side, &HostSample)) -> Result<(), RecordingError> {
+    fn visit_host_samples(&self, visit: &mut dyn FnMut(Side, &HostSample)) -> Result<(), RecordingError> {
         for sample in self.host_samples()? {
             let (side, sample) = sample?;
-            take(side, &sample);
+            visit(side, &sample);
         }
         Ok(())
     }
 }
 
-/// Wake-ups as judging sees them: asked for when they were due, answered when the thread ran. Every statistic, window
-/// and deadline of answers is then one of wake-ups.
+/// Wake-ups as probes: sent when they were due, answered when the thread ran. Statistics, windows and deadlines of
+/// answers thereby apply to wake-ups.
 pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
     let zeros = || IntColumn { values: vec![0; batch.rows], present: None };
     ProbeBatch {
@@ -106,63 +107,53 @@ pub(crate) fn as_probes(batch: WakeupBatch) -> ProbeBatch {
     }
 }
 
-/// Something that learns from rows.
+/// A computation over the rows of probes.
 pub(super) trait RowVisitor {
-    /// What it needs to see beside phase and fate.
+    /// The columns that it reads, except for phase and fate.
     fn columns(&self) -> Vec<ProbeColumn>;
-    /// Learns from the next rows.
-    fn gather(&mut self, batch: &ProbeBatch);
+    /// Takes the next rows.
+    fn visit(&mut self, batch: &ProbeBatch);
 }
 
-/// Feeds every gatherer in one pass.
-pub(super) fn feed<S: ProbeSource>(source: &S, gatherers: &mut [&mut dyn RowVisitor]) -> Result<(), S::Error> {
+/// Passes the rows of `source` to each of `visitors`, in one pass.
+pub(super) fn visit_rows<S: ProbeSource>(source: &S, visitors: &mut [&mut dyn RowVisitor]) -> Result<(), S::Error> {
     let mut columns = vec![ProbeColumn::Phase, ProbeColumn::Fate];
-    for column in gatherers.iter().flat_map(|gatherer| gatherer.columns()) {
+    for column in visitors.iter().flat_map(|visitor| visitor.columns()) {
         if !columns.contains(&column) {
             columns.push(column);
         }
     }
-    source.visit(&columns, &mut |batch| {
-        for gatherer in gatherers.iter_mut() {
-            gatherer.gather(batch);
-        }
-    })
+    source.visit_probes(&columns, &mut |batch| visitors.iter_mut().for_each(|visitor| visitor.visit(batch)))
 }
 
-/// The value of `column` in `row`, where it has one (an empty column has none).
+/// The value of `column` in `row`; `None` if it is null or the column is empty.
 #[inline]
-pub(super) fn at(column: &IntColumn, row: usize) -> Option<i64> {
+pub(super) fn value_at(column: &IntColumn, row: usize) -> Option<i64> {
     let present = column.present.as_ref().is_none_or(|present| present.get(row) == Some(&true));
     column.values.get(row).copied().filter(|_| present)
 }
 
-/// The word of `row`.
-#[inline]
-pub(super) fn word<T: Copy>(words: &WordColumn<T>, row: usize) -> T {
-    match words {
-        WordColumn::All(word) => *word,
-        WordColumn::Each(each) => each[row],
-    }
+/// The CPU number in `row`.
+pub(super) fn cpu_at(column: &IntColumn, row: usize) -> Option<u16> {
+    value_at(column, row).and_then(|cpu| u16::try_from(cpu).ok())
 }
 
-/// Calls `each` with the number and fate of every row that counts.
-pub(super) fn measured(batch: &ProbeBatch, mut each: impl FnMut(usize, Fate)) {
+/// Calls `each` with the number and the fate of every row of the measuring phase.
+pub(super) fn for_each_measured(batch: &ProbeBatch, mut each: impl FnMut(usize, Fate)) {
     if batch.phase == WordColumn::All(Phase::Warmup) {
         return;
     }
-    for row in 0..batch.rows {
-        if word(&batch.phase, row) == Phase::Measure {
-            each(row, word(&batch.fate, row));
-        }
+    for row in (0..batch.rows).filter(|row| batch.phase.get(*row) == Phase::Measure) {
+        each(row, batch.fate.get(row));
     }
 }
 
-/// The values of `column`, where every row of it has one.
-pub(super) fn full<'a>(batch: &ProbeBatch, column: &'a IntColumn) -> Option<&'a [i64]> {
+/// The values of `column` if every row has one.
+pub(super) fn values_of_all<'a>(batch: &ProbeBatch, column: &'a IntColumn) -> Option<&'a [i64]> {
     (column.present.is_none() && column.values.len() == batch.rows).then_some(&column.values)
 }
 
-/// Whether every row counts and was answered: then columns can be subtracted whole.
-pub(super) fn plain(batch: &ProbeBatch) -> bool {
+/// Whether every row was measured and answered, so that whole columns can be subtracted.
+pub(super) fn is_all_answered(batch: &ProbeBatch) -> bool {
     batch.phase == WordColumn::All(Phase::Measure) && batch.fate == WordColumn::All(Fate::Answered)
 }

@@ -4,7 +4,7 @@ use super::{Outcome, experiment, ministat, observation_groups};
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, QuestionScope, UndecidedGate, compare,
-    default_subjects, gates_outcome, subject_named, undecided_gates,
+    default_estimands, gates_outcome, parse_estimand, undecided_gates,
 };
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, RequestError, VerdictJob};
@@ -33,10 +33,10 @@ fn with_verdicts(job: &VerdictJob, console: &Console) -> Result<Outcome, Failure
         let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
         let gates = gates(job, metric)?;
         let request = request_of_recordings(job, metric, &gates)?;
-        let runs = observation_groups::of_recordings(found, &job.sources, &request.subjects(), console)?;
+        let runs = observation_groups::of_recordings(found, &job.sources, &request.estimands(), console)?;
         (gates, request, runs)
     };
-    let options = ComparisonOptions { over: over(job), ..ComparisonOptions::at(job.confidence.share()) };
+    let options = ComparisonOptions { scope: over(job), ..ComparisonOptions::at(job.confidence.share()) };
     let comparisons = compare(runs, &request, &options)?;
     let gated: Vec<GateRow> = gates.iter().flat_map(|gate| gate.judge(&comparisons)).collect();
     show(job, &comparisons, &gated, console)?;
@@ -78,22 +78,22 @@ fn show(job: &VerdictJob, comparisons: &Comparisons, gated: &[GateRow], console:
 fn request_of_recordings(job: &VerdictJob, asked: Option<&str>, gates: &[Gate]) -> Result<ComparisonRequest, Failure> {
     let metric = match asked {
         None => Metric::RoundTripDelay,
-        Some(name) => match subject_named(Some(name), "mean")? {
+        Some(name) => match parse_estimand(Some(name), "mean")? {
             Estimand::Statistic(metric, _) => metric,
             Estimand::Ratio(_) => Metric::RoundTripDelay,
         },
     };
     let mut request = ComparisonRequest::default();
-    let named = job.statistics.iter().map(|statistic| subject_named(asked, statistic));
+    let named = job.statistics.iter().map(|statistic| parse_estimand(asked, statistic));
     let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
     match contrasts_of_file(job)? {
         Some(contrasts) => experiment::ask_as_its_file(&mut request, &contrasts, job.equivalence)?,
-        None if subjects.is_empty() => subjects = default_subjects(metric),
+        None if subjects.is_empty() => subjects = default_estimands(metric),
         None => {}
     }
     subjects.into_iter().for_each(|subject| request.ask(subject, None, job.equivalence));
     for gate in gates {
-        request.include(gate.subject().ok_or_else(gate_on_value)?);
+        request.include(gate.estimand().ok_or_else(gate_on_value)?);
     }
     if job.shift {
         request.shift(metric);
@@ -126,7 +126,7 @@ fn request_of_numbers(job: &VerdictJob, gates: &[Gate]) -> Result<ComparisonRequ
         ("--metric", job.metric.is_some()),
         ("--shift", job.shift),
         ("--by", matches!(job.sources.grouping, Grouping::By(_))),
-        ("--gate", gates.iter().any(|gate| gate.subject().is_some())),
+        ("--gate", gates.iter().any(|gate| gate.estimand().is_some())),
     ];
     match asked.into_iter().find(|(_, asked)| *asked) {
         None => Ok(ComparisonRequest::of_values(job.equivalence)),

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::observation_groups::{self, PathGroup};
-use crate::analysis::comparison::{RunFigure, subject_named};
+use crate::analysis::comparison::{RunFigure, parse_estimand};
 use crate::cli::resolve::{Grouping, MinistatJob};
 use crate::console::Console;
 use crate::diagnostics::Failure;
@@ -44,9 +44,9 @@ fn observations(job: &MinistatJob, paths: &[PathGroup], console: &Console) -> Re
     let found = observation_groups::find(paths, console)?;
     let metric = job.metric.as_deref().or_else(|| observation_groups::usual_metric(&found));
     let statistic = job.statistic.as_deref().unwrap_or("mean");
-    let subject = subject_named(metric, statistic)?;
+    let subject = parse_estimand(metric, statistic)?;
     let groups = observation_groups::of_recordings(found, &job.sources, &[subject], console)?;
-    groups.left_out_caveat().iter().for_each(|caveat| console.caveat(caveat));
+    groups.exclusion_caveat().iter().for_each(|caveat| console.caveat(caveat));
     if let Some(run) = groups.groups.iter().flat_map(|group| &group.runs).find(|run| run.figures[0].value().is_none()) {
         let cause = match run.figures[0] {
             RunFigure::Lost => "it fell among the lost probes",

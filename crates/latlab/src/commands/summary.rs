@@ -31,7 +31,7 @@ pub(super) fn run(spec: &SummarySpec, console: &Console) -> Result<Outcome, Fail
             intervals: spec.intervals,
             metrics: measure_and_report::metrics(spec.json || every_metric),
         };
-        conditions.iter().for_each(|condition| wishes.include(condition));
+        conditions.iter().for_each(|condition| wishes.include(condition.estimand()));
         summaries.push(summarise(&recording, &wishes)?);
     }
     // judged before anything is shown: a condition that cannot be judged is a wrong request

@@ -1,7 +1,7 @@
 //! The classic form: what FreeBSD's ministat prints of groups of observations, to the character. Written from its
 //! manual page and its output; where the two tools differ, docs/comparing.md says so.
 
-use crate::analysis::MinistatTest;
+use crate::analysis::comparison::MinistatTest;
 use crate::stats::Outline;
 use crate::units::human::general;
 

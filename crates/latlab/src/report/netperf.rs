@@ -29,7 +29,7 @@ fn rows(stream: &StreamFigures) -> [[String; 6]; 2] {
     let rate = |bps: Option<f64>| bps.map_or_else(|| ABSENT.into(), |bps| format!("{:.2}", bps / 1e6));
     let (sent, received) = (total.sent.to_string(), total.delivered.to_string());
     let (size, refused) = (stream.size_bytes.to_string(), total.refused.to_string());
-    let (send, receive) = stream.buffers;
+    let (send, receive) = (stream.send_buffer_bytes, stream.receive_buffer_bytes);
     [
         [socket(send), size, seconds(total.sending), sent, refused, rate(stream.rates.offered_bps)],
         [

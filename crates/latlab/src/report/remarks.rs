@@ -244,7 +244,7 @@ pub(super) fn sending(summary: &Summary) -> Option<String> {
     });
     let buffer =
         |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} buffer {}", typed_size(granted)));
-    let (send, receive) = stream.buffers;
+    let (send, receive) = (stream.send_buffer_bytes, stream.receive_buffer_bytes);
     let parts = bursts.into_iter().chain(buffer("send", send)).chain(buffer("receive", receive));
     parts.reduce(|all, one| format!("{all} · {one}"))
 }

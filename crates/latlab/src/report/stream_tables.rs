@@ -166,8 +166,8 @@ fn search_tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
         let Some(stream) = &summary.stream else { return Vec::new() };
         let bits = f64::from(stream.size_bytes) * 8.0;
         let title = |title: &str| if name.is_empty() { title.to_owned() } else { format!("{name} · {title}") };
-        let found = stream.beside.search.as_ref().map(|search| found(search, bits, title("rates found")));
-        let delays = delays(&stream.beside.stages, bits, title("round trip delay beside the stream"));
+        let found = stream.search.as_ref().map(|search| found(search, bits, title("rates found")));
+        let delays = delays(&stream.stages, bits, title("round trip delay beside the stream"));
         found.into_iter().chain(delays).collect()
     };
     summaries.iter().zip(names).flat_map(of).collect()

@@ -2,7 +2,7 @@
 
 use super::figures::sure;
 use super::view::RemarkView;
-use crate::analysis::{Coincidence, CpuMeanwhile, LateBeyond, StateShare, Summary, Threshold};
+use crate::analysis::{Coincidence, CpuActivity, LateBeyond, StateShare, Summary, Threshold};
 use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{grouped, percent, significant, span, typed_cpus};
@@ -95,7 +95,7 @@ const WORTH_TELLING: f64 = 0.01;
 /// How much the CPUs were idle, in which states, and how fast they ran: over all of them; what this host does not tell
 /// is said to be so.
 pub(super) fn cpu_activity(summary: &Summary) -> Option<String> {
-    let told = &summary.wakeups.as_ref()?.meanwhile;
+    let told = &summary.wakeups.as_ref()?.cpu_activity;
     if told.is_empty() {
         return None;
     }
@@ -106,8 +106,8 @@ pub(super) fn cpu_activity(summary: &Summary) -> Option<String> {
     Some([head, states(told), rates(told)].join(" · "))
 }
 
-fn states(told: &[CpuMeanwhile]) -> String {
-    let known = |one: &&CpuMeanwhile| !one.states.is_empty();
+fn states(told: &[CpuActivity]) -> String {
+    let known = |one: &&CpuActivity| !one.states.is_empty();
     let Some(first) = told.iter().find(known) else { return "idle states: not told by this host".into() };
     // CPUs of one host have the same states; a hybrid one has others, which go by their own names.
     let mut shares: Vec<(&StateShare, f64)> = Vec::new();
@@ -132,7 +132,7 @@ fn exit(state: &StateShare) -> String {
     longest.map(|us| format!(" (up to {us} µs to leave)")).unwrap_or_default()
 }
 
-fn rates(told: &[CpuMeanwhile]) -> String {
+fn rates(told: &[CpuActivity]) -> String {
     let seen = || told.iter().filter_map(|one| one.rate);
     let ends = (seen().map(|rate| rate.min_khz).min(), seen().map(|rate| rate.max_khz).max());
     let (Some(low), Some(high)) = ends else { return "clock rate: not told by this host".into() };
@@ -153,7 +153,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::analysis::in_memory::{CLOSED, InMemory, closed};
-    use crate::analysis::{RatesSeen, SummaryOptions, summarise};
+    use crate::analysis::{ClockRates, SummaryOptions, summarise};
     use crate::plan::{ConcurrentWakeups, WakeupCpus, Work};
     use crate::report::schemas::check;
     use crate::report::view::Showing;
@@ -216,13 +216,13 @@ mod tests {
         assert!(coincidence(&found).starts_with("nothing to judge"));
     }
 
-    fn cpu(cpu: u16, deep: f64, rate: Option<(i64, i64)>) -> CpuMeanwhile {
+    fn cpu(cpu: u16, deep: f64, rate: Option<(i64, i64)>) -> CpuActivity {
         let state = |name: &str, us, share| StateShare { name: name.into(), exit_latency_us: Some(us), share };
-        CpuMeanwhile {
+        CpuActivity {
             cpu,
             idle: Some(0.96),
             states: vec![state("POLL", 0, 0.001), state("C1", 2, 0.2), state("C6", 133, deep)],
-            rate: rate.map(|(min_khz, max_khz)| RatesSeen { min_khz, mean_khz: 1e6, max_khz }),
+            rate: rate.map(|(min_khz, max_khz)| ClockRates { min_khz, mean_khz: 1e6, max_khz }),
         }
     }
 
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(states(&told), "C1 20 % (up to 2 µs to leave), C6 60 % (up to 133 µs to leave)");
         assert_eq!(rates(&told), "600 to 1,800 MHz, 1,000 on average");
         assert_eq!(rates(&[cpu(0, 0.7, Some((600_000, 600_000)))]), "600 MHz");
-        let silent = [CpuMeanwhile { states: Vec::new(), rate: None, ..cpu(0, 0.0, None) }];
+        let silent = [CpuActivity { states: Vec::new(), rate: None, ..cpu(0, 0.0, None) }];
         assert_eq!(states(&silent), "idle states: not told by this host");
         assert_eq!(rates(&silent), "clock rate: not told by this host");
     }

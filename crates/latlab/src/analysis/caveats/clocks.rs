@@ -1,7 +1,7 @@
-//! What the clocks say: steps, suspends, and clocks too slow or too coarse for what they measured.
+//! Caveats of the clocks: steps, suspends, and clocks too slow or too coarse.
 
-use super::limits::STEP;
-use super::words;
+use super::wording::Wording;
+use crate::analysis::limits::STEP;
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::ClockAnchor;
 use crate::plan::Kind;
@@ -9,21 +9,21 @@ use crate::recording::manifest::{EndFacts, Manifest};
 use crate::units::human::span;
 use crate::units::{Nanos, human};
 
-/// Reading a good clock takes some 20 ns through the vDSO; a system call takes several times that.
+/// A clock read through the vDSO takes about 20 ns; a system call takes several times that.
 const SLOW_READ_NS: f64 = 150.0;
 
 /// The caveats of the clocks of both ends.
-pub(super) fn derive(manifest: &Manifest) -> Vec<Caveat> {
+pub(super) fn caveats(manifest: &Manifest) -> Vec<Caveat> {
     let ends = [("this host", &manifest.here), ("the reflector's host", &manifest.peer)];
     let mut caveats: Vec<Caveat> = ends.into_iter().flat_map(|(host, end)| of_end(manifest.kind, host, end)).collect();
-    // on one machine both ends tell the same step
+    // Both ends on one machine have the same step.
     caveats.dedup_by(|later, earlier| same_machine(manifest) && later.code == earlier.code);
     caveats.extend(slow_clock(manifest));
     caveats.extend(coarse_clock(manifest));
     caveats
 }
 
-/// Whether both ends tell of one boot of one machine.
+/// Whether both ends ran in one boot of one machine.
 pub(super) fn same_machine(manifest: &Manifest) -> bool {
     let boot = |end: &EndFacts| end.before.as_ref().and_then(|facts| facts.boot_id.clone());
     boot(&manifest.here).is_some() && boot(&manifest.here) == boot(&manifest.peer)
@@ -31,19 +31,19 @@ pub(super) fn same_machine(manifest: &Manifest) -> bool {
 
 fn of_end(kind: Kind, host: &str, end: &EndFacts) -> Vec<Caveat> {
     let Some((start, finish)) = end.clock_start.zip(end.clock_end) else { return Vec::new() };
-    let parted = |clock: fn(&ClockAnchor) -> i64| {
+    let difference = |clock: fn(&ClockAnchor) -> i64| {
         (clock(&finish) - clock(&start)).saturating_sub(finish.monotonic_ns - start.monotonic_ns)
     };
     let tolerance = STEP.0.max(start.width_ns.saturating_add(finish.width_ns));
-    let slept = parted(|anchor| anchor.boottime_ns);
-    let step = parted(|anchor| anchor.realtime_ns).saturating_sub(slept);
+    let slept = difference(|anchor| anchor.boottime_ns);
+    let step = difference(|anchor| anchor.realtime_ns).saturating_sub(slept);
     let mut caveats = Vec::new();
     if slept > tolerance {
         caveats.push(Caveat::new(
             Severity::Fatal,
             "suspended",
             format!("{host} was suspended for {} during the run", span(Nanos(slept))),
-            words::suspended(kind),
+            Wording::of(kind).suspended,
             "inhibit sleep while measuring: `systemd-inhibit latlab …`",
         ));
     }
@@ -67,7 +67,7 @@ fn slow_clock(manifest: &Manifest) -> Option<Caveat> {
         Severity::Warning,
         "slow-clock",
         format!("one clock read costs {} ns (clocksource {source})", human::significant(cost)),
-        words::clock_read(manifest.kind),
+        Wording::of(manifest.kind).clock_read,
         "see /sys/devices/system/clocksource/clocksource0/available_clocksource for a faster one",
     ))
 }

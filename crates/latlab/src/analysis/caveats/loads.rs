@@ -1,4 +1,4 @@
-//! Loads that were not what was asked for.
+//! Caveats of loads that were not achieved as requested.
 
 use crate::diagnostics::{Caveat, Severity};
 use crate::facts::LoadReport;
@@ -6,16 +6,16 @@ use crate::facts::load::{CPUS, SHARE};
 use crate::units::Nanos;
 use crate::units::human;
 
-/// What a CPU load promises, in shares of a CPU.
+/// Tolerance of a CPU load, in shares of a CPU.
 const POINT: f64 = 0.01;
-/// What every other rate promises, as a share of itself: copying and sending come in grains.
+/// Tolerance of every other load, relative to it: memory is copied and packets are sent in bursts.
 const RELATIVE: f64 = 0.05;
-/// Over windows of this length a load keeps its promise.
+/// Windows of this length keep to the tolerance.
 const LONG: Nanos = Nanos::from_secs(5);
-/// A shorter measurement has too few bursts to judge a load by.
+/// A shorter measurement has too few bursts to judge a load.
 const SHORTEST: Nanos = Nanos::from_secs(1);
 
-/// A caveat for each load that was not reached, or of which nothing is known.
+/// A caveat for each load that was not achieved, or whose rate is unknown.
 pub fn unreached_loads(loads: &[LoadReport]) -> Vec<Caveat> {
     loads.iter().filter_map(unreached).collect()
 }
@@ -25,13 +25,13 @@ fn unreached(load: &LoadReport) -> Option<Caveat> {
         return Some(lost);
     }
     let (offered, measured) = load.offered.zip(load.measured_ns)?;
-    // Heaters are asked for in any number: how many CPUs they get is what the load is about.
+    // Heaters may be more than the CPUs: the CPU time that they get is not promised.
     if load.unit == CPUS || measured < SHORTEST {
         return None;
     }
     let [least, most] = load.five_seconds.or(load.achieved.map(|mean| [mean, mean]))?;
-    let room = tolerance(load, offered, measured.min(LONG));
-    let missed = least < offered - room || most > offered + room;
+    let tolerance = tolerance(load, offered, measured.min(LONG));
+    let missed = least < offered - tolerance || most > offered + tolerance;
     missed.then(|| {
         let reached = human::load_figure(&load.unit, load.achieved.unwrap_or(least));
         let range = format!("{} to {}", human::load_figure(&load.unit, least), human::load_figure(&load.unit, most));
@@ -46,8 +46,8 @@ fn unreached(load: &LoadReport) -> Option<Caveat> {
     })
 }
 
-/// How far a load may be off: its promise, and what a burst that is cut by the end of the window makes
-/// (P·(1 − P) of a period at most).
+/// The allowed deviation of a load: its tolerance, and the effect of a burst cut by the end of the window (at most
+/// P·(1 − P) of a period).
 fn tolerance(load: &LoadReport, offered: f64, window: Nanos) -> f64 {
     if load.unit != SHARE {
         return RELATIVE * offered;
@@ -67,8 +67,8 @@ fn hint(load: &LoadReport, offered: f64) -> String {
     }
 }
 
-/// A load that was not there to the end. One of which nothing at all is known was not either: recordings from before
-/// `ended_early` say it so. A network load that both ends counted, but for no whole window, was merely too short.
+/// A load that ended before the run. Without any figures it did too: recordings from before `ended_early` report it
+/// this way. A network load that both ends counted, but for less than a window, was only too short.
 fn lost(load: &LoadReport) -> Option<Caveat> {
     let unknown = load.measured_ns.is_none() && load.stream.is_none();
     let reason = load.ended_early.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_judged_over_five_seconds_where_there_are_so_many() {
+    fn a_load_is_judged_over_five_seconds_if_it_lasted_as_long() {
         let slow = LoadReport { period_ns: Some(Nanos::from_secs(1)), ..cpu(0.5, 0.5, Some([0.46, 0.54])) };
         let heaters = LoadReport { unit: CPUS.into(), kind: "heaters".into(), ..cpu(30.0, 1.9, Some([1.8, 2.0])) };
         let short = LoadReport { measured_ns: Some(Nanos::from_millis(900)), ..cpu(0.8, 0.7, None) };
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caveat_says_what_was_reached() {
+    fn the_caveat_has_the_achieved_rate() {
         let [caveat] = &unreached_loads(&[cpu(0.8, 0.623, Some([0.601, 0.641]))])[..] else { panic!("not reached") };
         assert_eq!(caveat.message, "the load `cpu=80%` at `local` reached 62.3 %, 60.1 % to 64.1 % over 5 s");
         assert_eq!((caveat.code.as_str(), caveat.severity), ("load-unreached", Severity::Warning));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_died_is_not_passed_over() {
+    fn a_load_that_died_has_a_caveat() {
         let silent = LoadReport { achieved: None, five_seconds: None, measured_ns: None, ..cpu(0.8, 0.8, None) };
         let endless = LoadReport { kind: "net".into(), offered: None, load: "net=max".into(), ..silent.clone() };
         let killed = "its process ended: killed by SIGKILL";
@@ -154,13 +154,13 @@ mod tests {
             (endless.that_ended_early(killed), ": its process ended: killed by SIGKILL"),
         ] {
             let [caveat] = &unreached_loads(std::slice::from_ref(&dead))[..] else { panic!("nothing of {dead:?}") };
-            let told = format!("the load `{}` at `local` ended before the run did{reason}", dead.load);
-            assert_eq!((caveat.code.as_str(), &caveat.message), ("load-unreached", &told));
+            let expected = format!("the load `{}` at `local` ended before the run did{reason}", dead.load);
+            assert_eq!((caveat.code.as_str(), &caveat.message), ("load-unreached", &expected));
         }
     }
 
     #[test]
-    fn a_network_load_that_was_too_short_to_judge_did_not_die() {
+    fn a_network_load_that_was_too_short_to_judge_has_no_caveat() {
         let stream = StreamReport {
             size_bytes: 1_400,
             wire: false,

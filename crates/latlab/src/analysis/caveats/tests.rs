@@ -1,17 +1,14 @@
 //! Each caveat appears when its cause does, and only then.
 
-mod connection;
-mod fragments;
-mod samples;
+mod host_samples;
 
-use crate::analysis::in_memory::{EVERY_MS, InMemory, but, closed, scheduled};
+use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
 use crate::analysis::{SummaryOptions, summarise};
 use crate::diagnostics::{Caveat, Severity};
-use crate::facts::{ClockAnchor, HostFacts, KernelFacts, SettingFacts};
-use crate::plan::Schedule;
-use crate::plan::{Target, WaitMode, Work};
+use crate::facts::{ClockAnchor, ConnectionFacts, HostFacts, KernelFacts, SettingFacts};
+use crate::plan::{PingSpec, Schedule, Target, TransportKind, WaitMode, Work};
 use crate::probe::{Fate, ProbeRecord};
-use crate::recording::manifest::{Manifest, RunEnding};
+use crate::recording::manifest::{Manifest, RunEnding, UNFRAGMENTED_BYTES};
 use crate::units::Nanos;
 
 fn caveats(source: &InMemory) -> Vec<Caveat> {
@@ -22,7 +19,7 @@ fn find(source: &InMemory, code: &str) -> Option<Caveat> {
     caveats(source).into_iter().find(|caveat| caveat.code == code)
 }
 
-/// A run without any caveat but its small number of probes: both ends spin on CPUs of their own.
+/// A run whose only caveat is its small number of probes: both ends spin on CPUs of their own.
 fn quiet(schedule: Schedule, rows: Vec<ProbeRecord>) -> InMemory {
     let mut source = InMemory::of(schedule, rows);
     source.manifest.spec.here.wait = WaitMode::Spin;
@@ -36,25 +33,25 @@ fn closed_loop() -> Vec<ProbeRecord> {
     (0..100).map(|seq| closed(seq, seq as i64 * 60, 50)).collect()
 }
 
-fn ping(manifest: &mut Manifest) -> &mut crate::plan::PingSpec {
+fn ping(manifest: &mut Manifest) -> &mut PingSpec {
     let Work::Ping(ping) = &mut manifest.spec.work else { panic!("a run of round trips") };
     ping
 }
 
-/// The clocks at the end of the run, to be tampered with.
+/// The clocks at the end of the run.
 fn end(manifest: &mut Manifest) -> &mut ClockAnchor {
     manifest.here.clock_end.as_mut().expect("the test manifest has it")
 }
 
 #[test]
-fn a_sound_run_has_no_caveat_but_its_length() {
-    let codes: Vec<_> = caveats(&quiet(Schedule::Closed, closed_loop())).into_iter().map(|one| one.code).collect();
+fn a_sound_run_has_only_the_caveat_of_its_length() {
+    let codes: Vec<_> = caveats(&quiet(CLOSED, closed_loop())).into_iter().map(|one| one.code).collect();
     assert_eq!(codes, ["few-observations"]);
 }
 
 #[test]
-fn a_full_disk_is_not_called_a_slow_one() {
-    let mut source = quiet(Schedule::Closed, closed_loop());
+fn a_gap_of_a_full_disk_is_not_attributed_to_a_slow_one() {
+    let mut source = quiet(CLOSED, closed_loop());
     source.manifest.run.gap_events = 7;
     let slow = find(&source, "recording-gap").expect("events were lost");
     assert!(slow.message.contains("did not keep up") && slow.hint.contains("faster"), "{slow:?}");
@@ -65,13 +62,13 @@ fn a_full_disk_is_not_called_a_slow_one() {
 }
 
 #[test]
-fn too_few_observations_are_claimed_only_where_they_are_too_few() {
+fn too_few_observations_are_reported_for_the_innermost_quantiles() {
     for (quantiles, message) in [
         (&[0.9999][..], "lie beyond p99.99"),
         (&[0.999, 0.9999], "lie beyond p99.9; what lies further out (p99.99) is not supported either"),
         (&[0.0001, 0.001, 0.9999], "lie beyond p0.1, p99.99; what lies further out (p0.01) is not supported either"),
     ] {
-        let mut source = quiet(Schedule::Closed, (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
+        let mut source = quiet(CLOSED, (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50)).collect());
         source.manifest.spec.judging.quantiles = quantiles.to_vec();
         let found = find(&source, "few-observations").expect("of 1,000").message;
         assert!(found.ends_with(message), "{found}");
@@ -79,15 +76,15 @@ fn too_few_observations_are_claimed_only_where_they_are_too_few() {
 }
 
 #[test]
-fn a_recovered_run_does_not_claim_losses_that_it_does_not_count() {
-    let mut source = quiet(Schedule::Closed, closed_loop());
+fn probes_in_flight_of_a_recovered_run_are_not_called_lost() {
+    let mut source = quiet(CLOSED, closed_loop());
     source.manifest.ending = RunEnding::Recovered;
     let recovered = find(&source, "recovered").expect("it died");
     assert!(recovered.effect.contains("in no count") && !recovered.effect.contains("lost"), "{}", recovered.effect);
 }
 
 #[test]
-fn facts_of_the_manifest_raise_their_caveat() {
+fn each_fact_of_the_manifest_raises_its_caveat() {
     type Change = fn(&mut Manifest);
     let table: &[(&str, Severity, Change)] = &[
         ("interrupted", Severity::Note, |manifest| manifest.ending = RunEnding::Interrupted),
@@ -149,7 +146,7 @@ fn facts_of_the_manifest_raise_their_caveat() {
         }),
     ];
     for (code, severity, change) in table {
-        let mut source = quiet(Schedule::Closed, closed_loop());
+        let mut source = quiet(CLOSED, closed_loop());
         assert_eq!(find(&source, code), None, "{code} without its cause");
         change(&mut source.manifest);
         let found: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == *code).collect();
@@ -159,14 +156,14 @@ fn facts_of_the_manifest_raise_their_caveat() {
 }
 
 #[test]
-fn the_far_host_is_judged_like_this_one_and_named() {
+fn the_far_host_has_the_same_caveats_with_its_name() {
     let slow = || HostFacts {
         boot_id: Some("another".into()),
         governors: Some(vec!["ondemand".into()]),
         rt_runtime_us: Some(950_000),
         ..HostFacts::default()
     };
-    let mut source = quiet(Schedule::Closed, closed_loop());
+    let mut source = quiet(CLOSED, closed_loop());
     source.manifest.spec.peer.as_mut().expect("it has one").fifo = Some(50);
     source.manifest.peer.before = Some(slow());
     let with_target = |source: &mut InMemory, target| source.manifest.spec.target = target;
@@ -189,29 +186,29 @@ fn the_far_host_is_judged_like_this_one_and_named() {
         assert!(caveat.message.contains(message) && caveat.hint.contains(hint), "{caveat:?}");
         assert_eq!(caveat.severity, severity);
     }
-    // Each host has its own.
+    // Two hosts have a caveat each.
     source.manifest.here.before = Some(HostFacts { boot_id: Some("this".into()), ..slow() });
     let both = caveats(&source).into_iter().filter(|caveat| caveat.code == "governor").count();
     assert_eq!(both, 2);
-    // One machine is told of once, however many of its processes told.
+    // One machine has it once, even if both ends report it.
     source.manifest.here.before = Some(slow());
     let once: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == "governor").collect();
     assert!(once.len() == 1 && once[0].message.contains("of this host"), "{once:?}");
-    // Nothing is known of a host without an agent.
+    // A host without an agent is unknown.
     source.manifest.here.before = None;
     with_target(&mut source, Target::Host { host: "there".into(), port: 9862 });
     assert_eq!(find(&source, "governor"), None);
 }
 
 #[test]
-fn real_time_throttling_is_that_of_the_kernel_that_ran() {
-    let mut source = quiet(Schedule::Closed, closed_loop());
+fn real_time_throttling_depends_on_the_kernel_version() {
+    let mut source = quiet(CLOSED, closed_loop());
     source.manifest.spec.here.fifo = Some(50);
     let settings = KernelFacts { fair_share_runtime_ns: Some(0), fair_share_period_ns: Some(1), ..Default::default() };
     for (kernel, runtime_us, kernel_settings, expected) in [
         ("Linux 6.11.9", 950_000, KernelFacts::default(), Some("rt-throttling")),
         ("Linux 6.11.9", -1, KernelFacts::default(), None),
-        // The doctor's rule: what `rt-runtime` says does not hold there, and switching it off changes nothing.
+        // As in the doctor: these kernels ignore `rt-runtime`.
         ("Linux 6.12.0-rt", 950_000, KernelFacts::default(), Some("fair-server")),
         ("Linux 6.12.0-rt", -1, KernelFacts::default(), Some("fair-server")),
         ("Linux 6.12.0-rt", 950_000, settings, None),
@@ -225,8 +222,8 @@ fn real_time_throttling_is_that_of_the_kernel_that_ran() {
 }
 
 #[test]
-fn a_far_cpu_that_sleeps_is_told_unless_it_is_kept_awake() {
-    let mut source = quiet(Schedule::Closed, closed_loop());
+fn a_far_cpu_with_idle_states_has_a_caveat_unless_settings_prevent_them() {
+    let mut source = quiet(CLOSED, closed_loop());
     source.manifest.spec.target = Target::Ssh { host: "there".into() };
     source.manifest.peer.before = Some(HostFacts { boot_id: Some("another".into()), ..HostFacts::default() });
     assert_eq!(find(&source, "idle-states"), None, "both ends spin");
@@ -242,7 +239,7 @@ fn a_far_cpu_that_sleeps_is_told_unless_it_is_kept_awake() {
         read_back: Some("0us".into()),
         ended: None,
     };
-    for (settings, told) in [
+    for (settings, expected) in [
         (vec![], true),
         (vec![set("cpu-dma-latency=0us", "local")], true),
         (vec![set("cpu-dma-latency@both=0us", "local"), set("cpu-dma-latency@both=0us", "peer")], false),
@@ -251,13 +248,13 @@ fn a_far_cpu_that_sleeps_is_told_unless_it_is_kept_awake() {
     ] {
         source.manifest.settings = settings;
         let found = find(&source, "idle-states");
-        assert_eq!(found.is_some(), told, "{:?}", source.manifest.settings);
+        assert_eq!(found.is_some(), expected, "{:?}", source.manifest.settings);
         assert!(found.is_none_or(|caveat| caveat.message.contains("the reflector's CPU")));
     }
 }
 
 #[test]
-fn fates_raise_their_caveat() {
+fn each_fate_raises_its_caveat() {
     let table: &[(&str, Fate)] = &[
         ("lost", Fate::Lost),
         ("late", Fate::Late),
@@ -274,7 +271,7 @@ fn fates_raise_their_caveat() {
 }
 
 #[test]
-fn a_schedule_is_lost_from_one_in_a_hundred_on() {
+fn a_schedule_is_lost_if_one_in_a_hundred_probes_was_not_sent() {
     let rows = |unsent: usize| -> Vec<_> {
         let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 1, 50);
         (0..1_000).map(|seq| if seq < unsent as u64 { but(row(seq), Fate::NotSent) } else { row(seq) }).collect()
@@ -288,7 +285,7 @@ fn a_schedule_is_lost_from_one_in_a_hundred_on() {
 }
 
 #[test]
-fn a_sender_that_never_catches_up_has_lost_the_schedule() {
+fn a_schedule_is_lost_if_half_of_the_probes_were_behind() {
     let rows = |behind: i64| -> Vec<_> {
         (0..100).map(|seq| scheduled(seq as u64, seq * 1_000, if seq < behind { 10_001 } else { 9_999 }, 50)).collect()
     };
@@ -299,7 +296,7 @@ fn a_sender_that_never_catches_up_has_lost_the_schedule() {
 }
 
 #[test]
-fn a_late_sender_is_told_with_its_numbers() {
+fn a_late_sender_has_a_caveat_with_numbers() {
     let mut rows: Vec<_> = (0..60_000).map(|seq| scheduled(seq, seq as i64 * 1_000, 1, 50)).collect();
     for row in rows.iter_mut().take(412) {
         *row = scheduled(row.seq.0, row.seq.0 as i64 * 1_000, 51, 50);
@@ -312,7 +309,7 @@ fn a_late_sender_is_told_with_its_numbers() {
 }
 
 #[test]
-fn the_quantile_that_slips_hide_from_is_rounded_down_exactly() {
+fn the_quantile_below_the_slips_is_rounded_down_exactly() {
     for (slipped, all, quantile) in [
         (1, 10_000, "p99.99"),
         (1, 1_000, "p99.9"),
@@ -333,24 +330,24 @@ fn the_quantile_that_slips_hide_from_is_rounded_down_exactly() {
 }
 
 #[test]
-fn where_most_probes_slip_no_quantile_is_named() {
+fn if_most_probes_slip_no_quantile_is_named() {
     let rows = (0..100).map(|seq| scheduled(seq, seq as i64 * 1_000, 51, 50)).collect();
     let caveat = find(&quiet(EVERY_MS, rows), "send-slip").expect("all slipped");
     assert!(caveat.effect.starts_with("most round trips may hide"), "{}", caveat.effect);
 }
 
 #[test]
-fn nothing_measured_and_nothing_answered_are_different_things() {
-    let nothing = quiet(Schedule::Closed, Vec::new());
+fn nothing_measured_and_nothing_answered_are_distinguished() {
+    let nothing = quiet(CLOSED, Vec::new());
     assert!(find(&nothing, "no-probe-measured").is_some() && find(&nothing, "none-answered").is_none());
-    let silent = quiet(Schedule::Closed, vec![but(closed(0, 0, 0), Fate::Lost)]);
+    let silent = quiet(CLOSED, vec![but(closed(0, 0, 0), Fate::Lost)]);
     assert!(find(&silent, "none-answered").is_some() && find(&silent, "no-probe-measured").is_none());
     assert!(find(&silent, "few-observations").is_none());
 }
 
 #[test]
-fn one_machine_steps_its_clock_once() {
-    let mut source = quiet(Schedule::Closed, closed_loop());
+fn a_clock_step_of_one_machine_is_reported_once() {
+    let mut source = quiet(CLOSED, closed_loop());
     end(&mut source.manifest).realtime_ns += 7_000_000_000;
     source.manifest.peer.clock_end = source.manifest.here.clock_end;
     let steps: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == "clock-stepped").collect();
@@ -359,14 +356,69 @@ fn one_machine_steps_its_clock_once() {
 }
 
 #[test]
-fn a_tail_in_one_burst_asks_for_more_probes_than_a_scattered_one() {
+fn a_tail_in_one_burst_needs_more_probes_than_a_scattered_one() {
     let asked = |is_slow: fn(i64) -> bool| {
         let rows =
             (0..1_000).map(|seq| closed(seq as u64, seq * 100, if is_slow(seq) { 80 } else { 40 + seq * 37 % 11 }));
-        let hint = find(&quiet(Schedule::Closed, rows.collect()), "few-observations").expect("p99.99 of 1,000").hint;
+        let hint = find(&quiet(CLOSED, rows.collect()), "few-observations").expect("p99.99 of 1,000").hint;
         let count = hint.split(['`', ' ']).find_map(|word| word.parse::<u64>().ok());
         count.unwrap_or_else(|| panic!("no count in `{hint}`"))
     };
     assert_eq!(asked(|seq| seq * 7_919 % 1_009 < 100), 100_000);
     assert!(asked(|seq| (400..520).contains(&seq)) >= 1_000_000);
+}
+
+fn connection(retransmitted: u64) -> ConnectionFacts {
+    ConnectionFacts { congestion_control: Some("cubic".into()), send_segment_bytes: 1_448, retransmitted }
+}
+
+#[test]
+fn over_tcp_datagrams_are_not_fragmented_and_few_retransmissions_are_a_note() {
+    let rows: Vec<_> = (0..200).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
+    let mut source = quiet(CLOSED, rows);
+    source.manifest.spec.target = Target::Host { host: "10.0.0.7".into(), port: 9862 };
+    ping(&mut source.manifest).size_bytes = 60_000;
+    ping(&mut source.manifest).transport = TransportKind::Tcp;
+    source.manifest.run.connection = Some(connection(0));
+    for code in ["fragmentation", "tcp-retransmits"] {
+        assert_eq!(find(&source, code), None);
+    }
+    source.manifest.run.connection = Some(connection(1));
+    let found = find(&source, "tcp-retransmits").expect("one was sent again");
+    assert!(found.severity == Severity::Note && !found.effect.is_empty() && !found.hint.is_empty(), "{found:?}");
+    assert!(found.message.contains("again: 1, with 200 probes"), "{found:?}");
+    source.manifest.run.connection = Some(connection(2));
+    assert_eq!(find(&source, "tcp-retransmits").map(|caveat| caveat.severity), Some(Severity::Warning));
+}
+
+fn unfragmented(bytes: Option<&str>) -> Option<(String, String)> {
+    bytes.map(|bytes| (UNFRAGMENTED_BYTES.into(), bytes.into()))
+}
+
+#[test]
+fn datagrams_within_the_mtu_are_not_fragmented() {
+    for (size, peer, dont_fragment, mtu, fragmented) in [
+        (1_472, "10.0.0.7:9862", false, None, false),
+        (1_473, "10.0.0.7:9862", false, None, true),
+        (1_473, "10.0.0.7:9862", true, None, false),
+        (1_453, "[fd00::7]:9862", false, None, true),
+        (8_972, "10.0.0.7:9862", false, Some("8972"), false),
+        (8_973, "10.0.0.7:9862", false, Some("8972"), true),
+    ] {
+        let mut source = quiet(CLOSED, closed_loop());
+        source.manifest.spec.target = Target::Host { host: "h".into(), port: 9862 };
+        source.manifest.run.peer_address = Some(peer.into());
+        source.manifest.run.conditions.extend(unfragmented(mtu));
+        ping(&mut source.manifest).size_bytes = size;
+        ping(&mut source.manifest).path.dont_fragment = dont_fragment;
+        assert_eq!(find(&source, "fragmentation").is_some(), fragmented, "{size} to {peer}, mtu {mtu:?}");
+    }
+    for (size, mtu, fragmented) in
+        [(65_507, Some("65488"), true), (65_507, Some("65508"), false), (65_507, None, false)]
+    {
+        let mut source = quiet(CLOSED, closed_loop());
+        source.manifest.run.conditions.extend(unfragmented(mtu));
+        ping(&mut source.manifest).size_bytes = size;
+        assert_eq!(find(&source, "fragmentation").is_some(), fragmented, "{size} on this host, mtu {mtu:?}");
+    }
 }

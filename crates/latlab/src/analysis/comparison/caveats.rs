@@ -1,16 +1,17 @@
-//! What to know before believing a comparison.
+//! Caveats of a comparison: runs that were excluded, untrusted or not interleaved, confounded factors, lost probes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answer::{Comparison, UndecidedReason};
-use super::group::{RunGroup, RunGroups};
-use super::observed_run::{ExclusionReason, ObservedRun, RunFigure};
-use super::wishes::Quantity;
+use super::groups::{GroupPair, RunGroup, RunGroups};
+use super::observed_run::{ExclusionReason, ObservedRun};
+use super::request::Quantity;
+use super::verdict::{Comparison, UndecidedReason};
+use crate::analysis::estimand::RunFigure;
 use crate::diagnostics::{Caveat, Severity};
 use crate::plan::Kind;
 use crate::units::human;
 
-/// All of them, the worst first.
+/// The caveats of a comparison, worst first.
 pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison]) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
     caveats.extend(fatal(groups));
@@ -20,7 +21,7 @@ pub(super) fn of(groups: &RunGroups, quantities: &[Quantity], rows: &[Comparison
     caveats.extend(confounded(groups));
     caveats.extend(unsupported(groups, quantities));
     caveats.extend(losses(groups, quantities));
-    caveats.extend(groups.left_out_caveat());
+    caveats.extend(groups.exclusion_caveat());
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     caveats
 }
@@ -29,11 +30,10 @@ fn runs(groups: &RunGroups) -> impl Iterator<Item = &ObservedRun> {
     groups.groups.iter().flat_map(|group| &group.runs)
 }
 
-/// The places of baselines and candidates that were compared, those without runs left out.
-pub(super) fn pairs(groups: &RunGroups, rows: &[Comparison]) -> BTreeSet<(usize, usize)> {
-    let has_runs = |place: usize| !groups.groups[place].runs.is_empty();
-    let pairs = rows.iter().map(|row| (row.baseline, row.candidate));
-    pairs.filter(|(baseline, candidate)| has_runs(*baseline) && has_runs(*candidate)).collect()
+/// The compared pairs of groups that have runs.
+pub(super) fn pairs(groups: &RunGroups, rows: &[Comparison]) -> BTreeSet<GroupPair> {
+    let pairs = rows.iter().map(|row| GroupPair { baseline: row.baseline, candidate: row.candidate });
+    pairs.filter(|pair| groups.pair(*pair).iter().all(|group| !group.runs.is_empty())).collect()
 }
 
 /// `1 run`, `3 runs`.
@@ -60,7 +60,7 @@ fn fatal(groups: &RunGroups) -> Option<Caveat> {
 }
 
 fn broke(groups: &RunGroups) -> Option<Caveat> {
-    let broke = runs(groups).filter(|run| run.broke && run.left_out.is_none()).count();
+    let broke = runs(groups).filter(|run| run.broke && run.excluded.is_none()).count();
     (broke > 0).then(|| {
         Caveat::new(
             Severity::Warning,
@@ -80,27 +80,27 @@ fn lost(rows: &[Comparison]) -> Option<Caveat> {
             *most = (*most).max(baseline + candidate);
         }
     }
-    let told: Vec<_> = worst.iter().map(|(name, count)| format!("{name} in {}", counted(*count, "run"))).collect();
-    (!told.is_empty()).then(|| {
+    let lost: Vec<_> = worst.iter().map(|(name, count)| format!("{name} in {}", counted(*count, "run"))).collect();
+    (!lost.is_empty()).then(|| {
         Caveat::new(
             Severity::Warning,
             "lost-quantile",
-            format!("quantiles fell among the lost: {}", told.join(", ")),
+            format!("quantiles fell among the lost: {}", lost.join(", ")),
             "what is infinite has no mean, so that those rows are undecided",
             "compare `--statistic loss_ratio`, or a lower quantile",
         )
     })
 }
 
-/// Runs of an experiment's block took turns by chance. Others did as their start times say.
-fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<(usize, usize)>) -> Option<Caveat> {
-    let loose: Vec<_> = pairs.iter().filter(|pair| !groups.are_interleaved(**pair)).collect();
-    let sides = |pair: &(usize, usize)| [&groups.groups[pair.0], &groups.groups[pair.1]];
-    let mut runs = loose.iter().flat_map(|pair| sides(pair)).flat_map(|group| &group.runs);
-    loose.first()?;
-    let of_blocks = loose.iter().find(|pair| sides(pair).into_iter().flat_map(|group| &group.runs).all(in_block));
+/// Runs of an experiment are randomised within blocks. Whether others were interleaved follows from their start times.
+fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<GroupPair>) -> Option<Caveat> {
+    let pairs: Vec<_> =
+        pairs.iter().filter(|pair| !groups.are_interleaved(**pair)).map(|pair| groups.pair(*pair)).collect();
+    pairs.first()?;
+    let mut runs = pairs.iter().flatten().flat_map(|group| &group.runs);
+    let of_blocks = pairs.iter().find(|pair| pair.iter().flat_map(|group| &group.runs).all(in_block));
     if let Some(pair) = of_blocks {
-        let [baseline, candidate] = sides(pair).map(|group| &group.name);
+        let [baseline, candidate] = pair.map(|group| &group.name);
         return Some(Caveat::new(
             Severity::Warning,
             "not-interleaved",
@@ -109,8 +109,8 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<(usize, usize)>) -> Opti
             "let one `latlab run` measure both, in turn, in random order and in blocks",
         ));
     }
-    let started = runs.any(|run| !run.place.started_at.is_empty());
-    let in_turn = loose.iter().all(|pair| take_turns(sides(pair)));
+    let started = runs.any(|run| !run.origin.started_at.is_empty());
+    let in_turn = pairs.iter().all(|[baseline, candidate]| are_in_turn(baseline, candidate));
     let (severity, message) = match (started, in_turn) {
         (false, _) => (Severity::Warning, "nobody knows in what order the numbers were measured".to_owned()),
         (true, false) => {
@@ -121,31 +121,31 @@ fn not_interleaved(groups: &RunGroups, pairs: &BTreeSet<(usize, usize)>) -> Opti
             (Severity::Note, message.to_owned())
         }
     };
-    let hidden = "what drifted meanwhile (heat, background work, the clock rate) looks like a difference, or hides one";
+    let effect = "what drifted meanwhile (heat, background work, the clock rate) looks like a difference, or hides one";
     let hint = "let `latlab run` take the runs in turn, in random order and in blocks";
-    Some(Caveat::new(severity, "not-interleaved", message, hidden, hint))
+    Some(Caveat::new(severity, "not-interleaved", message, effect, hint))
 }
 
 fn in_block(run: &ObservedRun) -> bool {
-    run.place.block.is_some()
+    run.origin.block.is_some()
 }
 
-/// Whether two groups took turns in time at least half as often as they would by chance.
-fn take_turns([baseline, candidate]: [&RunGroup; 2]) -> bool {
-    let named = |group: &RunGroup, own: bool| -> Vec<_> {
-        group.runs.iter().map(|run| (run.place.started_at.clone(), own)).collect()
+/// Whether runs of the two groups alternate in time at least half as often as they would by chance.
+fn are_in_turn(baseline: &RunGroup, candidate: &RunGroup) -> bool {
+    let starts = |group: &RunGroup, own: bool| -> Vec<_> {
+        group.runs.iter().map(|run| (run.origin.started_at.clone(), own)).collect()
     };
-    let mut order = named(baseline, true);
-    order.extend(named(candidate, false));
+    let mut order = starts(baseline, true);
+    order.extend(starts(candidate, false));
     order.sort();
     let turns = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as f64;
     let (n, m) = (baseline.runs.len() as f64, candidate.runs.len() as f64);
     turns >= (n * m / (n + m)).max(2.0)
 }
 
-/// What else the groups differ in: a difference may come from that.
+/// Other factors in which the groups differ: a difference may come from these.
 fn confounded(groups: &RunGroups) -> Option<Caveat> {
-    // an experiment varies what it was told to
+    // The factors of an experiment are varied on purpose.
     if runs(groups).all(|run| run.factors.is_some()) {
         return None;
     }
@@ -166,11 +166,11 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
         })
         .map(String::as_str)
         .collect();
-    // Over TCP nobody has the choice: a sender is connected.
+    // A sender over TCP is always connected.
     if own.iter().any(|factor| *factor == "transport") || differing.contains(&"transport") {
         differing.retain(|factor| *factor != "connect");
     }
-    // groups that somebody named differ in what the name says, most likely
+    // Groups with given names probably differ in what the names say.
     let (severity, effect) = match own.is_empty() {
         true => (Severity::Note, "a difference may come from each of these, if more than one"),
         false => (Severity::Warning, "a difference may come from that instead"),
@@ -188,46 +188,47 @@ fn confounded(groups: &RunGroups) -> Option<Caveat> {
 }
 
 fn unsupported(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
-    let is_thin = |figure: Option<&RunFigure>| matches!(figure, Some(RunFigure::Finite { supported: false, .. }));
-    let count = |place: usize| runs(groups).filter(|run| is_thin(run.figures.get(place))).count();
-    let told: Vec<_> = quantities
+    let is_unsupported =
+        |figure: Option<&RunFigure>| matches!(figure, Some(RunFigure::Finite { supported: false, .. }));
+    let count = |index: usize| runs(groups).filter(|run| is_unsupported(run.figures.get(index))).count();
+    let unsupported: Vec<_> = quantities
         .iter()
         .enumerate()
-        .filter(|(place, _)| count(*place) > 0)
-        .map(|(place, quantity)| format!("{} in {}", quantity.statistic_name(), counted(count(place), "run")))
+        .filter(|(index, _)| count(*index) > 0)
+        .map(|(index, quantity)| format!("{} in {}", quantity.statistic_name(), counted(count(index), "run")))
         .collect();
-    (!told.is_empty()).then(|| {
+    (!unsupported.is_empty()).then(|| {
         Caveat::new(
             Severity::Warning,
             "unsupported-comparison",
-            format!("fewer than 10 effective observations lay beyond a quantile: {}", told.join(", ")),
+            format!("fewer than 10 effective observations lay beyond a quantile: {}", unsupported.join(", ")),
             "runs were judged by its point value: it scatters more, and verdicts need more runs",
             "longer runs, or compare a lower quantile",
         )
     })
 }
 
-/// Means are over the answered probes, and nothing in them tells how many were not.
+/// Means are over the answered probes, and hide the others.
 fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
     if quantities.iter().any(Quantity::is_share) {
         return None;
     }
     let of = |group: &RunGroup| {
         let sum = |part: fn(&ObservedRun) -> u64| group.runs.iter().map(part).sum::<u64>();
-        let (lost, all) = (sum(|run| run.lost.0), sum(|run| run.lost.1));
+        let (lost, all) = (sum(|run| run.lost), sum(|run| run.n));
         (lost > 0).then(|| format!("{} of {}", human::percent(lost as f64 / all as f64), group.name))
     };
-    let told: Vec<_> = groups.groups.iter().filter_map(of).collect();
+    let losses: Vec<_> = groups.groups.iter().filter_map(of).collect();
     let of_streams = runs(groups).any(|run| run.kind == Some(Kind::Stream));
     let (noun, effect) = match of_streams {
         true => ("packets", "what was delivered is less than what was offered, by that share"),
         false => ("probes", "means are over those that were answered"),
     };
-    (!told.is_empty()).then(|| {
+    (!losses.is_empty()).then(|| {
         Caveat::new(
             Severity::Note,
             "lost-probes",
-            format!("{noun} were lost: {}", told.join(", ")),
+            format!("{noun} were lost: {}", losses.join(", ")),
             effect,
             "compare the losses too: `--statistic loss_ratio`",
         )
@@ -235,23 +236,23 @@ fn losses(groups: &RunGroups, quantities: &[Quantity]) -> Option<Caveat> {
 }
 
 impl RunGroups {
-    /// Which runs were not judged, where there were some.
-    pub fn left_out_caveat(&self) -> Option<Caveat> {
+    /// The caveat of excluded runs, if there are any.
+    pub fn exclusion_caveat(&self) -> Option<Caveat> {
         let word = |(reason, count): (&ExclusionReason, &usize)| match (reason, count) {
             (ExclusionReason::Interrupted, 2..) => format!("{count} runs that were interrupted"),
             _ => format!("{} that {}", counted(*count, "run"), reason.word()),
         };
-        let mut told: Vec<_> = self.left_out.iter().map(word).collect();
+        let mut excluded: Vec<_> = self.excluded.iter().map(word).collect();
         let empty: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
         if !empty.is_empty() {
-            told.push(format!("nothing is left of {}", empty.join(", ")));
+            excluded.push(format!("nothing is left of {}", empty.join(", ")));
         }
         let severity = if empty.is_empty() { Severity::Note } else { Severity::Warning };
-        (!told.is_empty()).then(|| {
+        (!excluded.is_empty()).then(|| {
             Caveat::new(
                 severity,
                 "runs-left-out",
-                format!("not judged: {}", told.join(", ")),
+                format!("not judged: {}", excluded.join(", ")),
                 "figures are of the other runs only",
                 "they are kept; `latlab summary` shows them",
             )

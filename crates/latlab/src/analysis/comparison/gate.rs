@@ -1,29 +1,29 @@
-//! `--gate '[METRIC] STATISTIC <= CHANGE'`: a comparison that a pipeline can be stopped by.
+//! `--gate '[METRIC] STATISTIC <= CHANGE'`: a limit of a change, by which a pipeline can be stopped.
 //!
-//! Broken is a gate only where the whole interval of the change lies beyond what it allows; where the interval lies on
-//! both sides it is undecided, and says so.
+//! A gate is broken only if the whole interval of the change lies beyond the limit; if the interval contains the limit,
+//! the gate is undecided.
 
 use thiserror::Error;
 
-use super::answer::{Comparison, Effect};
 use super::compare::Comparisons;
-use super::wishes::{Quantity, subject_named};
-use crate::analysis::subject::Estimand;
+use super::request::Quantity;
+use super::verdict::{Comparison, Effect};
+use crate::analysis::estimand::{Estimand, parse_estimand};
 use crate::diagnostics::{Explain, Failure, Outcome};
 use crate::units::human::{self, ParseError};
 
-/// What a change must keep to.
+/// A limit of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     text: String,
     quantity: Quantity,
-    /// Whether the change must stay above, not below.
+    /// Whether the change must be above the limit; otherwise below.
     above: bool,
-    /// A share of the baseline, or a difference of shares.
+    /// A share of the baseline, or a difference of ratios.
     change: f64,
 }
 
-/// Why a gate cannot be read.
+/// Why a gate cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot read the gate `{text}`")]
 pub struct GateError {
@@ -41,39 +41,39 @@ impl Explain for GateError {
     }
 }
 
-/// What became of a gate in one row.
+/// State of a gate in one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateState {
-    /// The whole interval keeps to it.
+    /// The whole interval is within the limit.
     Kept,
-    /// The whole interval lies beyond it.
+    /// The whole interval is beyond the limit.
     Broken,
-    /// The interval lies on both sides, or there is none.
+    /// The interval contains the limit, or there is no interval.
     Undecided,
 }
 
 /// Why a gate is undecided in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateUndecidedReason {
-    /// The interval lies on both sides, or is open.
+    /// The interval contains the limit, or is unbounded.
     BothSides,
-    /// The baseline is 0, and no change is a share of that.
+    /// The baseline is 0, of which a change cannot be a share.
     ZeroBaseline,
-    /// The row was not tested, and says why.
+    /// The row was not tested; it has the reason.
     Untested,
 }
 
-/// A gate held against one row.
+/// A gate applied to one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateRow {
     /// As typed.
     pub gate: String,
-    /// The place of the row.
+    /// The index of the row.
     pub row: usize,
-    /// What became of it.
+    /// Its state.
     pub state: GateState,
-    /// Why it is undecided, where it is.
-    pub doubt: Option<GateUndecidedReason>,
+    /// Why it is undecided, if it is.
+    pub reason: Option<GateUndecidedReason>,
 }
 
 /// A gate that the runs do not decide.
@@ -89,7 +89,7 @@ pub struct UndecidedGate {
 pub fn undecided_gates(rows: &[GateRow]) -> Vec<UndecidedGate> {
     let undecided = rows.iter().filter(|row| row.state == GateState::Undecided).map(|row| UndecidedGate {
         gate: row.gate.clone(),
-        hint: match row.doubt {
+        hint: match row.reason {
             Some(GateUndecidedReason::ZeroBaseline) => {
                 "the baseline is 0, and no change is a share of that; `--gate-strict` fails"
             }
@@ -114,19 +114,19 @@ const FORM: &str = "`[METRIC] STATISTIC <= CHANGE`, such as `p99 <= +5%` or `los
 const OPERATORS: [(&str, bool); 4] = [("<=", false), (">=", true), ("<", false), (">", true)];
 
 impl Gate {
-    /// Reads `p99 <= +5%`, `response_time mean < 10%`, `p50 >= -3%`; where no metric is named, it is `metric`.
+    /// Parses `p99 <= +5%`, `response_time mean < 10%`, `p50 >= -3%`; without a metric it is about `metric`.
     ///
     /// # Errors
-    /// Where it is none of these.
+    /// If it has another form.
     pub fn parse(text: &str, metric: Option<&str>) -> Result<Gate, GateError> {
         let refuse = |cause: String, hint: String| GateError { text: text.trim().into(), cause, hint };
-        let (subject, above, change) = OPERATORS
+        let (estimand, above, change) = OPERATORS
             .iter()
-            .find_map(|(sign, above)| text.split_once(sign).map(|(subject, change)| (subject, *above, change)))
+            .find_map(|(sign, above)| text.split_once(sign).map(|(estimand, change)| (estimand, *above, change)))
             .ok_or_else(|| refuse("it has none of `<=`, `<`, `>=`, `>`".into(), FORM.into()))?;
-        let quantity = match subject.trim() {
+        let quantity = match estimand.trim() {
             "value" => Quantity::Value,
-            named => Quantity::Of(subject_named(metric, named).map_err(|error| refuse(error.cause, error.hint))?),
+            text => Quantity::Of(parse_estimand(metric, text).map_err(|error| refuse(error.cause, error.hint))?),
         };
         let unreadable = |error: ParseError| refuse(format!("{error}: {}", error.cause), FORM.into());
         let change = change.trim();
@@ -141,39 +141,39 @@ impl Gate {
         Ok(Gate { text: text.trim().into(), quantity, above, change: if negative { -size } else { size } })
     }
 
-    /// What runs must be asked for; none where it is about numbers that somebody else measured.
-    pub const fn subject(&self) -> Option<Estimand> {
+    /// The estimand that runs must have a figure for; `None` if the gate is about numbers from a file.
+    pub const fn estimand(&self) -> Option<Estimand> {
         match self.quantity {
-            Quantity::Of(subject) => Some(subject),
+            Quantity::Of(estimand) => Some(estimand),
             Quantity::Value => None,
         }
     }
 
-    /// Held against every row that is about it.
+    /// Applies the gate to every row of its quantity.
     pub fn judge(&self, comparisons: &Comparisons) -> Vec<GateRow> {
         let rows = comparisons.rows.iter().enumerate();
-        let about_it = rows.filter(|(_, row)| row.quantity == self.quantity);
-        let judged = |(place, row)| {
-            let (state, doubt) = match self.state(row) {
+        let own = rows.filter(|(_, row)| row.quantity == self.quantity);
+        let judged = |(index, row)| {
+            let (state, reason) = match self.state(row) {
                 Ok(state) => (state, None),
-                Err(doubt) => (GateState::Undecided, Some(doubt)),
+                Err(reason) => (GateState::Undecided, Some(reason)),
             };
-            GateRow { gate: self.text.clone(), row: place, state, doubt }
+            GateRow { gate: self.text.clone(), row: index, state, reason }
         };
-        about_it.map(judged).collect()
+        own.map(judged).collect()
     }
 
     fn state(&self, row: &Comparison) -> Result<GateState, GateUndecidedReason> {
         if row.p_value.is_none() {
             return Err(GateUndecidedReason::Untested);
         }
-        let doubt = if row.centres.is_some_and(|(baseline, _)| baseline == 0.0) {
+        let reason = if row.centres.is_some_and(|(baseline, _)| baseline == 0.0) {
             GateUndecidedReason::ZeroBaseline
         } else {
             GateUndecidedReason::Untested
         };
-        let Effect { interval, .. } = row.judged_change().ok_or(doubt)?;
-        // seen from the side on which nothing is allowed
+        let Effect { interval, .. } = row.judged_change().ok_or(reason)?;
+        // Distances beyond the limit of the interval's ends.
         let (nearer, farther) = match self.above {
             false => (interval.low.map(|low| low - self.change), interval.high.map(|high| high - self.change)),
             true => (interval.high.map(|high| self.change - high), interval.low.map(|low| self.change - low)),
@@ -190,8 +190,8 @@ impl Gate {
 mod tests {
     use super::*;
 
-    fn row(gate: &str, state: GateState, doubt: Option<GateUndecidedReason>) -> GateRow {
-        GateRow { gate: gate.into(), row: 0, state, doubt }
+    fn row(gate: &str, state: GateState, reason: Option<GateUndecidedReason>) -> GateRow {
+        GateRow { gate: gate.into(), row: 0, state, reason }
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             (&[(GateState::Kept, None), (GateState::Undecided, both)], Outcome::Done, Outcome::AnswerIsNo),
             (&[(GateState::Broken, None), (GateState::Kept, None)], Outcome::AnswerIsNo, Outcome::AnswerIsNo),
         ] {
-            let rows: Vec<_> = states.iter().map(|(state, doubt)| row("p99 <= +5%", *state, *doubt)).collect();
+            let rows: Vec<_> = states.iter().map(|(state, reason)| row("p99 <= +5%", *state, *reason)).collect();
             assert_eq!((gates_outcome(&rows, false), gates_outcome(&rows, true)), (usual, strict), "{states:?}");
         }
     }

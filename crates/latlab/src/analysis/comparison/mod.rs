@@ -1,33 +1,28 @@
-//! Comparing groups of runs: is there a difference, how big, how sure. The method and why it: decision 0011; its
-//! formulas and what was measured of it: docs/statistics.md. Pure: the seed is an argument.
+//! Comparing groups of runs: is there a difference, how large is it, how certain. The method and its reasons: decision
+//! 0011; formulas and their validation: docs/statistics.md. Pure: the seed is an argument.
 
-mod agenda;
-mod answer;
 mod caveats;
 mod compare;
-mod conditions;
 mod gate;
-mod group;
-mod level;
+mod groups;
+mod ministat;
 mod observed_run;
 mod precision;
-mod row;
-mod scale;
+mod request;
 mod strata;
-mod wishes;
+mod verdict;
 
-pub use agenda::ComparisonRequest;
-pub use answer::{Comparison, Effect, Evidence, UndecidedReason, Verdict};
-pub use compare::{Comparisons, compare};
+pub use super::estimand::{EstimandError, RunFigure, default_estimands, parse_estimand};
+pub use compare::{Comparisons, boots_needed, compare};
 pub use gate::{
     Gate, GateError, GateRow, GateState, GateUndecidedReason, UndecidedGate, gates_outcome, undecided_gates,
 };
-pub use group::{GroupingError, RunGroup, RunGroups, expect_one_kind};
-pub use observed_run::{ExclusionReason, ObservedRun, RunFigure, RunOrigin};
+pub use groups::{GroupingError, RunGroup, RunGroups, expect_one_kind};
+pub use ministat::MinistatTest;
+pub use observed_run::{ExclusionReason, ObservedRun, RunOrigin};
 pub use precision::is_precise;
-pub use row::boots_needed;
-pub use scale::FigureScale;
-pub use wishes::{ComparisonOptions, EstimandError, Quantity, QuestionScope, default_subjects, subject_named};
+pub use request::{ComparisonOptions, ComparisonRequest, Quantity, QuestionScope};
+pub use verdict::{Comparison, Effect, Evidence, FigureScale, UndecidedReason, Verdict};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,12 @@
-//! One run as a comparison sees it: a figure for each subject, and its place among the others.
+//! One run as an observation of a comparison: a figure for each estimand, its levels, and its block.
 
 use std::collections::BTreeMap;
 
+use crate::analysis::counts::{RunCounts, ratio_of};
+use crate::analysis::estimand::{Estimand, Ratio, RunFigure, Statistic};
 use crate::analysis::singletons::Singletons;
-use crate::analysis::source::{ProbeSource, RowVisitor, feed};
-use crate::analysis::streams::StreamAccumulator;
-use crate::analysis::subject::{Estimand, Ratio, Statistic};
-use crate::analysis::summary::Deadline;
-use crate::analysis::tally::{Counts, RunCounts};
+use crate::analysis::source::{ProbeSource, RowVisitor, visit_rows};
+use crate::analysis::stream::StreamAccumulator;
 use crate::diagnostics::Severity;
 use crate::facts::ExperimentFacts;
 use crate::metric::Metric;
@@ -16,45 +15,19 @@ use crate::recording::manifest::{Manifest, RunEnding};
 use crate::sample::Sample;
 use crate::stats::{Description, plain};
 
-/// What a run says on one subject.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RunFigure {
-    /// ns, or a share.
-    Finite {
-        /// The figure.
-        value: f64,
-        /// Whether enough of the run lies beyond a quantile.
-        supported: bool,
-    },
-    /// The quantile fell among the lost.
-    Lost,
-    /// There was nothing to compute it from.
-    Nothing,
-}
-
-impl RunFigure {
-    /// The figure, where it is one.
-    pub const fn value(self) -> Option<f64> {
-        match self {
-            RunFigure::Finite { value, .. } => Some(value),
-            RunFigure::Lost | RunFigure::Nothing => None,
-        }
-    }
-}
-
-/// Why a run is not judged.
+/// Why a run is excluded from comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExclusionReason {
-    /// It warmed its block up.
+    /// It is a warm-up run of its block.
     Warmup,
     /// It failed, or its process died.
     Failed,
-    /// It was interrupted, and its experiment took it again.
+    /// It was interrupted, and its experiment repeated it.
     Interrupted,
 }
 
 impl ExclusionReason {
-    /// What became of it, after `a run that`.
+    /// The reason, after `a run that`.
     pub(super) const fn word(self) -> &'static str {
         match self {
             ExclusionReason::Warmup => "warmed up",
@@ -64,84 +37,89 @@ impl ExclusionReason {
     }
 }
 
-/// Where a run stands.
+/// Where and when a run was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOrigin {
-    /// What boot it ran in, where that is known.
+    /// Id of the boot, if known.
     pub boot: Option<String>,
-    /// What it was interleaved in: experiment and block. None where no experiment saw to that.
+    /// Experiment and block in which it was randomised; `None` without an experiment.
     pub block: Option<(String, u32)>,
-    /// UTC start, RFC 3339; of equal length, so that the order of texts is the order of time.
+    /// UTC start, RFC 3339, of fixed length: text order is order of time.
     pub started_at: String,
 }
 
-/// One run.
+/// One run as an observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedRun {
-    /// Its directory, or the line of a file.
+    /// Its directory, or file and line of a number.
     pub name: String,
-    /// What was measured; none of a number that somebody else measured.
+    /// What was measured; `None` for a number from a file.
     pub kind: Option<Kind>,
-    /// Where it stands.
-    pub place: RunOrigin,
-    /// What it can be grouped by: factor → level. Those of its experiment are as typed.
+    /// Where and when it was made.
+    pub origin: RunOrigin,
+    /// Every factor → level that it can be grouped by; levels of its experiment are as typed.
     pub levels: BTreeMap<String, String>,
-    /// The factors of its experiment; none without one.
+    /// The factors of its experiment, if it is of one.
     pub factors: Option<BTreeMap<String, String>>,
-    /// The number of its condition in the experiment; 0 without one.
+    /// The number of its condition in the experiment, from 1; 0 without an experiment.
     pub condition: u32,
-    /// In the order of the subjects.
+    /// One for each estimand.
     pub figures: Vec<RunFigure>,
-    /// Probes of the metrics compared that were lost, and all of them.
-    pub lost: (u64, u64),
-    /// Why it is not judged.
-    pub left_out: Option<ExclusionReason>,
-    /// The codes of fatal caveats that it raised.
+    /// Lost probes or packets.
+    pub lost: u64,
+    /// All probes or packets of which these were lost.
+    pub n: u64,
+    /// Why it is excluded, if it is.
+    pub excluded: Option<ExclusionReason>,
+    /// The codes of its fatal caveats.
     pub fatal: Vec<String>,
     /// Whether a late wake-up ended it.
     pub broke: bool,
 }
 
 impl ObservedRun {
-    /// A number that somebody else measured: no place, no condition.
+    /// A number from a file, of unknown origin.
     pub fn bare(name: String, value: f64) -> ObservedRun {
         ObservedRun {
             name,
             kind: None,
-            place: RunOrigin::default(),
+            origin: RunOrigin::default(),
             levels: BTreeMap::new(),
             factors: None,
             condition: 0,
             figures: vec![RunFigure::Finite { value, supported: true }],
-            lost: (0, 0),
-            left_out: None,
+            lost: 0,
+            n: 0,
+            excluded: None,
             fatal: Vec::new(),
             broke: false,
         }
     }
 
-    /// The run of a recording, each of `subjects` computed in one pass over its rows. What is not judged is not read.
+    /// The run of a recording, with each of `estimands` computed in one pass over its rows. An excluded run is not read.
     ///
     /// # Errors
-    /// Where the rows cannot be read.
-    pub fn of<S: ProbeSource>(source: &S, subjects: &[Estimand]) -> Result<ObservedRun, S::Error> {
+    /// If the rows cannot be read.
+    pub fn of<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<ObservedRun, S::Error> {
         let manifest = source.manifest();
-        let left_out = left_out(manifest);
-        let (figures, lost) = match left_out {
-            Some(_) => (vec![RunFigure::Nothing; subjects.len()], (0, 0)),
-            None => figures(source, subjects)?,
+        let excluded = exclusion(manifest);
+        let Figures { figures, lost, n } = match (excluded, manifest.kind) {
+            (Some(_), _) => Figures { figures: vec![RunFigure::Nothing; estimands.len()], lost: 0, n: 0 },
+            (None, Kind::Stream) => Figures::of_stream(source, estimands)?,
+            (None, Kind::Ping | Kind::Wakeup) => Figures::of_probes(source, estimands)?,
         };
         let experiment = manifest.experiment.as_ref();
         Ok(ObservedRun {
-            name: source.place(),
+            name: source.location(),
             kind: Some(manifest.kind),
-            place: place(manifest),
+            origin: origin(manifest),
             levels: levels(manifest),
             factors: experiment.map(|experiment| experiment.factors.clone()),
             condition: experiment.map_or(0, |experiment| experiment.condition),
             figures,
             lost,
-            left_out,
+            n,
+            excluded,
             fatal: fatal(manifest),
             broke: manifest.run.wakeup.as_ref().is_some_and(|facts| facts.broke.is_some() || facts.cut_short),
         })
@@ -153,7 +131,7 @@ fn fatal(manifest: &Manifest) -> Vec<String> {
     fatal.map(|caveat| caveat.code.clone()).collect()
 }
 
-fn left_out(manifest: &Manifest) -> Option<ExclusionReason> {
+fn exclusion(manifest: &Manifest) -> Option<ExclusionReason> {
     let experiment = manifest.experiment.as_ref();
     match manifest.ending {
         _ if experiment.is_some_and(|experiment| experiment.warmup) => Some(ExclusionReason::Warmup),
@@ -163,7 +141,7 @@ fn left_out(manifest: &Manifest) -> Option<ExclusionReason> {
     }
 }
 
-fn place(manifest: &Manifest) -> RunOrigin {
+fn origin(manifest: &Manifest) -> RunOrigin {
     let of_experiment = |experiment: &ExperimentFacts| (experiment.experiment.clone(), experiment.block);
     let experiment = manifest.experiment.as_ref();
     let host = manifest.here.before.as_ref().and_then(|host| host.boot_id.clone());
@@ -174,115 +152,81 @@ fn place(manifest: &Manifest) -> RunOrigin {
     }
 }
 
-/// Every factor with its level: the condition's, and over them those of the experiment, as typed.
+/// Every factor with its level: those of the condition, replaced by those of the experiment as typed.
 fn levels(manifest: &Manifest) -> BTreeMap<String, String> {
     let mut levels = manifest.condition.levels();
     levels.extend(manifest.experiment.iter().flat_map(|experiment| experiment.factors.clone()));
     levels
 }
 
-/// Of how many probes how many were lost.
-type Losses = (u64, u64);
-
-/// One pass over the rows, whatever is asked of them.
-fn figures<S: ProbeSource>(source: &S, subjects: &[Estimand]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
-    if source.manifest().kind == Kind::Stream {
-        return figures_of_stream(source, subjects);
-    }
-    let (spec, kind) = (&source.manifest().spec, source.manifest().kind);
-    let mut metrics: Vec<Metric> = Vec::new();
-    for subject in subjects {
-        if let Estimand::Statistic(metric, _) = subject
-            && kind.metrics().contains(metric)
-            && !metrics.contains(metric)
-        {
-            metrics.push(*metric);
-        }
-    }
-    let mut samples: Vec<Singletons> =
-        metrics.iter().map(|metric| Singletons::of(*metric, source.manifest().rows)).collect();
-    let mut tally = RunCounts::new(spec.judging.deadline_ns, spec.schedule().interval());
-    let mut gatherers: Vec<&mut dyn RowVisitor> = samples.iter_mut().map(|each| each as &mut dyn RowVisitor).collect();
-    if subjects.iter().any(|subject| matches!(subject, Estimand::Ratio(_))) {
-        gatherers.push(&mut tally);
-    }
-    feed(source, &mut gatherers)?;
-    let figures: Vec<Description> = samples.into_iter().map(|sample| described(&sample.sample(), subjects)).collect();
-    let deadline = spec.judging.deadline_ns.map(|deadline_ns| Deadline {
-        deadline_ns,
-        missed: tally.missed,
-        due: tally.counts.due(),
-    });
-    let of = |subject: &Estimand| match subject {
-        // a timer loses nothing: a share of 0 would be an answer to a question that nobody can ask of it
-        Estimand::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
-        Estimand::Ratio(ratio) => share(*ratio, &tally.counts, deadline),
-        Estimand::Statistic(metric, statistic) => {
-            let place = metrics.iter().position(|other| other == metric);
-            place.map_or(RunFigure::Nothing, |place| figure(*statistic, &figures[place]))
-        }
-    };
-    let lost = figures.first().map_or((0, 0), |first| (first.lost, first.n));
-    Ok((subjects.iter().map(of).collect(), lost))
+/// The figures of a run, and the loss behind them.
+struct Figures {
+    figures: Vec<RunFigure>,
+    lost: u64,
+    n: u64,
 }
 
-/// The same of a stream: its intervals are read once.
-fn figures_of_stream<S: ProbeSource>(source: &S, subjects: &[Estimand]) -> Result<(Vec<RunFigure>, Losses), S::Error> {
-    let course = StreamAccumulator::of(source)?;
-    let counts = course.counts();
-    let of = |subject: &Estimand| match subject {
-        Estimand::Ratio(ratio) => share(*ratio, &counts, None),
-        Estimand::Statistic(metric, statistic) if metric.is_rate() => {
-            figure(*statistic, &described(&course.sample(*metric, source.manifest()), subjects))
+impl Figures {
+    /// Those of a run of probes or wake-ups, in one pass over the rows.
+    fn of_probes<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Figures, S::Error> {
+        let (spec, kind) = (&source.manifest().spec, source.manifest().kind);
+        let mut metrics: Vec<Metric> = Vec::new();
+        for estimand in estimands {
+            if let Estimand::Statistic(metric, _) = estimand
+                && kind.metrics().contains(metric)
+                && !metrics.contains(metric)
+            {
+                metrics.push(*metric);
+            }
         }
-        Estimand::Statistic(..) => RunFigure::Nothing,
-    };
-    Ok((subjects.iter().map(of).collect(), (counts.lost, counts.sent)))
+        let mut samples: Vec<Singletons> =
+            metrics.iter().map(|metric| Singletons::of(*metric, source.manifest().rows)).collect();
+        let mut counts = RunCounts::new(spec.judging.deadline_ns, spec.schedule().interval());
+        let mut visitors: Vec<&mut dyn RowVisitor> =
+            samples.iter_mut().map(|each| each as &mut dyn RowVisitor).collect();
+        if estimands.iter().any(|estimand| matches!(estimand, Estimand::Ratio(_))) {
+            visitors.push(&mut counts);
+        }
+        visit_rows(source, &mut visitors)?;
+        let described: Vec<Description> =
+            samples.into_iter().map(|sample| described(&sample.sample(), estimands)).collect();
+        let deadline = counts.deadline(spec.judging.deadline_ns);
+        let figure = |estimand: &Estimand| match estimand {
+            // A timer loses nothing: the only ratio of wake-ups is that of the deadline.
+            Estimand::Ratio(ratio) if kind == Kind::Wakeup && *ratio != Ratio::DeadlineMiss => RunFigure::Nothing,
+            Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts.counts, deadline)),
+            Estimand::Statistic(metric, statistic) => {
+                let index = metrics.iter().position(|other| other == metric);
+                index.map_or(RunFigure::Nothing, |index| statistic.figure(&described[index]))
+            }
+        };
+        let (lost, n) = described.first().map_or((0, 0), |first| (first.lost, first.n));
+        Ok(Figures { figures: estimands.iter().map(figure).collect(), lost, n })
+    }
+
+    /// Those of a stream, whose intervals are read once.
+    fn of_stream<S: ProbeSource>(source: &S, estimands: &[Estimand]) -> Result<Figures, S::Error> {
+        let intervals = StreamAccumulator::of(source)?;
+        let counts = intervals.counts();
+        let figure = |estimand: &Estimand| match estimand {
+            Estimand::Ratio(ratio) => RunFigure::of(ratio_of(*ratio, &counts, None)),
+            Estimand::Statistic(metric, statistic) if metric.is_rate() => {
+                statistic.figure(&described(&intervals.sample(*metric, source.manifest()), estimands))
+            }
+            Estimand::Statistic(..) => RunFigure::Nothing,
+        };
+        Ok(Figures { figures: estimands.iter().map(figure).collect(), lost: counts.lost, n: counts.sent })
+    }
 }
 
-/// What of `sample` the subjects ask for.
-fn described(sample: &Sample, subjects: &[Estimand]) -> Description {
+/// The statistics of `sample` that `estimands` need.
+fn described(sample: &Sample, estimands: &[Estimand]) -> Description {
     let own = || {
-        subjects.iter().filter_map(|subject| match subject {
+        estimands.iter().filter_map(|estimand| match estimand {
             Estimand::Statistic(metric, statistic) if *metric == sample.metric => Some(*statistic),
             _ => None,
         })
     };
-    let quantile = |statistic| if let Statistic::Quantile(q) = statistic { Some(q) } else { None };
-    let quantiles: Vec<f64> = own().filter_map(quantile).collect();
+    let quantiles: Vec<f64> = own().filter_map(Statistic::quantile).collect();
     plain(sample, &quantiles, own().any(|statistic| statistic == Statistic::Stddev))
-}
-
-fn figure(statistic: Statistic, described: &Description) -> RunFigure {
-    let known =
-        |value: Option<f64>| value.map_or(RunFigure::Nothing, |value| RunFigure::Finite { value, supported: true });
-    match statistic {
-        Statistic::Min => known(described.min.map(|min| min as f64)),
-        Statistic::Max => known(described.max.map(|max| max as f64)),
-        Statistic::Mean => known(described.mean),
-        Statistic::Stddev => known(described.stddev),
-        Statistic::Quantile(q) => match described.quantiles.iter().find(|quantile| quantile.q == q) {
-            Some(quantile) if quantile.lost => RunFigure::Lost,
-            Some(quantile) => match quantile.value {
-                Some(value) => RunFigure::Finite { value, supported: quantile.supported },
-                None => RunFigure::Nothing,
-            },
-            None => RunFigure::Nothing,
-        },
-    }
-}
-
-fn share(ratio: Ratio, counts: &Counts, deadline: Option<Deadline>) -> RunFigure {
-    let arrived = counts.answered + counts.late;
-    let (part, whole) = match ratio {
-        Ratio::Loss => (counts.unanswered(), counts.sent),
-        Ratio::Late => (counts.late, counts.sent),
-        Ratio::Reordered => (counts.reordered, arrived),
-        Ratio::Duplicate => (counts.duplicates, arrived),
-        Ratio::DeadlineMiss => deadline.map_or((0, 0), |deadline| (deadline.missed, deadline.due)),
-    };
-    match whole {
-        0 => RunFigure::Nothing,
-        _ => RunFigure::Finite { value: part as f64 / whole as f64, supported: true },
-    }
 }

@@ -1,9 +1,8 @@
-//! From runs to verdicts: grouping, levels, caveats and gates over runs in memory.
+//! From runs in memory to verdicts: grouping, levels, caveats and gates.
 
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::analysis::Estimand;
 use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
 use crate::diagnostics::Explain;
 use crate::facts::ExperimentFacts;
@@ -37,16 +36,16 @@ fn of_experiment(level_us: i64, load: &str, block: u32, boot: &str) -> InMemory 
     source
 }
 
-fn observe(sources: &[InMemory], agenda: &ComparisonRequest) -> Vec<ObservedRun> {
-    sources.iter().map(|source| ObservedRun::of(source, &agenda.subjects()).expect("rows in memory")).collect()
+fn observe(sources: &[InMemory], request: &ComparisonRequest) -> Vec<ObservedRun> {
+    sources.iter().map(|source| ObservedRun::of(source, &request.estimands()).expect("rows in memory")).collect()
 }
 
 fn usual() -> ComparisonRequest {
-    let mut agenda = ComparisonRequest::default();
-    for subject in default_subjects(Metric::RoundTripDelay) {
-        agenda.ask(subject, None, None);
+    let mut request = ComparisonRequest::default();
+    for estimand in default_estimands(Metric::RoundTripDelay) {
+        request.ask(estimand, None, None);
     }
-    agenda
+    request
 }
 
 /// Four runs of each load in each of three blocks; `cpu` is a fifth slower, and blocks differ by far more.
@@ -67,14 +66,14 @@ fn codes(comparisons: &Comparisons) -> Vec<&str> {
 }
 
 #[test]
-fn runs_are_compared_inside_of_their_blocks() {
-    let agenda = usual();
-    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
+fn runs_are_compared_within_blocks() {
+    let request = usual();
+    let groups = RunGroups::by_condition(observe(&experiment(), &request)).expect("two conditions");
     assert_eq!(groups.factor.as_deref(), Some("load"));
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
     assert!(found.is_interleaved() && found.caveats.iter().all(|caveat| caveat.code != "not-interleaved"));
     for row in &found.rows[..2] {
-        assert_eq!((row.verdict, row.rests.runs, row.rests.blocks), (Verdict::Higher, (12, 12), 3), "{row:?}");
+        assert_eq!((row.verdict, row.evidence.runs, row.evidence.blocks), (Verdict::Higher, (12, 12), 3), "{row:?}");
         let relative = row.relative.expect("logarithms");
         assert!((relative.value - 0.2).abs() < 0.01, "{relative:?}");
         assert!(relative.interval.low.is_some_and(|low| low > 0.1), "{relative:?}");
@@ -86,17 +85,17 @@ fn runs_are_compared_inside_of_their_blocks() {
 }
 
 #[test]
-fn over_boots_needs_six_of_them() {
-    let agenda = usual();
-    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
-    let wishes = ComparisonOptions { over: QuestionScope::Boots, ..ComparisonOptions::at(0.95) };
-    let found = compare(groups, &agenda, &wishes).expect("a baseline");
+fn the_scope_of_boots_needs_six_boots() {
+    let request = usual();
+    let groups = RunGroups::by_condition(observe(&experiment(), &request)).expect("two conditions");
+    let options = ComparisonOptions { scope: QuestionScope::Boots, ..ComparisonOptions::at(0.95) };
+    let found = compare(groups, &request, &options).expect("a baseline");
     let row = &found.rows[0];
     assert_eq!(row.undecided, Some(UndecidedReason::TooFewBoots { boots: 3, needed: 6 }));
-    assert_eq!((row.verdict, row.rests.boots, row.p_value), (Verdict::Undecided, 3, None));
+    assert_eq!((row.verdict, row.evidence.boots, row.p_value), (Verdict::Undecided, 3, None));
     assert!(
         row.relative.is_some_and(|relative| relative.interval.low.is_none()),
-        "the difference is told all the same"
+        "the difference is estimated all the same"
     );
 
     let mut six = Vec::new();
@@ -104,30 +103,30 @@ fn over_boots_needs_six_of_them() {
         six.push(of_experiment(900 + 10 * boot, "none", 1 + boot as u32, &format!("boot {boot}")));
         six.push(of_experiment(1_080 + 13 * boot, "cpu", 1 + boot as u32, &format!("boot {boot}")));
     }
-    let groups = RunGroups::by_condition(observe(&six, &agenda)).expect("two conditions");
-    let found = compare(groups, &agenda, &wishes).expect("a baseline");
-    assert_eq!((found.rows[0].rests.boots, found.rows[0].p_value), (6, Some(2.0 / 64.0)));
+    let groups = RunGroups::by_condition(observe(&six, &request)).expect("two conditions");
+    let found = compare(groups, &request, &options).expect("a baseline");
+    assert_eq!((found.rows[0].evidence.boots, found.rows[0].p_value), (6, Some(2.0 / 64.0)));
 }
 
 #[test]
-fn margins_make_small_differences_equivalent() {
-    let mut agenda = ComparisonRequest::default();
-    let mean = subject_named(None, "mean").expect("known");
-    agenda.ask(mean, None, Some(0.25));
-    agenda.ask(mean, None, Some(0.1));
-    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+fn a_difference_within_the_margin_is_equivalent() {
+    let mut request = ComparisonRequest::default();
+    let mean = parse_estimand(None, "mean").expect("known");
+    request.ask(mean, None, Some(0.25));
+    request.ask(mean, None, Some(0.1));
+    let groups = RunGroups::by_condition(observe(&experiment(), &request)).expect("two conditions");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
     let verdicts: Vec<_> = found.rows.iter().map(|row| row.verdict).collect();
     assert_eq!(verdicts, [Verdict::Equivalent, Verdict::Higher], "a proven 20 % lies within 25 %, not within 10 %");
 }
 
 #[test]
-fn single_runs_and_few_runs_get_no_verdict_and_are_told_why() {
-    let agenda = usual();
+fn single_and_few_runs_are_undecided_with_a_reason() {
+    let request = usual();
     let pair = |runs: usize| {
-        let of = |level: i64| observe(&vec![0; runs].iter().map(|_| recording(level, 0)).collect::<Vec<_>>(), &agenda);
+        let of = |level: i64| observe(&vec![0; runs].iter().map(|_| recording(level, 0)).collect::<Vec<_>>(), &request);
         let groups = RunGroups::named(vec![("before".into(), of(50)), ("after".into(), of(80))]).expect("two groups");
-        compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
+        compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline")
     };
     let one = pair(1);
     assert_eq!(one.rows[0].undecided, Some(UndecidedReason::SingleRuns));
@@ -144,34 +143,35 @@ fn single_runs_and_few_runs_get_no_verdict_and_are_told_why() {
 }
 
 #[test]
-fn all_equal_runs_show_no_difference_and_no_crash() {
-    let agenda = usual_p50();
+fn equal_runs_are_undecided_with_an_interval_of_zero_width() {
+    let request = usual_p50();
     let runs =
-        |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &agenda));
+        |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &request));
     let groups = RunGroups::named(vec![runs("a"), runs("b")]).expect("two groups");
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.9)).expect("a baseline");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.9)).expect("a baseline");
     let row = &found.rows[0];
     assert_eq!((row.p_value, row.verdict), (Some(1.0), Verdict::Undecided));
     let relative = row.relative.expect("logarithms");
     assert_eq!((relative.value, relative.interval.low, relative.interval.high), (0.0, Some(0.0), Some(0.0)));
     assert_eq!(row.undecided, Some(UndecidedReason::Unsure { runs_needed: None }));
-    // 20 exchanges reach p = 0.1, which is not enough for the first of three rows at 90 %
-    let agenda = usual();
+    // 20 permutations reach p = 0.1, which is not enough for the first of three rows at 90 %.
+    let request = usual();
     let runs =
-        |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &agenda));
+        |name: &str| (name.to_owned(), observe(&[recording(50, 0), recording(50, 0), recording(50, 0)], &request));
     let groups = RunGroups::named(vec![runs("a"), runs("b")]).expect("two groups");
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.9)).expect("a baseline");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.9)).expect("a baseline");
     assert_eq!(found.rows[0].undecided, Some(UndecidedReason::TooFewRuns { runs_needed: None }));
 }
 
 #[test]
-fn what_is_lost_is_undecided_and_points_at_the_loss() {
-    let mut agenda = usual();
-    agenda.ask(subject_named(None, "loss_ratio").expect("known"), None, None);
-    let of =
-        |lost: usize| observe(&[recording(50, lost), recording(51, lost), recording(52, 0), recording(53, 0)], &agenda);
+fn a_quantile_among_the_lost_is_undecided() {
+    let mut request = usual();
+    request.ask(parse_estimand(None, "loss_ratio").expect("known"), None, None);
+    let of = |lost: usize| {
+        observe(&[recording(50, lost), recording(51, lost), recording(52, 0), recording(53, 0)], &request)
+    };
     let groups = RunGroups::named(vec![("clean".into(), of(0)), ("lossy".into(), of(8))]).expect("two groups");
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
     let p99 = found.rows.iter().find(|row| row.quantity.statistic_name() == "p99").expect("asked for");
     assert_eq!((p99.undecided, p99.centres), (Some(UndecidedReason::Lost { baseline: 0, candidate: 2 }), None));
     let loss = found.rows.iter().find(|row| row.quantity.is_share()).expect("asked for");
@@ -181,27 +181,30 @@ fn what_is_lost_is_undecided_and_points_at_the_loss() {
 }
 
 #[test]
-fn failed_and_warm_up_runs_are_not_judged_and_that_is_said() {
-    let agenda = usual();
+fn failed_and_warm_up_runs_are_excluded_with_a_caveat() {
+    let request = usual();
     let mut sources = experiment();
     sources[0].manifest.ending = RunEnding::Failed;
     sources[2].manifest.ending = RunEnding::Interrupted;
     sources[4].manifest.experiment.as_mut().expect("of an experiment").warmup = true;
-    let groups = RunGroups::by_condition(observe(&sources, &agenda)).expect("two conditions");
+    let groups = RunGroups::by_condition(observe(&sources, &request)).expect("two conditions");
     assert_eq!(groups.groups[0].runs.len(), 9);
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
-    let told = found.caveats.iter().find(|caveat| caveat.code == "runs-left-out").expect("said");
-    assert!(told.message.contains("1 run that warmed up") && told.message.contains("1 run that failed"), "{told:?}");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
+    let caveat = found.caveats.iter().find(|caveat| caveat.code == "runs-left-out").expect("some are excluded");
+    assert!(
+        caveat.message.contains("1 run that warmed up") && caveat.message.contains("1 run that failed"),
+        "{caveat:?}"
+    );
 }
 
 #[test]
-fn factors_are_found_or_named() {
-    let agenda = usual();
+fn unknown_and_constant_factors_are_refused_with_a_hint() {
+    let request = usual();
     let mut sources = vec![recording(50, 0), recording(60, 0)];
     for (source, build) in sources.iter_mut().zip(["old", "new"]) {
         source.manifest.condition.tags.insert("build".into(), build.into());
     }
-    let runs = observe(&sources, &agenda);
+    let runs = observe(&sources, &request);
     let groups = RunGroups::by("tag:build", runs.clone()).expect("two builds");
     assert_eq!(
         groups.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(),
@@ -215,18 +218,18 @@ fn factors_are_found_or_named() {
         "what varied first: {unknown:?}"
     );
     let one = RunGroups::by("size", runs).expect("one size is a group");
-    let same = compare(one, &agenda, &ComparisonOptions::at(0.95)).expect_err("and no comparison");
+    let same = compare(one, &request, &ComparisonOptions::at(0.95)).expect_err("and no comparison");
     assert!(same.explain().cause.is_some_and(|cause| cause.contains("in every run")), "{same:?}");
 }
 
 #[test]
-fn runs_of_other_kinds_and_metrics_that_they_lack_are_refused() {
-    let agenda = usual();
-    let mut runs = observe(&[recording(50, 0), recording(60, 0)], &agenda);
-    let asked = agenda.subjects();
+fn mixed_kinds_and_foreign_metrics_are_refused() {
+    let request = usual();
+    let mut runs = observe(&[recording(50, 0), recording(60, 0)], &request);
+    let asked = request.estimands();
     assert_eq!(expect_one_kind(&runs, &asked), Ok(()));
     assert_eq!(expect_one_kind(&[ObservedRun::bare("1".into(), 1.0)], &[]), Ok(()));
-    let foreign = subject_named(Some("wakeup_latency"), "p99").expect("a metric");
+    let foreign = parse_estimand(Some("wakeup_latency"), "p99").expect("a metric");
     let refused = expect_one_kind(&runs, &[asked[0], foreign]).expect_err("not of pings");
     assert!(refused.explain().cause.is_some_and(|cause| cause.contains("round_trip_delay")), "{refused:?}");
     runs[1].kind = Some(Kind::Wakeup);
@@ -236,8 +239,8 @@ fn runs_of_other_kinds_and_metrics_that_they_lack_are_refused() {
 }
 
 #[test]
-fn what_else_differs_is_said() {
-    let agenda = usual();
+fn other_differing_factors_and_the_order_of_runs_raise_caveats() {
+    let request = usual();
     let mut sources: Vec<InMemory> = (0..8).map(|run| recording(50 + run, 0)).collect();
     for (place, source) in sources.iter_mut().enumerate() {
         source.manifest.condition.tags.insert("build".into(), if place % 2 == 0 { "old" } else { "new" }.into());
@@ -245,15 +248,15 @@ fn what_else_differs_is_said() {
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
     }
     let found = |sources: &[InMemory]| {
-        let groups = RunGroups::by("tag:build", observe(sources, &agenda)).expect("two builds");
-        compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline")
+        let groups = RunGroups::by("tag:build", observe(sources, &request)).expect("two builds");
+        compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline")
     };
     let in_turn = found(&sources);
     assert!(codes(&in_turn).contains(&"confounded"));
     let severity = |found: &Comparisons| {
         found.caveats.iter().find(|caveat| caveat.code == "not-interleaved").map(|caveat| caveat.severity)
     };
-    assert_eq!(severity(&in_turn), Some(crate::diagnostics::Severity::Note), "they took turns");
+    assert_eq!(severity(&in_turn), Some(crate::diagnostics::Severity::Note), "they alternate");
     sources.sort_by_key(|source| source.manifest.condition.size_bytes);
     for (place, source) in sources.iter_mut().enumerate() {
         source.manifest.started_at = format!("2026-11-22T00:00:0{place}Z");
@@ -262,12 +265,12 @@ fn what_else_differs_is_said() {
 }
 
 #[test]
-fn a_baseline_by_factor_meets_its_counterparts() {
-    let agenda = |baseline: &str| {
-        let mut agenda = ComparisonRequest::default();
+fn a_baseline_of_levels_is_compared_with_its_counterparts() {
+    let request = |baseline: &str| {
+        let mut request = ComparisonRequest::default();
         let levels = BTreeMap::from([("load".to_owned(), baseline.to_owned())]);
-        agenda.ask(subject_named(None, "p50").expect("known"), Some(levels), None);
-        agenda
+        request.ask(parse_estimand(None, "p50").expect("known"), Some(levels), None);
+        request
     };
     let mut sources = Vec::new();
     for (condition, (load, size)) in
@@ -281,32 +284,32 @@ fn a_baseline_by_factor_meets_its_counterparts() {
             sources.push(source);
         }
     }
-    let runs = observe(&sources, &agenda("none"));
+    let runs = observe(&sources, &request("none"));
     let groups = RunGroups::by_condition(runs.clone()).expect("four conditions");
-    let found = compare(groups.clone(), &agenda("none"), &ComparisonOptions::at(0.95)).expect("baselines");
+    let found = compare(groups.clone(), &request("none"), &ComparisonOptions::at(0.95)).expect("baselines");
     let pairs: Vec<_> = found.rows.iter().map(|row| (row.baseline, row.candidate)).collect();
     assert_eq!(pairs, [(0, 2), (1, 3)], "each load against none of its own size");
-    let unknown = compare(groups, &agenda("net"), &ComparisonOptions::at(0.95)).expect_err("no such load");
+    let unknown = compare(groups, &request("net"), &ComparisonOptions::at(0.95)).expect_err("no such load");
     assert!(unknown.explain().cause.is_some_and(|cause| cause.contains("`net`")), "{unknown:?}");
-    // by one factor, the other one's levels are strata
+    // Grouped by one factor, the levels of the other are strata.
     let by_load = RunGroups::by("load", runs).expect("two loads");
     let found = compare(by_load, &usual_p50(), &ComparisonOptions::at(0.95)).expect("a baseline");
-    assert_eq!((found.rows[0].rests.runs, found.rows[0].rests.blocks), ((8, 8), 1));
-    assert_eq!(found.rows[0].rests.strata, 2, "each size apart");
+    assert_eq!((found.rows[0].evidence.runs, found.rows[0].evidence.blocks), ((8, 8), 1));
+    assert_eq!(found.rows[0].evidence.strata, 2, "each size apart");
 }
 
 fn usual_p50() -> ComparisonRequest {
-    let mut agenda = ComparisonRequest::default();
-    agenda.ask(subject_named(None, "p50").expect("known"), None, None);
-    agenda
+    let mut request = ComparisonRequest::default();
+    request.ask(parse_estimand(None, "p50").expect("known"), None, None);
+    request
 }
 
 #[test]
-fn gates_look_at_the_whole_interval() {
-    let mut agenda = usual_p50();
-    agenda.include(subject_named(None, "mean").expect("known"));
-    let groups = RunGroups::by_condition(observe(&experiment(), &agenda)).expect("two conditions");
-    let found = compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline");
+fn gates_are_judged_by_the_whole_interval() {
+    let mut request = usual_p50();
+    request.include(parse_estimand(None, "mean").expect("known"));
+    let groups = RunGroups::by_condition(observe(&experiment(), &request)).expect("two conditions");
+    let found = compare(groups, &request, &ComparisonOptions::at(0.95)).expect("a baseline");
     let interval = found.rows[0].relative.expect("logarithms").interval;
     let middle = 50.0 * (interval.low.expect("bounded") + interval.high.expect("bounded"));
     for (text, state) in [
@@ -335,17 +338,8 @@ fn gates_look_at_the_whole_interval() {
 }
 
 #[test]
-fn subjects_are_read_with_their_metric() {
-    assert_eq!(subject_named(Some("response-time"), "p99").expect("known").metric_name(), "response_time");
-    assert!(matches!(subject_named(Some("pdv"), "loss_ratio"), Ok(Estimand::Ratio(_))));
-    let error = subject_named(None, "p95x").expect_err("no statistic");
-    assert!(error.hint.contains("known") || error.hint.contains("quantile"), "{error:?}");
-    assert!(subject_named(Some("rtt"), "p50").is_err_and(|error| error.hint.contains("round_trip_delay")));
-}
-
-#[test]
-fn precision_looks_at_widths_and_not_at_differences() {
-    let agenda = usual_p50();
+fn precision_depends_on_widths_and_not_on_differences() {
+    let request = usual_p50();
     let groups = |factor: i64| {
         let mut sources = Vec::new();
         for (block, run) in (1..=5).flat_map(|block| (0..6).map(move |run| (block, run))) {
@@ -353,21 +347,21 @@ fn precision_looks_at_widths_and_not_at_differences() {
             sources.push(of_experiment(level, "none", block, "b"));
             sources.push(of_experiment(level * factor, "cpu", block, "b"));
         }
-        RunGroups::by_condition(observe(&sources, &agenda)).expect("two conditions").groups
+        RunGroups::by_condition(observe(&sources, &request)).expect("two conditions").groups
     };
-    let wishes = ComparisonOptions::at(0.95);
+    let options = ComparisonOptions::at(0.95);
     for factor in [1, 3] {
-        assert!(is_precise(&groups(factor), 0, 0.05, &wishes), "times {factor}");
-        assert!(!is_precise(&groups(factor), 0, 0.001, &wishes), "times {factor}");
+        assert!(is_precise(&groups(factor), 0, 0.05, &options), "times {factor}");
+        assert!(!is_precise(&groups(factor), 0, 0.001, &options), "times {factor}");
     }
     let alone = |blocks: u32| {
         let mut group = groups(1).swap_remove(0);
-        group.runs.retain(|run| run.place.block.as_ref().is_some_and(|(_, block)| *block <= blocks));
-        is_precise(&[group], 0, 0.05, &wishes)
+        group.runs.retain(|run| run.origin.block.as_ref().is_some_and(|(_, block)| *block <= blocks));
+        is_precise(&[group], 0, 0.05, &options)
     };
     assert!(alone(5), "a single group by its own mean");
     assert!(!alone(4), "24 runs are enough, and are not kept to for one block more");
-    // as they are, the same figures are as precise: a share of the baseline, not of 1 ns
+    // On a linear scale the half-width is a share of the baseline too, not of 1 ns.
     let shifted = |share: f64| {
         let mut groups = groups(1);
         let lowest = ObservedRun {
@@ -375,7 +369,7 @@ fn precision_looks_at_widths_and_not_at_differences() {
             ..groups[0].runs[0].clone()
         };
         groups[0].runs.push(lowest);
-        is_precise(&groups, 0, share, &wishes)
+        is_precise(&groups, 0, share, &options)
     };
     assert!(shifted(0.5) && !shifted(0.001));
     let few: Vec<RunGroup> = groups(1)
@@ -385,7 +379,7 @@ fn precision_looks_at_widths_and_not_at_differences() {
             group
         })
         .collect();
-    assert!(!is_precise(&few, 0, 0.5, &wishes), "fewer than ten runs");
+    assert!(!is_precise(&few, 0, 0.5, &options), "fewer than ten runs");
 }
 
 #[test]

@@ -94,12 +94,12 @@ mod tests {
     use crate::analysis::comparison::{
         ComparisonOptions, ComparisonRequest, ObservedRun, RunFigure, RunGroups, RunOrigin,
     };
-    use crate::analysis::comparison::{compare, subject_named};
+    use crate::analysis::comparison::{compare, parse_estimand};
 
     fn run(remedy: &str, condition: u32, block: u32, p50_us: f64) -> ObservedRun {
         let factors = BTreeMap::from([("remedy".to_owned(), remedy.to_owned())]);
         ObservedRun {
-            place: RunOrigin { block: Some(("x".into(), block)), ..RunOrigin::default() },
+            origin: RunOrigin { block: Some(("x".into(), block)), ..RunOrigin::default() },
             levels: factors.clone(),
             factors: Some(factors),
             condition,
@@ -117,7 +117,7 @@ mod tests {
         };
         let runs = [of("as asked", 1, 76.0), of("--fifo 80", 2, 26.0), of("--worse", 3, 90.0), of("--same", 4, 76.0)];
         let mut agenda = ComparisonRequest::default();
-        agenda.ask(subject_named(Some("wakeup_latency"), "p50").expect("known"), None, None);
+        agenda.ask(parse_estimand(Some("wakeup_latency"), "p50").expect("known"), None, None);
         let groups = RunGroups::by_condition(runs.concat()).expect("four groups");
         let gains = gains(&compare(groups, &agenda, &ComparisonOptions::at(0.95)).expect("a baseline"));
         let told: Vec<_> = gains.iter().map(|one| (one.remedy.as_str(), one.gains[0].verdict)).collect();

@@ -29,7 +29,7 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
         let mut blocks: BTreeMap<Option<&(String, u32)>, Vec<f64>> = BTreeMap::new();
         for run in runs {
             if let Some(value) = figure(run).value() {
-                blocks.entry(run.place.block.as_ref()).or_default().push(value);
+                blocks.entry(run.origin.block.as_ref()).or_default().push(value);
             }
         }
         let lost = runs.iter().filter(|run| figure(run) == RunFigure::Lost).count();
@@ -62,7 +62,7 @@ mod tests {
 
     fn run(block: u32, figure: RunFigure) -> ObservedRun {
         let mut run = ObservedRun::bare("r".into(), 0.0);
-        run.place.block = Some(("e".into(), block));
+        run.origin.block = Some(("e".into(), block));
         run.figures = vec![figure];
         run
     }

@@ -88,7 +88,7 @@ impl SleepRow {
     /// Of a comparison of medians, the exact call being the baseline; none where it has no figure.
     pub fn of(interval: Nanos, compared: &Comparison) -> Option<SleepRow> {
         let (exact_ns, stretched_ns) = compared.centres?;
-        Some(SleepRow { interval, exact_ns, stretched_ns, later: compared.difference?, runs: compared.rests.runs })
+        Some(SleepRow { interval, exact_ns, stretched_ns, later: compared.difference?, runs: compared.evidence.runs })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::contrasts::ask_as_its_file;
 use super::{Asked, runs};
-use crate::analysis::comparison::{ComparisonRequest, ObservedRun, Quantity, subject_named};
+use crate::analysis::comparison::{ComparisonRequest, ObservedRun, Quantity, parse_estimand};
 use crate::analysis::experiment::{ConditionRow, single_condition};
 use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
@@ -25,10 +25,10 @@ pub(super) fn rows(
     let mut agenda = ComparisonRequest::default();
     if let RunsRule::Until { statistic, .. } = &design.runs {
         let metric = contrasts.first().map_or(kind.metric(), |contrast| contrast.metric);
-        agenda.ask(subject_named(Some(metric.name()), statistic)?, None, None);
+        agenda.ask(parse_estimand(Some(metric.name()), statistic)?, None, None);
     }
     ask_as_its_file(&mut agenda, contrasts, None)?;
-    let subjects = agenda.subjects();
+    let subjects = agenda.estimands();
     let observe = |name: &str| -> Result<ObservedRun, Failure> {
         Ok(ObservedRun::of(&Recording::open(&directory.join("runs").join(name))?, &subjects)?)
     };

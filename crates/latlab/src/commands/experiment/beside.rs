@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::cells::ConditionCells;
 use super::{Asked, runs, unmeasured};
-use crate::analysis::ColumnFigure;
+use crate::analysis::experiment::ColumnFigure;
 use crate::diagnostics::Failure;
 use crate::experiment::ExperimentState;
 use crate::plan::Factors;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::runs;
-use crate::analysis::comparison::{ObservedRun, RunGroups, subject_named};
-use crate::analysis::{ColumnFigure, MinistatTest};
+use crate::analysis::comparison::MinistatTest;
+use crate::analysis::comparison::{ObservedRun, RunGroups, parse_estimand};
+use crate::analysis::experiment::ColumnFigure;
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
 use crate::diagnostics::Failure;
@@ -32,7 +33,7 @@ pub(super) fn cells(
     let Some(published) = published.filter(|published| published.figures_of == FiguresOf::Runs) else {
         return Ok(None);
     };
-    let subject = subject_named(Some(published.metric.name()), "mean")?;
+    let subject = parse_estimand(Some(published.metric.name()), "mean")?;
     let paths: Vec<PathBuf> = runs::judged(standing).map(|(_, name)| directory.join("runs").join(name)).collect();
     let observed = observe(&paths, &[subject], console)?;
     let of = |row: &PublishedRow| {
@@ -61,8 +62,8 @@ impl ConditionCells {
             figures: self.published.columns.iter().map(|column| ColumnFigure::of_runs(*column, &outline)).collect(),
             against_first: test.map(|test| test.answer()),
             runs: outline.n as usize,
-            packets: runs.iter().map(|run| run.lost.1).max().unwrap_or_default(),
-            lost: runs.iter().map(|run| run.lost.0).sum(),
+            packets: runs.iter().map(|run| run.n).max().unwrap_or_default(),
+            lost: runs.iter().map(|run| run.lost).sum(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::analysis::comparison::{ComparisonRequest, subject_named};
+use crate::analysis::comparison::{ComparisonRequest, parse_estimand};
 use crate::cli::resolve::Environment;
 use crate::cli::resolve::{self, ConditionSelection};
 use crate::diagnostics::Failure;
@@ -36,7 +36,7 @@ pub(in crate::commands) fn ask_as_its_file(
         // A ratio is of the whole run.
         let metric = (!statistic.ends_with("_ratio")).then(|| metric.name());
         let baseline = Some(baseline.clone()).filter(|baseline| !baseline.is_empty());
-        agenda.ask(subject_named(metric, statistic)?, baseline, equivalence.or(margin));
+        agenda.ask(parse_estimand(metric, statistic)?, baseline, equivalence.or(margin));
     }
     Ok(())
 }

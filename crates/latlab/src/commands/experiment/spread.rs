@@ -10,7 +10,7 @@ use crate::stats::{BoxPlot, Outline, between_blocks};
 
 /// What is shown of it.
 pub(super) fn view(cells: &ConditionCells) -> SpreadView {
-    let boots: Option<BTreeSet<&str>> = cells.cells.iter().flatten().map(|run| run.place.boot.as_deref()).collect();
+    let boots: Option<BTreeSet<&str>> = cells.cells.iter().flatten().map(|run| run.origin.boot.as_deref()).collect();
     let rows = cells.published.rows.iter().zip(&cells.cells);
     SpreadView {
         heading: "how the runs are spread".into(),
@@ -25,7 +25,7 @@ pub(super) fn view(cells: &ConditionCells) -> SpreadView {
 fn cell(label: &str, cells: &ConditionCells, runs: &[ObservedRun]) -> Option<SpreadCell> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (run, figure) in cells.figures(runs) {
-        blocks.entry(run.place.block.as_ref().map_or(1, |block| block.1)).or_default().push(figure);
+        blocks.entry(run.origin.block.as_ref().map_or(1, |block| block.1)).or_default().push(figure);
     }
     let all: Vec<Vec<f64>> = blocks.values().cloned().collect();
     let median = |(block, runs): (&u32, &mut Vec<f64>)| Some((*block, runs.len(), Outline::of(runs)?.median));

@@ -35,7 +35,7 @@ pub(super) fn of(
     let contrasts: Vec<Contrast> = asked.job.experiment.contrasts.iter().filter(is_asked).cloned().collect();
     let mut agenda = ComparisonRequest::default();
     ask_as_its_file(&mut agenda, &contrasts, None)?;
-    let subjects = agenda.subjects();
+    let subjects = agenda.estimands();
     let paths: Vec<PathBuf> = runs::judged(standing).map(|(_, name)| directory.join("runs").join(name)).collect();
     let observed = observe(&paths, &subjects, console)?;
     let mut groups = RunGroups::of_conditions(&conditions, observed);

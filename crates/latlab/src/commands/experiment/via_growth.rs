@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::runs;
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Effect, ObservedRun, RunGroups, compare, subject_named,
+    ComparisonOptions, ComparisonRequest, Effect, ObservedRun, RunGroups, compare, parse_estimand,
 };
 use crate::analysis::experiment::{SleepRow, TimeoutSlack, common_setting};
 use crate::diagnostics::Failure;
@@ -33,7 +33,7 @@ pub(super) fn view(directory: &Path, standing: &ExperimentState) -> Result<Optio
     idle.retain(|(run, _)| run.key.factors.get("set").map_or("", String::as_str) == setting);
     let mut agenda = ComparisonRequest::default();
     // The median of a run: one disturbed wake-up in a hundred moves a mean by more than the call does.
-    let median = subject_named(Some(Metric::WakeupLatency.name()), "p50")?;
+    let median = parse_estimand(Some(Metric::WakeupLatency.name()), "p50")?;
     agenda.ask(median, Some(Factors::from([("via".into(), EXACT.into())])), None);
     let mut by_interval: BTreeMap<Nanos, Vec<ObservedRun>> = BTreeMap::new();
     let mut facts = None;
@@ -41,7 +41,7 @@ pub(super) fn view(directory: &Path, standing: &ExperimentState) -> Result<Optio
         let Some(Ok(interval)) = run.key.factors.get("interval").map(|text| parse_duration(text)) else { continue };
         let recording = Recording::open(&directory.join("runs").join(name))?;
         facts = facts.or_else(|| recording.manifest().run.wakeup.clone());
-        by_interval.entry(interval).or_default().push(ObservedRun::of(&recording, &agenda.subjects())?);
+        by_interval.entry(interval).or_default().push(ObservedRun::of(&recording, &agenda.estimands())?);
     }
     // An interval that only one call has runs of has nothing to tell.
     by_interval.retain(|_, runs| runs.iter().any(is_stretched) && !runs.iter().all(is_stretched));
@@ -68,7 +68,7 @@ fn grown(by_interval: &BTreeMap<Nanos, Vec<ObservedRun>>) -> Option<Effect> {
     let runs: Vec<ObservedRun> = shortest.iter().chain(longest).filter(|run| is_stretched(run)).cloned().collect();
     let from = shortest.first()?.levels.get("interval")?.clone();
     let mut agenda = ComparisonRequest::default();
-    let median = subject_named(Some(Metric::WakeupLatency.name()), "p50").ok()?;
+    let median = parse_estimand(Some(Metric::WakeupLatency.name()), "p50").ok()?;
     agenda.ask(median, Some(Factors::from([("interval".into(), from)])), None);
     let groups = RunGroups::by("interval", runs).ok()?;
     compare(groups, &agenda, &ComparisonOptions::at(defaults::CONFIDENCE)).ok()?.rows.first()?.difference

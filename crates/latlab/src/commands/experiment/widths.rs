@@ -7,7 +7,7 @@ use super::pairs::pairs;
 use super::runs;
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
-    ComparisonOptions, ObservedRun, RunFigure, RunGroup, RunGroups, is_precise, subject_named,
+    ComparisonOptions, ObservedRun, RunFigure, RunGroup, RunGroups, is_precise, parse_estimand,
 };
 use crate::commands::stored_runs::observe;
 use crate::console::Console;
@@ -51,7 +51,7 @@ impl PrecisionRule {
         let left: Vec<&Factors> = factors.filter(|factors| !standing.is_dropped(factors)).collect();
         let judged = runs::judged(standing).filter(|(run, _)| left.contains(&&run.key.factors));
         let names: Vec<&str> = judged.map(|(_, name)| name).collect();
-        self.learn(open, &names, subject_named(Some(metric.name()), statistic)?, console)?;
+        self.learn(open, &names, parse_estimand(Some(metric.name()), statistic)?, console)?;
         let runs: Vec<ObservedRun> = names.iter().filter_map(|name| self.known.get(*name).cloned()).collect();
         if runs.iter().any(|run| run.figures.first() == Some(&RunFigure::Lost)) {
             return Ok(PrecisionResult::Lost);

@@ -5,7 +5,7 @@ mod turns;
 
 use super::{Outcome, measure_and_report, wakeup};
 use crate::analysis::comparison::{
-    ComparisonOptions, ComparisonRequest, Comparisons, RunGroups, compare, subject_named,
+    ComparisonOptions, ComparisonRequest, Comparisons, RunGroups, compare, parse_estimand,
 };
 use crate::analysis::experiment::gains;
 use crate::cli::resolve::WakeupJob;
@@ -33,9 +33,9 @@ pub(super) fn run(job: &WakeupJob, console: &Console) -> Result<Outcome, Failure
     console.note(&announcement(&trials));
     let mut agenda = ComparisonRequest::default();
     for statistic in ["p50", "p99"] {
-        agenda.ask(subject_named(Some(Metric::WakeupLatency.name()), statistic)?, None, None);
+        agenda.ask(parse_estimand(Some(Metric::WakeupLatency.name()), statistic)?, None, None);
     }
-    let taken = take(&trials, &agenda.subjects(), &keep, (&interrupt, console))?;
+    let taken = take(&trials, &agenda.estimands(), &keep, (&interrupt, console))?;
     let shown = show(job, &trials, taken, &agenda, console);
     match (interrupt.outcome(), shown) {
         (None, shown) => shown,

@@ -39,7 +39,7 @@ pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companio
         schema: "latlab.compare/1",
         baseline: comparisons.rows.first().map(|row| name(row.baseline)),
         factor: comparisons.groups.factor.as_deref(),
-        over: match comparisons.wishes.over {
+        over: match comparisons.options.scope {
             QuestionScope::Blocks => "blocks",
             QuestionScope::Boots => "boots",
         },
@@ -171,7 +171,7 @@ fn figures(quantity: &Quantity, outline: Option<Outline>) -> FiguresDocument {
 
 fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) -> ComparisonDocument<'a> {
     let name = |place: usize| comparisons.groups.groups[place].name.as_str();
-    let confidence = comparisons.wishes.confidence;
+    let confidence = comparisons.options.confidence;
     let effect = |effect: Effect| {
         let (low, high) = (finite(effect.interval.low), finite(effect.interval.high));
         effect.value.is_finite().then_some(EffectDocument { value: effect.value, low, high, confidence })
@@ -193,7 +193,7 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
         adjusted_p_value: row.adjusted_p_value,
         equivalence_p_value: row.p_equivalent,
         adjusted_equivalence_p_value: row.adjusted_p_equivalent,
-        method: match (row.rests.exchanges, comparisons.wishes.over) {
+        method: match (row.evidence.permutations, comparisons.options.scope) {
             (0, _) => "none",
             (_, QuestionScope::Blocks) => "exchange of runs inside of blocks",
             (_, QuestionScope::Boots) => "exchange of signs over boots",
@@ -203,12 +203,12 @@ fn document<'a>(row: &Comparison, comparisons: &'a Comparisons, judged: bool) ->
             FigureScale::Linear => "linear",
         },
         runs_needed: row.undecided.and_then(|why| why.runs_needed()),
-        baseline_runs: row.rests.runs.0,
-        candidate_runs: row.rests.runs.1,
-        blocks: row.rests.blocks,
-        boots: row.rests.boots,
-        exchanges: row.rests.exchanges,
-        exact: row.rests.exact,
+        baseline_runs: row.evidence.runs.0,
+        candidate_runs: row.evidence.runs.1,
+        blocks: row.evidence.blocks,
+        boots: row.evidence.boots,
+        exchanges: row.evidence.permutations,
+        exact: row.evidence.exact,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, text};
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, ObservedRun, Quantity, RunFigure, RunGroups,
-    RunOrigin, compare, subject_named,
+    RunOrigin, compare, parse_estimand,
 };
 use crate::metric::Metric;
 use crate::report::{Style, schemas};
@@ -11,7 +11,7 @@ use crate::report::{Style, schemas};
 fn agenda(shift: bool) -> ComparisonRequest {
     let mut agenda = ComparisonRequest::default();
     for statistic in ["p50", "p99", "loss_ratio"] {
-        agenda.ask(subject_named(None, statistic).expect("known"), None, (statistic != "p99").then_some(0.03));
+        agenda.ask(parse_estimand(None, statistic).expect("known"), None, (statistic != "p99").then_some(0.03));
     }
     if shift {
         agenda.shift(Metric::RoundTripDelay);
@@ -35,7 +35,7 @@ fn runs(load: &str, factor: f64, agenda: &ComparisonRequest) -> Vec<ObservedRun>
                 .iter()
                 .map(|quantity| RunFigure::Finite { value: figure(quantity), supported: true });
             runs.push(ObservedRun {
-                place: RunOrigin { block: Some(("e".into(), block)), ..RunOrigin::default() },
+                origin: RunOrigin { block: Some(("e".into(), block)), ..RunOrigin::default() },
                 levels: [("load".to_owned(), load.to_owned())].into(),
                 factors: Some([("load".to_owned(), load.to_owned())].into()),
                 figures: figures.collect(),
@@ -85,7 +85,7 @@ several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
 #[test]
 fn what_does_not_fit_stands_below() {
     let mut agenda = agenda(false);
-    agenda.include(subject_named(Some("round_trip_delay_less_dwell"), "p99").expect("known"));
+    agenda.include(parse_estimand(Some("round_trip_delay_less_dwell"), "p99").expect("known"));
     let comparisons = comparisons(&agenda);
     let text = text(&ComparisonView::of(&comparisons, &[], ComparisonShowing::default()), Style::PLAIN);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -143,7 +143,7 @@ fn heading(comparisons: &Comparisons) -> String {
     let interleaved = comparisons.is_interleaved();
     let design = design(comparisons, interleaved);
     let turns = if interleaved { ", interleaved" } else { "" };
-    format!("{what}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.wishes.confidence))
+    format!("{what}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.options.confidence))
 }
 
 /// `10 runs × 3 blocks each`, where every group has as many in every block; else as little as is true of all groups.
@@ -151,7 +151,7 @@ fn design(comparisons: &Comparisons, interleaved: bool) -> String {
     let noun = if comparisons.quantities.contains(&Quantity::Value) { "value" } else { "run" };
     let in_blocks = |group: &RunGroup| {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
-        group.runs.iter().for_each(|run| *counts.entry(run.place.block.clone()).or_default() += 1);
+        group.runs.iter().for_each(|run| *counts.entry(run.origin.block.clone()).or_default() += 1);
         counts
     };
     let groups: Vec<_> =
@@ -177,7 +177,7 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
     if tested == 0 {
         return Vec::new();
     }
-    let over = match comparisons.wishes.over {
+    let over = match comparisons.options.scope {
         QuestionScope::Blocks => "exchange of runs inside of blocks, for these blocks",
         QuestionScope::Boots => "exchange of signs, over boots",
     };
@@ -215,14 +215,14 @@ fn explanation(row: &Comparison) -> String {
         FigureScale::Logarithmic => "by logarithms: figures are geometric means, a change is a factor",
         FigureScale::Linear => "as they are: figures are means, a change is a difference",
     };
-    let (baseline, candidate) = row.rests.runs;
-    let test = match (row.rests.exchanges, row.rests.exact) {
+    let (baseline, candidate) = row.evidence.runs;
+    let test = match (row.evidence.permutations, row.evidence.exact) {
         (0, _) => "no test".to_owned(),
         (count, true) => format!("all {} exchanges", human::grouped(count)),
         (count, false) => format!("{} exchanges, drawn", human::grouped(count)),
     };
     let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let Evidence { blocks, strata, boots, .. } = row.rests;
+    let Evidence { blocks, strata, boots, .. } = row.evidence;
     let strata = if strata == blocks { String::new() } else { format!(", {strata} strata with the other factors") };
     let boots = if boots > 0 { format!(", {}", counted(boots, "boot")) } else { String::new() };
     let raw = format!("p {} before Holm", words::p_value(row.p_value));
@@ -243,7 +243,7 @@ fn gate(gated: &GateRow, comparisons: &Comparisons) -> String {
         GateState::Undecided => "undecided",
     };
     let change = words::judged_change(row);
-    let why = if gated.doubt == Some(GateUndecidedReason::ZeroBaseline) {
+    let why = if gated.reason == Some(GateUndecidedReason::ZeroBaseline) {
         ": no change is a share of a baseline of 0"
     } else {
         ""

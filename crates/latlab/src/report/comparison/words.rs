@@ -148,7 +148,7 @@ pub(super) fn reason(row: &Comparison) -> Option<String> {
             "one run against one run: what differs between runs anyway is unknown; measure several of each".into()
         }
         UndecidedReason::TooFewRuns { runs_needed } => {
-            let (baseline, candidate) = row.rests.runs;
+            let (baseline, candidate) = row.evidence.runs;
             let rest = runs_needed.map(|count| format!("; {}", further(count))).unwrap_or_default();
             format!("{baseline} against {} cannot decide, whatever they show{rest}", runs(candidate))
         }

@@ -1,6 +1,6 @@
 //! Published figures and measured ones, side by side in the publication's own columns.
 
-use crate::analysis::ColumnFigure;
+use crate::analysis::experiment::ColumnFigure;
 use crate::report::paint::{Style, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::published::{Measured, PublishedRowView, PublishedView};
-use crate::analysis::ColumnFigure;
+use crate::analysis::experiment::ColumnFigure;
 use crate::stats::MeanDifference;
 
 /// The document's part about a publication.

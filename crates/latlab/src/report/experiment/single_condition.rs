@@ -59,12 +59,12 @@ pub fn document(rows: &[ConditionRow]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::comparison::{Quantity, subject_named};
+    use crate::analysis::comparison::{Quantity, parse_estimand};
     use crate::stats::Interval;
 
     #[test]
     fn figures_stand_with_their_intervals_and_counts() {
-        let quantity = |name| Quantity::Of(subject_named(Some("round_trip_delay"), name).expect(name));
+        let quantity = |name| Quantity::Of(parse_estimand(Some("round_trip_delay"), name).expect(name));
         let interval = Interval { low: Some(47_900.0), high: Some(49_600.0), confidence: 0.95 };
         let row = ConditionRow {
             quantity: quantity("p50"),

@@ -66,7 +66,7 @@ struct StageDocument {
 impl SearchDocument {
     fn of(summary: &Summary) -> Option<SearchDocument> {
         let stream = summary.stream.as_ref()?;
-        let search = stream.beside.search.as_ref()?;
+        let search = stream.search.as_ref()?;
         let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(stream.size_bytes) * 8.0);
         let goal = |figures: &GoalFigures| GoalDocument {
             loss_ratio: figures.goal.loss_ratio,
@@ -85,8 +85,8 @@ impl SearchDocument {
         Some(SearchDocument {
             found_pps: search.found_pps,
             found_bps: bits(search.found_pps),
-            floor_pps: search.reach_pps.0,
-            ceiling_pps: search.reach_pps.1,
+            floor_pps: search.min_pps,
+            ceiling_pps: search.max_pps,
             trials: search.trials,
             took_ns: search.took,
             within_ns: search.within,
@@ -112,7 +112,7 @@ impl StageDocument {
             round_trip_delay: stage.round_trip.as_ref().map(whole),
             unsent_probes: stage.unsent_probes,
         };
-        let stages: Vec<StageDocument> = stream.beside.stages.iter().map(stage).collect();
+        let stages: Vec<StageDocument> = stream.stages.iter().map(stage).collect();
         (!stages.is_empty()).then_some(stages)
     }
 }
@@ -195,8 +195,8 @@ impl StreamDocument {
             socket_drops: stream.socket_drops,
             socket_drops_are_merged: stream.drops_are_merged,
             burst_packets: stream.burst_packets,
-            send_buffer_bytes: stream.buffers.0,
-            receive_buffer_bytes: stream.buffers.1,
+            send_buffer_bytes: stream.send_buffer_bytes,
+            receive_buffer_bytes: stream.receive_buffer_bytes,
             sender_cpu: cpu(stream.sender_cpu),
             receiver_cpu: cpu(stream.receiver_cpu),
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::figures::{IntervalDocument, MetricDocument, interval_scaled, whole};
-use crate::analysis::{Coincidence, CpuMeanwhile, LateBeyond, RatesSeen, StateShare, Wakeups};
+use crate::analysis::{ClockRates, Coincidence, CpuActivity, LateBeyond, StateShare, Wakeups};
 use crate::facts::LateWakeup;
 use crate::stats::Description;
 use crate::units::Nanos;
@@ -46,7 +46,7 @@ impl WakeupsDocument<'_> {
             allowed_ns: lateness.allowed_ns,
             rounding_ns: lateness.rounding_ns,
             rest_ns: lateness.rest.known(),
-            meanwhile: wakeups.meanwhile.iter().map(MeanwhileDocument::of).collect(),
+            meanwhile: wakeups.cpu_activity.iter().map(MeanwhileDocument::of).collect(),
             broke: wakeups.broke,
             cut_short: wakeups.cut_short,
             trace: wakeups.trace.as_deref(),
@@ -78,13 +78,13 @@ struct FrequencyDocument {
 
 impl<'a> MeanwhileDocument<'a> {
     /// The same as a document.
-    pub(super) fn of(told: &'a CpuMeanwhile) -> MeanwhileDocument<'a> {
+    pub(super) fn of(told: &'a CpuActivity) -> MeanwhileDocument<'a> {
         let state = |state: &'a StateShare| {
             let StateShare { name, exit_latency_us, share } = state;
             IdleStateDocument { name, exit_latency_us: *exit_latency_us, ratio: *share }
         };
         let frequency =
-            |seen: RatesSeen| FrequencyDocument { min: seen.min_khz, mean: seen.mean_khz, max: seen.max_khz };
+            |seen: ClockRates| FrequencyDocument { min: seen.min_khz, mean: seen.mean_khz, max: seen.max_khz };
         MeanwhileDocument {
             cpu: told.cpu,
             idle_ratio: told.idle,

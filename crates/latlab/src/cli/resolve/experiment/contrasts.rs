@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::design::Field;
 use super::options::{Factor, NONE};
 use super::page::{FileError, FileText, entries, scalar};
-use crate::analysis::comparison::subject_named;
+use crate::analysis::comparison::parse_estimand;
 use crate::metric::Metric;
 use crate::plan::{Contrast, Factors, Kind};
 use crate::units::human::{self, suggestion};
@@ -72,7 +72,7 @@ fn metric(field: &Field<'_, '_, '_>, kind: Kind) -> Result<Metric, FileError> {
 
 fn statistic(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
     let text = field.text()?.trim();
-    match subject_named(None, text) {
+    match parse_estimand(None, text) {
         Ok(_) if text.split_whitespace().count() == 1 => Ok(text.into()),
         Ok(_) => Err(field.refuse(format!("`{text}` is no statistic of a run"), STATISTIC_HINT)),
         Err(error) => Err(field.refuse(format!("`{text}` is no statistic of a run: {}", error.cause), error.hint)),

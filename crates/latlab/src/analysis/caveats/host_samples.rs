@@ -1,0 +1,198 @@
+//! Caveats of the host samples: throttling, steal, work of other processes, changes of the clock rate.
+
+use super::clocks::same_machine;
+use super::hosts::{host_at, suffix_of};
+use super::wording::Wording;
+use crate::analysis::host_samples::{HostAccumulator, HostAccumulators};
+use crate::analysis::limits::{
+    FOREIGN_NOTE, FOREIGN_WARNING, FREQUENCY_DRIFT, FREQUENCY_READINGS, JUDGED_SPAN, STEAL, STEAL_IN_A_SECOND,
+    TICKS_OF_A_CPU,
+};
+use crate::diagnostics::{Caveat, Severity};
+use crate::plan::{Side, Target};
+use crate::recording::manifest::Manifest;
+use crate::units::human::{percent, significant};
+
+/// The caveats of the sampled hosts.
+pub(super) fn caveats(manifest: &Manifest, hosts: &HostAccumulators) -> Vec<Caveat> {
+    // An agent on this same machine (`cmd:` into another namespace) samples it a second time: each has half of our own
+    // work, and every caveat would appear twice.
+    let twice = hosts.len() > 1 && same_machine(manifest);
+    let of_host = |(side, samples): (&Side, &HostAccumulator)| {
+        if twice && side.is_peer() {
+            return [None, None, None, None];
+        }
+        let measuring = measuring_cpus(manifest, *side, twice, samples);
+        let also_own_ns = hosts.get(&Side::Peer).filter(|_| twice).and_then(HostAccumulator::own_ns).unwrap_or(0);
+        let (wording, name) = (Wording::of(manifest.kind), host_at(*side));
+        let host = SampledHost { wording, side: *side, name, measuring, samples, also_own_ns };
+        let foreign = host.foreign_load().filter(|_| is_own_work_known(manifest, *side));
+        [host.throttled(), host.steal(), foreign, host.frequency_drift()]
+    };
+    hosts.iter().flat_map(of_host).flatten().collect()
+}
+
+/// The CPUs of that host to which ends of this run are pinned; `None` if one of the ends is not pinned. `twice`: the
+/// peer's agent runs on this machine.
+fn measuring_cpus(manifest: &Manifest, side: Side, twice: bool, samples: &HostAccumulator) -> Option<Vec<u16>> {
+    if let Some(wakeup) = manifest.spec.wakeup() {
+        return Some(wakeup.cpus.known().to_vec()).filter(|cpus| !cpus.is_empty());
+    }
+    let here = &manifest.spec.here;
+    let peer = manifest.spec.peer.as_ref();
+    let both_here = twice || manifest.spec.target.is_this_host();
+    let ends = match side {
+        Side::Peer => vec![peer?.cpu],
+        _ if both_here => vec![here.cpu, peer?.cpu],
+        _ => vec![here.cpu],
+    };
+    let sampled = samples.cpus();
+    let mut pins = ends.into_iter().collect::<Option<Vec<u16>>>()?;
+    pins.sort_unstable();
+    pins.dedup();
+    pins.iter().all(|cpu| sampled.contains(cpu)).then_some(pins)
+}
+
+/// Whether all work of the measurement on that host is counted as its own. That of a reflector that another process
+/// started on this host is not, and must not be taken for foreign load.
+fn is_own_work_known(manifest: &Manifest, side: Side) -> bool {
+    let is_started_here = !matches!(manifest.spec.target, Target::Host { .. });
+    let address = manifest.run.peer_address.as_deref().unwrap_or_default();
+    let own_address = manifest.run.local_address.as_deref().and_then(|own| own.rsplit_once(':')).map(|(own, _)| own);
+    let is_loopback = address.starts_with("127.") || address.starts_with("[::1]");
+    let is_this_host =
+        is_loopback || own_address.is_some_and(|own| address.rsplit_once(':').is_some_and(|(peer, _)| peer == own));
+    is_started_here || side.is_peer() || !is_this_host
+}
+
+struct SampledHost<'a> {
+    wording: &'static Wording,
+    side: Side,
+    name: &'static str,
+    /// The CPUs of the pinned ends; `None` if an end may run on any CPU.
+    measuring: Option<Vec<u16>>,
+    samples: &'a HostAccumulator,
+    /// Our own work on it that is not in its samples.
+    also_own_ns: i64,
+}
+
+impl SampledHost<'_> {
+    /// The CPUs that may have measured.
+    fn relevant(&self) -> Vec<u16> {
+        self.measuring.clone().unwrap_or_else(|| self.samples.cpus())
+    }
+
+    fn throttled(&self) -> Option<Caveat> {
+        let samples = self.samples;
+        let counted: i64 =
+            self.relevant().into_iter().filter_map(|cpu| samples.moved(cpu, |cpu| cpu.throttles)).max().unwrap_or(0);
+        let flags = samples.firmware_flags();
+        let firmware = [(1, "under-voltage"), (2, "frequency capped"), (4, "throttled"), (8, "soft temperature limit")];
+        let named = firmware.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name);
+        let mut reasons: Vec<String> = named.map(|name| format!("firmware says {name}")).collect();
+        if counted > 0 {
+            reasons.push(format!("its CPUs counted {counted}×"));
+        }
+        if samples.cooling_state > 0 {
+            reasons.push(format!("cooling slowed its CPUs to step {}", samples.cooling_state));
+        }
+        let heat = samples
+            .hottest_millicelsius
+            .filter(|heat| *heat > 0)
+            .map(|heat| format!(" at up to {} °C", significant(heat as f64 / 1e3)));
+        (!reasons.is_empty()).then(|| {
+            Caveat::new(
+                Severity::Fatal,
+                "host-throttled",
+                format!("{} throttled during the run: {}{}", self.name, reasons.join(", "), heat.unwrap_or_default()),
+                "the CPUs ran slower for a part of the run: it has figures of two machines in it",
+                "better cooling or supply, a lower `governor` frequency, or pauses between runs",
+            )
+        })
+    }
+
+    fn steal(&self) -> Option<Caveat> {
+        let span = self.samples.span();
+        let share = self.samples.stolen_ns()? as f64 / span.0.max(1) as f64;
+        let worst = if self.samples.worst_steal > share {
+            format!(", and {} in its worst second", percent(self.samples.worst_steal))
+        } else {
+            String::new()
+        };
+        (share >= STEAL || self.samples.worst_steal >= STEAL_IN_A_SECOND).then(|| {
+            Caveat::new(
+                Severity::Warning,
+                "steal",
+                format!(
+                    "the hypervisor took {} of one CPU's time from {} during the run{worst}",
+                    percent(share),
+                    self.name
+                ),
+                self.wording.stolen,
+                "measure on a host without neighbours, or on dedicated CPUs",
+            )
+        })
+    }
+
+    /// Work of processes other than latlab, outside of interrupts, as a share of the measuring CPUs: a lower bound. If
+    /// the ends are pinned, as much of it as possible is attributed to the other CPUs.
+    fn foreign_load(&self) -> Option<Caveat> {
+        let samples = self.samples;
+        let all = samples.cpus();
+        let span = samples.span();
+        if span < JUDGED_SPAN || all.is_empty() {
+            return None;
+        }
+        let worked = |cpus: &[u16]| cpus.iter().map(|cpu| samples.worked_ns(*cpu)).sum::<Option<i64>>();
+        let uncertainty = TICKS_OF_A_CPU.0 * all.len() as i64;
+        let foreign = worked(&all)? - samples.own_ns()? - self.also_own_ns - uncertainty;
+        let measuring = self.relevant();
+        let others: Vec<u16> = all.iter().copied().filter(|cpu| !measuring.contains(cpu)).collect();
+        let share = (foreign - worked(&others)?) as f64 / span.0 as f64 / measuring.len() as f64;
+        let severity = match share {
+            share if share >= FOREIGN_WARNING => Severity::Warning,
+            share if share >= FOREIGN_NOTE => Severity::Note,
+            _ => return None,
+        };
+        let what = match &self.measuring {
+            Some(pins) if pins.len() == 1 => "the measuring CPU".to_owned(),
+            Some(_) => "the measuring CPUs".to_owned(),
+            None => "all CPUs".to_owned(),
+        };
+        Some(Caveat::new(
+            severity,
+            "foreign-load",
+            format!("other processes on {} used {} of {what}", self.name, percent(share)),
+            self.wording.foreign,
+            self.wording.foreign_hint,
+        ))
+    }
+
+    fn frequency_drift(&self) -> Option<Caveat> {
+        let rates = |cpu: &u16| self.samples.rates_of_halves_khz(*cpu, FREQUENCY_READINGS);
+        let change = |(early, late): &(f64, f64)| late / early - 1.0;
+        let pairs = self.relevant();
+        let pairs = pairs.iter().filter_map(|cpu| Some((*cpu, rates(cpu).filter(|(early, _)| *early > 0.0)?)));
+        let (cpu, rates) = pairs.max_by(|one, other| change(&one.1).abs().total_cmp(&change(&other.1).abs()))?;
+        (change(&rates).abs() >= FREQUENCY_DRIFT).then(|| {
+            let way = if change(&rates) > 0.0 { "rose" } else { "fell" };
+            let megahertz = |khz: f64| significant(khz / 1e3);
+            Caveat::new(
+                Severity::Warning,
+                "frequency-drift",
+                format!(
+                    "the clock rate of CPU {cpu} of {} {way} by {} between the two halves of the run: {} to {} MHz",
+                    self.name,
+                    percent(change(&rates).abs()),
+                    megahertz(rates.0),
+                    megahertz(rates.1)
+                ),
+                self.wording.drifted,
+                format!(
+                    "`--set governor{}=performance` for the time of the measurement, and a longer `--warmup`",
+                    suffix_of(self.side)
+                ),
+            )
+        })
+    }
+}

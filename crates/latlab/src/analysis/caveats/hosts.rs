@@ -1,0 +1,375 @@
+//! Caveats of the set-up of both hosts and of the path between them: CPUs shared, asleep, slowed, throttled or stolen,
+//! settings that did not hold, datagrams that are fragmented.
+
+use super::wording::Wording;
+use crate::analysis::limits::STEAL;
+use crate::diagnostics::{Caveat, Severity};
+use crate::facts::{HostFacts, RealTimePause, Restoration, SettingFacts};
+use crate::plan::{EndSpec, Kind, Plan, RunSpec, Setting, Side, Target, TransportKind, WaitMode, defaults};
+use crate::recording::manifest::{EndFacts, Manifest, UNFRAGMENTED_BYTES};
+use crate::units::human::{bytes, percent};
+
+/// The payload of an Ethernet frame, used if the MTU of the path is unknown.
+const USUAL_MTU: u32 = 1_500;
+
+/// The caveats of this host, of the ends on it and of the path.
+pub(super) fn caveats(manifest: &Manifest) -> Vec<Caveat> {
+    [
+        reflector_died(manifest),
+        spin_on_one_cpu(manifest),
+        idle_states(manifest),
+        host(manifest).and_then(|facts| governor(facts, Side::Local)),
+        host(manifest).and_then(|facts| real_time_pause(facts, restless(&manifest.spec), Side::Local)),
+        fragmentation(manifest),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The caveats of the reflector's host, if it is another one with an agent.
+pub(super) fn of_far_host(manifest: &Manifest) -> Vec<Caveat> {
+    let Some(facts) = &manifest.peer.before else { return Vec::new() };
+    let end = manifest.spec.peer.as_ref().unwrap_or(&manifest.spec.here);
+    [idle_states_there(manifest, end), governor(facts, Side::Peer), real_time_pause(facts, spinning(end), Side::Peer)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn reflector_died(manifest: &Manifest) -> Option<Caveat> {
+    let how = manifest.run.reflector_died.as_ref()?;
+    Some(Caveat::new(
+        Severity::Fatal,
+        "reflector-died",
+        format!("the reflector process of this run died while it was measured against: {how}"),
+        "what follows its death is lost, and what came shortly before may be slow for the same reason",
+        "see why with `journalctl -k` or `dmesg` (memory, a crash), and measure again",
+    ))
+}
+
+/// The far end, if it runs on this host.
+fn peer_here(manifest: &Manifest) -> Option<&EndSpec> {
+    manifest.spec.peer.as_ref().filter(|_| manifest.spec.target.is_this_host())
+}
+
+fn host(manifest: &Manifest) -> Option<&HostFacts> {
+    manifest.here.before.as_ref()
+}
+
+/// Whether the kernel's list names one CPU only: `3`, but neither `0-3` nor `0,2`.
+fn one_cpu_only(facts: &HostFacts) -> bool {
+    facts.cpus_online.as_deref().is_some_and(|list| !list.contains(['-', ',']))
+}
+
+fn share_a_cpu(manifest: &Manifest, peer: &EndSpec) -> bool {
+    let pinned_together = manifest.spec.here.cpu.is_some() && manifest.spec.here.cpu == peer.cpu;
+    pinned_together || host(manifest).is_some_and(one_cpu_only)
+}
+
+fn spin_on_one_cpu(manifest: &Manifest) -> Option<Caveat> {
+    let peer = peer_here(manifest)?;
+    let spins = manifest.spec.here.wait == WaitMode::Spin || peer.wait == WaitMode::Spin;
+    (spins && share_a_cpu(manifest, peer)).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "spin-on-one-cpu",
+            "both ends share one CPU and at least one of them spins",
+            match manifest.kind {
+                Kind::Stream => "each end waits out the other's time slices: whole milliseconds of them",
+                _ => "round trips contain the scheduler's time slices: whole milliseconds",
+            },
+            "`--wait block`, or a CPU for each end with `--cpu` and `--peer-cpu`",
+        )
+    })
+}
+
+fn idle_states(manifest: &Manifest) -> Option<Caveat> {
+    // The ends of a stream do not wait for each other.
+    let waits = manifest.spec.here.wait == WaitMode::Block && manifest.kind != Kind::Stream;
+    if !waits || keeps_awake(manifest, Side::Local) {
+        return None;
+    }
+    let message = match peer_here(manifest) {
+        _ if manifest.kind == Kind::Wakeup => "the CPU may enter idle states: part of each wake-up is leaving one",
+        Some(peer) if share_a_cpu(manifest, peer) => return None,
+        Some(_) => "both CPUs may enter idle states: part of each round trip is waking up, not sending",
+        None => "this CPU may enter idle states: part of each round trip is waking up, not sending",
+    };
+    Some(Caveat::new(
+        Severity::Note,
+        "idle-states",
+        message,
+        "an idle host answers later than a busy one",
+        match manifest.kind {
+            Kind::Ping | Kind::Stream => "`--wait spin`, or `--set cpu-dma-latency=0`",
+            Kind::Wakeup => "`--set cpu-dma-latency=0` keeps it from them for the time of the run",
+        },
+    ))
+}
+
+fn idle_states_there(manifest: &Manifest, end: &EndSpec) -> Option<Caveat> {
+    let waits = end.wait == WaitMode::Block && manifest.kind != Kind::Stream;
+    (waits && !keeps_awake(manifest, Side::Peer)).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "idle-states",
+            "the reflector's CPU may enter idle states: part of each round trip is waking up there",
+            "an idle host answers later than a busy one",
+            "`--wait spin`, or `--set cpu-dma-latency@peer=0`",
+        )
+    })
+}
+
+fn governor(facts: &HostFacts, side: Side) -> Option<Caveat> {
+    let governors = facts.governors.as_ref()?;
+    let slow: Vec<_> = governors.iter().filter(|name| name.as_str() != "performance").cloned().collect();
+    (!slow.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "governor",
+            format!("the frequency governor of {} is `{}`", host_at(side), slow.join("`, `")),
+            "CPUs run slower while there is little to do",
+            format!("`--set governor{}=performance` for the time of the measurement", suffix_of(side)),
+        )
+    })
+}
+
+/// Name of the FIFO thread of this end that never sleeps, if it has one.
+fn spinning(end: &EndSpec) -> Option<&'static str> {
+    (end.fifo.is_some() && end.wait == WaitMode::Spin).then_some("spinning FIFO thread")
+}
+
+/// The warning before `plan` starts that the kernel will stop its FIFO threads, which never sleep and may make this host
+/// unreachable; `facts` reads the host, only if a run has such threads.
+pub fn real_time_warning(plan: &Plan, facts: impl FnOnce() -> HostFacts) -> Option<Caveat> {
+    let sleeping = |run: &&RunSpec| run.wakeup().is_some() || run.concurrent_wakeups().is_some();
+    let (run, thread) = plan.runs.iter().filter(sleeping).find_map(|run| Some((run, restless(run)?)))?;
+    let facts = facts();
+    // The setting lifts the throttling of older kernels, and has no effect on the fair server of newer ones.
+    let lifted = matches!(facts.real_time_pause(), Some(RealTimePause::Throttling { .. }))
+        && run.settings.iter().any(|spec| spec.setting == Setting::RtRuntime(-1));
+    real_time_pause(&facts, Some(thread), Side::Local).filter(|_| !lifted)
+}
+
+/// Name of the thread that `run` has on this host and that never or hardly sleeps, if it has one.
+fn restless(run: &RunSpec) -> Option<&'static str> {
+    let concurrent = run.concurrent_wakeups().map(|wakeups| wakeups.interval_ns);
+    let absolute = run.wakeup().filter(|wakeup| !wakeup.relative);
+    let interval = absolute.map(|wakeup| wakeup.interval_ns).or(concurrent);
+    let hardly_sleeps = run.here.fifo.is_some() && interval.is_some_and(|every| every < defaults::RESTLESS_INTERVAL);
+    spinning(&run.here).or_else(|| hardly_sleeps.then_some("FIFO thread that hardly sleeps"))
+}
+
+/// The caveat of a FIFO thread that never sleeps, `restless`; the doctor has it before the run.
+fn real_time_pause(facts: &HostFacts, restless: Option<&str>, side: Side) -> Option<Caveat> {
+    let (thread, limit) = restless.zip(facts.real_time_pause())?;
+    let (pause, host) = (limit.in_words(), host_at(side));
+    let effect = "quantiles above p95 may contain such a stop";
+    Some(match limit {
+        RealTimePause::Throttling { .. } => Caveat::new(
+            Severity::Warning,
+            "rt-throttling",
+            format!("the kernel of {host} stops a {thread} for {pause}"),
+            effect,
+            format!("`--set rt-runtime{}=-1`", suffix_of(side)),
+        ),
+        RealTimePause::FairShare { assumed, .. } => Caveat::new(
+            Severity::Warning,
+            "fair-server",
+            format!(
+                "the fair server of {host} may stop a {thread} for {pause}{}, whenever a normal thread waits",
+                if assumed { " by default" } else { "" }
+            ),
+            effect,
+            format!("on {host}: `sudo sh -c \"echo 0 | tee /sys/kernel/debug/sched/fair_server/cpu*/runtime\"`"),
+        ),
+    })
+}
+
+/// The name of the host at that end in caveats.
+pub(super) fn host_at(side: Side) -> &'static str {
+    if side.is_local() { "this host" } else { "the reflector's host" }
+}
+
+/// The suffix of a knob in `--set` for the host at that end.
+pub(super) fn suffix_of(side: Side) -> &'static str {
+    if side.is_local() { "" } else { "@peer" }
+}
+
+/// Time taken by the hypervisor, from the facts before and after the run.
+pub(super) fn steal(kind: Kind, name: &str, end: &EndFacts) -> Option<Caveat> {
+    let before = end.before.as_ref()?.steal_ticks?;
+    let after = end.after.as_ref()?.steal_ticks?;
+    let clocks = end.clock_start.zip(end.clock_end);
+    let elapsed_ns = clocks.map(|(start, end)| end.monotonic_ns - start.monotonic_ns).filter(|ns| *ns > 0)?;
+    // USER_HZ is 100 on every architecture that latlab supports.
+    let share = after.saturating_sub(before) as f64 * 1e7 / elapsed_ns as f64;
+    (share >= STEAL).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "steal",
+            format!("the hypervisor took {} of one CPU's time from {name} during the run", percent(share)),
+            Wording::of(kind).stolen,
+            "measure on a host without neighbours, or on dedicated CPUs",
+        )
+    })
+}
+
+fn fragmentation(manifest: &Manifest) -> Option<Caveat> {
+    let path = manifest.spec.path()?;
+    let size_bytes = manifest.spec.size_bytes()?;
+    let is_connection = manifest.spec.transport().is_some_and(TransportKind::is_connection_oriented);
+    let known: Option<u32> = manifest.run.conditions.get(UNFRAGMENTED_BYTES).and_then(|bytes| bytes.parse().ok());
+    // Loopback is not Ethernet: if its MTU is unknown, it is usually 65,536.
+    let is_loopback = known.is_none() && manifest.spec.target == Target::Local;
+    if path.dont_fragment || is_connection || is_loopback {
+        return None;
+    }
+    let version_6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
+    let headers = if version_6 { 48 } else { 28 };
+    let max_bytes: u32 = known.unwrap_or(USUAL_MTU - headers);
+    (size_bytes > max_bytes).then(|| {
+        let surely = if known.is_some() { "are" } else { "are probably" };
+        Caveat::new(
+            Severity::Warning,
+            "fragmentation",
+            format!(
+                "datagrams of {} {surely} cut into fragments: {} fit into one packet",
+                bytes(size_bytes.into()),
+                bytes(max_bytes.into())
+            ),
+            "one lost fragment loses the datagram, and putting it together takes time",
+            format!("`--size {max_bytes}`, or `--df` to forbid fragments"),
+        )
+    })
+}
+
+/// The caveats of settings that did not hold or were not restored.
+pub(super) fn of_settings(manifest: &Manifest) -> impl Iterator<Item = Caveat> {
+    manifest.settings.iter().filter_map(setting)
+}
+
+/// Whether the settings of the run keep the CPUs of the host at that end out of deep idle states.
+fn keeps_awake(manifest: &Manifest, end: Side) -> bool {
+    let one_host = manifest.spec.target.is_this_host();
+    manifest.settings.iter().filter(|fact| one_host || fact.at == end.word()).any(|fact| {
+        let (knob, value) = fact.setting.split_once('=').unwrap_or((&fact.setting, ""));
+        let knob = knob.split_once('@').map_or(knob, |(knob, _)| knob);
+        matches!((knob, value), ("cpu-dma-latency", "0us") | ("idle-states", "max-us:0"))
+    })
+}
+
+fn setting(fact: &SettingFacts) -> Option<Caveat> {
+    let SettingFacts { setting, at, place, before, ended, .. } = fact;
+    match ended.as_ref()? {
+        Restoration::Restored => None,
+        Restoration::Changed { found } => Some(Caveat::new(
+            Severity::Warning,
+            "setting-changed",
+            format!("`{setting}` did not hold to the end: somebody changed `{place}` ({found})"),
+            "part of the run may have been measured without it",
+            format!("it was left as found; before the run it was `{before}`"),
+        )),
+        Restoration::Failed { reason } => Some(Caveat::new(
+            Severity::Warning,
+            "setting-not-restored",
+            format!("`{place}` could not be put back to `{before}` after `{setting}`: {reason}"),
+            "the figures hold; the host is not as it was",
+            match at.as_str() {
+                "peer" => "`latlab doctor --restore` on the peer's host tries again",
+                _ => "`latlab doctor --restore` tries again",
+            },
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, InMemory};
+    use crate::plan::{ConcurrentWakeups, PingSpec, SettingSpec, Via, WakeupCpus, WakeupSpec, Work};
+    use crate::units::Nanos;
+
+    #[test]
+    fn fifo_threads_that_do_not_sleep_are_recognised_by_wait_mode_or_interval() {
+        let wakeup = |micros, relative| {
+            let (via, cpus, interval_ns) = (Via::ClockNanosleep, WakeupCpus::Anywhere, Nanos::from_micros(micros));
+            Work::Wakeup(WakeupSpec { via, interval_ns, relative, cpus, break_ns: None })
+        };
+        let concurrent = |micros| {
+            let (cpus, interval_ns) = (WakeupCpus::These(vec![0]), Nanos::from_micros(micros));
+            let with_wakeup = Some(ConcurrentWakeups { interval_ns, late_ns: None, cpus });
+            Work::Ping(PingSpec { with_wakeup, ..PingSpec::on(CLOSED) })
+        };
+        for (work, fifo, wait, word) in [
+            (wakeup(2, false), Some(80), WaitMode::Block, Some("hardly sleeps")),
+            (wakeup(2, true), Some(80), WaitMode::Block, None),
+            (wakeup(2, false), None, WaitMode::Block, None),
+            (wakeup(50, false), Some(80), WaitMode::Block, None),
+            (wakeup(10_000, false), Some(1), WaitMode::Spin, Some("spinning")),
+            (concurrent(10), Some(5), WaitMode::Block, Some("hardly sleeps")),
+            (concurrent(1_000), Some(5), WaitMode::Block, None),
+        ] {
+            let mut run = RunSpec::here(work);
+            (run.here.fifo, run.here.wait) = (fifo, wait);
+            let found = restless(&run);
+            assert_eq!(found.is_some(), word.is_some(), "{run:?}");
+            assert!(word.is_none_or(|word| found.is_some_and(|found| found.contains(word))), "{run:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_with_fifo_threads_that_do_not_sleep_has_a_warning_unless_it_lifts_the_throttling() {
+        let (via, cpus, interval_ns) = (Via::ClockNanosleep, WakeupCpus::Anywhere, Nanos::from_micros(2));
+        let spec = WakeupSpec { via, interval_ns, relative: false, cpus, break_ns: None };
+        let mut run = RunSpec::here(Work::Wakeup(spec));
+        run.here.fifo = Some(80);
+        let facts = |kernel: &str| HostFacts {
+            kernel: Some(kernel.into()),
+            rt_runtime_us: Some(950_000),
+            ..HostFacts::default()
+        };
+        let lifting = RunSpec {
+            settings: vec![SettingSpec { setting: Setting::RtRuntime(-1), interface: None, side: None }],
+            ..run.clone()
+        };
+        for (run, kernel, code) in [
+            (&run, "Linux 6.11.9", Some("rt-throttling")),
+            (&lifting, "Linux 6.11.9", None),
+            (&lifting, "Linux 6.12.3", Some("fair-server")),
+        ] {
+            let plan = Plan { runs: vec![run.clone()], rounds: 1 };
+            assert_eq!(real_time_warning(&plan, || facts(kernel)).map(|found| found.code).as_deref(), code, "{kernel}");
+        }
+        let sleeps = RunSpec { here: EndSpec::SYSTEM, ..run };
+        assert_eq!(real_time_warning(&Plan { runs: vec![sleeps], rounds: 1 }, || panic!("no such thread")), None);
+    }
+
+    #[test]
+    fn a_setting_that_was_restored_has_no_caveat() {
+        let fact = |ended| SettingFacts {
+            setting: "governor=performance".into(),
+            at: "local".into(),
+            place: "/sys/x".into(),
+            places: 4,
+            root: None,
+            before: "ondemand".into(),
+            set: "performance".into(),
+            read_back: Some("performance".into()),
+            ended,
+        };
+        for (ended, code) in [
+            (None, None),
+            (Some(Restoration::Restored), None),
+            (Some(Restoration::Changed { found: "schedutil".into() }), Some("setting-changed")),
+            (Some(Restoration::Failed { reason: "gone".into() }), Some("setting-not-restored")),
+        ] {
+            let mut manifest = InMemory::of(CLOSED, Vec::new()).manifest;
+            manifest.settings = vec![fact(ended)];
+            let codes: Vec<_> = of_settings(&manifest).map(|caveat| caveat.code).collect();
+            assert_eq!(codes.first().map(String::as_str), code);
+            assert!(!keeps_awake(&manifest, Side::Local));
+        }
+    }
+}

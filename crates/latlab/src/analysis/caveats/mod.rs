@@ -1,0 +1,18 @@
+//! Caveats that a run of any kind may have: each with its numbers, its effect and its remedy. Those of one kind are in
+//! the folder of that kind. docs/metrics.md lists every code.
+
+mod clocks;
+mod host_samples;
+mod hosts;
+mod loads;
+mod recording;
+mod run;
+mod wording;
+
+pub use hosts::real_time_warning;
+pub use loads::unreached_loads;
+pub(super) use recording::timeout_of;
+pub(super) use run::of_run;
+
+#[cfg(test)]
+mod tests;

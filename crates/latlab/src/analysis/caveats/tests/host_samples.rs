@@ -1,0 +1,277 @@
+//! Caveats of host samples: a host of two CPUs with an end pinned to each, sampled twice a second for ten seconds.
+
+use super::{caveats, closed_loop, find, quiet};
+use crate::analysis::in_memory::{CLOSED, InMemory, but, closed};
+use crate::diagnostics::Severity;
+use crate::facts::{CpuReadings, HostFacts, HostReadings, HostSample, ReflectorReport};
+use crate::plan::{Side, Target};
+use crate::probe::Fate;
+
+const SAMPLES: i64 = 20;
+const PERIOD_NS: i64 = 500_000_000;
+const TICK_NS: i64 = 10_000_000;
+
+/// Samples of a host with `cpus`, each changed by `change` with its number.
+fn sampled(cpus: u16, change: impl Fn(i64, &mut HostSample)) -> InMemory {
+    let mut source = quiet(CLOSED, closed_loop());
+    source.hosts = (0..SAMPLES)
+        .map(|seq| {
+            let start_ns = 7_000_000_000 + seq * PERIOD_NS;
+            let idle = CpuReadings {
+                busy_ns: Some(500 * TICK_NS),
+                interrupt_ns: Some(20 * TICK_NS),
+                idle_ns: Some(seq * PERIOD_NS),
+                steal_ns: Some(3 * TICK_NS),
+                frequency_khz: Some(2_000_000),
+                throttles: Some(12),
+                ..CpuReadings::default()
+            };
+            let mut sample = HostSample {
+                seq: seq as u64,
+                start_ns,
+                end_ns: start_ns + 80_000,
+                sampler_cpu: Some(0),
+                host: HostReadings {
+                    own_ns: Some(40_000_000),
+                    firmware_throttled: Some(0x5_0000),
+                    ..HostReadings::default()
+                },
+                cpus: (0..cpus).map(|cpu| (cpu, idle)).collect(),
+            };
+            change(seq, &mut sample);
+            (Side::Local, sample)
+        })
+        .collect();
+    source
+}
+
+/// Makes CPU `cpu` busy for this share of the time until sample `seq`.
+fn work(sample: &mut HostSample, cpu: usize, seq: i64, share: f64) {
+    let worked = (seq as f64 * PERIOD_NS as f64 * share) as i64 / TICK_NS * TICK_NS;
+    let busy = &mut sample.cpus[cpu].1.busy_ns;
+    *busy = busy.map(|busy| busy + worked);
+}
+
+fn own(sample: &mut HostSample, seq: i64, shares: f64) {
+    sample.host.own_ns = Some(40_000_000 + (seq as f64 * PERIOD_NS as f64 * shares) as i64);
+}
+
+fn codes(source: &InMemory) -> Vec<String> {
+    caveats(source).into_iter().map(|one| one.code).collect()
+}
+
+#[test]
+fn an_idle_host_and_one_that_only_measures_have_no_caveat() {
+    assert_eq!(codes(&sampled(2, |_, _| ())), ["few-observations"]);
+    // Both ends spin and use all CPU time, within the error of the ticks.
+    let spinning = sampled(2, |seq, sample| {
+        work(sample, 0, seq, 1.0);
+        work(sample, 1, seq, 1.0);
+        own(sample, seq, 1.995);
+    });
+    assert_eq!(codes(&spinning), ["few-observations"]);
+    // Half of the work is done in soft interrupts, which are not accounted to the ends.
+    let in_the_kernel = sampled(2, |seq, sample| {
+        work(sample, 0, seq, 0.9);
+        own(sample, seq, 0.5);
+        sample.cpus[0].1.interrupt_ns = Some(20 * TICK_NS + seq * PERIOD_NS * 4 / 10);
+    });
+    assert_eq!(codes(&in_the_kernel), ["few-observations"]);
+}
+
+/// Code and severity of a caveat, the change of each sample that raises it, and a part of its message.
+type Raised = (&'static str, Severity, fn(i64, &mut HostSample), &'static str);
+
+#[test]
+fn each_reading_raises_its_caveat() {
+    let table: &[Raised] = &[
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| sample.cpus[1].1.throttles = Some(12 + i64::from(seq > 7)),
+            "its CPUs counted 1×",
+        ),
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| sample.host.cooling_state = Some(i64::from(seq == 9) * 2),
+            "step 2",
+        ),
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| {
+                sample.host.firmware_throttled = Some(0x5_0000 | if seq == 4 { 1 } else { 0 });
+                sample.host.temperature_millicelsius = Some(84_200);
+            },
+            "firmware says under-voltage at up to 84.2 °C",
+        ),
+        (
+            "steal",
+            Severity::Warning,
+            |seq, sample| sample.cpus[0].1.steal_ns = Some(if seq > 9 { 19 * TICK_NS } else { 3 * TICK_NS }),
+            "took 1.68 % of one CPU's time from this host during the run, and 16 % in its worst second",
+        ),
+        (
+            // Ten minutes with all steal in one second: the mean is small.
+            "steal",
+            Severity::Warning,
+            |seq, sample| {
+                sample.start_ns += if seq == SAMPLES - 1 { 600_000_000_000 } else { 0 };
+                sample.cpus[0].1.steal_ns = Some(if seq > 9 { 53 * TICK_NS } else { 3 * TICK_NS });
+            },
+            "took 0.082 % of one CPU's time from this host during the run, and 50 % in its worst second",
+        ),
+        (
+            "foreign-load",
+            Severity::Warning,
+            |seq, sample| work(sample, 1, seq, 0.4),
+            "used 19.8 % of the measuring CPUs",
+        ),
+        ("foreign-load", Severity::Note, |seq, sample| work(sample, 1, seq, 0.15), "used 7."),
+        (
+            "frequency-drift",
+            Severity::Warning,
+            |seq, sample| sample.cpus[1].1.frequency_khz = Some(if seq < 12 { 2_000_000 } else { 1_500_000 }),
+            "the clock rate of CPU 1 of this host fell by 20 %",
+        ),
+    ];
+    for (code, severity, change, words) in table {
+        let source = sampled(2, change);
+        let found: Vec<_> = caveats(&source).into_iter().filter(|caveat| caveat.code == *code).collect();
+        assert_eq!(found.iter().map(|caveat| caveat.severity).collect::<Vec<_>>(), [*severity], "{code}");
+        assert!(found[0].message.contains(words), "{}", found[0].message);
+    }
+}
+
+#[test]
+fn work_on_other_cpus_has_no_caveat_if_the_ends_are_pinned() {
+    // Ends on CPUs 0 and 1 of four; other processes use the other two fully.
+    let elsewhere = sampled(4, |seq, sample| {
+        work(sample, 2, seq, 1.0);
+        work(sample, 3, seq, 1.0);
+    });
+    assert_eq!(find(&elsewhere, "foreign-load"), None);
+    let mut anywhere = elsewhere;
+    anywhere.manifest.spec.here.cpu = None;
+    let caveat = find(&anywhere, "foreign-load").expect("the sender may run beside it");
+    assert!(caveat.message.contains("of all CPUs"), "{}", caveat.message);
+    let throttled_elsewhere = sampled(4, |seq, sample| sample.cpus[3].1.throttles = Some(seq));
+    assert_eq!(find(&throttled_elsewhere, "host-throttled"), None);
+}
+
+#[test]
+fn a_reflector_started_here_by_another_process_is_not_foreign_load() {
+    let mut source = sampled(2, |seq, sample| work(sample, 0, seq, 0.9));
+    for (target, peer, judged) in [
+        (Target::Local, "127.0.0.1:40000", true),
+        (Target::Host { host: "localhost".into(), port: 9862 }, "127.0.0.1:9862", false),
+        (Target::Host { host: "me".into(), port: 9862 }, "10.0.0.1:9862", false),
+        (Target::Host { host: "there".into(), port: 9862 }, "10.0.0.7:9862", true),
+    ] {
+        source.manifest.spec.target = target;
+        source.manifest.run.local_address = Some("10.0.0.1:33000".into());
+        source.manifest.run.peer_address = Some(peer.into());
+        assert_eq!(find(&source, "foreign-load").is_some(), judged, "{peer}");
+    }
+}
+
+#[test]
+fn a_run_of_less_than_a_second_is_not_judged() {
+    let mut short = sampled(2, |seq, sample| work(sample, 1, seq, 1.0));
+    short.hosts.truncate(2);
+    assert_eq!(find(&short, "foreign-load"), None);
+}
+
+#[test]
+fn unknown_readings_have_no_caveat() {
+    let unknown = sampled(2, |seq, sample| {
+        sample.host = HostReadings::default();
+        let busy_ns = Some(seq * PERIOD_NS);
+        sample.cpus.iter_mut().for_each(|(_, cpu)| *cpu = CpuReadings { busy_ns, ..CpuReadings::default() });
+    });
+    assert_eq!(codes(&unknown), ["few-observations"]);
+}
+
+/// The same samples, taken by the agent of another host.
+fn of_far_host(mut source: InMemory) -> InMemory {
+    source.hosts.iter_mut().for_each(|(side, _)| *side = Side::Peer);
+    source.manifest.spec.target = Target::Ssh { host: "there".into() };
+    source.manifest.peer.before = Some(HostFacts { boot_id: Some("another".into()), ..HostFacts::default() });
+    source
+}
+
+#[test]
+fn the_far_host_has_the_caveats_of_its_own_samples() {
+    let table: &[Raised] = &[
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| sample.host.cooling_state = Some(seq),
+            "the reflector's host throttled during the run: cooling slowed its CPUs to step 19",
+        ),
+        (
+            "host-throttled",
+            Severity::Fatal,
+            |seq, sample| sample.cpus[1].1.throttles = Some(12 + seq / 10),
+            "the reflector's host throttled during the run: its CPUs counted 1×",
+        ),
+        (
+            "frequency-drift",
+            Severity::Warning,
+            |seq, sample| sample.cpus[1].1.frequency_khz = Some(if seq < 12 { 2_000_000 } else { 1_500_000 }),
+            "the clock rate of CPU 1 of the reflector's host fell by 20 %",
+        ),
+        (
+            "steal",
+            Severity::Warning,
+            |seq, sample| sample.cpus[0].1.steal_ns = Some(if seq > 9 { 19 * TICK_NS } else { 3 * TICK_NS }),
+            "from the reflector's host during the run",
+        ),
+    ];
+    for (code, severity, change, words) in table {
+        let caveat = find(&of_far_host(sampled(2, change)), code).expect(code);
+        assert!(caveat.severity == *severity && caveat.message.contains(words), "{caveat:?}");
+        assert!(*code != "frequency-drift" || caveat.hint.contains("`--set governor@peer=performance`"), "{caveat:?}");
+    }
+    // The measuring CPU there is that of the far end.
+    let far_cpu_0 = of_far_host(sampled(2, |seq, sample| sample.cpus[0].1.throttles = Some(seq)));
+    assert_eq!(find(&far_cpu_0, "host-throttled"), None, "the reflector is pinned to CPU 1");
+}
+
+#[test]
+fn many_drops_at_our_own_socket_are_fatal() {
+    for (drops, severity) in [(None, None), (Some(0), None), (Some(1), Some(Severity::Fatal))] {
+        let mut source = quiet(CLOSED, closed_loop());
+        source.manifest.run.socket_drops = drops;
+        assert_eq!(find(&source, "socket-drops").map(|caveat| caveat.severity), severity, "{drops:?} of 100");
+    }
+    let many = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50)).collect();
+    let mut source = quiet(CLOSED, many);
+    source.manifest.run.socket_drops = Some(9);
+    assert_eq!(find(&source, "socket-drops").map(|caveat| caveat.severity), Some(Severity::Warning));
+}
+
+#[test]
+fn drops_at_the_reflectors_socket_count_up_to_the_losses_of_the_run() {
+    for (drops, lost, severity, message) in [
+        (None, 5, None, ""),
+        (Some(0), 5, None, ""),
+        (Some(5), 5, Some(Severity::Warning), ": 0.5 % of the probes"),
+        (Some(20), 20, Some(Severity::Fatal), ": 2 % of the probes"),
+        // The socket receives from other senders too: more drops than losses were theirs.
+        (Some(900), 5, Some(Severity::Warning), ": up to 5 of them measured probes (0.5 %)"),
+        (Some(900), 0, Some(Severity::Note), ": none of them a measured probe"),
+    ] {
+        let rows = (0..1_000).map(|seq| closed(seq, seq as i64 * 60, 50));
+        let rows = rows.map(|row| if row.seq.0 < lost { but(row, Fate::Lost) } else { row }).collect();
+        let mut source = quiet(CLOSED, rows);
+        let report = ReflectorReport { socket_drops: drops, ..ReflectorReport::default() };
+        source.manifest.run.reflector = Some(report);
+        let found = find(&source, "socket-drops");
+        assert_eq!(found.as_ref().map(|caveat| caveat.severity), severity, "{drops:?} dropped, {lost} lost");
+        assert!(found.is_none_or(|caveat| caveat.message.ends_with(message)), "{message}");
+        let hint = find(&source, "lost").map(|caveat| caveat.hint).unwrap_or_default();
+        assert_eq!(hint.contains("the reflector's socket threw"), lost > 0 && drops > Some(0), "{hint}");
+    }
+}

@@ -1,0 +1,456 @@
+//! Groups of runs: by factor, by condition or by name; and the pairs of groups that are compared.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+use super::observed_run::{ExclusionReason, ObservedRun};
+use crate::analysis::estimand::Estimand;
+use crate::diagnostics::{Explain, Failure};
+use crate::metric::Metric;
+use crate::plan::Kind;
+use crate::units::human;
+
+/// Factor → level.
+type Levels = BTreeMap<String, String>;
+
+/// Runs with the same levels, or of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunGroup {
+    /// The level, or the levels, of the compared factors.
+    pub name: String,
+    /// Levels of the factors that it was grouped by; empty if it was named.
+    pub levels: BTreeMap<String, String>,
+    /// Its runs, without excluded ones.
+    pub runs: Vec<ObservedRun>,
+}
+
+/// The groups of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunGroups {
+    /// The compared factors: `load`, `load and size`; `None` if the groups were named.
+    pub factor: Option<String>,
+    /// The first is the baseline. A group may be empty if all its runs are excluded.
+    pub groups: Vec<RunGroup>,
+    /// Excluded runs: reason → count.
+    pub excluded: BTreeMap<ExclusionReason, usize>,
+    /// Factors of an experiment that are not compared: runs are permuted within one level of each.
+    pub(super) strata: Vec<String>,
+}
+
+/// Baseline and candidate of a comparison, as indices of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupPair {
+    pub(super) baseline: usize,
+    pub(super) candidate: usize,
+}
+
+/// Why runs cannot be grouped.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GroupingError {
+    /// No run has that factor.
+    #[error("cannot group the runs by `{factor}`")]
+    NoFactor {
+        /// As typed.
+        factor: String,
+        /// The factors that there are.
+        known: Vec<String>,
+    },
+    /// No group has the name of the baseline.
+    #[error("there is no group `{name}` to compare with")]
+    NoBaseline {
+        /// As typed.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// No factor varied, or all runs are excluded.
+    #[error("cannot compare {} of runs", if *groups == 1 { "one group".to_owned() } else { format!("{groups} groups") })]
+    TooFewGroups {
+        /// The number of groups.
+        groups: usize,
+        /// Why there are so few.
+        cause: String,
+        /// What would help.
+        hint: String,
+    },
+    /// The runs are of several kinds.
+    #[error("cannot compare runs of `{}` with runs of `{}`", .kinds.0.word(), .kinds.1.word())]
+    Kinds {
+        /// Of the first run, and another.
+        kinds: (Kind, Kind),
+        /// The first run of either.
+        runs: (String, String),
+    },
+    /// Runs of this kind have no such metric.
+    #[error("cannot compare `{}` of runs of `{}`", .metric.name(), .kind.word())]
+    NoMetric {
+        /// The metric.
+        metric: Metric,
+        /// The kind of the runs.
+        kind: Kind,
+    },
+}
+
+impl Explain for GroupingError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::request(self);
+        let names = |known: &[String]| known.join(", ");
+        match self {
+            GroupingError::NoFactor { factor, known } => failure
+                .because(format!("no run has it; what varied or was set is {}", names(known)))
+                .hint(nearest_or(factor, known, "name one of these, or groups by `--group NAME=GLOB`")),
+            GroupingError::NoBaseline { name, known } => failure
+                .because(format!("the groups are {}", names(known)))
+                .hint(nearest_or(name, known, "name one of these")),
+            GroupingError::TooFewGroups { cause, hint, .. } => failure.because(cause).hint(hint),
+            GroupingError::Kinds { kinds: (kind, other), runs: (run, other_run) } => failure
+                .because(format!("`{run}` is one of {}, and `{other_run}` is one of {}", kind.word(), other.word()))
+                .hint(format!("name those of one kind, such as `latlab-runs/*-{}-*`", kind.word())),
+            GroupingError::NoMetric { kind, .. } => {
+                let metrics = kind.metrics().iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+                failure
+                    .because(format!("what they have is {metrics}"))
+                    .hint("name one of these with `--metric`, or none")
+            }
+        }
+    }
+}
+
+/// The hint to use the known word nearest to `typed`; `otherwise` if none is near.
+fn nearest_or(typed: &str, known: &[String], otherwise: &str) -> String {
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    human::nearest(typed, &names).map_or_else(|| otherwise.into(), |name| format!("did you mean `{name}`?"))
+}
+
+impl RunGroup {
+    /// The finite figures of its runs for the quantity at `index`, in their order.
+    pub fn values(&self, index: usize) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.figures.get(index)?.value()).collect()
+    }
+}
+
+impl RunGroups {
+    /// Named groups, in the given order.
+    pub fn named(groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
+        let made = groups.into_iter().map(|(name, runs)| RunGroup { name, levels: BTreeMap::new(), runs }).collect();
+        RunGroups { factor: None, groups: made, excluded: BTreeMap::new(), strata: Vec::new() }.judged()
+    }
+
+    /// Groups named by the paths of their runs: runs of one path that all belong to experiments are grouped by condition.
+    ///
+    /// # Errors
+    /// If no run is left to be judged.
+    pub fn of_paths(mut groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
+        let of_experiment = |runs: &[ObservedRun]| !runs.is_empty() && runs.iter().all(|run| run.factors.is_some());
+        match groups.as_mut_slice() {
+            [(_, runs)] if of_experiment(runs) => RunGroups::by_condition(std::mem::take(runs)),
+            _ => RunGroups::of_globs(groups),
+        }
+    }
+
+    /// Groups named by the last component of each name, if these differ.
+    ///
+    /// # Errors
+    /// If no run is left to be judged.
+    pub fn of_globs(groups: Vec<(String, Vec<ObservedRun>)>) -> Result<RunGroups, GroupingError> {
+        fn last(name: &str) -> &str {
+            let name = name.trim_end_matches('/');
+            name.rsplit('/').next().unwrap_or(name)
+        }
+        let distinct = groups.iter().map(|(name, _)| last(name)).collect::<BTreeSet<_>>().len() == groups.len();
+        let shorten = |name: String| if distinct { last(&name).to_owned() } else { name };
+        RunGroups::named(groups.into_iter().map(|(name, runs)| (shorten(name), runs)).collect())
+    }
+
+    /// Groups by the levels of one factor; the levels of an experiment's other factors are strata. Levels are in the order
+    /// of the experiment's conditions, others in natural order, since runs may be in random order.
+    pub fn by(factor: &str, mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
+        let factor = factor.trim();
+        if !runs.iter().any(|run| run.levels.contains_key(factor)) {
+            return Err(GroupingError::NoFactor { factor: factor.into(), known: known(&runs) });
+        }
+        let others: BTreeSet<String> =
+            runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0.clone()).collect();
+        let strata = others.into_iter().filter(|other| other != factor).collect();
+        let level = |run: &ObservedRun| run.levels.get(factor).cloned().unwrap_or_else(|| "none".into());
+        let mut conditions: BTreeMap<String, u32> = BTreeMap::new();
+        for run in runs.iter().filter(|run| run.factors.as_ref().is_some_and(|factors| factors.contains_key(factor))) {
+            let first = conditions.entry(level(run)).or_insert(run.condition);
+            *first = run.condition.min(*first);
+        }
+        let condition = |level: &str| conditions.get(level).copied().unwrap_or(u32::MAX);
+        runs.sort_by(|one, other| {
+            let (one, other) = (level(one), level(other));
+            condition(&one).cmp(&condition(&other)).then_with(|| level_order(&one, &other))
+        });
+        let key = |run: &ObservedRun| BTreeMap::from([(factor.to_owned(), level(run))]);
+        RunGroups::collect(Some(factor.to_owned()), strata, runs, key)
+    }
+
+    /// The same groups with that of this name as the baseline.
+    ///
+    /// # Errors
+    /// If no group has that name.
+    pub fn with_baseline(mut self, name: &str) -> Result<RunGroups, GroupingError> {
+        let Some(index) = self.groups.iter().position(|group| group.name == name) else {
+            let known = self.groups.into_iter().map(|group| group.name).collect();
+            return Err(GroupingError::NoBaseline { name: name.into(), known });
+        };
+        self.groups[..=index].rotate_right(1);
+        Ok(self)
+    }
+
+    /// Groups by every combination of an experiment's factors, in the order of its conditions.
+    pub fn by_condition(mut runs: Vec<ObservedRun>) -> Result<RunGroups, GroupingError> {
+        runs.sort_by_key(|run| run.condition);
+        let title = title_of(runs.iter().flat_map(|run| run.factors.iter().flatten()).map(|it| it.0));
+        let key = |run: &ObservedRun| run.factors.clone().unwrap_or_default();
+        RunGroups::collect(title, Vec::new(), runs, key)
+    }
+
+    /// A group for each of `conditions`, in that order, and for each that only a run has. A condition without a run keeps
+    /// its empty group, so that no other one becomes the baseline.
+    pub fn of_conditions(conditions: &[Levels], runs: Vec<ObservedRun>) -> RunGroups {
+        let group = |levels: &Levels| RunGroup { name: name_of(levels), levels: levels.clone(), runs: Vec::new() };
+        let mut groups: Vec<RunGroup> = conditions.iter().map(group).collect();
+        let mut excluded = BTreeMap::new();
+        for run in runs {
+            if let Some(reason) = run.excluded {
+                *excluded.entry(reason).or_default() += 1;
+                continue;
+            }
+            let levels = run.factors.clone().unwrap_or_default();
+            let index = groups.iter().position(|group| group.levels == levels).unwrap_or_else(|| {
+                groups.push(group(&levels));
+                groups.len() - 1
+            });
+            groups[index].runs.push(run);
+        }
+        let factor = title_of(groups.iter().flat_map(|group| group.levels.keys()));
+        RunGroups { factor, groups, excluded, strata: Vec::new() }
+    }
+
+    /// Groups of equal keys, in the order of their first runs.
+    fn collect(
+        factor: Option<String>,
+        strata: Vec<String>,
+        runs: Vec<ObservedRun>,
+        key: impl Fn(&ObservedRun) -> Levels,
+    ) -> Result<RunGroups, GroupingError> {
+        let mut groups: Vec<RunGroup> = Vec::new();
+        for run in runs {
+            let levels = key(&run);
+            match groups.iter_mut().find(|group| group.levels == levels) {
+                Some(group) => group.runs.push(run),
+                None => groups.push(RunGroup { name: name_of(&levels), levels, runs: vec![run] }),
+            }
+        }
+        RunGroups { factor, groups, excluded: BTreeMap::new(), strata }.judged()
+    }
+
+    /// The groups without excluded runs.
+    ///
+    /// # Errors
+    /// If no run remains.
+    fn judged(mut self) -> Result<RunGroups, GroupingError> {
+        for group in &mut self.groups {
+            for reason in group.runs.iter().filter_map(|run| run.excluded) {
+                *self.excluded.entry(reason).or_default() += 1;
+            }
+            group.runs.retain(|run| run.excluded.is_none());
+        }
+        let none = || too_few(0, "there is no run", "name recordings, an experiment's directory or files of numbers");
+        match self.groups.iter().any(|group| !group.runs.is_empty()) {
+            true => Ok(self),
+            false if self.groups.is_empty() => Err(none()),
+            false => Err(self.all_excluded()),
+        }
+    }
+
+    /// The error of groups whose runs are all excluded.
+    fn all_excluded(&self) -> GroupingError {
+        let names: Vec<_> = self.without_runs().map(|name| format!("`{name}`")).collect();
+        let reasons: Vec<&str> = self.excluded.keys().map(|reason| reason.word()).collect();
+        let cause = format!("no run of {} can be judged: each {}", names.join(", "), reasons.join(" or "));
+        too_few(0, cause, "measure it again; `latlab list` says how runs ended")
+    }
+
+    /// The names of groups whose runs are all excluded.
+    pub(super) fn without_runs(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().filter(|group| group.runs.is_empty()).map(|group| group.name.as_str())
+    }
+
+    /// Fails if there is a single group.
+    pub(super) fn expect_several(&self) -> Result<(), GroupingError> {
+        let [one] = self.groups.as_slice() else { return Ok(()) };
+        let cause = match &self.factor {
+            Some(factor) => format!("`{factor}` is `{}` in every run", one.name),
+            None => "there is only one".into(),
+        };
+        Err(too_few(1, cause, "`--by FACTOR` groups runs by what varied, `--group NAME=GLOB` by name"))
+    }
+
+    /// The groups of `pair`: baseline, candidate.
+    pub(super) fn pair(&self, pair: GroupPair) -> [&RunGroup; 2] {
+        [&self.groups[pair.baseline], &self.groups[pair.candidate]]
+    }
+
+    /// Every group but the first, with the first as its baseline.
+    pub(super) fn against_first(&self) -> Vec<GroupPair> {
+        (1..self.groups.len()).map(|candidate| GroupPair { baseline: 0, candidate }).collect()
+    }
+
+    /// Every group without the levels `baseline`, with the group as its baseline that has these levels and otherwise
+    /// the same ones.
+    ///
+    /// # Errors
+    /// If no group is such a baseline.
+    pub(super) fn against(&self, baseline: &Levels) -> Result<Vec<GroupPair>, GroupingError> {
+        let is_base = |group: &RunGroup| baseline.iter().all(|(factor, level)| group.levels.get(factor) == Some(level));
+        let counterpart = |candidate: &RunGroup| {
+            let wanted: Levels = candidate.levels.clone().into_iter().chain(baseline.clone()).collect();
+            self.groups.iter().position(|group| group.levels == wanted)
+        };
+        let pairs: Vec<_> = (0..self.groups.len())
+            .filter(|candidate| !is_base(&self.groups[*candidate]))
+            .filter_map(|candidate| Some(GroupPair { baseline: counterpart(&self.groups[candidate])?, candidate }))
+            .collect();
+        match pairs.is_empty() {
+            false => Ok(pairs),
+            true => {
+                let names: Vec<_> = self.groups.iter().map(|group| group.name.as_str()).collect();
+                let cause = format!("none of the groups {} is the baseline `{}`", names.join(", "), name_of(baseline));
+                Err(too_few(self.groups.len(), cause, "name a level of a factor that the experiment has"))
+            }
+        }
+    }
+}
+
+/// Checks that all runs are of one kind, and that it has the metrics of `estimands`.
+///
+/// # Errors
+/// With the first run of another kind, or the first other metric.
+pub fn expect_one_kind(runs: &[ObservedRun], estimands: &[Estimand]) -> Result<(), GroupingError> {
+    let Some((first, kind)) = runs.iter().find_map(|run| Some((run, run.kind?))) else { return Ok(()) };
+    if let Some((other, its)) = runs.iter().find_map(|run| Some((run, run.kind.filter(|its| *its != kind)?))) {
+        return Err(GroupingError::Kinds { kinds: (kind, its), runs: (first.name.clone(), other.name.clone()) });
+    }
+    let foreign = estimands.iter().find_map(|estimand| match estimand {
+        Estimand::Statistic(metric, _) if !kind.metrics().contains(metric) => Some(*metric),
+        _ => None,
+    });
+    foreign.map_or(Ok(()), |metric| Err(GroupingError::NoMetric { metric, kind }))
+}
+
+fn too_few(groups: usize, cause: impl Into<String>, hint: &str) -> GroupingError {
+    GroupingError::TooFewGroups { groups, cause: cause.into(), hint: hint.into() }
+}
+
+/// The level of one factor; of several, each with its factor.
+fn name_of(levels: &Levels) -> String {
+    match levels.len() {
+        1 => levels.values().cloned().collect(),
+        _ => levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The factors, `load and size`; `None` without any.
+fn title_of<'a>(factors: impl Iterator<Item = &'a String>) -> Option<String> {
+    let factors: BTreeSet<&str> = factors.map(String::as_str).collect();
+    Some(factors.into_iter().collect::<Vec<_>>().join(" and ")).filter(|title| !title.is_empty())
+}
+
+/// The factors of the runs, those that varied first.
+fn known(runs: &[ObservedRun]) -> Vec<String> {
+    let mut seen: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (factor, level) in runs.iter().flat_map(|run| &run.levels) {
+        seen.entry(factor).or_default().insert(level);
+    }
+    let mut factors: Vec<_> = seen.iter().map(|(factor, levels)| (levels.len() < 2, (*factor).clone())).collect();
+    factors.sort();
+    factors.into_iter().map(|(_, factor)| factor).collect()
+}
+
+/// The order of levels: `none` first, then numbers and times by size, then others in natural order.
+fn level_order(one: &str, other: &str) -> Ordering {
+    let by_size = match (size(one), size(other)) {
+        (Some(one), Some(other)) => one.total_cmp(&other),
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    };
+    let is_none = |level: &str| level == "none";
+    is_none(other).cmp(&is_none(one)).then(by_size).then_with(|| natural_order(one, other))
+}
+
+/// The number of a level that is a number or a time.
+fn size(level: &str) -> Option<f64> {
+    let number = level.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.or_else(|| human::parse_duration(&level.replace(' ', "")).ok().map(|time| time.0 as f64))
+}
+
+/// Alphabetical, but with numbers by size: `net=9M` before `net=10M`.
+fn natural_order(one: &str, other: &str) -> Ordering {
+    let (mut one, mut other) = (one, other);
+    loop {
+        let (word, number, rest) = split(one);
+        let (other_word, other_number, other_rest) = split(other);
+        // Without leading zeros, longer numbers are larger.
+        let key = |number: &str| {
+            let digits = number.trim_start_matches('0');
+            (digits.len(), digits.to_owned(), number.len())
+        };
+        let ordering = word.cmp(other_word).then_with(|| key(number).cmp(&key(other_number)));
+        if ordering != Ordering::Equal || (one.is_empty() && other.is_empty()) {
+            return ordering;
+        }
+        (one, other) = (rest, other_rest);
+    }
+}
+
+/// The text before the first digit, the digits, and the rest.
+fn split(text: &str) -> (&str, &str, &str) {
+    let begin = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(begin);
+    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+    let (number, rest) = rest.split_at(end);
+    (word, number, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_without_a_run_keeps_its_group() {
+        let levels = |load: &str| Levels::from([("load".to_owned(), load.to_owned())]);
+        let run = |load: &str, excluded| {
+            let factors = Some(levels(load));
+            ObservedRun { factors, excluded, ..ObservedRun::bare("r".into(), 1.0) }
+        };
+        let runs = vec![run("b", None), run("c", None), run("a", Some(ExclusionReason::Failed)), run("b", None)];
+        let groups = RunGroups::of_conditions(&[levels("a"), levels("b")], runs);
+        let sizes: Vec<_> = groups.groups.iter().map(|group| (group.name.as_str(), group.runs.len())).collect();
+        assert_eq!(sizes, [("a", 0), ("b", 2), ("c", 1)]);
+        assert_eq!((groups.factor.as_deref(), groups.excluded[&ExclusionReason::Failed]), (Some("load"), 1));
+        assert_eq!(groups.against_first().len(), 2);
+    }
+
+    #[test]
+    fn levels_are_in_natural_order() {
+        for expected in [
+            vec!["64", "128", "1024"],
+            vec!["none", "250 µs", "1 ms", "10 ms", "2 s"],
+            vec!["none", "cpu=9%", "cpu=80%", "net=10Mbit/s", "net=90Mbit/s"],
+            vec!["v1.2", "v1.10", "v1.10-rc", "v2"],
+            vec!["-1", "0.5", "12", "a", "b"],
+            vec!["7", "07"],
+            vec!["new", "old"],
+        ] {
+            let mut sorted = expected.clone();
+            sorted.reverse();
+            sorted.sort_by(|one, other| level_order(one, other));
+            assert_eq!(sorted, expected);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The result of a comparison: effects on a scale, verdicts, and reasons for undecided ones.
+
+use super::request::Quantity;
+use crate::stats::Interval;
+
+/// Whether and how a candidate differs from the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The candidate is lower.
+    Lower,
+    /// The candidate is higher.
+    Higher,
+    /// The difference is proven to lie within the margin.
+    Equivalent,
+    /// The runs do not decide.
+    Undecided,
+}
+
+/// Why a comparison is undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndecidedReason {
+    /// The runs vary too much, or the difference is too small.
+    Unsure {
+        /// Further runs of each group that would probably decide; `None` if too many would be needed.
+        runs_needed: Option<u32>,
+    },
+    /// One run against one run.
+    SingleRuns,
+    /// Not even complete separation of the two groups would be significant.
+    TooFewRuns {
+        /// Further runs of each group with which it would.
+        runs_needed: Option<u32>,
+    },
+    /// Too few boots to generalise to boots.
+    TooFewBoots {
+        /// Boots in the data.
+        boots: usize,
+        /// Boots that are needed.
+        needed: usize,
+    },
+    /// No block has runs of both groups at the same levels of the other factors.
+    NoCommonBlock,
+    /// A group has no run that can be judged.
+    NoRun {
+        /// Whether the baseline has none.
+        baseline: bool,
+        /// Whether the candidate has none.
+        candidate: bool,
+    },
+    /// Undecided, and the margin is a share of a baseline that is 0.
+    ZeroBaseline,
+    /// The figures are so large that their sums overflow.
+    Overflow,
+    /// The quantile fell among the lost in some runs.
+    Lost {
+        /// Runs of the baseline.
+        baseline: usize,
+        /// Runs of the candidate.
+        candidate: usize,
+    },
+    /// Some runs have nothing to compute the figure from.
+    NoFigure {
+        /// Runs of both groups.
+        runs: usize,
+    },
+}
+
+/// A difference with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// The candidate less the baseline.
+    pub value: f64,
+    /// Its confidence interval.
+    pub interval: Interval,
+}
+
+/// The runs and permutations behind a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Runs of the baseline and of the candidate.
+    pub runs: (usize, usize),
+    /// Blocks with runs of both.
+    pub blocks: usize,
+    /// Strata with runs of both groups: blocks, and in each the levels of the factors that are not compared.
+    pub strata: usize,
+    /// Boots in which they ran, if known.
+    pub boots: usize,
+    /// Permutations evaluated; 0 without a test.
+    pub permutations: u64,
+    /// Whether those were all permutations.
+    pub exact: bool,
+}
+
+/// One quantity of a candidate group, compared with that of a baseline group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What is compared.
+    pub quantity: Quantity,
+    /// Index of the baseline group.
+    pub baseline: usize,
+    /// Index of the candidate group.
+    pub candidate: usize,
+    /// The scale of the comparison.
+    pub scale: FigureScale,
+    /// Centres of the baseline and of the candidate over common blocks: geometric means on a logarithmic scale,
+    /// otherwise means.
+    pub centres: Option<(f64, f64)>,
+    /// The difference in the unit of the figures.
+    pub difference: Option<Effect>,
+    /// The difference as a share of the baseline, on a linear scale of its absolute value; `None` for ratios, and if the
+    /// baseline is 0.
+    pub relative: Option<Effect>,
+    /// The equivalence margin.
+    pub margin: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why the verdict is undecided.
+    pub undecided: Option<UndecidedReason>,
+    /// p value of no difference; `None` without a test.
+    pub p_value: Option<f64>,
+    /// The same adjusted by Holm's method, over all rows with a test.
+    pub adjusted_p_value: Option<f64>,
+    /// p value of a difference beyond the margin; `None` without a margin, or if it is a share of 0.
+    pub p_equivalent: Option<f64>,
+    /// The same adjusted by Holm's method, in the same family.
+    pub adjusted_p_equivalent: Option<f64>,
+    /// The runs and permutations behind it.
+    pub evidence: Evidence,
+}
+
+impl Comparison {
+    /// The change in the unit of gates and margins: percentage points of ratios, otherwise a share of the baseline.
+    pub const fn judged_change(&self) -> Option<Effect> {
+        if self.quantity.is_share() { self.difference } else { self.relative }
+    }
+
+    /// The adjusted p value behind the verdict.
+    pub fn deciding_p_value(&self) -> Option<f64> {
+        match self.verdict {
+            Verdict::Equivalent => self.adjusted_p_equivalent,
+            Verdict::Lower | Verdict::Higher | Verdict::Undecided => self.adjusted_p_value,
+        }
+    }
+}
+
+impl Verdict {
+    /// The word in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Verdict::Lower => "lower",
+            Verdict::Higher => "higher",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+impl UndecidedReason {
+    /// The code in JSON.
+    pub const fn code(self) -> &'static str {
+        match self {
+            UndecidedReason::Unsure { .. } => "unsure",
+            UndecidedReason::SingleRuns => "single-runs",
+            UndecidedReason::TooFewRuns { .. } => "too-few-runs",
+            UndecidedReason::TooFewBoots { .. } => "too-few-boots",
+            UndecidedReason::NoCommonBlock => "no-common-block",
+            UndecidedReason::NoRun { .. } => "no-run",
+            UndecidedReason::ZeroBaseline => "zero-baseline",
+            UndecidedReason::Overflow => "overflow",
+            UndecidedReason::Lost { .. } => "lost",
+            UndecidedReason::NoFigure { .. } => "no-figure",
+        }
+    }
+
+    /// Further runs of each group that would decide, if known.
+    pub const fn runs_needed(self) -> Option<u32> {
+        match self {
+            UndecidedReason::Unsure { runs_needed } | UndecidedReason::TooFewRuns { runs_needed } => runs_needed,
+            _ => None,
+        }
+    }
+}
+
+/// The scale on which figures are compared (decision 0011.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureScale {
+    /// Logarithms: an effect is a factor.
+    Logarithmic,
+    /// Unchanged: an effect is a difference.
+    Linear,
+}
+
+impl FigureScale {
+    /// Logarithmic if all figures are positive and not ratios, which may be 0.
+    pub fn of(values: impl Iterator<Item = f64>, is_share: bool) -> FigureScale {
+        let mut values = values;
+        if !is_share && values.all(|value| value > 0.0) { FigureScale::Logarithmic } else { FigureScale::Linear }
+    }
+
+    /// A figure on this scale.
+    pub fn from_figure(self, value: f64) -> f64 {
+        match self {
+            FigureScale::Logarithmic => value.ln(),
+            FigureScale::Linear => value,
+        }
+    }
+
+    /// Back from this scale.
+    pub fn to_figure(self, value: f64) -> f64 {
+        match self {
+            FigureScale::Logarithmic => value.exp(),
+            FigureScale::Linear => value,
+        }
+    }
+
+    /// A difference on this scale as a share of the baseline's figure, on a linear scale of its absolute value; `None`
+    /// if that is 0.
+    pub fn relative(self, difference: f64, baseline: f64) -> Option<f64> {
+        match self {
+            FigureScale::Logarithmic => Some(difference.exp_m1()),
+            FigureScale::Linear => (baseline != 0.0).then(|| difference / baseline.abs()),
+        }
+    }
+
+    /// A difference on this scale in the unit of the figures, given the baseline's figure.
+    pub fn absolute(self, difference: f64, baseline: f64) -> f64 {
+        match self {
+            // The factor of two finite figures may be infinite.
+            FigureScale::Logarithmic if difference > 1.0 => (baseline.ln() + difference).exp() - baseline,
+            FigureScale::Logarithmic => baseline * difference.exp_m1(),
+            FigureScale::Linear => difference,
+        }
+    }
+
+    /// The half-width on this scale of an interval around figures of this size, given as a share of it; a factor's
+    /// lower side is a little wider.
+    pub fn half_width(self, share: f64, size: f64) -> f64 {
+        match self {
+            FigureScale::Logarithmic => share.ln_1p(),
+            FigureScale::Linear => share * size,
+        }
+    }
+
+    /// The lowest and the highest difference within `margin`, a share of figures of this size. The size of ratios,
+    /// whose margin is a difference, is 1. `None` if it is 0.
+    pub fn margin(self, margin: f64, size: f64) -> Option<(f64, f64)> {
+        match self {
+            FigureScale::Logarithmic => Some(((1.0 - margin).max(0.0).ln(), margin.ln_1p())),
+            FigureScale::Linear => (size > 0.0).then_some((-margin * size, margin * size)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FigureScale;
+
+    #[test]
+    fn differences_are_shares_of_the_baseline_on_either_scale() {
+        assert_eq!(FigureScale::Linear.margin(0.03, 0.001), Some((-0.03 * 0.001, 0.03 * 0.001)));
+        assert_eq!(FigureScale::Linear.margin(0.03, 0.0), None);
+        assert_eq!(FigureScale::Linear.relative(0.5, -2.0), Some(0.25), "an increase, also of a negative baseline");
+        assert_eq!(FigureScale::Linear.relative(0.5, 0.0), None);
+        assert_eq!(FigureScale::Linear.half_width(0.03, 200.0), 6.0);
+        let (low, high) = FigureScale::Logarithmic.margin(0.25, 7.0).expect("for any size");
+        assert!((low - 0.75_f64.ln()).abs() < 1e-15 && (high - 1.25_f64.ln()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_difference_is_finite_even_if_the_factor_is_not() {
+        let factor = 1e300_f64.ln() - 1e-300_f64.ln();
+        assert!(FigureScale::Logarithmic.relative(factor, 1e-300).is_some_and(f64::is_infinite));
+        assert!((FigureScale::Logarithmic.absolute(factor, 1e-300) / 1e300 - 1.0).abs() < 1e-9);
+        assert!((FigureScale::Logarithmic.absolute(2_f64.ln(), 3.0) - 3.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,420 @@
+//! Fates counted, and the ratios of the counts with their intervals. In words: docs/metrics.md and docs/statistics.md.
+
+use std::collections::BTreeMap;
+
+use super::estimand::Ratio;
+use super::limits::{BEHIND_INTERVALS, BEHIND_SPAN, SLIPPED};
+use super::source::{RowVisitor, for_each_measured, is_all_answered, value_at, values_of_all};
+use crate::metric::Metric;
+use crate::plan::defaults;
+use crate::probe::Fate;
+use crate::recording::reader::{ProbeBatch, ProbeColumn};
+use crate::sample::{INFINITE, Sample};
+use crate::stats::{Interval, Share, share};
+use crate::units::Nanos;
+
+/// Measured probes by fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Handed to the network: answered + late + lost.
+    pub sent: u64,
+    /// Answered within the time-out.
+    pub answered: u64,
+    /// Answered after it.
+    pub late: u64,
+    /// Never answered.
+    pub lost: u64,
+    /// Refused by the kernel.
+    pub send_failed: u64,
+    /// Given up because the backlog was past its limit.
+    pub not_sent: u64,
+    /// Further answers after the first, over all probes.
+    pub duplicates: u64,
+    /// Probes whose answer came after the answer to a later one.
+    pub reordered: u64,
+}
+
+impl Counts {
+    /// Every probe that should have been sent.
+    pub fn due(&self) -> u64 {
+        self.sent + self.send_failed + self.not_sent
+    }
+
+    /// Sent and not answered in time.
+    pub fn unanswered(&self) -> u64 {
+        self.late + self.lost
+    }
+
+    fn add(&mut self, fate: Fate, probes: u64) {
+        self.sent += if fate.was_sent() { probes } else { 0 };
+        *match fate {
+            Fate::Answered => &mut self.answered,
+            Fate::Late => &mut self.late,
+            Fate::Lost => &mut self.lost,
+            Fate::SendFailed => &mut self.send_failed,
+            Fate::NotSent => &mut self.not_sent,
+        } += probes;
+    }
+}
+
+/// Probes that missed the deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// The deadline, from the due time on; in a closed loop from sending on.
+    pub deadline_ns: Nanos,
+    /// Missed it, unanswered and unsent ones included.
+    pub missed: u64,
+    /// All due probes.
+    pub due: u64,
+}
+
+/// Ratios of the counts; `None` if the denominator is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ratios {
+    /// Not answered within the time-out, of those sent (RFC 6673: late answers are losses).
+    pub loss: Option<f64>,
+    /// Answered after the time-out, of those sent.
+    pub late: Option<f64>,
+    /// Overtaken by the answer to a later probe, of those answered at all (RFC 4737).
+    pub reordered: Option<f64>,
+    /// Further answers, for each probe answered at all (RFC 5560).
+    pub duplicate: Option<f64>,
+    /// Not answered within the deadline, of all due.
+    pub deadline_miss: Option<f64>,
+    /// Confidence interval of the loss ratio; `None` if no intervals were requested.
+    pub loss_interval: Option<Interval>,
+    /// Confidence interval of the deadline miss ratio.
+    pub deadline_miss_interval: Option<Interval>,
+}
+
+impl Ratios {
+    pub(super) fn of(counts: &Counts, deadline: Option<Deadline>, intervals: &ShareIntervals) -> Ratios {
+        let value = |ratio: Ratio| ratio_of(ratio, counts, deadline);
+        // A refused probe of a closed loop misses the deadline without a round trip: then the sample is not of all due.
+        let is_of_all_due = |share: &Share| deadline.is_some_and(|all| (share.hits, share.n) == (all.missed, all.due));
+        Ratios {
+            loss: value(Ratio::Loss),
+            late: value(Ratio::Late),
+            reordered: value(Ratio::Reordered),
+            duplicate: value(Ratio::Duplicate),
+            deadline_miss: value(Ratio::DeadlineMiss),
+            loss_interval: intervals.lost.and_then(|share| share.interval),
+            deadline_miss_interval: intervals.missed.filter(is_of_all_due).and_then(|share| share.interval),
+        }
+    }
+
+    /// The value of `ratio`.
+    pub(super) fn get(&self, ratio: Ratio) -> Option<f64> {
+        match ratio {
+            Ratio::Loss => self.loss,
+            Ratio::Late => self.late,
+            Ratio::Reordered => self.reordered,
+            Ratio::Duplicate => self.duplicate,
+            Ratio::DeadlineMiss => self.deadline_miss,
+        }
+    }
+}
+
+/// The value of `ratio`; `None` if its denominator is 0, or no deadline was given.
+pub(super) fn ratio_of(ratio: Ratio, counts: &Counts, deadline: Option<Deadline>) -> Option<f64> {
+    let answered_at_all = counts.answered + counts.late;
+    let (part, whole) = match ratio {
+        Ratio::Loss => (counts.unanswered(), counts.sent),
+        Ratio::Late => (counts.late, counts.sent),
+        Ratio::Reordered => (counts.reordered, answered_at_all),
+        Ratio::Duplicate => (counts.duplicates, answered_at_all),
+        Ratio::DeadlineMiss => deadline.map_or((0, 0), |deadline| (deadline.missed, deadline.due)),
+    };
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Ratios with their intervals, taken from each sample while it is in memory: losses come in bursts, and only their
+/// order shows how many independent observations the probes are worth.
+#[derive(Default)]
+pub(super) struct ShareIntervals {
+    /// The main metric of the recording; `None` if no intervals were requested.
+    main: Option<Metric>,
+    /// The deadline, and the metric that is compared with it.
+    deadline: Option<(Nanos, Metric)>,
+    lost: Option<Share>,
+    missed: Option<Share>,
+}
+
+impl ShareIntervals {
+    /// Intervals of a recording whose main metric is `main`; the deadline is compared with `waited`.
+    pub(super) fn of(main: Metric, deadline: Option<Nanos>, waited: Metric) -> ShareIntervals {
+        let deadline = deadline.map(|deadline| (deadline, waited));
+        ShareIntervals { main: Some(main), deadline, ..ShareIntervals::default() }
+    }
+
+    /// Takes from `sample` the ratios that it holds.
+    pub(super) fn take(&mut self, sample: &Sample) {
+        let Some(main) = self.main else { return };
+        if sample.metric == main {
+            self.lost = Some(share(sample, defaults::CONFIDENCE, |value| value == INFINITE));
+        }
+        if let Some((deadline, _)) = self.deadline.filter(|(_, waited)| *waited == sample.metric) {
+            self.missed = Some(share(sample, defaults::CONFIDENCE, |value| value > deadline.0));
+        }
+    }
+}
+
+/// The counts of a run and its extent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunCounts {
+    pub(super) counts: Counts,
+    /// Sent more than [`SLIPPED`] after they were due.
+    pub(super) slipped: u64,
+    /// Sent so late that the schedule was not kept: [`BEHIND_INTERVALS`], [`BEHIND_SPAN`].
+    pub(super) behind: u64,
+    /// Missed the deadline, over all due probes.
+    missed: u64,
+    deadline: Option<Nanos>,
+    behind_from: Nanos,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+}
+
+impl RunCounts {
+    /// No probes yet, of a run with this `deadline`, if it has one, and this `interval`, if it has a schedule.
+    pub(super) fn new(deadline: Option<Nanos>, interval: Option<Nanos>) -> RunCounts {
+        let behind_from = BEHIND_SPAN.max(interval.unwrap_or_default().saturating_mul(BEHIND_INTERVALS));
+        RunCounts { deadline, behind_from, ..RunCounts::default() }
+    }
+
+    /// Those of a run without probes.
+    pub(super) fn of_counts(counts: Counts, duration: Nanos) -> RunCounts {
+        RunCounts { counts, first_ns: Some(0), last_ns: Some(duration.0), ..RunCounts::default() }
+    }
+
+    /// From the first measured probe (due, or sent in a closed loop) to the last answer or send.
+    pub(super) fn duration(&self) -> Nanos {
+        match (self.first_ns, self.last_ns) {
+            (Some(first), Some(last)) => Nanos(last.saturating_sub(first).max(0)),
+            _ => Nanos::ZERO,
+        }
+    }
+
+    /// Probes that missed `deadline_ns`, the deadline that this counted by.
+    pub(super) fn deadline(&self, deadline_ns: Option<Nanos>) -> Option<Deadline> {
+        deadline_ns.map(|deadline_ns| Deadline { deadline_ns, missed: self.missed, due: self.counts.due() })
+    }
+
+    fn extend(&mut self, first: Option<i64>, last: Option<i64>) {
+        self.first_ns = self.first_ns.or(first);
+        self.last_ns = self.last_ns.max(last);
+    }
+
+    /// Whole columns at once if no value is missing.
+    fn visit_columns(&mut self, batch: &ProbeBatch) -> bool {
+        let sums = values_of_all(batch, &batch.duplicates).zip(values_of_all(batch, &batch.reordered));
+        let stamps = values_of_all(batch, &batch.sent_ns).zip(values_of_all(batch, &batch.received_ns));
+        let due = values_of_all(batch, &batch.due_ns);
+        let is_closed_loop = batch.due_ns.values.is_empty() || has_no_due_time(batch);
+        let (true, Some((duplicates, reordered)), Some((sent, received))) =
+            (is_all_answered(batch) && (due.is_some() || is_closed_loop), sums, stamps)
+        else {
+            return false;
+        };
+        self.counts.add(Fate::Answered, batch.rows as u64);
+        self.counts.duplicates += duplicates.iter().sum::<i64>() as u64;
+        self.counts.reordered += reordered.iter().sum::<i64>() as u64;
+        // A closed loop waits from sending on.
+        let start = due.unwrap_or(sent);
+        self.extend(start.first().copied(), received.iter().max().copied());
+        let longer =
+            |end: &[i64], span: Nanos| start.iter().zip(end).filter(|(from, to)| **to - **from > span.0).count();
+        self.slipped += longer(sent, SLIPPED) as u64;
+        self.behind += longer(sent, self.behind_from) as u64;
+        self.missed += self.deadline.map_or(0, |deadline| longer(received, deadline) as u64);
+        true
+    }
+
+    fn visit_row(&mut self, batch: &ProbeBatch, row: usize, fate: Fate) {
+        let [due, sent, received] = [&batch.due_ns, &batch.sent_ns, &batch.received_ns].map(|each| value_at(each, row));
+        self.counts.add(fate, 1);
+        self.counts.duplicates += value_at(&batch.duplicates, row).unwrap_or(0) as u64;
+        self.counts.reordered += value_at(&batch.reordered, row).unwrap_or(0) as u64;
+        let start = due.or(sent);
+        self.extend(start, sent.max(received));
+        let slip = due.zip(sent).filter(|_| fate.was_sent()).map_or(0, |(due, sent)| sent - due);
+        self.slipped += u64::from(slip > SLIPPED.0);
+        self.behind += u64::from(slip > self.behind_from.0);
+        let waited = start.zip(received).map(|(from, to)| to - from).filter(|_| fate == Fate::Answered);
+        if self.deadline.is_some_and(|deadline| waited.is_none_or(|waited| waited > deadline.0)) {
+            self.missed += 1;
+        }
+    }
+}
+
+fn has_no_due_time(batch: &ProbeBatch) -> bool {
+    batch.due_ns.present.as_ref().is_some_and(|present| !present.contains(&true))
+}
+
+impl RowVisitor for RunCounts {
+    fn columns(&self) -> Vec<ProbeColumn> {
+        use ProbeColumn::{DueNs, Duplicates, ReceivedNs, Reordered, SentNs};
+        vec![DueNs, SentNs, ReceivedNs, Duplicates, Reordered]
+    }
+
+    fn visit(&mut self, batch: &ProbeBatch) {
+        if !self.visit_columns(batch) {
+            for_each_measured(batch, |row, fate| self.visit_row(batch, row, fate));
+        }
+    }
+}
+
+/// Refused sends: errno → count. Needs a pass of its own, made only if some were refused.
+#[derive(Debug, Default)]
+pub(super) struct SendErrors(pub(super) BTreeMap<i64, u64>);
+
+impl RowVisitor for SendErrors {
+    fn columns(&self) -> Vec<ProbeColumn> {
+        vec![ProbeColumn::Error]
+    }
+
+    fn visit(&mut self, batch: &ProbeBatch) {
+        for_each_measured(batch, |row, fate| {
+            if fate == Fate::SendFailed {
+                *self.0.entry(value_at(&batch.error, row).unwrap_or(0)).or_default() += 1;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::{CLOSED, EVERY_MS, InMemory, but, closed, scheduled};
+    use crate::analysis::source::visit_rows;
+    use crate::analysis::{SummaryOptions, summarise};
+    use crate::plan::Schedule;
+    use crate::probe::{Phase, ProbeRecord};
+    use crate::stats::ratio;
+
+    fn counted(rows: Vec<ProbeRecord>, batch: usize, deadline: Option<Nanos>) -> RunCounts {
+        let source = InMemory { batch, ..InMemory::of(CLOSED, rows) };
+        let mut counts = RunCounts::new(deadline, source.manifest.spec.schedule().interval());
+        visit_rows(&source, &mut [&mut counts]).expect("rows in memory");
+        counts
+    }
+
+    #[test]
+    fn each_fate_is_counted_and_warm_up_is_left_out() {
+        let mut rows = vec![scheduled(0, 0, 500, 1)];
+        rows[0].phase = Phase::Warmup;
+        let fates = [Fate::Answered, Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent, Fate::Answered];
+        rows.extend(fates.iter().zip(1..).map(|(fate, seq)| but(scheduled(seq, seq as i64 * 100, 60, 30), *fate)));
+        rows[1].duplicates = 2;
+        rows[6].reordered = true;
+        for batch in [1, 4, 7] {
+            let found = counted(rows.clone(), batch, Some(Nanos::from_micros(90)));
+            let expected = Counts {
+                sent: 4,
+                answered: 2,
+                late: 1,
+                lost: 1,
+                send_failed: 1,
+                not_sent: 1,
+                duplicates: 2,
+                reordered: 1,
+            };
+            assert_eq!(found.counts, expected, "batches of {batch}");
+            // 60 µs of slip and 30 µs of round trip meet the deadline; every unanswered probe misses it.
+            assert_eq!((found.slipped, found.missed), (4, 4), "batches of {batch}");
+            assert_eq!(found.duration(), Nanos::from_micros(590), "batches of {batch}");
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_is_timed_from_sending_and_has_no_slip() {
+        let rows: Vec<_> = (0..4).map(|seq| closed(seq, seq as i64 * 100, 40 + seq as i64)).collect();
+        for batch in [1, 4] {
+            let found = counted(rows.clone(), batch, Some(Nanos::from_micros(41)));
+            assert_eq!((found.missed, found.slipped, found.duration()), (2, 0, Nanos::from_micros(343)));
+        }
+    }
+
+    #[test]
+    fn a_run_without_rows_has_no_duration() {
+        assert_eq!(counted(Vec::new(), 1, None).duration(), Nanos::ZERO);
+    }
+
+    #[test]
+    fn refused_sends_are_counted_by_errno() {
+        let rows =
+            vec![closed(0, 0, 1), but(closed(1, 1, 1), Fate::SendFailed), but(closed(2, 2, 1), Fate::SendFailed)];
+        let mut errors = SendErrors::default();
+        visit_rows(&InMemory::of(CLOSED, rows), &mut [&mut errors]).expect("rows in memory");
+        assert_eq!(errors.0.into_iter().collect::<Vec<_>>(), [(90, 2)]);
+    }
+
+    fn ratios(schedule: Schedule, rows: Vec<ProbeRecord>, intervals: bool) -> Ratios {
+        let source = InMemory::of(schedule, rows);
+        let mut options = SummaryOptions { intervals, ..SummaryOptions::of(&source.manifest.spec) };
+        options.judging.deadline_ns = Some(Nanos::from_micros(60));
+        summarise(&source, &options).expect("no windows asked for").ratios
+    }
+
+    #[test]
+    fn each_ratio_has_its_own_denominator() {
+        let fates = [Fate::Answered, Fate::Answered, Fate::Late, Fate::Lost, Fate::SendFailed, Fate::NotSent];
+        let mut rows: Vec<_> =
+            fates.iter().zip(0..).map(|(fate, seq)| but(scheduled(seq, 1_000, 10, 30), *fate)).collect();
+        rows[0].duplicates = 3;
+        rows[2].reordered = true;
+        let source = InMemory::of(EVERY_MS, rows);
+        let mut options = SummaryOptions::of(&source.manifest.spec);
+        options.judging.deadline_ns = Some(Nanos::from_micros(35));
+        let summary = summarise(&source, &options).expect("no windows asked for");
+        let expected = Ratios {
+            loss: Some(0.5),
+            late: Some(0.25),
+            reordered: Some(1.0 / 3.0),
+            duplicate: Some(1.0),
+            deadline_miss: Some(1.0),
+            // Checked below: four probes give a wide interval.
+            loss_interval: summary.ratios.loss_interval,
+            deadline_miss_interval: ratio(6, 6, 0.95).interval,
+        };
+        assert_eq!(summary.ratios, expected);
+        let loss = summary.ratios.loss_interval.and_then(|interval| interval.low.zip(interval.high)).expect("bounded");
+        assert!(loss.0 < 0.3 && loss.1 > 0.7, "{loss:?}");
+        assert_eq!(summary.deadline, Some(Deadline { deadline_ns: Nanos(35_000), missed: 6, due: 6 }));
+    }
+
+    #[test]
+    fn intervals_of_zero_ratios_have_an_upper_end() {
+        let on_time = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50);
+        let in_turn = |seq: u64| closed(seq, seq as i64 * 60, 50);
+        for (schedule, rows) in
+            [(EVERY_MS, (0..200).map(on_time).collect::<Vec<_>>()), (CLOSED, (0..200).map(in_turn).collect())]
+        {
+            let found = ratios(schedule, rows.clone(), true);
+            let expected = ratio(0, 200, 0.95).interval;
+            assert_eq!((found.loss_interval, found.deadline_miss_interval), (expected, expected));
+            let found = ratios(schedule, rows, false);
+            assert_eq!((found.loss, found.loss_interval, found.deadline_miss_interval), (Some(0.0), None, None));
+        }
+    }
+
+    #[test]
+    fn the_interval_of_bursty_losses_is_wider_than_that_of_scattered_ones() {
+        let width = |is_lost: fn(u64) -> bool| {
+            let fate = |seq| if is_lost(seq) { Fate::Lost } else { Fate::Answered };
+            let rows = (0..10_000).map(|seq| but(closed(seq, seq as i64 * 60, 50), fate(seq)));
+            let interval = ratios(CLOSED, rows.collect(), true).loss_interval.expect("asked for");
+            interval.high.expect("bounded") - interval.low.expect("bounded")
+        };
+        assert!(width(|seq| seq % 1_000 < 50) > 2.0 * width(|seq| seq % 20 == 0));
+    }
+
+    #[test]
+    fn a_refused_probe_of_a_closed_loop_removes_the_interval_of_deadline_misses() {
+        let fate = |seq| if seq == 7 { Fate::SendFailed } else { Fate::Answered };
+        let rows = (0..100).map(|seq| but(closed(seq, seq as i64 * 60, 50), fate(seq))).collect();
+        let found = ratios(CLOSED, rows, true);
+        assert_eq!((found.deadline_miss, found.deadline_miss_interval), (Some(0.01), None));
+        assert!(found.loss_interval.is_some());
+    }
+}

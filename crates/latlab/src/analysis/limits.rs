@@ -1,0 +1,55 @@
+//! Limits of validity: the value from which a caveat is raised, each with its reason. docs/metrics.md has the same
+//! numbers.
+
+use crate::units::Nanos;
+
+/// Difference between the advances of the calendar clock and of the monotonic clock that counts as a step. Slewing
+/// bends both alike, so a difference beyond the width of the clock anchors is a step; one below this limit cannot be
+/// distinguished from a delayed reading on a busy host, and distorts no figure.
+pub(super) const STEP: Nanos = Nanos::from_millis(1);
+
+/// A probe that leaves this long after it was due has slipped: an idle wake-up takes about as long.
+pub(super) const SLIPPED: Nanos = Nanos::from_micros(50);
+
+/// Share of due probes never sent from which the schedule is lost: the default quantiles from p99 on are then about
+/// other probes than the schedule promised.
+pub(super) const SCHEDULE_LOST: f64 = 0.01;
+
+/// A probe is behind if it left this many intervals after it was due, and at least [`BEHIND_SPAN`] after.
+pub(super) const BEHIND_INTERVALS: i64 = 10;
+/// Even a busy host keeps to a schedule within this span.
+pub(super) const BEHIND_SPAN: Nanos = Nanos::from_millis(1);
+/// If half of the probes were behind, the typical probe left when the sender could, not when it was due.
+pub(super) const BEHIND: f64 = 0.5;
+
+/// Share of probes dropped at our own socket from which the losses are those of the instrument, for the reason of
+/// [`SCHEDULE_LOST`].
+pub(super) const OWN_DROPS: f64 = 0.01;
+
+/// Share of the requested rate below which a stream did not reach it: docs/stream.md promises half a per cent.
+pub(super) const RATE_REACHED: f64 = 0.995;
+
+/// Share of one CPU taken by the hypervisor: p99.9 shows a thousandth.
+pub(super) const STEAL: f64 = 0.001;
+
+/// The same within one second: 50 ms are five steps of the counter, so that rounding cannot produce it. A stop of that
+/// length shows in the largest values, however long the run and however small the mean.
+pub(super) const STEAL_IN_A_SECOND: f64 = 0.05;
+
+/// Least span over which host samples are judged: counters of CPU time advance in steps of 10 ms for each CPU, which
+/// is 1 % of a second.
+pub(super) const JUDGED_SPAN: Nanos = Nanos::from_secs(1);
+
+/// Error of a CPU's busy time between two readings: a tick of 10 ms at either end.
+pub(super) const TICKS_OF_A_CPU: Nanos = Nanos::from_millis(20);
+
+/// Share of the measuring CPUs used by other processes that is worth a note: one probe in twenty may have met it.
+pub(super) const FOREIGN_NOTE: f64 = 0.05;
+/// From this share on even p90 is not that of an idle host.
+pub(super) const FOREIGN_WARNING: f64 = 0.1;
+
+/// Relative change of a measuring CPU's clock rate between the two halves of the run. The computing part of a round
+/// trip changes as much: more than the differences that comparisons look for.
+pub(super) const FREQUENCY_DRIFT: f64 = 0.05;
+/// Fewer readings of the rate in either half are chance.
+pub(super) const FREQUENCY_READINGS: u64 = 4;

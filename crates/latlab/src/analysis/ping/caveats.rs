@@ -1,0 +1,372 @@
+//! Caveats of probes: fates, schedule slip, drops at sockets, retransmissions, and samples too small for the requested
+//! quantiles.
+
+use super::coincidence::Coincidence;
+use crate::analysis::caveats::timeout_of;
+use crate::analysis::counts::{Counts, RunCounts, SendErrors};
+use crate::analysis::limits::{BEHIND, BEHIND_INTERVALS, BEHIND_SPAN, OWN_DROPS, SCHEDULE_LOST, SLIPPED};
+use crate::analysis::wakeup::overrun_slots;
+use crate::diagnostics::{Caveat, Severity};
+use crate::recording::manifest::Manifest;
+use crate::stats::Description;
+use crate::units::Nanos;
+use crate::units::human::{errno, grouped, percent, quantile, span};
+
+/// From this share of the probes on, the 99th percentile consists of retransmissions.
+const MANY_RETRANSMISSIONS: f64 = 0.01;
+
+/// The caveats of the counts, and of `described`, the main metric.
+pub(in crate::analysis) fn caveats(
+    manifest: &Manifest,
+    run: &RunCounts,
+    errors: &SendErrors,
+    described: Option<&Description>,
+) -> Vec<Caveat> {
+    let counts = &run.counts;
+    [
+        nothing(manifest, counts),
+        not_sent(manifest, counts),
+        behind(manifest, run),
+        send_slip(manifest, run),
+        send_failed(manifest, counts, errors),
+        lost(manifest, counts),
+        late(manifest, counts),
+        reordered(counts),
+        duplicates(counts),
+        strays(manifest),
+        socket_errors(manifest),
+        described.and_then(few_observations),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The caveats of the sockets and of the connection.
+pub(in crate::analysis) fn socket_caveats(manifest: &Manifest, counts: &Counts) -> impl Iterator<Item = Caveat> {
+    [own_drops(manifest, counts), reflector_drops(manifest, counts), retransmissions(manifest, counts)]
+        .into_iter()
+        .flatten()
+}
+
+/// The caveat of concurrent wake-ups that could not keep their interval.
+pub(in crate::analysis) fn overrun_caveat(found: &Coincidence) -> Option<Caveat> {
+    let effect = "their wake-ups are late by each other, which probes on that CPU may be, too";
+    overrun_slots(found.overrun_slots, found.wakeup_latency.n, effect, "a longer interval of `--with-wakeup`")
+}
+
+/// `412 of 60,000 probes`
+fn of_probes(some: u64, all: u64) -> String {
+    format!("{} of {} probes", grouped(some), grouped(all))
+}
+
+fn nothing(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    let effect = "there are no statistics to show";
+    if counts.due() == 0 {
+        let hint = match manifest.run.wakeup.as_ref().is_some_and(|facts| facts.cut_short) {
+            true => "a longer time for `--break`: a run beside this one was ended by it",
+            false => "a longer `--duration`, or a shorter `--warmup`",
+        };
+        let message = format!("no {} was measured", manifest.kind.rows().trim_end_matches('s'));
+        Some(Caveat::new(Severity::Warning, "no-probe-measured", message, effect, hint))
+    } else if counts.answered == 0 {
+        let message = format!("none of {} probes was answered in time", grouped(counts.due()));
+        let hint = match counts.sent {
+            0 => "see why none of them was sent",
+            _ => "check the path, or raise `--timeout`",
+        };
+        Some(Caveat::new(Severity::Warning, "none-answered", message, effect, hint))
+    } else {
+        None
+    }
+}
+
+fn not_sent(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    if counts.not_sent == 0 {
+        return None;
+    }
+    let share = counts.not_sent as f64 / counts.due() as f64;
+    let message = format!(
+        "{} ({}) were never sent: the sender was more than {} behind its schedule",
+        of_probes(counts.not_sent, counts.due()),
+        percent(share),
+        span(manifest.spec.ping().map_or(Nanos::ZERO, |ping| ping.max_backlog_ns))
+    );
+    let effect = "the round trips are those of another schedule; response time counts them as infinite";
+    let hint = "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`";
+    Some(if share >= SCHEDULE_LOST {
+        Caveat::new(Severity::Fatal, "schedule-lost", message, effect, hint)
+    } else {
+        Caveat::new(Severity::Warning, "not-sent", message, effect, hint)
+    })
+}
+
+/// A sender that never catches up sets the pace itself, even if it gives no probe up.
+fn behind(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
+    let counts = &run.counts;
+    let is_not_sent = counts.not_sent as f64 >= SCHEDULE_LOST * counts.due() as f64 && counts.not_sent > 0;
+    let share = run.behind as f64 / counts.sent.max(1) as f64;
+    let interval = manifest.spec.schedule().interval()?;
+    (share >= BEHIND && !is_not_sent).then(|| {
+        Caveat::new(
+            Severity::Fatal,
+            "schedule-lost",
+            format!(
+                "{} ({}) left more than {} after they were due",
+                of_probes(run.behind, counts.sent),
+                percent(share),
+                span(BEHIND_SPAN.max(interval.saturating_mul(BEHIND_INTERVALS)))
+            ),
+            "the sender set the pace, not the schedule: the round trips are those of another one",
+            "a longer `--interval`, `--wait spin`, or a CPU of its own with `--cpu`",
+        )
+    })
+}
+
+fn send_slip(manifest: &Manifest, run: &RunCounts) -> Option<Caveat> {
+    (run.slipped > 0).then(|| {
+        let share = run.slipped as f64 / run.counts.sent.max(1) as f64;
+        // A slip affects a quantile only if more probes slipped than lie beyond it.
+        let severity = if share >= 0.001 { Severity::Warning } else { Severity::Note };
+        let hiding = match run.slipped * 2 <= run.counts.sent {
+            true => format!("round trips above {}", quantile_below(run.slipped, run.counts.sent)),
+            false => "most round trips".into(),
+        };
+        Caveat::new(
+            severity,
+            "send-slip",
+            format!("{} left more than {} after they were due", of_probes(run.slipped, run.counts.sent), span(SLIPPED)),
+            format!("{hiding} may hide what was not sent in time; response time does not"),
+            match manifest.spec.concurrent_wakeups() {
+                None => "`--wait spin` keeps the schedule at the cost of one core",
+                Some(_) => "`--wait spin` without `--with-wakeup` keeps the schedule; or a longer interval of both",
+            },
+        )
+    })
+}
+
+/// The quantile above which `some` of `all` probes lie, rounded down to two significant digits of its complement: 7 of
+/// 1,000 lie above p99.3, 412 of 60,000 above p99.31. In integers, since the binary 1 − 0.0001 is less than 0.9999.
+fn quantile_below(some: u64, all: u64) -> String {
+    let (some, all) = (u128::from(some), u128::from(all));
+    let mut scale = 100;
+    while some * scale < 10 * all && scale < 1_000_000_000 {
+        scale *= 10;
+    }
+    quantile(((all - some) * scale / all) as f64 / scale as f64)
+}
+
+fn send_failed(manifest: &Manifest, counts: &Counts, errors: &SendErrors) -> Option<Caveat> {
+    let (number, _) = errors.0.iter().max_by_key(|(_, count)| **count)?;
+    let paused = manifest.run.refused_pause_ns;
+    let cost = if paused.0 > 0 { format!("; pausing after them took {}", span(paused)) } else { String::new() };
+    Some(Caveat::new(
+        Severity::Warning,
+        "send-failed",
+        format!(
+            "the kernel refused {}, mostly with: {}{cost}",
+            of_probes(counts.send_failed, counts.due()),
+            errno(*number as i32)
+        ),
+        match manifest.spec.schedule().interval() {
+            Some(_) => "they are in no round trip; response time counts them as infinite",
+            None => "they are in no round trip",
+        },
+        "check route, `--size` with `--df`, and the send buffer",
+    ))
+}
+
+fn lost(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    (counts.lost > 0).then(|| {
+        let share = counts.lost as f64 / counts.sent as f64;
+        let waited = manifest.run.timed_out_ns;
+        let cost = if waited.0 > 0 { format!("; waiting in vain took {}", span(waited)) } else { String::new() };
+        Caveat::new(
+            if share >= 0.01 { Severity::Warning } else { Severity::Note },
+            "lost",
+            format!("{} ({}) were lost{cost}", of_probes(counts.lost, counts.sent), percent(share)),
+            "quantiles count them as infinite; min, mean, stddev and max leave them out",
+            match manifest.run.reflector.as_ref().and_then(|report| report.socket_drops) {
+                _ if manifest.run.connection.is_some() => {
+                    "over TCP only the end of the connection loses probes: see how the run ended".to_owned()
+                }
+                Some(0) => {
+                    "look for drops on the way: `ip -s link`; the reflector's socket had room for all".to_owned()
+                }
+                Some(drops) => {
+                    format!("the reflector's socket threw {} datagrams away: see there first", grouped(drops))
+                }
+                None => {
+                    "look for drops: `ip -s link`, `nstat -az UdpRcvbufErrors`, and the reflector's counters".to_owned()
+                }
+            },
+        )
+    })
+}
+
+fn late(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    (counts.late > 0).then(|| {
+        let timeout = span(timeout_of(manifest));
+        Caveat::new(
+            Severity::Warning,
+            "late",
+            format!("{} were answered after the time-out of {timeout}", of_probes(counts.late, counts.sent)),
+            "quantiles count them as infinite although their answers came",
+            "a longer `--timeout` turns them into figures",
+        )
+    })
+}
+
+fn reordered(counts: &Counts) -> Option<Caveat> {
+    (counts.reordered > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "reordered",
+            format!("{} were overtaken by a later one", of_probes(counts.reordered, counts.sent)),
+            "the path is not one queue; variation between neighbours is not that of one path",
+            "`--source-port sweep` shows whether there are several paths",
+        )
+    })
+}
+
+fn duplicates(counts: &Counts) -> Option<Caveat> {
+    (counts.duplicates > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "duplicates",
+            format!("{} answers came more than once", grouped(counts.duplicates)),
+            "the first answer counts",
+            "look for a bridge loop or a mirroring port on the path",
+        )
+    })
+}
+
+fn strays(manifest: &Manifest) -> Option<Caveat> {
+    let strays = &manifest.run.strays;
+    let total: u64 = strays.values().sum();
+    (total > 0).then(|| {
+        let reasons: Vec<_> = strays.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count))).collect();
+        Caveat::new(
+            Severity::Note,
+            "strays",
+            format!("{} datagrams were no answers of this session: {}", grouped(total), reasons.join(", ")),
+            "none of them counts; each cost one receive call",
+            "look for another sender on this port, or for answers changed on the way",
+        )
+    })
+}
+
+fn socket_errors(manifest: &Manifest) -> Option<Caveat> {
+    let errors = &manifest.run.socket_errors;
+    let total: u64 = errors.values().sum();
+    (total > 0).then(|| {
+        let kinds: Vec<_> = errors.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count))).collect();
+        Caveat::new(
+            Severity::Warning,
+            "socket-errors",
+            format!("the network refused {} measured probes: {}", grouped(total), kinds.join(", ")),
+            "they count as lost",
+            "check that the reflector runs and that no firewall rejects its port",
+        )
+    })
+}
+
+/// Requested quantiles with fewer than ten effective observations beyond them.
+fn few_observations(described: &Description) -> Option<Caveat> {
+    if described.n == described.lost {
+        return None;
+    }
+    let weak: Vec<_> = described.quantiles.iter().filter(|quantile| !quantile.supported).collect();
+    let rarest = weak.iter().map(|weak| weak.q.min(1.0 - weak.q)).reduce(f64::min)?;
+    // Of dependent probes more are needed, by the ratio of their number to the effective one. The effective number is
+    // known for the mean; for a tail that holds enough probes and is unsupported all the same, it must be smaller.
+    let n = described.n as f64;
+    let of_mean = described.effective_n.map_or(1.0, |effective_n| effective_n / n);
+    let of_tails = weak.iter().map(|weak| 10.0 / (n * weak.q.min(1.0 - weak.q)));
+    let effective_share = of_tails.fold(of_mean, f64::min).clamp(1e-6, 1.0);
+    // 1 − 0.9999 is a little less than 0.0001, and must not cost a probe more.
+    let enough = (10.0 / rarest / effective_share * (1.0 - 1e-9)).ceil();
+    let scale = 10f64.powf(enough.log10().floor() - 1.0).max(1.0);
+    Some(Caveat::new(
+        Severity::Note,
+        "few-observations",
+        too_few_beyond(&weak.iter().map(|weak| weak.q).collect::<Vec<_>>()),
+        "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+        format!("about `-n {:.0}` would support all of them", (enough / scale).ceil() * scale),
+    ))
+}
+
+/// Of these unsupported quantiles only the ones nearest to the median are known to have too few observations beyond
+/// them; further out there may be enough, but those quantiles are not supported either.
+fn too_few_beyond(weak: &[f64]) -> String {
+    let side = |upper: bool| weak.iter().copied().filter(move |q| (*q >= 0.5) == upper);
+    let nearest: Vec<f64> = side(false).reduce(f64::max).into_iter().chain(side(true).reduce(f64::min)).collect();
+    let names = |wanted: bool| {
+        let chosen = weak.iter().filter(|q| nearest.contains(q) == wanted);
+        chosen.map(|q| quantile(*q)).collect::<Vec<_>>().join(", ")
+    };
+    let message = format!("fewer than 10 effective observations lie beyond {}", names(true));
+    match names(false) {
+        rest if rest.is_empty() => message,
+        rest => format!("{message}; what lies further out ({rest}) is not supported either"),
+    }
+}
+
+fn own_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    let drops = manifest.run.socket_drops.filter(|drops| *drops > 0)?;
+    let share = drops as f64 / counts.sent.max(1) as f64;
+    Some(Caveat::new(
+        if share >= OWN_DROPS { Severity::Fatal } else { Severity::Warning },
+        "socket-drops",
+        format!("this host's own socket threw {} datagrams away ({} of the probes)", grouped(drops), percent(share)),
+        "the probes behind them count as lost, although their answers came",
+        "a larger buffer (`sysctl net.core.rmem_max`), a CPU of its own with `--cpu`, or a lower rate",
+    ))
+}
+
+/// The reflector's socket may receive from other senders, and received the warm-up: of the datagrams that it dropped, at
+/// most as many were measured probes of this run as were lost.
+fn reflector_drops(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    let drops = manifest.run.reflector.as_ref()?.socket_drops.filter(|drops| *drops > 0)?;
+    let ours = drops.min(counts.lost);
+    let share = ours as f64 / counts.sent.max(1) as f64;
+    let among = match ours {
+        0 => "none of them a measured probe".to_owned(),
+        ours if ours < drops => format!("up to {} of them measured probes ({})", grouped(ours), percent(share)),
+        _ => format!("{} of the probes", percent(share)),
+    };
+    Some(Caveat::new(
+        match ours {
+            0 => Severity::Note,
+            _ if share >= OWN_DROPS => Severity::Fatal,
+            _ => Severity::Warning,
+        },
+        "socket-drops",
+        format!("the reflector's own socket threw {} datagrams away, of all its sessions: {among}", grouped(drops)),
+        match ours {
+            0 => "none on this run: they were of its warm-up or of other sessions",
+            _ => "the probes among them count as lost, although they reached the reflector's host",
+        },
+        "there a larger buffer (`sysctl net.core.rmem_max`) or a CPU of its own (`--peer-cpu`, `serve --cpu`); or a lower rate",
+    ))
+}
+
+/// Over TCP loss becomes delay.
+fn retransmissions(manifest: &Manifest, counts: &Counts) -> Option<Caveat> {
+    let again =
+        manifest.run.connection.as_ref().map(|connection| connection.retransmitted).filter(|again| *again > 0)?;
+    let share = again as f64 / counts.sent.max(1) as f64;
+    Some(Caveat::new(
+        if share >= MANY_RETRANSMISSIONS { Severity::Warning } else { Severity::Note },
+        "tcp-retransmits",
+        format!(
+            "segments that this end sent again: {}, with {} probes ({}); what the other end sent again is not known",
+            grouped(again),
+            grouped(counts.sent),
+            percent(share)
+        ),
+        "over UDP what they carried would be lost; here it is late, by a retransmission time-out at most, and so is what was \
+         queued behind it",
+        "`--transport udp` shows the loss itself; `nstat -az TcpRetransSegs` and `ip -s link` show where it is",
+    ))
+}

@@ -1,0 +1,451 @@
+//! Late stretches: the spans in which a thread of a CPU was due to run and did not; and the chance that a probe meets
+//! one although it has nothing to do with it.
+//!
+//! Threads are late from a slot on, and slots are due at one phase of the interval. A probe has a phase of its own,
+//! which may be the same each time (`-i 1ms --with-wakeup 1ms`): such probes meet every late stretch or none, however
+//! rare these are. Chance is therefore taken over shifts of a probe by whole intervals, which keep its phase.
+//! Definitions: docs/design/0015-with-wakeup.md, section 7.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::analysis::wakeup::is_backlog;
+use crate::units::Nanos;
+
+/// The span of a probe from sending to its answer, ns of one clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ProbeFlight {
+    /// The CPU that received the answer, if it is known.
+    pub(super) cpu: Option<u16>,
+    pub(super) from: i64,
+    pub(super) to: i64,
+}
+
+/// Late stretches of every watched CPU.
+#[derive(Clone, Debug)]
+pub(super) struct LateStretches {
+    interval: Nanos,
+    by_cpu: BTreeMap<u16, WatchedCpu>,
+    /// All CPUs together, for probes whose CPU is unknown or was not watched.
+    any_cpu: WatchedCpu,
+    late: u64,
+}
+
+impl LateStretches {
+    /// No slots yet; they are due `interval` after each other.
+    pub(super) fn every(interval: Nanos) -> LateStretches {
+        LateStretches { interval, by_cpu: BTreeMap::new(), any_cpu: WatchedCpu::default(), late: 0 }
+    }
+
+    /// Adds a slot of `cpu`; they come in order of due time.
+    pub(super) fn take(&mut self, cpu: Option<u16>, due: i64, woke: i64, is_late: bool) {
+        self.late += u64::from(is_late);
+        self.any_cpu.take(self.interval, due, woke, is_late);
+        if let Some(cpu) = cpu {
+            self.by_cpu.entry(cpu).or_default().take(self.interval, due, woke, is_late);
+        }
+    }
+
+    /// Late wake-ups.
+    pub(super) fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Whether `flight` meets a late stretch of its CPU, or of any CPU if its own is unknown or was not watched.
+    pub(super) fn meet(&self, flight: &ProbeFlight) -> bool {
+        self.watched(flight.cpu).meet(flight)
+    }
+
+    /// For each of `flights` the share of its shifts by whole intervals, in its slice and on its CPU, that meet a late
+    /// stretch.
+    pub(super) fn chances(&self, flights: &[ProbeFlight]) -> Vec<f64> {
+        let mut chances = vec![0.0; flights.len()];
+        let mut by_slice: BTreeMap<(Option<u16>, usize), Vec<usize>> = BTreeMap::new();
+        for (index, flight) in flights.iter().enumerate() {
+            let cpu = flight.cpu.filter(|cpu| self.by_cpu.contains_key(cpu));
+            if let Some(slice) = self.watched(cpu).slice_of(flight) {
+                by_slice.entry((cpu, slice)).or_default().push(index);
+            }
+        }
+        for ((cpu, slice), indices) in by_slice {
+            let spans: Vec<_> = indices.iter().map(|index| (flights[*index].from, flights[*index].to)).collect();
+            let found = self.watched(cpu).shifts(slice, self.interval).chances(&spans);
+            indices.iter().zip(found).for_each(|(index, chance)| chances[*index] = chance);
+        }
+        chances
+    }
+
+    /// Whether most slots on the CPU of `flight` were past when their thread returned from the one before; of all slots
+    /// if that CPU is unknown or was not watched.
+    pub(super) fn is_backlog(&self, flight: &ProbeFlight) -> bool {
+        let (past, slots) = match flight.cpu.and_then(|cpu| self.by_cpu.get(&cpu)) {
+            Some(watch) => (watch.past, watch.slots),
+            None if self.by_cpu.is_empty() => (self.any_cpu.past, self.any_cpu.slots),
+            None => self.by_cpu.values().fold((0, 0), |sum, watch| (sum.0 + watch.past, sum.1 + watch.slots)),
+        };
+        is_backlog(past, slots)
+    }
+
+    fn watched(&self, cpu: Option<u16>) -> &WatchedCpu {
+        cpu.and_then(|cpu| self.by_cpu.get(&cpu)).unwrap_or(&self.any_cpu)
+    }
+}
+
+/// The slots of one CPU. Each slice of a run is watched separately: between slices no thread slept.
+#[derive(Clone, Debug, Default)]
+struct WatchedCpu {
+    /// Late stretches, from the due time to the wake-up; ascending and disjoint.
+    late: Vec<(i64, i64)>,
+    /// Ascending.
+    slices: Vec<Slice>,
+    slots: u64,
+    /// Slots due before the thread had returned from an earlier one; of one CPU only.
+    past: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    start: i64,
+    /// Due time of its last slot so far.
+    due: i64,
+    /// The last wake-up.
+    end: i64,
+    /// Index of its first late stretch.
+    late_from: usize,
+}
+
+impl WatchedCpu {
+    fn take(&mut self, interval: Nanos, due: i64, woke: i64, is_late: bool) {
+        // Slots are never skipped: a gap is a slice of another run.
+        let continues = |slice: &Slice| due.saturating_sub(slice.due) <= interval.0;
+        if !self.slices.last().is_some_and(continues) {
+            self.slices.push(Slice { start: due, due, end: due, late_from: self.late.len() });
+        }
+        let Some(slice) = self.slices.last_mut() else { return };
+        self.slots += 1;
+        self.past += u64::from(slice.end > due);
+        (slice.due, slice.end) = (due, slice.end.max(woke));
+        if is_late {
+            let own = self.late.len() > slice.late_from;
+            match self.late.last_mut().filter(|last| own && due <= last.1) {
+                Some(last) => last.1 = last.1.max(woke),
+                None => self.late.push((due, woke)),
+            }
+        }
+    }
+
+    fn meet(&self, flight: &ProbeFlight) -> bool {
+        let first = self.late.partition_point(|(_, woke)| *woke < flight.from);
+        self.late.get(first).is_some_and(|(due, _)| *due <= flight.to)
+    }
+
+    /// The slice of `flight`: the nearest, since a probe may precede the first slot. `None` without a slot.
+    fn slice_of(&self, flight: &ProbeFlight) -> Option<usize> {
+        let next = self.slices.partition_point(|slice| slice.start <= flight.to);
+        let Some(before) = next.checked_sub(1) else { return (!self.slices.is_empty()).then_some(0) };
+        let since = flight.from.saturating_sub(self.slices[before].end);
+        let until = self.slices.get(next).map(|slice| slice.start.saturating_sub(flight.to));
+        Some(if until.is_some_and(|until| since > until) { next } else { before })
+    }
+
+    fn shifts(&self, slice: usize, interval: Nanos) -> Shifts {
+        let Slice { start, end, late_from, .. } = self.slices[slice];
+        let late_to = self.slices.get(slice + 1).map_or(self.late.len(), |next| next.late_from);
+        Shifts::of(interval.0, start, end, &self.late[late_from..late_to])
+    }
+}
+
+/// The late stretches of a CPU in one slice, and the gaps between them.
+#[derive(Clone, Debug)]
+struct Shifts {
+    interval: i64,
+    start: i64,
+    end: SlotTime,
+    /// The first late slot, and the end of the last late stretch; `None` if no slot was late.
+    late: Option<(i64, SlotTime)>,
+    /// The longest first.
+    gaps: Vec<Gap>,
+}
+
+/// An instant of a slice.
+#[derive(Clone, Copy, Debug)]
+struct SlotTime {
+    /// The slot that was last due, from 0.
+    slot: i64,
+    /// Time since that slot was due, ns: at least 0 and less than an interval.
+    phase: i64,
+}
+
+/// Whole slots between two late stretches.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    slots: i64,
+    /// Phase at which the earlier stretch ends, in the slot before them.
+    phase: i64,
+}
+
+impl Shifts {
+    /// Slots due every `interval` ns from `start` on, the last wake-up at `end`; `late` ascending and disjoint, each
+    /// from the due time of a slot on.
+    fn of(interval: i64, start: i64, end: i64, late: &[(i64, i64)]) -> Shifts {
+        let interval = interval.max(1);
+        let slot_time = |at: i64| SlotTime::of(at.saturating_sub(start), interval);
+        let gap = |pair: &[(i64, i64)]| {
+            let before = slot_time(pair[0].1);
+            Gap { slots: slot_time(pair[1].0).slot - before.slot - 1, phase: before.phase }
+        };
+        let mut gaps: Vec<Gap> = late.windows(2).map(gap).collect();
+        gaps.sort_by_key(|gap| Reverse(gap.slots));
+        let ends = late.first().zip(late.last());
+        let late = ends.map(|(first, last)| (slot_time(first.0).slot, slot_time(last.1)));
+        Shifts { interval, start, end: slot_time(end), late, gaps }
+    }
+
+    /// For each of `flights` (start, end) the share of its shifts by whole intervals that meet a late stretch, of all
+    /// shifts that lie in the slice. A flight longer than the slice has no shift, and a chance of 1.
+    ///
+    /// For s stretches and p flights O((s + p) log s).
+    fn chances(&self, flights: &[(i64, i64)]) -> Vec<f64> {
+        let Some((first, last)) = self.late else { return vec![0.0; flights.len()] };
+        let crossing = |flight: &(i64, i64)| {
+            let [from, to] = [flight.0, flight.1].map(|at| SlotTime::of(at.saturating_sub(self.start), self.interval));
+            (to.slot.saturating_sub(from.slot), from.phase, to.phase)
+        };
+        let mut order: Vec<(usize, (i64, i64, i64))> = flights.iter().map(crossing).enumerate().collect();
+        // A flight that crosses more slots fits into fewer gaps: those with the most come first.
+        order.sort_by_key(|(_, (crossed, ..))| Reverse(*crossed));
+        let (mut longest, mut phases) = (self.gaps.iter().peekable(), PhaseRanks::of(&self.gaps));
+        let (mut gaps, mut slots) = (0, 0);
+        let mut chances = vec![0.0; flights.len()];
+        for (index, (crossed, phase, last_phase)) in order {
+            while let Some(gap) = longest.next_if(|gap| gap.slots >= crossed) {
+                phases.count(gap.phase);
+                (gaps, slots) = (gaps + 1, slots + gap.slots);
+            }
+            // Shifts by the slot in which they start: from 0 to the last from which the flight ends in the slice.
+            let starts = self.end.slot.saturating_sub(crossed) - i64::from(self.end.phase < last_phase) + 1;
+            let before = first.saturating_sub(crossed).max(0);
+            // It may start in the slot in which a stretch ends if its phase is later.
+            let between = slots - gaps * crossed + phases.below(phase);
+            let after = (starts.saturating_sub(1 + last.slot) + i64::from(last.phase < phase)).max(0);
+            let missing = before + between + after;
+            chances[index] = if starts > 0 { (starts - missing) as f64 / starts as f64 } else { 1.0 };
+        }
+        chances
+    }
+}
+
+impl SlotTime {
+    fn of(since_start: i64, interval: i64) -> SlotTime {
+        SlotTime { slot: since_start.div_euclid(interval), phase: since_start.rem_euclid(interval) }
+    }
+}
+
+/// Phases counted so far, by rank: a binary indexed tree (Fenwick 1994).
+struct PhaseRanks {
+    /// All phases that can be counted, ascending.
+    ranks: Vec<i64>,
+    tree: Vec<i64>,
+}
+
+impl PhaseRanks {
+    fn of(gaps: &[Gap]) -> PhaseRanks {
+        let mut ranks: Vec<i64> = gaps.iter().map(|gap| gap.phase).collect();
+        ranks.sort_unstable();
+        PhaseRanks { tree: vec![0; ranks.len() + 1], ranks }
+    }
+
+    fn rank(&self, phase: i64) -> usize {
+        self.ranks.partition_point(|other| *other < phase)
+    }
+
+    fn count(&mut self, phase: i64) {
+        let mut at = self.rank(phase) + 1;
+        while at < self.tree.len() {
+            self.tree[at] += 1;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// The number of counted phases below `phase`.
+    fn below(&self, phase: i64) -> i64 {
+        let (mut at, mut sum) = (self.rank(phase), 0);
+        while at > 0 {
+            sum += self.tree[at];
+            at -= at & at.wrapping_neg();
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct SlotsOfSlice {
+        interval: i64,
+        start: i64,
+        end: i64,
+        late: Vec<(i64, i64)>,
+    }
+
+    /// Slots every 10 in each of `slices`; `late` gives due time and lateness.
+    fn stretches_of(slices: &[(i64, i64)], late: &[(i64, i64)]) -> LateStretches {
+        let mut stretches = LateStretches::every(Nanos(10));
+        for due in slices.iter().flat_map(|(start, end)| (*start..*end).step_by(10)) {
+            let lateness = late.iter().find(|(at, _)| *at == due).map_or(0, |(_, lateness)| *lateness);
+            stretches.take(Some(2), due, due + lateness, lateness > 0);
+        }
+        stretches
+    }
+
+    fn on(cpu: Option<u16>, from: i64, to: i64) -> ProbeFlight {
+        ProbeFlight { cpu, from, to }
+    }
+
+    #[test]
+    fn stretches_that_touch_are_merged_and_include_their_ends() {
+        let stretches = stretches_of(&[(0, 100)], &[(20, 25), (30, 15), (40, 5), (80, 3)]);
+        assert_eq!(stretches.by_cpu[&2].late, [(20, 45), (80, 83)]);
+        assert_eq!(stretches.late(), 4);
+        // Slots 30 and 40 were due before the thread had returned from 20 and 30.
+        assert_eq!((stretches.by_cpu[&2].past, stretches.by_cpu[&2].slots), (2, 10));
+        for (from, to, met) in [
+            (0, 19, false),
+            (0, 20, true),
+            (30, 31, true),
+            (45, 50, true),
+            (46, 79, false),
+            (46, 200, true),
+            (84, 99, false),
+        ] {
+            assert_eq!(stretches.meet(&on(Some(2), from, to)), met, "{from} to {to}");
+            assert_eq!(stretches.meet(&on(None, from, to)), met, "{from} to {to}, anywhere");
+        }
+    }
+
+    #[test]
+    fn chance_is_taken_over_shifts_within_the_slice_of_a_probe() {
+        // The first slice is late in two of its ten slots, the second in one of five, by 3 each.
+        let slices = [(0, 100), (505, 555)];
+        let stretches = stretches_of(&slices, &[(20, 3), (50, 3), (515, 3)]);
+        for (from, to, expected) in [
+            // The last wake-up is that of slot 90, so a probe of 2 fits into nine of the ten slots.
+            (1, 3, 2.0 / 9.0),
+            (91, 93, 2.0 / 9.0),
+            (4, 6, 0.0),
+            (9, 10, 2.0 / 9.0),
+            // It ends in the slot after that in which it starts, or starts before or after a slice.
+            (4, 14, 2.0 / 8.0),
+            (-9, -7, 2.0 / 9.0),
+            (499, 501, 0.0),
+            (506, 508, 1.0 / 4.0),
+            (556, 558, 1.0 / 4.0),
+            // Longer than the slice.
+            (500, 600, 1.0),
+        ] {
+            for cpu in [Some(2), None, Some(7)] {
+                let found = stretches.chances(&[on(cpu, 0, 0), on(cpu, from, to)])[1];
+                assert!((found - expected).abs() < 1e-12, "{from} to {to}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn backlog_is_judged_for_each_cpu() {
+        let mut stretches = stretches_of(&[(0, 100)], &[]);
+        for due in (0..100).step_by(10) {
+            stretches.take(Some(3), due, due + 60, true);
+        }
+        for (cpu, backlog) in [(Some(2), false), (Some(3), true), (None, false), (Some(7), false)] {
+            assert_eq!(stretches.is_backlog(&on(cpu, 0, 5)), backlog, "{cpu:?}");
+        }
+    }
+
+    #[test]
+    fn without_slots_nothing_is_met() {
+        let stretches = stretches_of(&[], &[]);
+        let flight = on(Some(7), 0, 50);
+        assert_eq!((stretches.meet(&flight), stretches.chances(&[flight])), (false, vec![0.0]));
+    }
+
+    /// The share of shifts that meet a stretch, by trying each of them in both directions.
+    fn chance_by_trying(shifts: &SlotsOfSlice, from: i64, to: i64) -> f64 {
+        let SlotsOfSlice { interval, start, end, late } = shifts;
+        let meets = |shift: i64| late.iter().any(|(due, woke)| *due <= to + shift && *woke >= from + shift);
+        let far = (end - start + to - from + (from - start).abs()) / interval + 2;
+        let inside: Vec<i64> = (-far..=far)
+            .map(|shift| shift * interval)
+            .filter(|shift| from + shift >= *start && to + shift <= *end)
+            .collect();
+        let met = inside.iter().filter(|shift| meets(**shift)).count();
+        if inside.is_empty() { f64::from(!late.is_empty()) } else { met as f64 / inside.len() as f64 }
+    }
+
+    /// Slots, some of which wake late.
+    fn slots() -> impl Strategy<Value = SlotsOfSlice> {
+        let lateness = prop_oneof![3 => Just(0i64), 1 => 1i64..25, 1 => 25i64..70];
+        let slots = (1i64..12, -30i64..30, prop::collection::vec(lateness, 1..60));
+        slots.prop_map(|(interval, start, lateness)| slots_of(interval, start, &lateness))
+    }
+
+    /// The late stretches of slots with this lateness, and the last wake-up.
+    fn slots_of(interval: i64, start: i64, lateness: &[i64]) -> SlotsOfSlice {
+        let (mut late, mut end): (Vec<(i64, i64)>, i64) = (Vec::new(), start);
+        for (slot, lateness) in lateness.iter().enumerate() {
+            let due = start + slot as i64 * interval;
+            end = end.max(due + lateness);
+            match late.last_mut().filter(|last| due <= last.1) {
+                _ if *lateness == 0 => {}
+                Some(last) => last.1 = last.1.max(due + lateness),
+                None => late.push((due, due + lateness)),
+            }
+        }
+        SlotsOfSlice { interval, start, end, late }
+    }
+
+    proptest! {
+        #[test]
+        fn chances_are_those_of_every_shift_tried(
+            slots in slots(),
+            flights in prop::collection::vec((-20i64..300, 0i64..60), 1..20),
+        ) {
+            let SlotsOfSlice { interval, start, end, late } = &slots;
+            let flights: Vec<_> = flights.into_iter().map(|(at, span)| (start + at, start + at + span)).collect();
+            let found = Shifts::of(*interval, *start, *end, late).chances(&flights);
+            for ((from, to), found) in flights.iter().zip(found) {
+                let tried = chance_by_trying(&slots, *from, *to);
+                prop_assert!((found - tried).abs() < 1e-12, "{slots:?} {from} to {to}: {found} {tried}");
+            }
+        }
+    }
+
+    #[test]
+    fn probes_in_step_with_the_slots_meet_all_or_no_stretches() {
+        // One of a hundred slots is late, by a third of the interval.
+        let late: Vec<(i64, i64)> = (0..10).map(|each| (each * 3_000, each * 3_000 + 10)).collect();
+        let shifts = Shifts::of(30, 0, 30_000, &late);
+        // Over all phases the first two would meet 15 in 3,000. The last one would have to start before slot 0.
+        let chances = shifts.chances(&[(15, 20), (3_000, 3_005), (3_011, 3_029), (3_011, 3_030)]);
+        for (found, expected) in chances.into_iter().zip([0.0, 0.01, 0.0, 0.009]) {
+            assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn over_all_phases_chance_is_the_share_of_start_times() {
+        let (interval, end) = (100, 100_000);
+        let late: Vec<(i64, i64)> = (1..20).map(|each| (each * 4_900, each * 4_900 + each * 170 % 1_300)).collect();
+        let shifts = Shifts::of(interval, 0, end, &late);
+        for span in [0, 40, 350, 4_000] {
+            let flights: Vec<(i64, i64)> = (0..interval).map(|phase| (phase, phase + span)).collect();
+            let mean = shifts.chances(&flights).iter().sum::<f64>() / interval as f64;
+            let within = |at: &i64| late.iter().any(|(due, woke)| *due <= at + span && *woke >= *at);
+            let starts = (0..=end - span).filter(within).count() as f64 / (end - span + 1) as f64;
+            assert!((mean - starts).abs() < 2e-3, "{span}: {mean} {starts}");
+        }
+    }
+}

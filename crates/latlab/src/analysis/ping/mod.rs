@@ -1,0 +1,12 @@
+//! Figures and caveats of round trips: windows, slow probes that coincide with late wake-ups, counts of fates.
+
+mod caveats;
+mod coincidence;
+mod late_stretches;
+mod windows;
+
+pub(super) use caveats::{caveats, overrun_caveat, socket_caveats};
+pub(super) use coincidence::coincidence;
+pub use coincidence::{Coincidence, LateBeyond, Threshold};
+pub use windows::Window;
+pub(super) use windows::{MAX_WINDOWS, Windows};

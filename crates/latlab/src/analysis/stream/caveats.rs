@@ -1,0 +1,362 @@
+//! Caveats of a stream: a rate that was not reached, packets lost at the receiver's own socket or on the way,
+//! retransmissions, and small buffers.
+
+use super::figures::{StreamFigures, StreamTotals};
+use super::search_caveats::search_caveats;
+use crate::analysis::limits::RATE_REACHED;
+use crate::diagnostics::{Caveat, Severity};
+use crate::plan::{Direction, SendMode, WaitMode, defaults};
+use crate::recording::manifest::Manifest;
+use crate::stats::Description;
+use crate::units::human::{bit_rate, grouped, percent, quantile, typed_size};
+
+/// The caveats of a stream and of its search; `delivered` is the delivered rate.
+pub(in crate::analysis) fn caveats(
+    manifest: &Manifest,
+    stream: &StreamFigures,
+    delivered: Option<&Description>,
+) -> Vec<Caveat> {
+    let of_packets = [
+        nothing(stream),
+        beyond_reach(manifest, stream),
+        slow_receiver(stream),
+        lost(stream),
+        undecided(&stream.total),
+        refused(&stream.total),
+        reordered(&stream.total),
+        duplicates(&stream.total),
+        small_buffers(stream),
+        unchecked(manifest),
+        software_checksums(manifest),
+        delivered.and_then(few_intervals),
+    ];
+    let of_search = search_caveats(manifest, stream);
+    of_packets.into_iter().flatten().chain(of_search).chain(retransmissions(manifest)).collect()
+}
+
+/// `412 of 60,000 packets (0.687 %)`
+fn of_packets(some: u64, all: u64) -> String {
+    format!("{} of {} packets ({})", grouped(some), grouped(all), percent(some as f64 / all.max(1) as f64))
+}
+
+fn nothing(stream: &StreamFigures) -> Option<Caveat> {
+    let total = &stream.total;
+    // A search without a rate has a caveat of its own; one with a rate has sent packets, and if it ended before its last
+    // stage, that has a caveat too.
+    if stream.search.as_ref().is_some_and(|search| search.found_pps.is_none() || total.sent == 0) {
+        return None;
+    }
+    let effect = "there are no rates to show";
+    if total.sent == 0 {
+        let hint = "a longer `--duration`, or a shorter `--warmup`";
+        return Some(Caveat::new(Severity::Warning, "no-packet-sent", "no packet was sent", effect, hint));
+    }
+    (total.delivered == 0 && total.decided > 0).then(|| {
+        let message = format!("none of {} packets arrived", grouped(total.decided));
+        let hint = "check the path, or offer less with `--rate`";
+        Caveat::new(Severity::Warning, "none-delivered", message, effect, hint)
+    })
+}
+
+fn beyond_reach(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
+    let (asked, reached) = stream.asked_pps.zip(stream.rates.offered_pps)?;
+    // If the receiver stopped counting, packets were held back, which is not a limit of this end.
+    if manifest.run.stream.as_ref().is_some_and(|facts| !facts.settled) {
+        return None;
+    }
+    let share = reached / asked;
+    (share < RATE_REACHED).then(|| {
+        let rate = |pps: f64| bit_rate(pps * f64::from(stream.size_bytes) * 8.0);
+        let skipped = match stream.total.skipped {
+            0 => String::new(),
+            skipped => format!("; {} packets were given up, being more than 100 ms late", grouped(skipped)),
+        };
+        Caveat::new(
+            Severity::Warning,
+            "rate-unreached",
+            format!(
+                "{} of payload was asked for and {} ({}) was sent{skipped}",
+                rate(asked),
+                rate(reached),
+                percent(share)
+            ),
+            "every figure is about the rate that was reached",
+            faster_options(manifest, asked),
+        )
+    })
+}
+
+/// Options that may raise the rate, of those that such a stream takes.
+fn faster_options(manifest: &Manifest, asked_pps: f64) -> String {
+    let Some(stream) = manifest.spec.stream() else { return String::new() };
+    let facts = manifest.run.stream.clone().unwrap_or_default();
+    let size_bytes = stream.size.known().unwrap_or(0);
+    let is_connection = stream.transport.is_connection_oriented();
+    // Larger datagrams would be fragmented.
+    let max_bytes = facts.unfragmented_bytes.filter(|_| !is_connection).unwrap_or(defaults::SIZE_MAX_BYTES);
+    let size = (size_bytes < max_bytes).then_some("a larger `--size`");
+    let takes_gso = stream.sending.checksum && size_bytes <= max_bytes;
+    let mode = match stream.sending.mode {
+        _ if is_connection => None,
+        SendMode::Send if takes_gso => Some("`--mode sendmmsg` or `gso`"),
+        SendMode::Send => Some("`--mode sendmmsg`"),
+        SendMode::Sendmmsg => takes_gso.then_some("`--mode gso`"),
+        SendMode::Gso => None,
+    };
+    let flows = (stream.flows < defaults::STREAM_FLOWS_MAX).then_some("more `--flows`");
+    let spin = (!is_connection && manifest.spec.here.wait != WaitMode::Spin).then_some("`--wait spin`");
+    let granted_pps = facts.granted_gap_ns.map(|gap| 1.0 / gap.as_secs_f64());
+    let options = match (stream.direction, granted_pps.filter(|pps| pps / asked_pps < RATE_REACHED)) {
+        (Direction::Down, Some(pps)) => {
+            let granted = bit_rate(pps * f64::from(size_bytes) * 8.0);
+            return format!("no more than {granted} is allowed there: a larger RATE with `serve --allow-down RATE`");
+        }
+        (Direction::Down, None) => {
+            [size, Some("a CPU of its own for the sender (`--peer-cpu`, `serve --cpu`)"), None, None]
+        }
+        (Direction::Up, _) => [mode, flows, size, spin],
+    };
+    let options: Vec<&str> = options.into_iter().flatten().collect();
+    match options.is_empty() {
+        true => "a lower `--rate`: this is what this way of sending brings".into(),
+        false => format!("{}, where it is not the path that carries no more", options.join(", or ")),
+    }
+}
+
+/// Packets dropped at the receiver's socket were not lost on the way. The socket may receive from other senders, and
+/// receives polls too: of the datagrams that it dropped, at most as many were packets of this run as are missing.
+fn slow_receiver(stream: &StreamFigures) -> Option<Caveat> {
+    let drops = stream.socket_drops.filter(|drops| *drops > 0)?;
+    let total = &stream.total;
+    if total.lost() == 0 {
+        return None;
+    }
+    let dropped = match stream.drops_are_merged {
+        true => format!("at least {} merged buffers, each of one or more packets", grouped(drops)),
+        false => of_packets(drops.min(total.lost()), total.decided),
+    };
+    Some(Caveat::new(
+        Severity::Warning,
+        "slow-receiver",
+        format!("the receiver's own socket threw away {dropped}"),
+        "they reached the receiver's host: what is lost there is that end's limit and not the network's",
+        "a CPU of its own for it (`--peer-cpu`, `serve --cpu`), a larger buffer there (`sysctl net.core.rmem_max`), or a lower `--rate`",
+    ))
+}
+
+fn lost(stream: &StreamFigures) -> Option<Caveat> {
+    let total = &stream.total;
+    let (lost, all) = (total.lost(), total.decided);
+    let share = lost as f64 / all.max(1) as f64;
+    let severity = if share >= 0.01 { Severity::Warning } else { Severity::Note };
+    let caveat = |message: String, hint: &str| {
+        Some(Caveat::new(severity, "lost", message, "the delivered rate is without them", hint))
+    };
+    let look = "look for drops on the way: `ip -s link`, `nstat -az UdpRcvbufErrors`, `tc -s qdisc`";
+    match stream.socket_drops {
+        _ if lost == 0 => None,
+        None => caveat(
+            format!(
+                "{} were lost; the receiver does not tell how many of them at its own socket",
+                of_packets(lost, all)
+            ),
+            look,
+        ),
+        Some(drops) if stream.drops_are_merged && drops > 0 => caveat(
+            format!("{} were lost, at the receiver's socket or on the way", of_packets(lost, all)),
+            "`--mode send` is not merged on the way, so that each drop is a packet",
+        ),
+        Some(drops) if drops >= lost => None,
+        Some(drops) => caveat(
+            format!("{} were lost on the way, and not at the receiver's socket", of_packets(lost - drops, all)),
+            look,
+        ),
+    }
+}
+
+fn undecided(total: &StreamTotals) -> Option<Caveat> {
+    let undecided = total.sent.saturating_sub(total.decided);
+    (undecided > 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "undecided-packets",
+            format!("{} were sent after the receiver was last heard", of_packets(undecided, total.sent)),
+            "nobody knows whether they arrived: they are neither delivered nor lost",
+            "see whether the target still runs",
+        )
+    })
+}
+
+fn refused(total: &StreamTotals) -> Option<Caveat> {
+    (total.refused > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "send-refused",
+            format!("the kernel had no room for a packet {} times", grouped(total.refused)),
+            "such a packet is offered again: a queue of this host sets the rate",
+            "a lower `--rate` leaves room; `tc -s qdisc` and `ip -s link` show the queue",
+        )
+    })
+}
+
+fn reordered(total: &StreamTotals) -> Option<Caveat> {
+    (total.reordered > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "reordered",
+            format!("{} came after one that was sent later", of_packets(total.reordered, total.delivered)),
+            "the path is not one queue",
+            "several queues or CPUs on the way reorder: pin them, or look for multipath",
+        )
+    })
+}
+
+fn duplicates(total: &StreamTotals) -> Option<Caveat> {
+    (total.duplicates > 0).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "duplicates",
+            format!("{} packets came more than once", grouped(total.duplicates)),
+            "each counts once",
+            "look for a bridge loop or a mirroring port on the path",
+        )
+    })
+}
+
+/// The kernel doubles the requested size, for its own bookkeeping (socket(7), SO_RCVBUF).
+fn small_buffers(stream: &StreamFigures) -> Option<Caveat> {
+    let asked = defaults::STREAM_BUFFER_BYTES.saturating_mul(2);
+    let small = |granted: Option<u32>| granted.filter(|granted| *granted < asked);
+    let (send, receive) = (small(stream.send_buffer_bytes), small(stream.receive_buffer_bytes));
+    let of = |what: &str, granted: Option<u32>| granted.map(|granted| format!("{what} {}", typed_size(granted)));
+    let granted: Vec<String> = of("for sending", send).into_iter().chain(of("for receiving", receive)).collect();
+    (!granted.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "small-buffers",
+            format!(
+                "the kernel granted buffers of {}, where {} were asked for",
+                granted.join(" and "),
+                typed_size(asked)
+            ),
+            "a shorter stop of either end loses packets",
+            "run as root, or `--set socket-buffer=4MiB`",
+        )
+    })
+}
+
+fn unchecked(manifest: &Manifest) -> Option<Caveat> {
+    let unchecked = manifest.spec.stream().is_some_and(|stream| !stream.sending.checksum);
+    unchecked.then(|| {
+        Caveat::new(
+            Severity::Note,
+            "no-checksum",
+            "packets carry no UDP checksum",
+            "a packet that is damaged on the way is delivered and counted all the same",
+            "leave out `--checksum off`, unless what it saves is the question (docs/stream.md)",
+        )
+    })
+}
+
+/// Before Linux 6.11 such a send fails with EIO; since then the kernel computes the checksums instead of the device.
+fn software_checksums(manifest: &Manifest) -> Option<Caveat> {
+    let stream = manifest.spec.stream().filter(|stream| stream.sending.mode == SendMode::Gso)?;
+    let interface = manifest.here.before.as_ref()?.network.interface.as_ref()?;
+    let offloads = interface.offloads.as_ref()?;
+    let mut checksums = offloads.iter().filter(|(name, _)| name.starts_with("tx-checksum")).peekable();
+    let none = checksums.peek().is_some() && checksums.all(|(_, on)| !on);
+    (none && stream.sending.checksum).then(|| {
+        let name = &interface.name;
+        Caveat::new(
+            Severity::Note,
+            "software-checksums",
+            format!("`{name}` computes no checksums, and the kernel did so for every packet that it cut"),
+            "one more pass over each payload on this host's CPU: another condition than with the offload",
+            "`--set offload=tx-checksum:on`, where the device can",
+        )
+    })
+}
+
+/// Requested quantiles with fewer than ten effective intervals beyond them.
+fn few_intervals(delivered: &Description) -> Option<Caveat> {
+    let weak: Vec<String> = delivered
+        .quantiles
+        .iter()
+        .filter(|estimate| !estimate.supported)
+        .map(|estimate| quantile(estimate.q))
+        .collect();
+    (delivered.n > 0 && !weak.is_empty()).then(|| {
+        Caveat::new(
+            Severity::Note,
+            "few-observations",
+            format!(
+                "fewer than 10 effective intervals, of {} in all, lie beyond {} of the delivered rate",
+                grouped(delivered.n),
+                weak.join(", ")
+            ),
+            "these quantiles are shown as `≥` their lower bound, or as `n/a`",
+            "a longer `--duration`: each 100 ms are one interval",
+        )
+    })
+}
+
+/// Segments of a stream are not counted, so that there is no share of them.
+fn retransmissions(manifest: &Manifest) -> Option<Caveat> {
+    let again =
+        manifest.run.connection.as_ref().map(|connection| connection.retransmitted).filter(|again| *again > 0)?;
+    Some(Caveat::new(
+        Severity::Note,
+        "tcp-retransmits",
+        format!("segments that this end sent again: {}", grouped(again)),
+        "a path that loses sets the rate of TCP by that: each loss slows its congestion control down",
+        "`--transport udp` with a `--rate` shows the loss itself; `nstat -az TcpRetransSegs` shows where it is",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::in_memory::InMemory;
+    use crate::facts::StreamFacts;
+    use crate::plan::{Pace, PacketSize, RunSpec, Schedule, SenderSocketOptions, StreamRunSpec, TransportKind, Work};
+    use crate::units::Nanos;
+
+    #[test]
+    fn the_hint_names_only_options_that_the_stream_takes() {
+        let usual = StreamRunSpec::at(Pace::Packets { pps: 1_000 });
+        let by = |mode, checksum| SenderSocketOptions { mode, checksum, ..usual.sending };
+        let (up, down, tcp) = (Direction::Up, Direction::Down, TransportKind::Tcp);
+        let (all, udp) = (["`--mode sendmmsg`", "`gso`", "`--flows`", "`--size`", "`--wait spin`"], TransportKind::Udp);
+        for (sending, size, flows, direction, transport, named) in [
+            (by(SendMode::Send, true), 200, 1, up, udp, &all[..]),
+            (
+                by(SendMode::Send, false),
+                200,
+                1,
+                up,
+                udp,
+                &["`--mode sendmmsg`", "`--flows`", "`--size`", "`--wait spin`"],
+            ),
+            (by(SendMode::Send, true), 4_000, 1, up, udp, &["`--mode sendmmsg`", "`--flows`", "`--wait spin`"]),
+            (by(SendMode::Gso, true), 1_472, 64, up, udp, &["`--wait spin`"]),
+            (by(SendMode::Send, true), 65_507, 64, up, tcp, &["a lower `--rate`"]),
+            (by(SendMode::Send, true), 4_000, 1, up, tcp, &["`--flows`", "`--size`"]),
+            (by(SendMode::Send, true), 1_472, 1, down, udp, &["`--peer-cpu`"]),
+        ] {
+            let size = PacketSize::Bytes(size);
+            let stream = StreamRunSpec { sending, size, flows, direction, transport, ..usual.clone() };
+            let mut manifest = InMemory::of(Schedule::Closed, Vec::new()).manifest;
+            manifest.spec = RunSpec::here(Work::Stream(stream));
+            manifest.run.stream = Some(StreamFacts { unfragmented_bytes: Some(1_472), ..StreamFacts::default() });
+            let hint = faster_options(&manifest, 2_000.0);
+            let offers = |word: &&str| hint.contains(word);
+            assert!(named.iter().all(offers), "{hint}");
+            assert!(all.iter().filter(|word| !named.contains(word)).all(|word| !offers(word)), "{hint}");
+        }
+        let mut manifest = InMemory::of(Schedule::Closed, Vec::new()).manifest;
+        manifest.spec = RunSpec::here(Work::Stream(StreamRunSpec { direction: down, ..usual }));
+        let granted_gap_ns = Some(Nanos::from_millis(2));
+        manifest.run.stream = Some(StreamFacts { granted_gap_ns, ..StreamFacts::default() });
+        assert!(faster_options(&manifest, 2_000.0).contains("`serve --allow-down RATE`"));
+    }
+}

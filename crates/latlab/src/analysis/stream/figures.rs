@@ -1,0 +1,414 @@
+//! Figures of a stream from its intervals: totals of each flow, rates, losses, CPU time of either end. Definitions:
+//! docs/metrics.md, section Metrics of `latlab stream`.
+
+use std::collections::BTreeMap;
+
+use super::stages::{SearchFigures, StageFigures, search, stages};
+use crate::analysis::counts::Counts;
+use crate::analysis::source::ProbeSource;
+use crate::facts::{IntervalCounts, StreamInterval};
+use crate::metric::Metric;
+use crate::plan::defaults;
+use crate::probe::Phase;
+use crate::recording::manifest::Manifest;
+use crate::sample::Sample;
+use crate::stats::DescribeOptions;
+use crate::units::Nanos;
+
+/// A shorter interval is the remainder at the end of a slice, or the time until a poll was sent again: its rate is
+/// mostly chance.
+const INTERVAL_MIN: Nanos = Nanos(defaults::STREAM_WINDOW.0 / 2);
+
+/// Totals of one flow, or of all flows together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamTotals {
+    /// Packets that the kernel accepted.
+    pub sent: u64,
+    /// Packets sent before the receiver's last count: only their fate is known.
+    pub decided: u64,
+    /// Packets that arrived, each counted once.
+    pub delivered: u64,
+    /// Packets that arrived after one that was sent later.
+    pub reordered: u64,
+    /// Further arrivals of packets that had arrived.
+    pub duplicates: u64,
+    /// Packets that arrived too late to be recognised as new.
+    pub outside_window: u64,
+    /// Sends that the kernel refused because its queue was full; each was tried again.
+    pub refused: u64,
+    /// Due packets given up by a sender that was too far behind.
+    pub skipped: u64,
+    /// Time of sending, on the sender's clock; of several flows the longest.
+    pub sending: Nanos,
+    /// Time of counting, on the receiver's clock; of several flows the longest.
+    pub counting: Nanos,
+}
+
+impl StreamTotals {
+    /// Packets that did not arrive.
+    pub fn lost(&self) -> u64 {
+        self.decided.saturating_sub(self.delivered + self.outside_window)
+    }
+
+    /// The totals as fates: a delivered packet is answered, one outside of the window is late.
+    fn counts(&self) -> Counts {
+        Counts {
+            sent: self.delivered + self.outside_window + self.lost(),
+            answered: self.delivered,
+            late: self.outside_window,
+            lost: self.lost(),
+            send_failed: self.refused,
+            not_sent: self.skipped,
+            duplicates: self.duplicates,
+            reordered: self.reordered,
+        }
+    }
+
+    fn add(&mut self, other: &StreamTotals) {
+        self.sent += other.sent;
+        self.decided += other.decided;
+        self.delivered += other.delivered;
+        self.reordered += other.reordered;
+        self.duplicates += other.duplicates;
+        self.outside_window += other.outside_window;
+        self.refused += other.refused;
+        self.skipped += other.skipped;
+        self.sending = self.sending.max(other.sending);
+        self.counting = self.counting.max(other.counting);
+    }
+}
+
+/// Rates of the whole run; `None` if nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StreamRates {
+    /// Packets a second that the sender's kernel accepted.
+    pub offered_pps: Option<f64>,
+    /// Packets a second that arrived.
+    pub delivered_pps: Option<f64>,
+    /// Payload bits a second that the sender's kernel accepted.
+    pub offered_bps: Option<f64>,
+    /// Payload bits a second that arrived.
+    pub delivered_bps: Option<f64>,
+}
+
+/// CPU time of one end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CpuCost {
+    /// CPU time of its threads while they measured.
+    pub used: Nanos,
+    /// As a share of one CPU.
+    pub share: Option<f64>,
+    /// For each packet that this end sent or received.
+    pub per_packet_ns: Option<f64>,
+    /// For each byte of their payload.
+    pub per_byte_ns: Option<f64>,
+}
+
+/// Figures of a run of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamFigures {
+    /// Totals of each flow, in order.
+    pub flows: Vec<StreamTotals>,
+    /// Totals of all flows.
+    pub total: StreamTotals,
+    /// Rates of the whole run.
+    pub rates: StreamRates,
+    /// UDP payload of each packet.
+    pub size_bytes: u32,
+    /// Datagrams that the receiver's own socket dropped during the run; `None` if it does not report them.
+    pub socket_drops: Option<u64>,
+    /// Whether those are merged buffers, each of which may be many packets.
+    pub drops_are_merged: bool,
+    /// CPU time of the senders.
+    pub sender_cpu: Option<CpuCost>,
+    /// CPU time of the receiver.
+    pub receiver_cpu: Option<CpuCost>,
+    /// Most packets sent in one burst.
+    pub burst_packets: u64,
+    /// Size of the sender's send buffer as granted by its kernel.
+    pub send_buffer_bytes: Option<u32>,
+    /// Size of the receiver's receive buffer as granted by its kernel.
+    pub receive_buffer_bytes: Option<u32>,
+    /// The requested rate, in packets a second; `None` if as fast as possible.
+    pub asked_pps: Option<f64>,
+    /// The search for that rate, if there was one.
+    pub search: Option<SearchFigures>,
+    /// The stages of a stream with concurrent probes, in their order.
+    pub stages: Vec<StageFigures>,
+}
+
+/// The figures of the stream of `source`, whose measured intervals are `intervals`.
+pub(in crate::analysis) fn figures<S: ProbeSource>(
+    source: &S,
+    intervals: &StreamAccumulator,
+    describing: &DescribeOptions,
+) -> Result<StreamFigures, S::Error> {
+    let manifest = source.manifest();
+    let stages = stages(source, describing)?;
+    Ok(StreamFigures { search: search(manifest), stages, ..intervals.figures(manifest) })
+}
+
+/// The measured intervals of a run.
+#[derive(Debug, Default)]
+pub(in crate::analysis) struct StreamAccumulator {
+    sent: BTreeMap<u16, Vec<StreamInterval>>,
+    counted: BTreeMap<u16, Vec<StreamInterval>>,
+}
+
+impl StreamAccumulator {
+    /// The measured intervals of `source`.
+    pub(in crate::analysis) fn of<S: ProbeSource>(source: &S) -> Result<StreamAccumulator, S::Error> {
+        let mut intervals = StreamAccumulator::default();
+        source.visit_intervals(&mut |interval| {
+            if interval.phase == Phase::Measure {
+                intervals.take(*interval);
+            }
+        })?;
+        Ok(intervals)
+    }
+
+    fn take(&mut self, interval: StreamInterval) {
+        let side = match interval.seen {
+            IntervalCounts::Offered { .. } => &mut self.sent,
+            IntervalCounts::Counted { .. } => &mut self.counted,
+        };
+        side.entry(interval.flow).or_default().push(interval);
+    }
+
+    /// The figures of the intervals, without search and stages.
+    fn figures(&self, manifest: &Manifest) -> StreamFigures {
+        let flows: Vec<StreamTotals> = self.sent.keys().map(|flow| self.totals(*flow)).collect();
+        let total = sum(&flows);
+        let size_bytes = size_bytes(manifest);
+        let facts = manifest.run.stream.clone().unwrap_or_default();
+        let ipv6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
+        let asked = || {
+            let stream = manifest.spec.stream()?;
+            Some(stream.packets_per_second_of_a_flow(size_bytes, ipv6)? * f64::from(stream.flows))
+        };
+        // The rate that a search found is held in the last stage.
+        let held = manifest.run.stages.last().filter(|_| manifest.run.search.is_some());
+        let asked = held.map_or_else(asked, |stage| stage.stream?.asked_pps);
+        let cpu = |of: &BTreeMap<u16, Vec<StreamInterval>>| {
+            of.values().flatten().filter_map(|row| row.cpu).reduce(|sum, cpu| sum + cpu)
+        };
+        StreamFigures {
+            rates: rates(&flows, size_bytes),
+            sender_cpu: cpu(&self.sent).map(|used| cost(used, total.sending, total.sent, size_bytes)),
+            receiver_cpu: cpu(&self.counted).map(|used| cost(used, total.counting, total.delivered, size_bytes)),
+            socket_drops: self.counted.values().flatten().filter_map(drops).reduce(|sum, drops| sum + drops),
+            drops_are_merged: facts.drops_are_merged,
+            burst_packets: facts.burst_packets,
+            send_buffer_bytes: facts.send_buffer_bytes,
+            receive_buffer_bytes: facts.receive_buffer_bytes,
+            asked_pps: asked,
+            search: None,
+            stages: Vec::new(),
+            flows,
+            total,
+            size_bytes,
+        }
+    }
+
+    /// The totals of all flows as fates.
+    pub(in crate::analysis) fn counts(&self) -> Counts {
+        let flows: Vec<StreamTotals> = self.sent.keys().map(|flow| self.totals(*flow)).collect();
+        sum(&flows).counts()
+    }
+
+    fn totals(&self, flow: u16) -> StreamTotals {
+        let mut totals = StreamTotals::default();
+        for row in self.sent.get(&flow).into_iter().chain(self.counted.get(&flow)).flatten() {
+            match row.seen {
+                IntervalCounts::Offered { packets, refused, skipped } => {
+                    totals.sent += packets;
+                    totals.refused += refused;
+                    totals.skipped += skipped;
+                    totals.sending += row.span();
+                }
+                IntervalCounts::Counted { polled, delivered, reordered, duplicates, outside_window, .. } => {
+                    totals.decided += polled;
+                    totals.delivered += delivered;
+                    totals.reordered += u64::from(reordered);
+                    totals.duplicates += u64::from(duplicates);
+                    totals.outside_window += u64::from(outside_window);
+                    totals.counting += row.span();
+                }
+            }
+        }
+        totals
+    }
+
+    /// The singletons of `metric`: the rate in each interval of the first flow, in payload bits a second. Intervals of
+    /// the other flows add the share of their packets that falls into it.
+    pub(in crate::analysis) fn sample(&self, metric: Metric, manifest: &Manifest) -> Sample {
+        let side = if metric == Metric::OfferedRate { &self.sent } else { &self.counted };
+        let bits = f64::from(size_bytes(manifest)) * 8.0;
+        let mut flows = side.values();
+        let first = flows.next().map(Vec::as_slice).unwrap_or_default();
+        let mut others: Vec<Overlap> = flows.map(|rows| Overlap { rows, next: 0 }).collect();
+        let mut singletons = Vec::with_capacity(first.len());
+        for row in first {
+            let of_others: f64 = others.iter_mut().map(|other| other.packets_within(row)).sum();
+            if row.span() >= INTERVAL_MIN {
+                let packets = packets(row) as f64 + of_others;
+                singletons.push((packets * bits / row.span().as_secs_f64()).round() as i64);
+            }
+        }
+        Sample::new(metric, singletons)
+    }
+}
+
+/// A further flow: its intervals in order of time, and the first that has not ended.
+struct Overlap<'a> {
+    rows: &'a [StreamInterval],
+    next: usize,
+}
+
+impl Overlap<'_> {
+    /// Its packets within `window`; windows come in order of time.
+    fn packets_within(&mut self, window: &StreamInterval) -> f64 {
+        let mut sum = 0.0;
+        while let Some(row) = self.rows.get(self.next) {
+            let common = row.end_ns.min(window.end_ns) - row.start_ns.max(window.start_ns);
+            if common > 0 {
+                sum += packets(row) as f64 * common as f64 / row.span().0 as f64;
+            }
+            if row.end_ns > window.end_ns {
+                break;
+            }
+            self.next += 1;
+        }
+        sum
+    }
+}
+
+fn packets(row: &StreamInterval) -> u64 {
+    match row.seen {
+        IntervalCounts::Offered { packets, .. } => packets,
+        IntervalCounts::Counted { delivered, .. } => delivered,
+    }
+}
+
+fn drops(row: &StreamInterval) -> Option<u64> {
+    match row.seen {
+        IntervalCounts::Counted { socket_drops, .. } => socket_drops.map(u64::from),
+        IntervalCounts::Offered { .. } => None,
+    }
+}
+
+fn size_bytes(manifest: &Manifest) -> u32 {
+    manifest.spec.stream().and_then(|stream| stream.size.known()).unwrap_or(0)
+}
+
+fn sum(flows: &[StreamTotals]) -> StreamTotals {
+    let mut total = StreamTotals::default();
+    flows.iter().for_each(|flow| total.add(flow));
+    total
+}
+
+/// The sums of the flows' rates, since flows are concurrent.
+fn rates(flows: &[StreamTotals], size_bytes: u32) -> StreamRates {
+    let sum = |of: fn(&StreamTotals) -> (u64, Nanos)| {
+        let rates = flows.iter().map(of).filter(|(_, span)| *span > Nanos::ZERO);
+        rates.map(|(packets, span)| packets as f64 / span.as_secs_f64()).reduce(|sum, rate| sum + rate)
+    };
+    let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(size_bytes) * 8.0);
+    let (offered_pps, delivered_pps) =
+        (sum(|flow| (flow.sent, flow.sending)), sum(|flow| (flow.delivered, flow.counting)));
+    StreamRates { offered_pps, delivered_pps, offered_bps: bits(offered_pps), delivered_bps: bits(delivered_pps) }
+}
+
+fn cost(used: Nanos, span: Nanos, packets: u64, size_bytes: u32) -> CpuCost {
+    let per = |count: u64| (count > 0).then(|| used.0 as f64 / count as f64);
+    CpuCost {
+        used,
+        share: (span > Nanos::ZERO).then(|| used.as_secs_f64() / span.as_secs_f64()),
+        per_packet_ns: per(packets),
+        per_byte_ns: per(packets * u64::from(size_bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Pace, PacketSize, RunSpec, StreamRunSpec, Work};
+
+    fn manifest(size: u32, flows: u16) -> Manifest {
+        let stream = StreamRunSpec { size: PacketSize::Bytes(size), flows, ..StreamRunSpec::at(Pace::Max) };
+        Manifest::new(RunSpec::here(Work::Stream(stream)), "7f3a00112233aabb".into(), "2026-11-22T07:00:00Z".into())
+    }
+
+    fn row(flow: u16, start_ms: i64, end_ms: i64, seen: IntervalCounts) -> StreamInterval {
+        let ns = |millis: i64| millis * 1_000_000;
+        let cpu = Some(Nanos(ns(end_ms - start_ms) / 2)).filter(|_| flow == 0);
+        StreamInterval { flow, phase: Phase::Measure, start_ns: ns(start_ms), end_ns: ns(end_ms), cpu, seen }
+    }
+
+    fn offered(packets: u64) -> IntervalCounts {
+        IntervalCounts::Offered { packets, refused: 1, skipped: 2 }
+    }
+
+    fn counted(polled: u64, delivered: u64) -> IntervalCounts {
+        let socket_drops = Some(3);
+        IntervalCounts::Counted { polled, delivered, reordered: 1, duplicates: 2, outside_window: 5, socket_drops }
+    }
+
+    fn accumulated(rows: &[StreamInterval]) -> StreamAccumulator {
+        let mut intervals = StreamAccumulator::default();
+        rows.iter().for_each(|row| intervals.take(*row));
+        intervals
+    }
+
+    #[test]
+    fn each_end_has_counts_and_a_clock_of_its_own() {
+        // The receiver's clock is a different one, and its last interval counts what was left in the queue.
+        let rows = [
+            row(0, 0, 100, offered(1_000)),
+            row(0, 100, 200, offered(1_000)),
+            row(0, 9_000, 9_100, counted(990, 900)),
+            row(0, 9_100, 9_210, counted(1_010, 985)),
+        ];
+        let figures = accumulated(&rows).figures(&manifest(125, 1));
+        let total = figures.total;
+        assert_eq!((total.sent, total.decided, total.delivered, total.lost()), (2_000, 2_000, 1_885, 105));
+        assert_eq!((total.reordered, total.duplicates, total.outside_window), (2, 4, 10));
+        assert_eq!((total.refused, total.skipped, figures.socket_drops), (2, 4, Some(6)));
+        assert_eq!((figures.rates.offered_pps, figures.rates.offered_bps), (Some(10_000.0), Some(10_000_000.0)));
+        assert!((figures.rates.delivered_pps.expect("counted") - 1_885.0 / 0.21).abs() < 1e-6);
+        let sender = figures.sender_cpu.expect("it is known");
+        assert_eq!((sender.used, sender.share), (Nanos::from_millis(100), Some(0.5)));
+        assert_eq!((sender.per_packet_ns, sender.per_byte_ns), (Some(50_000.0), Some(400.0)));
+        let counts = accumulated(&rows).counts();
+        assert_eq!((counts.sent, counts.answered, counts.late, counts.lost), (2_000, 1_885, 10, 105));
+    }
+
+    #[test]
+    fn packets_sent_after_the_last_count_are_not_lost() {
+        let rows = [row(0, 0, 100, offered(1_000)), row(0, 0, 100, counted(400, 395))];
+        let total = accumulated(&rows).figures(&manifest(125, 1)).total;
+        assert_eq!((total.sent - total.decided, total.lost()), (600, 0));
+    }
+
+    #[test]
+    fn rates_of_flows_add_up_if_their_intervals_differ() {
+        let rows = [
+            row(0, 0, 100, counted(100, 100)),
+            row(0, 100, 200, counted(100, 100)),
+            row(0, 200, 210, counted(9, 9)),
+            row(1, 50, 150, counted(200, 200)),
+            row(1, 150, 250, counted(400, 400)),
+        ];
+        let sample = accumulated(&rows).sample(Metric::DeliveredRate, &manifest(125, 2));
+        // 100 + half of 200, then 100 + half of 200 + half of 400; the last 10 ms are too short.
+        assert_eq!(sample.singletons, [2_000_000, 4_000_000]);
+        assert_eq!(accumulated(&[]).sample(Metric::OfferedRate, &manifest(125, 1)).n(), 0);
+    }
+
+    #[test]
+    fn without_intervals_there_are_no_rates() {
+        let figures = accumulated(&[]).figures(&manifest(125, 1));
+        assert_eq!((figures.rates, figures.total), (StreamRates::default(), StreamTotals::default()));
+        assert_eq!((figures.sender_cpu, figures.socket_drops), (None, None));
+    }
+}

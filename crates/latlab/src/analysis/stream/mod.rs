@@ -1,0 +1,11 @@
+//! Figures and caveats of a stream, its rate search and its stages.
+
+mod caveats;
+mod figures;
+mod search_caveats;
+mod stages;
+
+pub(super) use caveats::caveats;
+pub use figures::{CpuCost, StreamFigures, StreamRates, StreamTotals};
+pub(super) use figures::{StreamAccumulator, figures};
+pub use stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures};

@@ -1,0 +1,248 @@
+//! Caveats of a rate search, of its stages and of concurrent probes: no rate found, undecided bounds, a rate limited by
+//! this end, a rate that did not hold.
+
+use super::figures::StreamFigures;
+use super::stages::{GoalEnd, GoalFigures, SearchFigures, StageFigures};
+use crate::diagnostics::{Caveat, Severity};
+use crate::facts::SearchEnding;
+use crate::plan::{Pace, RateSearchSpec, Schedule, StreamSpec, defaults};
+use crate::recording::manifest::Manifest;
+use crate::units::Nanos;
+use crate::units::human::{bit_rate, grouped, percent, span, typed_span};
+
+/// Share of the traffic from which probes affect the result: half of the width to which a rate is found.
+const PROBES: f64 = 0.01;
+/// Relative rounding error of a computed share.
+const SAME: f64 = 1e-9;
+
+/// The caveats of a search, if there was one, of stages and of concurrent probes.
+pub(super) fn search_caveats(manifest: &Manifest, stream: &StreamFigures) -> Vec<Caveat> {
+    let stages = stream.stages.as_slice();
+    let of_search = stream.search.iter().flat_map(|search| {
+        let rates = [none_found(search), undecided(search), at_ceiling(search)];
+        rates.into_iter().chain([not_held(search, stages), left_out(search, stages)]).flatten()
+    });
+    of_search.chain(not_offered(stages)).chain(unsent(stages)).chain(probes_load(manifest, stream)).collect()
+}
+
+/// `0 %`, `0 % and 0.5 %`
+fn losses(search: &SearchFigures, is_meant: impl Fn(&GoalFigures) -> bool) -> Option<String> {
+    let meant = search.goals.iter().filter(|goal| is_meant(goal)).map(|goal| percent(goal.goal.loss_ratio));
+    meant.reduce(|all, one| format!("{all} and {one}"))
+}
+
+fn none_found(search: &SearchFigures) -> Option<Caveat> {
+    let trials = || grouped(search.trials as u64);
+    let (message, hint) = match search.ending {
+        _ if search.found_pps.is_some() => return None,
+        SearchEnding::Silent => (
+            format!("the target fell silent after {} trials of the search, and no rate had been found", trials()),
+            "see whether the target still runs; `--rate` limits what is tried",
+        ),
+        SearchEnding::CutShort if search.trials == 0 => (
+            "the run ended while it searched for a rate, and no trial was kept".into(),
+            "let the search end: it says beforehand how long it takes",
+        ),
+        SearchEnding::CutShort => (
+            format!("the run ended after {} trials of the search, and no rate had been found", trials()),
+            "let the search end: it says beforehand how long it takes",
+        ),
+        SearchEnding::Settled | SearchEnding::TimeUp if search.late_at_least.is_some() => (
+            late_at_least(search)?,
+            "packets of fewer bytes (`-s`), or more time (`-d`): the least rate is ten packets in a trial",
+        ),
+        SearchEnding::Settled | SearchEnding::TimeUp => (
+            format!(
+                "no rate was found that loses no more than {}, in {} trials",
+                losses(search, |_| true).unwrap_or_default(),
+                trials()
+            ),
+            "allow more (`--search 1%`), or look for what loses packets at every rate: `ip -s link`, `tc -s qdisc`",
+        ),
+    };
+    let effect = "there is no rate to hold, and no delay beside it";
+    Some(Caveat::new(Severity::Warning, "no-rate-found", message, effect, hint))
+}
+
+/// Packets held in a queue are late, not lost.
+fn late_at_least(search: &SearchFigures) -> Option<String> {
+    let late = search.late_at_least?;
+    Some(format!(
+        "no rate was found that is carried in time, in {} trials: of {} packets/s, the least that was tried, none was lost, but what \
+         was sent in {} arrived within {}",
+        grouped(search.trials as u64),
+        grouped(late.asked_pps.unwrap_or_default() as u64),
+        span(late.sending_ns),
+        span(late.counting_ns)
+    ))
+}
+
+fn undecided(search: &SearchFigures) -> Option<Caveat> {
+    let goals = losses(search, |goal| goal.end == GoalEnd::Undecided)?;
+    let hint = match search.ending {
+        // The caveat `no-rate-found` has the reason.
+        SearchEnding::Silent | SearchEnding::CutShort if search.found_pps.is_none() => return None,
+        SearchEnding::Silent => "see whether the target still runs",
+        SearchEnding::CutShort => "let the search end: it says beforehand how long it takes",
+        SearchEnding::Settled | SearchEnding::TimeUp => "more time (`-d 5m`), or a goal less in `--search`",
+    };
+    Some(Caveat::new(
+        Severity::Warning,
+        "search-undecided",
+        format!("after {} the bounds for a loss of up to {goals} were not as close as asked", span(search.took)),
+        "the rate lies between the bounds that are shown, if both are",
+        hint,
+    ))
+}
+
+/// The highest rate is limited by this end, not by the path.
+fn at_ceiling(search: &SearchFigures) -> Option<Caveat> {
+    let goals = losses(search, |goal| goal.end == GoalEnd::AtCeiling)?;
+    Some(Caveat::new(
+        Severity::Note,
+        "search-ceiling",
+        format!("for a loss of up to {goals} even the highest rate that was tried is not too much"),
+        "the rate is what this end can send, or `--rate`; the path may carry more",
+        "`--mode sendmmsg` or `gso`, more `--flows`, or a higher `--rate`",
+    ))
+}
+
+/// The stage at the found rate is longer than the trials, and meets rarer events. It is judged as they are.
+fn not_held(search: &SearchFigures, stages: &[StageFigures]) -> Option<Caveat> {
+    let goal = search.goals.iter().find(|goal| goal.bounds.lower_pps == search.found_pps)?.goal;
+    let last = stages.last().filter(|stage| stage.share == Some(1.0))?;
+    let missing = last.not_carried_ratio.filter(|missing| *missing > goal.loss_ratio)?;
+    let lost = percent(last.loss_ratio.unwrap_or(1.0));
+    Some(Caveat::new(
+        Severity::Note,
+        "found-rate-lossy",
+        format!(
+            "at the found rate {} was not carried ({lost} were lost), and the goal is {}",
+            percent(missing),
+            percent(goal.loss_ratio)
+        ),
+        format!(
+            "most trials of {} kept to it; what comes more seldom than that is in the run",
+            span(goal.final_trial_ns)
+        ),
+        "longer trials (`-d 5m`), or a stream at a little less with `--rate`",
+    ))
+}
+
+/// The last stage is the run, and has the caveat `rate-unreached`.
+fn not_offered(stages: &[StageFigures]) -> Option<Caveat> {
+    let short = stages.iter().filter(|stage| stage.is_short && stage.share.is_some_and(|share| share < 1.0));
+    let words = short.filter_map(|stage| {
+        let (share, asked, sent) = (stage.share?, stage.asked_pps?, stage.offered_pps?);
+        Some(format!("{} of {} packets/s at {}", grouped(sent as u64), grouped(asked as u64), percent(share)))
+    });
+    let words = words.reduce(|all, one| format!("{all}, {one}"))?;
+    Some(Caveat::new(
+        Severity::Warning,
+        "stage-unreached",
+        format!("stages sent less than their share of the found rate: {words}"),
+        "the delays in them are those of the rate that was sent",
+        "leave the sender a CPU (`--cpu`), or see what kept it from its own",
+    ))
+}
+
+/// A search with concurrent probes has all stages, unless its trials took the time of some.
+fn left_out(search: &SearchFigures, stages: &[StageFigures]) -> Option<Caveat> {
+    let last = stages.last().filter(|stage| stage.share == Some(1.0) && stage.round_trip.is_some())?;
+    let is_missing = |share: &&f64| stages.iter().all(|stage| stage.share != Some(**share));
+    let shares = RateSearchSpec::SHARES.iter().filter(is_missing).map(|share| percent(*share));
+    let shares = shares.reduce(|all, one| format!("{all}, {one}"))?;
+    Some(Caveat::new(
+        Severity::Warning,
+        "stages-left-out",
+        format!(
+            "trials took {} of {}, and the stages at {shares} were left out",
+            span(search.took),
+            span(search.within)
+        ),
+        match last.is_short {
+            true => "no delay is known there, and the run itself was held up",
+            false => "no delay is known there",
+        },
+        "something kept this host from measuring in time: see what else runs on it, or give it more time with `-d`",
+    ))
+}
+
+/// Concurrent probes use the path too, each way, and trials had none.
+fn probes_load(manifest: &Manifest, stream: &StreamFigures) -> Option<Caveat> {
+    let probes = manifest.spec.concurrent_probes()?;
+    let Schedule::Periodic { interval_ns } = probes.schedule else { return None };
+    let (pps, rate) = match &stream.search {
+        Some(search) => (search.found_pps?, "the found rate"),
+        None => (stream.asked_pps?, "the asked rate"),
+    };
+    // A stage in which there was a stream.
+    stream.stages.iter().find(|stage| stage.share != Some(0.0))?;
+    let ipv6 = manifest.run.peer_address.as_deref().is_some_and(|address| address.starts_with('['));
+    let on_wire = StreamSpec { wire: true, ..StreamSpec::at(Pace::Max) };
+    let probe_bits = on_wire.packet_bits(probes.size_bytes, ipv6) as f64;
+    let stream_bps = pps * on_wire.packet_bits(stream.size_bytes, ipv6) as f64;
+    let probes_bps = probe_bits / interval_ns.as_secs_f64();
+    let share = probes_bps / stream_bps;
+    (share > PROBES * (1.0 + SAME)).then(|| {
+        let enough = round_interval(probe_bits / (PROBES * stream_bps)).filter(|span| *span <= defaults::WARMUP);
+        let hint = match enough {
+            Some(span) => format!(
+                "`--probe {}`, with which it is {} at most, or `--probe off`",
+                typed_span(span),
+                percent(PROBES)
+            ),
+            None => "`--probe off`".into(),
+        };
+        Caveat::new(
+            Severity::Warning,
+            "probes-load",
+            format!(
+                "probes take {} on the wire each way, which is {} of {rate} ({})",
+                bit_rate(probes_bps),
+                percent(share),
+                bit_rate(stream_bps)
+            ),
+            match stream.search {
+                Some(_) => "trials had none beside them: the stages and the run are of a path that carries both",
+                None => "the run is of a path that carries both",
+            },
+            hint,
+        )
+    })
+}
+
+/// `seconds` rounded up to 1, 2 or 5 of a decade, to be typed.
+fn round_interval(seconds: f64) -> Option<Nanos> {
+    let nanos = seconds * 1e9;
+    let decades = (0..18).map(|decade| 10i64.pow(decade));
+    let mut round = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]);
+    round.find(|round| *round as f64 >= nanos * (1.0 - SAME)).map(Nanos)
+}
+
+fn unsent(stages: &[StageFigures]) -> Option<Caveat> {
+    let unsent: u64 = stages.iter().map(|stage| stage.unsent_probes).sum();
+    (unsent > 0).then(|| {
+        Caveat::new(
+            Severity::Warning,
+            "unsent-probes",
+            format!("{} probes beside the stream were given up or refused by the kernel", grouped(unsent)),
+            "the delays are about those that left",
+            "a longer `--probe`, or a CPU that the stream leaves free (`--cpu`)",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_rounded_up_to_one_two_or_five() {
+        for (seconds, typed) in
+            [(0.001, "1ms"), (0.0010001, "2ms"), (0.0049, "5ms"), (0.0051, "10ms"), (0.3, "500ms"), (0.7, "1s")]
+        {
+            assert_eq!(round_interval(seconds).map(typed_span), Some(typed.into()), "{seconds}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Caveats of wake-ups: overrun, given up and cut short.
+
+use super::figures::Wakeups;
+use crate::diagnostics::{Caveat, Severity};
+use crate::plan::defaults;
+use crate::units::Nanos;
+use crate::units::human::{grouped, percent, span};
+
+/// The caveats of a run of `measured` wake-ups.
+pub(in crate::analysis) fn caveats(wakeups: &Wakeups, measured: u64) -> Vec<Caveat> {
+    let found = [
+        overrun(wakeups, measured),
+        not_slept(wakeups.not_slept.unwrap_or(0)),
+        broke(wakeups),
+        cut_short(wakeups.cut_short),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn overrun(wakeups: &Wakeups, measured: u64) -> Option<Caveat> {
+    let (effect, hint) = advice(wakeups.lateness.real_time, wakeups.is_backlog(measured));
+    overrun_slots(wakeups.overrun_slots, measured, effect, hint)
+}
+
+/// Effect and hint of overrun slots.
+const fn advice(real_time: bool, backlog: bool) -> (&'static str, &'static str) {
+    let hint = match (real_time, backlog) {
+        (true, _) => "a longer `--interval`",
+        (false, true) => "a longer `--interval`: these threads cannot keep this one",
+        (false, false) => "a longer `--interval`, or `--fifo` where something else kept the CPU",
+    };
+    let effect = match backlog {
+        true => "most of the lateness is backlog, each slot waiting for those before it, and says little about waking",
+        false => "no slot is skipped: their lateness is what a task of that period would have seen",
+    };
+    (effect, hint)
+}
+
+/// The caveat of `slots` that were due before their thread had returned from the one before.
+pub(in crate::analysis) fn overrun_slots(slots: u64, measured: u64, effect: &str, hint: &str) -> Option<Caveat> {
+    (slots > 0).then(|| {
+        let (share, count) = (percent(slots as f64 / measured.max(1) as f64), grouped(slots));
+        let message = format!(
+            "{count} of {} slots ({share}) were past when their thread came back from the one before",
+            grouped(measured)
+        );
+        Caveat::new(Severity::Warning, "overrun-slots", message, effect, hint)
+    })
+}
+
+fn not_slept(given_up: u64) -> Option<Caveat> {
+    (given_up > 0).then(|| {
+        let backlog = span(defaults::MAX_BACKLOG);
+        Caveat::new(
+            Severity::Warning,
+            "not-slept",
+            format!(
+                "{} slots were given up: {backlog} after the last was due they were not reached",
+                grouped(given_up)
+            ),
+            "they would have been later than any that was measured: the true quantiles lie above the ones shown",
+            "a longer `--interval`",
+        )
+    })
+}
+
+fn broke(wakeups: &Wakeups) -> Option<Caveat> {
+    let late = wakeups.broke?;
+    let cpu = late.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    let lateness = span(Nanos(late.woke_ns - late.due_ns));
+    let trace = wakeups.trace.as_ref().map(|file| format!("; `{file}` in the recording holds what ran around it"));
+    Some(Caveat::new(
+        Severity::Note,
+        "broke",
+        format!("slot {} woke {lateness} late{cpu}: the run ended there{}", late.seq, trace.unwrap_or_default()),
+        "the figures are about the part before it, and its end was chosen by a late wake-up",
+        "leave out `--break` for figures of a whole run",
+    ))
+}
+
+fn cut_short(cut_short: bool) -> Option<Caveat> {
+    cut_short.then(|| {
+        Caveat::new(
+            Severity::Note,
+            "cut-short",
+            "a late wake-up of a run beside this one ended both",
+            "the figures are about the part before it",
+            "leave out `--break` for figures of whole runs",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifo_is_advised_only_without_real_time_and_backlog() {
+        for (real_time, backlog, fifo) in
+            [(false, false, true), (true, false, false), (false, true, false), (true, true, false)]
+        {
+            let (effect, hint) = advice(real_time, backlog);
+            assert_eq!((hint.contains("--fifo"), effect.contains("backlog")), (fifo, backlog), "{effect}: {hint}");
+        }
+    }
+
+    #[test]
+    fn slots_given_up_or_overrun_raise_a_caveat_only_if_there_are_any() {
+        let found = not_slept(1_234).expect("slots were given up");
+        assert!(found.code == "not-slept" && found.message.starts_with("1,234 slots"), "{found:?}");
+        assert_eq!((not_slept(0), overrun_slots(0, 5, "", "")), (None, None));
+    }
+}
