@@ -15,11 +15,11 @@ fn main() {
     let samples: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let spec = SamplerSpec::for_cpus(cpus);
-    let mut observer = Observer::new(&HostRoot::live(), &spec);
+    let mut observer = Observer::new(&HostRoot::live(), &spec.avoid_cpus, &spec.own_processes);
     let taken: Vec<HostSample> = (0..samples)
         .map(|_| {
             std::thread::sleep(Duration::from_millis(100));
-            observer.look()
+            observer.sample()
         })
         .collect();
     let mut costs: Vec<i64> =

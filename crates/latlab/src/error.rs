@@ -22,7 +22,6 @@ explains!(
     crate::cli::resolve::FileError,
     crate::cli::resolve::RequestError,
     crate::experiment::ExperimentError,
-    crate::host::HostError,
     crate::load::LoadError,
     crate::measure::MeasureError,
     crate::formats::numbers::NumbersError,

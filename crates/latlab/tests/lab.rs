@@ -10,8 +10,8 @@ mod skip;
 
 use std::process::Command;
 
-use latlab::host::rights::{Capability, Rights};
-use latlab::host::root::HostRoot;
+use latlab::facts::{Capability, Rights};
+use latlab::host::HostRoot;
 
 /// Whether this process may create network namespaces. If not, the test is skipped.
 fn privileged() -> bool {

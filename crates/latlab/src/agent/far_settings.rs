@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::message::RequestFailure;
+use crate::diagnostics::{Explain, Failure};
 use crate::facts::{Restoration, SettingFacts};
 use crate::host::{HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};
 use crate::plan::SettingSpec;
@@ -41,7 +42,7 @@ impl AgentSettings {
                 let mut guard =
                     self.guard.take().ok_or_else(|| RequestFailure::world("cannot set", "nothing was found"))?;
                 // A guard that is dropped with its error puts back what it had set.
-                guard.turn(KnobJournal::of_user().as_ref())?;
+                guard.apply(KnobJournal::for_user().as_ref())?;
                 Ok(self.guard.insert(guard).facts())
             }
             SettingsRequest::Restore => Ok(self.guard.take().map(|mut guard| guard.restore()).unwrap_or_default()),
@@ -52,7 +53,7 @@ impl AgentSettings {
         if self.guard.is_some() {
             return Err(RequestFailure::world("cannot find settings", "this agent holds others"));
         }
-        let guard = HostGuard::find(settings, &PathInterfaces::towards(towards, None), HostRoot::of_knobs())?;
+        let guard = HostGuard::find(settings, &PathInterfaces::towards(towards, None), HostRoot::for_knobs())?;
         Ok(self.guard.insert(guard).facts())
     }
 
@@ -76,7 +77,7 @@ impl AgentSettings {
 
 impl From<KnobError> for RequestFailure {
     fn from(error: KnobError) -> RequestFailure {
-        let (cause, hint, exit_code) = (error.cause(), error.hint(), error.exit_code());
-        RequestFailure { message: error.to_string(), cause, hint, exit_code }
+        let Failure { message, cause, hint, exit_code } = error.explain();
+        RequestFailure { message, cause, hint, exit_code }
     }
 }

@@ -13,7 +13,7 @@ use super::Outcome;
 use super::reflector_service::ReflectorService;
 use crate::console::Console;
 use crate::diagnostics::{Failure, refused};
-use crate::host::{lifeline, placement};
+use crate::host::{placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
 use crate::measure::baseline::{bare, bare_stream, bare_tcp};
@@ -172,7 +172,7 @@ fn read_request<Order: DeserializeOwned>(instead: &str) -> Result<Order, Failure
 
 /// Makes this process end with the thread of `parent` that started it.
 fn tie_to_parent(parent: u32) -> Result<(), Failure> {
-    match lifeline::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
+    match process::tie_to_parent(parent).map_err(refused("tie this process to its parent"))? {
         true => Ok(()),
         false => Err(Failure::world("the process that gave the order is gone")),
     }

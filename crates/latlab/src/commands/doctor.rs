@@ -12,7 +12,7 @@ use crate::diagnostics::{Failure, in_words};
 use crate::facts::{Finding, FindingSeverity};
 use crate::host::HostRoot;
 use crate::host::calibration::Calibrations;
-use crate::host::doctor::{Intent, findings, from_afar};
+use crate::host::doctor::{Intent, findings, for_remote_host};
 use crate::host::facts::{self, Interface};
 use crate::measure::MeasureError;
 use crate::measure::baseline::calibrate;
@@ -54,7 +54,7 @@ fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
     }
     let intent = Intent { here: &spec.measurement.peer, peer: None };
     let found = findings(&facts, Some(&earlier), intent).into_iter();
-    Ok(found.filter_map(|finding| from_afar(finding, peer)).collect())
+    Ok(found.filter_map(|finding| for_remote_host(finding, peer)).collect())
 }
 
 fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failure> {
@@ -77,7 +77,7 @@ fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure>
         human::span(Nanos(floor.p99_ns as i64)),
         human::grouped(floor.n),
     );
-    let kept = Calibrations::of_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
+    let kept = Calibrations::for_user().ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"));
     if let Err(error) = kept.and_then(|kept| kept.keep(&floor)) {
         // the measurement itself succeeded and is shown
         let text = format!("cannot keep the calibration: {}; no summary will state it", in_words(&error));

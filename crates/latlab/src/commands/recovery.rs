@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::diagnostics::in_words;
 use crate::facts::{Finding, FindingSeverity, Restoration};
-use crate::host::restoring::{self, Recovered, Unrecovered};
+use crate::host::knobs::{self, Recovered, Unrecovered};
 use crate::host::{HostRoot, KnobJournal, tracing};
 
 /// Restores leftovers of dead processes: a note for each restored value, a warning for each that stays.
@@ -21,14 +21,14 @@ pub(super) fn findings() -> Vec<Finding> {
     let traces = tracing::remove_left().into_iter().map(|name| {
         Finding::note("trace-removed", format!("a latlab that died had left the trace instance `{name}`: it is gone"))
     });
-    let Some(journal) = KnobJournal::of_user() else { return traces.collect() };
-    let (recovered, unrecovered) = restoring::heal(&journal, &HostRoot::of_knobs());
+    let Some(journal) = KnobJournal::for_user() else { return traces.collect() };
+    let (recovered, unrecovered) = knobs::recover(&journal, &HostRoot::for_knobs());
     traces.chain(recovered.iter().map(recovered_finding)).chain(unrecovered.iter().map(unrecovered_finding)).collect()
 }
 
 /// Warns if settings apply to the files of a test instead of this host.
 pub(super) fn warn_of_other_root(console: &Console) {
-    if let Some(root) = HostRoot::of_knobs().elsewhere() {
+    if let Some(root) = HostRoot::for_knobs().elsewhere() {
         let message = format!(
             "`LATLAB_HOST_ROOT` is set: files under `{}` are set instead of this host, and what dead latlabs left on \
              this host stays as it is",
@@ -40,7 +40,7 @@ pub(super) fn warn_of_other_root(console: &Console) {
 
 /// Warns of settings that this process could not restore.
 pub(super) fn warn_of_leftovers(console: &Console) {
-    let left = KnobJournal::of_user().and_then(|journal| restoring::left_behind(&journal));
+    let left = KnobJournal::for_user().and_then(|journal| knobs::unrestored(&journal));
     if let Some((page, settings)) = left {
         let message = format!("`{}` could not be put back; it stays in `{}`", settings.join("`, `"), page.display());
         console.warning(&message, Some("`latlab doctor --restore` tries again, and so does the next latlab command"));
@@ -49,8 +49,8 @@ pub(super) fn warn_of_leftovers(console: &Console) {
 
 /// Restores what this process has set; callable on any thread.
 pub(super) fn restore_at_once() {
-    if let Some(journal) = KnobJournal::of_user() {
-        restoring::restore_own(&journal, &HostRoot::of_knobs());
+    if let Some(journal) = KnobJournal::for_user() {
+        knobs::restore_own(&journal, &HostRoot::for_knobs());
     }
 }
 

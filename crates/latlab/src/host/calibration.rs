@@ -1,6 +1,5 @@
-//! The bare loop's round trips on this host, as `latlab doctor --calibrate` measured them: the floor
-//! that every summary states. A figure holds for one boot, one pair of pins, one way of waiting and
-//! one size; any other is no floor of that run and is not shown.
+//! Round trips of the bare loop on this host, as `latlab doctor --calibrate` measured them: the least that every summary
+//! states. A figure holds for one boot, one pair of CPUs, one wait mode and one size.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -14,8 +13,8 @@ pub struct Calibrations {
 }
 
 impl Calibrations {
-    /// `$XDG_STATE_HOME/latlab/calibrations.json`, else below `~/.local/state`; none without a home.
-    pub fn of_user() -> Option<Calibrations> {
+    /// `$XDG_STATE_HOME/latlab/calibrations.json`, else below `~/.local/state`; `None` without a home directory.
+    pub fn for_user() -> Option<Calibrations> {
         let state = match env::var_os("XDG_STATE_HOME").filter(|value| !value.is_empty()) {
             Some(directory) => PathBuf::from(directory),
             None => Path::new(&env::var_os("HOME")?).join(".local/state"),
@@ -23,37 +22,37 @@ impl Calibrations {
         Some(Calibrations { path: state.join("latlab/calibrations.json") })
     }
 
-    /// Where they are kept.
+    /// Their file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Those of this boot; none where there is no readable file.
+    /// All that are kept; none without a readable file.
     fn all(&self) -> Vec<BareLoop> {
         fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// The one measured in boot `boot_id` under the same pins, wait and size.
+    /// The one that was measured in the same boot with the same CPUs, wait mode and size.
     pub fn find(&self, wanted: &BareLoop) -> Option<BareLoop> {
-        self.all().into_iter().find(|known| same_place(known, wanted))
+        self.all().into_iter().find(|known| same_conditions(known, wanted))
     }
 
-    /// Keeps `fresh`, in the place of an older one of the same place; drops those of other boots.
-    pub fn keep(&self, fresh: &BareLoop) -> io::Result<()> {
+    /// Keeps `new` in place of an older one of the same conditions; removes those of other boots.
+    pub fn keep(&self, new: &BareLoop) -> io::Result<()> {
         let mut all = self.all();
-        all.retain(|known| known.boot_id == fresh.boot_id && !same_place(known, fresh));
-        all.push(fresh.clone());
+        all.retain(|known| known.boot_id == new.boot_id && !same_conditions(known, new));
+        all.push(new.clone());
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
         }
-        // Written aside and renamed: whoever reads meanwhile reads the old file or the new one, whole.
-        let aside = self.path.with_extension(format!("{}.unfinished", std::process::id()));
-        fs::write(&aside, serde_json::to_vec_pretty(&all)?)?;
-        fs::rename(&aside, &self.path)
+        // Written and renamed, so that a reader finds the old file or the new one.
+        let unfinished = self.path.with_extension(format!("{}.unfinished", std::process::id()));
+        fs::write(&unfinished, serde_json::to_vec_pretty(&all)?)?;
+        fs::rename(&unfinished, &self.path)
     }
 }
 
-fn same_place(a: &BareLoop, b: &BareLoop) -> bool {
+fn same_conditions(a: &BareLoop, b: &BareLoop) -> bool {
     (&a.boot_id, a.size_bytes, &a.wait, a.cpu, a.peer_cpu) == (&b.boot_id, b.size_bytes, &b.wait, b.cpu, b.peer_cpu)
 }
 
@@ -76,17 +75,17 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_the_same_place_and_boot_is_found() {
+    fn the_newest_of_the_same_conditions_and_boot_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let kept = Calibrations { path: directory.path().join("state/calibrations.json") };
         assert_eq!(kept.find(&measured("a", "block", 0.0)), None);
-        for floor in [
+        for calibration in [
             measured("old", "block", 1.0),
             measured("a", "block", 2.0),
             measured("a", "spin", 3.0),
             measured("a", "block", 4.0),
         ] {
-            kept.keep(&floor).unwrap();
+            kept.keep(&calibration).unwrap();
         }
         assert_eq!(kept.find(&measured("a", "block", 0.0)).unwrap().p50_ns, 4.0);
         assert_eq!(kept.find(&measured("a", "spin", 0.0)).unwrap().p50_ns, 3.0);
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_no_calibration() {
+    fn a_damaged_file_holds_no_calibration() {
         let directory = tempfile::tempdir().unwrap();
         let kept = Calibrations { path: directory.path().join("calibrations.json") };
         fs::write(&kept.path, "{").unwrap();

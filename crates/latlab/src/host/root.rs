@@ -1,4 +1,4 @@
-//! Where a host tells about itself: files under a root, so that tests can build a host of their own.
+//! The files of a host under a root, so that tests can provide a host of their own.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,19 +21,19 @@ impl HostRoot {
         HostRoot::new("/")
     }
 
-    /// Whether this is the host that system calls and programs speak of, and not a picture of one.
+    /// Whether it is this host, which system calls and programs describe too.
     pub fn is_live(&self) -> bool {
         self.path.as_os_str() == "/"
     }
 
-    /// Where it is, unless it is this host.
+    /// The root, `None` if it is this host.
     pub fn elsewhere(&self) -> Option<&Path> {
         Some(self.path.as_path()).filter(|_| !self.is_live())
     }
 
-    /// The host whose knobs are turned: this one, or the tests' own under `LATLAB_HOST_ROOT`, unless this process
-    /// has rights that whoever set the environment lacks.
-    pub fn of_knobs() -> HostRoot {
+    /// The host whose knobs are set: this one, or that of a test under `LATLAB_HOST_ROOT`, unless this process has rights
+    /// that the user who set the environment lacks.
+    pub fn for_knobs() -> HostRoot {
         let named = std::env::var_os("LATLAB_HOST_ROOT").filter(|root| !root.is_empty());
         match named.filter(|_| !latlab_sys::process::started_with_more_rights()) {
             Some(root) => HostRoot::new(Path::new(&root)),
@@ -41,12 +41,10 @@ impl HostRoot {
         }
     }
 
-    /// Where `file` is.
     pub(super) fn path(&self, file: &str) -> PathBuf {
         self.path.join(file)
     }
 
-    /// All of `file`, as it is.
     pub(super) fn bytes(&self, file: &str) -> io::Result<Vec<u8>> {
         fs::read(self.path(file))
     }
@@ -57,11 +55,11 @@ impl HostRoot {
     }
 
     /// Writes `text` into `file`, which must exist.
-    pub(super) fn put(&self, file: &str, text: &str) -> io::Result<()> {
+    pub(super) fn write(&self, file: &str, text: &str) -> io::Result<()> {
         fs::OpenOptions::new().write(true).truncate(true).open(self.path(file))?.write_all(text.as_bytes())
     }
 
-    /// The trimmed text of `file`, given without the leading slash; or why it cannot be had.
+    /// The trimmed text of `file`, given without the leading slash, or why it cannot be read.
     pub fn text(&self, file: &str) -> Result<String, String> {
         match fs::read(self.path.join(file)) {
             // Device tree strings end in NUL.
@@ -70,18 +68,18 @@ impl HostRoot {
         }
     }
 
-    /// Opens `file` to be read, given without the leading slash.
+    /// Opens `file`, given without the leading slash, for reading.
     pub fn open(&self, file: &str) -> io::Result<File> {
         File::open(self.path.join(file))
     }
 
-    /// The number that is all of `file`; or why it cannot be had.
+    /// The number in `file`, or why it cannot be read.
     pub fn number<T: std::str::FromStr>(&self, file: &str) -> Result<T, String> {
         let text = self.text(file)?;
         text.parse().map_err(|_| format!("/{file}: `{text}` is no number"))
     }
 
-    /// The names in `directory`, sorted; none where there is no such directory.
+    /// The names in `directory`, sorted; none without such a directory.
     pub fn names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path.join(directory)).into_iter().flatten();
         let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -90,11 +88,21 @@ impl HostRoot {
     }
 }
 
+/// The CPUs of a list of the kernel (`0-3,6`), in its order, which is ascending; `None` if it is not such a list.
+pub(crate) fn parse_cpu_list(list: &str) -> Option<Vec<u16>> {
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?);
+    }
+    Some(cpus)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
 
-    /// A host made of the files that a test writes.
+    /// A host of files that a test writes.
     pub(crate) struct FakeHost {
         pub(crate) root: HostRoot,
         directory: tempfile::TempDir,
@@ -115,8 +123,16 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_file_without_a_number_says_what_it_holds() {
+    fn the_error_of_a_file_without_a_number_has_its_text() {
         let host = FakeHost::new().with("proc/x", "many\n");
         assert_eq!(host.root.number::<u64>("proc/x"), Err("/proc/x: `many` is no number".into()));
+    }
+
+    #[test]
+    fn lists_of_cpus_have_ranges_and_single_cpus() {
+        assert_eq!(parse_cpu_list("0-2,6\n"), Some(vec![0, 1, 2, 6]));
+        assert_eq!(parse_cpu_list("3"), Some(vec![3]));
+        assert_eq!(parse_cpu_list("\n"), Some(vec![]));
+        assert_eq!(parse_cpu_list("0-x"), None);
     }
 }

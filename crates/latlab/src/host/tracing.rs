@@ -1,9 +1,8 @@
-//! A trace of what the scheduler did, in a ring that is stopped when something late was seen.
+//! A trace of the scheduler, in a ring that is stopped after a late wake-up.
 //!
-//! The ring is an instance of the kernel's own
-//! ([ftrace](https://docs.kernel.org/trace/ftrace.html#instances)), so that no other tracing is touched. Its name tells its
-//! owner; the kernel refuses to remove it while a living owner holds its files, and the next latlab removes those of
-//! the dead.
+//! The ring is an instance of [ftrace](https://docs.kernel.org/trace/ftrace.html#instances), so that other tracing is not
+//! changed. Its name has the process that owns it. The kernel refuses to remove it while the owner holds its files; the next
+//! latlab removes those of processes that died.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,16 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use super::owner::Owner;
+use super::process::{ProcessIdentity, boot_id};
 use crate::units::Nanos;
 
-/// Where systems mount it; latlab's own mount has no place.
+/// Where systems mount tracefs.
 const MOUNTED: &str = "/sys/kernel/tracing";
-/// How the instances of latlab begin.
+/// The prefix of latlab's instances.
 const PREFIX: &str = "latlab-";
-/// What a trace around a late wake-up must have: who ran, who was woken, what interrupted.
+/// Events that a trace must have: which thread ran, which was woken, what interrupted.
 const EVENTS: [&str; 3] = ["sched:sched_switch", "sched:sched_wakeup", "irq:irq_handler_entry"];
-/// What is taken where the kernel has it.
+/// Events that are traced if the kernel has them.
 const FURTHER_EVENTS: [&str; 9] = [
     "sched:sched_waking",
     "sched:sched_migrate_task",
@@ -42,20 +41,20 @@ const CPU_KIB: std::ops::RangeInclusive<u64> = 64..=1024;
 #[derive(Debug)]
 pub struct Tracing {
     instance: Instance,
-    /// Held open, so that stopping is one write, and nobody else can remove the instance.
+    /// Held open, so that stopping is one write and no other process can remove the instance.
     switch: Option<File>,
     marker: Option<File>,
     stopped: AtomicBool,
 }
 
-/// The directory of an instance, and what keeps it reachable.
+/// The directory of an instance, and the mount that keeps it accessible.
 #[derive(Debug)]
 struct Instance {
     path: PathBuf,
-    _home: TraceFs,
+    _tracefs: TraceFs,
 }
 
-/// A tracefs: the system's, or a mount of our own that nobody else sees and that goes with its descriptor.
+/// A tracefs: the system's, or a detached mount that ends with its descriptor.
 #[derive(Debug)]
 struct TraceFs {
     path: PathBuf,
@@ -77,16 +76,16 @@ impl TraceFs {
 }
 
 impl Tracing {
-    /// Begins to trace all CPUs into a ring of our own, on CLOCK_MONOTONIC.
+    /// Starts to trace all CPUs on CLOCK_MONOTONIC.
     ///
     /// # Errors
-    /// No right (CAP_SYS_ADMIN), no tracefs, or a kernel without the events.
+    /// The process lacks CAP_SYS_ADMIN, or the kernel tracefs or the events.
     pub fn begin() -> io::Result<Tracing> {
-        let home = TraceFs::open()?;
-        let path = home.path.join(format!("{PREFIX}{}", Owner::this_process()?.page_name()));
+        let tracefs = TraceFs::open()?;
+        let path = tracefs.path.join(format!("{PREFIX}{}", ProcessIdentity::this_process()?.name()));
         fs::create_dir(&path)?;
         let mut tracing = Tracing {
-            instance: Instance { path, _home: home },
+            instance: Instance { path, _tracefs: tracefs },
             switch: None,
             marker: None,
             stopped: AtomicBool::new(false),
@@ -103,7 +102,7 @@ impl Tracing {
         fs::write(at("buffer_size_kb"), (RING_KIB / cpus).clamp(*CPU_KIB.start(), *CPU_KIB.end()).to_string())?;
         let add = |event: &str| OpenOptions::new().append(true).open(at("set_event"))?.write_all(event.as_bytes());
         EVENTS.iter().try_for_each(|event| add(event))?;
-        // Another architecture or an older kernel may lack one of these: the trace tells less then.
+        // An error if the architecture or an older kernel lacks the event.
         FURTHER_EVENTS.iter().for_each(|event| _ = add(event));
         self.marker = OpenOptions::new().write(true).open(at("trace_marker")).ok();
         let mut switch = OpenOptions::new().write(true).open(at("tracing_on"))?;
@@ -112,12 +111,12 @@ impl Tracing {
         Ok(())
     }
 
-    /// Stops the ring as it is, with `words` as its last entry. The first call counts.
+    /// Stops the ring with `words` as its last entry. Later calls have no effect.
     pub fn stop(&self, words: &str) {
         if self.stopped.swap(true, Ordering::Relaxed) {
             return;
         }
-        // A ring that cannot be stopped is overwritten: whoever reads it finds nothing of that moment, and says so.
+        // A ring that cannot be stopped is overwritten, and [`Tracing::between`] finds no events of that time.
         if let Some(mut marker) = self.marker.as_ref() {
             _ = marker.write_all(words.as_bytes());
         }
@@ -126,10 +125,10 @@ impl Tracing {
         }
     }
 
-    /// What the ring holds of `[from, to]`, ns of CLOCK_MONOTONIC, as the kernel words it.
+    /// The events in `[from, to]`, ns of CLOCK_MONOTONIC, as the text of the kernel.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The ring cannot be read.
     pub fn between(&self, from: Nanos, to: Nanos) -> io::Result<String> {
         Ok(within(&fs::read(self.instance.path.join("trace"))?, from, to))
     }
@@ -138,51 +137,52 @@ impl Tracing {
 impl Drop for Tracing {
     fn drop(&mut self) {
         self.stop("latlab ends");
-        // The kernel keeps an instance of which a file is open.
+        // The kernel does not remove an instance with an open file.
         (self.switch, self.marker) = (None, None);
-        // What is left all the same the next latlab removes.
+        // If it remains, the next latlab removes it.
         _ = fs::remove_dir(&self.instance.path);
     }
 }
 
-/// The instances that latlabs have in this kernel: `latlab-PID-TICKS`.
+/// The instances of all latlabs of this kernel: `latlab-PID-TICKS`.
 ///
 /// # Errors
-/// No right to look, or no tracefs.
+/// The process may not read tracefs, or there is none.
 pub fn instances() -> io::Result<Vec<String>> {
     instances_in(&TraceFs::open()?)
 }
 
-fn instances_in(home: &TraceFs) -> io::Result<Vec<String>> {
-    let names = fs::read_dir(&home.path)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+fn instances_in(tracefs: &TraceFs) -> io::Result<Vec<String>> {
+    let names = fs::read_dir(&tracefs.path)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
 }
 
-/// Removes the instances of latlabs that died; their names. Without the right to look there is nothing to do.
+/// Removes the instances of latlabs that died, and returns their names; none if tracefs cannot be read.
 pub fn remove_left() -> Vec<String> {
-    let Ok(home) = TraceFs::open() else { return Vec::new() };
-    let names = instances_in(&home).unwrap_or_default().into_iter();
-    let left = names.filter(|name| name.strip_prefix(PREFIX).and_then(owner_of).is_some_and(|owner| !owner.is_alive()));
-    // One whose owner lives beyond this PID namespace is busy, and stays.
-    left.filter(|name| fs::remove_dir(home.path.join(name)).is_ok()).collect()
+    let Ok(tracefs) = TraceFs::open() else { return Vec::new() };
+    let names = instances_in(&tracefs).unwrap_or_default().into_iter();
+    let abandoned =
+        names.filter(|name| name.strip_prefix(PREFIX).and_then(owner_of).is_some_and(|owner| !owner.is_alive()));
+    // An instance of a process outside of this PID namespace is busy and is not removed.
+    abandoned.filter(|name| fs::remove_dir(tracefs.path.join(name)).is_ok()).collect()
 }
 
-/// The owner that [`Owner::page_name`] names.
-fn owner_of(name: &str) -> Option<Owner> {
+/// The process with that [`ProcessIdentity::name`], of this boot since tracefs does not outlive one.
+fn owner_of(name: &str) -> Option<ProcessIdentity> {
     let (pid, started) = name.split_once('-')?;
-    // Nothing in tracefs outlives a boot.
-    Some(Owner { pid: pid.parse().ok()?, started_ticks: started.parse().ok()?, boot_id: super::owner::boot_id().ok()? })
+    let (pid, started_ticks) = (pid.parse().ok()?, started.parse().ok()?);
+    Some(ProcessIdentity { pid, started_ticks, boot_id: boot_id().ok()? })
 }
 
-/// The lines of `trace` whose time lies in `[from, to]`, and those that explain the others. A process may be called by
-/// any bytes; those that are no UTF-8 are replaced.
+/// The lines of `trace` whose time is in `[from, to]`, and the header. Names of processes may have any bytes; those that are
+/// not UTF-8 are replaced.
 fn within(trace: &[u8], from: Nanos, to: Nanos) -> String {
     let trace = String::from_utf8_lossy(trace);
     let kept = |line: &&str| line.starts_with('#') || time_of(line).is_some_and(|at| from <= at && at <= to);
     trace.lines().filter(kept).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// When the event of a line happened: `NAME-PID [CPU] FLAGS SECONDS.MICROS: …`. Names may hold anything.
+/// The time of a line, `NAME-PID [CPU] FLAGS SECONDS.MICROS: …`, whose name may contain anything.
 fn time_of(line: &str) -> Option<Nanos> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_cpu = |word: &str| word.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(is_number);
@@ -213,7 +213,7 @@ mod tests {
 ";
 
     #[test]
-    fn lines_are_told_by_their_time_whatever_a_process_is_called() {
+    fn lines_are_selected_by_time_whatever_the_name_of_the_process() {
         let kept = |from, to| within(TRACE.as_bytes(), Nanos(from), Nanos(to)).lines().count();
         assert_eq!(kept(0, i64::MAX), 5);
         assert_eq!(kept(24_785_001_515_000, 24_785_001_515_000), 3);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_text_costs_neither_its_line_nor_the_others() {
+    fn lines_with_a_name_that_is_not_utf8_are_kept() {
         let line = b" \xff\xfe\x80-663 [000] d..2. 24785.001515: sched_wakeup: comm=\xc3\x28\n";
         let trace = [TRACE.as_bytes(), line].concat();
         let text = within(&trace, Nanos(24_785_001_515_000), Nanos(24_785_001_515_000));
@@ -235,9 +235,9 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back_to_their_owner() {
-        let me = Owner::this_process().expect("Linux tells");
-        assert_eq!(owner_of(&me.page_name()), Some(me));
+    fn an_owner_is_parsed_from_its_name() {
+        let me = ProcessIdentity::this_process().expect("proc");
+        assert_eq!(owner_of(&me.name()), Some(me));
         assert_eq!((owner_of("test"), owner_of("1-x"), owner_of("-")), (None, None, None));
     }
 }

@@ -50,7 +50,7 @@ pub fn measure_plan(
     stop: &Arc<AtomicBool>,
     heartbeat: &mut dyn FnMut(),
 ) -> Result<PlanOutcome, MeasureError> {
-    let _affinity = placement::AffinityGuard::before(plan.runs.iter().any(|run| run.here.mlock));
+    let _affinity = placement::AffinityGuard::save(plan.runs.iter().any(|run| run.here.mlock));
     let plan = Plan { runs: plan.runs.iter().map(with_known_cpus).collect(), rounds: plan.rounds };
     let Some(first) = plan.runs.first() else { return Ok(PlanOutcome::default()) };
     let lifecycle = Lifecycle { plan: &plan, first, key, target, stop, heartbeat };
@@ -66,7 +66,7 @@ pub fn measure_plan(
 /// # Errors
 /// What this host refuses.
 pub fn rehearse_run(run: &RunSpec) -> Result<(), MeasureError> {
-    let _affinity = placement::AffinityGuard::before(run.here.mlock);
+    let _affinity = placement::AffinityGuard::save(run.here.mlock);
     rehearse_placement(&with_known_cpus(run))?;
     local_settings(&run.settings)?.restore();
     Ok(())

@@ -100,7 +100,7 @@ fn instrument(spec: &RunSpec, host: &HostFacts) -> Instrument {
         clock_resolution_ns: Some(clock::resolution()),
         clock_read_ns: Some(clock::read_cost_ns()),
         tag_ns: spec.authenticated.then(tag_cost),
-        bare_loop: Calibrations::of_user().and_then(|kept| kept.find(&bare_loop_of(spec, host)?)),
+        bare_loop: Calibrations::for_user().and_then(|kept| kept.find(&bare_loop_of(spec, host)?)),
     }
 }
 

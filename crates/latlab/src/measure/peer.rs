@@ -9,7 +9,7 @@ use super::MeasureError;
 use super::remote_host::{PeerSettings, RemoteHost, RemoteResults};
 use crate::agent::{Agent, LoadsRequest, LoadsStatus, NetLoadPath};
 use crate::facts::SettingFacts;
-use crate::host::lab::{EnteredNamespace, Lab};
+use crate::host::{EnteredNamespace, Lab};
 use crate::host::{HostError, HostGuard, HostRoot, KnobJournal, PathInterfaces};
 use crate::plan::{Direction, EndSpec, Family, LoadKind, LoadSpec, PathSpec, RunSpec, SettingSpec, Target, defaults};
 use crate::session::{LoadedPath, PreSharedKey, ReflectorProcess, ReflectorRequest};
@@ -113,9 +113,9 @@ impl Peer {
         if !spec.settings.is_empty() {
             // Both hosts are read before either is changed.
             let interfaces = PathInterfaces::towards(bind, path.bind_interface.as_deref());
-            guard = HostGuard::find(&spec.settings, &interfaces, HostRoot::of_knobs()).map_err(HostError::from)?;
+            guard = HostGuard::find(&spec.settings, &interfaces, HostRoot::for_knobs()).map_err(HostError::from)?;
             agent_settings = PeerSettings::find(&mut agent, &spec.settings, local_address_towards(path, bind)?)?;
-            guard.turn(KnobJournal::of_user().as_ref()).map_err(HostError::from)?;
+            guard.apply(KnobJournal::for_user().as_ref()).map_err(HostError::from)?;
             agent_settings.turn(&mut agent)?;
         }
         let address = agent.start_reflector(request(bind))?;
@@ -149,8 +149,8 @@ impl Peer {
             Some(Family::Ipv6) => lab.reflector_ipv6().ok_or(HostError::LabLacksIpv6)?,
             _ => lab.reflector_ipv4(),
         };
-        let mut guard = apply_settings(&spec.settings, || lab.ground(address.is_ipv6()))?;
-        lab.look_again()?;
+        let mut guard = apply_settings(&spec.settings, || lab.path(address.is_ipv6()))?;
+        lab.update_conditions()?;
         let process = {
             let _namespace = lab.enter_reflector()?;
             ReflectorProcess::start(&request(address))?
@@ -375,7 +375,7 @@ fn apply_settings(
     if settings.is_empty() {
         return Ok(HostGuard::none());
     }
-    Ok(HostGuard::hold(settings, &interfaces()?, HostRoot::of_knobs(), KnobJournal::of_user().as_ref())?)
+    Ok(HostGuard::hold(settings, &interfaces()?, HostRoot::for_knobs(), KnobJournal::for_user().as_ref())?)
 }
 
 /// Applies the settings of a run without a path.

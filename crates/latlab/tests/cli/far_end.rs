@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use latlab::host::lab::Lab;
+use latlab::host::Lab;
 use tempfile::TempDir;
 
 use crate::harness::{BINARY, Latlab, Running, wait_until};

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use latlab::host::lab::{EnteredNamespace, Lab};
-use latlab::host::rights::{Capability, Rights};
-use latlab::host::root::HostRoot;
+use latlab::facts::{Capability, Rights};
+use latlab::host::HostRoot;
+use latlab::host::{EnteredNamespace, Lab};
 use rustix::process::Signal;
 
 use crate::harness::{BINARY, Latlab, check_schema, contains, wait_until, warnings_at_most};

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use latlab::host::{Lab, lifeline};
+use latlab::host::{Lab, process};
 
 use crate::{ip, privileged};
 
@@ -47,7 +47,7 @@ fn sleep_until_killed() -> ! {
 
 fn be_the_reflector() -> ! {
     let parent = rustix::process::getppid().expect("a parent").as_raw_nonzero().get();
-    assert!(lifeline::tie_to_parent(parent.unsigned_abs()).expect("the kernel agrees"));
+    assert!(process::tie_to_parent(parent.unsigned_abs()).expect("the kernel agrees"));
     say_ready(&std::process::id().to_string());
     sleep_until_killed()
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use latlab::host::lab::EnteredNamespace;
+use latlab::host::EnteredNamespace;
 use latlab::host::{HostError, Lab};
 
 use crate::{ip, privileged};

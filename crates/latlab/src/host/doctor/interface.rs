@@ -1,20 +1,20 @@
-//! The interface that probes leave through, and the limits of sockets.
+//! Findings on the interface of the path, and on the limits of sockets.
 
-use super::Seen;
+use super::evidence::Evidence;
 use crate::facts::{Capability, Finding, FindingSeverity, InterfaceFacts};
 use crate::plan::defaults;
 use crate::units::human;
 
-/// Queueing disciplines whose purpose is to hold packets back.
+/// Queueing disciplines that delay packets.
 const SHAPERS: [&str; 7] = ["netem", "tbf", "htb", "hfsc", "cake", "cbq", "etf"];
-/// A device that collects longer than this shows in the median of a local network.
+/// A longer coalescing delay shows in the median of a local network.
 const COLLECTS_US: u32 = 10;
 /// At 500,000 packets a second this many descriptors last half a millisecond.
 const SHORT_RING: u32 = 256;
 
-pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
-    let mut found: Vec<Finding> = socket_buffers(seen).into_iter().collect();
-    if let Some(interface) = &seen.facts.network.interface {
+pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = socket_buffers(evidence).into_iter().collect();
+    if let Some(interface) = &evidence.facts.network.interface {
         let looks = [link, qdisc, coalescing, offloads, ring, stamps];
         found.extend(looks.into_iter().filter_map(|look| look(interface)));
     }
@@ -54,7 +54,7 @@ fn coalescing(interface: &InterfaceFacts) -> Option<Finding> {
     Some(Finding::new(severity, CODE, format!("{name} collects packets {wait} before it interrupts"), fix))
 }
 
-/// Those that hold a packet back in the hope of a neighbour.
+/// Offloads that delay a packet to merge it with the next.
 fn offloads(interface: &InterfaceFacts) -> Option<Finding> {
     const COLLECTORS: [(&str, &str); 2] = [("rx-lro", "lro"), ("rx-gro-hw", "rx-gro-hw")];
     let on = |name: &str| interface.offloads.as_ref()?.get(name).copied();
@@ -96,12 +96,12 @@ fn stamps(interface: &InterfaceFacts) -> Option<Finding> {
     })
 }
 
-/// Where the kernel may be told to give more than its limit, the limit does not matter.
-fn socket_buffers(seen: &Seen<'_>) -> Option<Finding> {
-    /// What a small datagram takes of a receive buffer, with the kernel's own bookkeeping (its `truesize`).
+/// A process with CAP_NET_ADMIN may exceed the limit.
+fn socket_buffers(evidence: &Evidence<'_>) -> Option<Finding> {
+    /// The share of a receive buffer that a small datagram needs, with the kernel's overhead (its `truesize`).
     const SMALL_DATAGRAM_BYTES: u64 = 768;
-    let limit = seen.facts.network.receive_buffer_maximum_bytes?;
-    let forced = seen.facts.rights.is_some_and(|rights| rights.has(Capability::NetAdmin));
+    let limit = evidence.facts.network.receive_buffer_maximum_bytes?;
+    let forced = evidence.facts.rights.is_some_and(|rights| rights.has(Capability::NetAdmin));
     let wanted = u64::from(defaults::RECEIVE_BUFFER_BYTES);
     (limit < wanted && !forced).then(|| {
         let message = format!(
@@ -117,7 +117,7 @@ fn socket_buffers(seen: &Seen<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BLOCKING, find, judged, message, severity};
+    use super::super::findings::tests::{BLOCKING, find, judged, message, severity};
     use super::*;
     use crate::facts::{Coalescing, HostFacts, Rights, RingSizes, Stamping};
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_collects_is_told_to_stop() {
+    fn coalescing_is_a_finding_with_its_switch() {
         let with = |coalescing| on(InterfaceFacts { coalescing: Some(coalescing), ..InterfaceFacts::default() });
         let slow = with(Coalescing { receive_us: 50, ..QUIET });
         assert_eq!(message(&slow, "coalescing"), "eth0 collects packets for up to 50 µs before it interrupts");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn links_rings_shapers_and_collectors_are_named() {
+    fn links_qdiscs_rings_and_offloads_are_findings() {
         let ring = RingSizes { receive: 128, receive_maximum: 4_096, transmit: 128, transmit_maximum: 4_096 };
         let found = on(InterfaceFacts {
             state: Some("lowerlayerdown".into()),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_receive_buffer_matters_to_those_who_may_not_exceed_it() {
+    fn a_small_receive_buffer_limit_is_a_finding_without_the_privilege_to_exceed_it() {
         let with = |limit, capabilities| {
             let mut facts = HostFacts::default();
             facts.network.receive_buffer_maximum_bytes = Some(limit);

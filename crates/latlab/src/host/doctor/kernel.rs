@@ -1,19 +1,23 @@
-//! The kernel's version and its switches.
+//! Findings on the kernel: its version and settings, its clocks and timers, and the privileges of the process.
 
-use super::Seen;
-use crate::facts::{Finding, FindingSeverity, RealTimePause};
+use super::evidence::Evidence;
+use crate::facts::{Capability, Finding, FindingSeverity, RealTimePause, Rights};
 use crate::plan::WaitMode;
 
-/// The oldest kernel that is supported.
+/// The oldest supported kernel.
 const MINIMUM: (u32, u32) = (5, 10);
+const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 
-pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
-    [version(seen), throttling(seen), busy_polling(seen), preemption(seen)].into_iter().flatten().collect()
+pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let checks = [version, throttling, busy_polling, preemption, clocksource, timer_slack, synchronisation];
+    let mut found: Vec<Finding> = checks.iter().filter_map(|check| check(evidence)).collect();
+    found.extend(rights(evidence));
+    found
 }
 
-fn version(seen: &Seen<'_>) -> Option<Finding> {
-    let release = seen.facts.kernel.as_deref()?.strip_prefix("Linux ")?;
-    (seen.facts.kernel_version()? < MINIMUM).then(|| {
+fn version(evidence: &Evidence<'_>) -> Option<Finding> {
+    let release = evidence.facts.kernel.as_deref()?.strip_prefix("Linux ")?;
+    (evidence.facts.kernel_version()? < MINIMUM).then(|| {
         Finding::new(
             FindingSeverity::Blocker,
             "kernel-version",
@@ -23,10 +27,10 @@ fn version(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Real-time threads do not get all of a CPU for ever.
-fn throttling(seen: &Seen<'_>) -> Option<Finding> {
-    let endless = seen.intent.any(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
-    let limit = seen.facts.real_time_pause().filter(|_| seen.intent.any(|end| end.fifo.is_some()))?;
+/// The kernel limits the share of a CPU that real-time threads get.
+fn throttling(evidence: &Evidence<'_>) -> Option<Finding> {
+    let endless = evidence.intent.any(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
+    let limit = evidence.facts.real_time_pause().filter(|_| evidence.intent.any(|end| end.fifo.is_some()))?;
     let pause = limit.in_words();
     let (severity, code, message, fix) = match limit {
         RealTimePause::Throttling { .. } => {
@@ -53,9 +57,9 @@ fn throttling(seen: &Seen<'_>) -> Option<Finding> {
 /// The poll call of a schedule polls the driver only where this is set ([socket(7)], SO_BUSY_POLL).
 ///
 /// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
-fn busy_polling(seen: &Seen<'_>) -> Option<Finding> {
-    let span_us = seen.facts.network.busy_poll_us?;
-    (seen.intent.waits(WaitMode::BusyPoll) && span_us == 0).then(|| {
+fn busy_polling(evidence: &Evidence<'_>) -> Option<Finding> {
+    let span_us = evidence.facts.network.busy_poll_us?;
+    (evidence.intent.waits(WaitMode::BusyPoll) && span_us == 0).then(|| {
         Finding::new(
             FindingSeverity::Warning,
             "busy-poll-off",
@@ -65,8 +69,8 @@ fn busy_polling(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn preemption(seen: &Seen<'_>) -> Option<Finding> {
-    (seen.facts.kernel_settings.preemption.as_deref()? == "none").then(|| {
+fn preemption(evidence: &Evidence<'_>) -> Option<Finding> {
+    (evidence.facts.kernel_settings.preemption.as_deref()? == "none").then(|| {
         Finding::new(
             FindingSeverity::Note,
             "preemption",
@@ -77,15 +81,129 @@ fn preemption(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
+fn clocksource(evidence: &Evidence<'_>) -> Option<Finding> {
+    let source = evidence.facts.clocksource.as_deref()?;
+    match source {
+        "tsc" | "arch_sys_counter" => return Some(Finding::fine("clocksource", format!("clocksource {source}"))),
+        // The vDSO reads these two without a system call, but they cost more than the counter itself.
+        "kvm-clock" | "hyperv_clocksource_tsc_page" => {
+            let message = format!("clocksource is `{source}`: a read costs more than with `tsc`");
+            return Some(Finding::note("clocksource", message));
+        }
+        _ => {}
+    }
+    let message =
+        format!("clocksource is `{source}`: every clock read enters the kernel and takes about a microsecond");
+    let available = evidence.facts.clock.clocksources.as_deref().unwrap_or_default();
+    let fix = if available.iter().any(|name| name == "tsc") {
+        format!("echo tsc | sudo tee /{SOURCES}/current_clocksource")
+    } else {
+        "the kernel has no better one (`dmesg | grep -i clocksource` says why): judge small delays with care".into()
+    };
+    Some(Finding::new(FindingSeverity::Warning, "clocksource", message, fix))
+}
+
+/// How much later than due the kernel may wake a thread; real-time threads have no slack
+/// ([PR_SET_TIMERSLACK(2const)](https://man7.org/linux/man-pages/man2/PR_SET_TIMERSLACK.2const.html)).
+fn timer_slack(evidence: &Evidence<'_>) -> Option<Finding> {
+    const NEGLIGIBLE_NS: u64 = 1_000;
+    let slack_ns = evidence.facts.timer_slack_ns.filter(|slack| *slack > NEGLIGIBLE_NS)?;
+    evidence.intent.any(|end| end.fifo.is_none() && end.wait != WaitMode::Spin).then(|| {
+        Finding::new(
+            FindingSeverity::Note,
+            "timer-slack",
+            format!(
+                "timer slack is {} µs: on a schedule a sleeping sender starts up to that much late",
+                slack_ns / 1_000
+            ),
+            "latlab ping --fifo 50, or --wait spin",
+        )
+    })
+}
+
+/// Delays in one direction are differences between two hosts' clocks; round trips need one clock only.
+fn synchronisation(evidence: &Evidence<'_>) -> Option<Finding> {
+    const CODE: &str = "clock-unsynchronised";
+    let state = evidence.facts.clock.discipline.as_ref()?;
+    let keeper = evidence.facts.clock.keeper.as_ref();
+    if state.synchronised && keeper.is_none_or(|keeper| keeper.synchronised != Some(false)) {
+        let bound_ns = keeper.and_then(|keeper| keeper.error_bound_ns());
+        let bound_us = bound_ns.map_or(state.maximum_error_us as f64, |bound_ns| bound_ns / 1e3);
+        let name = keeper.map_or("clock in step", |keeper| &keeper.name);
+        return Some(Finding::fine(CODE, format!("{name} ±{bound_us:.0} µs")));
+    }
+    let message = "nobody keeps CLOCK_REALTIME in step: delays in one direction against another host would be \
+                   wrong by an unknown offset that drifts by some 10 µs a second (round trips are not touched)";
+    Some(Finding::new(FindingSeverity::Note, CODE, message, "sudo systemctl enable --now chrony"))
+}
+
+fn rights(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let Some(rights) = &evidence.facts.rights else { return Vec::new() };
+    let mut found: Vec<Finding> =
+        [real_time(evidence, rights), memory_lock(evidence, rights), lab(rights)].into_iter().flatten().collect();
+    if found.is_empty() {
+        found.push(Finding::fine("rights", "rights for real-time priority, locked memory and `lab`"));
+    }
+    found
+}
+
+fn real_time(evidence: &Evidence<'_>, rights: &Rights) -> Option<Finding> {
+    const GRANT: &str = "sudo setcap cap_sys_nice+ep $(command -v latlab)";
+    let wanted = evidence.intent.ends().filter_map(|end| end.fifo).max();
+    match wanted {
+        Some(priority) if !rights.may_run_fifo(priority) => Some(Finding::new(
+            FindingSeverity::Blocker,
+            "no-real-time-right",
+            format!(
+                "no right to run with SCHED_FIFO priority {priority}: the limit is {}",
+                rights.real_time_priority.unwrap_or_default()
+            ),
+            GRANT,
+        )),
+        None if !rights.may_run_fifo(1) => Some(Finding::new(
+            FindingSeverity::Note,
+            "no-real-time-right",
+            "no right for `--fifo`: other threads can take the CPU from the measuring one",
+            GRANT,
+        )),
+        _ => None,
+    }
+}
+
+fn memory_lock(evidence: &Evidence<'_>, rights: &Rights) -> Option<Finding> {
+    let limit = rights.memory_lock_bytes.filter(|_| !rights.may_lock_all())?;
+    // What both processes of a run may need together; each has the limit for itself.
+    const ENOUGH: u64 = 64 << 20;
+    let short = evidence.intent.any(|end| end.mlock) && limit < ENOUGH;
+    Some(Finding::new(
+        if short { FindingSeverity::Blocker } else { FindingSeverity::Note },
+        "memory-lock-limit",
+        format!("memory can be locked up to {} KiB only", limit / 1024),
+        "sudo setcap cap_ipc_lock+ep $(command -v latlab)",
+    ))
+}
+
+fn lab(rights: &Rights) -> Option<Finding> {
+    (!rights.has(Capability::SysAdmin) || !rights.has(Capability::NetAdmin)).then(|| {
+        Finding::new(
+            FindingSeverity::Note,
+            "no-lab-right",
+            "no right to build network namespaces: the target `lab` is closed",
+            "sudo latlab ping lab",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BLOCKING, SPINNING, find, message, on, severity};
+    use super::super::findings::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
     use super::*;
+    use crate::facts::{ClockDiscipline, ClockKeeper, HostFacts};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
     #[test]
-    fn an_old_kernel_is_named() {
+    fn an_old_kernel_is_a_finding() {
         for (release, old) in [("5.9.16-1-amd64", true), ("5.10.0", false), ("4.19.0", true), ("6.18.44-x", false)] {
             let host =
                 FakeHost::new().with("proc/sys/kernel/ostype", "Linux").with("proc/sys/kernel/osrelease", release);
@@ -110,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_kernels_keep_a_fair_share_instead() {
+    fn newer_kernels_have_a_fair_server_instead() {
         let host = FakeHost::new()
             .with("proc/sys/kernel/ostype", "Linux")
             .with("proc/sys/kernel/osrelease", "6.12.3-rt")
@@ -129,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_polling_that_does_not_poll_and_kernels_that_do_not_preempt_are_named() {
+    fn disabled_busy_polling_and_a_kernel_without_preemption_are_findings() {
         let host =
             FakeHost::new().with("proc/sys/net/core/busy_poll", "0").with("proc/version", "Linux version 6.1 SMP");
         let found = on(&host, &EndSpec { wait: WaitMode::BusyPoll, ..BLOCKING });
@@ -137,5 +255,92 @@ mod tests {
         assert_eq!(severity(&found, "preemption"), Some(FindingSeverity::Note));
         let host = host.with("proc/version", "Linux version 6.1 #1 SMP PREEMPT_DYNAMIC Debian");
         assert_eq!(on(&host, &BLOCKING), []);
+    }
+
+    fn ticking(current: &str, available: &str) -> FakeHost {
+        FakeHost::new()
+            .with("sys/devices/system/clocksource/clocksource0/current_clocksource", current)
+            .with("sys/devices/system/clocksource/clocksource0/available_clocksource", available)
+    }
+
+    #[test]
+    fn a_slow_clocksource_is_a_finding_with_the_better_one() {
+        let found = on(&ticking("hpet", "tsc hpet acpi_pm"), &BLOCKING);
+        let finding = find(&found, "clocksource").expect("found");
+        assert_eq!(finding.severity, FindingSeverity::Warning);
+        assert!(finding.message.contains("`hpet`"));
+        assert!(finding.fix.as_ref().expect("a fix").starts_with("echo tsc | sudo tee /sys/"));
+        let found = on(&ticking("acpi_pm", "acpi_pm"), &BLOCKING);
+        assert!(!find(&found, "clocksource").expect("found").fix.as_ref().expect("a fix").contains("tee"));
+    }
+
+    #[test]
+    fn counters_are_fine() {
+        for counter in ["tsc", "arch_sys_counter"] {
+            assert_eq!(
+                severity(&on(&ticking(counter, counter), &BLOCKING), "clocksource"),
+                Some(FindingSeverity::Fine)
+            );
+        }
+        assert_eq!(severity(&on(&ticking("kvm-clock", "tsc"), &BLOCKING), "clocksource"), Some(FindingSeverity::Note));
+    }
+
+    #[test]
+    fn timer_slack_concerns_blocking_ends_only() {
+        let host = FakeHost::new().with("proc/self/timerslack_ns", "50000");
+        assert!(find(&on(&host, &BLOCKING), "timer-slack").expect("found").message.contains("50 µs"));
+        assert_eq!(severity(&on(&host, &SPINNING), "timer-slack"), None);
+    }
+
+    #[test]
+    fn an_unsynchronised_clock_is_a_note() {
+        let state = |synchronised| ClockDiscipline {
+            synchronised,
+            estimated_error_us: 3,
+            maximum_error_us: 1_500,
+            frequency_ppm: 0.0,
+            tai_offset_s: 37,
+            status: 0,
+        };
+        let mut facts = HostFacts::default();
+        facts.clock.discipline = Some(state(false));
+        assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
+        facts.clock.discipline = Some(state(true));
+        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "clock in step ±1500 µs");
+        facts.clock.keeper = Some(ClockKeeper {
+            name: "chrony".into(),
+            offset_ns: Some(-4_000.0),
+            root_delay_ns: Some(100_000.0),
+            root_dispersion_ns: Some(30_000.0),
+            ..ClockKeeper::default()
+        });
+        assert_eq!(message(&judged(&facts, &BLOCKING), "clock-unsynchronised"), "chrony ±84 µs");
+        facts.clock.keeper = Some(ClockKeeper { synchronised: Some(false), ..ClockKeeper::default() });
+        assert_eq!(severity(&judged(&facts, &BLOCKING), "clock-unsynchronised"), Some(FindingSeverity::Note));
+    }
+
+    fn with_rights(mask: &str, locked: &str) -> FakeHost {
+        let limits = format!("Max locked memory {locked} unlimited bytes\nMax realtime priority 0 0\n");
+        FakeHost::new().with("proc/self/status", &format!("CapEff:\t{mask}\n")).with("proc/self/limits", &limits)
+    }
+
+    #[test]
+    fn a_missing_privilege_blocks_only_ends_that_need_it() {
+        let poor = with_rights("0", "8388608");
+        assert_eq!(severity(&on(&poor, &BLOCKING), "no-real-time-right"), Some(FindingSeverity::Note));
+        let found = on(&poor, &EndSpec { fifo: Some(40), mlock: true, ..BLOCKING });
+        assert_eq!(severity(&found, "no-real-time-right"), Some(FindingSeverity::Blocker));
+        assert!(find(&found, "no-real-time-right").expect("found").message.contains("40"));
+        assert_eq!(severity(&found, "memory-lock-limit"), Some(FindingSeverity::Blocker));
+        assert!(find(&found, "memory-lock-limit").expect("found").message.contains("8192 KiB"));
+        assert_eq!(severity(&found, "no-lab-right"), Some(FindingSeverity::Note));
+    }
+
+    #[test]
+    fn root_has_every_right() {
+        let found =
+            on(&with_rights("000001ffffffffff", "8388608"), &EndSpec { fifo: Some(99), mlock: true, ..BLOCKING });
+        assert_eq!(severity(&found, "rights"), Some(FindingSeverity::Fine));
+        assert_eq!(found.len(), 1);
     }
 }

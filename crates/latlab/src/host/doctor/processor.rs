@@ -1,41 +1,49 @@
-//! CPUs: how many, how fast, how deep they sleep, who shares them.
+//! Findings on the CPUs: number, frequency, idle states, sharing, heat and throttling.
 
-use super::Seen;
+use super::evidence::Evidence;
 use super::work::BUSY;
-use crate::facts::{Finding, FindingSeverity, Frequency, IdleState};
-use crate::host::cpu_list;
+use crate::facts::{Finding, FindingSeverity, Frequency, HeatFacts, IdleState};
+use crate::host::root::parse_cpu_list;
 use crate::plan::WaitMode;
 
-/// Waking up in less than this is lost in the cost of the calls.
+/// A shorter exit latency is below the cost of the calls.
 const SHALLOW_US: u32 = 10;
-/// From here on waking up is the larger part of a round trip on one host.
+/// From this exit latency on waking up is the larger part of a round trip on one host.
 const DEEP_US: u32 = 50;
-/// A clock rate that changes by more than this between two looks is not the same CPU any more.
+/// A larger change of frequency between two readings of the facts is a finding.
 const DRIFT: f64 = 0.1;
 
-pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
-    let online = seen.facts.cpus_online.as_deref().and_then(cpu_list::parse).unwrap_or_default();
-    let whole = [
-        one_cpu(seen, &online),
-        same_cpu(seen),
-        one_core(seen),
-        governor(seen),
-        frequency_drift(seen),
-        turbo(seen),
-        idle_states(seen),
+/// Where a Raspberry Pi begins to throttle; other processors do between 90 and 105 °C.
+const HOT_CELSIUS: f64 = 80.0;
+const COOL: &str = "cool it better, or leave longer pauses between runs";
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let online = evidence.facts.cpus_online.as_deref().and_then(parse_cpu_list).unwrap_or_default();
+    let of_host = [
+        one_cpu(evidence, &online),
+        same_cpu(evidence),
+        one_core(evidence),
+        governor(evidence),
+        frequency_drift(evidence),
+        turbo(evidence),
+        idle_states(evidence),
+        throttled(evidence),
+        hot(evidence),
     ];
-    let mut found: Vec<Finding> = whole.into_iter().flatten().collect();
-    for cpu in seen.intent.pins() {
-        found.extend([absent(seen, &online, cpu), sibling(seen, cpu), isolation(seen, cpu)].into_iter().flatten());
+    let mut found: Vec<Finding> = of_host.into_iter().flatten().collect();
+    for cpu in evidence.intent.pins() {
+        found.extend(
+            [absent(evidence, &online, cpu), sibling(evidence, cpu), isolation(evidence, cpu)].into_iter().flatten(),
+        );
     }
     found
 }
 
-fn one_cpu(seen: &Seen<'_>, online: &[u16]) -> Option<Finding> {
+fn one_cpu(evidence: &Evidence<'_>, online: &[u16]) -> Option<Finding> {
     if online.len() != 1 {
         return None;
     }
-    let (severity, message) = if seen.intent.waits(WaitMode::Spin) {
+    let (severity, message) = if evidence.intent.waits(WaitMode::Spin) {
         (FindingSeverity::Blocker, "one CPU only: an end that spins keeps the other from answering")
     } else {
         (FindingSeverity::Warning, "one CPU only: both ends and the recording take turns on it")
@@ -43,9 +51,9 @@ fn one_cpu(seen: &Seen<'_>, online: &[u16]) -> Option<Finding> {
     Some(Finding::new(severity, "one-cpu", message, "measure against another host: latlab ping HOST"))
 }
 
-fn same_cpu(seen: &Seen<'_>) -> Option<Finding> {
-    let cpu = seen.intent.here.cpu?;
-    let both = seen.intent.peer?.cpu == Some(cpu) && seen.intent.waits(WaitMode::Spin);
+fn same_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
+    let cpu = evidence.intent.here.cpu?;
+    let both = evidence.intent.peer?.cpu == Some(cpu) && evidence.intent.waits(WaitMode::Spin);
     both.then(|| {
         let message = format!("both ends share CPU {cpu} and spin: each waits for the other's time slice to end");
         let fix = "give the ends different CPUs with --cpu and --peer-cpu, or use --wait block";
@@ -53,37 +61,38 @@ fn same_cpu(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn absent(seen: &Seen<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
-    let list = seen.facts.cpus_online.as_deref()?;
+fn absent(evidence: &Evidence<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
+    let list = evidence.facts.cpus_online.as_deref()?;
     (!online.contains(&cpu)).then(|| {
         let message = format!("CPU {cpu} is not online: the CPUs online are {list}");
         Finding::new(FindingSeverity::Blocker, "cpu-absent", message, "choose one of these")
     })
 }
 
-/// `600 to 1500 MHz`, over all CPUs; none where nobody knows.
-fn range(seen: &Seen<'_>) -> Option<String> {
-    let each = seen.facts.processor.frequencies.as_ref()?;
+/// `600 to 1500 MHz`, over all CPUs; `None` if unknown.
+fn range(evidence: &Evidence<'_>) -> Option<String> {
+    let each = evidence.facts.processor.frequencies.as_ref()?;
     let lowest = each.values().filter_map(|cpu| cpu.minimum_khz).min()?;
     let highest = each.values().filter_map(|cpu| cpu.maximum_khz).max()?;
     Some(format!("{} to {} MHz", lowest / 1_000, highest / 1_000))
 }
 
-fn governor(seen: &Seen<'_>) -> Option<Finding> {
-    let governors = seen.facts.governors.as_deref()?;
+fn governor(evidence: &Evidence<'_>) -> Option<Finding> {
+    let governors = evidence.facts.governors.as_deref()?;
     let slow: Vec<_> = governors.iter().filter(|name| *name != "performance").map(|name| format!("`{name}`")).collect();
     if slow.is_empty() {
         return Some(Finding::fine("governor", "governor performance"));
     }
-    let range = range(seen).map(|range| format!(" ({range})")).unwrap_or_default();
+    let range = range(evidence).map(|range| format!(" ({range})")).unwrap_or_default();
     let message = format!("governor is {}{range}: an idle host answers later than a busy one", slow.join(", "));
     let fix = "latlab ping --set governor=performance";
     Some(Finding::new(FindingSeverity::Warning, "governor", message, fix))
 }
 
-/// The CPU whose clock rate changed most between the two looks.
-fn frequency_drift(seen: &Seen<'_>) -> Option<Finding> {
-    let (now, then) = seen.facts.processor.frequencies.as_ref().zip(seen.earlier?.processor.frequencies.as_ref())?;
+/// The CPU whose frequency changed most between the two readings.
+fn frequency_drift(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (now, then) =
+        evidence.facts.processor.frequencies.as_ref().zip(evidence.earlier?.processor.frequencies.as_ref())?;
     let rate = |frequency: &Frequency| frequency.current_khz.filter(|khz| *khz > 0);
     let changes = now.iter().filter_map(|(cpu, now)| {
         let (before, after) = (rate(then.get(cpu)?)?, rate(now)?);
@@ -101,9 +110,9 @@ fn frequency_drift(seen: &Seen<'_>) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Warning, "frequency-drift", message, fix))
 }
 
-fn turbo(seen: &Seen<'_>) -> Option<Finding> {
-    seen.facts.processor.turbo.filter(|on| *on)?;
-    let driver = seen.facts.processor.frequencies.as_ref().and_then(|each| each.values().next()?.driver.clone());
+fn turbo(evidence: &Evidence<'_>) -> Option<Finding> {
+    evidence.facts.processor.turbo.filter(|on| *on)?;
+    let driver = evidence.facts.processor.frequencies.as_ref().and_then(|each| each.values().next()?.driver.clone());
     let fix = if driver.is_some_and(|driver| driver.starts_with("intel_")) {
         "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
     } else {
@@ -113,13 +122,13 @@ fn turbo(seen: &Seen<'_>) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Note, "turbo", message, fix))
 }
 
-/// Deep idle states: who sleeps in them wakes late.
-fn idle_states(seen: &Seen<'_>) -> Option<Finding> {
-    if !seen.intent.any(|end| end.wait != WaitMode::Spin) {
+/// Deep idle states, from which a CPU wakes up late.
+fn idle_states(evidence: &Evidence<'_>) -> Option<Finding> {
+    if !evidence.intent.any(|end| end.wait != WaitMode::Spin) {
         return None;
     }
-    let pins = seen.intent.pins();
-    let each = seen.facts.processor.idle_states.as_ref()?;
+    let pins = evidence.intent.pins();
+    let each = evidence.facts.processor.idle_states.as_ref()?;
     let chosen = each.iter().filter(|(cpu, _)| pins.is_empty() || pins.contains(cpu));
     let states = chosen.flat_map(|(cpu, states)| states.iter().map(move |state| (*cpu, state)));
     let open = states.filter(|(_, state)| !state.disabled && state.exit_latency_us > SHALLOW_US);
@@ -128,7 +137,7 @@ fn idle_states(seen: &Seen<'_>) -> Option<Finding> {
         "an idle CPU may take {} µs to wake up (`{}`{}): blocked ends measure that too",
         deepest.exit_latency_us,
         deepest.name,
-        used_lately(seen, cpu, deepest).unwrap_or_default()
+        used_lately(evidence, cpu, deepest).unwrap_or_default()
     );
     let severe = deepest.exit_latency_us >= DEEP_US;
     let severity = if severe { FindingSeverity::Warning } else { FindingSeverity::Note };
@@ -137,18 +146,18 @@ fn idle_states(seen: &Seen<'_>) -> Option<Finding> {
 }
 
 /// `, entered 17 times while we looked`
-fn used_lately(seen: &Seen<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
-    let used = seen.facts.processor.idle_since(&seen.earlier?.processor, cpu);
+fn used_lately(evidence: &Evidence<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
+    let used = evidence.facts.processor.idle_since(&evidence.earlier?.processor, cpu);
     let used = used.iter().find(|used| used.state.name == deepest.name)?;
     Some(format!(", entered {} times by CPU {cpu} while we looked", used.entered))
 }
 
 /// Threads of one core share its execution units.
-fn sibling(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
-    let siblings = cpu_list::parse(seen.facts.processor.siblings_of(cpu)?)?;
-    let pins = seen.intent.pins();
+fn sibling(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+    let siblings = parse_cpu_list(evidence.facts.processor.siblings_of(cpu)?)?;
+    let pins = evidence.intent.pins();
     let others: Vec<u16> = siblings.into_iter().filter(|other| *other != cpu && !pins.contains(other)).collect();
-    let share = |sibling: &u16| Some((*sibling, seen.activity.as_ref()?.each.get(sibling)?.busy));
+    let share = |sibling: &u16| Some((*sibling, evidence.activity.as_ref()?.each.get(sibling)?.busy));
     let fix = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
     if let Some((sibling, share)) = others.iter().filter_map(share).find(|(_, share)| *share > BUSY) {
         let message = format!(
@@ -164,9 +173,9 @@ fn sibling(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Note, "sibling-free", message, fix))
 }
 
-fn one_core(seen: &Seen<'_>) -> Option<Finding> {
-    let (here, peer) = (seen.intent.here.cpu?, seen.intent.peer?.cpu?);
-    let siblings = cpu_list::parse(seen.facts.processor.siblings_of(here)?)?;
+fn one_core(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (here, peer) = (evidence.intent.here.cpu?, evidence.intent.peer?.cpu?);
+    let siblings = parse_cpu_list(evidence.facts.processor.siblings_of(here)?)?;
     (here != peer && siblings.contains(&peer)).then(|| {
         let message = format!(
             "CPUs {here} and {peer} are one core: the ends slow each other down, and share caches that two hosts \
@@ -177,11 +186,11 @@ fn one_core(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-/// Of interest to those who want a CPU for themselves only.
-fn isolation(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
+/// For ends that need a CPU of their own.
+fn isolation(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
     const CODE: &str = "cpu-not-isolated";
-    let wants = seen.intent.any(|end| end.cpu == Some(cpu) && (end.wait == WaitMode::Spin || end.fifo.is_some()));
-    let isolated = cpu_list::parse(seen.facts.kernel_settings.isolated_cpus.as_deref()?)?;
+    let wants = evidence.intent.any(|end| end.cpu == Some(cpu) && (end.wait == WaitMode::Spin || end.fifo.is_some()));
+    let isolated = parse_cpu_list(evidence.facts.kernel_settings.isolated_cpus.as_deref()?)?;
     if !wants {
         return None;
     }
@@ -195,12 +204,61 @@ fn isolation(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Note, CODE, message, fix))
 }
 
+/// The firmware of a Raspberry Pi reports throttling now and since boot; x86 counts it.
+fn throttled(evidence: &Evidence<'_>) -> Option<Finding> {
+    const CODE: &str = "throttled";
+    let flags = evidence.facts.heat.firmware_throttling;
+    let now = flags.map(|flags| flags.now()).unwrap_or_default();
+    if !now.is_empty() {
+        let message = format!("the firmware slows this host down right now: {}", now.join(", "));
+        return Some(Finding::new(FindingSeverity::Blocker, CODE, message, remedy(&now)));
+    }
+    let counted = count(&evidence.facts.heat);
+    let lately = counted.zip(evidence.earlier.and_then(|earlier| count(&earlier.heat)));
+    if let Some((now, before)) = lately.filter(|(now, before)| now > before) {
+        let message = format!("CPUs were slowed down for heat {} times while we looked", now - before);
+        return Some(Finding::new(FindingSeverity::Blocker, CODE, message, COOL));
+    }
+    let since_boot = flags.map(|flags| flags.since_boot()).unwrap_or_default();
+    if !since_boot.is_empty() {
+        let message = format!("the firmware has slowed this host down since boot: {}", since_boot.join(", "));
+        return Some(Finding::new(FindingSeverity::Warning, CODE, message, remedy(&since_boot)));
+    }
+    match counted {
+        Some(times) if times > 0 => {
+            let message = format!("CPUs were slowed down for heat {times} times since boot");
+            Some(Finding::new(FindingSeverity::Warning, CODE, message, COOL))
+        }
+        None if flags.is_none() => None,
+        _ => Some(Finding::fine(CODE, "no throttling since boot")),
+    }
+}
+
+fn remedy(words: &[&str]) -> &'static str {
+    if words.contains(&"under-voltage") { "use the power supply made for this board, and a short cable" } else { COOL }
+}
+
+fn count(heat: &HeatFacts) -> Option<u64> {
+    heat.throttle_counts.as_ref().map(|counts| counts.values().sum())
+}
+
+fn hot(evidence: &Evidence<'_>) -> Option<Finding> {
+    let sensors = evidence.facts.heat.temperatures_celsius.as_ref()?.iter();
+    let (sensor, celsius) = sensors.max_by(|one, other| one.1.total_cmp(other.1))?;
+    if *celsius < HOT_CELSIUS {
+        return Some(Finding::fine("hot", format!("{celsius:.0} °C")));
+    }
+    let message = format!("{sensor} is at {celsius:.0} °C: soon the CPUs are slowed down");
+    Some(Finding::new(FindingSeverity::Note, "hot", message, COOL))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
-    use super::super::{Intent, findings};
+    use super::super::evidence::Intent;
+    use super::super::findings::findings;
+    use super::super::findings::tests::{BLOCKING, SPINNING, find, judged, message, on, severity};
     use super::*;
-    use crate::facts::{ByCpu, CpuTicks, CpuTopology, HostFacts, Ticks};
+    use crate::facts::{ByCpu, CpuTicks, CpuTopology, FirmwareThrottling, HostFacts, Ticks};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
@@ -213,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cpu_blocks_who_spins() {
+    fn one_cpu_blocks_an_end_that_spins() {
         assert_eq!(severity(&on(&host("0"), &BLOCKING), "one-cpu"), Some(FindingSeverity::Warning));
         assert_eq!(severity(&on(&host("0"), &SPINNING), "one-cpu"), Some(FindingSeverity::Blocker));
         assert_eq!(severity(&on(&host("0-1"), &SPINNING), "one-cpu"), None);
@@ -262,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_and_changing_clocks_are_named_with_their_numbers() {
+    fn findings_on_slow_and_changing_frequencies_have_numbers() {
         let look = |before, after| {
             let (before, after) = (running(before, "cpufreq-dt"), running(after, "cpufreq-dt"));
             findings(&after, Some(&before), Intent { here: &BLOCKING, peer: None })
@@ -283,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn siblings_are_told_busy_idle_or_the_other_end() {
+    fn siblings_are_busy_idle_or_the_other_end() {
         let look = |busy, here: u16, peer: Option<u16>| {
             let facts = |busy| {
                 let mut facts = HostFacts { cpus_online: Some("0-2".into()), ..HostFacts::default() };
@@ -317,12 +375,55 @@ mod tests {
     }
 
     #[test]
-    fn isolation_concerns_those_who_want_a_cpu_for_themselves() {
+    fn isolation_concerns_ends_that_need_a_cpu_of_their_own() {
         let isolated = |cpus: &str| host("0-3").with("sys/devices/system/cpu/isolated", cpus);
         let found = on(&isolated("\n"), &pinned(2));
         let fix = find(&found, "cpu-not-isolated").and_then(|found| found.fix.clone()).expect("a fix");
         assert!(fix.contains("isolcpus=managed_irq,domain,2 "), "{fix}");
         assert_eq!(severity(&on(&isolated("2-3\n"), &pinned(2)), "cpu-not-isolated"), Some(FindingSeverity::Fine));
         assert_eq!(severity(&on(&isolated("\n"), &EndSpec { cpu: Some(2), ..BLOCKING }), "cpu-not-isolated"), None);
+    }
+
+    #[test]
+    fn throttling_by_firmware_blocks_now_and_warns_since_boot() {
+        let look = |bits| {
+            let mut facts = HostFacts::default();
+            facts.heat.firmware_throttling = Some(FirmwareThrottling(bits));
+            judged(&facts, &BLOCKING)
+        };
+        let now = look(0x5_0005);
+        assert_eq!(severity(&now, "throttled"), Some(FindingSeverity::Blocker));
+        assert!(message(&now, "throttled").ends_with("throttled, under-voltage"));
+        assert!(
+            find(&now, "throttled").and_then(|found| found.fix.as_deref()).is_some_and(|fix| fix.contains("power"))
+        );
+        assert_eq!(severity(&look(0x8_0000), "throttled"), Some(FindingSeverity::Warning));
+        assert_eq!(severity(&look(0), "throttled"), Some(FindingSeverity::Fine));
+        assert_eq!(judged(&HostFacts::default(), &BLOCKING), []);
+    }
+
+    #[test]
+    fn throttling_is_counted_between_two_readings() {
+        let counted = |times| {
+            let mut facts = HostFacts::default();
+            facts.heat.throttle_counts = Some(ByCpu::from_iter([(0, 3), (1, times)]));
+            facts
+        };
+        let look = |now| findings(&counted(now), Some(&counted(4)), Intent { here: &BLOCKING, peer: None });
+        assert!(message(&look(9), "throttled").contains("5 times while we looked"));
+        assert_eq!(severity(&look(9), "throttled"), Some(FindingSeverity::Blocker));
+        assert!(message(&look(4), "throttled").contains("7 times since boot"));
+    }
+
+    #[test]
+    fn the_hottest_sensor_counts() {
+        let look = |celsius| {
+            let mut facts = HostFacts::default();
+            facts.heat.temperatures_celsius = Some([("a".into(), 30.0), ("b".into(), celsius)].into());
+            judged(&facts, &BLOCKING)
+        };
+        assert_eq!(message(&look(82.4), "hot"), "b is at 82 °C: soon the CPUs are slowed down");
+        assert_eq!(message(&look(61.6), "hot"), "62 °C");
+        assert_eq!(severity(&look(61.6), "hot"), Some(FindingSeverity::Fine));
     }
 }

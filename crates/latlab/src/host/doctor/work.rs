@@ -1,30 +1,38 @@
-//! What else the host is doing: other guests, other threads, memory that runs short.
+//! Findings on other work of the host: other guests and threads, interrupts, memory that runs short.
 
-use super::Seen;
-use crate::facts::{Finding, FindingSeverity};
-use crate::host::cpu_list;
+use super::evidence::Evidence;
+use crate::facts::{Finding, FindingSeverity, HostFacts};
+use crate::host::root::parse_cpu_list;
 use crate::units::human;
 
-/// A CPU that is busier than this shares its time with somebody.
+/// A busier CPU is shared with other threads.
 pub(super) const BUSY: f64 = 0.1;
-/// Stolen time above this shows in the upper quantiles.
+/// More stolen time shows in the upper quantiles.
 const STOLEN: f64 = 0.001;
-/// Threads that want to run, for each CPU: above this they take turns.
+/// More runnable threads per CPU wait for each other.
 const CROWDED: f64 = 0.7;
-/// With less memory than this share at hand the kernel starts to look for pages to take away.
+/// With less available memory the kernel begins to reclaim pages.
 const SHORT: f64 = 0.05;
 
-pub(super) fn look(seen: &Seen<'_>) -> Vec<Finding> {
-    let mut found: Vec<Finding> = [steal(seen), virtualisation(seen), load_average(seen), memory(seen), swap(seen)]
-        .into_iter()
-        .flatten()
-        .collect();
-    found.extend(seen.intent.pins().into_iter().filter_map(|cpu| busy(seen, cpu)));
+/// Fewer per second are negligible.
+const FEW: f64 = 10.0;
+/// From this rate on one of a hundred round trips of 100 µs is interrupted.
+const MANY: f64 = 100.0;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> =
+        [steal(evidence), virtualisation(evidence), load_average(evidence), memory(evidence), swap(evidence)]
+            .into_iter()
+            .flatten()
+            .collect();
+    for cpu in evidence.intent.pins() {
+        found.extend([busy(evidence, cpu), interrupts(evidence, cpu)].into_iter().flatten());
+    }
     found
 }
 
-fn steal(seen: &Seen<'_>) -> Option<Finding> {
-    let share = seen.activity.as_ref()?.all.steal;
+fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
+    let share = evidence.activity.as_ref()?.all.steal;
     let message = format!("steal {:.1} %", share * 100.0);
     if share <= STOLEN {
         return Some(Finding::fine("steal", message));
@@ -34,10 +42,10 @@ fn steal(seen: &Seen<'_>) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Warning, "steal", message, fix))
 }
 
-fn virtualisation(seen: &Seen<'_>) -> Option<Finding> {
-    let kind = seen.facts.virtualisation.as_deref().filter(|kind| *kind != "none")?;
+fn virtualisation(evidence: &Evidence<'_>) -> Option<Finding> {
+    let kind = evidence.facts.virtualisation.as_deref().filter(|kind| *kind != "none")?;
     let message = format!("this is a virtual machine ({kind}): the hypervisor adds delays that nobody here can see");
-    let ticks = seen.facts.counters.cpu_ticks.as_ref().map(|ticks| ticks.all);
+    let ticks = evidence.facts.counters.cpu_ticks.as_ref().map(|ticks| ticks.all);
     let share = ticks.map(|all| all.steal as f64 / (all.busy + all.idle + all.steal).max(1) as f64);
     match share {
         Some(share) if share > STOLEN => Some(Finding::new(
@@ -51,17 +59,17 @@ fn virtualisation(seen: &Seen<'_>) -> Option<Finding> {
     }
 }
 
-fn busy(seen: &Seen<'_>, cpu: u16) -> Option<Finding> {
-    let share = seen.activity.as_ref()?.each.get(&cpu)?.busy;
+fn busy(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+    let share = evidence.activity.as_ref()?.each.get(&cpu)?.busy;
     (share > BUSY).then(|| {
         let message = format!("CPU {cpu} was {:.0} % busy before we came: we wait for our turn there", share * 100.0);
         Finding::new(FindingSeverity::Warning, "cpu-busy", message, "choose another CPU, or find out who with `top -1`")
     })
 }
 
-fn load_average(seen: &Seen<'_>) -> Option<Finding> {
-    let [lately, ..] = seen.facts.load_average?;
-    let cpus = cpu_list::parse(seen.facts.cpus_online.as_deref()?)?.len();
+fn load_average(evidence: &Evidence<'_>) -> Option<Finding> {
+    let [lately, ..] = evidence.facts.load_average?;
+    let cpus = parse_cpu_list(evidence.facts.cpus_online.as_deref()?)?.len();
     if lately <= CROWDED * cpus as f64 {
         return None;
     }
@@ -73,8 +81,8 @@ fn load_average(seen: &Seen<'_>) -> Option<Finding> {
     Some(Finding::new(severity, "load-average", message, "find out who with `top`, and let them end first"))
 }
 
-fn memory(seen: &Seen<'_>) -> Option<Finding> {
-    let (available, whole) = (seen.facts.memory.available_bytes?, seen.facts.memory_bytes?);
+fn memory(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (available, whole) = (evidence.facts.memory.available_bytes?, evidence.facts.memory_bytes?);
     ((available as f64) < SHORT * whole as f64).then(|| {
         let message = format!(
             "{} of {} MiB of memory are left: taking pages back from others stops threads for milliseconds",
@@ -90,13 +98,13 @@ fn memory(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
-fn swap(seen: &Seen<'_>) -> Option<Finding> {
-    let memory = &seen.facts.memory;
+fn swap(evidence: &Evidence<'_>) -> Option<Finding> {
+    let memory = &evidence.facts.memory;
     let used_mib = memory.swap_bytes?.checked_sub(memory.swap_free_bytes?).map(|bytes| bytes >> 20)?;
     if used_mib == 0 {
         return None;
     }
-    seen.intent.any(|end| !end.mlock).then(|| {
+    evidence.intent.any(|end| !end.mlock).then(|| {
         Finding::new(
             FindingSeverity::Note,
             "swap",
@@ -109,12 +117,45 @@ fn swap(seen: &Seen<'_>) -> Option<Finding> {
     })
 }
 
+/// Only numbered interrupts: timer ticks and inter-processor interrupts cannot be moved.
+fn interrupts(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+    let earlier = evidence.earlier?;
+    let seconds = seconds_between(earlier, evidence.facts)?;
+    let used = evidence.facts.counters.interrupts_since(&earlier.counters, cpu);
+    let used: Vec<_> = used.iter().filter(|used| used.name.parse::<u32>().is_ok()).collect();
+    let busiest = used.first()?;
+    let rate = used.iter().map(|used| used.times).sum::<u64>() as f64 / seconds;
+    if rate < FEW {
+        return None;
+    }
+    let severity = if rate >= MANY { FindingSeverity::Warning } else { FindingSeverity::Note };
+    let message = format!(
+        "{} interrupts a second come to CPU {cpu}, most of them {} ({}): each takes it away for some microseconds",
+        human::grouped(rate.round() as u64),
+        busiest.name,
+        busiest.interrupt.source
+    );
+    let online = parse_cpu_list(evidence.facts.cpus_online.as_deref().unwrap_or_default()).unwrap_or_default();
+    let pins = evidence.intent.pins();
+    let fix = match online.iter().find(|other| !pins.contains(other)) {
+        Some(other) => format!("echo {other} | sudo tee /proc/irq/{}/smp_affinity_list", busiest.name),
+        None => "measure on another CPU: no other is left that the interrupts could go to".into(),
+    };
+    Some(Finding::new(severity, "irqs-on-cpu", message, fix))
+}
+
+fn seconds_between(earlier: &HostFacts, facts: &HostFacts) -> Option<f64> {
+    let span_ns = facts.monotonic_ns? - earlier.monotonic_ns?;
+    (span_ns > 0).then_some(span_ns as f64 / 1e9)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{BLOCKING, find, judged, message, on, severity};
-    use super::super::{Intent, findings};
+    use super::super::evidence::Intent;
+    use super::super::findings::findings;
+    use super::super::findings::tests::{BLOCKING, find, judged, message, on, severity};
     use super::*;
-    use crate::facts::{ByCpu, CpuTicks, HostFacts, Ticks};
+    use crate::facts::{ByCpu, CpuTicks, InterruptSource, Ticks};
     use crate::host::root::tests::FakeHost;
     use crate::plan::EndSpec;
 
@@ -126,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_cpus_and_thieves_are_named() {
+    fn busy_cpus_and_steal_are_findings() {
         let end = EndSpec { cpu: Some(0), ..BLOCKING };
         let look = |all, first| {
             let facts = ticking(all, first);
@@ -144,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_machine_is_judged_by_what_was_stolen_from_it() {
+    fn the_severity_of_virtualisation_follows_from_steal() {
         let mut facts = HostFacts { virtualisation: Some("kvm".into()), ..HostFacts::default() };
         assert_eq!(severity(&judged(&facts, &BLOCKING), "virtualised"), Some(FindingSeverity::Note));
         facts.counters = ticking(Ticks { busy: 9_000, idle: 90_000, steal: 1_000 }, Ticks::default()).counters;
@@ -156,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn crowds_are_named_by_their_size() {
+    fn the_severity_of_load_follows_from_the_number_of_cpus() {
         for (load, expected) in
             [("0.90", None), ("1.50", Some(FindingSeverity::Note)), ("2.00", Some(FindingSeverity::Warning))]
         {
@@ -168,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_runs_short_and_swap_are_named() {
+    fn short_memory_and_used_swap_are_findings() {
         let host = |available: u32, used: u32| {
             let free = 4_194_304 - used;
             let text = format!(
@@ -185,5 +226,38 @@ mod tests {
         );
         assert_eq!(on(&host(60_000, 0), &BLOCKING), []);
         assert_eq!(on(&host(60_000, 2_048), &EndSpec { mlock: true, ..BLOCKING }), []);
+    }
+
+    fn counted(monotonic_ns: i64, eth: u64, ticks: u64) -> HostFacts {
+        let interrupt = |source: &str, times| InterruptSource {
+            source: source.into(),
+            affinity: None,
+            counts: ByCpu::from_iter([(1, times)]),
+        };
+        let interrupts =
+            [("41".into(), interrupt("PCI-MSI eth0-rx-1", eth)), ("LOC".into(), interrupt("Local timer", ticks))];
+        let mut facts = HostFacts { monotonic_ns: Some(monotonic_ns), ..HostFacts::default() };
+        facts.cpus_online = Some("0-3".into());
+        facts.counters.interrupts = Some(interrupts.into());
+        facts
+    }
+
+    #[test]
+    fn interrupts_on_the_measuring_cpu_are_a_finding_with_another_cpu() {
+        let look = |cpu, facts: &HostFacts| {
+            let end = EndSpec { cpu: Some(cpu), ..BLOCKING };
+            findings(facts, Some(&counted(0, 100, 0)), Intent { here: &end, peer: None })
+        };
+        let found = look(1, &counted(500_000_000, 1_100, 900));
+        assert!(
+            message(&found, "irqs-on-cpu")
+                .starts_with("2,000 interrupts a second come to CPU 1, most of them 41 (PCI-MSI")
+        );
+        assert_eq!(found[0].fix.as_deref(), Some("echo 0 | sudo tee /proc/irq/41/smp_affinity_list"));
+        assert_eq!(severity(&found, "irqs-on-cpu"), Some(FindingSeverity::Warning));
+        let some = look(1, &counted(1_000_000_000, 150, 900));
+        assert_eq!(severity(&some, "irqs-on-cpu"), Some(FindingSeverity::Note));
+        assert_eq!(severity(&look(1, &counted(1_000_000_000, 101, 900)), "irqs-on-cpu"), None);
+        assert_eq!(severity(&look(2, &counted(1_000_000_000, 9_000, 900)), "irqs-on-cpu"), None);
     }
 }

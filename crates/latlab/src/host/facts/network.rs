@@ -1,19 +1,36 @@
-//! The interface of the path, and the limits of sockets.
+//! The interface of a path, and the limits of sockets.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use latlab_sys::address::Family;
 use latlab_sys::errno::explain;
 use latlab_sys::{interface as driver, socket};
 
-use super::known::FactReader;
-use super::{Interface, NOT_THIS_HOST};
+use super::reader::{FactReader, NOT_THIS_HOST};
 use crate::facts::{Channels, Coalescing, Driver, InterfaceFacts, NetworkFacts, RingSizes, Stamping};
+use crate::host::namespaces::RouteSocket;
 use crate::host::root::HostRoot;
-use crate::host::route_socket::RouteSocket;
+
+/// The interface whose facts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface<'a> {
+    /// The one of this name.
+    Named(&'a str),
+    /// The one through which datagrams to `peer` leave.
+    Towards {
+        /// The address that they are sent from, if known.
+        local: Option<IpAddr>,
+        /// The address that they are sent to.
+        peer: IpAddr,
+    },
+    /// The one that has this address.
+    Holding(IpAddr),
+    /// The one of the default route, or loopback without one.
+    OfDefaultRoute,
+}
 
 pub(super) fn read(root: &HostRoot, interface: Interface<'_>, known: &mut FactReader) -> NetworkFacts {
     let mut limit = |field: &str, file: &str| {
@@ -30,22 +47,22 @@ pub(super) fn read(root: &HostRoot, interface: Interface<'_>, known: &mut FactRe
         busy_read_us: limit("busy_read_us", "busy_read"),
     };
     let described = known.fact("network.interface", || match root.is_live() {
-        true => describe(interface).map_err(|error| explain(&error)),
+        true => kernel_facts(interface).map_err(|error| explain(&error)),
         false => Err(NOT_THIS_HOST.into()),
     });
-    NetworkFacts { interface: described.map(|facts| ask_driver(facts, known)), ..limits }
+    NetworkFacts { interface: described.map(|facts| add_driver_facts(facts, known)), ..limits }
 }
 
-/// What the kernel says of `interface`. Asked by socket and not in sysfs, which shows the namespace that it
-/// was mounted in: a thread in the lab would be told of the host's interfaces.
-fn describe(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
+/// What the kernel reports of `interface`. Read through a socket, since sysfs shows the namespace in which it was
+/// mounted: a thread in the lab would read the host's interfaces.
+fn kernel_facts(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
     let mut kernel = RouteSocket::open()?;
     let index = match interface {
         Interface::Named(name) => return kernel.interface_named(name),
         Interface::Towards { local, peer } => kernel.interface_towards(local, peer)?,
         Interface::Holding(address) => kernel.interface_holding(address)?,
         Interface::OfDefaultRoute => {
-            // Addresses for documentation (RFC 5737, RFC 3849): nobody has a route of its own to them.
+            // Addresses for documentation (RFC 5737, RFC 3849), to which no host has a route of its own.
             let (ipv4, ipv6) = (Ipv4Addr::new(192, 0, 2, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
             let outwards = kernel.interface_towards(None, ipv4.into());
             let outwards = outwards.or_else(|_| kernel.interface_towards(None, ipv6.into()));
@@ -55,17 +72,17 @@ fn describe(interface: Interface<'_>) -> io::Result<InterfaceFacts> {
     kernel.interface_at(index)
 }
 
-/// Adds what the driver says.
-fn ask_driver(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceFacts {
+/// Adds what the driver reports.
+fn add_driver_facts(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceFacts {
     let field = |name: &str| format!("network.interface.{name}");
     if facts.kind.is_none() {
         known.lacks(field("kind"), "only virtual interfaces have one: this is a device, or loopback");
     }
-    // Any socket will do: it only says in which namespace the name is meant.
+    // Any socket: it determines the namespace of the name.
     let opened = socket::udp(Family::Ipv4).or_else(|_| socket::udp(Family::Ipv6));
     let Some(socket) = known.fact(&field("driver"), || opened.map_err(|error| explain(&error))) else { return facts };
     let name = facts.name.clone();
-    let from = Asked { socket: socket.as_fd(), name: &name };
+    let from = DriverSource { socket: socket.as_fd(), name: &name };
     InterfaceFacts {
         driver: known.fact(&field("driver"), || from.answer(driver::driver).map(driven)),
         speed_mbit_per_s: known.fact(&field("speed_mbit_per_s"), || {
@@ -83,54 +100,54 @@ fn ask_driver(facts: InterfaceFacts, known: &mut FactReader) -> InterfaceFacts {
     }
 }
 
-/// An interface that can be asked.
-struct Asked<'a> {
+/// An interface whose driver can be asked.
+struct DriverSource<'a> {
     socket: BorrowedFd<'a>,
     name: &'a str,
 }
 
-impl Asked<'_> {
+impl DriverSource<'_> {
     fn answer<T>(&self, question: impl FnOnce(BorrowedFd<'_>, &str) -> io::Result<T>) -> Result<T, String> {
         question(self.socket, self.name).map_err(|error| explain(&error))
     }
 }
 
-fn driven(told: driver::Driver) -> Driver {
-    Driver { name: told.name, version: told.version, firmware: told.firmware, bus: told.bus }
+fn driven(from: driver::Driver) -> Driver {
+    Driver { name: from.name, version: from.version, firmware: from.firmware, bus: from.bus }
 }
 
-fn ring(told: driver::Ring) -> RingSizes {
+fn ring(from: driver::Ring) -> RingSizes {
     RingSizes {
-        receive: told.receive,
-        receive_maximum: told.receive_maximum,
-        transmit: told.transmit,
-        transmit_maximum: told.transmit_maximum,
+        receive: from.receive,
+        receive_maximum: from.receive_maximum,
+        transmit: from.transmit,
+        transmit_maximum: from.transmit_maximum,
     }
 }
 
-fn coalescing(told: driver::Coalescing) -> Coalescing {
+fn coalescing(from: driver::Coalescing) -> Coalescing {
     Coalescing {
-        receive_us: told.receive_us,
-        receive_frames: told.receive_frames,
-        transmit_us: told.transmit_us,
-        transmit_frames: told.transmit_frames,
-        adaptive_receive: told.adaptive_receive,
-        adaptive_transmit: told.adaptive_transmit,
+        receive_us: from.receive_us,
+        receive_frames: from.receive_frames,
+        transmit_us: from.transmit_us,
+        transmit_frames: from.transmit_frames,
+        adaptive_receive: from.adaptive_receive,
+        adaptive_transmit: from.adaptive_transmit,
     }
 }
 
-fn stamping(told: driver::Stamping) -> Stamping {
+fn stamping(from: driver::Stamping) -> Stamping {
     Stamping {
-        transmit_software: told.transmit_software,
-        receive_software: told.receive_software,
-        transmit_hardware: told.transmit_hardware,
-        receive_hardware: told.receive_hardware,
+        transmit_software: from.transmit_software,
+        receive_software: from.receive_software,
+        transmit_hardware: from.transmit_hardware,
+        receive_hardware: from.receive_hardware,
     }
 }
 
-/// Features that are off and cannot be switched on are most of them, and say nothing.
-fn offloads(told: Vec<driver::Feature>) -> BTreeMap<String, bool> {
-    let possible = told.into_iter().filter(|feature| feature.active || feature.changeable);
+/// Without features that are off and cannot be changed, which are most of them.
+fn offloads(features: Vec<driver::Feature>) -> BTreeMap<String, bool> {
+    let possible = features.into_iter().filter(|feature| feature.active || feature.changeable);
     possible.map(|feature| (feature.name, feature.active)).collect()
 }
 
@@ -141,8 +158,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_described_and_what_it_lacks_has_a_reason() {
-        let mut known = FactReader::from(Instant::now());
+    fn loopback_has_facts_and_a_reason_for_each_null() {
+        let mut known = FactReader::new(Instant::now());
         let facts = read(&HostRoot::live(), Interface::Named("lo"), &mut known);
         let lo = facts.interface.expect("loopback");
         assert_eq!(lo.name, "lo");
@@ -154,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn the_path_to_loopback_leads_through_it() {
-        let mut known = FactReader::from(Instant::now());
+    fn the_interface_towards_loopback_is_loopback() {
+        let mut known = FactReader::new(Instant::now());
         let peer = Ipv4Addr::LOCALHOST.into();
         let facts = read(&HostRoot::live(), Interface::Towards { local: None, peer }, &mut known);
         assert_eq!(facts.interface.expect("loopback").name, "lo");

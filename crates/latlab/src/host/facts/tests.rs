@@ -1,13 +1,17 @@
 //! Facts of whole hosts.
 
-use super::*;
-use crate::host::hosts::{container, raspberry_pi_4, two_sockets};
+use super::host::{read, virtualisation};
+use super::network::Interface;
+use super::reader::NOT_THIS_HOST;
+use crate::facts::HostFacts;
+use crate::host::root::HostRoot;
 use crate::host::root::tests::FakeHost;
+use crate::host::test_hosts::{container, raspberry_pi_4, two_sockets};
 
 const LO: Interface<'static> = Interface::Named("lo");
 
 #[test]
-fn a_board_tells_its_facts() {
+fn the_facts_of_a_board_are_read() {
     let facts = read(&raspberry_pi_4().root, LO);
     assert_eq!(facts.kernel.as_deref(), Some("Linux 6.6.51+rpt-rpi-v8"));
     assert_eq!(facts.architecture.as_deref(), Some("aarch64"));
@@ -37,7 +41,7 @@ fn a_board_tells_its_facts() {
 }
 
 #[test]
-fn a_machine_with_two_sockets_tells_where_its_cpus_sit_and_how_they_sleep() {
+fn topology_and_idle_states_of_a_machine_with_two_sockets_are_read() {
     let facts = read(&two_sockets().root, LO);
     assert_eq!(facts.kernel_settings.isolated_cpus.as_deref(), Some("3,7"));
     assert_eq!(facts.kernel_settings.fair_share_runtime_ns, Some(50_000_000));
@@ -55,7 +59,7 @@ fn a_machine_with_two_sockets_tells_where_its_cpus_sit_and_how_they_sleep() {
 }
 
 #[test]
-fn what_is_not_there_is_null_with_a_reason() {
+fn absent_facts_are_null_with_a_reason() {
     let facts = read(&container().root, LO);
     assert_eq!(facts.clocksource, None);
     assert!(facts.unknown["clocksource"].ends_with("no such file or directory (ENOENT)"), "{facts:?}");
@@ -75,7 +79,7 @@ fn every_null_of_every_host_has_its_reason() {
     }
 }
 
-/// The paths of nulls; CPUs, interrupts and places in lists left out.
+/// The paths of nulls, without CPUs, interrupts and list indices.
 fn collect_nulls(value: &serde_json::Value, path: &str, found: &mut Vec<String>) {
     let below = |key: &str| match path {
         "counters.interrupts" if value[key].is_object() && key != "counts" => path.to_owned(),
@@ -95,7 +99,7 @@ fn collect_nulls(value: &serde_json::Value, path: &str, found: &mut Vec<String>)
 }
 
 #[test]
-fn hypervisors_are_told_from_metal() {
+fn hypervisors_are_distinguished_from_physical_machines() {
     let metal =
         FakeHost::new().with("proc/cpuinfo", "flags : fpu vme\n").with("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
     assert_eq!(virtualisation(&metal.root).as_deref(), Ok("none"));
@@ -104,12 +108,12 @@ fn hypervisors_are_told_from_metal() {
     let nameless = FakeHost::new().with("proc/cpuinfo", "flags : hypervisor\n");
     assert_eq!(virtualisation(&nameless.root).as_deref(), Ok("a hypervisor that does not say its name"));
     let clock = "sys/devices/system/clocksource/clocksource0/available_clocksource";
-    let told_by_its_clock = nameless.with(clock, "tsc kvm-clock acpi_pm\n");
-    assert_eq!(virtualisation(&told_by_its_clock.root).as_deref(), Ok("kvm"));
+    let known_by_its_clock = nameless.with(clock, "tsc kvm-clock acpi_pm\n");
+    assert_eq!(virtualisation(&known_by_its_clock.root).as_deref(), Ok("kvm"));
 }
 
 #[test]
-fn this_host_tells_its_boot_kernel_and_clock() {
+fn boot_kernel_and_clock_of_this_host_are_read() {
     let facts = read(&HostRoot::live(), LO);
     assert!(facts.kernel.is_some_and(|kernel| kernel.starts_with("Linux ")));
     assert!(facts.boot_id.is_some_and(|id| id.len() == 36));
@@ -119,7 +123,7 @@ fn this_host_tells_its_boot_kernel_and_clock() {
 }
 
 #[test]
-fn facts_survive_the_way_through_json() {
+fn facts_survive_json() {
     for root in [two_sockets().root, raspberry_pi_4().root, HostRoot::live()] {
         let facts = read(&root, LO);
         let text = serde_json::to_string(&facts).expect("plain data");

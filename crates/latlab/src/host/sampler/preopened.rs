@@ -1,11 +1,11 @@
-//! Files that are opened once and read again and again, into buffers of their own.
+//! Files that are opened once and read repeatedly, into buffers of their own.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::host::HostRoot;
+use crate::host::root::HostRoot;
 
-/// A file of text. `/proc` makes it anew for each reading that begins at its start.
+/// A file of text. `/proc` generates it for each reading from its start.
 #[derive(Debug)]
 pub(super) struct PreopenedText {
     file: File,
@@ -13,17 +13,17 @@ pub(super) struct PreopenedText {
 }
 
 impl PreopenedText {
-    /// Opens `file`; none where it is not there, cannot be read, or has more than `most` bytes.
+    /// Opens `file`; `None` if it cannot be read or has more than `most` bytes.
     pub(super) fn open(root: &HostRoot, file: &str, most: usize) -> Option<PreopenedText> {
         let file = root.open(file).ok()?;
         let mut text = PreopenedText { file, buffer: vec![0; most].into() };
         let length = text.read()?.len();
-        // It may grow by another digit here and there, and by a CPU.
+        // It may grow by digits, and by CPUs.
         text.buffer = vec![0; (2 * length + 4_096).min(most)].into();
         Some(text)
     }
 
-    /// The text now; none where it does not fit any more: half a text would be a wrong one.
+    /// The present text; `None` if it no longer fits into the buffer.
     pub(super) fn read(&mut self) -> Option<&str> {
         let mut length = 0;
         loop {
@@ -44,17 +44,16 @@ pub(super) struct PreopenedNumber {
 }
 
 impl PreopenedNumber {
-    /// Opens `file`; none where it is not there.
+    /// Opens `file`; `None` if it cannot be opened.
     pub(super) fn open(root: &HostRoot, file: &str) -> Option<PreopenedNumber> {
         Some(PreopenedNumber { file: root.open(file).ok()?, radix: 10 })
     }
 
-    /// The same for a file that writes its number in hexadecimal digits.
+    /// Opens a file whose number is hexadecimal.
     pub(super) fn open_hexadecimal(root: &HostRoot, file: &str) -> Option<PreopenedNumber> {
         Some(PreopenedNumber { file: root.open(file).ok()?, radix: 16 })
     }
 
-    /// The number now.
     pub(super) fn read(&self) -> Option<i64> {
         let mut bytes = [0; 32];
         let length = self.file.read_at(&mut bytes, 0).ok()?;
@@ -70,7 +69,7 @@ mod tests {
     use crate::host::root::tests::FakeHost;
 
     #[test]
-    fn numbers_are_read_again_and_again() {
+    fn numbers_are_read_repeatedly() {
         let host = FakeHost::new()
             .with("sys/a", "812\n")
             .with("sys/b", "0x50005\n")
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_outgrows_its_room_is_unknown() {
+    fn a_text_that_outgrows_its_buffer_is_unknown() {
         let host = FakeHost::new().with("proc/x", "some text\n");
         let mut text = PreopenedText::open(&host.root, "proc/x", 10_000).expect("is there");
         assert_eq!(text.read(), Some("some text\n"));
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn procfs_makes_its_text_anew() {
+    fn procfs_generates_its_text_for_each_reading() {
         let mut stat = PreopenedText::open(&HostRoot::live(), "proc/self/stat", 10_000).expect("is there");
         assert!(stat.read().is_some_and(|text| text.ends_with('\n')));
         assert!(stat.read().is_some_and(|text| text.starts_with(&std::process::id().to_string())));

@@ -1,20 +1,19 @@
-//! What each CPU was doing, from `/proc/stat`, `/proc/interrupts`, `/proc/net/softnet_stat` and sysfs.
+//! Readings of each CPU, from `/proc/stat`, `/proc/interrupts`, `/proc/net/softnet_stat` and sysfs.
 
 use super::preopened::{PreopenedNumber, PreopenedText};
 use crate::facts::{CpuReadings, HostReadings, IDLE_STATES};
-use crate::host::HostRoot;
+use crate::host::root::HostRoot;
 
 /// USER_HZ is 100 on every architecture that latlab supports: a tick is 10 ms.
 const TICK_NS: i64 = 10_000_000;
 /// Larger than `/proc/stat` on 1,024 CPUs with as many interrupt lines.
 const STAT_BYTES: usize = 1 << 20;
-/// `/proc/interrupts` has a column for each CPU on every line: where it is larger than this, printing it would
-/// cost the kernel more than knowing it is worth.
+/// `/proc/interrupts` has a column for each CPU on every line: above this size it costs the kernel too much to print.
 const INTERRUPTS_BYTES: usize = 1 << 16;
-/// sysfs files kept open: a process may often have no more than 1,024, and sockets need some.
+/// sysfs files kept open: the usual limit of a process is 1,024, and sockets need some.
 const MOST_FILES: usize = 256;
 
-/// Where the CPUs tell about themselves.
+/// Open files of the CPUs.
 #[derive(Debug)]
 pub(super) struct Processors {
     stat: Option<PreopenedText>,
@@ -30,7 +29,7 @@ struct Processor {
     files: Files,
 }
 
-/// A CPU's own files in sysfs.
+/// The files of a CPU in sysfs.
 #[derive(Debug, Default)]
 struct Files {
     frequency: Option<PreopenedNumber>,
@@ -42,7 +41,7 @@ impl Files {
     fn open(root: &HostRoot, cpu: u16) -> Files {
         let file = |name: &str| PreopenedNumber::open(root, &format!("sys/devices/system/cpu/cpu{cpu}/{name}"));
         Files {
-            // Not `cpuinfo_cur_freq`: that asks the driver, which may have to interrupt the CPU.
+            // Not `cpuinfo_cur_freq`, for which the driver may interrupt the CPU.
             frequency: file("cpufreq/scaling_cur_freq"),
             idle_states: std::array::from_fn(|state| file(&format!("cpuidle/state{state}/time"))),
             throttles: ["core", "package"].map(|what| file(&format!("thermal_throttle/{what}_throttle_count"))),
@@ -54,7 +53,7 @@ impl Files {
         all.flatten().count()
     }
 
-    /// Idle residencies are kept by the kernel in microseconds.
+    /// Adds the values of the files; idle residencies are in microseconds.
     fn read(&self, readings: CpuReadings) -> CpuReadings {
         let read = |file: &Option<PreopenedNumber>| file.as_ref().and_then(PreopenedNumber::read);
         let throttles = self.throttles.iter().filter_map(read);
@@ -69,7 +68,7 @@ impl Files {
 }
 
 impl Processors {
-    /// Opens what there is; sysfs files of the CPUs in `first` before those of others, as many as may be open.
+    /// Opens the files that exist; those in sysfs up to [`MOST_FILES`], of the CPUs in `first` before those of others.
     pub(super) fn open(root: &HostRoot, first: &[u16]) -> Processors {
         let mut stat = PreopenedText::open(root, "proc/stat", STAT_BYTES);
         let online = stat.as_mut().and_then(|stat| Some(cpus_of(stat.read()?))).unwrap_or_default();
@@ -93,7 +92,7 @@ impl Processors {
         Processors { stat, interrupts, softnet, cpus }
     }
 
-    /// Every CPU now, and what `/proc/stat` says of the host as a whole.
+    /// The present readings of every CPU, and in `host` those of `/proc/stat` for all.
     pub(super) fn read(&mut self, host: &mut HostReadings) -> Vec<(u16, CpuReadings)> {
         let stat = self.stat.as_mut().and_then(PreopenedText::read);
         let interrupts = self.interrupts.as_mut().and_then(PreopenedText::read).map(interrupts).unwrap_or_default();
@@ -119,12 +118,12 @@ impl Processors {
     }
 }
 
-/// The CPUs that `/proc/stat` names, which are those online.
+/// The CPUs in `/proc/stat`, which are those online.
 fn cpus_of(stat: &str) -> Vec<u16> {
     cpu_lines(stat).map(|(cpu, _)| cpu).collect()
 }
 
-/// Number and numbers of each line of one CPU.
+/// The number of each CPU and the rest of its line.
 fn cpu_lines(stat: &str) -> impl Iterator<Item = (u16, &str)> {
     stat.lines().take_while(|line| line.starts_with("cpu")).filter_map(|line| {
         let (name, numbers) = line.strip_prefix("cpu")?.split_once(' ')?;
@@ -183,8 +182,8 @@ fn interrupts(text: &str) -> Vec<(u16, i64)> {
     sums
 }
 
-/// Drops of each CPU's backlog: hexadecimal words, the second of them; the thirteenth is the CPU since Linux 5.10,
-/// before that lines stand in its order and cannot be told apart where one is offline.
+/// Drops of each CPU's backlog: the second of the hexadecimal words. The thirteenth is the CPU since Linux 5.10; before that
+/// a line is not attributable if a CPU is offline.
 fn backlog_drops(text: &str) -> Vec<(u16, i64)> {
     let word = |line: &str, place: usize| i64::from_str_radix(line.split_ascii_whitespace().nth(place)?, 16).ok();
     text.lines().filter_map(|line| Some((u16::try_from(word(line, 12)?).ok()?, word(line, 1)?))).collect()
@@ -202,7 +201,7 @@ mod tests {
                         softirq 252418 0 31246 4\n";
 
     #[test]
-    fn a_large_host_tells_everything_about_its_cpus() {
+    fn all_readings_of_a_cpu_are_read() {
         let host = FakeHost::new()
             .with("proc/stat", STAT)
             .with(
@@ -241,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_container_tells_nothing_and_that_is_no_error() {
+    fn a_host_without_files_has_no_cpus_and_no_readings() {
         let mut readings = HostReadings::default();
         assert!(Processors::open(&FakeHost::new().root, &[0]).read(&mut readings).is_empty());
         assert_eq!(readings, HostReadings::default());
     }
 
     #[test]
-    fn a_cpu_that_goes_away_becomes_unknown() {
+    fn readings_of_a_cpu_that_went_offline_are_unknown() {
         let host = FakeHost::new().with("proc/stat", STAT);
         let mut processors = Processors::open(&host.root, &[]);
         let _host = host.with("proc/stat", "cpu  1 1 1 1 1 1 1 1 0 0\ncpu2 20 1 2 40 3 1 4 5 6 0\nctxt 9\n");
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn measuring_cpus_come_first_where_files_are_many() {
+    fn files_of_measuring_cpus_are_opened_first() {
         let stat: String = (0..40).map(|cpu| format!("cpu{cpu} 1 1 1 1 1 1 1 1 0 0\n")).collect();
         let mut host = FakeHost::new().with("proc/stat", &stat);
         for (cpu, state) in (0..40).flat_map(|cpu| (0..10).map(move |state| (cpu, state))) {

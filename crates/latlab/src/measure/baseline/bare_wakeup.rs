@@ -58,7 +58,7 @@ pub fn sleep_bare(spec: &BareWakeupSpec) -> Result<BareWakeups, MeasureError> {
     let mut guard = HostGuard::none();
     if !spec.settings.is_empty() {
         let ground = PathInterfaces::loopback();
-        guard = HostGuard::hold(&spec.settings, &ground, HostRoot::of_knobs(), KnobJournal::of_user().as_ref())
+        guard = HostGuard::hold(&spec.settings, &ground, HostRoot::for_knobs(), KnobJournal::for_user().as_ref())
             .map_err(HostError::from)?;
         guard.reflector_started().map_err(HostError::from)?;
     }

@@ -46,7 +46,7 @@ impl ProbeSession {
         let mut transport = UdpTransport::open(&spec.path, context.peer().probe_address(), waiting)?;
         let options = SessionOptions { lifetime: context.lifetime.resting(), ..context.sessions() };
         let session = Box::new(options.open(&mut transport, SessionTraffic::probes(spec))?);
-        Ok(ProbeSession { spec: spec.clone(), transport, session, affinity: AffinityGuard::before(false) })
+        Ok(ProbeSession { spec: spec.clone(), transport, session, affinity: AffinityGuard::save(false) })
     }
 
     /// Makes it ready to send, with a log.
@@ -80,7 +80,7 @@ impl ConcurrentProbes {
             log,
             listened_until,
         } = self;
-        affinity.stand();
+        affinity.restore();
         let mut sender = SessionSender::new(transport, &Monotonic, &mut **session, log, CpuSource::Running);
         let ran = run_slice(&mut sender, sequence, slice, spec, stop);
         *listened_until = Some(Monotonic.now());
