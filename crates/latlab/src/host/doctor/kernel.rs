@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_kernels_have_a_fair_server_instead() {
+    fn newer_kernels_keep_a_fair_share_instead() {
         let host = FakeHost::new()
             .with("proc/sys/kernel/ostype", "Linux")
             .with("proc/sys/kernel/osrelease", "6.12.3-rt")
