@@ -24,5 +24,4 @@ explains!(
     crate::experiment::ExperimentError,
     crate::load::LoadError,
     crate::measure::MeasureError,
-    crate::formats::numbers::NumbersError,
 );

@@ -1,31 +1,32 @@
 //! Files of numbers: one observation on each line, in one of its columns. The format is that of FreeBSD's ministat
 //! (docs/comparing.md), but text that is no finite number is refused instead of counted.
 
-use latlab_sys::errno::explain;
 use std::fs::File;
-use std::io;
-use std::io::{ErrorKind, Read};
-use std::path::Path;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use latlab_sys::errno;
 use thiserror::Error;
 
-/// Where the numbers stand in a file of numbers.
+use crate::diagnostics::{Explain, Failure};
+
+/// The column of a file that has the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextColumn {
     /// From 1.
     pub number: usize,
-    /// What stands between columns, in runs of any length; a run at the beginning of a line is no column.
+    /// The characters between columns, in runs of any length; a run at the beginning of a line is ignored.
     pub delimiters: Vec<u8>,
 }
 
 impl TextColumn {
-    /// Whether a number that begins a line and fills it is the one that is meant.
+    /// Whether a line that consists of one number has its value in this column.
     fn is_first_of_plain(&self) -> bool {
         let part_of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
         self.number == 1 && !self.delimiters.iter().any(part_of_number)
     }
 
-    /// The text in this column of `line`; none where the line is blank, a comment or too short.
+    /// The text in this column of `line`; `None` if the line is blank, a comment or too short.
     ///
     /// A comment begins with `#`, at the beginning of the line or in the place of the value.
     fn of<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
@@ -41,75 +42,57 @@ impl TextColumn {
 /// A file of numbers that cannot be read.
 #[derive(Debug, Error)]
 pub enum NumbersError {
-    /// The system gives no access to it.
+    /// The system refused access.
     #[error("cannot read `{}`", path.display())]
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// A line does not hold a number where one is due.
+    /// The column of a line does not hold a number.
     #[error("cannot read `{value}` on line {line} of `{name}` as a number")]
     NotANumber {
         /// The file, or `<stdin>`.
         name: String,
         /// From 1.
         line: u64,
-        /// What stands there.
+        /// The text in the column.
         value: String,
-        /// In which column, from 1.
+        /// The column, from 1.
         column: usize,
     },
 }
 
-impl NumbersError {
-    /// Why.
-    pub fn cause(&self) -> Option<String> {
-        Some(match self {
-            NumbersError::Refused { source, .. } => explain(source),
-            NumbersError::NotANumber { column, .. } => {
-                format!("column {column} of each line holds one observation, a finite decimal number")
-            }
-        })
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            NumbersError::Refused { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => "see the path; `-` is standard input".into(),
-                _ => "see whose it is and what may be done with it: `ls -ld`".into(),
-            },
-            NumbersError::NotANumber { .. } => {
-                "`-C N` picks another column, `-d DELIMS` splits otherwise; a line that begins with `#` is left out"
-                    .into()
-            }
-        })
-    }
-
-    /// 2: no such file, or not one of numbers. 3: the system refuses.
-    pub fn exit_code(&self) -> u8 {
+impl Explain for NumbersError {
+    fn explain(&self) -> Failure {
         match self {
-            NumbersError::Refused { source, .. } if source.kind() != io::ErrorKind::NotFound => 3,
-            _ => 2,
+            NumbersError::Refused { source, .. } if source.kind() == ErrorKind::NotFound => {
+                Failure::request(self).because(errno::explain(source)).hint("see the path; `-` is standard input")
+            }
+            NumbersError::Refused { source, .. } => Failure::world(self)
+                .because(errno::explain(source))
+                .hint("see whose it is and what may be done with it: `ls -ld`"),
+            NumbersError::NotANumber { column, .. } => Failure::request(self)
+                .because(format!("column {column} of each line holds one observation, a finite decimal number"))
+                .hint("`-C N` picks another column, `-d DELIMS` splits otherwise; a line that begins with `#` is left out"),
         }
     }
 }
 
 /// The name of standard input in tables.
 pub const STDIN: &str = "<stdin>";
-/// Read at once: large enough that system calls cost nothing, small enough for the second-level cache.
+/// Bytes per read: large enough that system calls cost little, small enough for the second-level cache.
 const BUFFER_BYTES: usize = 256 << 10;
-/// No line of numbers is longer; a file that has none, such as `/dev/zero`, would fill the memory.
+/// The longest line: a file without lines, such as `/dev/zero`, would fill the memory.
 const LINE_BYTES_MAX: usize = 16 << 20;
-/// Characters of a wrong value that are shown.
+/// Characters of an invalid value that an error shows.
 const SHOWN: usize = 40;
 
 /// The numbers in `column` of the file at `path`, in their order.
 ///
 /// # Errors
-/// Where it cannot be read, or holds something else.
+/// The file cannot be read, or a value is not a number.
 pub fn read_file(path: &Path, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
     let refused = |source| NumbersError::Refused { path: path.to_owned(), source };
     let file = File::open(path).map_err(refused)?;
@@ -119,7 +102,7 @@ pub fn read_file(path: &Path, column: &TextColumn) -> Result<Vec<f64>, NumbersEr
 /// The numbers in `column` of `input`, in their order; errors call it `name`.
 ///
 /// # Errors
-/// Where it cannot be read, or holds something else.
+/// The file cannot be read, or a value is not a number.
 pub fn read_numbers(name: &str, mut input: impl Read, column: &TextColumn) -> Result<Vec<f64>, NumbersError> {
     let mut lines = Lines { name, column, plain: column.is_first_of_plain(), read: 0, values: Vec::new() };
     let mut buffer = vec![0; BUFFER_BYTES];
@@ -142,7 +125,7 @@ pub fn read_numbers(name: &str, mut input: impl Read, column: &TextColumn) -> Re
         kept = filled - whole;
         if kept > LINE_BYTES_MAX {
             lines.read += 1;
-            return Err(lines.wrong(&buffer[..SHOWN]));
+            return Err(lines.invalid(&buffer[..SHOWN]));
         }
         if kept == buffer.len() {
             buffer.resize(2 * kept, 0);
@@ -150,19 +133,19 @@ pub fn read_numbers(name: &str, mut input: impl Read, column: &TextColumn) -> Re
     }
 }
 
-/// Lines on their way to values.
+/// Converts lines to values.
 struct Lines<'a> {
     name: &'a str,
     column: &'a TextColumn,
-    /// Whether a line that is a number and nothing else has its value in it.
+    /// Whether a line that consists of one number has its value in the column.
     plain: bool,
-    /// Lines so far.
+    /// Number of lines so far.
     read: u64,
     values: Vec<f64>,
 }
 
 impl Lines<'_> {
-    /// Takes the whole lines that `text` begins with; how many bytes they have.
+    /// Takes the complete lines at the beginning of `text`; returns their bytes.
     fn take(&mut self, text: &[u8]) -> Result<usize, NumbersError> {
         let mut taken = 0;
         loop {
@@ -186,13 +169,13 @@ impl Lines<'_> {
         let Some(text) = self.column.of(line) else { return Ok(()) };
         match number(text) {
             Some(value) => self.values.push(value),
-            None => return Err(self.wrong(text)),
+            None => return Err(self.invalid(text)),
         }
         Ok(())
     }
 
-    /// What stands in the line that is read is no number.
-    fn wrong(&self, text: &[u8]) -> NumbersError {
+    /// The error for `text` in the present line.
+    fn invalid(&self, text: &[u8]) -> NumbersError {
         let value = String::from_utf8_lossy(text).trim().chars().take(SHOWN).collect();
         NumbersError::NotANumber { name: self.name.into(), line: self.read, value, column: self.column.number }
     }
@@ -203,15 +186,15 @@ const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
-/// Whole numbers up to here are doubles.
+/// Integers up to this one are exact as doubles.
 const WHOLE_MAX: u64 = 1 << 53;
-/// So many digits are below `WHOLE_MAX` whatever they are.
+/// A number of so many digits is below `WHOLE_MAX`.
 const DIGITS_MAX: usize = 15;
 
-/// A number that begins `text` and ends with its line: its value, and where the next line begins.
+/// The value of a number that is the whole first line of `text`, and the offset of the next line.
 ///
-/// Only what is plain: a sign, at most 15 digits, a point. A quotient of two exact doubles is rounded once, so that
-/// the value is the one that the standard library finds (W. D. Clinger, "How to read floating point numbers
+/// Accepts a sign, at most 15 digits and a point. The quotient of two exact doubles is rounded once, so the value equals that
+/// of the standard library (W. D. Clinger, "How to read floating point numbers
 /// accurately", 1990).
 #[inline]
 fn plain_line(text: &[u8]) -> Option<(f64, usize)> {
@@ -243,7 +226,7 @@ fn plain_line(text: &[u8]) -> Option<(f64, usize)> {
 /// Any finite decimal number, with white space around it.
 fn number(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text.trim_ascii()).ok()?;
-    // the library also reads words such as `inf`
+    // The standard library also parses `inf` and `NaN`.
     text.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
@@ -277,7 +260,7 @@ mod tests {
         TextColumn { number: 1, delimiters: b" \t".to_vec() }
     }
 
-    /// Gives one byte at a time, as a slow pipe does.
+    /// Returns one byte at a time, like a slow pipe.
     struct Dripping<'a>(&'a [u8]);
 
     impl Read for Dripping<'_> {
@@ -323,14 +306,18 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_told_with_its_place() {
+    fn the_error_of_an_invalid_value_has_its_line_and_text() {
         for (text, line, value) in
             [("1\n2\nabc\n", 3, "abc"), ("1\n\n# c\nNaN", 4, "NaN"), ("inf\n", 1, "inf"), ("1\n5\0\n", 2, "5\0")]
         {
             match read_numbers("x", text.as_bytes(), &first()) {
                 Err(error @ NumbersError::NotANumber { .. }) => {
                     assert_eq!(error.to_string(), format!("cannot read `{value}` on line {line} of `x` as a number"));
-                    assert!(error.hint().is_some() && error.cause().is_some() && error.exit_code() == 2);
+                    assert!(
+                        error.explain().hint.is_some()
+                            && error.explain().cause.is_some()
+                            && error.explain().exit_code == 2
+                    );
                 }
                 other => panic!("{text:?}: {other:?}"),
             }
@@ -338,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_lines_have_the_value_of_the_library() {
+    fn plain_lines_have_the_value_of_the_standard_library() {
         for text in [
             "0",
             "-0",
@@ -364,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_the_library() {
+    fn other_lines_are_left_to_the_standard_library() {
         for line in ["", "\n", "-\n", ".\n", "1", "1 \n", "1e3\n", "+1\n", "1.2.3\n", "1234567890123456\n", "x\n"] {
             assert_eq!(plain_line(line.as_bytes()), None, "{line:?}");
         }
