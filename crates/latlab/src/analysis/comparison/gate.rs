@@ -48,7 +48,7 @@ pub enum GateState {
     Kept,
     /// The whole interval is beyond the limit.
     Broken,
-    /// The interval contains the limit, or there is no interval.
+    /// The interval contains the limit, or is missing.
     Undecided,
 }
 
@@ -102,7 +102,7 @@ pub fn undecided_gates(rows: &[GateRow]) -> Vec<UndecidedGate> {
     undecided
 }
 
-/// The outcome of a command with gates: the answer is no if a gate is broken, or undecided where `strict`.
+/// The outcome of a command with gates: negative if a gate is broken, or undecided where `strict`.
 pub fn gates_outcome(rows: &[GateRow], strict: bool) -> Outcome {
     let is_no = |row: &GateRow| row.state == GateState::Broken || (strict && row.state == GateState::Undecided);
     if rows.iter().any(is_no) { Outcome::AnswerIsNo } else { Outcome::Done }

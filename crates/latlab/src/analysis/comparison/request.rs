@@ -186,7 +186,7 @@ impl ComparisonRequest {
         self.quantities.iter().filter_map(estimand).collect()
     }
 
-    /// Whether there is no question.
+    /// Whether it has no question.
     pub fn is_empty(&self) -> bool {
         self.questions.is_empty()
     }
