@@ -1,5 +1,5 @@
 //! Files of numbers: one observation on each line, in one of its columns. The format is that of FreeBSD's ministat
-//! (docs/comparing.md), but text that is no finite number is refused instead of counted.
+//! (docs/comparing.md), but text other than a finite number is an error instead of a count.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -10,7 +10,8 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{Horizon, JoinCounts, JoinLimits, JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
-use super::manifest::{self, Manifest, RunEnding};
+use super::manifest::{Manifest, RunEnding};
+use super::manifest_file;
 use super::spool::{SPOOL, Spool};
 use super::tables::host::{self, HOST};
 use super::tables::intervals::{self, INTERVALS};
@@ -69,7 +70,7 @@ pub(crate) fn conclude(
     manifest.wakeup_rows = of_wakeups.map(|counts| counts.rows);
     manifest.interval_rows = (manifest.kind == Kind::Stream).then_some(counts.rows);
     manifest.probe_rows = of_probes.map(|counts| counts.rows);
-    let written = manifest::write(directory, manifest);
+    let written = manifest_file::write(directory, manifest);
     written.map_err(RecordingError::refused("write the manifest of", directory))?;
     remove_spools(directory)
 }

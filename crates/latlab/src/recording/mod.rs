@@ -13,6 +13,7 @@ mod join;
 #[cfg(test)]
 mod join_tests;
 pub mod manifest;
+mod manifest_file;
 pub mod reader;
 mod ring;
 mod spool;

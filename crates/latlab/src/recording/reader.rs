@@ -12,7 +12,8 @@ use super::conclude::{
 };
 use super::host_spool::{HOST_SPOOL, HostSpool};
 use super::join::{JoinRules, ProbeJoin, SpooledIntervals, SpooledWakeups};
-use super::manifest::{self, Manifest, RunEnding};
+use super::manifest::{Manifest, RunEnding};
+use super::manifest_file;
 use super::spool::{SPOOL, Spool};
 use super::tables::decode::TableReader;
 use super::tables::host::{self, HOST, SampleJoin};
@@ -54,7 +55,7 @@ impl Recording {
     /// if it cannot be finished (a full disk, a read-only one) it is read from its spool.
     ///
     /// # Errors
-    /// If there is no recording, it is damaged or of a newer major version, or its run still goes on.
+    /// If the recording is missing, it is damaged or of a newer major version, or its run still goes on.
     pub fn open(path: &Path) -> Result<Recording, RecordingError> {
         let path = path.to_owned();
         match fs::metadata(&path) {
@@ -211,7 +212,7 @@ fn is_alive(pid: u32) -> bool {
 }
 
 fn finished(path: PathBuf) -> Result<Recording, RecordingError> {
-    let manifest = manifest::read(&path)?;
+    let manifest = manifest_file::read(&path)?;
     if manifest.ending == RunEnding::Measuring && !path.join(rows_file(manifest.kind)).exists() {
         return Err(RecordingError::damaged(path.join(SPOOL), "the run did not end, and its spool is missing"));
     }
@@ -253,7 +254,7 @@ fn check(
 }
 
 fn unfinished(path: PathBuf, spool: Spool) -> Result<Recording, RecordingError> {
-    let mut manifest = manifest::read(&path)?;
+    let mut manifest = manifest_file::read(&path)?;
     if manifest.rows.is_some() && check_rows(&path, manifest.kind, manifest.rows).is_ok() {
         // The process that finished it died between the last two steps, or may not remove files.
         if spool.is_exclusive() {

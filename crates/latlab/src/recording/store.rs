@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use rustix::fs::{Access, access};
 
 use super::error::RecordingError;
-use super::manifest::{self, MANIFEST, Manifest, RunEnding};
+use super::manifest::{Manifest, RunEnding};
+use super::manifest_file::{self, MANIFEST};
 use super::spool::{self, SPOOL};
 use crate::plan::Kind;
 
@@ -68,7 +69,7 @@ impl Store {
     /// Opens the store at `path` for writing; creates it if missing.
     ///
     /// # Errors
-    /// If it is no directory, cannot be made or cannot be written to.
+    /// If it is not a directory, cannot be made or cannot be written to.
     pub fn open(path: &Path) -> Result<Store, RecordingError> {
         refuse_files(path)?;
         fs::create_dir_all(path).map_err(RecordingError::refused("make the store", path))?;
@@ -166,7 +167,7 @@ impl Drop for Store {
 fn look_at(path: PathBuf) -> Listing {
     let spool = path.join(SPOOL);
     let pid = spool::holder(&spool);
-    let (manifest, error) = match manifest::read(&path) {
+    let (manifest, error) = match manifest_file::read(&path) {
         Ok(manifest) => (Some(manifest), None),
         Err(error) => (None, Some(error)),
     };

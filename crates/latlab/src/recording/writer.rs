@@ -14,7 +14,8 @@ use super::drain::{Drain, Drained, RecordingProgress, SpoolFailure};
 use super::error::RecordingError;
 use super::host_spool::{HOST_SPOOL, HostLog, HostSpool};
 use super::join::{Horizon, JoinRules};
-use super::manifest::{self, Manifest, RunEnding};
+use super::manifest::{Manifest, RunEnding};
+use super::manifest_file;
 use super::ring::{EventLog, ring};
 use super::spool::{self, SPOOL, Spool};
 use super::store::{Store, directory_name, refuse_files};
@@ -96,8 +97,8 @@ impl RecordingWriter {
     /// As [`RecordingWriter::start`].
     pub fn start_logs(&mut self, stop: Arc<AtomicBool>, rings: &[usize]) -> Result<Vec<EventLog>, RecordingError> {
         let refused = |action| RecordingError::refused(action, &self.path);
-        manifest::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
-        manifest::reserve(&self.path).map_err(refused("write the manifest of"))?;
+        manifest_file::write(&self.path, &self.manifest).map_err(refused("write the manifest of"))?;
+        manifest_file::reserve(&self.path).map_err(refused("write the manifest of"))?;
         let (logs, readers) = rings.iter().map(|capacity| ring(*capacity)).unzip();
         let spool = self.spool.try_clone().map_err(refused("write"))?;
         let period = drain_period(self.manifest.kind, rings);
@@ -150,8 +151,8 @@ impl RecordingWriter {
     /// Writes the manifest, so that its present content is kept however the process ends. Waits for the disk; an error
     /// shows at the end of the run.
     pub fn save(&mut self) {
-        let written = manifest::write(&self.path, &self.manifest);
-        _ = written.and_then(|()| manifest::reserve(&self.path));
+        let written = manifest_file::write(&self.path, &self.manifest);
+        _ = written.and_then(|()| manifest_file::reserve(&self.path));
     }
 
     /// The recording's directory.
@@ -243,7 +244,7 @@ impl RecordingWriter {
         let failure = failure.unwrap_or(refusal);
         self.fail(&failure);
         // If this is refused too, the ending stays `measuring` and the recording is recovered as after a crash.
-        _ = manifest::write(&self.path, &self.manifest);
+        _ = manifest_file::write(&self.path, &self.manifest);
         Ok(Finished { path: self.path, manifest: self.manifest, failure: Some(failure) })
     }
 
@@ -257,8 +258,8 @@ impl RecordingWriter {
 fn begin(path: &Path, manifest: &Manifest) -> io::Result<File> {
     // The spool first: a manifest without a locked spool is of a run that died.
     let spool = spool::create(&path.join(SPOOL), &manifest.run_id)?;
-    manifest::write(path, manifest)?;
-    manifest::reserve(path)?;
+    manifest_file::write(path, manifest)?;
+    manifest_file::reserve(path)?;
     Ok(spool)
 }
 
@@ -340,7 +341,7 @@ impl Finished {
         if let Some(facts) = &mut manifest.run.wakeup {
             facts.trace = failure.is_none().then(|| TRACE.to_owned());
         }
-        manifest::rewrite(&self.path, &manifest)?;
+        manifest_file::rewrite(&self.path, &manifest)?;
         self.manifest = manifest;
         Ok(())
     }

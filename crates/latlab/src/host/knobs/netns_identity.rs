@@ -36,7 +36,7 @@ impl NetnsIdentity {
     /// The identity of `knob` in the calling thread's namespace.
     ///
     /// # Errors
-    /// There is no such interface.
+    /// The interface does not exist.
     pub(super) fn read(knob: &Knob) -> io::Result<NetnsIdentity> {
         if !knob.is_of_namespace() {
             return Ok(NetnsIdentity::default());
@@ -91,7 +91,7 @@ impl NetnsIdentity {
     /// Whether the interface of `knob`, in the calling thread's namespace, is that one.
     ///
     /// # Errors
-    /// There is no interface of that name.
+    /// No interface has that name.
     pub(super) fn has_interface_of(&self, knob: &Knob) -> io::Result<bool> {
         let Some(interface) = knob.interface() else { return Ok(true) };
         let same_index = match self.interface_index {
