@@ -25,7 +25,7 @@ pub use drain::RecordingProgress;
 pub use error::RecordingError;
 pub use event::SpoolEvent;
 pub use host_spool::HostLog;
-pub use reader::{Batches, IntColumn, ProbeBatch, ProbeColumn, Recording, WakeupBatch, WordColumn};
+pub use reader::{IntColumn, ProbeBatch, ProbeColumn, RecordedRows, Recording, WakeupBatch, WordColumn};
 pub use ring::EventLog;
 pub use store::{Listing, ListingState, Store, fresh_run_id, started_at};
 pub use writer::{Finished, RecordingWriter};

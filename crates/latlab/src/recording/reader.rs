@@ -91,18 +91,18 @@ impl Recording {
     ///
     /// # Errors
     /// If the rows cannot be opened; a damaged batch is an error of its own.
-    pub fn probes(&self, columns: &[ProbeColumn]) -> Result<Batches<ProbeBatch>, RecordingError> {
+    pub fn probes(&self, columns: &[ProbeColumn]) -> Result<RecordedRows<ProbeBatch>, RecordingError> {
         let columns = columns.to_vec();
         match &self.rows {
             RowSource::Tables => {
                 let table = probes::open(&self.path.join(PROBES))?;
-                Ok(Batches::new(probes::batches(table, columns)))
+                Ok(RecordedRows::new(probes::batches(table, columns)))
             }
             RowSource::Spool(spool, rules) => {
                 let rules = probe_rules(&self.manifest).unwrap_or(*rules);
                 let mut join =
                     ProbeJoin::new(Arc::clone(spool), rules).map_err(RecordingError::refused("read", spool.path()))?;
-                Ok(Batches::from_spool(
+                Ok(RecordedRows::from_spool(
                     spool,
                     std::iter::from_fn(move || {
                         join.next_block().map(|block| block.map(|block| block.batch(&columns))).transpose()
@@ -116,11 +116,11 @@ impl Recording {
     ///
     /// # Errors
     /// As for [`Recording::probes`].
-    pub fn wakeups(&self) -> Result<Batches<WakeupBatch>, RecordingError> {
+    pub fn wakeups(&self) -> Result<RecordedRows<WakeupBatch>, RecordingError> {
         Ok(match &self.rows {
-            _ if !has_wakeups(&self.manifest.spec) => Batches::new(std::iter::empty()),
-            RowSource::Tables => Batches::new(wakeups::batches(wakeups::open(&self.path.join(WAKEUPS))?)),
-            RowSource::Spool(spool, _) => Batches::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
+            _ if !has_wakeups(&self.manifest.spec) => RecordedRows::new(std::iter::empty()),
+            RowSource::Tables => RecordedRows::new(wakeups::batches(wakeups::open(&self.path.join(WAKEUPS))?)),
+            RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledWakeups::new(Arc::clone(spool))),
         })
     }
 
@@ -129,11 +129,11 @@ impl Recording {
     ///
     /// # Errors
     /// As for [`Recording::probes`].
-    pub fn intervals(&self) -> Result<Batches<Vec<StreamInterval>>, RecordingError> {
+    pub fn intervals(&self) -> Result<RecordedRows<Vec<StreamInterval>>, RecordingError> {
         Ok(match &self.rows {
-            _ if self.manifest.kind != Kind::Stream => Batches::new(std::iter::empty()),
-            RowSource::Tables => Batches::new(intervals::batches(intervals::open(&self.path.join(INTERVALS))?)),
-            RowSource::Spool(spool, _) => Batches::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
+            _ if self.manifest.kind != Kind::Stream => RecordedRows::new(std::iter::empty()),
+            RowSource::Tables => RecordedRows::new(intervals::batches(intervals::open(&self.path.join(INTERVALS))?)),
+            RowSource::Spool(spool, _) => RecordedRows::from_spool(spool, SpooledIntervals::new(Arc::clone(spool))),
         })
     }
 
@@ -142,18 +142,18 @@ impl Recording {
     ///
     /// # Errors
     /// As for [`Recording::probes`].
-    pub fn host_samples(&self) -> Result<Batches<(Side, HostSample)>, RecordingError> {
+    pub fn host_samples(&self) -> Result<RecordedRows<(Side, HostSample)>, RecordingError> {
         let spool = self.path.join(HOST_SPOOL);
         Ok(match (self.manifest.host_rows, &self.rows) {
-            (Some(_), _) => Batches::new(SampleJoin::new(host::rows(host::open(&self.path.join(HOST))?))),
-            (None, RowSource::Tables) => Batches::new(std::iter::empty()),
+            (Some(_), _) => RecordedRows::new(SampleJoin::new(host::rows(host::open(&self.path.join(HOST))?))),
+            (None, RowSource::Tables) => RecordedRows::new(std::iter::empty()),
             (None, RowSource::Spool(..)) => match HostSpool::open(&spool) {
                 Ok(Some(host)) => {
                     let refused = move |error| RecordingError::refused("read", spool.as_path())(error);
-                    Batches::new(SampleJoin::new(host.rows().map(move |row| row.map_err(&refused))))
+                    RecordedRows::new(SampleJoin::new(host.rows().map(move |row| row.map_err(&refused))))
                 }
                 // A damaged one has a caveat, and the probes can be read.
-                Ok(None) | Err(RecordingError::Damaged { .. }) => Batches::new(std::iter::empty()),
+                Ok(None) | Err(RecordingError::Damaged { .. }) => RecordedRows::new(std::iter::empty()),
                 Err(error) => return Err(error),
             },
         })
@@ -161,20 +161,20 @@ impl Recording {
 }
 
 /// Rows of a recording, `T` by `T`. An error ends them.
-pub struct Batches<T>(Option<Box<dyn Iterator<Item = Result<T, RecordingError>>>>);
+pub struct RecordedRows<T>(Option<Box<dyn Iterator<Item = Result<T, RecordingError>>>>);
 
-impl<T> Batches<T> {
-    fn new(batches: impl Iterator<Item = Result<T, RecordingError>> + 'static) -> Batches<T> {
-        Batches(Some(Box::new(batches)))
+impl<T> RecordedRows<T> {
+    fn new(batches: impl Iterator<Item = Result<T, RecordingError>> + 'static) -> RecordedRows<T> {
+        RecordedRows(Some(Box::new(batches)))
     }
 
-    fn from_spool(spool: &Spool, batches: impl Iterator<Item = io::Result<T>> + 'static) -> Batches<T> {
+    fn from_spool(spool: &Spool, batches: impl Iterator<Item = io::Result<T>> + 'static) -> RecordedRows<T> {
         let path = spool.path().to_owned();
-        Batches::new(batches.map(move |batch| batch.map_err(RecordingError::refused("read", path.as_path()))))
+        RecordedRows::new(batches.map(move |batch| batch.map_err(RecordingError::refused("read", path.as_path()))))
     }
 }
 
-impl<T> Iterator for Batches<T> {
+impl<T> Iterator for RecordedRows<T> {
     type Item = Result<T, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -186,9 +186,9 @@ impl<T> Iterator for Batches<T> {
     }
 }
 
-impl<T> fmt::Debug for Batches<T> {
+impl<T> fmt::Debug for RecordedRows<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batches").finish_non_exhaustive()
+        f.debug_struct("RecordedRows").finish_non_exhaustive()
     }
 }
 

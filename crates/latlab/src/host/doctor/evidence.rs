@@ -34,7 +34,7 @@ impl Intent<'_> {
 }
 
 /// The facts of a host and the intended measurement.
-pub(super) struct Evidence<'a> {
+pub(super) struct HostEvidence<'a> {
     pub(super) facts: &'a HostFacts,
     /// Facts of a short time before.
     pub(super) earlier: Option<&'a HostFacts>,

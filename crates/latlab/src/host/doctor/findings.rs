@@ -1,6 +1,6 @@
 //! All findings on a host, sorted.
 
-use super::evidence::{Evidence, Intent};
+use super::evidence::{HostEvidence, Intent};
 use super::{interface, kernel, processor, work};
 use crate::facts::{Finding, HostFacts};
 
@@ -58,7 +58,7 @@ pub const CODES: [&str; 39] = [
 /// activity.
 pub fn findings(facts: &HostFacts, earlier: Option<&HostFacts>, intent: Intent<'_>) -> Vec<Finding> {
     let activity = earlier.and_then(|earlier| facts.activity_since(earlier));
-    let evidence = Evidence { facts, earlier, activity, intent };
+    let evidence = HostEvidence { facts, earlier, activity, intent };
     let checks = [kernel::check, processor::check, work::check, interface::check];
     let mut found: Vec<Finding> = checks.iter().flat_map(|check| check(&evidence)).collect();
     let rank = |finding: &Finding| CODES.iter().position(|code| *code == finding.code).unwrap_or(CODES.len());

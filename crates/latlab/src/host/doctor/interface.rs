@@ -1,6 +1,6 @@
 //! Findings on the interface of the path, and on the limits of sockets.
 
-use super::evidence::Evidence;
+use super::evidence::HostEvidence;
 use crate::facts::{Capability, Finding, FindingSeverity, InterfaceFacts};
 use crate::plan::defaults;
 use crate::units::human;
@@ -12,7 +12,7 @@ const COLLECTS_US: u32 = 10;
 /// At 500,000 packets a second this many descriptors last half a millisecond.
 const SHORT_RING: u32 = 256;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = socket_buffers(evidence).into_iter().collect();
     if let Some(interface) = &evidence.facts.network.interface {
         let looks = [link, qdisc, coalescing, offloads, ring, stamps];
@@ -97,7 +97,7 @@ fn stamps(interface: &InterfaceFacts) -> Option<Finding> {
 }
 
 /// A process with CAP_NET_ADMIN may exceed the limit.
-fn socket_buffers(evidence: &Evidence<'_>) -> Option<Finding> {
+fn socket_buffers(evidence: &HostEvidence<'_>) -> Option<Finding> {
     /// The share of a receive buffer that a small datagram needs, with the kernel's overhead (its `truesize`).
     const SMALL_DATAGRAM_BYTES: u64 = 768;
     let limit = evidence.facts.network.receive_buffer_maximum_bytes?;

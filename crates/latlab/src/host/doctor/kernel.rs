@@ -1,6 +1,6 @@
 //! Findings on the kernel: its version and settings, its clocks and timers, and the privileges of the process.
 
-use super::evidence::Evidence;
+use super::evidence::HostEvidence;
 use crate::facts::{Capability, Finding, FindingSeverity, RealTimePause, Rights};
 use crate::plan::WaitMode;
 
@@ -8,14 +8,14 @@ use crate::plan::WaitMode;
 const MINIMUM: (u32, u32) = (5, 10);
 const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let checks = [version, throttling, busy_polling, preemption, clocksource, timer_slack, synchronisation];
     let mut found: Vec<Finding> = checks.iter().filter_map(|check| check(evidence)).collect();
     found.extend(rights(evidence));
     found
 }
 
-fn version(evidence: &Evidence<'_>) -> Option<Finding> {
+fn version(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let release = evidence.facts.kernel.as_deref()?.strip_prefix("Linux ")?;
     (evidence.facts.kernel_version()? < MINIMUM).then(|| {
         Finding::new(
@@ -28,7 +28,7 @@ fn version(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// The kernel limits the share of a CPU that real-time threads get.
-fn throttling(evidence: &Evidence<'_>) -> Option<Finding> {
+fn throttling(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let endless = evidence.intent.any(|end| end.fifo.is_some() && end.wait == WaitMode::Spin);
     let limit = evidence.facts.real_time_pause().filter(|_| evidence.intent.any(|end| end.fifo.is_some()))?;
     let pause = limit.in_words();
@@ -57,7 +57,7 @@ fn throttling(evidence: &Evidence<'_>) -> Option<Finding> {
 /// The poll call of a schedule polls the driver only where this is set ([socket(7)], SO_BUSY_POLL).
 ///
 /// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
-fn busy_polling(evidence: &Evidence<'_>) -> Option<Finding> {
+fn busy_polling(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let span_us = evidence.facts.network.busy_poll_us?;
     (evidence.intent.waits(WaitMode::BusyPoll) && span_us == 0).then(|| {
         Finding::new(
@@ -69,7 +69,7 @@ fn busy_polling(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-fn preemption(evidence: &Evidence<'_>) -> Option<Finding> {
+fn preemption(evidence: &HostEvidence<'_>) -> Option<Finding> {
     (evidence.facts.kernel_settings.preemption.as_deref()? == "none").then(|| {
         Finding::new(
             FindingSeverity::Note,
@@ -81,7 +81,7 @@ fn preemption(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-fn clocksource(evidence: &Evidence<'_>) -> Option<Finding> {
+fn clocksource(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let source = evidence.facts.clocksource.as_deref()?;
     match source {
         "tsc" | "arch_sys_counter" => return Some(Finding::fine("clocksource", format!("clocksource {source}"))),
@@ -105,7 +105,7 @@ fn clocksource(evidence: &Evidence<'_>) -> Option<Finding> {
 
 /// How much later than due the kernel may wake a thread; real-time threads have no slack
 /// ([PR_SET_TIMERSLACK(2const)](https://man7.org/linux/man-pages/man2/PR_SET_TIMERSLACK.2const.html)).
-fn timer_slack(evidence: &Evidence<'_>) -> Option<Finding> {
+fn timer_slack(evidence: &HostEvidence<'_>) -> Option<Finding> {
     const NEGLIGIBLE_NS: u64 = 1_000;
     let slack_ns = evidence.facts.timer_slack_ns.filter(|slack| *slack > NEGLIGIBLE_NS)?;
     evidence.intent.any(|end| end.fifo.is_none() && end.wait != WaitMode::Spin).then(|| {
@@ -122,7 +122,7 @@ fn timer_slack(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// Delays in one direction are differences between two hosts' clocks; round trips need one clock only.
-fn synchronisation(evidence: &Evidence<'_>) -> Option<Finding> {
+fn synchronisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
     const CODE: &str = "clock-unsynchronised";
     let state = evidence.facts.clock.discipline.as_ref()?;
     let keeper = evidence.facts.clock.keeper.as_ref();
@@ -137,7 +137,7 @@ fn synchronisation(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Note, CODE, message, "sudo systemctl enable --now chrony"))
 }
 
-fn rights(evidence: &Evidence<'_>) -> Vec<Finding> {
+fn rights(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let Some(rights) = &evidence.facts.rights else { return Vec::new() };
     let mut found: Vec<Finding> =
         [real_time(evidence, rights), memory_lock(evidence, rights), lab(rights)].into_iter().flatten().collect();
@@ -147,7 +147,7 @@ fn rights(evidence: &Evidence<'_>) -> Vec<Finding> {
     found
 }
 
-fn real_time(evidence: &Evidence<'_>, rights: &Rights) -> Option<Finding> {
+fn real_time(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> {
     const GRANT: &str = "sudo setcap cap_sys_nice+ep $(command -v latlab)";
     let wanted = evidence.intent.ends().filter_map(|end| end.fifo).max();
     match wanted {
@@ -170,7 +170,7 @@ fn real_time(evidence: &Evidence<'_>, rights: &Rights) -> Option<Finding> {
     }
 }
 
-fn memory_lock(evidence: &Evidence<'_>, rights: &Rights) -> Option<Finding> {
+fn memory_lock(evidence: &HostEvidence<'_>, rights: &Rights) -> Option<Finding> {
     let limit = rights.memory_lock_bytes.filter(|_| !rights.may_lock_all())?;
     // What both processes of a run may need together; each has the limit for itself.
     const ENOUGH: u64 = 64 << 20;

@@ -1,6 +1,6 @@
 //! Findings on the CPUs: number, frequency, idle states, sharing, heat and throttling.
 
-use super::evidence::Evidence;
+use super::evidence::HostEvidence;
 use super::work::BUSY;
 use crate::facts::{Finding, FindingSeverity, Frequency, HeatFacts, IdleState};
 use crate::host::root::parse_cpu_list;
@@ -17,7 +17,7 @@ const DRIFT: f64 = 0.1;
 const HOT_CELSIUS: f64 = 80.0;
 const COOL: &str = "cool it better, or leave longer pauses between runs";
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let online = evidence.facts.cpus_online.as_deref().and_then(parse_cpu_list).unwrap_or_default();
     let of_host = [
         one_cpu(evidence, &online),
@@ -39,7 +39,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
     found
 }
 
-fn one_cpu(evidence: &Evidence<'_>, online: &[u16]) -> Option<Finding> {
+fn one_cpu(evidence: &HostEvidence<'_>, online: &[u16]) -> Option<Finding> {
     if online.len() != 1 {
         return None;
     }
@@ -51,7 +51,7 @@ fn one_cpu(evidence: &Evidence<'_>, online: &[u16]) -> Option<Finding> {
     Some(Finding::new(severity, "one-cpu", message, "measure against another host: latlab ping HOST"))
 }
 
-fn same_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
+fn same_cpu(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let cpu = evidence.intent.here.cpu?;
     let both = evidence.intent.peer?.cpu == Some(cpu) && evidence.intent.waits(WaitMode::Spin);
     both.then(|| {
@@ -61,7 +61,7 @@ fn same_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-fn absent(evidence: &Evidence<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
+fn absent(evidence: &HostEvidence<'_>, online: &[u16], cpu: u16) -> Option<Finding> {
     let list = evidence.facts.cpus_online.as_deref()?;
     (!online.contains(&cpu)).then(|| {
         let message = format!("CPU {cpu} is not online: the CPUs online are {list}");
@@ -70,14 +70,14 @@ fn absent(evidence: &Evidence<'_>, online: &[u16], cpu: u16) -> Option<Finding> 
 }
 
 /// `600 to 1500 MHz`, over all CPUs; `None` if unknown.
-fn range(evidence: &Evidence<'_>) -> Option<String> {
+fn range(evidence: &HostEvidence<'_>) -> Option<String> {
     let each = evidence.facts.processor.frequencies.as_ref()?;
     let lowest = each.values().filter_map(|cpu| cpu.minimum_khz).min()?;
     let highest = each.values().filter_map(|cpu| cpu.maximum_khz).max()?;
     Some(format!("{} to {} MHz", lowest / 1_000, highest / 1_000))
 }
 
-fn governor(evidence: &Evidence<'_>) -> Option<Finding> {
+fn governor(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let governors = evidence.facts.governors.as_deref()?;
     let slow: Vec<_> = governors.iter().filter(|name| *name != "performance").map(|name| format!("`{name}`")).collect();
     if slow.is_empty() {
@@ -90,7 +90,7 @@ fn governor(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// The CPU whose frequency changed most between the two readings.
-fn frequency_drift(evidence: &Evidence<'_>) -> Option<Finding> {
+fn frequency_drift(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let (now, then) =
         evidence.facts.processor.frequencies.as_ref().zip(evidence.earlier?.processor.frequencies.as_ref())?;
     let rate = |frequency: &Frequency| frequency.current_khz.filter(|khz| *khz > 0);
@@ -110,7 +110,7 @@ fn frequency_drift(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Warning, "frequency-drift", message, fix))
 }
 
-fn turbo(evidence: &Evidence<'_>) -> Option<Finding> {
+fn turbo(evidence: &HostEvidence<'_>) -> Option<Finding> {
     evidence.facts.processor.turbo.filter(|on| *on)?;
     let driver = evidence.facts.processor.frequencies.as_ref().and_then(|each| each.values().next()?.driver.clone());
     let fix = if driver.is_some_and(|driver| driver.starts_with("intel_")) {
@@ -123,7 +123,7 @@ fn turbo(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// Deep idle states, from which a CPU wakes up late.
-fn idle_states(evidence: &Evidence<'_>) -> Option<Finding> {
+fn idle_states(evidence: &HostEvidence<'_>) -> Option<Finding> {
     if !evidence.intent.any(|end| end.wait != WaitMode::Spin) {
         return None;
     }
@@ -146,14 +146,14 @@ fn idle_states(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// `, entered 17 times while we looked`
-fn used_lately(evidence: &Evidence<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
+fn used_lately(evidence: &HostEvidence<'_>, cpu: u16, deepest: &IdleState) -> Option<String> {
     let used = evidence.facts.processor.idle_since(&evidence.earlier?.processor, cpu);
     let used = used.iter().find(|used| used.state.name == deepest.name)?;
     Some(format!(", entered {} times by CPU {cpu} while we looked", used.entered))
 }
 
 /// Threads of one core share its execution units.
-fn sibling(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+fn sibling(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     let siblings = parse_cpu_list(evidence.facts.processor.siblings_of(cpu)?)?;
     let pins = evidence.intent.pins();
     let others: Vec<u16> = siblings.into_iter().filter(|other| *other != cpu && !pins.contains(other)).collect();
@@ -173,7 +173,7 @@ fn sibling(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Note, "sibling-free", message, fix))
 }
 
-fn one_core(evidence: &Evidence<'_>) -> Option<Finding> {
+fn one_core(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let (here, peer) = (evidence.intent.here.cpu?, evidence.intent.peer?.cpu?);
     let siblings = parse_cpu_list(evidence.facts.processor.siblings_of(here)?)?;
     (here != peer && siblings.contains(&peer)).then(|| {
@@ -187,7 +187,7 @@ fn one_core(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// For ends that need a CPU of their own.
-fn isolation(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+fn isolation(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     const CODE: &str = "cpu-not-isolated";
     let wants = evidence.intent.any(|end| end.cpu == Some(cpu) && (end.wait == WaitMode::Spin || end.fifo.is_some()));
     let isolated = parse_cpu_list(evidence.facts.kernel_settings.isolated_cpus.as_deref()?)?;
@@ -205,7 +205,7 @@ fn isolation(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
 }
 
 /// The firmware of a Raspberry Pi reports throttling now and since boot; x86 counts it.
-fn throttled(evidence: &Evidence<'_>) -> Option<Finding> {
+fn throttled(evidence: &HostEvidence<'_>) -> Option<Finding> {
     const CODE: &str = "throttled";
     let flags = evidence.facts.heat.firmware_throttling;
     let now = flags.map(|flags| flags.now()).unwrap_or_default();
@@ -242,7 +242,7 @@ fn count(heat: &HeatFacts) -> Option<u64> {
     heat.throttle_counts.as_ref().map(|counts| counts.values().sum())
 }
 
-fn hot(evidence: &Evidence<'_>) -> Option<Finding> {
+fn hot(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let sensors = evidence.facts.heat.temperatures_celsius.as_ref()?.iter();
     let (sensor, celsius) = sensors.max_by(|one, other| one.1.total_cmp(other.1))?;
     if *celsius < HOT_CELSIUS {

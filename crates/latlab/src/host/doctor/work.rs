@@ -1,6 +1,6 @@
 //! Findings on other work of the host: other guests and threads, interrupts, memory that runs short.
 
-use super::evidence::Evidence;
+use super::evidence::HostEvidence;
 use crate::facts::{Finding, FindingSeverity, HostFacts};
 use crate::host::root::parse_cpu_list;
 use crate::units::human;
@@ -19,7 +19,7 @@ const FEW: f64 = 10.0;
 /// From this rate on one of a hundred round trips of 100 µs is interrupted.
 const MANY: f64 = 100.0;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
+pub(super) fn check(evidence: &HostEvidence<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         [steal(evidence), virtualisation(evidence), load_average(evidence), memory(evidence), swap(evidence)]
             .into_iter()
@@ -31,7 +31,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Finding> {
     found
 }
 
-fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
+fn steal(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let share = evidence.activity.as_ref()?.all.steal;
     let message = format!("steal {:.1} %", share * 100.0);
     if share <= STOLEN {
@@ -42,7 +42,7 @@ fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding::new(FindingSeverity::Warning, "steal", message, fix))
 }
 
-fn virtualisation(evidence: &Evidence<'_>) -> Option<Finding> {
+fn virtualisation(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let kind = evidence.facts.virtualisation.as_deref().filter(|kind| *kind != "none")?;
     let message = format!("this is a virtual machine ({kind}): the hypervisor adds delays that nobody here can see");
     let ticks = evidence.facts.counters.cpu_ticks.as_ref().map(|ticks| ticks.all);
@@ -59,7 +59,7 @@ fn virtualisation(evidence: &Evidence<'_>) -> Option<Finding> {
     }
 }
 
-fn busy(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+fn busy(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     let share = evidence.activity.as_ref()?.each.get(&cpu)?.busy;
     (share > BUSY).then(|| {
         let message = format!("CPU {cpu} was {:.0} % busy before we came: we wait for our turn there", share * 100.0);
@@ -67,7 +67,7 @@ fn busy(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
     })
 }
 
-fn load_average(evidence: &Evidence<'_>) -> Option<Finding> {
+fn load_average(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let [lately, ..] = evidence.facts.load_average?;
     let cpus = parse_cpu_list(evidence.facts.cpus_online.as_deref()?)?.len();
     if lately <= CROWDED * cpus as f64 {
@@ -81,7 +81,7 @@ fn load_average(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding::new(severity, "load-average", message, "find out who with `top`, and let them end first"))
 }
 
-fn memory(evidence: &Evidence<'_>) -> Option<Finding> {
+fn memory(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let (available, whole) = (evidence.facts.memory.available_bytes?, evidence.facts.memory_bytes?);
     ((available as f64) < SHORT * whole as f64).then(|| {
         let message = format!(
@@ -98,7 +98,7 @@ fn memory(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
-fn swap(evidence: &Evidence<'_>) -> Option<Finding> {
+fn swap(evidence: &HostEvidence<'_>) -> Option<Finding> {
     let memory = &evidence.facts.memory;
     let used_mib = memory.swap_bytes?.checked_sub(memory.swap_free_bytes?).map(|bytes| bytes >> 20)?;
     if used_mib == 0 {
@@ -118,7 +118,7 @@ fn swap(evidence: &Evidence<'_>) -> Option<Finding> {
 }
 
 /// Only numbered interrupts: timer ticks and inter-processor interrupts cannot be moved.
-fn interrupts(evidence: &Evidence<'_>, cpu: u16) -> Option<Finding> {
+fn interrupts(evidence: &HostEvidence<'_>, cpu: u16) -> Option<Finding> {
     let earlier = evidence.earlier?;
     let seconds = seconds_between(earlier, evidence.facts)?;
     let used = evidence.facts.counters.interrupts_since(&earlier.counters, cpu);
