@@ -19,9 +19,7 @@ macro_rules! explains {
 
 explains!(
     crate::agent::AgentEnd,
-    crate::cli::resolve::FileError,
     crate::cli::resolve::RequestError,
-    crate::experiment::ExperimentError,
     crate::load::LoadError,
     crate::measure::MeasureError,
 );

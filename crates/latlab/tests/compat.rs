@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latlab::diagnostics::Explain;
-use latlab::experiment::{OpenExperiment, RunOutcome};
+use latlab::experiment::OpenExperiment;
+use latlab::facts::RunOutcome;
 use latlab::facts::{IntervalCounts, StreamInterval};
 use latlab::plan::Kind;
 use latlab::probe::{Fate, Phase};
@@ -204,9 +205,9 @@ fn read_whole(path: &Path) -> Result<(), RecordingError> {
     Ok(())
 }
 
-/// `testdata/experiments/old/`: a directory is an experiment that its process did not survive.
+/// `testdata/experiments/old/`: each directory is an experiment whose process died.
 #[test]
-fn experiments_of_earlier_versions_go_on() {
+fn experiments_of_earlier_versions_can_be_continued() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/experiments/old");
     let entries: Vec<_> = fs::read_dir(&folder).expect("test data").map(|entry| entry.expect("entry").path()).collect();
     assert!(!entries.is_empty(), "nothing in {}", folder.display());
@@ -215,21 +216,21 @@ fn experiments_of_earlier_versions_go_on() {
         let copy = directory.path().join("experiment");
         copy_whole(&experiment, &copy);
         let open = OpenExperiment::open(&copy).unwrap_or_else(|error| panic!("{}: {error}", experiment.display()));
-        let standing = open.standing();
-        let runs: Vec<_> = standing
+        let state = open.state();
+        let runs: Vec<_> = state
             .runs
             .iter()
             .map(|run| {
                 json!({
-                    "block": run.key.block, "position": run.place.position, "factors": run.key.factors,
+                    "block": run.key.block, "position": run.position.position, "factors": run.key.factors,
                     "repetition": run.key.repetition, "warmup": run.key.warmup, "outcome": run.outcome,
                     "recording": run.recording,
                 })
             })
             .collect();
-        assert!(standing.runs_that(RunOutcome::Died).next().is_some(), "one was cut off");
+        assert!(state.runs_that(RunOutcome::Died).next().is_some(), "one was cut off");
         let facts = json!({
-            "id": standing.id, "source": standing.source, "done": standing.runs_done(), "runs": runs,
+            "id": state.id, "source": state.source, "done": state.runs_done(), "runs": runs,
             "file": open.text(),
         });
         let text = expected(&experiment, "json", &format!("{facts:#}\n"));

@@ -1,15 +1,18 @@
 //! `latlab compare`: is there a difference, how big, how sure; and the classic form, `--ministat`.
 
-use super::{Outcome, experiment, ministat, observation_groups};
+use super::run::settle_directory;
+use super::{Outcome, ministat, observation_groups};
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{
     ComparisonOptions, ComparisonRequest, Comparisons, Gate, GateRow, QuestionScope, UndecidedGate, compare,
     default_estimands, gates_outcome, parse_estimand, undecided_gates,
 };
+use crate::analysis::experiment::add_contrasts;
 use crate::cli::args::{FormatWord, OverWord};
 use crate::cli::resolve::{CompareJob, Grouping, RequestError, VerdictJob};
 use crate::console::{Console, Verbosity};
 use crate::diagnostics::{Failure, Severity};
+use crate::experiment::is_experiment;
 use crate::metric::Metric;
 use crate::plan::Contrast;
 use crate::report::Style;
@@ -87,7 +90,7 @@ fn request_of_recordings(job: &VerdictJob, asked: Option<&str>, gates: &[Gate]) 
     let named = job.statistics.iter().map(|statistic| parse_estimand(asked, statistic));
     let mut subjects = named.collect::<Result<Vec<_>, _>>()?;
     match contrasts_of_file(job)? {
-        Some(contrasts) => experiment::ask_as_its_file(&mut request, &contrasts, job.equivalence)?,
+        Some(contrasts) => add_contrasts(&mut request, &contrasts, job.equivalence)?,
         None if subjects.is_empty() => subjects = default_estimands(metric),
         None => {}
     }
@@ -114,7 +117,9 @@ fn gate_on_value() -> RequestError {
 /// The contrasts of an experiment's file, if its directory is all that was typed.
 fn contrasts_of_file(job: &VerdictJob) -> Result<Option<Vec<Contrast>>, Failure> {
     match (job.sources.paths.as_slice(), &job.sources.grouping) {
-        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() => experiment::contrasts(path),
+        ([path], Grouping::Paths) if job.statistics.is_empty() && job.metric.is_none() && is_experiment(path) => {
+            Ok(Some(settle_directory(path)?.experiment.contrasts))
+        }
         _ => Ok(None),
     }
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::Outcome;
-use super::experiment::listing;
+use super::run::settle_directory;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
-use crate::experiment::{in_store, runs_of};
+use crate::experiment::{in_store, read_state_with_runner, runs_of};
 use crate::recording::manifest::{Manifest, RunEnding};
-use crate::recording::{Listing, ListingState, RecordingError, Store};
-use crate::report::list::{ListingView, StoreView, render_json, render_text};
+use crate::recording::{Listing, ListingState, Store};
+use crate::report::list::{ListedExperiment, ListingView, StoreView, render_json, render_text};
 use crate::report::{Style, family_of};
 use crate::units::human;
 
@@ -22,7 +22,7 @@ pub(super) fn run(path: &Path, as_json: bool, console: &Console) -> Result<Outco
     let contents = StoreView {
         store: path.display().to_string(),
         recordings: found.iter().map(show).collect(),
-        experiments: in_store(path).iter().map(|path| listing(path)).collect(),
+        experiments: in_store(path).iter().map(|path| listed(path)).collect(),
     };
     let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
     if !path.exists() {
@@ -46,8 +46,35 @@ fn show(listing: &Listing) -> ListingView {
     }
 }
 
-fn in_full(error: &RecordingError) -> String {
-    error.explain().cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+/// The experiment in `directory`, whatever its state.
+fn listed(directory: &Path) -> ListedExperiment {
+    let experiment = settle_directory(directory).ok().map(|job| job.experiment);
+    let mut view = ListedExperiment {
+        experiment: directory.display().to_string(),
+        name: experiment.as_ref().map(|experiment| experiment.name.clone()),
+        runs_done: None,
+        runs_planned: experiment.map(|experiment| experiment.design.runs_at_most(experiment.conditions.len())),
+        state: "damaged".into(),
+        reason: None,
+    };
+    match read_state_with_runner(directory) {
+        Err(error) => view.reason = Some(in_full(&error)),
+        Ok((state, runner)) => {
+            view.runs_done = Some(state.runs_done());
+            let process = |pid: Option<u32>| pid.map_or("by another process".into(), |pid| format!("by process {pid}"));
+            (view.state, view.reason) = match runner {
+                Some(runner) => ("measuring".into(), Some(process(runner.pid))),
+                None if state.finished => ("finished".into(), None),
+                None => ("unfinished".into(), Some("`latlab run` with its directory goes on with it".into())),
+            };
+        }
+    }
+    view
+}
+
+fn in_full(error: &impl Explain) -> String {
+    let Failure { message, cause, .. } = error.explain();
+    cause.map_or_else(|| message.clone(), |cause| format!("{message}: {cause}"))
 }
 
 fn heading(manifest: &Manifest) -> String {

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::recovery;
-use crate::analysis::{Summary, SummaryOptions, run_outcome, summarise};
+use crate::analysis::{Summary, SummaryOptions, real_time_warning, run_outcome, summarise};
 use crate::cli::resolve::OutputSpec;
 use crate::console::{Console, Progress, Verbosity};
 use crate::diagnostics::{Caveat, Failure, Outcome, Severity, refused};
+use crate::host::HostRoot;
+use crate::host::facts::{self, Interface};
 use crate::measure::{self, LiveRates, MeasureError, PlanOutcome, RecordingTarget};
 use crate::metric::Metric;
-use crate::plan::{Condition, Plan, RunSpec};
+use crate::plan::Plan;
 use crate::platform::SignalWatch;
 use crate::recording::{Recording, Store};
 use crate::report::view::Showing;
-use crate::report::{Headline, Style, heading, json, report_view, text};
+use crate::report::{Style, json, planned_heading, report_view, text};
 use crate::session::PreSharedKey;
 use crate::transport::TransportError;
 
@@ -92,6 +94,14 @@ pub(super) fn measure(
         (Err(MeasureError::Session(_) | MeasureError::Agent(_)), Some(_))
         | (Err(MeasureError::Transport(TransportError::Interrupted { .. })), Some(_)) => Ok(None),
         (measured, _) => Ok(Some(measured?)),
+    }
+}
+
+/// Warns of a plan whose real-time threads could make this host hard to reach.
+pub(super) fn warn_of_real_time<'a>(plans: impl IntoIterator<Item = &'a Plan>, console: &Console) {
+    let facts = || facts::read(&HostRoot::live(), Interface::Named("lo"));
+    if let Some(warning) = plans.into_iter().find_map(|plan| real_time_warning(plan, facts)) {
+        console.caveat(&warning);
     }
 }
 
@@ -212,15 +222,8 @@ fn warn(summaries: &[Summary], console: &Console) {
 
 /// The heading that the summaries of `plan` will have; of several runs with their number.
 pub(super) fn title(plan: &Plan) -> String {
-    let conditions: Vec<_> = plan.runs.iter().map(Condition::of).collect();
-    let headlines: Vec<_> =
-        plan.runs.iter().zip(&conditions).map(|(run, condition)| headline(run, condition)).collect();
-    let common = heading(&headlines);
-    if plan.runs.len() > 1 { format!("{common} · {} runs", plan.runs.len()) } else { common }
-}
-
-fn headline<'a>(run: &RunSpec, condition: &'a Condition) -> Headline<'a> {
-    Headline { kind: run.kind(), condition, family: run.family(), stop: run.stop }
+    let heading = planned_heading(&plan.runs);
+    if plan.runs.len() > 1 { format!("{heading} · {} runs", plan.runs.len()) } else { heading }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod bare;
 mod child_processes;
 mod compare;
 mod doctor;
-mod experiment;
+mod experiment_executor;
 mod keys;
 mod list;
 mod load;

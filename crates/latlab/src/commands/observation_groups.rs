@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-use super::stored_runs::{FoundRun, observe, runs_in};
+use super::stored_runs::{FoundRun, runs_in};
 use crate::analysis::Estimand;
 use crate::analysis::comparison::{ObservedRun, RunGroups, expect_one_kind};
 use crate::cli::resolve::{Grouping, NamedGlob, Sources};
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
+use crate::experiment::observe;
 use crate::formats::numbers::{self, NumbersError, TextColumn};
 use crate::plan::Kind;
 
@@ -155,7 +156,7 @@ pub(super) fn of_recordings(
     console: &Console,
 ) -> Result<RunGroups, Failure> {
     let paths: Vec<PathBuf> = found.iter().flat_map(|group| &group.runs).map(|run| run.path.clone()).collect();
-    let observed = observe(&paths, subjects, console)?;
+    let observed = observe(&paths, subjects, &|text| console.note(text))?;
     expect_one_kind(&observed, subjects)?;
     let mut observed = observed.into_iter();
     let own = |group: FoundGroup| (group.name, observed.by_ref().take(group.runs.len()).collect());

@@ -1,48 +1,356 @@
-//! `latlab run`: conduct an experiment from where it stands, and show what it says.
+//! `latlab run`: run an experiment from the state that it is in, and show its report.
 
-use super::experiment::{Bench, ask, boot_id, ending, plan, reporting, take_on, unit};
-use super::{Outcome, measure_and_report, wakeup};
-use crate::cli::resolve::RunJob;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::experiment_executor::ExperimentExecutor;
+use super::{Outcome, measure_and_report, ministat};
+use crate::cli::resolve::{self, AskedRecipe, ConditionSelection, Environment, ExperimentJob, RunJob, RunSource};
 use crate::console::Console;
-use crate::diagnostics::{Failure, refused};
-use crate::experiment::{RunPolicy, conduct};
+use crate::diagnostics::{Failure, in_words, refused};
+use crate::experiment::{
+    self, ExperimentError, ExperimentOrigin, ExperimentRunner, ExperimentState, OpenExperiment, PartialReport,
+    ReportReader, RunPolicy, RunnerOutcome, StoreLock,
+};
+use crate::facts::RecipeFacts;
+use crate::host::HostRoot;
+use crate::plan::BetweenBlocks;
+use crate::recipe;
 use crate::report::Style;
-use crate::report::experiment::plan::render;
+use crate::report::experiment::{ExperimentPlan, SystemdUnit, json, plan, systemd_unit, text};
 
 /// Carries out `job`.
 pub(super) fn run(job: &RunJob, console: &Console) -> Result<Outcome, Failure> {
-    let asked = ask(job)?;
+    let settled = settle(job)?;
     if job.going_on.print_unit {
-        return unit::print(&asked, job, console);
+        return print_unit(&settled, job.going_on.keep_going, console);
     }
-    let standing = asked.standing()?;
-    let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+    let reporter = Reporter { settled: &settled, json: job.json, console };
     if job.going_on.dry_run {
-        console.data(&render(&plan::view(&asked, standing.as_ref(), plan::Detail::EveryBlock), style))?;
+        let style = Style { colour: console.data_screen().colour, ..Style::PLAIN };
+        console.data(&plan(&settled.plan(settled.state.as_ref(), true), style))?;
         return Ok(Outcome::Done);
     }
-    // What was edited is not what is finished.
-    let finished = standing.filter(|standing| standing.finished && !asked.is_edited);
-    if let (Some(directory), Some(_)) = (&asked.directory, &finished) {
+    // An experiment whose file was edited is not finished.
+    let finished = settled.state.as_ref().filter(|state| state.finished && !settled.is_edited);
+    if let (Some(directory), Some(state)) = (&settled.source.directory, finished) {
         console.note(&format!("the experiment in `{}` is finished", directory.display()));
-        return reporting::report(directory, &asked, job.json, console);
+        return reporter.finish(directory, state);
     }
-    let mut open = take_on(&asked, job, console)?;
-    let detail = plan::view(&asked, Some(open.standing()), plan::Detail::Outline);
-    console.lines(&render(&detail, Style { colour: console.message_screen().colour, ..style }));
-    let plans = || asked.job.experiment.conditions.iter().map(|condition| &condition.plan);
-    wakeup::warn(plans(), console);
-    let interrupt = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
-    let manners = RunPolicy {
-        boot_id: boot_id(&asked)?,
+    let mut open = begin_or_open(&settled, job, console)?;
+    let style = Style { colour: console.message_screen().colour, ..Style::PLAIN };
+    console.lines(&plan(&settled.plan(Some(open.state()), false), style));
+    let experiment = &settled.job.experiment;
+    let plans = || experiment.conditions.iter().map(|condition| &condition.plan);
+    measure_and_report::warn_of_real_time(plans(), console);
+    let signals = measure_and_report::listen(plans(), console).map_err(refused("listen to signals"))?;
+    let policy = RunPolicy {
+        boot_id: boot_id(experiment.design.between)?,
         keep_going: job.going_on.keep_going,
-        drop_impossible: open.standing().recipe.is_some(),
+        drop_impossible: open.state().recipe.is_some(),
     };
-    let mut bench = Bench::new(&asked.job, &interrupt, console);
-    let end = conduct(&asked.job.experiment, &mut open, &manners, &mut bench)?;
-    let failure = bench.into_failure();
-    // From here on others may read and go on with it.
-    let (path, standing) = open.close();
-    let signalled = interrupt.outcome();
-    ending::end(end, &ending::Ended { path, standing, failure, signalled }, &asked, (job, console))
+    let mut executor = ExperimentExecutor::new(&settled.job, open.runs(), &signals, console);
+    let end = ExperimentRunner { experiment, policy, journal: &mut open, executor: &mut executor }.run()?;
+    // Other processes may open the experiment from here on.
+    let (directory, state) = open.close();
+    reporter.end(end, &directory, &state, signals.outcome())
+}
+
+/// What was named on the command line, before its file is settled.
+struct ExperimentSource {
+    /// The name of its file.
+    file: String,
+    text: String,
+    /// `None` if a directory was named.
+    origin: Option<ExperimentOrigin>,
+    /// The experiment to continue.
+    directory: Option<PathBuf>,
+}
+
+/// The experiment to run.
+struct SettledExperiment {
+    source: ExperimentSource,
+    job: ExperimentJob,
+    /// `None` before it begins.
+    state: Option<ExperimentState>,
+    /// Whether the file in its directory was edited; `--force` continues with it.
+    is_edited: bool,
+}
+
+impl SettledExperiment {
+    fn plan<'a>(&'a self, state: Option<&ExperimentState>, with_order: bool) -> ExperimentPlan<'a> {
+        ExperimentPlan {
+            experiment: &self.job.experiment,
+            impossible: &self.job.impossible,
+            done: state.map_or(0, ExperimentState::runs_done),
+            with_order,
+            directory: self.source.directory.as_deref(),
+        }
+    }
+}
+
+/// Reads and settles the experiment that `job` names.
+fn settle(job: &RunJob) -> Result<SettledExperiment, Failure> {
+    let source = match &job.source {
+        RunSource::Recipe(asked) => recipe_source(asked, job)?,
+        RunSource::Path(path) if path.is_dir() => directory_source(path, job)?,
+        RunSource::Path(path) => file_source(path, job)?,
+    };
+    let state = source.directory.as_deref().map(experiment::read_state).transpose()?;
+    let mut is_edited = false;
+    if let (Some(directory), Some(state)) = (&source.directory, &state) {
+        is_edited = experiment::is_edited(directory, state)?;
+        if !job.going_on.force {
+            refuse_changed(directory, &source)?;
+        }
+    }
+    let begun_as = state.as_ref().and_then(|state| state.recipe.as_ref());
+    let is_recipe = begun_as.is_some() || source.origin.as_ref().is_some_and(|origin| origin.recipe.is_some());
+    let selection = if is_recipe { ConditionSelection::Possible } else { ConditionSelection::All };
+    // The file in a directory has the same name in every experiment: the name comes from the file that was copied.
+    let named_by = state.as_ref().map_or(&source.file, |state| &state.source);
+    let environment = Environment::of_this_process()?;
+    let job = resolve::experiment_from(named_by, &source.file, &source.text, selection, &environment)?;
+    if job.experiment.conditions.is_empty() {
+        let reasons: Vec<_> = job.impossible.iter().map(|row| row.reason.as_str()).collect();
+        return Err(Failure::world(format!("no row of the recipe `{}` can be measured here", job.experiment.name))
+            .because(reasons.join("\n"))
+            .hint("another target may do: `local`, `lab`, `ssh:HOST`"));
+    }
+    Ok(SettledExperiment { source, job, state, is_edited })
+}
+
+fn recipe_source(asked: &AskedRecipe, job: &RunJob) -> Result<ExperimentSource, Failure> {
+    let AskedRecipe { recipe, target, scale, .. } = asked;
+    let source = asked.source();
+    let facts = RecipeFacts { name: recipe.name.into(), scale: scale.word().into(), target: target.clone() };
+    let directory = unfinished(job, &source);
+    // Another version may have another file: an experiment continues with the one that it was begun with.
+    let text = match &directory {
+        Some(directory) => experiment::file_text(directory)?,
+        None => asked.file(),
+    };
+    let origin = Some(ExperimentOrigin { source, recipe: Some(facts) });
+    Ok(ExperimentSource { file: recipe.name.into(), text, origin, directory })
+}
+
+fn directory_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
+    experiment::read_state(path)?;
+    if job.going_on.new {
+        return Err(Failure::request(format!("`{}` cannot begin again", path.display()))
+            .because("a directory is one experiment")
+            .hint("`latlab run FILE --new` begins another one of its file"));
+    }
+    let file = experiment::file_path(path).display().to_string();
+    Ok(ExperimentSource { file, text: experiment::file_text(path)?, origin: None, directory: Some(path.to_owned()) })
+}
+
+fn file_source(path: &Path, job: &RunJob) -> Result<ExperimentSource, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::request(format!("there is no file, recipe or experiment `{shown}`")).hint(
+            match recipe::meant(&shown.to_string()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "`latlab recipes` lists the built-in experiments; docs/experiments.md shows a file".into(),
+            },
+        ),
+        _ => Failure::request(format!("cannot read `{shown}`")).because(in_words(&error)),
+    })?;
+    let source = path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let directory = unfinished(job, &source);
+    let origin = Some(ExperimentOrigin { source, recipe: None });
+    Ok(ExperimentSource { file: shown.to_string(), text, origin, directory })
+}
+
+/// The experiment of `source` to continue.
+fn unfinished(job: &RunJob, source: &str) -> Option<PathBuf> {
+    (!job.going_on.new).then(|| experiment::newest_unfinished(&job.store, source)).flatten()
+}
+
+/// Refuses to continue if the file in `directory` was edited, or `source` differs from it.
+fn refuse_changed(directory: &Path, source: &ExperimentSource) -> Result<(), Failure> {
+    if experiment::is_edited(directory, &experiment::read_state(directory)?)? {
+        return Err(ExperimentError::Edited { path: directory.to_owned() }.into());
+    }
+    Ok(experiment::expect_same(directory, &source.file, &source.text)?)
+}
+
+/// Opens the experiment to continue, or begins one.
+fn begin_or_open(settled: &SettledExperiment, job: &RunJob, console: &Console) -> Result<OpenExperiment, Failure> {
+    let ExperimentSource { origin, directory, text, .. } = &settled.source;
+    let Some(origin) = origin else {
+        return open(directory.as_deref().unwrap_or(Path::new(".")), settled, job, console);
+    };
+    // A process that starts at the same time waits here, and then finds the experiment that this one has begun.
+    let _lock = StoreLock::wait(&job.store)?;
+    let found = || experiment::newest_unfinished(&job.store, &origin.source);
+    if let Some(directory) = directory.clone().or_else(found).filter(|_| !job.going_on.new) {
+        return open(&directory, settled, job, console);
+    }
+    // Two experiments of one file would disturb each other.
+    experiment::expect_idle(&job.store, &origin.source)?;
+    Ok(OpenExperiment::begin(&job.store, text, origin.clone())?)
+}
+
+fn open(
+    directory: &Path,
+    settled: &SettledExperiment,
+    job: &RunJob,
+    console: &Console,
+) -> Result<OpenExperiment, Failure> {
+    let mut open = OpenExperiment::open(directory)?;
+    let text = &settled.source.text;
+    if !job.going_on.force {
+        refuse_changed(directory, &settled.source)?;
+    } else if open.text() != text || experiment::is_edited(directory, open.state())? {
+        open.change(text)?;
+        let message = format!("`{}` goes on with a changed file: it is no longer one experiment", directory.display());
+        console.warning(&message, Some("compare runs from before and after with care, or begin another: `--new`"));
+    }
+    if let RunSource::Path(_) = job.source {
+        console.note(&format!("going on with `{}`", directory.display()));
+    }
+    Ok(open)
+}
+
+/// The id of this boot. An experiment that reboots must know it.
+fn boot_id(between: BetweenBlocks) -> Result<Option<String>, Failure> {
+    match (HostRoot::for_knobs().text("proc/sys/kernel/random/boot_id"), between) {
+        (Ok(id), _) if !id.is_empty() => Ok(Some(id)),
+        (Err(cause), BetweenBlocks::Reboot) => Err(ExperimentError::UnknownBoot { cause }.into()),
+        _ => Ok(None),
+    }
+}
+
+fn print_unit(settled: &SettledExperiment, keep_going: bool, console: &Console) -> Result<Outcome, Failure> {
+    let Some(directory) = &settled.source.directory else {
+        return Err(Failure::request(format!("nothing of `{}` was begun yet", settled.source.file))
+            .because("the unit goes on with one experiment, so that a boot never begins another")
+            .hint("begin it with `latlab run`; where it asks for a reboot, print the unit"));
+    };
+    console.data(&systemd_unit(&SystemdUnit {
+        name: &settled.job.experiment.name,
+        program: &std::env::current_exe().map_err(refused("find this program"))?,
+        here: &std::env::current_dir().map_err(refused("find the working directory"))?,
+        directory: &directory.canonicalize().map_err(refused("find the experiment's directory"))?,
+        keep_going,
+    }))?;
+    console.note(
+        "as root: write it to `/etc/systemd/system/latlab-experiment.service`, then `systemctl enable latlab-experiment`; \
+         add `User=` where the experiment needs no root",
+    );
+    Ok(Outcome::Done)
+}
+
+/// Shows the report of an experiment.
+struct Reporter<'a> {
+    settled: &'a SettledExperiment,
+    /// One document, however the experiment ended, instead of text.
+    json: bool,
+    console: &'a Console,
+}
+
+impl Reporter<'_> {
+    /// Shows how the runner ended, and the report. `signalled` is the outcome of a signal.
+    fn end(
+        &self,
+        end: RunnerOutcome,
+        directory: &Path,
+        state: &ExperimentState,
+        signalled: Option<Outcome>,
+    ) -> Result<Outcome, Failure> {
+        let (shown, done) = (directory.display(), state.runs_done());
+        let runs = if done == 1 { "run" } else { "runs" };
+        // Text waits for the end of the experiment.
+        let show_document = || if self.json { self.show(directory, state) } else { Ok(()) };
+        match end {
+            RunnerOutcome::Finished => self.finish(directory, state),
+            RunnerOutcome::Reboot { block, progressed: false } => {
+                show_document()?;
+                Err(ExperimentError::SameBoot { path: directory.to_owned(), block }.into())
+            }
+            RunnerOutcome::Reboot { block, .. } => {
+                self.console.note(&format!(
+                    "block {} is done: reboot, then run me again: `latlab run {shown}`\n\
+                     or let systemd do that at boot: `latlab run {shown} --print-unit`",
+                    block - 1
+                ));
+                show_document()?;
+                Ok(Outcome::Done)
+            }
+            RunnerOutcome::Interrupted => {
+                self.console.note(&format!("interrupted after {done} {runs}: `latlab run {shown}` goes on"));
+                // The exit code is that of the interrupt, whether or not the report can be read.
+                let _ = self.show(directory, state);
+                Ok(signalled.unwrap_or(Outcome::Interrupted))
+            }
+            RunnerOutcome::Failed(failure) => {
+                self.console.note(&format!(
+                    "stopped after {done} {runs}: `latlab run {shown}` goes on, `--keep-going` past failures"
+                ));
+                // The failure that stopped it matters more than a recording that cannot be read.
+                let _ = show_document();
+                Err(failure)
+            }
+        }
+    }
+
+    /// Shows the report of a finished experiment with its warnings.
+    fn finish(&self, directory: &Path, state: &ExperimentState) -> Result<Outcome, Failure> {
+        let note = |text: &str| self.console.note(text);
+        let reader = self.reader(directory, state, &note);
+        let partial = reader.read();
+        self.print(&partial)?;
+        let report = partial.report;
+        report.warnings().iter().for_each(|warning| self.console.warning(warning, None));
+        if state.recipe.is_some() {
+            for place in reader.unchanged_settings("offload")? {
+                self.console.warning(
+                    &format!("{place} before anything was set: rows with and without it are the same here"),
+                    Some("switch it on where it is off, and measure again: `ethtool -K`"),
+                );
+            }
+        }
+        report.outcome()
+    }
+
+    fn show(&self, directory: &Path, state: &ExperimentState) -> Result<(), Failure> {
+        self.print(&self.reader(directory, state, &|text| self.console.note(text)).read())
+    }
+
+    fn reader<'b>(
+        &'b self,
+        directory: &'b Path,
+        state: &'b ExperimentState,
+        note: &'b dyn Fn(&str),
+    ) -> ReportReader<'b> {
+        let ExperimentJob { experiment, impossible, .. } = &self.settled.job;
+        ReportReader { directory, state, experiment, impossible, note }
+    }
+
+    /// Prints the report. A document has what could be read even if something could not.
+    fn print(&self, PartialReport { report, failure }: &PartialReport) -> Result<(), Failure> {
+        if self.json {
+            self.console.data(&json(report))?;
+        }
+        if let Some(failure) = failure {
+            return Err(failure.clone());
+        }
+        if !self.json && report.is_judged() {
+            if report.comparisons.is_none() {
+                self.console
+                    .note(&format!("one condition: `latlab summary {}/runs/*` shows each run", report.directory));
+            }
+            let style = Style { colour: self.console.data_screen().colour, ..Style::PLAIN };
+            self.console.data(&text(report, ministat::width(self.console), style))?;
+        }
+        Ok(())
+    }
+}
+
+/// The experiment in `directory`, settled as far as that is possible on this host.
+pub(super) fn settle_directory(directory: &Path) -> Result<ExperimentJob, Failure> {
+    let (file, text) = (experiment::file_path(directory), experiment::file_text(directory)?);
+    let environment = Environment::of_this_process()?;
+    Ok(resolve::experiment(&file.display().to_string(), &text, ConditionSelection::Possible, &environment)?)
 }

@@ -1,15 +1,11 @@
 //! The runs of a recording, a store or an experiment, and the figures of each.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::analysis::Estimand;
-use crate::analysis::comparison::ObservedRun;
 use crate::console::Console;
 use crate::diagnostics::{Explain, Failure};
 use crate::experiment::runs_of;
 use crate::plan::Kind;
-use crate::platform::parallel_map;
 use crate::recording::{ListingState, Recording, Store};
 
 /// A recording whose rows are not read yet.
@@ -49,27 +45,4 @@ pub(super) fn runs_in(path: &Path, console: &Console) -> Result<Vec<FoundRun>, F
         found.push(FoundRun { path: path.to_owned(), kind: None });
     }
     Ok(found)
-}
-
-/// Reads the figures of `subjects` from each of `recordings`, several at a time. The first recording that cannot be read is
-/// the failure; notes about opening are printed for every recording that was opened.
-pub(super) fn observe(
-    recordings: &[PathBuf],
-    subjects: &[Estimand],
-    console: &Console,
-) -> Result<Vec<ObservedRun>, Failure> {
-    let read = |path: &PathBuf| {
-        let recording = match Recording::open(path) {
-            Ok(recording) => recording,
-            Err(error) => return ControlFlow::Break((None, Err(error))),
-        };
-        let note = recording.note().map(str::to_owned);
-        match ObservedRun::of(&recording, subjects) {
-            Ok(run) => ControlFlow::Continue((note, Ok(run))),
-            Err(error) => ControlFlow::Break((note, Err(error))),
-        }
-    };
-    let runs = parallel_map::each(recordings, parallel_map::available(), read);
-    runs.iter().filter_map(|(note, _)| note.as_deref()).for_each(|note| console.note(note));
-    runs.into_iter().map(|(_, run)| Ok(run?)).collect()
 }

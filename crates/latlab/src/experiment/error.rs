@@ -1,24 +1,26 @@
+//! Errors of experiments, with cause, hint and exit code.
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use latlab_sys::errno::explain;
 use thiserror::Error;
 
-use super::event::ExperimentFormat;
-use crate::diagnostics::Explain;
+use crate::diagnostics::{Explain, Failure};
+use crate::facts::ExperimentFormat;
 use crate::recording::RecordingError;
 
-/// Why an experiment cannot be begun, read or gone on with.
+/// Errors of beginning, reading and continuing an experiment.
 #[derive(Debug, Error)]
 pub enum ExperimentError {
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {action} `{}`", path.display())]
     Refused {
-        /// What was attempted.
+        /// The attempted action.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The error of the call.
         source: io::Error,
     },
     /// The directory holds no experiment.
@@ -35,7 +37,7 @@ pub enum ExperimentError {
         /// Where and how.
         cause: String,
     },
-    /// A later latlab wrote it in a form that this one would misread.
+    /// A later version wrote it in a form that this one would misread.
     #[error("the experiment `{}` has format {}.{}", path.display(), found.major, found.minor)]
     NewerVersion {
         /// The experiment's directory.
@@ -43,25 +45,25 @@ pub enum ExperimentError {
         /// Its format.
         found: ExperimentFormat,
     },
-    /// Another process conducts it.
+    /// Another process runs it.
     #[error("the experiment `{}` is being measured", path.display())]
     Busy {
         /// The experiment's directory.
         path: PathBuf,
-        /// That process.
+        /// That process, if it is in the journal.
         pid: Option<u32>,
     },
-    /// Its file is not the one that it began with.
+    /// The file to continue with differs from the one that it began with.
     #[error("`{file}` has changed since the experiment `{}` began", path.display())]
     Changed {
         /// The file.
         file: String,
         /// The experiment's directory.
         path: PathBuf,
-        /// Where they differ first.
+        /// The first difference, in words.
         difference: String,
     },
-    /// The file in its directory is not the one that its journal speaks of.
+    /// The file in its directory is not the one that its journal names.
     #[error("the file of the experiment `{}` was edited", path.display())]
     Edited {
         /// The experiment's directory.
@@ -75,10 +77,10 @@ pub enum ExperimentError {
         /// The block that is next.
         block: u32,
     },
-    /// Which boot this is cannot be read.
+    /// The boot id cannot be read.
     #[error("cannot tell whether this host was rebooted")]
     UnknownBoot {
-        /// Why not.
+        /// The error of reading it.
         cause: String,
     },
     /// A recording of it cannot be read.
@@ -87,89 +89,68 @@ pub enum ExperimentError {
 }
 
 impl ExperimentError {
-    /// Wraps what the system said about `action` on `path`.
+    /// Wraps the error of `action` on `path`.
     pub(super) fn refused(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> ExperimentError {
         move |source| ExperimentError::Refused { action, path: path.as_ref().to_owned(), source }
     }
 
-    /// The same of a store that cannot be made or written to.
+    /// Wraps the error of creating or opening a store.
     pub(super) fn of_store(error: RecordingError) -> ExperimentError {
         match error {
             RecordingError::Refused { action, path, source } => ExperimentError::Refused { action, path, source },
             other => other.into(),
         }
     }
+}
 
-    /// Why.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for ExperimentError {
+    fn explain(&self) -> Failure {
         match self {
-            ExperimentError::Refused { source, .. } => Some(explain(source)),
-            ExperimentError::NotAnExperiment { .. } => Some("it has no `journal.jsonl` that begins one".into()),
-            ExperimentError::Damaged { cause, .. } | ExperimentError::UnknownBoot { cause } => Some(cause.clone()),
+            ExperimentError::Refused { action, source, .. } => {
+                let failure = Failure::world(self).because(explain(source));
+                match source.kind() {
+                    io::ErrorKind::StorageFull => {
+                        failure.hint("free some space, then run the same command again: no run that ended is lost")
+                    }
+                    _ if action.ends_with("the store") => failure.hint("name a writable place with `--store`"),
+                    _ => failure,
+                }
+            }
+            ExperimentError::NotAnExperiment { .. } => Failure::request(self)
+                .because("it has no `journal.jsonl` that begins one")
+                .hint("`latlab run FILE` begins one; `latlab recipes` lists the built-in ones"),
+            ExperimentError::Damaged { cause, .. } => Failure::request(self).because(cause).hint(
+                "its recordings in `runs/` are whole: `latlab compare` reads them; `latlab run FILE --new` begins again",
+            ),
             ExperimentError::NewerVersion { .. } => {
                 let ExperimentFormat { major, minor } = ExperimentFormat::CURRENT;
-                Some(format!("this latlab reads formats up to {major}.x, and writes {major}.{minor}"))
+                Failure::request(self)
+                    .because(format!("this latlab reads formats up to {major}.x, and writes {major}.{minor}"))
+                    .hint("use the latlab that wrote it, or a later one")
             }
             ExperimentError::Busy { pid, .. } => {
-                Some(pid.map_or_else(|| "another process holds its journal".into(), |pid| format!("by process {pid}")))
+                let unknown = || "another process holds its journal".to_owned();
+                Failure::world(self)
+                    .because(pid.map_or_else(unknown, |pid| format!("by process {pid}")))
+                    .hint("wait until it has ended, or end it; then the same command goes on")
             }
-            ExperimentError::Changed { difference, .. } => Some(difference.clone()),
-            ExperimentError::Edited { .. } => {
-                Some("`experiment.toml` in it is not what its journal says that the runs were measured by".into())
+            ExperimentError::Changed { difference, .. } => Failure::request(self).because(difference).hint(
+                "`--new` begins another experiment; `--force` goes on with the changed file: its runs stand beside the \
+                 old ones, and the two are no longer one experiment",
+            ),
+            ExperimentError::Edited { .. } => Failure::request(self)
+                .because("`experiment.toml` in it is not what its journal says that the runs were measured by")
+                .hint(
+                    "put the file back as it was; `--force` goes on with the edited one: its runs stand beside the old \
+                     ones, and the two are no longer one experiment; `latlab run FILE` begins another",
+                ),
+            ExperimentError::SameBoot { .. } => Failure::world(self)
+                .because("this is still the boot that the last block ran in")
+                .hint("reboot, then run the same command again; `--print-unit` prints a unit that does so at boot"),
+            ExperimentError::UnknownBoot { cause } => {
+                Failure::world(self).because(cause).hint("`between-blocks = \"none\"` needs no boot id")
             }
-            ExperimentError::SameBoot { .. } => Some("this is still the boot that the last block ran in".into()),
-            ExperimentError::Recording(error) => error.explain().cause,
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            ExperimentError::Refused { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                "free some space, then run the same command again: no run that ended is lost".into()
-            }
-            ExperimentError::Refused { action, .. } if action.ends_with("the store") => {
-                "name a writable place with `--store`".into()
-            }
-            ExperimentError::Refused { .. } => return None,
-            ExperimentError::NotAnExperiment { .. } => {
-                "`latlab run FILE` begins one; `latlab recipes` lists the built-in ones".into()
-            }
-            ExperimentError::Damaged { .. } => {
-                "its recordings in `runs/` are whole: `latlab compare` reads them; `latlab run FILE --new` begins again"
-                    .into()
-            }
-            ExperimentError::NewerVersion { .. } => "use the latlab that wrote it, or a later one".into(),
-            ExperimentError::Busy { .. } => "wait until it has ended, or end it; then the same command goes on".into(),
-            ExperimentError::Changed { .. } => "`--new` begins another experiment; `--force` goes on with the changed \
-                file: its runs stand beside the old ones, and the two are no longer one experiment"
-                .into(),
-            ExperimentError::Edited { .. } => {
-                "put the file back as it was; `--force` goes on with the edited one: its runs \
-                stand beside the old ones, and the two are no longer one experiment; `latlab run FILE` begins another"
-                    .into()
-            }
-            ExperimentError::SameBoot { .. } => {
-                "reboot, then run the same command again; `--print-unit` prints a unit that does so at boot".into()
-            }
-            ExperimentError::UnknownBoot { .. } => "`between-blocks = \"none\"` needs no boot id".into(),
-            ExperimentError::Recording(error) => return error.explain().hint,
-        })
-    }
-
-    /// 2: the request is wrong. 3: the world refuses.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            ExperimentError::NotAnExperiment { .. }
-            | ExperimentError::Damaged { .. }
-            | ExperimentError::NewerVersion { .. }
-            | ExperimentError::Changed { .. }
-            | ExperimentError::Edited { .. } => 2,
-            ExperimentError::Refused { .. }
-            | ExperimentError::Busy { .. }
-            | ExperimentError::SameBoot { .. }
-            | ExperimentError::UnknownBoot { .. } => 3,
-            ExperimentError::Recording(error) => error.explain().exit_code,
+            ExperimentError::Recording(error) => error.explain(),
         }
     }
 }

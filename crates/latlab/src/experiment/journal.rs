@@ -1,4 +1,5 @@
-//! `journal.jsonl`: one line for each thing that happened, on the disk before the next thing begins.
+//! `journal.jsonl`: one line for each event, on the disk before the next one begins. Bytes and meaning:
+//! docs/experiments.md.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -6,29 +7,111 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
 
 use super::error::ExperimentError;
-use super::event::{ExperimentFormat, JournalEntry, JournalLine};
 use crate::clock;
+use crate::facts::{ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition};
+use crate::plan::Factors;
+use crate::recording::manifest::Software;
 use crate::recording::started_at;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct JournalLine {
+    #[serde(flatten)]
+    entry: JournalEntry,
+    /// UTC, RFC 3339. Nothing is ordered by it: clocks are set back.
+    at: String,
+}
+
+/// One event in the course of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+pub(crate) enum JournalEntry {
+    /// The experiment began: always the first line.
+    Begun {
+        format: ExperimentFormat,
+        /// The id of the experiment, 16 hexadecimal digits.
+        experiment: String,
+        /// The absolute path of its file, or `recipe:…`.
+        source: String,
+        recipe: Option<RecipeFacts>,
+        software: Software,
+        /// Its number among the experiments of its store, from 1, whatever the clock says; `None` before format 1.1.
+        #[serde(default)]
+        number: Option<u64>,
+        /// BLAKE3 of its file, hexadecimal; `None` before format 1.1.
+        #[serde(default)]
+        file_blake3: Option<String>,
+    },
+    /// A process opened it to run what is due.
+    Opened { pid: u32, boot_id: Option<String> },
+    /// `--force` continues with a changed file.
+    Changed {
+        /// The new name of the previous file, in the experiment's directory.
+        kept_as: String,
+        /// BLAKE3 of the changed file, hexadecimal; `None` before format 1.1.
+        #[serde(default)]
+        file_blake3: Option<String>,
+    },
+    /// A block is about to begin.
+    BlockBegan { block: u32, boot_id: Option<String> },
+    /// A run is about to begin.
+    RunBegan {
+        #[serde(flatten)]
+        key: RunKey,
+        #[serde(flatten)]
+        position: RunPosition,
+    },
+    /// The recording of a run is finished, or will never be.
+    RunEnded {
+        block: u32,
+        position: u32,
+        outcome: RunOutcome,
+        /// The name of its recording in `runs/`; `None` if nothing was recorded.
+        recording: Option<String>,
+        /// Why it did not end by its own stop rule.
+        reason: Option<String>,
+    },
+    /// A condition of a recipe is given up: this host cannot measure it.
+    ConditionDropped { factors: Factors, reason: String },
+    /// All runs of a block have ended.
+    BlockEnded { block: u32, boot_id: Option<String> },
+    /// The stop rule held after this block.
+    NarrowEnough { block: u32 },
+    /// Nothing is left to do.
+    Finished,
+    /// An entry of a later version.
+    #[serde(other)]
+    Unknown,
+}
 
 /// The journal's name in an experiment's directory.
 const JOURNAL: &str = "journal.jsonl";
 
-/// How often and how soon to look again where the journal is held.
-const LOOKS: u32 = 5;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Attempts to lock a journal that is locked, and the pause between them: [`ExperimentJournal::read_with_runner`] locks
+/// it for less than their sum.
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// A journal that this process alone may write.
+/// A journal, locked for this process.
 #[derive(Debug)]
-pub struct ExperimentJournal {
+pub(super) struct ExperimentJournal {
     path: PathBuf,
     file: File,
 }
 
+/// The process that runs an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunnerProcess {
+    /// `None` if it is not in the journal yet.
+    pub(crate) pid: Option<u32>,
+}
+
 impl ExperimentJournal {
-    /// A new journal in `directory`, with its first line.
-    pub(super) fn begin(directory: &Path, begun: JournalEntry) -> Result<ExperimentJournal, ExperimentError> {
+    /// Creates the journal in `directory` with its first entry.
+    pub(super) fn create(directory: &Path, begun: JournalEntry) -> Result<ExperimentJournal, ExperimentError> {
         let path = directory.join(JOURNAL);
         let refused = || ExperimentError::refused("begin the experiment", directory);
         let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path).map_err(refused())?;
@@ -39,7 +122,8 @@ impl ExperimentJournal {
         Ok(journal)
     }
 
-    /// The journal in `directory` for this process alone, and what stands in it. What a crash left of a line is cut off.
+    /// Opens and locks the journal in `directory`, and reads its entries. An incomplete last line, left by a crash, is
+    /// cut off.
     pub(super) fn open(directory: &Path) -> Result<(ExperimentJournal, Vec<JournalEntry>), ExperimentError> {
         let path = directory.join(JOURNAL);
         let refused = || ExperimentError::refused("open the experiment", directory);
@@ -49,53 +133,47 @@ impl ExperimentJournal {
             }
             opened => opened.map_err(refused())?,
         };
-        // whoever only looks whether it is held holds it for less than this
-        let is_mine = |_| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-        let alone = (0..LOOKS).any(|look| {
-            is_mine(look) || {
-                std::thread::sleep(BETWEEN_LOOKS);
-                false
-            }
-        });
+        let locked = lock(&file);
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(refused())?;
         let whole = whole_lines(&text);
-        let events = events(directory, &text[..whole])?;
-        if !alone {
-            return Err(ExperimentError::Busy { path: directory.to_owned(), pid: opened_by(&events) });
+        let entries = parse(directory, &text[..whole])?;
+        if !locked {
+            return Err(ExperimentError::Busy { path: directory.to_owned(), pid: last_pid(&entries) });
         }
         if whole < text.len() {
             file.set_len(whole as u64).map_err(refused())?;
         }
-        Ok((ExperimentJournal { path, file }, events))
+        Ok((ExperimentJournal { path, file }, entries))
     }
 
-    /// What stands in the journal in `directory`, whoever writes it.
+    /// The entries of the journal in `directory`, locked or not.
     pub(super) fn read(directory: &Path) -> Result<Vec<JournalEntry>, ExperimentError> {
         let text = match std::fs::read(directory.join(JOURNAL)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             read => read.map_err(ExperimentError::refused("read the experiment", directory))?,
         };
-        events(directory, &text[..whole_lines(&text)])
+        parse(directory, &text[..whole_lines(&text)])
     }
 
-    /// What stands in the journal in `directory`, and whether a process conducts the experiment; its id is none where
-    /// nothing was noted yet. A look changes nothing.
-    pub(super) fn look(directory: &Path) -> Result<(Vec<JournalEntry>, Option<RunnerProcess>), ExperimentError> {
-        let events = ExperimentJournal::read(directory)?;
+    /// The same, with the process that has it locked, if one has. Changes nothing.
+    pub(super) fn read_with_runner(
+        directory: &Path,
+    ) -> Result<(Vec<JournalEntry>, Option<RunnerProcess>), ExperimentError> {
+        let entries = ExperimentJournal::read(directory)?;
         let file =
             File::open(directory.join(JOURNAL)).map_err(ExperimentError::refused("read the experiment", directory))?;
-        // refused by whoever writes, and by nobody who looks
-        let held = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
-        let conductor = held.then(|| RunnerProcess { pid: opened_by(&events) });
-        Ok((events, conductor))
+        // A shared lock conflicts with the lock of a writer, not with those of other readers.
+        let is_locked = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
+        let runner = is_locked.then(|| RunnerProcess { pid: last_pid(&entries) });
+        Ok((entries, runner))
     }
 
-    /// Adds a line, and returns when the disk has it.
-    pub(super) fn write(&mut self, event: JournalEntry) -> Result<(), ExperimentError> {
+    /// Appends a line; returns when it is on the disk.
+    pub(super) fn write(&mut self, entry: JournalEntry) -> Result<(), ExperimentError> {
         let at = started_at(clock::anchor().realtime_ns);
         let written =
-            serde_json::to_string(&JournalLine { event, at }).map_err(io::Error::other).and_then(|mut line| {
+            serde_json::to_string(&JournalLine { entry, at }).map_err(io::Error::other).and_then(|mut line| {
                 line.push('\n');
                 self.file.write_all(line.as_bytes())?;
                 self.file.sync_data()
@@ -104,50 +182,54 @@ impl ExperimentJournal {
     }
 }
 
-/// The process that conducts an experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunnerProcess {
-    /// As it noted itself.
-    pub pid: Option<u32>,
+/// Whether `file` could be locked for this process alone.
+fn lock(file: &File) -> bool {
+    (0..LOCK_ATTEMPTS).any(|_| {
+        flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() || {
+            std::thread::sleep(LOCK_PAUSE);
+            false
+        }
+    })
 }
 
-/// How many bytes of `text` are whole lines.
+/// The length of the complete lines of `text`, in bytes.
 fn whole_lines(text: &[u8]) -> usize {
     text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }
 
-fn events(directory: &Path, text: &[u8]) -> Result<Vec<JournalEntry>, ExperimentError> {
+fn parse(directory: &Path, text: &[u8]) -> Result<Vec<JournalEntry>, ExperimentError> {
     let path = || directory.to_owned();
     let text = String::from_utf8_lossy(text);
-    let mut events = Vec::new();
+    let mut entries = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let damaged = |error: serde_json::Error| ExperimentError::Damaged {
             path: path(),
             cause: format!("line {}: {error}", number + 1),
         };
         // The version first: another major may write lines that this one cannot read.
-        let version = serde_json::from_str::<Versioned>(line).ok().filter(|_| number == 0);
+        let version = serde_json::from_str::<VersionedLine>(line).ok().filter(|_| number == 0);
         if let Some(found) =
             version.map(|line| line.format).filter(|found| found.major > ExperimentFormat::CURRENT.major)
         {
             return Err(ExperimentError::NewerVersion { path: path(), found });
         }
-        events.push(serde_json::from_str::<JournalLine>(line).map_err(damaged)?.event);
+        entries.push(serde_json::from_str::<JournalLine>(line).map_err(damaged)?.entry);
     }
-    match events.first() {
-        Some(JournalEntry::Begun { .. }) => Ok(events),
+    match entries.first() {
+        Some(JournalEntry::Begun { .. }) => Ok(entries),
         _ => Err(ExperimentError::NotAnExperiment { path: path() }),
     }
 }
 
-/// All that must be readable before the format is known to be readable.
-#[derive(serde::Deserialize)]
-struct Versioned {
+/// The part of the first line that every version keeps.
+#[derive(Deserialize)]
+struct VersionedLine {
     format: ExperimentFormat,
 }
 
-fn opened_by(events: &[JournalEntry]) -> Option<u32> {
-    events.iter().rev().find_map(|event| match event {
+/// The process that opened the experiment last.
+fn last_pid(entries: &[JournalEntry]) -> Option<u32> {
+    entries.iter().rev().find_map(|entry| match entry {
         JournalEntry::Opened { pid, .. } => Some(*pid),
         _ => None,
     })
@@ -156,7 +238,7 @@ fn opened_by(events: &[JournalEntry]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::manifest::Software;
+    use crate::diagnostics::Explain;
 
     fn begun() -> JournalEntry {
         JournalEntry::Begun {
@@ -171,9 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_a_torn_line_is_cut_off() {
+    fn complete_lines_are_read_and_an_incomplete_one_is_cut_off() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = ExperimentJournal::begin(directory.path(), begun()).expect("begun");
+        let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
         journal.write(JournalEntry::NarrowEnough { block: 3 }).expect("written");
         drop(journal);
         let path = directory.path().join(JOURNAL);
@@ -181,28 +263,28 @@ mod tests {
         for torn in ["{\"event\":\"fin", "{", "\u{fffd}"] {
             std::fs::write(&path, [&whole, torn.as_bytes()].concat()).expect("torn");
             assert_eq!(ExperimentJournal::read(directory.path()).expect("readable").len(), 2);
-            let (_, events) = ExperimentJournal::open(directory.path()).expect("opened");
-            assert_eq!(events, [begun(), JournalEntry::NarrowEnough { block: 3 }]);
+            let (_, entries) = ExperimentJournal::open(directory.path()).expect("opened");
+            assert_eq!(entries, [begun(), JournalEntry::NarrowEnough { block: 3 }]);
             assert_eq!(std::fs::read(&path).expect("there"), whole);
         }
     }
 
     #[test]
-    fn one_process_writes_and_others_are_told_which() {
+    fn one_process_may_write_and_the_error_names_it() {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut journal = ExperimentJournal::begin(directory.path(), begun()).expect("begun");
+        let mut journal = ExperimentJournal::create(directory.path(), begun()).expect("begun");
         journal.write(JournalEntry::Opened { pid: 4711, boot_id: None }).expect("written");
         let error = ExperimentJournal::open(directory.path()).expect_err("held");
         assert!(matches!(error, ExperimentError::Busy { pid: Some(4711), .. }), "{error:?}");
-        let conductor = ExperimentJournal::look(directory.path()).expect("readable").1;
-        assert_eq!(conductor, Some(RunnerProcess { pid: Some(4711) }));
+        let runner = ExperimentJournal::read_with_runner(directory.path()).expect("readable").1;
+        assert_eq!(runner, Some(RunnerProcess { pid: Some(4711) }));
         drop(journal);
-        assert_eq!(ExperimentJournal::look(directory.path()).expect("readable").1, None);
+        assert_eq!(ExperimentJournal::read_with_runner(directory.path()).expect("readable").1, None);
         ExperimentJournal::open(directory.path()).expect("free again");
     }
 
     #[test]
-    fn what_is_no_journal_says_why() {
+    fn an_unusable_journal_is_refused_with_its_cause() {
         for (text, message, cause) in [
             ("", "is no experiment", "journal.jsonl"),
             ("{\"event\":\"begun\"", "is no experiment", "journal.jsonl"),
@@ -214,8 +296,32 @@ mod tests {
             std::fs::write(directory.path().join(JOURNAL), text).expect("written");
             let error = ExperimentJournal::read(directory.path()).expect_err(text);
             assert!(error.to_string().contains(message), "{error}");
-            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{error:?}");
-            assert!(error.hint().is_some() && error.exit_code() == 2);
+            let failure = error.explain();
+            assert!(failure.cause.is_some_and(|text| text.contains(cause)), "{error:?}");
+            assert!(failure.hint.is_some() && failure.exit_code == 2);
         }
+    }
+
+    #[test]
+    fn a_line_has_the_documented_form() {
+        let factors = Factors::from([("load".to_owned(), "none".to_owned())]);
+        let key = RunKey { block: 1, factors, repetition: 2, warmup: false };
+        let entry = JournalEntry::RunBegan { key, position: RunPosition { position: 3, condition: 1 } };
+        let line = JournalLine { entry, at: "2026-11-22T03:00:00.000Z".into() };
+        let text = serde_json::to_string(&line).expect("plain");
+        assert_eq!(
+            text,
+            "{\"event\":\"run_began\",\"block\":1,\"factors\":{\"load\":\"none\"},\"repetition\":2,\"warmup\":false,\
+             \"position\":3,\"condition\":1,\"at\":\"2026-11-22T03:00:00.000Z\"}"
+        );
+        assert_eq!(serde_json::from_str::<JournalLine>(&text).expect("reads"), line);
+    }
+
+    #[test]
+    fn unknown_events_and_keys_are_ignored() {
+        let later = r#"{"event":"moon_rose","phase":"full","at":"2030-01-01T00:00:00.000Z"}"#;
+        assert_eq!(serde_json::from_str::<JournalLine>(later).expect("reads").entry, JournalEntry::Unknown);
+        let more = r#"{"event":"finished","party":true,"at":"2030-01-01T00:00:00.000Z"}"#;
+        assert_eq!(serde_json::from_str::<JournalLine>(more).expect("reads").entry, JournalEntry::Finished);
     }
 }

@@ -1,26 +1,22 @@
-//! Conducting an experiment: its directory, its journal, what is due next, over interruptions and reboots. Decision
-//! 0012; format: docs/experiments.md.
+//! Running an experiment: its directory, its journal, what is due next, across interruptions and reboots. Decision 0012;
+//! format: docs/experiments.md.
 
-mod conduct;
-mod course;
 mod directory;
 mod error;
-mod event;
-mod file;
 mod journal;
-mod judgement;
-mod standing;
-mod turn;
+mod results;
+mod runner;
+mod scheduler;
+mod state;
 
-pub use conduct::{ExperimentEvent, RunExecutor, RunPolicy, RunResult, RunnerOutcome, conduct};
-pub use course::{DueRun, NextStep, RunScheduler};
-pub use directory::{
-    ExperimentOrigin, FoundExperiment, OpenExperiment, expect_idle, expect_same, file_text, in_store, is_edited,
-    is_experiment, look_at, look_closer, newest_unfinished, runs_of,
+pub(crate) use directory::{
+    ExperimentOrigin, StoreLock, expect_idle, expect_same, file_path, file_text, in_store, is_edited, is_experiment,
+    newest_unfinished, read_state, read_state_with_runner, runs_of,
 };
+pub(crate) use results::{PartialReport, ReportReader, StopRule, observe, result_of};
+pub(crate) use runner::{ExperimentEvent, ExperimentRunner, RunExecutor, RunPolicy, RunResult, RunnerOutcome};
+pub(crate) use scheduler::DueRun;
+
+pub use directory::OpenExperiment;
 pub use error::ExperimentError;
-pub use event::{ExperimentFormat, JournalEntry, JournalLine, RecipeFacts, RunKey, RunOutcome, RunPosition};
-pub use journal::{ExperimentJournal, RunnerProcess};
-pub use judgement::outcome_of;
-pub use standing::{BlockState, ExperimentState, RunState};
-pub use turn::StoreLock;
+pub use state::{BlockState, ExperimentState};

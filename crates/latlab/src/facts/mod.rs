@@ -2,6 +2,7 @@
 //! with a reason where one is known.
 
 mod clock;
+mod experiment;
 mod host;
 mod host_sample;
 mod kernel;
@@ -13,6 +14,9 @@ mod run;
 mod stream;
 
 pub use clock::{ClockAnchor, ClockDiscipline, ClockExchange, ClockFacts, ClockKeeper, ClockRelation};
+pub use experiment::{
+    ExcludedCondition, ExperimentFacts, ExperimentFormat, RecipeFacts, RunKey, RunOutcome, RunPosition, RunState,
+};
 pub use host::{Finding, FindingSeverity, HostFacts};
 pub use host_sample::{CpuReadings, FIRMWARE_NOW, FIRMWARE_SINCE_BOOT, HostReadings, HostSample, IDLE_STATES};
 pub use kernel::{
@@ -25,7 +29,5 @@ pub use processor::{
     ProcessorFacts, Ticks,
 };
 pub use rate_search::{RateSearchFacts, SearchEnding, StageFacts, TrialFacts};
-pub use run::{
-    BareLoop, ExperimentFacts, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts, WakeupFacts,
-};
+pub use run::{BareLoop, Instrument, LateWakeup, ReflectorReport, Restoration, SettingFacts, WakeupFacts};
 pub use stream::{IntervalCounts, StreamEnd, StreamFacts, StreamInterval};

@@ -1,4 +1,4 @@
-//! What is known about a run apart from its rows: its place in an experiment, the cost of the instrument, settings, and
+//! What is known about a run apart from its rows: the cost of the instrument, settings, and
 //! what its ends report.
 
 use std::collections::BTreeMap;
@@ -6,25 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
-
-/// The position of a run in its experiment: all that a comparison needs apart from the run itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExperimentFacts {
-    /// Id of the experiment, 16 hexadecimal digits.
-    pub experiment: String,
-    /// Number of its condition, from 1, in the order of the experiment file.
-    pub condition: u32,
-    /// The factors that make the condition, as typed: option → value.
-    pub factors: BTreeMap<String, String>,
-    /// Number of its block, from 1; the runs of all conditions are interleaved within a block.
-    pub block: u32,
-    /// Position in the order of its block, from 1, including warm-up runs.
-    pub position: u32,
-    /// Boot id of the kernel during the block; null if it could not be read.
-    pub boot_id: Option<String>,
-    /// Whether it is a warm-up run, which is recorded and not compared.
-    pub warmup: bool,
-}
 
 /// The cost of the instrument during one run: the lower limit of its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -119,7 +119,7 @@ pub struct ScheduledRun {
 }
 
 impl Design {
-    /// Runs of each condition in `block` (from 1), without warm-up runs; `None` if there is no such block.
+    /// Runs of each condition in `block` (from 1), without warm-up runs; `None` if the block does not exist.
     pub fn runs_in(&self, block: u32) -> Option<u32> {
         match self.runs {
             RunsRule::PerBlock(runs) => (1..=self.blocks).contains(&block).then_some(runs),
@@ -155,7 +155,7 @@ impl Design {
         (compared + warmup).saturating_mul(conditions as u64)
     }
 
-    /// The runs of `block` in the order that docs/experiments.md defines; empty if there is no such block.
+    /// The runs of `block` in the order that docs/experiments.md defines; empty if the block does not exist.
     pub fn schedule(&self, conditions: usize, block: u32) -> Vec<ScheduledRun> {
         let Some(runs) = self.runs_in(block) else { return Vec::new() };
         let listed = |runs: u32, warmup: bool| {

@@ -1,11 +1,12 @@
 //! What is measured, in one line: the same words while it is measured and when it is shown.
 
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
+use crate::plan::RunSpec;
 use crate::units::human::{grouped, span};
 
 /// What a heading says of one run, be it planned or measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Headline<'a> {
+pub(super) struct Headline<'a> {
     /// What kind of rows.
     pub kind: Kind,
     /// Its factors.
@@ -41,8 +42,21 @@ pub fn family_of(address: &str) -> Family {
     if address.starts_with('[') { Family::Ipv6 } else { Family::Ipv4 }
 }
 
+/// The heading that the summaries of `runs` will have.
+pub fn planned_heading<'a>(runs: impl IntoIterator<Item = &'a RunSpec>) -> String {
+    let (runs, conditions): (Vec<&RunSpec>, Vec<Condition>) =
+        runs.into_iter().map(|run| (run, Condition::of(run))).unzip();
+    let headlines = runs.iter().zip(&conditions).map(|(run, condition)| Headline {
+        kind: run.kind(),
+        condition,
+        family: run.family(),
+        stop: run.stop,
+    });
+    heading(&headlines.collect::<Vec<_>>())
+}
+
 /// What all runs have in common.
-pub fn heading(runs: &[Headline]) -> String {
+pub(super) fn heading(runs: &[Headline]) -> String {
     let parts = |run: &Headline| {
         let factors = run.condition.heading(run.family);
         std::iter::once(Some(run.target())).chain(factors).chain([run.planned()]).collect::<Vec<_>>()

@@ -22,7 +22,7 @@ pub mod text;
 pub mod view;
 mod wakeup_remarks;
 
-pub use heading::{Headline, family_of, heading};
+pub use heading::{family_of, planned_heading};
 pub use paint::Style;
 pub use summary_view::report_view;
 

@@ -6,7 +6,7 @@ use latlab::analysis::experiment::{Gain, GainVerdict, RemedyGains};
 use latlab::facts::{HostFacts, LoadReport};
 use latlab::host::doctor::{Intent, findings};
 use latlab::plan::{Condition, EndSpec, RunSpec, Via, WaitMode, WakeupCpus, WakeupSpec, Work};
-use latlab::report::experiment::remedies::{self, RemediesView};
+use latlab::report::experiment::{RemediesView, UntriedRemedy, remedies_json, remedies_text};
 use latlab::report::loads::LoadsView;
 use latlab::report::{Style, doctor};
 use latlab::units::Nanos;
@@ -83,23 +83,27 @@ fn remedied() -> String {
         remedy: remedy.into(),
         gains: vec![gain("p50", with_us, verdict), gain("p99", 1_204.5, GainVerdict::Helps)],
     };
+    let untried = [UntriedRemedy {
+        remedy: "--set governor=performance".into(),
+        reason: "the kernel does not set frequencies here".into(),
+    }];
     let view = RemediesView {
         heading: "wakeup · select · every 1 ms".into(),
         condition: &condition,
-        runs: (9, 3),
+        runs: 9,
+        blocks: 3,
+        confidence: 0.95,
         gains: vec![
             of("--fifo 80", 26.0, GainVerdict::Helps),
             of("--set timer-slack=1ns", 77.0, GainVerdict::Undecided),
         ],
-        impossible: vec![("--set governor=performance".into(), "the kernel does not set frequencies here".into())],
+        untried: &untried,
         caveats: &[],
         recordings: vec!["latlab-runs/20261122T203455Z-wakeup-ca84".into()],
     };
-    let decided = RemediesView { gains: view.gains[..1].to_vec(), impossible: Vec::new(), ..view.clone() };
+    let decided = RemediesView { gains: view.gains[..1].to_vec(), untried: &[], ..view.clone() };
     let shown = [&view, &decided];
     shown
-        .map(|view| {
-            forms(&remedies::text(view, Style::PLAIN), &remedies::text(view, coloured()), &remedies::json(view, 0.95))
-        })
+        .map(|view| forms(&remedies_text(view, Style::PLAIN), &remedies_text(view, coloured()), &remedies_json(view)))
         .join("\n")
 }

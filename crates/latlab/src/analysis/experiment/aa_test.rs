@@ -1,4 +1,4 @@
-//! The same condition under two names: how often is a difference found that is none, and does the host drift?
+//! The A/A test: one condition under two names. Every difference that is found is a false positive.
 
 use rand::Rng;
 
@@ -9,46 +9,57 @@ use crate::stats::{
 /// A run under one of the two names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedRun {
-    /// Under the second name.
+    /// Whether it has the second name.
     pub second: bool,
-    /// Its block, from 1.
+    /// From 1.
     pub block: u32,
-    /// When it began, in hours on a clock that is never set.
+    /// Its start in hours of CLOCK_BOOTTIME.
     pub hours: f64,
-    /// Its statistics, the same for each run; none where one is infinite.
+    /// The same statistics of each run; `None` if infinite.
     pub statistics: Vec<Option<f64>>,
-    /// Its singletons that are finite.
+    /// Its finite singletons.
     pub singletons: Vec<i64>,
 }
 
-/// What two names for the same tell about a host.
+/// False positives and drift of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AaTest {
-    /// Blocks × statistics in which the exchange test finds a difference.
+    /// Runs that were judged.
+    pub runs: usize,
+    /// Blocks × statistics in which the permutation test finds a difference.
     pub found: Share,
-    /// Pairs of neighbouring runs whose probes Student's t calls different.
+    /// Pairs of runs whose singletons Student's t calls different.
     pub by_student: Share,
-    /// The same by Mann and Whitney.
+    /// Pairs of runs whose singletons Mann and Whitney's test calls different.
     pub by_ranks: Share,
-    /// Drift of the logarithm of each statistic per hour.
-    pub drift: Vec<Option<Slope>>,
+    /// The drift of each statistic.
+    pub drift: Vec<Drift>,
     /// From the first run to the last.
     pub hours: f64,
 }
 
-/// What `runs` tell at `confidence`.
-pub fn aa_test(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> AaTest {
+/// The drift of a statistic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drift {
+    /// Its name.
+    pub statistic: String,
+    /// The change of its logarithm per hour; `None` if there are too few runs.
+    pub slope: Option<Slope>,
+}
+
+/// Tests `runs`, which have statistics of these names, at `confidence`.
+pub fn aa_test(runs: &[NamedRun], names: &[&str], confidence: f64, random: &mut impl Rng) -> AaTest {
     let statistics = runs.iter().map(|run| run.statistics.len()).min().unwrap_or_default();
     let blocks = runs.iter().map(|run| run.block).max().unwrap_or_default();
-    let (mut asked, mut found) = (0, 0);
+    let (mut tests, mut found) = (0, 0);
     for (block, statistic) in (1..=blocks).flat_map(|block| (0..statistics).map(move |statistic| (block, statistic))) {
         let values =
             |second: bool| logs(runs, statistic).filter(move |(run, _)| run.block == block && run.second == second);
         let of = |second| values(second).map(|(_, log)| log).collect();
         let runs = BlockRuns { baseline: of(false), candidate: of(true) };
-        if let Some(exchanges) = PermutationTest::of(&[runs], DRAWS, random) {
-            asked += 1;
-            found += u64::from(is_significant(exchanges.p_value(0.0), 1.0 - confidence));
+        if let Some(test) = PermutationTest::of(&[runs], DRAWS, random) {
+            tests += 1;
+            found += u64::from(is_significant(test.p_value(0.0), 1.0 - confidence));
         }
     }
     let pairs = pairs(runs);
@@ -59,11 +70,16 @@ pub fn aa_test(runs: &[NamedRun], confidence: f64, random: &mut impl Rng) -> AaT
     let begins = || runs.iter().map(|run| run.hours);
     let hours = begins().fold(f64::MIN, f64::max) - begins().fold(f64::MAX, f64::min);
     let points = |statistic| logs(runs, statistic).map(|(run, log)| (run.hours, log)).collect::<Vec<_>>();
+    let drift = |(place, name): (usize, &&str)| Drift {
+        statistic: (*name).to_owned(),
+        slope: slope(&points(place), confidence),
+    };
     AaTest {
-        found: ratio(found, asked, confidence),
+        runs: runs.len(),
+        found: ratio(found, tests, confidence),
         by_student: called(student_differs),
         by_ranks: called(ranks_differ),
-        drift: (0..statistics).map(|statistic| slope(&points(statistic), confidence)).collect(),
+        drift: names.iter().take(statistics).enumerate().map(drift).collect(),
         hours: hours.max(0.0),
     }
 }
@@ -95,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_its_name_only_is_called_different_by_probes() {
+    fn tests_of_single_probes_call_equal_runs_different() {
         let mut random = Pcg64::seed_from_u64(5);
         let noise = |random: &mut Pcg64| f64::from(random.next_u32()) / f64::from(u32::MAX) - 0.5;
         let runs: Vec<_> = (0..200_u32)
@@ -104,20 +120,20 @@ mod tests {
                 run(number % 2 == 1, 1 + number / 10, hours, 50.0 * (0.1 * hours + 0.1 * noise(&mut random)).exp())
             })
             .collect();
-        let told = aa_test(&runs, 0.95, &mut random);
+        let found = aa_test(&runs, &["p50", "p99"], 0.95, &mut random);
         // 20 blocks with five runs of each name, and one statistic that exists.
-        assert_eq!((told.found.n, told.by_student.n, told.by_ranks.n), (20, 100, 100));
-        assert!(told.found.hits <= 4, "{told:?}");
-        assert!(told.by_student.hits > 80 && told.by_ranks.hits > 80, "{told:?}");
-        let drift = told.drift[0].expect("a line");
+        assert_eq!((found.found.n, found.by_student.n, found.by_ranks.n), (20, 100, 100));
+        assert!(found.found.hits <= 4, "{found:?}");
+        assert!(found.by_student.hits > 80 && found.by_ranks.hits > 80, "{found:?}");
+        let drift = found.drift[0].slope.expect("a line");
         assert!(drift.interval.low < Some(0.1) && drift.interval.high > Some(0.1), "{drift:?}");
         assert!(drift.interval.low > Some(0.0), "{drift:?}");
-        assert_eq!(told.drift[1], None);
+        assert_eq!(found.drift[1].slope, None);
     }
 
     #[test]
-    fn nothing_tells_nothing() {
-        let told = aa_test(&[], 0.95, &mut Pcg64::seed_from_u64(1));
-        assert_eq!((told.found.n, told.found.value, told.drift.len()), (0, None, 0));
+    fn no_runs_show_nothing() {
+        let found = aa_test(&[], &["p50"], 0.95, &mut Pcg64::seed_from_u64(1));
+        assert_eq!((found.found.n, found.found.value, found.drift.len()), (0, None, 0));
     }
 }

@@ -6,11 +6,11 @@ use crate::stats::{Description, Outline};
 /// The figure of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnFigure {
-    /// The figure.
+    /// Known exactly.
     Known(f64),
     /// A quantile that the run does not support: its one-sided 95 % lower bound.
     AtLeast(f64),
-    /// The same without a bound.
+    /// A quantile beyond the sample size, without a bound.
     NotSupported,
     /// The quantile fell among the lost.
     Lost,

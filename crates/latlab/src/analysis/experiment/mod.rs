@@ -1,13 +1,27 @@
-//! Judging the runs of an experiment. Pure: the runs are read by `experiment/`.
+//! Judging an experiment: its cost before it begins, its stop rule, and what its runs show. Pure: recordings are read by
+//! `experiment/`.
 
 mod aa_test;
 mod column_figure;
+mod contrasts;
+mod cost;
+mod published;
 mod remedies;
+mod report;
 mod single_condition;
 mod timeout_slack;
 
-pub use aa_test::{AaTest, NamedRun, aa_test};
+pub use aa_test::{AaTest, Drift, NamedRun, aa_test};
 pub use column_figure::ColumnFigure;
+pub(crate) use contrasts::{ExperimentComparison, PrecisionResult, PrecisionRule, add_contrasts, reported_estimands};
+pub(crate) use cost::RemainingTime;
+pub use cost::{ExperimentCost, experiment_cost};
+pub use published::{
+    BlockMedian, MeasuredRow, PublishedResults, RunSpread, RunsByRow, SpreadCell, median_of_runs, unmeasured_reason,
+};
 pub use remedies::{Gain, GainVerdict, RemedyGains, gains};
+pub use report::ExperimentReport;
 pub use single_condition::{ConditionRow, single_condition};
-pub use timeout_slack::{ExplainedShare, SlackVerdict, SleepRow, TimeoutSlack, common_setting};
+pub use timeout_slack::{
+    ExplainedShare, Prediction, SlackFacts, SlackRun, SlackSelection, SlackVerdict, SleepRow, TimeoutSlack,
+};

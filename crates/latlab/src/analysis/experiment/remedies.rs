@@ -1,8 +1,8 @@
-//! What remedies gain: the comparison of each with the run as asked, the other way round.
+//! What remedies gain: the comparison of each with the run as asked, with the sign reversed.
 
 use crate::analysis::comparison::{Comparison, Comparisons, Verdict};
 
-/// What one remedy did to every statistic that was looked at.
+/// What one remedy did to each statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemedyGains {
     /// The remedy, as typed.
@@ -11,35 +11,35 @@ pub struct RemedyGains {
     pub gains: Vec<Gain>,
 }
 
-/// What became of one statistic.
+/// The gain in one statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gain {
     /// `p50`, `p99`.
     pub statistic: String,
-    /// The typical figure as asked, ns; none where a run has none.
+    /// The typical figure as asked, ns; `None` if a run has none.
     pub asked_ns: Option<f64>,
     /// The same with the remedy.
     pub with_ns: Option<f64>,
-    /// By how much it became smaller, ns.
+    /// The decrease, ns.
     pub gain_ns: Option<f64>,
-    /// Where that may lie; none: no bound.
+    /// The lower end of its interval; `None` if unbounded.
     pub low_ns: Option<f64>,
-    /// The other end.
+    /// The upper end.
     pub high_ns: Option<f64>,
-    /// What may be said.
+    /// The verdict.
     pub verdict: GainVerdict,
-    /// Of no difference, after Holm over all rows.
+    /// The p value of no difference, adjusted by Holm over all rows.
     pub adjusted_p_value: Option<f64>,
-    /// Further runs of each that would decide, where that is known.
+    /// Further runs of each condition that would decide; `None` if unknown.
     pub runs_needed: Option<u32>,
 }
 
-/// What may be said of a remedy.
+/// The verdict on a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GainVerdict {
     /// Threads wake earlier with it.
     Helps,
-    /// They wake later.
+    /// Threads wake later with it.
     Harms,
     /// No difference is proven.
     Undecided,
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_figure_is_a_gain_with_its_ends_turned_round() {
+    fn a_decrease_is_a_gain_with_the_ends_of_its_interval_swapped() {
         let noise = [0.0, 0.3, -0.2];
         let of = |remedy, condition, p50: f64| {
             let runs = (0..9).map(move |n| run(remedy, condition, n / 3 + 1, p50 + noise[n as usize % 3]));

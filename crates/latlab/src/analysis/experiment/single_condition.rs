@@ -1,28 +1,28 @@
-//! What the runs of a single condition say: the mean of a statistic over runs, with its interval for these blocks.
+//! A single condition: the mean of each statistic over its runs, with the interval for these blocks.
 
 use std::collections::BTreeMap;
 
 use crate::analysis::comparison::{ObservedRun, Quantity, RunFigure};
 use crate::stats::{Interval, own_interval};
 
-/// One statistic of a condition that is compared with none.
+/// One statistic of the condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionRow {
-    /// Which.
+    /// The statistic.
     pub quantity: Quantity,
-    /// Runs that have it.
+    /// Runs with a finite figure.
     pub runs: usize,
-    /// Runs of which it fell among the lost.
+    /// Runs with an infinite figure.
     pub lost: usize,
-    /// Blocks of those that have it.
+    /// Blocks of the runs with a finite figure.
     pub blocks: usize,
-    /// Its mean over these: the geometric one, where all are above 0 and it is no share.
+    /// The mean over runs: geometric if all figures are above 0 and none is a share; `None` if a figure is infinite.
     pub mean: Option<f64>,
-    /// Of that mean; none where no block has two runs.
+    /// The interval of the mean; `None` if no block has two runs.
     pub interval: Option<Interval>,
 }
 
-/// Of `runs`, whose figures stand in the order of `quantities`.
+/// Describes `runs`, whose figures have the order of `quantities`.
 pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidence: f64) -> Vec<ConditionRow> {
     let row = |(place, quantity): (usize, &Quantity)| {
         let figure = |run: &ObservedRun| run.figures.get(place).copied().unwrap_or(RunFigure::Nothing);
@@ -41,7 +41,6 @@ pub fn single_condition(runs: &[ObservedRun], quantities: &[Quantity], confidenc
         let back = |value: f64| if as_logs { value.exp() } else { value };
         let count = values.iter().map(Vec::len).sum::<usize>();
         let sum = values.iter().flatten().sum::<f64>();
-        // what is infinite has no mean
         let is_whole = count > 0 && lost == 0;
         let interval = own_interval(&values, confidence).filter(|_| is_whole);
         ConditionRow {
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_stands_with_its_interval() {
+    fn a_mean_has_an_interval() {
         let runs = [run(1, finite(1.0)), run(1, finite(4.0)), run(2, finite(2.0)), run(2, finite(2.0))];
         let [row] = &single_condition(&runs, &[Quantity::Value], 0.95)[..] else { panic!("one") };
         assert_eq!((row.runs, row.blocks, row.lost), (4, 2, 0));
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_a_block_has_no_interval_and_one_lost_no_mean() {
+    fn one_run_per_block_has_no_interval_and_an_infinite_figure_no_mean() {
         let [row] = &single_condition(&[run(1, finite(1.0)), run(2, finite(4.0))], &[Quantity::Value], 0.95)[..] else {
             panic!("one")
         };

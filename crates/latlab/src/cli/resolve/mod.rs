@@ -24,7 +24,7 @@ mod wakeup;
 pub use compare::{CompareJob, Confidence, Grouping, MinistatJob, NamedGlob, Sources, VerdictJob, compare};
 pub use doctor::{DoctorSpec, doctor};
 pub use environment::{Environment, KeySource};
-pub use experiment::{ConditionSelection, ExperimentJob, FileError, Impossible, experiment, experiment_from};
+pub use experiment::{ConditionSelection, ExperimentJob, FileError, experiment, experiment_from};
 pub use load::{LoadJob, hold};
 pub use output::{OutputSpec, store};
 pub use path::key_needed;

@@ -1,34 +1,18 @@
-//! The same condition under two names, told plainly: how often a difference was found that is none, and the drift.
+//! The A/A test: false positives of each test, and the drift of the host.
 
 use serde_json::{Value, json};
 
+use crate::analysis::experiment::{AaTest, Drift};
 use crate::report::paint::{Style, wrap};
 use crate::stats::{Share, Slope};
 use crate::units::human::{percent, signed};
 
-/// What was found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AaTestView {
-    /// Runs that were judged.
-    pub runs: usize,
-    /// Blocks × statistics in which the exchange test found a difference.
-    pub found: Share,
-    /// Pairs of runs whose probes Student's t called different.
-    pub by_student: Share,
-    /// The same by Mann and Whitney.
-    pub by_ranks: Share,
-    /// Of each statistic, the drift of its logarithm per hour.
-    pub drift: Vec<(String, Option<Slope>)>,
-    /// From the first run to the last: the drift of a few minutes says little about an hour.
-    pub hours: f64,
-}
-
 const INDENT: usize = 34;
-/// Below this the drift is told per minute.
+/// In shorter experiments the drift is shown per minute.
 const SHORT_HOURS: f64 = 0.2;
 
 /// As text.
-pub fn render(view: &AaTestView, style: Style) -> String {
+pub(super) fn text(view: &AaTest, style: Style) -> String {
     let mut lines = vec![
         style.strong(&format!(
             "the same condition under two names, {} runs: every difference found is false",
@@ -39,20 +23,20 @@ pub fn render(view: &AaTestView, style: Style) -> String {
         share("Mann-Whitney, probes of two runs", &view.by_ranks, "of pairs of runs"),
     ];
     let (unit, hours) = if view.hours < SHORT_HOURS { ("minute", 1.0 / 60.0) } else { ("hour", 1.0) };
-    for (name, slope) in &view.drift {
-        lines.push(format!("{:<INDENT$}{}", format!("drift of {name} per {unit}"), drift(slope.as_ref(), hours)));
+    for Drift { statistic, slope } in &view.drift {
+        lines.push(format!("{:<INDENT$}{}", format!("drift of {statistic} per {unit}"), drift(slope.as_ref(), hours)));
     }
     lines.extend(wrap(lesson(view), style.width).iter().map(|line| style.quiet(line)));
     lines.join("\n") + "\n"
 }
 
 /// As the value of a key of `latlab.compare/1`.
-pub fn document(view: &AaTestView) -> Value {
+pub(super) fn document(view: &AaTest) -> Value {
     let share = |share: &Share| {
         let (low, high) = share.interval.map_or((None, None), |ends| (ends.low, ends.high));
         json!({ "found": share.hits, "of": share.n, "share": share.value, "low": low, "high": high })
     };
-    let drift = |(statistic, slope): &(String, Option<Slope>)| {
+    let drift = |Drift { statistic, slope }: &Drift| {
         let change = |slope: f64| Some(slope.exp_m1()).filter(|change| change.is_finite());
         let ends = slope.map(|slope| slope.interval);
         json!({
@@ -87,7 +71,7 @@ fn drift(slope: Option<&Slope>, hours: f64) -> String {
     format!("{} % [{}, {}]", change(slope.value), end(slope.interval.low), end(slope.interval.high))
 }
 
-fn lesson(view: &AaTestView) -> &'static str {
+fn lesson(view: &AaTest) -> &'static str {
     let expected = view.found.interval.and_then(|interval| interval.low).is_none_or(|low| low <= 0.05);
     if expected {
         "at 95 % confidence 5 % or fewer are expected to be found; probes of one run are no independent observations"
@@ -103,17 +87,19 @@ mod tests {
     use crate::stats::{Interval, ratio};
 
     #[test]
-    fn shares_and_drift_are_told_with_their_intervals() {
+    fn shares_and_drift_have_intervals() {
         let interval = Interval { low: Some(-0.01), high: Some(0.05), confidence: 0.95 };
-        let view = AaTestView {
+        let view = AaTest {
             runs: 24,
             found: ratio(1, 30, 0.95),
             by_student: ratio(9, 12, 0.95),
             by_ranks: ratio(0, 0, 0.95),
-            drift: vec![("p50".into(), Some(Slope { value: 0.02, interval })), ("p99".into(), None)],
+            drift: [("p50", Some(Slope { value: 0.02, interval })), ("p99", None)]
+                .map(|(statistic, slope)| Drift { statistic: statistic.into(), slope })
+                .into(),
             hours: 2.0,
         };
-        let text = render(&view, Style::PLAIN);
+        let shown = text(&view, Style::PLAIN);
         for line in [
             "the same condition under two names, 24 runs: every difference found is false",
             "of blocks and statistics, 1 of 30",
@@ -123,11 +109,11 @@ mod tests {
             "drift of p99 per hour             not known: too few runs, or none answered",
             "5 % or fewer are expected",
         ] {
-            assert!(text.contains(line), "{line}\n{text}");
+            assert!(shown.contains(line), "{line}\n{shown}");
         }
-        let short = AaTestView { hours: 0.01, ..view.clone() };
-        assert!(render(&short, Style::PLAIN).contains("drift of p50 per minute           +0.033 % [−0.017, +0.083]"));
-        let many = AaTestView { found: ratio(20, 30, 0.95), ..view };
-        assert!(render(&many, Style::PLAIN).contains("more than 5 % were found"));
+        let short = AaTest { hours: 0.01, ..view.clone() };
+        assert!(text(&short, Style::PLAIN).contains("drift of p50 per minute           +0.033 % [−0.017, +0.083]"));
+        let many = AaTest { found: ratio(20, 30, 0.95), ..view };
+        assert!(text(&many, Style::PLAIN).contains("more than 5 % were found"));
     }
 }

@@ -1,11 +1,21 @@
-//! An experiment as text and JSON: its plan, and what its runs show.
+//! Experiments as text and JSON: the plan before it begins, and one report of its runs. Each part of the report has a file
+//! with all of its forms.
 
-pub mod aa_test;
-pub mod plan;
-pub mod published;
-pub mod published_document;
-pub mod recipes;
-pub mod remedies;
-pub mod single_condition;
-pub mod spread;
-pub mod timeout_slack;
+mod aa_test;
+mod json;
+mod plan;
+mod published;
+mod recipes;
+mod remedies;
+mod single_condition;
+mod spread;
+mod systemd_unit;
+mod text;
+mod timeout_slack;
+
+pub use json::json;
+pub use plan::{ExperimentPlan, plan, rough_span};
+pub use recipes::{recipe, recipe_list};
+pub use remedies::{RemediesView, UntriedRemedy, json as remedies_json, text as remedies_text};
+pub use systemd_unit::{SystemdUnit, systemd_unit};
+pub use text::text;

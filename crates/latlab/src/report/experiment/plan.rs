@@ -1,82 +1,62 @@
-//! An experiment before it begins: what will be done, in what order, how long it takes and how much it leaves.
+//! The plan of an experiment as text: what will be done, in what order, how long it takes and how much it leaves.
 
+use std::path::Path;
+
+use crate::analysis::experiment::{ExperimentCost, experiment_cost};
+use crate::facts::ExcludedCondition;
+use crate::plan::{BetweenBlocks, Design, Experiment, RunOrder, RunsRule, condition_words};
+use crate::report::heading::planned_heading;
 use crate::report::paint::{Style, wrap};
 use crate::units::Nanos;
-use crate::units::human::{about, grouped, span};
+use crate::units::human::{about, grouped, span, typed_percent};
 
-/// What is planned.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlanView {
-    /// The experiment's name.
-    pub name: String,
-    /// What its runs measure, against what.
-    pub work: String,
-    /// Its conditions in one line each, in their order.
-    pub conditions: Vec<String>,
-    /// Rows that are left out, with the reason.
-    pub impossible: Vec<(String, String)>,
-    /// Runs of a condition in a block: `10 runs`, `until p99 ±3%, 60 runs at most`.
-    pub runs: String,
-    /// Runs that warm up, per condition and block.
-    pub warmup_runs: u32,
-    /// Blocks; of a rule the most.
-    pub blocks: u32,
-    /// What lies between blocks, in words.
-    pub between: String,
-    /// `randomized, seed 7`.
-    pub order: String,
-    /// All runs, at most.
-    pub all_runs: u64,
-    /// Of them over already.
+/// An experiment before it begins or continues.
+#[derive(Clone, Copy, Debug)]
+pub struct ExperimentPlan<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Conditions that are impossible here.
+    pub impossible: &'a [ExcludedCondition],
+    /// Runs that are done.
     pub done: u64,
-    /// What is expected of the rest.
-    pub cost: PlanCost,
-    /// The numbers of the conditions in the order of the blocks; blocks that are not shown are left out.
-    pub blocks_shown: Vec<(u32, Vec<u32>)>,
-    /// Where the experiment is, once it has begun.
-    pub directory: Option<String>,
+    /// Whether the order of each block is shown.
+    pub with_order: bool,
+    /// The directory, once it has begun.
+    pub directory: Option<&'a Path>,
 }
 
-/// What the runs that are left take and leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PlanCost {
-    /// How long.
-    pub duration: Nanos,
-    /// A round trip was guessed to take so long; none: nothing was guessed.
-    pub guessed: Option<Nanos>,
-    /// On the disk.
-    pub bytes: f64,
-}
-
-/// More than this nobody reads before it begins.
+/// More conditions, runs of a block and blocks than these are cut off.
 const CONDITIONS_SHOWN: usize = 24;
-const TURNS_SHOWN: usize = 66;
+const RUNS_SHOWN: usize = 66;
+const BLOCKS_SHOWN: u32 = 12;
 const INDENT: usize = 13;
 
 /// The plan as text.
-pub fn render(view: &PlanView, style: Style) -> String {
-    let mut lines = vec![format!("{} · {}", style.strong(&view.name), view.work)];
-    let count = view.conditions.len();
-    for (number, condition) in view.conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
+pub fn plan(plan: &ExperimentPlan<'_>, style: Style) -> String {
+    let Experiment { name, conditions, design, .. } = plan.experiment;
+    let runs = || conditions.iter().flat_map(|condition| &condition.plan.runs);
+    let mut lines = vec![format!("{} · {}", style.strong(name), planned_heading(runs()))];
+    for (number, condition) in conditions.iter().enumerate().take(CONDITIONS_SHOWN) {
         let label = if number == 0 { "conditions" } else { "" };
-        lines.push(format!("{label:<INDENT$}{:>2}  {condition}", number + 1));
+        lines.push(format!("{label:<INDENT$}{:>2}  {}", number + 1, condition_words(&condition.factors)));
     }
-    if count > CONDITIONS_SHOWN {
-        lines.push(format!("{:<INDENT$}    and {} more", "", count - CONDITIONS_SHOWN));
+    if conditions.len() > CONDITIONS_SHOWN {
+        lines.push(format!("{:<INDENT$}    and {} more", "", conditions.len() - CONDITIONS_SHOWN));
     }
-    for (condition, reason) in &view.impossible {
-        push(&mut lines, "left out", &format!("{condition}: {reason}"), style);
+    for ExcludedCondition { factors, reason } in plan.impossible {
+        push(&mut lines, "left out", &format!("{}: {reason}", condition_words(factors)), style);
     }
-    push(&mut lines, "runs", &runs(view), style);
-    push(&mut lines, "order", &view.order, style);
-    for (block, turns) in &view.blocks_shown {
-        let shown: Vec<String> = turns.iter().take(TURNS_SHOWN).map(ToString::to_string).collect();
-        let more = if turns.len() > TURNS_SHOWN { " …" } else { "" };
+    push(&mut lines, "runs", &runs_line(plan), style);
+    push(&mut lines, "order", &order(design), style);
+    for block in 1..=design.blocks_at_most().min(if plan.with_order { BLOCKS_SHOWN } else { 0 }) {
+        let order = design.schedule(conditions.len(), block);
+        let shown: Vec<String> = order.iter().take(RUNS_SHOWN).map(|run| (run.condition + 1).to_string()).collect();
+        let more = if order.len() > RUNS_SHOWN { " …" } else { "" };
         push(&mut lines, &format!("block {block}"), &format!("{}{more}", shown.join(" ")), style);
     }
-    push(&mut lines, "expected", &expected(view.cost), style);
-    if let Some(directory) = &view.directory {
-        push(&mut lines, "directory", directory, style);
+    push(&mut lines, "expected", &expected(experiment_cost(plan.experiment, plan.done)), style);
+    if let Some(directory) = plan.directory {
+        push(&mut lines, "directory", &directory.display().to_string(), style);
     }
     lines.join("\n") + "\n"
 }
@@ -87,26 +67,50 @@ fn push(lines: &mut Vec<String>, label: &str, text: &str, style: Style) {
     }
 }
 
-fn runs(view: &PlanView) -> String {
-    let warmup = match view.warmup_runs {
+fn runs_line(plan: &ExperimentPlan<'_>) -> String {
+    let design = &plan.experiment.design;
+    let runs = match &design.runs {
+        RunsRule::PerBlock(1) => "1 run".into(),
+        RunsRule::PerBlock(runs) => format!("{runs} runs"),
+        RunsRule::Until { statistic, half_width, most } => {
+            format!("until {statistic} ±{}, at most {most} runs", typed_percent(*half_width))
+        }
+    };
+    let warmup = match design.warmup_runs {
         0 => String::new(),
         1 => ", 1 more to warm up".into(),
         several => format!(", {several} more to warm up"),
     };
-    let blocks = if view.blocks == 1 { "1 block".into() } else { format!("{} blocks", view.blocks) };
-    let done = if view.done > 0 { format!(", {} of them done", grouped(view.done)) } else { String::new() };
-    let between =
-        if view.blocks > 1 && !view.between.is_empty() { format!(", {}", view.between) } else { String::new() };
-    format!("{} per condition{warmup}; {blocks}{between}: {} runs in all{done}", view.runs, grouped(view.all_runs))
+    let blocks = design.blocks_at_most();
+    let between = match design.between {
+        BetweenBlocks::Pause(pause) if blocks > 1 => format!(", a pause of {} between them", span(pause)),
+        BetweenBlocks::Reboot if blocks > 1 => ", a reboot between them".into(),
+        _ => String::new(),
+    };
+    let blocks = if blocks == 1 { "1 block".into() } else { format!("{blocks} blocks") };
+    let all = grouped(design.runs_at_most(plan.experiment.conditions.len()));
+    let done = if plan.done > 0 { format!(", {} of them done", grouped(plan.done)) } else { String::new() };
+    format!("{runs} per condition{warmup}; {blocks}{between}: {all} runs in all{done}")
 }
 
-fn expected(cost: PlanCost) -> String {
+fn order(design: &Design) -> String {
+    let order = match design.order {
+        RunOrder::Randomized => format!("randomized inside of each block, seed {}", design.seed),
+        RunOrder::Listed => "the conditions in turn".into(),
+    };
+    match design.settle {
+        Nanos::ZERO => order,
+        settle => format!("{order}; {} to settle at each switch", span(settle)),
+    }
+}
+
+fn expected(cost: ExperimentCost) -> String {
     let guess = cost.guessed.map(|trip| format!(", if a round trip takes {}", span(trip))).unwrap_or_default();
-    format!("about {}{guess}; about {}", roughly(cost.duration), size(cost.bytes))
+    format!("about {}{guess}; about {}", rough_span(cost.duration), size(cost.bytes))
 }
 
-/// `40 s`, `12 min`, `3.5 h`: nobody knows it better beforehand.
-pub fn roughly(duration: Nanos) -> String {
+/// `40 s`, `12 min`, `3.5 h`: as exact as an estimate is.
+pub fn rough_span(duration: Nanos) -> String {
     let seconds = duration.0 as f64 / 1e9;
     match seconds {
         seconds if seconds < 90.0 => format!("{} s", seconds.ceil().max(1.0)),
@@ -126,43 +130,48 @@ fn size(bytes: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::resolve::{ConditionSelection, Environment, ExperimentJob, experiment};
 
-    #[test]
-    fn a_plan_says_what_how_often_and_how_long() {
-        let view = PlanView {
-            name: "udp under load".into(),
-            work: "ping local · udp ipv4 · 64 B".into(),
-            conditions: vec!["load=none".into(), "load=cpu=80%".into()],
-            impossible: vec![("load=net=1Mbit/s@peer".into(), "no agent there".into())],
-            runs: "10 runs".into(),
-            warmup_runs: 1,
-            blocks: 3,
-            between: "a reboot between them".into(),
-            order: "randomized, seed 7".into(),
-            all_runs: 66,
-            done: 4,
-            cost: PlanCost { duration: Nanos::from_secs(700), guessed: Some(Nanos::from_micros(100)), bytes: 42e6 },
-            blocks_shown: vec![(1, vec![1, 2, 2, 1])],
-            directory: None,
-        };
-        let expected = "\
-udp under load · ping local · udp ipv4 · 64 B
-conditions    1  load=none
-              2  load=cpu=80%
-left out     load=net=1Mbit/s@peer: no agent there
-runs         10 runs per condition, 1 more to warm up; 3 blocks, a reboot
-             between them: 66 runs in all, 4 of them done
-order        randomized, seed 7
-block 1      1 2 2 1
-expected     about 12 min, if a round trip takes 100 µs; about 42 MB
-";
-        assert_eq!(render(&view, Style::PLAIN), expected);
+    fn settle(text: &str) -> ExperimentJob {
+        experiment("x.toml", text, ConditionSelection::Possible, &Environment::default()).expect("well typed")
     }
 
     #[test]
-    fn what_is_expected_is_rough() {
+    fn a_plan_shows_conditions_order_and_cost() {
+        let job = settle(
+            "name='udp under load'\nkind='ping'\ntarget='127.0.0.1'\n[factors]\n\
+             load=['none','cpu=80%','net=1Mbit/s@peer']\n[design]\nruns=2\nwarmup-runs=1\nblocks=3\n\
+             between-blocks='reboot'\norder='listed'\nsettle='2s'\n",
+        );
+        let mut view = ExperimentPlan {
+            experiment: &job.experiment,
+            impossible: &job.impossible,
+            done: 4,
+            with_order: true,
+            directory: None,
+        };
+        let text = plan(&view, Style::PLAIN);
+        for line in [
+            "udp under load · ping 127.0.0.1:9862 · udp ipv4 · 64 B · closed loop · 10 s\n",
+            "conditions    1  load=none\n              2  load=cpu=80%\n",
+            "left out     load=net=1Mbit/s@peer: ",
+            "runs         2 runs per condition, 1 more to warm up; 3 blocks, a reboot between\n             them: 18 runs",
+            " in all, 4 of them done\n",
+            "order        the conditions in turn; 2 s to settle at each switch\n",
+            "block 3      1 2 1 2 1 2\n",
+            "expected     about 3 min, if a round trip takes 100 µs; about ",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        (view.with_order, view.directory) = (false, Some(Path::new("d")));
+        let text = plan(&view, Style::PLAIN);
+        assert!(text.ends_with("\ndirectory    d\n") && !text.contains("block 1"), "{text}");
+    }
+
+    #[test]
+    fn estimates_are_rounded() {
         for (seconds, words) in [(0, "1 s"), (40, "40 s"), (90, "2 min"), (700, "12 min"), (12_600, "3.5 h")] {
-            assert_eq!(roughly(Nanos::from_secs(seconds)), words);
+            assert_eq!(rough_span(Nanos::from_secs(seconds)), words);
         }
         for (bytes, words) in [(10.0, "1 kB"), (42e6, "42 MB"), (1.2e9, "1.2 GB")] {
             assert_eq!(size(bytes), words);

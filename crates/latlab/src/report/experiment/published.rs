@@ -1,84 +1,37 @@
-//! Published figures and measured ones, side by side in the publication's own columns.
+//! Published figures and measured ones, in the publication's own columns.
 
-use crate::analysis::experiment::ColumnFigure;
+use serde_json::{Value, json};
+
+use crate::analysis::experiment::{ColumnFigure, MeasuredRow, PublishedResults};
+use crate::recipe::{FiguresOf, Published, PublishedRow};
 use crate::report::paint::{Style, width, wrap};
 use crate::stats::MeanDifference;
 use crate::units::human::{ABSENT, grouped};
-
-/// A publication and what was measured of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PublishedView {
-    /// What its columns are about.
-    pub heading: String,
-    /// Their unit.
-    pub unit: String,
-    /// Digits after the point.
-    pub decimals: usize,
-    /// What its figures are of: `probes`, `wake-ups`.
-    pub singletons: &'static str,
-    /// Whether one of them can be lost: a timer loses nothing.
-    pub may_be_lost: bool,
-    /// Headings of the columns.
-    pub columns: Vec<String>,
-    /// One for each of its rows.
-    pub rows: Vec<PublishedRowView>,
-}
-
-/// One row of a publication. Figures are in its unit; none: not published, or not measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PublishedRowView {
-    /// In the publication's words.
-    pub label: String,
-    /// As published; empty where it is not.
-    pub published: Vec<Option<f64>>,
-    /// As its raw data say; empty where they are not published.
-    pub recomputed: Vec<Option<f64>>,
-    /// What was published of the difference to the first row; none where nothing was.
-    pub against_first: Option<MeanDifference>,
-    /// What was measured here; none where only the publication is shown.
-    pub measured: Option<Measured>,
-}
-
-/// What was measured of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Measured {
-    /// The median of the runs, column by column; how many runs, of how many probes each.
-    Runs {
-        /// In the unit of the table.
-        figures: Vec<ColumnFigure>,
-        /// Runs.
-        runs: usize,
-        /// Probes of each, the most.
-        probes: u64,
-        /// Probes of all of them that were lost.
-        lost: u64,
-    },
-    /// Statistics over runs, each of which is one observation.
-    OverRuns {
-        /// In the unit of the table.
-        figures: Vec<ColumnFigure>,
-        /// The difference to the first row; none of the first, or where that or this is too small to be tested.
-        against_first: Option<MeanDifference>,
-        /// Runs.
-        runs: usize,
-        /// Packets of each, the most.
-        packets: u64,
-        /// Packets of all of them that were lost.
-        lost: u64,
-    },
-    /// Nothing, for this reason.
-    Nothing(String),
-}
 
 const LABEL: usize = 14;
 const GAP: usize = 2;
 const AGAINST: &str = "against first";
 
-/// The table as text.
-pub fn render(view: &PublishedView, style: Style) -> String {
-    let lines: Vec<Vec<String>> = view.rows.iter().flat_map(|row| figures(row, view.decimals)).collect();
-    let is_tested = view.rows.iter().any(|row| row.against_first.is_some());
-    let headings: Vec<String> = view.columns.iter().cloned().chain(is_tested.then(|| AGAINST.into())).collect();
+/// What was measured of a row, or why nothing was; `None` if only the publication is shown.
+type Measured<'a> = Option<&'a Result<MeasuredRow, String>>;
+
+/// The publication with what was measured of it, as text.
+pub(super) fn text(results: &PublishedResults, style: Style) -> String {
+    table(results.published, |row| results.rows.get(row), style)
+}
+
+/// The publication alone, as text.
+pub(super) fn publication(published: &Published, style: Style) -> String {
+    table(published, |_| None, style)
+}
+
+fn table<'a>(published: &Published, measured: impl Fn(usize) -> Measured<'a>, style: Style) -> String {
+    let decimals = published.decimals;
+    let rows = || published.rows.iter().enumerate().map(|(place, row)| (row, measured(place)));
+    let lines: Vec<Vec<String>> = rows().flat_map(|(row, measured)| figures(row, measured, decimals)).collect();
+    let is_tested = published.rows.iter().any(|row| row.against_first.is_some());
+    let headings = published.columns.iter().map(|column| column.heading());
+    let headings: Vec<String> = headings.chain(is_tested.then(|| AGAINST.into())).collect();
     let widest = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| width(cell));
         cells.chain([width(&headings[column])]).max().unwrap_or_default()
@@ -89,10 +42,10 @@ pub fn render(view: &PublishedView, style: Style) -> String {
             cells.iter().zip(&widths).map(|(cell, width)| format!("{:GAP$}{cell:>width$}", "")).collect();
         format!("{label:<LABEL$}{cells}").trim_end().to_owned()
     };
-    let mut text = vec![format!("{}, {}", style.strong(&view.heading), view.unit), line("", &headings)];
-    for row in &view.rows {
-        text.push(style.strong(&row.label));
-        let mut cells = figures(row, view.decimals).into_iter();
+    let mut text = vec![format!("{}, {}", style.strong(published.heading), published.unit), line("", &headings)];
+    for (row, measured) in rows() {
+        text.push(style.strong(row.label));
+        let mut cells = figures(row, measured, decimals).into_iter();
         let mut push = |label: &str| text.extend(cells.next().map(|cells| line(label, &cells)));
         if !row.published.is_empty() {
             push("  published");
@@ -100,35 +53,40 @@ pub fn render(view: &PublishedView, style: Style) -> String {
         if !row.recomputed.is_empty() {
             push("  raw data");
         }
-        match &row.measured {
+        match measured {
             None => {}
-            Some(Measured::Nothing(reason)) => text.extend(wrapped("here", reason, style)),
-            Some(Measured::OverRuns { runs, packets, lost, .. }) => {
+            Some(Err(reason)) => text.extend(wrapped("here", reason, style)),
+            Some(Ok(measured)) => {
                 push("  here");
-                let runs = if *runs == 1 { "1 run".into() } else { format!("{runs} runs") };
-                let (packets, lost) = (grouped(*packets), grouped(*lost));
-                let size = format!("{runs}, at most {packets} {} each, {lost} lost in all", view.singletons);
-                text.push(style.quiet(&format!("  {:<12}  {size}", "")));
-            }
-            Some(Measured::Runs { runs, probes, lost, .. }) => {
-                push("  here");
-                text.push(style.quiet(&format!("  {:<12}  {}", "", rests((*runs, *probes, *lost), view))));
+                text.push(style.quiet(&format!("  {:<12}  {}", "", basis(measured, published))));
             }
         }
     }
     text.join("\n") + "\n"
 }
 
-/// On what the figures rest: `median of 9 runs, 10,000 probes each, 3 lost in all`
-fn rests((runs, singletons, lost): (usize, u64, u64), view: &PublishedView) -> String {
-    let runs = if runs == 1 { "1 run".into() } else { format!("median of {runs} runs") };
-    let one = view.singletons.strip_suffix('s').filter(|_| singletons == 1);
-    let each = format!("{} {} each", grouped(singletons), one.unwrap_or(view.singletons));
-    let lost = if view.may_be_lost { format!(", {} lost in all", grouped(lost)) } else { String::new() };
-    format!("{runs}, {each}{lost}")
+/// `median of 9 runs, 10,000 probes each, 3 lost in all`
+fn basis(measured: &MeasuredRow, published: &Published) -> String {
+    let MeasuredRow { runs, singletons: n, lost, .. } = *measured;
+    let (noun, lost) = (published.kind().rows(), grouped(lost));
+    let one_run = (runs == 1).then(|| "1 run".to_owned());
+    match published.figures_of {
+        FiguresOf::Runs => {
+            let runs = one_run.unwrap_or_else(|| format!("{runs} runs"));
+            format!("{runs}, at most {} {noun} each, {lost} lost in all", grouped(n))
+        }
+        FiguresOf::Singletons => {
+            let runs = one_run.unwrap_or_else(|| format!("median of {runs} runs"));
+            let one = noun.strip_suffix('s').filter(|_| n == 1);
+            // A timer loses nothing.
+            let can_lose = published.kind().has_target();
+            let lost = if can_lose { format!(", {lost} lost in all") } else { String::new() };
+            format!("{runs}, {} {} each{lost}", grouped(n), one.unwrap_or(noun))
+        }
+    }
 }
 
-/// A line behind a label, in as many lines as it takes.
+/// A labelled text, wrapped.
 fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
     let lines = wrap(words, style.width.saturating_sub(LABEL + GAP)).into_iter();
     let line = |(number, line): (usize, String)| {
@@ -139,25 +97,21 @@ fn wrapped(label: &str, words: &str, style: Style) -> Vec<String> {
 }
 
 /// The lines of figures of a row.
-fn figures(row: &PublishedRowView, decimals: usize) -> Vec<Vec<String>> {
+fn figures(row: &PublishedRow, measured: Measured<'_>, decimals: usize) -> Vec<Vec<String>> {
     let plain = |figure: &Option<f64>| figure.map_or(ABSENT.into(), |figure| format!("{figure:.decimals$}"));
-    let told = [&row.published, &row.recomputed].into_iter().filter(|figures| !figures.is_empty());
-    let mut lines: Vec<Vec<String>> = told.map(|figures| figures.iter().map(plain).collect()).collect();
+    let known = [row.published, row.recomputed].into_iter().filter(|figures| !figures.is_empty());
+    let mut lines: Vec<Vec<String>> = known.map(|figures| figures.iter().map(plain).collect()).collect();
     if let (Some(first), Some(difference)) = (lines.first_mut(), row.against_first) {
         first.push(against_first(difference));
     }
-    match &row.measured {
-        Some(Measured::Runs { figures, .. }) => lines.push(figures.iter().map(|of| cell(*of, decimals)).collect()),
-        Some(Measured::OverRuns { figures, against_first: difference, .. }) => {
-            let figures = figures.iter().map(|figure| cell(*figure, decimals));
-            lines.push(figures.chain(difference.map(against_first)).collect());
-        }
-        Some(Measured::Nothing(_)) | None => {}
+    if let Some(Ok(measured)) = measured {
+        let figures = measured.figures.iter().map(|figure| cell(*figure, decimals));
+        lines.push(figures.chain(measured.against_first.map(against_first)).collect());
     }
     lines
 }
 
-/// `−39.6 % ± 6.8 %`, or that none is proven.
+/// `−39.6 % ± 6.8 %` or `none proven`.
 fn against_first(difference: MeanDifference) -> String {
     match difference {
         MeanDifference::NotProven => "none proven".into(),
@@ -167,7 +121,7 @@ fn against_first(difference: MeanDifference) -> String {
     }
 }
 
-/// `12.345`; of a quantile that the runs cannot carry `≥ 12.345` or `n/a`.
+/// `12.345`; of a quantile beyond the sample size `≥ 12.345` or `n/a`.
 fn cell(figure: ColumnFigure, decimals: usize) -> String {
     match figure {
         ColumnFigure::Known(value) => format!("{value:.decimals$}"),
@@ -178,30 +132,103 @@ fn cell(figure: ColumnFigure, decimals: usize) -> String {
     }
 }
 
+/// The publication with what was measured of it, as the value of a key of `latlab.compare/1`.
+pub(super) fn document(results: &PublishedResults) -> Value {
+    let published = results.published;
+    let rows = published.rows.iter().zip(&results.rows).map(|(row, measured)| row_document(row, measured));
+    json!({
+        "heading": published.heading,
+        "unit": published.unit,
+        "columns": published.columns.iter().map(|column| column.heading()).collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
+    })
+}
+
+fn row_document(row: &PublishedRow, measured: &Result<MeasuredRow, String>) -> Value {
+    let or_null = |figures: &[Option<f64>]| if figures.is_empty() { Value::Null } else { json!(figures) };
+    let figures = measured.as_ref().ok().map(|MeasuredRow { figures, runs, singletons, lost, .. }| {
+        let figures: Vec<Value> = figures.iter().map(figure_document).collect();
+        json!({ "runs": runs, "n": singletons, "lost": lost, "figures": figures })
+    });
+    let against_first = measured.as_ref().ok().and_then(|measured| measured.against_first);
+    json!({
+        "label": row.label,
+        "published": or_null(row.published),
+        "raw_data": or_null(row.recomputed),
+        "measured": figures,
+        "reason": measured.as_ref().err(),
+        "against_first": match (row.against_first, against_first) {
+            (None, None) => Value::Null,
+            (published, measured) => {
+                json!({ "published": difference_document(published), "measured": difference_document(measured) })
+            }
+        },
+    })
+}
+
+fn difference_document(difference: Option<MeanDifference>) -> Value {
+    match difference {
+        None => Value::Null,
+        Some(MeanDifference::NotProven) => json!({ "proven": false, "percent": null, "margin_percent": null }),
+        Some(MeanDifference::Proven { percent, margin_percent }) => {
+            json!({ "proven": true, "percent": percent, "margin_percent": margin_percent })
+        }
+    }
+}
+
+fn figure_document(figure: &ColumnFigure) -> Value {
+    let of = |value: Option<f64>, at_least: Option<f64>, reason: Option<&str>| {
+        let supported = reason != Some("not-supported");
+        json!({ "value": value, "at_least": at_least, "supported": supported, "reason": reason })
+    };
+    match figure {
+        ColumnFigure::Known(value) => of(Some(*value), None, None),
+        ColumnFigure::AtLeast(bound) => of(None, Some(*bound), Some("not-supported")),
+        ColumnFigure::NotSupported => of(None, None, Some("not-supported")),
+        ColumnFigure::Lost => of(None, None, Some("lost")),
+        ColumnFigure::Nothing => of(None, None, Some("no-figure")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::Metric;
+    use crate::recipe::Column;
+
+    /// A publication of probes without rows.
+    const PUBLICATION: Published = Published {
+        heading: "round trip less dwell / 2",
+        metric: Metric::RoundTripDelay,
+        own_units: 1e6,
+        unit: "ms",
+        decimals: 3,
+        half: true,
+        figures_of: FiguresOf::Singletons,
+        columns: &[Column::Mean, Column::Quantile(0.99), Column::Max],
+        rows: &[],
+        implied: &[],
+    };
+
+    const fn row(
+        label: &'static str,
+        published: &'static [Option<f64>],
+        recomputed: &'static [Option<f64>],
+        against_first: Option<MeanDifference>,
+    ) -> PublishedRow {
+        PublishedRow { label, factors: &[], published, recomputed, against_first }
+    }
 
     #[test]
     fn the_columns_are_those_of_the_publication() {
-        let row = |label: &str, measured| PublishedRowView {
-            label: label.into(),
-            published: vec![Some(1.821), None, Some(14.723)],
-            recomputed: vec![Some(3.636), Some(7.162), Some(14.723)],
-            against_first: None,
-            measured: Some(measured),
-        };
+        const PUBLISHED: &[Option<f64>] = &[Some(1.821), None, Some(14.723)];
+        const RECOMPUTED: &[Option<f64>] = &[Some(3.636), Some(7.162), Some(14.723)];
+        const ROWS: &[PublishedRow] =
+            &[row("no load", PUBLISHED, RECOMPUTED, None), row("CPU load", PUBLISHED, RECOMPUTED, None)];
+        static PI: Published = Published { rows: ROWS, ..PUBLICATION };
         let figures = vec![ColumnFigure::Known(0.021), ColumnFigure::AtLeast(0.1), ColumnFigure::Lost];
-        let here = Measured::Runs { figures, runs: 9, probes: 10_000, lost: 3 };
-        let view = PublishedView {
-            heading: "round trip less dwell / 2".into(),
-            unit: "ms".into(),
-            decimals: 3,
-            singletons: "probes",
-            may_be_lost: true,
-            columns: vec!["mean".into(), "p99".into(), "max".into()],
-            rows: vec![row("no load", here), row("CPU load", Measured::Nothing("no CPU to spare".into()))],
-        };
+        let here = MeasuredRow { figures, against_first: None, runs: 9, singletons: 10_000, lost: 3 };
+        let rows = vec![Ok(here.clone()), Err("no CPU to spare".into())];
         let expected = "\
 round trip less dwell / 2, ms
                  mean      p99     max
@@ -215,45 +242,39 @@ CPU load
   raw data      3.636    7.162  14.723
   here          no CPU to spare
 ";
-        assert_eq!(render(&view, Style::PLAIN), expected);
-        let wakeups = PublishedView { singletons: "wake-ups", may_be_lost: false, ..view };
-        for (runs, n, expected) in
+        assert_eq!(text(&PublishedResults { published: &PI, rows }, Style::PLAIN), expected);
+        let wakeups = Published { metric: Metric::WakeupLatency, ..PUBLICATION };
+        for (runs, singletons, expected) in
             [(4, 1, "median of 4 runs, 1 wake-up each"), (1, 1_000, "1 run, 1,000 wake-ups each")]
         {
-            assert_eq!(rests((runs, n, 0), &wakeups), expected);
+            assert_eq!(basis(&MeasuredRow { runs, singletons, ..here.clone() }, &wakeups), expected);
         }
     }
 
     #[test]
     fn figures_over_runs_are_tested_against_the_first_row() {
-        let row = |label: &str, published: f64, against_first, measured| PublishedRowView {
-            label: label.into(),
-            published: vec![Some(published), Some(256.3195)],
-            recomputed: Vec::new(),
-            against_first,
-            measured: Some(measured),
-        };
-        let of = |figure: f64, against_first| Measured::OverRuns {
-            figures: [figure, 88.0].map(ColumnFigure::Known).into(),
-            against_first,
-            runs: 30,
-            packets: 1_234_567,
-            lost: 8,
-        };
-        let lower = |percent, margin_percent| Some(MeanDifference::Proven { percent, margin_percent });
-        let view = PublishedView {
-            heading: "delivered rate".into(),
-            unit: "10⁶ bit/s".into(),
+        const LOWER: Option<MeanDifference> = Some(MeanDifference::Proven { percent: -39.6, margin_percent: 6.8 });
+        const ROWS: &[PublishedRow] = &[
+            row("v4, no checksum", &[Some(6137.8), Some(256.3195)], &[], None),
+            row("v4, no offload", &[Some(3697.94), Some(256.3195)], &[], LOWER),
+            row("v4", &[Some(6528.77), Some(256.3195)], &[], Some(MeanDifference::NotProven)),
+        ];
+        static MATRIX: Published = Published {
+            heading: "delivered rate",
+            metric: Metric::DeliveredRate,
+            unit: "10⁶ bit/s",
             decimals: 1,
-            singletons: "packets",
-            may_be_lost: true,
-            columns: vec!["median".into(), "stdev".into()],
-            rows: vec![
-                row("v4, no checksum", 6137.8, None, of(21_000.0, None)),
-                row("v4, no offload", 3697.94, lower(-39.6, 6.8), of(17_000.5, lower(-19.04, 0.22))),
-                row("v4", 6528.77, Some(MeanDifference::NotProven), Measured::Nothing("such is `lo` ".repeat(7))),
-            ],
+            figures_of: FiguresOf::Runs,
+            columns: &[Column::Median, Column::Stddev],
+            rows: ROWS,
+            ..PUBLICATION
         };
+        let measured = |figure: f64, against_first| {
+            let figures = [figure, 88.0].map(ColumnFigure::Known).into();
+            Ok(MeasuredRow { figures, against_first, runs: 30, singletons: 1_234_567, lost: 8 })
+        };
+        let lower = Some(MeanDifference::Proven { percent: -19.04, margin_percent: 0.22 });
+        let rows = vec![measured(21_000.0, None), measured(17_000.5, lower), Err("such is `lo` ".repeat(7))];
         let expected = "\
 delivered rate, 10⁶ bit/s
                  median  stdev    against first
@@ -270,6 +291,6 @@ v4
   here          such is `lo` such is `lo` such is `lo` such is `lo` such is `lo`
                 such is `lo` such is `lo`
 ";
-        assert_eq!(render(&view, Style::PLAIN), expected);
+        assert_eq!(text(&PublishedResults { published: &MATRIX, rows }, Style::PLAIN), expected);
     }
 }

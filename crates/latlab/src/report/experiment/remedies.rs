@@ -1,4 +1,4 @@
-//! What remedies gain, as a table and as the document `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
+//! The gains of remedies, as a table and as the document `latlab.remedies/1`. Schema: docs/schemas/remedies-1.json.
 
 use serde::Serialize;
 
@@ -11,43 +11,56 @@ use crate::report::paint::{Style, width, wrap};
 use crate::report::text::caveat_lines;
 use crate::units::human::{ABSENT, TimeUnit};
 
-/// What was tried, and what came of it.
+/// The remedies that were tried, with their gains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemediesView<'a> {
-    /// What was asked, in one line.
+    /// The run as asked, in one line.
     pub heading: String,
-    /// The same for programs.
+    /// The factors of the run as asked.
     pub condition: &'a Condition,
-    /// Runs of each condition, the fewest, and the blocks that they were interleaved in.
-    pub runs: (usize, u32),
-    /// What was possible, with its gains.
+    /// Runs of each condition, the fewest.
+    pub runs: usize,
+    /// Blocks in which the conditions were interleaved.
+    pub blocks: u32,
+    /// The confidence of intervals.
+    pub confidence: f64,
+    /// The gains of each remedy that was tried.
     pub gains: Vec<RemedyGains>,
-    /// What was not, with the reason.
-    pub impossible: Vec<(String, String)>,
-    /// What to know before believing it.
+    /// The remedies that were not tried.
+    pub untried: &'a [UntriedRemedy],
+    /// Caveats of the comparison.
     pub caveats: &'a [Caveat],
-    /// The recordings, as asked and with remedies, in the order in which they were made.
+    /// All recordings, in the order in which they were made.
     pub recordings: Vec<String>,
+}
+
+/// A remedy that is impossible here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntriedRemedy {
+    /// The options, as typed.
+    pub remedy: String,
+    /// Why it was not tried.
+    pub reason: String,
 }
 
 /// As text.
 pub fn text(view: &RemediesView<'_>, style: Style) -> String {
-    let (runs, blocks) = view.runs;
-    let heading = format!("{} · {runs} runs each in {blocks} blocks, interleaved, 95 % intervals", view.heading);
+    let RemediesView { heading, runs, blocks, .. } = view;
+    let heading = format!("{heading} · {runs} runs each in {blocks} blocks, interleaved, 95 % intervals");
     let mut lines = wrap(&heading, style.width);
     lines.push(String::new());
     if !view.gains.is_empty() {
         lines.extend(table(&view.gains, style));
     }
-    if !view.impossible.is_empty() {
+    if !view.untried.is_empty() {
         lines.push(String::new());
         lines.push(style.strong("not tried"));
-        let widest = view.impossible.iter().map(|(words, _)| width(words)).max().unwrap_or_default();
-        for (words, reason) in &view.impossible {
-            let room = style.width.saturating_sub(widest + 4).max(20);
-            for (number, line) in wrap(reason, room).iter().enumerate() {
-                let words = if number == 0 { words } else { "" };
-                lines.push(format!("  {words}{}  {line}", " ".repeat(widest - width(words))));
+        let widest = view.untried.iter().map(|one| width(&one.remedy)).max().unwrap_or_default();
+        let columns = style.width.saturating_sub(widest + 4).max(20);
+        for UntriedRemedy { remedy, reason } in view.untried {
+            for (number, line) in wrap(reason, columns).iter().enumerate() {
+                let label = if number == 0 { remedy } else { "" };
+                lines.push(format!("  {label}{}  {line}", " ".repeat(widest - width(label))));
             }
         }
     }
@@ -76,7 +89,7 @@ fn table(gains: &[RemedyGains], style: Style) -> Vec<String> {
     let line = |row: &[String; 5]| {
         let cell = |column: usize| {
             let gap = " ".repeat(widths[column] - width(&row[column]));
-            // Labels and verdicts begin, figures end at one place.
+            // Labels and verdicts are aligned left, figures right.
             if matches!(column, 0 | 4) { format!("  {}{gap}", row[column]) } else { format!("  {gap}{}", row[column]) }
         };
         (0..5).map(cell).collect::<String>().trim_end().to_owned()
@@ -90,7 +103,7 @@ fn table(gains: &[RemedyGains], style: Style) -> Vec<String> {
 }
 
 fn cells(gain: &Gain) -> [String; 5] {
-    // One unit for a row, so that it can be read across.
+    // One unit for the whole row.
     let unit = TimeUnit::suiting(gain.asked_ns.unwrap_or_default().max(gain.with_ns.unwrap_or_default()));
     let figure = |ns: Option<f64>| ns.map_or_else(|| ABSENT.into(), |ns| unit.figure(ns));
     let time =
@@ -140,27 +153,27 @@ struct GainDocument<'a> {
     runs_needed: Option<u32>,
 }
 
-/// As the document, whose intervals are of `confidence`.
-pub fn json(view: &RemediesView<'_>, confidence: f64) -> String {
+/// As the document.
+pub fn json(view: &RemediesView<'_>) -> String {
     let tried = view.gains.iter().map(|one| RemedyDocument {
         remedy: &one.remedy,
         tried: true,
         reason: None,
         gains: one.gains.iter().map(GainDocument::of).collect(),
     });
-    let impossible = view.impossible.iter().map(|(remedy, reason)| RemedyDocument {
-        remedy,
+    let untried = view.untried.iter().map(|one| RemedyDocument {
+        remedy: &one.remedy,
         tried: false,
-        reason: Some(reason),
+        reason: Some(&one.reason),
         gains: Vec::new(),
     });
     pretty(&RemediesDocument {
         schema: "latlab.remedies/1",
         condition: view.condition,
-        runs: view.runs.0,
-        blocks: view.runs.1,
-        confidence,
-        remedies: tried.chain(impossible).collect(),
+        runs: view.runs,
+        blocks: view.blocks,
+        confidence: view.confidence,
+        remedies: tried.chain(untried).collect(),
         recordings: &view.recordings,
         caveats: view.caveats,
     })
@@ -207,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_for_each_remedy_and_what_was_not_tried() {
+    fn each_remedy_has_a_block_and_untried_ones_a_reason() {
         let interval_ns = Nanos::from_millis(1);
         let slept =
             WakeupSpec { via: Via::Select, interval_ns, relative: false, cpus: WakeupCpus::Anywhere, break_ns: None };
@@ -216,12 +229,18 @@ mod tests {
             remedy: remedy.into(),
             gains: vec![gain("p50", with_us, verdict), gain("p99", 1.0, GainVerdict::Helps)],
         };
+        let untried = [UntriedRemedy {
+            remedy: "--set governor=performance".into(),
+            reason: "the kernel does not set frequencies here".into(),
+        }];
         let view = RemediesView {
             heading: "wakeup · select · every 1 ms".into(),
             condition: &condition,
-            runs: (9, 3),
+            runs: 9,
+            blocks: 3,
+            confidence: 0.95,
             gains: vec![of("--fifo 80", 26.0, GainVerdict::Helps), of("--set x", 77.0, GainVerdict::Undecided)],
-            impossible: vec![("--set governor=performance".into(), "the kernel does not set frequencies here".into())],
+            untried: &untried,
             caveats: &[],
             recordings: vec!["r".into()],
         };
@@ -238,6 +257,6 @@ mod tests {
             assert!(text.contains(words), "{words} is not in\n{text}");
         }
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
-        check("remedies", &json(&view, 0.95));
+        check("remedies", &json(&view));
     }
 }

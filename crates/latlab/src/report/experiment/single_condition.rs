@@ -1,4 +1,4 @@
-//! What a single condition says: its statistics over runs with their intervals, since there is nothing to compare with.
+//! A single condition: its statistics over runs with their intervals.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::report::paint::{Style, width};
 use crate::units::human::{ABSENT, grouped};
 
 /// As text.
-pub fn render(rows: &[ConditionRow], style: Style) -> String {
+pub(super) fn text(rows: &[ConditionRow], style: Style) -> String {
     let heading = "one condition, compared with none: means over runs, 95 % intervals, for these blocks";
     let labels: Vec<String> = rows.iter().map(label).collect();
     let widest = labels.iter().map(|label| width(label)).max().unwrap_or_default();
@@ -38,7 +38,7 @@ fn words(row: &ConditionRow) -> String {
 }
 
 /// As the value of a key of `latlab.compare/1`.
-pub fn document(rows: &[ConditionRow]) -> Value {
+pub(super) fn document(rows: &[ConditionRow]) -> Value {
     let row = |row: &ConditionRow| {
         json!({
             "metric": row.quantity.metric_name(),
@@ -63,7 +63,7 @@ mod tests {
     use crate::stats::Interval;
 
     #[test]
-    fn figures_stand_with_their_intervals_and_counts() {
+    fn figures_have_intervals_and_counts() {
         let quantity = |name| Quantity::Of(parse_estimand(Some("round_trip_delay"), name).expect(name));
         let interval = Interval { low: Some(47_900.0), high: Some(49_600.0), confidence: 0.95 };
         let row = ConditionRow {
@@ -77,13 +77,13 @@ mod tests {
         let other =
             ConditionRow { quantity: quantity("p99"), runs: 13, lost: 1, mean: None, interval: None, ..row.clone() };
         let single = ConditionRow { runs: 1, blocks: 1, interval: None, ..row.clone() };
-        let text = render(&[row.clone(), other, single], Style::PLAIN);
+        let shown = text(&[row.clone(), other, single], Style::PLAIN);
         for line in [
             " round_trip_delay p50  48.7 µs [47.9 µs, 49.6 µs]  14 runs in 7 blocks\n",
             " round_trip_delay p99  –  13 runs in 7 blocks, lost in 1 more run\n",
             " round_trip_delay p50  48.7 µs [no block has two runs]  1 run in 1 block\n",
         ] {
-            assert!(text.contains(line), "{line}\n{text}");
+            assert!(shown.contains(line), "{line}\n{shown}");
         }
         assert_eq!(document(&[row])[0]["high"], 49_600.0);
     }

@@ -1,40 +1,14 @@
-//! How runs are spread: a box plot for each cell of an experiment, and what differs between its blocks.
+//! The spread of runs: a box plot of each row of a publication, the classic form of ministat, and what differs between
+//! blocks.
 
 use serde_json::{Value, json};
 
+use crate::analysis::experiment::{BlockMedian, RunSpread, SpreadCell};
+use crate::plan::defaults::CONFIDENCE_PERCENT;
+use crate::report::ministat::{self, MinistatForm, MinistatGroup};
 use crate::report::paint::{Style, width, wrap};
-use crate::stats::BoxPlot;
+use crate::stats::{BoxPlot, Outline};
 use crate::units::human::{ABSENT, percent};
-
-/// The runs of all cells, in one unit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SpreadView {
-    /// What each run is one observation of.
-    pub heading: String,
-    /// Its unit.
-    pub unit: String,
-    /// Digits after the point.
-    pub decimals: usize,
-    /// Those that have runs.
-    pub cells: Vec<SpreadCell>,
-    /// In how many boots the blocks were measured; none where that is not known.
-    pub boots: Option<usize>,
-    /// How many boots it takes to say something about boots.
-    pub boots_needed: usize,
-}
-
-/// The runs of one cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SpreadCell {
-    /// Its name.
-    pub label: String,
-    /// Of all of its runs.
-    pub box_plot: BoxPlot,
-    /// Each block with its number of runs and their median.
-    pub blocks: Vec<(u32, usize, f64)>,
-    /// The share of the variance that lies between blocks; none where that cannot be told.
-    pub between_blocks: Option<f64>,
-}
 
 /// Columns between two columns.
 const GAP: usize = 2;
@@ -43,9 +17,26 @@ const FIGURE: usize = 8;
 /// More blocks than this have no columns of their own.
 const BLOCKS_SHOWN: usize = 4;
 
+/// The form of ministat, `plot_width` characters wide; `None` if there are too few runs for its test.
+pub(super) fn classic(view: &RunSpread, plot_width: usize) -> Option<String> {
+    let group = |cell: &SpreadCell| {
+        let outline = Outline::of(&mut cell.observations.clone())?;
+        Some(MinistatGroup { name: cell.label.to_owned(), outline, observations: cell.observations.clone() })
+    };
+    let groups: Vec<MinistatGroup> = view.cells.iter().filter_map(group).collect();
+    let form = MinistatForm {
+        plot_width: Some(plot_width),
+        separate_bars: true,
+        headed: true,
+        tested_at: Some(CONFIDENCE_PERCENT),
+    };
+    let heading = format!("in the form of ministat, {}; it takes runs for independent of their block\n", view.unit);
+    view.is_testable.then(|| heading + &ministat::render(&groups, form))
+}
+
 /// As text.
-pub fn render(view: &SpreadView, style: Style) -> String {
-    let heading = format!("{}, {}", style.strong(&view.heading), view.unit);
+pub(super) fn text(view: &RunSpread, style: Style) -> String {
+    let heading = format!("{}, {}", style.strong("how the runs are spread"), view.unit);
     let parts = [[vec![heading], plots(view, style)].concat(), quartiles(view, style), blocks(view, style)];
     let mut parts: Vec<String> =
         parts.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -53,16 +44,16 @@ pub fn render(view: &SpreadView, style: Style) -> String {
     parts.join("\n\n") + "\n"
 }
 
-fn labels(view: &SpreadView) -> usize {
-    view.cells.iter().map(|cell| width(&cell.label)).max().unwrap_or_default()
+fn labels(view: &RunSpread) -> usize {
+    view.cells.iter().map(|cell| width(cell.label)).max().unwrap_or_default()
 }
 
-/// One line for each cell, all on one scale, whose ends stand above.
-fn plots(view: &SpreadView, style: Style) -> Vec<String> {
+/// One line for each cell, all on one scale; its ends are above.
+fn plots(view: &RunSpread, style: Style) -> Vec<String> {
     let label = labels(view);
     let columns = style.width.saturating_sub(label + GAP).max(2);
     let all = || view.cells.iter().flat_map(|cell| ends(&cell.box_plot));
-    let scale = Scale {
+    let scale = PlotScale {
         low: all().reduce(f64::min).unwrap_or_default(),
         high: all().reduce(f64::max).unwrap_or_default(),
         columns,
@@ -88,22 +79,22 @@ fn ends(plot: &BoxPlot) -> impl Iterator<Item = f64> {
 
 /// From values to columns.
 #[derive(Clone, Copy)]
-struct Scale {
+struct PlotScale {
     low: f64,
     high: f64,
     columns: usize,
 }
 
-impl Scale {
+impl PlotScale {
     fn column(self, value: f64) -> usize {
         let share = (value - self.low) / (self.high - self.low);
-        // without a span everything stands at its beginning
+        // A single value is drawn at the beginning.
         let share = if share.is_finite() { share } else { 0.0 };
         (share * (self.columns - 1) as f64).round() as usize
     }
 }
 
-fn drawn(plot: &BoxPlot, scale: Scale) -> String {
+fn drawn(plot: &BoxPlot, scale: PlotScale) -> String {
     let mut line = vec![' '; scale.columns];
     let [from, q1, median, q3, to] =
         [plot.whiskers.0, plot.q1, plot.median, plot.q3, plot.whiskers.1].map(|value| scale.column(value));
@@ -116,12 +107,12 @@ fn drawn(plot: &BoxPlot, scale: Scale) -> String {
     line.into_iter().collect()
 }
 
-fn figure(value: f64, view: &SpreadView) -> String {
+fn figure(value: f64, view: &RunSpread) -> String {
     format!("{value:.*}", view.decimals)
 }
 
 fn table(
-    view: &SpreadView,
+    view: &RunSpread,
     headings: &[String],
     style: Style,
     cells: impl Fn(&SpreadCell) -> Vec<String>,
@@ -133,11 +124,11 @@ fn table(
         format!("{name:<label$}{}", cells.collect::<String>())
     };
     let mut lines = vec![style.quiet(&line("", headings))];
-    lines.extend(view.cells.iter().map(|cell| line(&cell.label, &cells(cell))));
+    lines.extend(view.cells.iter().map(|cell| line(cell.label, &cells(cell))));
     lines
 }
 
-fn quartiles(view: &SpreadView, style: Style) -> Vec<String> {
+fn quartiles(view: &RunSpread, style: Style) -> Vec<String> {
     let headings = ["q1", "median", "q3", "IQR", "beyond"].map(str::to_owned);
     table(view, &headings, style, |SpreadCell { box_plot, .. }| {
         let figures = [box_plot.q1, box_plot.median, box_plot.q3, box_plot.iqr()];
@@ -146,8 +137,8 @@ fn quartiles(view: &SpreadView, style: Style) -> Vec<String> {
     })
 }
 
-/// Median of each block; nothing of a single one.
-fn blocks(view: &SpreadView, style: Style) -> Vec<String> {
+/// Medians of blocks; nothing if there is only one.
+fn blocks(view: &RunSpread, style: Style) -> Vec<String> {
     let numbers = numbers(view);
     if numbers.len() < 2 {
         return Vec::new();
@@ -157,22 +148,22 @@ fn blocks(view: &SpreadView, style: Style) -> Vec<String> {
         shown.iter().map(|number| format!("block {number}")).chain(["between blocks".into()]).collect();
     let mut lines = vec![style.strong("median of each block, and the share of the variance that lies between blocks")];
     lines.extend(table(view, &headings, style, |cell| {
-        let median = |number: &u32| cell.blocks.iter().find(|block| block.0 == *number).map(|block| block.2);
+        let median = |number: &u32| cell.blocks.iter().find(|one| one.block == *number).map(|one| one.median);
         let cells = shown.iter().map(|number| median(number).map_or(ABSENT.into(), |median| figure(median, view)));
         cells.chain([cell.between_blocks.map_or(ABSENT.into(), percent)]).collect()
     }));
     lines
 }
 
-fn numbers(view: &SpreadView) -> Vec<u32> {
-    let mut numbers: Vec<u32> = view.cells.iter().flat_map(|cell| &cell.blocks).map(|block| block.0).collect();
+fn numbers(view: &RunSpread) -> Vec<u32> {
+    let mut numbers: Vec<u32> = view.cells.iter().flat_map(|cell| &cell.blocks).map(|one| one.block).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
 }
 
-/// What the blocks are, and what follows for whom.
-fn boots(view: &SpreadView) -> String {
+/// What the figures hold for.
+fn boots(view: &RunSpread) -> String {
     let (blocks, needed) = (numbers(view).len(), view.boots_needed);
     match (blocks, view.boots) {
         (0 | 1, _) => "One block: what differs from block to block, or from boot to boot, is not in these figures.".into(),
@@ -190,9 +181,10 @@ fn boots(view: &SpreadView) -> String {
 }
 
 /// As the value of a key of `latlab.compare/1`.
-pub fn document(view: &SpreadView) -> Value {
-    let cell = |SpreadCell { label, box_plot, blocks, between_blocks }: &SpreadCell| {
-        let block = |(number, n, median): &(u32, usize, f64)| json!({ "block": number, "n": n, "median": median });
+pub(super) fn document(view: &RunSpread) -> Value {
+    let cell = |SpreadCell { label, box_plot, blocks, between_blocks, .. }: &SpreadCell| {
+        let block =
+            |BlockMedian { block, runs, median }: &BlockMedian| json!({ "block": block, "n": runs, "median": median });
         json!({
             "label": label,
             "n": box_plot.n,
@@ -214,34 +206,38 @@ mod tests {
     use super::*;
     use crate::stats::between_blocks;
 
-    fn cell(label: &str, blocks: &[&[f64]]) -> SpreadCell {
+    fn cell(label: &'static str, blocks: &[&[f64]]) -> SpreadCell {
         let plot = |values: &[f64]| BoxPlot::of(&mut values.to_vec()).expect("runs");
         SpreadCell {
-            label: label.into(),
+            label,
+            observations: blocks.concat(),
             box_plot: plot(&blocks.concat()),
-            blocks: (1..).zip(blocks).map(|(number, runs)| (number, runs.len(), plot(runs).median)).collect(),
+            blocks: (1..)
+                .zip(blocks)
+                .map(|(block, runs)| BlockMedian { block, runs: runs.len(), median: plot(runs).median })
+                .collect(),
             between_blocks: between_blocks(&blocks.iter().map(|block| block.to_vec()).collect::<Vec<_>>()),
         }
     }
 
-    fn view(cells: Vec<SpreadCell>, boots: Option<usize>) -> SpreadView {
-        SpreadView { heading: "runs".into(), unit: "10⁶ bit/s".into(), decimals: 1, cells, boots, boots_needed: 6 }
+    fn view(cells: Vec<SpreadCell>, boots: Option<usize>) -> RunSpread {
+        RunSpread { unit: "10⁶ bit/s", decimals: 1, cells, is_testable: false, boots, boots_needed: 6 }
     }
 
     #[test]
-    fn boxes_share_a_scale_and_blocks_their_figures() {
+    fn box_plots_share_a_scale_and_blocks_have_medians() {
         let cells = vec![
             cell("v4", &[&[100.0, 110.0, 120.0], &[130.0, 140.0, 100.0]]),
             cell("v4, no offload", &[&[20.0, 60.0, 61.0], &[62.0, 63.0, 64.0]]),
         ];
-        let text = render(&view(cells, Some(1)), Style { width: 46, ..Style::PLAIN });
+        let shown = text(&view(cells, Some(1)), Style { width: 46, ..Style::PLAIN });
         let expected = "\
-runs, 10⁶ bit/s
+how the runs are spread, 10⁶ bit/s
                 20.0                     140.0
 v4                                 ├▒▒▒█▒▒▒──┤
 v4, no offload  o         █┤
 ";
-        assert!(text.starts_with(expected), "{text}");
+        assert!(shown.starts_with(expected), "{shown}");
         for words in [
             "q1    median        q3       IQR    beyond\n",
             "v4, no offload      60.2      61.5      62.8       2.5    1 of 6\n",
@@ -249,17 +245,17 @@ v4, no offload  o         █┤
             "v4                 110.0     130.0",
             "`--reboots` makes each",
         ] {
-            assert!(text.contains(words), "{words} is not in\n{text}");
+            assert!(shown.contains(words), "{words} is not in\n{shown}");
         }
     }
 
     #[test]
-    fn one_block_has_no_medians_of_blocks_and_equal_runs_no_span() {
-        let text = render(&view(vec![cell("v4", &[&[5.0, 5.0]])], Some(1)), Style::PLAIN);
-        assert!(text.contains("v4  █\n") && !text.contains("between blocks\n"), "{text}");
-        assert!(text.contains("One block: "), "{text}");
+    fn one_block_has_no_medians_and_equal_runs_no_span() {
+        let shown = text(&view(vec![cell("v4", &[&[5.0, 5.0]])], Some(1)), Style::PLAIN);
+        assert!(shown.contains("v4  █\n") && !shown.contains("between blocks\n"), "{shown}");
+        assert!(shown.contains("One block: "), "{shown}");
         let blocks: [&[f64]; 2] = [&[1.0, 2.0], &[2.0, 3.0]];
-        let told = render(&view(vec![cell("v4", &blocks)], Some(2)), Style::PLAIN);
-        assert!(told.contains("2 blocks in 2 boots") && told.contains("it takes 6 boots"), "{told}");
+        let shown = text(&view(vec![cell("v4", &blocks)], Some(2)), Style::PLAIN);
+        assert!(shown.contains("2 blocks in 2 boots") && shown.contains("it takes 6 boots"), "{shown}");
     }
 }

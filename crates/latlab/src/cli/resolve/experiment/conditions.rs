@@ -2,27 +2,27 @@
 
 use clap::error::ErrorKind;
 
-use super::kind;
-use super::leave_out::ConditionFilter;
-use super::options::{Factor, OptionValue};
-use super::page::{FileError, FileText};
-use super::{ConditionSelection, Environment, KeySource};
+use super::file::{Field, FileError, FileText};
+use super::options::{Factor, OptionValue, TARGET, levels};
+use crate::cli::args::Command;
+use crate::cli::resolve::{self, Environment, KeySource};
 use crate::cli::{self, error};
 use crate::diagnostics::Failure;
+use crate::facts::ExcludedCondition;
 use crate::plan::{ExperimentCondition, Factors, Kind, Plan};
 
-/// A condition that cannot be asked of its target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Impossible {
-    /// Which.
-    pub factors: Factors,
-    /// Why.
-    pub reason: String,
+/// Which conditions an experiment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionSelection {
+    /// All: one that is impossible is an error.
+    All,
+    /// Those that are possible: a recipe runs on hosts that lack something.
+    Possible,
 }
 
-/// What the file says about its conditions.
+/// The command lines of the conditions.
 pub(super) struct CommandLines<'a> {
-    pub(super) page: FileText<'a>,
+    pub(super) file: FileText<'a>,
     pub(super) kind: Kind,
     pub(super) target: Option<&'a OptionValue>,
     pub(super) base: &'a [OptionValue],
@@ -34,116 +34,148 @@ pub(super) struct CommandLines<'a> {
 pub(super) struct Settled {
     pub(super) conditions: Vec<ExperimentCondition>,
     pub(super) keys: Vec<KeySource>,
-    pub(super) impossible: Vec<Impossible>,
+    pub(super) impossible: Vec<ExcludedCondition>,
+}
+
+/// `[[leave-out]]`: levels that are not measured together.
+pub(super) fn left_out(
+    file: FileText<'_>,
+    field: Option<Field<'_, '_, '_>>,
+    factors: &[Factor],
+) -> Result<Vec<Factors>, FileError> {
+    let mut combinations = Vec::new();
+    for row in field.map(|field| field.tables()).transpose()?.unwrap_or_default() {
+        let levels = levels(file, row.table, factors)?;
+        if levels.is_empty() {
+            let hint = "name the factors that must not meet";
+            return Err(file.error(row.at, "this leaves out every condition", hint));
+        }
+        combinations.push(levels);
+    }
+    Ok(combinations)
 }
 
 impl<'a> CommandLines<'a> {
-    /// Settles every one of `combinations`.
+    /// Settles each of `combinations`.
     pub(super) fn settle(
         &self,
         combinations: Vec<Vec<&'a OptionValue>>,
-        rows: ConditionSelection,
-        surroundings: &Environment,
+        selection: ConditionSelection,
+        environment: &Environment,
     ) -> Result<Settled, FileError> {
         let mut settled = Settled::default();
         for chosen in combinations {
             let factors: Factors = chosen.iter().map(|value| (value.key.clone(), value.text.clone())).collect();
-            match self.condition(&chosen, surroundings) {
+            match self.condition(&chosen, environment) {
                 Ok((plan, key)) if plan.runs.len() == 1 => {
-                    self.refuse_twice(&chosen, &plan, &settled)?;
+                    self.refuse_same(&chosen, &plan, &settled)?;
                     settled.conditions.push(ExperimentCondition { factors, plan });
                     settled.keys.push(key);
                 }
                 Ok(_) => return Err(self.several_runs(&chosen)),
-                Err(failure) if rows == ConditionSelection::Possible => {
+                Err(failure) if selection == ConditionSelection::Possible => {
                     let reason = failure.cause.unwrap_or(failure.message);
-                    settled.impossible.push(super::Impossible { factors, reason });
+                    settled.impossible.push(ExcludedCondition { factors, reason });
                 }
-                Err(failure) => return Err(self.blame(&chosen, failure)),
+                Err(failure) => return Err(self.located(&chosen, failure)),
             }
         }
         Ok(settled)
     }
 
-    /// Every combination but those that are `left_out`; the last factor varies fastest.
-    pub(super) fn combinations(&self, left_out: &ConditionFilter) -> Vec<Vec<&'a OptionValue>> {
+    /// Every combination of the factors but those `left_out`; the last factor varies fastest.
+    pub(super) fn combinations(&self, left_out: &[Factors]) -> Vec<Vec<&'a OptionValue>> {
         let mut all = self.factors.iter().fold(vec![Vec::new()], |chosen, factor| {
             let with = |before: &Vec<&'a OptionValue>, value: &'a OptionValue| [before.as_slice(), &[value]].concat();
             chosen.iter().flat_map(|before| factor.values.iter().map(move |value| with(before, value))).collect()
         });
-        all.retain(|values| !left_out.holds(values));
+        all.retain(|values: &Vec<&OptionValue>| {
+            let has = |(key, text): (&String, &String)| values.iter().any(|one| one.key == *key && one.text == *text);
+            !left_out.iter().any(|levels| levels.iter().all(has))
+        });
         all
     }
 
-    fn settings<'s>(&'s self, chosen: &'s [&'a OptionValue]) -> impl Iterator<Item = &'a OptionValue> + 's {
+    fn options<'s>(&'s self, chosen: &'s [&'a OptionValue]) -> impl Iterator<Item = &'a OptionValue> + 's {
         self.target.into_iter().chain(self.base).chain(chosen.iter().copied())
     }
 
-    fn condition(&self, chosen: &[&OptionValue], surroundings: &Environment) -> Result<(Plan, KeySource), Failure> {
+    fn condition(&self, chosen: &[&OptionValue], environment: &Environment) -> Result<(Plan, KeySource), Failure> {
         let (targets, options): (Vec<&OptionValue>, Vec<&OptionValue>) =
-            self.settings(chosen).partition(|setting| setting.key == super::TARGET);
-        let words = |setting: &OptionValue| setting.words.clone();
+            self.options(chosen).partition(|option| option.key == TARGET);
+        let words = |option: &OptionValue| option.words.clone();
         let command = ["latlab", self.kind.word()].into_iter().map(str::to_owned);
         let options = options.into_iter().flat_map(words);
         let mut targets = targets.into_iter().flat_map(words).peekable();
-        let border = targets.peek().map(|_| "--".to_owned());
-        let typed = command.chain(options).chain(border).chain(targets);
-        let cli = cli::parse(typed.map(Into::into)).map_err(|told| match told.kind() {
+        let separator = targets.peek().map(|_| "--".to_owned());
+        let typed = command.chain(options).chain(separator).chain(targets);
+        let cli = cli::parse(typed.map(Into::into)).map_err(|page| match page.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::request("a condition is no question"),
-            _ => error::of(&told),
+            _ => error::of(&page),
         })?;
-        kind::settle(&cli.command, surroundings)
+        match &cli.command {
+            Command::Ping(args) => resolve::ping(args, environment).map(|job| (job.plan, job.key)),
+            Command::Stream(args) => resolve::stream(args, environment).map(|job| (job.plan, job.key)),
+            Command::Wakeup(args) => resolve::wakeup(args, environment).map(|job| (job.plan, KeySource::None)),
+            _ => return Err(Failure::request("a condition is a command that measures")),
+        }
+        .map_err(Failure::from)
     }
 
     /// The failure with the line of the option that it names first, else of the last factor or the target.
-    fn blame(&self, chosen: &[&OptionValue], failure: Failure) -> FileError {
-        let named = |setting: &&OptionValue| names_option(&failure.message, &setting.key);
-        let mut settings: Vec<&OptionValue> = self.settings(chosen).collect();
-        // Of two that contradict each other the one that varies is the surprising one.
-        settings.reverse();
-        let guilty = settings.iter().copied().find(named).or(settings.first().copied());
-        let key = guilty.map(|setting| format!("`{}`: ", setting.key)).unwrap_or_default();
+    fn located(&self, chosen: &[&OptionValue], failure: Failure) -> FileError {
+        let named = |option: &&OptionValue| names_option(&failure.message, &option.key);
+        let mut options: Vec<&OptionValue> = self.options(chosen).collect();
+        // Of two options that contradict each other the one that varies is the surprising one.
+        options.reverse();
+        let culprit = options.iter().copied().find(named).or(options.first().copied());
+        let key = culprit.map(|option| format!("`{}`: ", option.key)).unwrap_or_default();
         let because = failure.cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-        FileError {
-            file: self.page.file.into(),
-            line: self.page.line(guilty.map_or(0, |setting| setting.at)),
-            cause: format!("{key}{}{because}", failure.message),
-            hint: failure.hint,
-        }
+        let cause = format!("{key}{}{because}", failure.message);
+        FileError { hint: failure.hint, ..self.file.error(culprit.map_or(0, |option| option.at), cause, "") }
     }
 
-    /// Refuses a condition that is one already, in other words: its runs would be compared with themselves.
-    fn refuse_twice(&self, chosen: &[&OptionValue], plan: &Plan, settled: &Settled) -> Result<(), FileError> {
-        let Some(twin) = settled.conditions.iter().find(|condition| condition.plan == *plan) else { return Ok(()) };
-        let differs = |setting: &&&OptionValue| twin.factors.get(&setting.key) != Some(&setting.text);
-        let guilty = chosen.iter().rev().find(differs);
-        let (at, words) = guilty.map_or((0, String::new()), |guilty| {
-            let of_twin = twin.factors.get(&guilty.key).map(String::as_str).unwrap_or_default();
-            (guilty.at, format!("`{}` of `{}` is the same as `{of_twin}`", guilty.text, guilty.key))
+    /// Refuses a condition that equals another one in other words: its runs would be compared with themselves.
+    fn refuse_same(&self, chosen: &[&OptionValue], plan: &Plan, settled: &Settled) -> Result<(), FileError> {
+        let Some(same) = settled.conditions.iter().find(|condition| condition.plan == *plan) else { return Ok(()) };
+        let differs = |option: &&&OptionValue| same.factors.get(&option.key) != Some(&option.text);
+        let culprit = chosen.iter().rev().find(differs);
+        let (at, words) = culprit.map_or((0, String::new()), |culprit| {
+            let other = same.factors.get(&culprit.key).map(String::as_str).unwrap_or_default();
+            (culprit.at, format!("`{}` of `{}` is the same as `{other}`", culprit.text, culprit.key))
         });
-        Err(self.page.refuse(at, words, "leave one of them out; `tag` makes two names for one condition"))
+        Err(self.file.error(at, words, "leave one of them out; `tag` makes two names for one condition"))
     }
 
     fn several_runs(&self, chosen: &[&OptionValue]) -> FileError {
-        let keys = kind::multiplying(self.kind);
-        let several = |setting: &&OptionValue| {
-            keys.contains(&setting.key.as_str()) && (setting.text.contains(',') || setting.text == "sweep")
+        let keys = multiplying(self.kind);
+        let several = |option: &&OptionValue| {
+            keys.contains(&option.key.as_str()) && (option.text.contains(',') || option.text == "sweep")
         };
-        let guilty = self.settings(chosen).find(several);
-        let key = guilty.map_or(keys[0], |setting| setting.key.as_str());
+        let culprit = self.options(chosen).find(several);
+        let key = culprit.map_or(keys[0], |option| option.key.as_str());
         let cause = format!("`{key}` makes several runs, and a condition is one");
         let hint = match self.factors.iter().any(|factor| factor.key == key) {
             true => format!("name each value by itself: `{key} = [a, b, …]`, one for each condition"),
             false => format!("make it a factor: `{key} = [a, b, …]` in `[factors]`, one value for each condition"),
         };
-        self.page.refuse(guilty.map_or(0, |setting| setting.at), cause, hint)
+        self.file.error(culprit.map_or(0, |option| option.at), cause, hint)
     }
 }
 
-/// Whether `message` speaks of the option `--key`, or of the target.
+/// Options of which several values make several runs.
+const fn multiplying(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Ping => &["size", "source-port"],
+        Kind::Stream => &["size"],
+        Kind::Wakeup => &["interval", "via"],
+    }
+}
+
+/// Whether `message` names the option `--key`, or the target.
 fn names_option(message: &str, key: &str) -> bool {
     let option = match key {
-        super::TARGET => "`TARGET".to_owned(),
+        TARGET => "`TARGET".to_owned(),
         "ipv4" => "`-4".to_owned(),
         "ipv6" => "`-6".to_owned(),
         key => format!("`--{key}"),

@@ -1,144 +1,111 @@
 //! `[design]`, settled.
 
-use std::ops::Range;
-
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
-use super::page::{FileError, FileText, entries, scalar};
+use super::file::{Field, FileError, FileText, scalar};
 use crate::plan::{BetweenBlocks, Design, RunOrder, RunsRule, defaults};
 use crate::units::Nanos;
-use crate::units::human::{self, ParseError, suggestion};
+use crate::units::human::{self, suggestion};
 
-const DESIGN_KEYS: [&str; 8] =
-    ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
+const KEYS: [&str; 8] = ["runs", "max-runs", "warmup-runs", "blocks", "between-blocks", "order", "seed", "settle"];
 
-/// What `[design]` says and does not say.
-pub(super) fn design(page: FileText<'_>, table: Option<&DeTable<'_>>) -> Result<Design, FileError> {
-    let mut read = DesignReader::new(page);
-    for (key, span, value) in table.map(entries).unwrap_or_default() {
-        if !DESIGN_KEYS.contains(&key) {
-            return Err(page.unknown(key, span.start, "design", &DESIGN_KEYS));
-        }
-        read.take(key, span, value)?;
-    }
-    read.settle()
+/// `until p99 ±3%`
+struct UntilRule {
+    statistic: String,
+    half_width: f64,
+    /// The position in the file.
+    at: usize,
 }
 
-/// A value with its place.
-type At<T> = (T, usize);
-
-struct DesignReader<'a> {
-    page: FileText<'a>,
-    design: Design,
-    most: Option<At<u32>>,
-    until: Option<At<(String, f64)>>,
+/// `max-runs`
+struct RunsCap {
+    most: u32,
+    /// The position in the file.
+    at: usize,
 }
 
-impl<'a> DesignReader<'a> {
-    fn new(page: FileText<'a>) -> DesignReader<'a> {
-        let design = Design {
-            runs: RunsRule::PerBlock(defaults::EXPERIMENT_RUNS),
-            warmup_runs: 0,
-            blocks: 1,
-            between: BetweenBlocks::Nothing,
-            order: RunOrder::Randomized,
-            seed: defaults::EXPERIMENT_SEED,
-            settle: defaults::EXPERIMENT_SETTLE,
-        };
-        DesignReader { page, design, most: None, until: None }
-    }
-
-    fn take(&mut self, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<(), FileError> {
-        let field = Field { page: self.page, key, value };
-        match key {
-            "runs" => match value.get_ref().as_str() {
-                Some(text) => self.until = Some((field.until(text)?, span.start)),
-                None => self.design.runs = RunsRule::PerBlock(field.whole(1, u32::MAX)?),
+/// The design that the fields of `[design]` and the defaults make.
+pub(super) fn design(file: FileText<'_>, fields: Vec<Field<'_, '_, '_>>) -> Result<Design, FileError> {
+    let mut design = Design {
+        runs: RunsRule::PerBlock(defaults::EXPERIMENT_RUNS),
+        warmup_runs: 0,
+        blocks: 1,
+        between: BetweenBlocks::Nothing,
+        order: RunOrder::Randomized,
+        seed: defaults::EXPERIMENT_SEED,
+        settle: defaults::EXPERIMENT_SETTLE,
+    };
+    let (mut until, mut cap) = (None, None);
+    for field in fields {
+        match field.key {
+            "runs" => match field.value.get_ref().as_str() {
+                Some(text) => until = Some(field.until(text)?),
+                None => design.runs = RunsRule::PerBlock(field.whole(1, u32::MAX)?),
             },
-            "max-runs" => self.most = Some((field.whole(1, u32::MAX)?, span.start)),
-            "warmup-runs" => self.design.warmup_runs = field.whole(0, 1_000_u32)?,
-            "blocks" => self.design.blocks = field.whole(1, defaults::BLOCKS_MAX)?,
-            "between-blocks" => self.design.between = field.between()?,
-            "order" => {
-                self.design.order = match field.word(&["randomized", "listed"])? {
-                    "listed" => RunOrder::Listed,
-                    _ => RunOrder::Randomized,
-                }
-            }
-            "seed" => self.design.seed = field.whole(0, i64::MAX as u64)?,
-            _ => self.design.settle = field.span()?,
+            "max-runs" => cap = Some(RunsCap { most: field.whole(1, u32::MAX)?, at: field.at }),
+            "warmup-runs" => design.warmup_runs = field.whole(0, 1_000_u32)?,
+            "blocks" => design.blocks = field.whole(1, defaults::BLOCKS_MAX)?,
+            "between-blocks" => design.between = field.between()?,
+            "order" => design.order = field.order()?,
+            "seed" => design.seed = field.whole(0, i64::MAX as u64)?,
+            "settle" => design.settle = field.span()?,
+            _ => return Err(field.unknown_key("design", &KEYS)),
         }
-        Ok(())
     }
+    if let Some(rule) = stop_rule(file, until, cap)? {
+        design.runs = rule;
+    }
+    Ok(design)
+}
 
-    fn settle(self) -> Result<Design, FileError> {
-        let DesignReader { page, mut design, most, until } = self;
-        match (until, most) {
-            (None, None) => {}
-            (None, Some((_, at))) => {
-                let hint = "leave it out, or write `runs = \"until p99 ±3%\"`";
-                return Err(page.refuse(at, "`max-runs` is the cap of a rule, and `runs` is a number", hint));
-            }
-            (Some((_, at)), None) => {
-                let cause = "`runs = \"until …\"` needs `max-runs`: intervals may never become so narrow";
-                return Err(page.refuse(at, cause, "such as `max-runs = 60`, per condition"));
-            }
-            (Some(_), Some((most, at))) if most < defaults::UNTIL_RUNS_MIN => {
-                let cause = format!("{most} runs do not know how wide their interval should be");
-                return Err(page.refuse(at, cause, format!("{} or more", defaults::UNTIL_RUNS_MIN)));
-            }
-            (Some(((statistic, half_width), _)), Some((most, _))) => {
-                design.runs = RunsRule::Until { statistic, half_width, most };
-            }
+/// The stop rule; `None` if the number of runs is fixed.
+fn stop_rule(
+    file: FileText<'_>,
+    until: Option<UntilRule>,
+    cap: Option<RunsCap>,
+) -> Result<Option<RunsRule>, FileError> {
+    match (until, cap) {
+        (None, None) => Ok(None),
+        (None, Some(RunsCap { at, .. })) => {
+            let hint = "leave it out, or write `runs = \"until p99 ±3%\"`";
+            Err(file.error(at, "`max-runs` is the cap of a rule, and `runs` is a number", hint))
         }
-        Ok(design)
+        (Some(UntilRule { at, .. }), None) => {
+            let cause = "`runs = \"until …\"` needs `max-runs`: intervals may never become so narrow";
+            Err(file.error(at, cause, "such as `max-runs = 60`, per condition"))
+        }
+        (Some(_), Some(RunsCap { most, at })) if most < defaults::UNTIL_RUNS_MIN => {
+            let cause = format!("{most} runs do not know how wide their interval should be");
+            Err(file.error(at, cause, format!("{} or more", defaults::UNTIL_RUNS_MIN)))
+        }
+        (Some(UntilRule { statistic, half_width, .. }), Some(RunsCap { most, .. })) => {
+            Ok(Some(RunsRule::Until { statistic, half_width, most }))
+        }
     }
 }
 
-/// One key of a table with its value.
-pub(super) struct Field<'a, 't, 'i> {
-    pub(super) page: FileText<'a>,
-    pub(super) key: &'t str,
-    pub(super) value: &'t Spanned<DeValue<'i>>,
-}
-
-impl<'t> Field<'_, 't, '_> {
-    pub(super) fn refuse(&self, cause: impl Into<String>, hint: impl Into<String>) -> FileError {
-        self.page.refuse(self.value.span().start, cause, hint)
-    }
-
-    pub(super) fn unreadable(&self, error: ParseError) -> FileError {
-        self.refuse(format!("{error} for `{}`: {}", self.key, error.cause), error.hint.clone())
-    }
-
-    pub(super) fn text(&self) -> Result<&'t str, FileError> {
-        let kind = self.value.get_ref().type_str();
-        let refusal = || self.refuse(format!("`{}` is no text but of the type {kind}", self.key), "put it in quotes");
-        self.value.get_ref().as_str().ok_or_else(refusal)
-    }
-
+impl Field<'_, '_, '_> {
     fn whole<T: TryFrom<u64>>(&self, least: u64, most: impl Into<u64>) -> Result<T, FileError> {
         let most = most.into();
         let typed = scalar(self.value.get_ref()).filter(|_| self.value.get_ref().is_integer());
         let number = typed.as_deref().and_then(|text| text.parse::<u64>().ok()).filter(|n| (least..=most).contains(n));
-        let refusal = || {
-            let typed = typed.clone().or_else(|| scalar(self.value.get_ref()));
-            let cause = match typed {
+        let error = || {
+            let cause = match scalar(self.value.get_ref()) {
                 Some(typed) => format!("`{}` cannot be `{typed}`", self.key),
                 None => format!("`{}` is no number", self.key),
             };
-            self.refuse(cause, format!("a whole number from {least} to {most}"))
+            self.error(cause, format!("a whole number from {least} to {most}"))
         };
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(refusal)
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(error)
     }
 
-    fn word(&self, known: &[&str]) -> Result<&'t str, FileError> {
-        let text = self.text()?;
-        if known.contains(&text) {
-            return Ok(text);
+    fn order(&self) -> Result<RunOrder, FileError> {
+        match self.text()? {
+            "randomized" => Ok(RunOrder::Randomized),
+            "listed" => Ok(RunOrder::Listed),
+            text => {
+                let hint = suggestion(text, &["randomized", "listed"]);
+                Err(self.error(format!("`{}` cannot be `{text}`", self.key), hint))
+            }
         }
-        Err(self.refuse(format!("`{}` cannot be `{text}`", self.key), suggestion(text, known)))
     }
 
     fn span(&self) -> Result<Nanos, FileError> {
@@ -147,7 +114,7 @@ impl<'t> Field<'_, 't, '_> {
             return Ok(span);
         }
         let most = human::typed_span(defaults::PAUSE_MAX);
-        Err(self.refuse(format!("`{}` is longer than {most}", self.key), "see the unit"))
+        Err(self.error(format!("`{}` is longer than {most}", self.key), "see the unit"))
     }
 
     fn between(&self) -> Result<BetweenBlocks, FileError> {
@@ -155,23 +122,22 @@ impl<'t> Field<'_, 't, '_> {
         match self.text()?.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["none"] => Ok(BetweenBlocks::Nothing),
             ["reboot"] => Ok(BetweenBlocks::Reboot),
-            ["pause"] => Err(self.refuse("`pause` needs to know how long", FORMS)),
+            ["pause"] => Err(self.error("`pause` needs to know how long", FORMS)),
             ["pause", span] => {
                 let span = human::parse_duration(span).map_err(|error| self.unreadable(error))?;
                 if span > Nanos::ZERO && span <= defaults::PAUSE_MAX {
                     return Ok(BetweenBlocks::Pause(span));
                 }
                 let most = human::typed_span(defaults::PAUSE_MAX);
-                Err(self.refuse("a pause is no longer than that, and no shorter than nothing", format!("up to {most}")))
+                Err(self.error("a pause is no longer than that, and no shorter than nothing", format!("up to {most}")))
             }
-            _ => Err(self.refuse(format!("`{}` cannot be `{}`", self.key, self.text()?), FORMS)),
+            _ => Err(self.error(format!("`{}` cannot be `{}`", self.key, self.text()?), FORMS)),
         }
     }
 
-    /// `until p99 ±3%`.
-    fn until(&self, text: &str) -> Result<(String, f64), FileError> {
+    fn until(&self, text: &str) -> Result<UntilRule, FileError> {
         const FORM: &str = "a number of runs, or `\"until p99 ±3%\"`";
-        let malformed = |cause: String| self.refuse(cause, FORM);
+        let malformed = |cause: String| self.error(cause, FORM);
         let words: Vec<&str> = text.split_whitespace().collect();
         let ["until", statistic, width @ ..] = words.as_slice() else {
             return Err(malformed(format!("`runs` cannot be `{text}`")));
@@ -182,11 +148,11 @@ impl<'t> Field<'_, 't, '_> {
         let width = width.concat();
         let share = width.strip_prefix('±').or_else(|| width.strip_prefix("+-"));
         let share = share.ok_or_else(|| malformed("it has no `±` before the width".into()))?;
-        let share = human::parse_percent(share).map_err(|error| self.unreadable(error))?;
-        if share > 0.0 && share < 1.0 {
-            return Ok(((*statistic).into(), share));
+        let half_width = human::parse_percent(share).map_err(|error| self.unreadable(error))?;
+        if half_width > 0.0 && half_width < 1.0 {
+            return Ok(UntilRule { statistic: (*statistic).into(), half_width, at: self.at });
         }
-        Err(malformed(format!("no interval can be asked to be ±{} wide", human::typed_percent(share))))
+        Err(malformed(format!("no interval can be asked to be ±{} wide", human::typed_percent(half_width))))
     }
 }
 

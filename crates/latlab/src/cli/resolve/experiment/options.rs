@@ -1,21 +1,21 @@
-//! `[base]` and `[factors]`: options of the command, turned into the words that would be typed.
+//! `[base]` and `[factors]`: options of the command, as the words that would be typed.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::page::{FileError, FileText, entries, scalar};
-use crate::plan::{Kind, defaults};
+use super::file::{Field, FileError, FileText, scalar};
+use crate::plan::{Factors, Kind, defaults};
+use crate::units::human::{grouped, suggestion};
 
-/// The positional argument, which may be a factor all the same.
+/// The positional argument, which may be a factor as well.
 pub(super) const TARGET: &str = "target";
 /// The value of an option that is left out.
-pub(super) const NONE: &str = "none";
+const NONE: &str = "none";
 /// The schedule without an interval.
 const CLOSED: &str = "closed";
-/// Where recordings go and what is printed is the experiment's to say.
+/// Options that the experiment decides, not a condition.
 const NOT_OF_A_CONDITION: [&str; 10] =
     ["like", "output", "store", "no-record", "json", "quiet", "verbose", "help", "try-remedies", "break"];
 
@@ -37,17 +37,17 @@ pub(super) struct KnownOptions {
 /// One option with one value, as words of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OptionValue {
-    /// The key of the file.
+    /// The key in the file.
     pub(super) key: String,
     /// The value in one line.
     pub(super) text: String,
-    /// What would be typed; empty for a flag that is left out. Of `target` the bare word.
+    /// What would be typed; empty for an option that is left out. Of `target` the bare word.
     pub(super) words: Vec<String>,
-    /// Where it stands in the file.
+    /// The position in the file.
     pub(super) at: usize,
 }
 
-/// A factor: one of its values for each condition.
+/// A factor: each condition has one of its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Factor {
     pub(super) key: String,
@@ -71,141 +71,148 @@ impl KnownOptions {
         KnownOptions { kind, options: options.collect() }
     }
 
-    fn form(&self, page: FileText<'_>, key: &str, at: usize, section: &str) -> Result<OptionForm, FileError> {
-        if key == TARGET && section == "factors" && self.kind.has_target() {
+    fn form(&self, field: &Field<'_, '_, '_>, section: &str) -> Result<OptionForm, FileError> {
+        let has_target = self.kind.has_target();
+        if field.key == TARGET && section == "factors" && has_target {
             return Ok(OptionForm { is_flag: false, repeats: false, knows_none: true });
         }
-        if let Some(form) = self.options.get(key) {
+        if let Some(form) = self.options.get(field.key) {
             return Ok(*form);
         }
-        let cause = match key {
-            TARGET if self.kind.has_target() => {
-                return Err(page.refuse(at, "`target` is no option", "write `target = …` above all tables"));
-            }
-            key if NOT_OF_A_CONDITION.contains(&key) => format!("`{key}` is not for a condition to say"),
-            _ => {
-                let known: Vec<&str> = self.options.keys().map(String::as_str).chain(self.target()).collect();
-                return Err(page.unknown(key, at, section, &known));
-            }
-        };
-        let hint = match key {
+        if field.key == TARGET && has_target {
+            return Err(field.key_error("`target` is no option", "write `target = …` above all tables"));
+        }
+        if !NOT_OF_A_CONDITION.contains(&field.key) {
+            let target = has_target.then_some(TARGET);
+            let known: Vec<&str> = self.options.keys().map(String::as_str).chain(target).collect();
+            return Err(field.unknown_key(section, &known));
+        }
+        let hint = match field.key {
             "try-remedies" => "leave it out: `via`, `set` and `fifo` are factors".into(),
             "break" => "leave it out: a run that a late wake-up ended cannot be compared".into(),
             key => format!("leave it out, or give it to `latlab run`: `--{key}`"),
         };
-        Err(page.refuse(at, cause, hint))
+        Err(field.key_error(format!("`{}` is not for a condition to say", field.key), hint))
     }
 
-    fn target(&self) -> Option<&'static str> {
-        self.kind.has_target().then_some(TARGET)
-    }
-
-    /// The settings that all conditions have in common.
-    pub(super) fn base(&self, page: FileText<'_>, table: &DeTable<'_>) -> Result<Vec<OptionValue>, FileError> {
-        let read = |(key, span, value): (&str, Range<usize>, &Spanned<DeValue<'_>>)| {
-            let form = self.form(page, key, span.start, "base")?;
-            self.setting(page, key, form, value)
-        };
-        entries(table).into_iter().map(read).collect()
+    /// The options that all conditions have in common.
+    pub(super) fn base(&self, file: FileText<'_>, table: &DeTable<'_>) -> Result<Vec<OptionValue>, FileError> {
+        let read = |field: Field<'_, '_, '_>| self.option(&field, self.form(&field, "base")?);
+        file.fields(table).into_iter().map(read).collect()
     }
 
     /// The factors, in the order of the file.
-    pub(super) fn factors(&self, page: FileText<'_>, table: &DeTable<'_>) -> Result<Vec<Factor>, FileError> {
-        let entries = entries(table);
-        refuse_too_many(page, &entries)?;
-        entries.into_iter().map(|(key, span, value)| self.factor(page, key, span.start, value)).collect()
+    pub(super) fn factors(&self, file: FileText<'_>, table: &DeTable<'_>) -> Result<Vec<Factor>, FileError> {
+        let fields = file.fields(table);
+        refuse_too_many(file, &fields)?;
+        fields.iter().map(|field| self.factor(field)).collect()
     }
 
-    fn factor(
-        &self,
-        page: FileText<'_>,
-        key: &str,
-        at: usize,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Factor, FileError> {
-        let form = self.form(page, key, at, "factors")?;
-        let Some(values) = value.get_ref().as_array() else {
+    fn factor(&self, field: &Field<'_, '_, '_>) -> Result<Factor, FileError> {
+        let form = self.form(field, "factors")?;
+        let key = field.key;
+        let Some(values) = field.value.get_ref().as_array() else {
             let hint =
                 format!("such as `{key} = [\"…\", \"…\"]`; what all conditions have in common stands in `[base]`");
-            return Err(page.refuse(at, format!("the factor `{key}` is no array of values"), hint));
+            return Err(field.key_error(format!("the factor `{key}` is no array of values"), hint));
         };
         if values.is_empty() {
             let hint = "give it one value for each condition, or leave it out";
-            return Err(page.refuse(at, format!("the factor `{key}` has no value"), hint));
+            return Err(field.key_error(format!("the factor `{key}` has no value"), hint));
         }
-        let mut settings: Vec<OptionValue> = Vec::with_capacity(values.len());
+        let mut options: Vec<OptionValue> = Vec::with_capacity(values.len());
         for value in values.iter() {
-            let setting = self.setting(page, key, form, value)?;
-            if settings.iter().any(|other| other.text == setting.text) {
-                let cause = format!("the factor `{key}` has the value `{}` twice", setting.text);
-                return Err(page.refuse(setting.at, cause, "more runs of a condition come from `runs` and `blocks`"));
+            let field = Field { value, ..*field };
+            let option = self.option(&field, form)?;
+            if options.iter().any(|other| other.text == option.text) {
+                let cause = format!("the factor `{key}` has the value `{}` twice", option.text);
+                return Err(field.error(cause, "more runs of a condition come from `runs` and `blocks`"));
             }
-            settings.push(setting);
+            options.push(option);
         }
-        Ok(Factor { key: key.into(), at, values: settings })
+        Ok(Factor { key: key.into(), at: field.at, values: options })
     }
 
-    fn setting(
-        &self,
-        page: FileText<'_>,
-        key: &str,
-        form: OptionForm,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<OptionValue, FileError> {
-        let at = value.span().start;
-        let refuse = |cause: String, hint: String| page.refuse(at, cause, hint);
+    fn option(&self, field: &Field<'_, '_, '_>, form: OptionForm) -> Result<OptionValue, FileError> {
+        let key = field.key;
         let typed = |text: &String| if key == TARGET { text.clone() } else { format!("--{key}={text}") };
         let left_out = |word: &str| (word.to_owned(), Vec::new());
-        let (text, words) = match value.get_ref() {
+        let (text, words) = match field.value.get_ref() {
             DeValue::Boolean(on) if form.is_flag => {
                 (on.to_string(), on.then(|| format!("--{key}")).into_iter().collect())
             }
             _ if form.is_flag => {
-                return Err(refuse(format!("`{key}` takes no value"), format!("`{key} = true`, or `false`")));
+                return Err(field.error(format!("`{key}` takes no value"), format!("`{key} = true`, or `false`")));
             }
             DeValue::Array(values) if form.repeats && !values.is_empty() => {
-                let texts: Option<Vec<String>> = values.iter().map(|value| scalar(value.get_ref())).collect();
-                let texts = texts.ok_or_else(|| self.wrong_type(page, key, value))?;
+                let texts = scalars(values).ok_or_else(|| self.wrong_type(field))?;
                 (texts.join(","), texts.iter().map(typed).collect())
             }
             DeValue::Array(values) if values.is_empty() && key != TARGET => left_out(NONE),
             DeValue::String(word) if *word == NONE && !form.knows_none => left_out(NONE),
-            // What a ping does without `--interval` has a name all the same.
+            // A ping without `--interval` has a name as well.
             DeValue::String(word) if *word == CLOSED && key == "interval" && self.kind == Kind::Ping => {
                 left_out(CLOSED)
             }
             DeValue::Array(_) if !form.repeats => {
-                return Err(refuse(format!("`{key}` takes one value"), "several of them are a factor".into()));
+                return Err(field.error(format!("`{key}` takes one value"), "several of them are a factor"));
             }
-            scalar_value => {
-                let text = scalar(scalar_value).ok_or_else(|| self.wrong_type(page, key, value))?;
+            value => {
+                let text = scalar(value).ok_or_else(|| self.wrong_type(field))?;
                 (text.clone(), vec![typed(&text)])
             }
         };
-        Ok(OptionValue { key: key.into(), text, words, at })
+        Ok(OptionValue { key: key.into(), text, words, at: field.value.span().start })
     }
 
-    fn wrong_type(&self, page: FileText<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> FileError {
-        let cause = format!("`{key}` cannot be {}", with_article(value.get_ref().type_str()));
-        let hint = format!("what would be typed behind `latlab {} --{key}`, as a string or a number", self.kind.word());
-        page.refuse(value.span().start, cause, hint)
+    fn wrong_type(&self, field: &Field<'_, '_, '_>) -> FileError {
+        let (key, noun) = (field.key, field.value.get_ref().type_str());
+        let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let command = self.kind.word();
+        let hint = format!("what would be typed behind `latlab {command} --{key}`, as a string or a number");
+        field.error(format!("`{key}` cannot be {article} {noun}"), hint)
     }
 }
 
-fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {noun}")
+fn scalars(values: &[Spanned<DeValue<'_>>]) -> Option<Vec<String>> {
+    values.iter().map(|value| scalar(value.get_ref())).collect()
 }
 
-/// Counted before anything is made of them.
-fn refuse_too_many(page: FileText<'_>, entries: &[super::page::FileKey<'_, '_>]) -> Result<(), FileError> {
-    let values = |value: &Spanned<DeValue<'_>>| value.get_ref().as_array().map_or(1, |array| array.len());
-    let conditions = entries.iter().fold(1_u128, |all, (.., value)| all.saturating_mul(values(value) as u128));
+/// Refuses too many conditions before any is made.
+fn refuse_too_many(file: FileText<'_>, fields: &[Field<'_, '_, '_>]) -> Result<(), FileError> {
+    let values = |field: &Field<'_, '_, '_>| field.value.get_ref().as_array().map_or(1, |array| array.len()) as u128;
+    let conditions = fields.iter().fold(1_u128, |all, field| all.saturating_mul(values(field)));
     if conditions <= defaults::CONDITIONS_MAX as u128 {
         return Ok(());
     }
-    let at = entries.first().map_or(0, |(_, span, _)| span.start);
-    let count = u64::try_from(conditions).map_or_else(|_| "far too many".into(), crate::units::human::grouped);
+    let at = fields.first().map_or(0, |field| field.at);
+    let count = u64::try_from(conditions).map_or_else(|_| "far too many".into(), grouped);
     let cause = format!("these factors make {count} conditions, and {} is the limit", defaults::CONDITIONS_MAX);
-    Err(page.refuse(at, cause, "every combination is a condition: leave out factors or values"))
+    Err(file.error(at, cause, "every combination is a condition: leave out factors or values"))
+}
+
+/// The levels of `factors` that `table` names.
+pub(super) fn levels(file: FileText<'_>, table: &DeTable<'_>, factors: &[Factor]) -> Result<Factors, FileError> {
+    let mut levels = Factors::new();
+    for field in file.fields(table) {
+        let key = field.key;
+        let Some(factor) = factors.iter().find(|factor| factor.key == key) else {
+            let known: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
+            return Err(field.key_error(format!("`{key}` is no factor"), suggestion(key, &known)));
+        };
+        let typed = match field.value.get_ref() {
+            DeValue::Boolean(on) => Some(on.to_string()),
+            DeValue::Array(values) if values.is_empty() => Some(NONE.into()),
+            DeValue::Array(values) => scalars(values).map(|texts| texts.join(",")),
+            value => scalar(value),
+        };
+        let values: Vec<&str> = factor.values.iter().map(|value| value.text.as_str()).collect();
+        let typed = typed.unwrap_or_default();
+        if !values.contains(&typed.as_str()) {
+            let cause = format!("the factor `{key}` has no value `{typed}`");
+            return Err(field.error(cause, suggestion(&typed, &values)));
+        }
+        levels.insert(key.into(), typed);
+    }
+    Ok(levels)
 }

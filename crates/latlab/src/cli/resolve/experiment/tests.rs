@@ -1,5 +1,9 @@
 use super::*;
-use crate::plan::{BetweenBlocks, Factors, RunOrder, RunsRule, Target, Via, WakeupCpus};
+use crate::analysis::experiment::experiment_cost;
+use crate::cli::resolve::Environment;
+use crate::diagnostics::Explain;
+use crate::plan::{BetweenBlocks, Experiment, Factors, Kind, RunOrder, RunsRule, Target, Via, WakeupCpus};
+use crate::recipe::{Between, PublishedRow, RECIPES, RecipeScale};
 use crate::units::Nanos;
 
 const FULL: &str = r#"
@@ -52,7 +56,7 @@ fn every_key_is_settled() {
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn missing_keys_have_defaults() {
     let job = settle("kind = \"ping\"").expect("the least experiment");
     let Experiment { name, conditions, design, contrasts, .. } = job.experiment;
     assert_eq!((name.as_str(), conditions.len(), contrasts.len()), ("some", 1, 2));
@@ -63,7 +67,7 @@ fn what_is_not_said_has_its_default() {
 }
 
 #[test]
-fn options_are_typed_as_strings_numbers_and_switches() {
+fn options_are_strings_numbers_and_booleans() {
     let text = "kind='ping'\n[base]\ninterval='1ms'\npoisson=true\nmlock=false\nquantiles=[0.5, '0.9']\n\
                 tag=['a=1','b=-2']\n[factors]\ntarget=['local','lab']\nipv6=[true,false]\ncpu=[0, 1]\n";
     let conditions = settle(text).expect("well typed").experiment.conditions;
@@ -92,12 +96,12 @@ fn options_of_wakeup_are_those_of_its_experiments() {
 }
 
 #[test]
-fn what_is_left_out_is_a_level_too() {
+fn an_option_that_is_left_out_is_a_level() {
     let text = "kind='ping'\n[base]\ntag=[]\n[factors]\nset=['none',['mtu=1500','timer-slack=1ns']]\ncpu=[[],0]\n\
                 interval=['closed','1ms']\n[[compare]]\nstatistic='p50'\nbaseline={cpu=[],interval='closed'}\n";
     let job = settle(text).expect("well typed").experiment;
-    let told: Vec<_> = job.conditions.iter().map(|condition| &condition.plan.runs[0]).collect();
-    let seen = |of: fn(&crate::plan::RunSpec) -> bool| told.iter().map(|run| of(run)).collect::<Vec<_>>();
+    let runs: Vec<_> = job.conditions.iter().map(|condition| &condition.plan.runs[0]).collect();
+    let seen = |of: fn(&crate::plan::RunSpec) -> bool| runs.iter().map(|run| of(run)).collect::<Vec<_>>();
     assert_eq!(seen(|run| run.settings.is_empty()), [true, true, true, true, false, false, false, false]);
     assert_eq!(seen(|run| run.here.cpu.is_none()), [true, true, false, false, true, true, false, false]);
     assert_eq!(seen(|run| run.schedule().interval().is_none()), [true, false, true, false, true, false, true, false]);
@@ -107,27 +111,27 @@ fn what_is_left_out_is_a_level_too() {
 }
 
 #[test]
-fn a_copy_is_called_as_the_file_that_it_is_of() {
-    let surroundings = Environment::default();
+fn a_copy_is_named_after_its_source() {
+    let environment = Environment::default();
     let called = |text: &str| {
-        let job = experiment_from("/srv/kg.toml", "runs/experiment.toml", text, ConditionSelection::All, &surroundings);
+        let job = experiment_from("/srv/kg.toml", "runs/experiment.toml", text, ConditionSelection::All, &environment);
         job.expect("well typed").experiment.name
     };
     assert_eq!([called("kind='ping'"), called("kind='ping'\nname='x'")], ["kg", "x"]);
-    let error = experiment_from("/srv/kg.toml", "a/experiment.toml", "", ConditionSelection::All, &surroundings)
+    let error = experiment_from("/srv/kg.toml", "a/experiment.toml", "", ConditionSelection::All, &environment)
         .expect_err("no kind");
     assert_eq!(error.file, "a/experiment.toml");
 }
 
 #[test]
-fn a_rule_of_width_has_a_cap() {
+fn a_stop_rule_has_a_cap() {
     let text = "kind='ping'\n[design]\nruns='until p99 ±3%'\nmax-runs=60\n";
     let rule = settle(text).expect("well typed").experiment.design.runs;
     assert_eq!(rule, RunsRule::Until { statistic: "p99".into(), half_width: 0.03, most: 60 });
 }
 
 #[test]
-fn rows_that_a_target_lacks_are_left_out_where_that_was_asked_for() {
+fn impossible_conditions_are_left_out_if_only_possible_ones_are_selected() {
     let text = "kind='ping'\ntarget='127.0.0.1'\n[factors]\nload=['none','cpu=50%@peer']\n";
     let error = settle(text).expect_err("no agent there");
     assert_eq!(error.line, 4);
@@ -137,7 +141,7 @@ fn rows_that_a_target_lacks_are_left_out_where_that_was_asked_for() {
 }
 
 #[test]
-fn combinations_that_are_left_out_are_no_conditions() {
+fn left_out_combinations_are_no_conditions() {
     let text = "kind='wakeup'\n[factors]\nvia=['select','poll']\ninterval=['1ms','2ms','3ms']\n\
                 [[leave-out]]\nvia='poll'\ninterval='3ms'\n[[leave-out]]\ninterval='2ms'\n";
     let conditions = settle(text).expect("well typed").experiment.conditions;
@@ -252,18 +256,19 @@ const WRONG: &[(&str, usize, &str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_refused_with_its_line() {
+fn errors_name_their_line() {
     let wrong = WRONG.iter().filter_map(|(text, line, cause, hint)| {
         let Err(error) = settle(text) else { return Some(format!("{text}\nis taken")) };
-        let told = error.cause.contains(cause) && error.hint.as_deref().is_some_and(|told| told.contains(hint));
-        (!told || error.line != *line || error.exit_code() != 2).then(|| format!("{text}\n{line} {error:?}"))
+        let is_explained = error.cause.contains(cause) && error.hint.as_deref().is_some_and(|text| text.contains(hint));
+        (!is_explained || error.line != *line || error.explain().exit_code != 2)
+            .then(|| format!("{text}\n{line} {error:?}"))
     });
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]
-fn ten_million_conditions_are_counted_and_not_made() {
+fn ten_million_conditions_are_refused_before_they_are_made() {
     let values = (0..10).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
     let factors = ["count", "duration", "interval", "timeout", "cpu", "dscp", "size"];
     let lines: Vec<_> = factors.iter().map(|factor| format!("{factor} = [{values}]")).collect();
@@ -272,12 +277,46 @@ fn ten_million_conditions_are_counted_and_not_made() {
     assert_eq!(error.line, 3);
 }
 
+#[test]
+fn a_quick_recipe_measures_most_published_rows() {
+    let recipe = crate::recipe::find("wakeup-governor").expect("there is one");
+    let text = recipe.file("local", RecipeScale::Quick, Between::AsItsFileSays);
+    let job = experiment(recipe.name, &text, ConditionSelection::Possible, &Environment::default());
+    let conditions = job.expect("well typed").experiment.conditions;
+    let rows = recipe.published.expect("published").rows;
+    let is_measured = |row: &&PublishedRow| {
+        let has = |factors: &Factors| {
+            row.factors.iter().all(|(key, text)| factors.get(*key).is_some_and(|value| value == text))
+        };
+        conditions.iter().any(|condition| has(&condition.factors))
+    };
+    let missing: Vec<_> = rows.iter().filter(|row| !is_measured(row)).map(|row| row.label).collect();
+    assert_eq!(missing, ["100 ms, idle, performance", "1 s, idle, performance"]);
+}
+
+/// Contract, section 7.
+#[test]
+fn recipes_keep_to_the_time_limits_of_their_scales() {
+    for recipe in RECIPES {
+        for target in ["local", "lab", "127.0.0.1"] {
+            let seconds = [RecipeScale::Quick, RecipeScale::Usual, RecipeScale::Full].map(|scale| {
+                let text = recipe.file(target, scale, Between::AsItsFileSays);
+                let job = experiment(recipe.name, &text, ConditionSelection::Possible, &Environment::default());
+                experiment_cost(&job.expect(recipe.name).experiment, 0).duration.0 as f64 / 1e9
+            });
+            let [quick, usual, full] = seconds;
+            assert!(quick <= 60.0 && usual <= 1_800.0, "{} {target}: {seconds:?} s", recipe.name);
+            assert!(quick < usual && usual < full, "{} {target}: {seconds:?} s", recipe.name);
+        }
+    }
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(128))]
 
-    /// Whatever is cut out of a file or put into it, it is settled or refused with a line that it has.
+    /// A file that was cut and extended anywhere is settled, or refused with one of its lines.
     #[test]
-    fn no_file_is_too_broken_to_be_refused(
+    fn a_damaged_file_is_settled_or_refused(
         from in 0..FULL.len(),
         length in 0..40_usize,
         put in "[ -~\n±é]{0,12}|\\[\\[?[a-z]{1,8}\\]?\\]?\n|[a-z-]{1,9} = [0-9\\[\\]\"{}',.e+-]{0,9}\n",

@@ -1,0 +1,294 @@
+//! Published figures, measured again: for each row of a publication what the runs here show, or why there are none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::column_figure::ColumnFigure;
+use crate::analysis::Summary;
+use crate::analysis::comparison::MinistatTest;
+use crate::analysis::comparison::{ObservedRun, RunGroups, boots_needed};
+use crate::facts::ExcludedCondition;
+use crate::plan::defaults::{CONFIDENCE, CONFIDENCE_PERCENT, MINISTAT_VALUES_MIN};
+use crate::plan::{Experiment, Factors};
+use crate::recipe::{Column, FiguresOf, Published, PublishedRow};
+use crate::stats::{BoxPlot, MeanDifference, Outline, between_blocks};
+
+/// A publication with what was measured of it.
+#[derive(Clone, Debug)]
+pub struct PublishedResults {
+    /// The publication.
+    pub published: &'static Published,
+    /// For each of its rows what was measured, or why nothing was.
+    pub rows: Vec<Result<MeasuredRow, String>>,
+}
+
+/// What was measured of a row of a publication.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredRow {
+    /// Column by column, in the unit of the publication: medians of the runs, or statistics over runs.
+    pub figures: Vec<ColumnFigure>,
+    /// The difference to the first row; `None` unless figures are over runs, and there are enough of both.
+    pub against_first: Option<MeanDifference>,
+    /// Runs.
+    pub runs: usize,
+    /// Probes, packets or wake-ups of a run, the most.
+    pub singletons: u64,
+    /// Lost ones of all runs.
+    pub lost: u64,
+}
+
+/// The medians of `runs` of one row, column by column; `None` if no run has the metric.
+pub fn median_of_runs(published: &Published, runs: &[Summary]) -> Option<MeasuredRow> {
+    let unit = published.own_units * if published.half { 2.0 } else { 1.0 };
+    let described: Vec<_> = runs.iter().filter_map(|run| run.metrics.get(&published.metric)).collect();
+    let median = |column: &Column| {
+        let figures: Vec<_> = described.iter().map(|description| ColumnFigure::of(*column, description)).collect();
+        ColumnFigure::median(&figures).in_units_of(unit)
+    };
+    (!described.is_empty()).then(|| MeasuredRow {
+        figures: published.columns.iter().map(median).collect(),
+        against_first: None,
+        runs: described.len(),
+        singletons: runs.iter().map(|run| run.counts.sent).max().unwrap_or_default(),
+        lost: described.iter().map(|description| description.lost).sum(),
+    })
+}
+
+/// Why nothing was measured of `row`; `excluded` are the conditions that were dropped or impossible.
+pub fn unmeasured_reason(
+    published: &Published,
+    row: &PublishedRow,
+    experiment: &Experiment,
+    excluded: &[&ExcludedCondition],
+) -> String {
+    let is_its = |factors: &Factors| published.is_done_by(row, factors);
+    let own = excluded.iter().find(|condition| is_its(&condition.factors));
+    if let Some(condition) = own.or_else(|| excluded_level(row, experiment, excluded)) {
+        return format!("not possible here: {}", condition.reason);
+    }
+    let is_due = experiment.conditions.iter().any(|condition| is_its(&condition.factors));
+    if is_due { "not measured yet" } else { "not measured at this scale" }.into()
+}
+
+/// An excluded condition with a level of `row` that only excluded conditions have: no scale could measure the row.
+fn excluded_level<'a>(
+    row: &PublishedRow,
+    experiment: &Experiment,
+    excluded: &'a [&ExcludedCondition],
+) -> Option<&'a &'a ExcludedCondition> {
+    let is_left = |factors: &Factors| !excluded.iter().any(|condition| condition.factors == *factors);
+    row.factors.iter().find_map(|(factor, level)| {
+        let has = |factors: &Factors| factors.get(*factor).is_some_and(|own| own == level);
+        let is_possible = experiment.conditions.iter().any(|one| has(&one.factors) && is_left(&one.factors));
+        excluded.iter().find(|condition| !is_possible && has(&condition.factors))
+    })
+}
+
+/// The runs of a recipe by the rows of its publication, whose figures are over runs.
+#[derive(Clone, Debug)]
+pub struct RunsByRow {
+    published: &'static Published,
+    rows: Vec<Vec<ObservedRun>>,
+}
+
+/// The spread of runs, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSpread {
+    /// The unit of all figures.
+    pub unit: &'static str,
+    /// Digits after the decimal point.
+    pub decimals: usize,
+    /// Rows that have runs.
+    pub cells: Vec<SpreadCell>,
+    /// Whether the first row has runs, and each row enough for a test against it.
+    pub is_testable: bool,
+    /// Boots in which the blocks were measured; `None` if unknown.
+    pub boots: Option<usize>,
+    /// Boots that a statement about boots needs.
+    pub boots_needed: usize,
+}
+
+/// The spread of the runs of one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpreadCell {
+    /// The row's label.
+    pub label: &'static str,
+    /// One for each run.
+    pub observations: Vec<f64>,
+    /// Of all of its runs.
+    pub box_plot: BoxPlot,
+    /// Medians of its blocks.
+    pub blocks: Vec<BlockMedian>,
+    /// The share of the variance that lies between blocks; `None` if it cannot be estimated.
+    pub between_blocks: Option<f64>,
+}
+
+/// The median of the runs of one block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BlockMedian {
+    /// From 1.
+    pub block: u32,
+    /// Runs in it.
+    pub runs: usize,
+    /// Their median.
+    pub median: f64,
+}
+
+impl RunsByRow {
+    /// Sorts `runs`, whose only figure is the mean of the published metric, by row.
+    pub fn of(published: &'static Published, runs: &[ObservedRun]) -> RunsByRow {
+        let of_row = |row: &PublishedRow| {
+            let is_its = |run: &&ObservedRun| run.factors.as_ref().is_some_and(|own| published.is_done_by(row, own));
+            runs.iter().filter(is_its).cloned().collect()
+        };
+        RunsByRow { published, rows: published.rows.iter().map(of_row).collect() }
+    }
+
+    /// Whether this is how to look at the runs of `published`.
+    pub fn suits(published: &Published) -> bool {
+        published.figures_of == FiguresOf::Runs
+    }
+
+    /// The runs of a row that have a figure, in the unit of the publication.
+    fn figures(&self, row: usize) -> impl Iterator<Item = (&ObservedRun, f64)> {
+        let runs = self.rows.get(row).into_iter().flatten();
+        runs.filter_map(|run| Some((run, run.figures[0].value()? / self.published.own_units)))
+    }
+
+    fn outline(&self, row: usize) -> Option<Outline> {
+        Outline::of(&mut self.figures(row).map(|(_, figure)| figure).collect::<Vec<_>>())
+    }
+
+    /// What was measured of a row; `None` if no run of it has a figure.
+    pub fn measured(&self, row: usize) -> Option<MeasuredRow> {
+        let (runs, outline) = (&self.rows[row], self.outline(row)?);
+        let first = self.outline(0).filter(|_| row > 0);
+        let test = first.and_then(|first| MinistatTest::of(&first, &outline, CONFIDENCE_PERCENT));
+        Some(MeasuredRow {
+            figures: self.published.columns.iter().map(|column| ColumnFigure::of_runs(*column, &outline)).collect(),
+            against_first: test.map(|test| test.answer()),
+            runs: outline.n as usize,
+            singletons: runs.iter().map(|run| run.n).max().unwrap_or_default(),
+            lost: runs.iter().map(|run| run.lost).sum(),
+        })
+    }
+
+    /// Names groups as the publication does.
+    pub fn name(&self, groups: &mut RunGroups) {
+        for group in &mut groups.groups {
+            let row = self.published.rows.iter().find(|row| self.published.is_done_by(row, &group.levels));
+            if let Some(row) = row {
+                group.name = row.label.into();
+            }
+        }
+    }
+
+    /// The spread of the runs.
+    pub fn spread(&self) -> RunSpread {
+        let boots: Option<BTreeSet<&str>> = self.rows.iter().flatten().map(|run| run.origin.boot.as_deref()).collect();
+        let cells: Vec<SpreadCell> = (0..self.rows.len()).filter_map(|row| self.cell(row)).collect();
+        let has_enough = |cell: &SpreadCell| cell.observations.len() >= MINISTAT_VALUES_MIN;
+        RunSpread {
+            unit: self.published.unit,
+            decimals: self.published.decimals,
+            is_testable: self.figures(0).next().is_some() && cells.iter().all(has_enough),
+            cells,
+            boots: boots.map(|boots| boots.len()),
+            boots_needed: boots_needed(1.0 - CONFIDENCE),
+        }
+    }
+
+    fn cell(&self, row: usize) -> Option<SpreadCell> {
+        let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (run, figure) in self.figures(row) {
+            blocks.entry(run.origin.block.as_ref().map_or(1, |block| block.1)).or_default().push(figure);
+        }
+        let of_blocks: Vec<Vec<f64>> = blocks.values().cloned().collect();
+        let median = |(block, runs): (&u32, &mut Vec<f64>)| {
+            Some(BlockMedian { block: *block, runs: runs.len(), median: Outline::of(runs)?.median })
+        };
+        Some(SpreadCell {
+            label: self.published.rows[row].label,
+            observations: of_blocks.concat(),
+            box_plot: BoxPlot::of(&mut of_blocks.concat())?,
+            blocks: blocks.iter_mut().filter_map(median).collect(),
+            between_blocks: between_blocks(&of_blocks),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::experiment::contrasts::tests::experiment;
+    use crate::plan::RunsRule;
+    use crate::recipe::find;
+
+    fn matrix() -> &'static Published {
+        find("udp-loopback-matrix").and_then(|recipe| recipe.published).expect("published")
+    }
+
+    fn factors(row: &PublishedRow) -> Factors {
+        row.factors.iter().map(|(factor, level)| ((*factor).to_owned(), (*level).to_owned())).collect()
+    }
+
+    /// A run of a row in a block, of so many 10⁶ bit/s.
+    fn run(row: usize, block: u32, figure: f64) -> ObservedRun {
+        let mut run = ObservedRun::bare("r".into(), figure * 1e6);
+        run.factors = Some(factors(&matrix().rows[row]));
+        run.origin.block = Some(("e".into(), block));
+        run.origin.boot = Some("boot".into());
+        (run.lost, run.n) = (1, 100 + u64::from(block));
+        run
+    }
+
+    #[test]
+    fn figures_over_runs_are_compared_with_the_first_row() {
+        let runs = [900.0, 1_000.0, 1_100.0].map(|figure| run(0, 1, figure));
+        let others = [500.0, 510.0, 520.0].map(|figure| run(3, 2, figure));
+        let by_row = RunsByRow::of(matrix(), &[runs, others].concat());
+        let first = by_row.measured(0).expect("three runs");
+        assert_eq!((first.runs, first.singletons, first.lost, first.against_first), (3, 101, 3, None));
+        assert_eq!(first.figures[..3], [900.0, 1_100.0, 1_000.0].map(ColumnFigure::Known));
+        let fourth = by_row.measured(3).expect("three runs").against_first;
+        assert!(matches!(fourth, Some(MeanDifference::Proven { percent, .. }) if percent == -49.0), "{fourth:?}");
+        assert_eq!(by_row.measured(1), None);
+    }
+
+    #[test]
+    fn a_spread_has_a_cell_for_each_row_with_runs() {
+        let runs = [run(0, 1, 10.0), run(0, 1, 20.0), run(0, 2, 40.0), run(3, 1, 5.0), run(3, 2, 5.0), run(3, 2, 5.0)];
+        let spread = RunsByRow::of(matrix(), &runs).spread();
+        let [first, fourth] = spread.cells.as_slice() else { panic!("two rows: {spread:?}") };
+        assert_eq!((first.label, fourth.label), ("v4, no checksum", "v4, no offload"));
+        assert_eq!(first.observations, [10.0, 20.0, 40.0]);
+        let median = |block, runs, median| BlockMedian { block, runs, median };
+        assert_eq!(first.blocks, [median(1, 2, 15.0), median(2, 1, 40.0)]);
+        assert_eq!((spread.boots, spread.is_testable), (Some(1), true));
+        assert!(!RunsByRow::of(matrix(), &runs[..4]).spread().is_testable, "one run of the fourth row");
+        assert!(!RunsByRow::of(matrix(), &runs[3..]).spread().is_testable, "no run of the first row");
+    }
+
+    #[test]
+    fn an_unmeasured_row_has_a_reason() {
+        let published = find("pi-udp-load").and_then(|recipe| recipe.published).expect("published");
+        let [none, _, half, _] = published.rows else { panic!("four rows") };
+        let experiment = experiment(&["none", "cpu=20%"], RunsRule::PerBlock(1));
+        let excluded = ExcludedCondition { factors: factors(half), reason: "no CPU to spare".into() };
+        let reason = |row, excluded: &[&ExcludedCondition]| unmeasured_reason(published, row, &experiment, excluded);
+        assert_eq!(reason(none, &[]), "not measured yet");
+        assert_eq!(reason(half, &[]), "not measured at this scale");
+        assert_eq!(reason(half, &[&excluded]), "not possible here: no CPU to spare");
+    }
+
+    #[test]
+    fn a_row_is_impossible_if_all_conditions_with_one_of_its_levels_are() {
+        let published = find("wakeup-governor").and_then(|recipe| recipe.published).expect("published");
+        let row = published.rows.iter().find(|row| row.label == "1 s, idle, performance").expect("a row");
+        let mut other = factors(row);
+        other.insert("interval".into(), "10ms".into());
+        let excluded = ExcludedCondition { factors: other, reason: "no governors".into() };
+        let experiment = experiment(&["none"], RunsRule::PerBlock(1));
+        let reason = unmeasured_reason(published, row, &experiment, &[&excluded]);
+        assert_eq!(reason, "not possible here: no governors");
+    }
+}

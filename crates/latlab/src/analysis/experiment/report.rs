@@ -1,0 +1,108 @@
+//! The report of an experiment: one value that every form of it shows.
+
+use super::aa_test::AaTest;
+use super::published::{PublishedResults, RunSpread};
+use super::single_condition::ConditionRow;
+use super::timeout_slack::TimeoutSlack;
+use crate::analysis::comparison::Comparisons;
+use crate::diagnostics::{Failure, Outcome};
+use crate::facts::{ExcludedCondition, RecipeFacts, RunOutcome, RunState};
+use crate::plan::Kind;
+
+/// What an experiment has shown so far.
+#[derive(Clone, Debug)]
+pub struct ExperimentReport {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What its runs measure.
+    pub kind: Kind,
+    /// Its directory.
+    pub directory: String,
+    /// The recipe, if it is one.
+    pub recipe: Option<RecipeFacts>,
+    /// Nothing is left to do.
+    pub finished: bool,
+    /// Blocks all of whose runs have ended.
+    pub blocks_ended: usize,
+    /// How often it was continued with a changed file.
+    pub changes: u32,
+    /// Conditions that were given up.
+    pub dropped: Vec<ExcludedCondition>,
+    /// Its runs, in the order in which they began.
+    pub runs: Vec<RunState>,
+    /// Of a recipe with published figures.
+    pub published: Option<PublishedResults>,
+    /// Of a recipe whose published figures are over runs.
+    pub spread: Option<RunSpread>,
+    /// Of the recipe `aa`.
+    pub aa_test: Option<AaTest>,
+    /// Of the recipe `wakeup-governor`: `Some(None)` if its runs cannot answer.
+    pub timeout_slack: Option<Option<TimeoutSlack>>,
+    /// Of two measured conditions or more.
+    pub comparisons: Option<Comparisons>,
+    /// Of one measured condition.
+    pub single_condition: Option<Vec<ConditionRow>>,
+}
+
+impl ExperimentReport {
+    fn ended_as(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
+        self.runs.iter().filter(move |run| run.outcome == Some(outcome))
+    }
+
+    /// Whether any run is judged.
+    pub fn is_judged(&self) -> bool {
+        self.runs.iter().any(|run| run.judged().is_some())
+    }
+
+    /// What limits the trust in the report, one line each.
+    pub fn warnings(&self) -> Vec<String> {
+        let (silent, broken): (Vec<_>, Vec<_>) = self.ended_as(RunOutcome::Failed).partition(|run| run.is_unanswered());
+        let untrusted: Vec<_> = self.ended_as(RunOutcome::Untrusted).collect();
+        let counted = [
+            (broken, "failed and not judged"),
+            (silent, "without an answer, judged as lost"),
+            (untrusted, "with a fatal caveat that `latlab summary` names"),
+        ];
+        let line = |(runs, words): (Vec<&RunState>, &str)| {
+            let first = runs.first()?;
+            let name = first.recording.as_deref().or(first.reason.as_deref()).unwrap_or("nothing recorded");
+            let count = if runs.len() == 1 { "1 run".into() } else { format!("{} runs", runs.len()) };
+            Some(format!("{count} {words}; the first: {name}"))
+        };
+        let changed = "the file was changed on the way: this is no longer one experiment".to_owned();
+        counted.into_iter().filter_map(line).chain((self.changes > 0).then_some(changed)).collect()
+    }
+
+    /// The outcome of a finished experiment.
+    ///
+    /// # Errors
+    /// If no run can be judged, or none was answered.
+    pub fn outcome(&self) -> Result<Outcome, Failure> {
+        let judged = || self.runs.iter().filter(|run| run.judged().is_some());
+        if !self.is_judged() {
+            return Err(self.nothing_judged());
+        }
+        if judged().all(RunState::is_unanswered) {
+            let reason = judged().find_map(|run| run.reason.clone()).unwrap_or_default();
+            return Err(Failure::world("no run of the experiment was answered").because(reason));
+        }
+        let is_trusted =
+            [RunOutcome::Untrusted, RunOutcome::Failed].iter().all(|outcome| self.ended_as(*outcome).next().is_none());
+        Ok(if is_trusted { Outcome::Done } else { Outcome::NotTrusted })
+    }
+
+    fn nothing_judged(&self) -> Failure {
+        let mut reasons: Vec<&str> = self.dropped.iter().map(|dropped| dropped.reason.as_str()).collect();
+        reasons.dedup();
+        let hint = match self.kind {
+            Kind::Ping | Kind::Stream if !reasons.is_empty() => {
+                "another target may do: `local`, `lab` (as root), `ssh:HOST`"
+            }
+            _ => "`latlab list` shows how each ended",
+        };
+        let failure = Failure::world("no run of the experiment can be judged").hint(hint);
+        if reasons.is_empty() { failure } else { failure.because(reasons.join("\n")) }
+    }
+}

@@ -1,0 +1,137 @@
+//! From the text of an experiment file to the experiment.
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use super::conditions::{CommandLines, ConditionSelection, left_out};
+use super::contrasts::contrasts;
+use super::design::design;
+use super::file::{Field, FileError, FileText};
+use super::options::{KnownOptions, OptionValue, TARGET};
+use crate::cli::resolve::{Environment, KeySource};
+use crate::facts::ExcludedCondition;
+use crate::plan::{Design, Experiment, Kind, defaults};
+use crate::units::human::{grouped, suggestion};
+
+const KEYS: [&str; 8] = ["name", "kind", TARGET, "base", "factors", LEAVE_OUT, "design", "compare"];
+const LEAVE_OUT: &str = "leave-out";
+
+/// An experiment, and what the plan of a run does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentJob {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The source of the key of each condition.
+    pub keys: Vec<KeySource>,
+    /// Conditions that are impossible here; empty under [`ConditionSelection::All`].
+    pub impossible: Vec<ExcludedCondition>,
+}
+
+/// Settles the `text` of the file with this name.
+pub fn experiment(
+    name: &str,
+    text: &str,
+    selection: ConditionSelection,
+    environment: &Environment,
+) -> Result<ExperimentJob, FileError> {
+    experiment_from(name, name, text, selection, environment)
+}
+
+/// Settles a copy of the file `source`, whose stem names the experiment if the text does not.
+pub fn experiment_from(
+    source: &str,
+    name: &str,
+    text: &str,
+    selection: ConditionSelection,
+    environment: &Environment,
+) -> Result<ExperimentJob, FileError> {
+    let file = FileText { name, text };
+    let table = file.parse()?;
+    if let Some(unknown) = file.fields(&table).into_iter().find(|field| !KEYS.contains(&field.key)) {
+        return Err(unknown.unknown_key("", &KEYS));
+    }
+    let field = |key| file.field(&table, key);
+    let section = |key| field(key).map(|field| field.table()).transpose();
+    let kind = kind(file, field("kind"))?;
+    let options = KnownOptions::of(kind);
+    let base = section("base")?.map_or(Ok(Vec::new()), |table| options.base(file, table))?;
+    let factors = section("factors")?.map_or(Ok(Vec::new()), |table| options.factors(file, table))?;
+    let target = field(TARGET).map(|field| target(kind, &field)).transpose()?;
+    for factor in &factors {
+        let is_same = |option: &&OptionValue| option.key == factor.key;
+        if let Some(twice) = base.iter().chain(&target).find(is_same) {
+            let cause = format!("`{}` is a factor, and line {} sets it for all", factor.key, file.line(twice.at));
+            return Err(file.error(factor.at, cause, "leave one of them out"));
+        }
+    }
+    let design = design(file, section("design")?.map(|table| file.fields(table)).unwrap_or_default())?;
+    let contrasts = contrasts(file, kind, field("compare"), &factors)?;
+    let left_out = left_out(file, field(LEAVE_OUT), &factors)?;
+    let lines = CommandLines { file, kind, target: target.as_ref(), base: &base, factors: &factors };
+    let combinations = lines.combinations(&left_out);
+    if let (true, Some(field)) = (combinations.is_empty(), field(LEAVE_OUT)) {
+        return Err(field.error("no condition is left", "leave out fewer"));
+    }
+    refuse_too_many_runs(file, &table, &design, combinations.len())?;
+    let settled = lines.settle(combinations, selection, environment)?;
+    let name = field("name").map(|field| experiment_name(&field)).transpose()?.unwrap_or_else(|| stem(source));
+    let experiment = Experiment { name, kind, conditions: settled.conditions, design, contrasts };
+    Ok(ExperimentJob { experiment, keys: settled.keys, impossible: settled.impossible })
+}
+
+fn kind(file: FileText<'_>, field: Option<Field<'_, '_, '_>>) -> Result<Kind, FileError> {
+    let Some(field) = field else {
+        return Err(file.error(0, "the experiment has no `kind`", "write `kind = \"ping\"` above all tables"));
+    };
+    let Some(word) = field.value.get_ref().as_str() else {
+        return Err(field.error("`kind` is no text", "write `kind = \"ping\"`"));
+    };
+    let error = || field.error(format!("`{word}` is no kind"), suggestion(word, &Kind::ALL.map(Kind::word)));
+    Kind::ALL.into_iter().find(|kind| kind.word() == word).ok_or_else(error)
+}
+
+fn experiment_name(field: &Field<'_, '_, '_>) -> Result<String, FileError> {
+    match field.value.get_ref().as_str().map(str::trim) {
+        Some(name) if !name.is_empty() && !name.contains(['\n', '\r']) => Ok(name.to_owned()),
+        _ => Err(field.error("`name` is no line of text", "a few words in quotes, or leave it out")),
+    }
+}
+
+fn target(kind: Kind, field: &Field<'_, '_, '_>) -> Result<OptionValue, FileError> {
+    if !kind.has_target() {
+        let cause = format!("a `{}` has no target: it is about this host", kind.word());
+        return Err(field.error(cause, "leave it out"));
+    }
+    let Some(text) = field.value.get_ref().as_str() else {
+        let hint = "such as `\"local\"`; several targets are a factor: `[factors]`";
+        return Err(field.error("`target` is no text", hint));
+    };
+    let at = field.value.span().start;
+    Ok(OptionValue { key: TARGET.into(), text: text.into(), words: vec![text.into()], at })
+}
+
+fn refuse_too_many_runs(
+    file: FileText<'_>,
+    table: &DeTable<'_>,
+    design: &Design,
+    conditions: usize,
+) -> Result<(), FileError> {
+    let runs = design.runs_at_most(conditions);
+    if runs <= defaults::EXPERIMENT_RUNS_MAX && design.blocks_at_most() <= defaults::BLOCKS_MAX {
+        return Ok(());
+    }
+    let noun = if conditions == 1 { "condition" } else { "conditions" };
+    let at = table.get("design").map_or(0, |value| value.span().start);
+    let (conditions, limit) = (grouped(conditions as u64), grouped(defaults::EXPERIMENT_RUNS_MAX));
+    let cause = match runs <= defaults::EXPERIMENT_RUNS_MAX {
+        true => format!("that are {} blocks, and {} is the limit", design.blocks_at_most(), defaults::BLOCKS_MAX),
+        false => format!("that are {} runs of {conditions} {noun}, and {limit} is the limit", grouped(runs)),
+    };
+    Err(file.error(at, cause, "fewer `runs`, `blocks` or conditions"))
+}
+
+/// `x` of `/a/x.toml`.
+fn stem(file: &str) -> String {
+    Path::new(file).file_stem().map_or_else(|| file.into(), |stem| stem.to_string_lossy().into_owned())
+}

@@ -1,0 +1,142 @@
+//! Executes the runs of an experiment as their commands would, under one progress line for all.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::keys;
+use super::measure_and_report::{ProgressLine, measure};
+use crate::analysis::experiment::{PrecisionResult, RemainingTime};
+use crate::cli::resolve::ExperimentJob;
+use crate::console::{Console, Progress};
+use crate::diagnostics::Failure;
+use crate::experiment::{DueRun, ExperimentEvent, ExperimentState, RunExecutor, RunResult, StopRule, result_of};
+use crate::facts::{ExperimentFacts, RunOutcome};
+use crate::measure::{PlanOutcome, RecordingTarget};
+use crate::plan::condition_words;
+use crate::platform::SignalWatch;
+use crate::recording::Store;
+use crate::report::experiment::rough_span;
+use crate::units::Nanos;
+
+/// Executes the runs of an experiment.
+pub(super) struct ExperimentExecutor<'a> {
+    job: &'a ExperimentJob,
+    /// The store of the recordings.
+    runs: PathBuf,
+    signals: &'a SignalWatch,
+    console: &'a Console,
+    stop_rule: StopRule,
+    remaining: RemainingTime,
+    /// Reasons that were shown: each is a warning once.
+    shown: BTreeSet<String>,
+}
+
+impl<'a> ExperimentExecutor<'a> {
+    pub(super) fn new(job: &'a ExperimentJob, runs: PathBuf, signals: &'a SignalWatch, console: &'a Console) -> Self {
+        let remaining = RemainingTime::of(&job.experiment);
+        let (stop_rule, shown) = (StopRule::default(), BTreeSet::new());
+        ExperimentExecutor { job, runs, signals, console, stop_rule, remaining, shown }
+    }
+
+    /// `None` if a signal ended it before anything was measured.
+    fn measure_plan(
+        &self,
+        due: &DueRun,
+        facts: &ExperimentFacts,
+        runs_done: u64,
+    ) -> Result<Option<PlanOutcome>, Failure> {
+        let plan = &self.job.experiment.conditions[due.condition].plan;
+        let key = keys::find(&self.job.keys[due.condition])?;
+        keys::require_key_for_other_hosts(plan)?;
+        let store = Store::open(&self.runs)?;
+        let target = RecordingTarget { store: &store, directory: None, experiment: Some(facts), live: None };
+        let progress = self.console.progress(&self.job.experiment.name, Some(self.remaining.steps()));
+        let (start, condition) = (Instant::now(), condition_words(&due.key.factors));
+        let mut draw = |progress: &Progress| {
+            let text = format!("{} · {condition}", self.position(due.key.block, runs_done, start.elapsed()));
+            progress.show(self.remaining.step(due.condition, runs_done, start.elapsed()), &text);
+        };
+        let line = ProgressLine { progress, draw: &mut draw };
+        measure(plan, key.as_ref(), target, self.signals, self.console, line)
+    }
+
+    /// `block 2 of 3 · run 14 of 90 · 12 min left`
+    fn position(&self, block: u32, runs_done: u64, elapsed: Duration) -> String {
+        let RemainingTime { runs, blocks, .. } = self.remaining;
+        let block = if blocks > 1 { format!("block {block} of {blocks} · ") } else { String::new() };
+        format!("{block}run {} of {runs} · {} left", runs_done + 1, rough_span(self.remaining.left(runs_done, elapsed)))
+    }
+}
+
+impl RunExecutor for ExperimentExecutor<'_> {
+    fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
+        let start = Instant::now();
+        let measured = self.measure_plan(due, facts, runs_done);
+        let is_interrupted = self.signals.outcome().is_some();
+        let result = match measured {
+            Ok(Some(measured)) => result_of(measured, is_interrupted),
+            Err(failure) if !is_interrupted => RunResult::unrecorded(RunOutcome::Refused, Some(failure)),
+            Ok(None) | Err(_) => RunResult::unrecorded(RunOutcome::Interrupted, None),
+        };
+        self.signals.rearm();
+        self.remaining.learn(due.condition, start.elapsed());
+        result
+    }
+
+    fn wait(&mut self, span: Nanos) -> bool {
+        wait(span, &self.job.experiment.name, self.signals, self.console)
+    }
+
+    fn check_precision(&mut self, state: &ExperimentState) -> Result<PrecisionResult, Failure> {
+        self.stop_rule.check(&self.job.experiment, state, &self.runs, &|text| self.console.note(text))
+    }
+
+    fn show(&mut self, event: ExperimentEvent<'_>) {
+        match event {
+            ExperimentEvent::BlockBegan(block) => self.console.detail(&format!("block {block} begins")),
+            ExperimentEvent::ConditionDropped { factors, reason } => {
+                let condition = condition_words(factors);
+                match self.shown.insert(reason.to_owned()) {
+                    true => self.console.warning(&format!("`{condition}` is left out: {reason}"), None),
+                    false => self.console.detail(&format!("`{condition}` is left out as well: {reason}")),
+                }
+            }
+            ExperimentEvent::RunFailed { factors, reason } => {
+                self.console.warning(&format!("a run of `{}` failed: {reason}", condition_words(factors)), None);
+            }
+            ExperimentEvent::InfiniteStatistic => {
+                let message = "the statistic of `runs` fell among the lost in a run: its interval cannot become narrow";
+                if self.shown.insert(message.into()) {
+                    self.console.warning(message, Some("`max-runs` ends it; a lower quantile has a width"));
+                }
+            }
+            ExperimentEvent::PrecisionChecked { block, is_narrow } => {
+                let words = if is_narrow { "narrow enough" } else { "not narrow enough yet" };
+                self.console.note(&format!("after block {block} the intervals are {words}"));
+            }
+        }
+    }
+}
+
+/// The interval at which a wait looks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+/// Longer waits have a progress line.
+const SILENT_WAIT: Duration = Duration::from_secs(2);
+
+/// Waits for `span`; false if a signal ended it.
+pub(super) fn wait(span: Nanos, title: &str, signals: &SignalWatch, console: &Console) -> bool {
+    let span = Duration::from_nanos(span.0.unsigned_abs());
+    let end = Instant::now() + span;
+    let progress = (span > SILENT_WAIT).then(|| console.progress(title, None));
+    while signals.outcome().is_none() && Instant::now() < end {
+        let rest = end - Instant::now();
+        if let Some(progress) = &progress {
+            progress.show(0, &format!("waiting for {} s", rest.as_secs() + 1));
+        }
+        signals.notice();
+        thread::sleep(SIGNAL_INTERVAL.min(rest));
+    }
+    signals.outcome().is_none()
+}

@@ -1,0 +1,363 @@
+//! From the recordings of an experiment to its results: the outcome of each run, the figures of the stop rule, and the
+//! report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+
+use super::error::ExperimentError;
+use super::runner::RunResult;
+use super::state::ExperimentState;
+use crate::analysis::comparison::{Comparisons, ObservedRun, Quantity, parse_estimand};
+use crate::analysis::experiment::{
+    AaTest, ConditionRow, ExperimentComparison, ExperimentReport, NamedRun, PrecisionResult, PrecisionRule,
+    PublishedResults, RunsByRow, SlackSelection, TimeoutSlack, aa_test, median_of_runs, reported_estimands,
+    single_condition, unmeasured_reason,
+};
+use crate::analysis::{AnalysisError, Estimand, Summary, SummaryOptions, run_outcome, sample, summarise};
+use crate::diagnostics::Failure;
+use crate::facts::{ExcludedCondition, RunOutcome, RunState, SettingFacts};
+use crate::measure::PlanOutcome;
+use crate::metric::Metric;
+use crate::plan::{Experiment, Factors, SummaryDefaults, defaults};
+use crate::platform::parallel_map;
+use crate::recipe::{self, Published};
+use crate::recording::Recording;
+use crate::recording::manifest::RunEnding;
+use crate::sample::INFINITE;
+
+/// The outcome of a run that was measured to its end. Without an answer it failed, though its loss is a result.
+fn outcome_of(summary: &Summary) -> RunOutcome {
+    match (summary.counts.answered, summary.is_trustworthy()) {
+        (0, _) => RunOutcome::Failed,
+        (_, true) => RunOutcome::Completed,
+        (_, false) => RunOutcome::Untrusted,
+    }
+}
+
+fn summary_without_intervals(
+    recording: &Recording,
+) -> Result<Summary, AnalysisError<crate::recording::RecordingError>> {
+    summarise(recording, &SummaryOptions { intervals: false, ..SummaryOptions::of(&recording.manifest().spec) })
+}
+
+/// The outcome of a run whose process died, from its recording, and the reason if it did not end by its own stop
+/// rule. Agrees with [`result_of`], which the process would have noted.
+pub(super) fn outcome_of_recording(recording: &Recording) -> Result<(RunOutcome, Option<String>), ExperimentError> {
+    let manifest = recording.manifest();
+    let reason = || manifest.reason.clone();
+    Ok(match manifest.ending {
+        RunEnding::Completed => match summary_without_intervals(recording) {
+            Ok(summary) => {
+                let outcome = outcome_of(&summary);
+                let silent = || format!("no probe was answered by `{}`", summary.condition.target);
+                (outcome, (outcome == RunOutcome::Failed).then(silent))
+            }
+            Err(AnalysisError::Source(error)) => return Err(error.into()),
+            Err(error) => (RunOutcome::Failed, Some(error.to_string())),
+        },
+        RunEnding::Failed => (RunOutcome::Failed, reason().or_else(|| Some("the run broke off".into()))),
+        RunEnding::Interrupted => (RunOutcome::Interrupted, reason()),
+        RunEnding::Recovered | RunEnding::Measuring => (RunOutcome::Died, Some("its process died".into())),
+    })
+}
+
+/// The result of a run that this process measured; `interrupted` by a signal or not.
+pub(crate) fn result_of(measured: PlanOutcome, interrupted: bool) -> RunResult {
+    let mut recordings = measured.recordings.into_iter();
+    let Some(finished) = recordings.next() else { return RunResult::unrecorded(RunOutcome::Refused, None) };
+    let recording = finished.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let result = |outcome, failure| RunResult { outcome, recording, failure };
+    let broken = measured.failure.map(Failure::from).or(finished.failure.map(Failure::from));
+    if interrupted && finished.manifest.ending == RunEnding::Interrupted {
+        return result(RunOutcome::Interrupted, None);
+    }
+    if broken.is_some() || finished.manifest.ending != RunEnding::Completed {
+        let reason = finished.manifest.reason.unwrap_or_else(|| "the run broke off".into());
+        return result(RunOutcome::Failed, broken.or_else(|| Some(Failure::world(reason))));
+    }
+    let judged = Recording::open(&finished.path).map_err(Failure::from).and_then(|recording| {
+        let summary = summary_without_intervals(&recording)?;
+        run_outcome(std::slice::from_ref(&summary)).map(|_| outcome_of(&summary))
+    });
+    match judged {
+        Ok(outcome) => result(outcome, None),
+        Err(failure) => result(RunOutcome::Failed, Some(failure)),
+    }
+}
+
+/// Reads the figures `estimands` of each of `recordings`, several at a time; `note` receives what opening them changed.
+///
+/// # Errors
+/// If one cannot be read.
+pub(crate) fn observe(
+    recordings: &[PathBuf],
+    estimands: &[Estimand],
+    note: &dyn Fn(&str),
+) -> Result<Vec<ObservedRun>, Failure> {
+    let read = |path: &PathBuf| {
+        let recording = match Recording::open(path) {
+            Ok(recording) => recording,
+            Err(error) => return ControlFlow::Break((None, Err(error))),
+        };
+        let message = recording.note().map(str::to_owned);
+        match ObservedRun::of(&recording, estimands) {
+            Ok(run) => ControlFlow::Continue((message, Ok(run))),
+            Err(error) => ControlFlow::Break((message, Err(error))),
+        }
+    };
+    let runs = parallel_map::each(recordings, parallel_map::available(), read);
+    runs.iter().filter_map(|(message, _)| message.as_deref()).for_each(note);
+    runs.into_iter().map(|(_, run)| Ok(run?)).collect()
+}
+
+/// The stop rule of an experiment, with the runs that it has read so far.
+#[derive(Debug, Default)]
+pub(crate) struct StopRule {
+    /// By the name of the recording.
+    known: BTreeMap<String, ObservedRun>,
+}
+
+impl StopRule {
+    /// Judges the precision of `experiment` in `state`, whose recordings are in `runs`.
+    ///
+    /// # Errors
+    /// If a recording cannot be read.
+    pub(crate) fn check(
+        &mut self,
+        experiment: &Experiment,
+        state: &ExperimentState,
+        runs: &Path,
+        note: &dyn Fn(&str),
+    ) -> Result<PrecisionResult, Failure> {
+        let rule = PrecisionRule::of(experiment, |factors| state.is_dropped(factors))?;
+        let Some(rule) = rule else { return Ok(PrecisionResult::Wide) };
+        let names = || state.judged().filter(|(run, _)| rule.covers(&run.key.factors)).map(|(_, name)| name);
+        let new: Vec<&str> = names().filter(|name| !self.known.contains_key(*name)).collect();
+        let paths: Vec<PathBuf> = new.iter().map(|name| runs.join(name)).collect();
+        self.known.extend(new.into_iter().map(str::to_owned).zip(observe(&paths, &[rule.estimand], note)?));
+        Ok(rule.check(names().filter_map(|name| self.known.get(name).cloned()).collect()))
+    }
+}
+
+/// Reads the recordings of an experiment for its report.
+pub(crate) struct ReportReader<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) state: &'a ExperimentState,
+    pub(crate) experiment: &'a Experiment,
+    /// Conditions that were impossible from the start.
+    pub(crate) impossible: &'a [ExcludedCondition],
+    /// Receives what opening the recordings changed.
+    pub(crate) note: &'a dyn Fn(&str),
+}
+
+/// A report that may lack what could not be read.
+pub(crate) struct PartialReport {
+    pub(crate) report: ExperimentReport,
+    /// The first failure; what would have been read after it is missing.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl ReportReader<'_> {
+    /// Reads the report.
+    pub(crate) fn read(&self) -> PartialReport {
+        let mut report = ExperimentReport {
+            id: self.state.id.clone(),
+            name: self.experiment.name.clone(),
+            kind: self.experiment.kind,
+            directory: self.directory.display().to_string(),
+            recipe: self.state.recipe.clone(),
+            finished: self.state.finished,
+            blocks_ended: self.state.blocks.values().filter(|block| block.ended).count(),
+            changes: self.state.changes,
+            dropped: self.state.dropped.clone(),
+            runs: self.state.runs.clone(),
+            published: None,
+            spread: None,
+            aa_test: None,
+            timeout_slack: None,
+            comparisons: None,
+            single_condition: None,
+        };
+        let failure = self.fill(&mut report).err();
+        PartialReport { report, failure }
+    }
+
+    fn fill(&self, report: &mut ExperimentReport) -> Result<(), Failure> {
+        let recipe = self.state.recipe.as_ref().and_then(|facts| recipe::find(&facts.name));
+        let published = recipe.and_then(|recipe| recipe.published);
+        let by_row = published.filter(|published| RunsByRow::suits(published)).map(|published| self.by_row(published));
+        let by_row = by_row.transpose()?;
+        report.published = published.map(|published| self.published(published, by_row.as_ref())).transpose()?;
+        report.spread = by_row.as_ref().map(RunsByRow::spread);
+        match recipe.map(|recipe| recipe.name) {
+            Some("aa") => report.aa_test = Some(self.aa_test()?),
+            Some("wakeup-governor") => report.timeout_slack = Some(self.timeout_slack()?),
+            _ => {}
+        }
+        let mut measured: Vec<&Factors> = self.state.judged().map(|(run, _)| &run.key.factors).collect();
+        measured.sort_unstable();
+        measured.dedup();
+        match measured.len() {
+            0 => {}
+            1 => report.single_condition = Some(self.single_condition()?),
+            _ => report.comparisons = Some(self.compare(&measured, by_row.as_ref())?),
+        }
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join("runs").join(name)
+    }
+
+    /// All judged runs, in the order in which they were made.
+    fn observe(&self, estimands: &[Estimand]) -> Result<Vec<ObservedRun>, Failure> {
+        let paths: Vec<PathBuf> = self.state.judged().map(|(_, name)| self.path(name)).collect();
+        observe(&paths, estimands, self.note)
+    }
+
+    /// The summary of the recording `name`, without intervals: a run is one observation here.
+    fn summary(&self, name: &str, metric: Metric, quantiles: &[f64]) -> Result<Summary, Failure> {
+        let recording = Recording::open(&self.path(name))?;
+        let judging = SummaryDefaults {
+            quantiles: quantiles.to_vec(),
+            window_ns: None,
+            ..recording.manifest().spec.judging.clone()
+        };
+        Ok(summarise(&recording, &SummaryOptions { judging, intervals: false, metrics: vec![metric] })?)
+    }
+
+    fn by_row(&self, published: &'static Published) -> Result<RunsByRow, Failure> {
+        let mean = parse_estimand(Some(published.metric.name()), "mean")?;
+        Ok(RunsByRow::of(published, &self.observe(&[mean])?))
+    }
+
+    fn published(
+        &self,
+        published: &'static Published,
+        by_row: Option<&RunsByRow>,
+    ) -> Result<PublishedResults, Failure> {
+        let excluded: Vec<&ExcludedCondition> = self.state.dropped.iter().chain(self.impossible).collect();
+        let quantiles: Vec<f64> = published.columns.iter().filter_map(|column| column.quantile()).collect();
+        let mut rows = Vec::new();
+        for (place, row) in published.rows.iter().enumerate() {
+            let measured = match by_row {
+                Some(by_row) => by_row.measured(place),
+                None => {
+                    let runs = self.state.judged().filter(|(run, _)| published.is_done_by(row, &run.key.factors));
+                    let summaries = runs.map(|(_, name)| self.summary(name, published.metric, &quantiles));
+                    median_of_runs(published, &summaries.collect::<Result<Vec<_>, _>>()?)
+                }
+            };
+            rows.push(measured.ok_or_else(|| unmeasured_reason(published, row, self.experiment, &excluded)));
+        }
+        Ok(PublishedResults { published, rows })
+    }
+
+    fn aa_test(&self) -> Result<AaTest, Failure> {
+        const NAMES: [&str; 3] = ["mean", "p50", "p99"];
+        // The permutations that are drawn are the same each time, and so is the report.
+        const SEED: u64 = 1;
+        let answered = self.state.judged().filter(|(run, _)| !run.is_unanswered());
+        let runs = answered.map(|(run, name)| self.named_run(run, name)).collect::<Result<Vec<_>, _>>()?;
+        Ok(aa_test(&runs, &NAMES, defaults::CONFIDENCE, &mut Pcg64::seed_from_u64(SEED)))
+    }
+
+    fn named_run(&self, run: &RunState, name: &str) -> Result<NamedRun, Failure> {
+        let summary = self.summary(name, Metric::RoundTripDelay, &[0.5, 0.99])?;
+        let recording = Recording::open(&self.path(name))?;
+        let start = recording.manifest().here.clock_start.as_ref();
+        let description = summary.metrics.get(&Metric::RoundTripDelay);
+        let mean = description.and_then(|description| description.mean);
+        let quantiles = description.into_iter().flat_map(|description| &description.quantiles);
+        let mut singletons = sample(&recording, Metric::RoundTripDelay)?.singletons;
+        singletons.retain(|value| *value != INFINITE);
+        Ok(NamedRun {
+            second: run.position.condition == 2,
+            block: run.key.block,
+            hours: start.map_or(0.0, |anchor| anchor.boottime_ns as f64 / 3.6e12),
+            statistics: std::iter::once(mean).chain(quantiles.map(|quantile| quantile.value)).collect(),
+            singletons,
+        })
+    }
+
+    fn timeout_slack(&self) -> Result<Option<TimeoutSlack>, Failure> {
+        let Some(selection) = SlackSelection::of(self.state.judged()) else { return Ok(None) };
+        let (mut observed, mut facts) = (Vec::new(), None);
+        for run in &selection.runs {
+            let recording = Recording::open(&self.path(run.recording))?;
+            facts = facts.or_else(|| recording.manifest().run.wakeup.clone());
+            observed.push(ObservedRun::of(&recording, &[SlackSelection::ESTIMAND])?);
+        }
+        Ok(selection.judge(observed, &facts.unwrap_or_default()))
+    }
+
+    fn compare(&self, measured: &[&Factors], by_row: Option<&RunsByRow>) -> Result<Comparisons, Failure> {
+        let comparison = ExperimentComparison::of(self.experiment, &self.state.dropped, self.impossible, measured)?;
+        let runs = self.observe(&comparison.estimands())?;
+        Ok(comparison.compare(runs, |groups| by_row.into_iter().for_each(|by_row| by_row.name(groups)))?)
+    }
+
+    fn single_condition(&self) -> Result<Vec<ConditionRow>, Failure> {
+        let estimands = reported_estimands(self.experiment)?;
+        let observe = |(_, name): (&RunState, &str)| -> Result<ObservedRun, Failure> {
+            Ok(ObservedRun::of(&Recording::open(&self.path(name))?, &estimands)?)
+        };
+        let observed = self.state.judged().map(observe).collect::<Result<Vec<_>, _>>()?;
+        let quantities: Vec<Quantity> = estimands.iter().copied().map(Quantity::Of).collect();
+        Ok(single_condition(&observed, &quantities, defaults::CONFIDENCE))
+    }
+
+    /// Settings whose name begins with `knob` and that changed nothing, since the host had them before: conditions with
+    /// and without them are the same. Of recipes only.
+    ///
+    /// # Errors
+    /// If a recording cannot be read.
+    pub(crate) fn unchanged_settings(&self, knob: &str) -> Result<BTreeSet<String>, Failure> {
+        let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
+        for (_, name) in self.state.judged().filter(|(run, _)| seen.insert(&run.key.factors)) {
+            let recording = Recording::open(&self.path(name))?;
+            found.extend(unchanged(&recording.manifest().settings, knob));
+        }
+        Ok(found)
+    }
+}
+
+/// The place and the value of the settings of `knob`, if each had its value before.
+fn unchanged(settings: &[SettingFacts], knob: &str) -> Option<String> {
+    let mut own = settings.iter().filter(|fact| fact.setting.starts_with(knob)).peekable();
+    let first = *own.peek()?;
+    own.all(|fact| fact.before == fact.set).then(|| format!("`{}` was `{}`", first.place, first.before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_the_host_had_before_is_unchanged() {
+        let fact = |setting: &str, before: &str, set: &str| SettingFacts {
+            setting: setting.into(),
+            at: "local".into(),
+            place: "eth0 tx-checksum-ipv4".into(),
+            places: 1,
+            root: None,
+            before: before.into(),
+            set: set.into(),
+            read_back: None,
+            ended: None,
+        };
+        let mtu = || fact("mtu=16384", "1500", "16384");
+        let offload = |before| fact("offload@both=tx-checksum:off", before, "tx-checksum-ipv4:off");
+        assert_eq!(unchanged(&[], "offload"), None);
+        assert_eq!(unchanged(&[mtu()], "offload"), None);
+        assert_eq!(unchanged(&[mtu(), offload("tx-checksum-ipv4:on")], "offload"), None);
+        let found = unchanged(&[mtu(), offload("tx-checksum-ipv4:off")], "offload").expect("it was off");
+        assert_eq!(found, "`eth0 tx-checksum-ipv4` was `tx-checksum-ipv4:off`");
+        let both = [offload("tx-checksum-ipv4:off"), offload("tx-checksum-ipv4:on")];
+        assert_eq!(unchanged(&both, "offload"), None, "one end was changed");
+    }
+}

@@ -1,0 +1,402 @@
+//! Runs what is due until nothing is left or the experiment is stopped. The journal holds every step before it begins,
+//! and again after it ended.
+
+use super::error::ExperimentError;
+use super::journal::JournalEntry;
+use super::scheduler::{DueRun, NextStep, RunScheduler};
+use super::state::ExperimentState;
+use crate::analysis::experiment::PrecisionResult;
+use crate::diagnostics::Failure;
+use crate::facts::{ExperimentFacts, RunOutcome};
+use crate::plan::{Experiment, Factors};
+use crate::units::Nanos;
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunResult {
+    pub(crate) outcome: RunOutcome,
+    /// The name of its recording.
+    pub(crate) recording: Option<String>,
+    /// Why it failed or could not begin.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl RunResult {
+    /// The result of a run that left no recording.
+    pub(crate) const fn unrecorded(outcome: RunOutcome, failure: Option<Failure>) -> RunResult {
+        RunResult { outcome, recording: None, failure }
+    }
+}
+
+/// Events for the user while an experiment runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ExperimentEvent<'a> {
+    BlockBegan(u32),
+    ConditionDropped {
+        factors: &'a Factors,
+        reason: &'a str,
+    },
+    /// A run failed, and the experiment continues.
+    RunFailed {
+        factors: &'a Factors,
+        reason: &'a str,
+    },
+    PrecisionChecked {
+        block: u32,
+        is_narrow: bool,
+    },
+    /// The statistic of the stop rule is infinite in a run: its interval cannot become narrow.
+    InfiniteStatistic,
+}
+
+/// What the runner does to the world.
+pub(crate) trait RunExecutor {
+    /// Measures one run, `runs_done` runs being over; `facts` go into the manifest of its recording.
+    fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult;
+    /// Waits; false if interrupted.
+    fn wait(&mut self, span: Nanos) -> bool;
+    /// Judges the precision of the runs so far; called only if the experiment has a stop rule.
+    fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
+        Ok(PrecisionResult::Wide)
+    }
+    /// Shows an event to the user.
+    fn show(&mut self, _event: ExperimentEvent<'_>) {}
+}
+
+/// The journal of a runner: that of an open experiment, or only in memory.
+pub(crate) trait RunJournal {
+    fn note(&mut self, entry: JournalEntry) -> Result<(), ExperimentError>;
+    /// The state after all entries.
+    fn state(&self) -> &ExperimentState;
+}
+
+impl RunJournal for ExperimentState {
+    fn note(&mut self, entry: JournalEntry) -> Result<(), ExperimentError> {
+        self.apply(entry);
+        Ok(())
+    }
+
+    fn state(&self) -> &ExperimentState {
+        self
+    }
+}
+
+/// How the runner treats boots and failures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunPolicy {
+    /// The id of this boot; `None` if it cannot be read.
+    pub(crate) boot_id: Option<String>,
+    /// Continue after a failed run.
+    pub(crate) keep_going: bool,
+    /// Give up a condition if it was never measured and a run of it cannot begin.
+    pub(crate) drop_impossible: bool,
+}
+
+/// Why the runner stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RunnerOutcome {
+    /// Nothing is left to do.
+    Finished,
+    /// The host must reboot before this block.
+    Reboot {
+        block: u32,
+        /// Whether the runner did anything before.
+        progressed: bool,
+    },
+    Interrupted,
+    Failed(Failure),
+}
+
+/// Runs an experiment from the state that its journal is in.
+pub(crate) struct ExperimentRunner<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) policy: RunPolicy,
+    pub(crate) journal: &'a mut dyn RunJournal,
+    pub(crate) executor: &'a mut dyn RunExecutor,
+}
+
+impl ExperimentRunner<'_> {
+    /// Runs what is due.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub(crate) fn run(&mut self) -> Result<RunnerOutcome, ExperimentError> {
+        let boot_id = self.policy.boot_id.clone();
+        self.journal.note(JournalEntry::Opened { pid: std::process::id(), boot_id: boot_id.clone() })?;
+        let mut scheduler = RunScheduler::of(self.experiment);
+        let (mut progressed, mut last) = (false, None);
+        loop {
+            let mut step = scheduler.next(self.journal.state(), boot_id.as_deref());
+            if let NextStep::CheckPrecision { block } = step {
+                match self.is_narrow(block) {
+                    Err(failure) => return Ok(RunnerOutcome::Failed(failure)),
+                    Ok(true) => {
+                        self.journal.note(JournalEntry::NarrowEnough { block })?;
+                        continue;
+                    }
+                    Ok(false) => step = scheduler.enter(block + 1, self.journal.state(), boot_id.as_deref()),
+                }
+            }
+            match step {
+                NextStep::BeginBlock { block, pause } => {
+                    if pause.is_some_and(|pause| !self.executor.wait(pause)) {
+                        return Ok(RunnerOutcome::Interrupted);
+                    }
+                    self.executor.show(ExperimentEvent::BlockBegan(block));
+                    self.journal.note(JournalEntry::BlockBegan { block, boot_id: boot_id.clone() })?;
+                }
+                NextStep::EndBlock { block } => {
+                    self.journal.note(JournalEntry::BlockEnded { block, boot_id: boot_id.clone() })?;
+                }
+                NextStep::Reboot { block } => return Ok(RunnerOutcome::Reboot { block, progressed }),
+                NextStep::Run(due) => {
+                    let switched = last.replace(due.condition).is_some_and(|last| last != due.condition);
+                    if switched && !self.executor.wait(self.experiment.design.settle) {
+                        return Ok(RunnerOutcome::Interrupted);
+                    }
+                    if let Some(end) = self.run_one(&due)? {
+                        return Ok(end);
+                    }
+                }
+                NextStep::Finish | NextStep::CheckPrecision { .. } => {
+                    if !self.journal.state().finished {
+                        self.journal.note(JournalEntry::Finished)?;
+                    }
+                    return Ok(RunnerOutcome::Finished);
+                }
+            }
+            progressed = true;
+        }
+    }
+
+    fn is_narrow(&mut self, block: u32) -> Result<bool, Failure> {
+        let precision = self.executor.check_precision(self.journal.state())?;
+        if precision == PrecisionResult::Infinite {
+            self.executor.show(ExperimentEvent::InfiniteStatistic);
+        }
+        let is_narrow = precision == PrecisionResult::Narrow;
+        self.executor.show(ExperimentEvent::PrecisionChecked { block, is_narrow });
+        Ok(is_narrow)
+    }
+
+    /// Measures one run; the outcome of the runner if it stops with this run.
+    fn run_one(&mut self, due: &DueRun) -> Result<Option<RunnerOutcome>, ExperimentError> {
+        self.journal.note(JournalEntry::RunBegan { key: due.key.clone(), position: due.position })?;
+        let state = self.journal.state();
+        let facts = due.key.facts(due.position, &state.id, self.policy.boot_id.clone());
+        let RunResult { outcome, recording, failure } = self.executor.measure(due, &facts, state.runs_done());
+        let factors = &due.key.factors;
+        let is_refused = outcome == RunOutcome::Refused;
+        let impossible = self.policy.drop_impossible && is_refused && !self.journal.state().has_measured(factors);
+        // A run that is refused while the runner keeps going is over: it is not repeated.
+        let is_over = is_refused && self.policy.keep_going && !impossible;
+        let noted = if is_over { RunOutcome::Failed } else { outcome };
+        let reason = failure.as_ref().map(in_one_line);
+        let why = reason.clone().unwrap_or_default();
+        let (block, position) = (due.key.block, due.position.position);
+        self.journal.note(JournalEntry::RunEnded { block, position, outcome: noted, recording, reason })?;
+        match outcome {
+            RunOutcome::Completed | RunOutcome::Untrusted => Ok(None),
+            RunOutcome::Interrupted | RunOutcome::Died => Ok(Some(RunnerOutcome::Interrupted)),
+            RunOutcome::Refused if impossible => {
+                self.executor.show(ExperimentEvent::ConditionDropped { factors, reason: &why });
+                self.journal.note(JournalEntry::ConditionDropped { factors: factors.clone(), reason: why })?;
+                Ok(None)
+            }
+            RunOutcome::Failed | RunOutcome::Refused if self.policy.keep_going => {
+                self.executor.show(ExperimentEvent::RunFailed { factors, reason: &why });
+                Ok(None)
+            }
+            RunOutcome::Failed | RunOutcome::Refused => {
+                Ok(Some(RunnerOutcome::Failed(failure.unwrap_or_else(|| Failure::world("a run failed")))))
+            }
+        }
+    }
+}
+
+/// Message and cause of a failure, for the journal.
+fn in_one_line(failure: &Failure) -> String {
+    let because = failure.cause.as_ref().map(|cause| format!(": {}", cause.replace('\n', "; ")));
+    format!("{}{}", failure.message, because.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{BetweenBlocks, Design, ExperimentCondition, Kind, Plan, RunOrder, RunsRule};
+
+    /// Plays back outcomes and writes down what happens.
+    #[derive(Default)]
+    struct FakeExecutor {
+        /// Of the runs, in their order; those after the last are completed.
+        outcomes: Vec<(RunOutcome, Option<Failure>)>,
+        precisions: Vec<PrecisionResult>,
+        refuses_to_wait: bool,
+        log: Vec<String>,
+    }
+
+    impl RunExecutor for FakeExecutor {
+        fn measure(&mut self, due: &DueRun, facts: &ExperimentFacts, runs_done: u64) -> RunResult {
+            let (outcome, failure) = match self.outcomes.is_empty() {
+                true => (RunOutcome::Completed, None),
+                false => self.outcomes.remove(0),
+            };
+            assert_eq!((facts.position, facts.experiment.as_str()), (due.position.position, "id"));
+            self.log.push(format!("run {} after {runs_done}", due.key.factors["load"]));
+            RunResult { outcome, recording: None, failure }
+        }
+
+        fn wait(&mut self, span: Nanos) -> bool {
+            self.log.push(format!("wait {}", span.0));
+            !self.refuses_to_wait
+        }
+
+        fn check_precision(&mut self, _state: &ExperimentState) -> Result<PrecisionResult, Failure> {
+            match self.precisions.is_empty() {
+                true => Err(Failure::world("unreadable")),
+                false => Ok(self.precisions.remove(0)),
+            }
+        }
+
+        fn show(&mut self, event: ExperimentEvent<'_>) {
+            self.log.push(match event {
+                ExperimentEvent::BlockBegan(block) => format!("block {block}"),
+                ExperimentEvent::ConditionDropped { reason, .. } => format!("dropped: {reason}"),
+                ExperimentEvent::RunFailed { reason, .. } => format!("failed: {reason}"),
+                ExperimentEvent::PrecisionChecked { block, is_narrow } => format!("narrow after {block}: {is_narrow}"),
+                ExperimentEvent::InfiniteStatistic => "infinite".into(),
+            });
+        }
+    }
+
+    /// Two conditions in turn, a run of each in every block.
+    fn experiment(blocks: u32, between: BetweenBlocks) -> Experiment {
+        let condition = |value: &str| ExperimentCondition {
+            factors: Factors::from([("load".to_owned(), value.to_owned())]),
+            plan: Plan { runs: Vec::new(), rounds: 1 },
+        };
+        let design = Design {
+            runs: RunsRule::PerBlock(1),
+            warmup_runs: 0,
+            blocks,
+            between,
+            order: RunOrder::Listed,
+            seed: 1,
+            settle: Nanos(7),
+        };
+        let conditions = vec![condition("a"), condition("b")];
+        Experiment { name: "x".into(), kind: Kind::Ping, conditions, design, contrasts: Vec::new() }
+    }
+
+    fn failure(message: &str) -> Option<Failure> {
+        Some(Failure::world(message).because("one\ntwo"))
+    }
+
+    fn run(
+        experiment: &Experiment,
+        policy: RunPolicy,
+        state: &mut ExperimentState,
+        executor: &mut FakeExecutor,
+    ) -> RunnerOutcome {
+        ExperimentRunner { experiment, policy, journal: state, executor }.run().expect("a journal in memory")
+    }
+
+    #[test]
+    fn runs_settle_at_each_switch_and_blocks_pause() {
+        let experiment = experiment(2, BetweenBlocks::Pause(Nanos(60)));
+        let (mut state, mut executor) = (ExperimentState::new("id".into()), FakeExecutor::default());
+        let end = run(&experiment, RunPolicy::default(), &mut state, &mut executor);
+        assert_eq!((end, state.finished, state.runs_done()), (RunnerOutcome::Finished, true, 4));
+        let log = [
+            "block 1",
+            "run a after 0",
+            "wait 7",
+            "run b after 1",
+            "wait 60",
+            "block 2",
+            "wait 7",
+            "run a after 2",
+            "wait 7",
+            "run b after 3",
+        ];
+        assert_eq!(executor.log, log);
+    }
+
+    #[test]
+    fn a_failed_run_stops_the_runner_with_its_failure() {
+        let experiment = experiment(1, BetweenBlocks::Nothing);
+        let mut state = ExperimentState::new("id".into());
+        let outcomes = vec![(RunOutcome::Failed, failure("it broke"))];
+        let mut executor = FakeExecutor { outcomes, ..FakeExecutor::default() };
+        let end = run(&experiment, RunPolicy::default(), &mut state, &mut executor);
+        assert!(matches!(end, RunnerOutcome::Failed(failure) if failure.message == "it broke"));
+        assert_eq!(state.runs[0].reason.as_deref(), Some("it broke: one; two"));
+        // The failed run is over; the runner continues with the next one.
+        let end = run(&experiment, RunPolicy::default(), &mut state, &mut executor);
+        assert_eq!((end, state.runs.len()), (RunnerOutcome::Finished, 2));
+    }
+
+    #[test]
+    fn the_failure_is_that_of_the_run_that_stopped_the_runner() {
+        let experiment = experiment(1, BetweenBlocks::Nothing);
+        let mut state = ExperimentState::new("id".into());
+        let outcomes = vec![(RunOutcome::Refused, failure("no CPU")), (RunOutcome::Failed, failure("it broke"))];
+        let mut executor = FakeExecutor { outcomes, ..FakeExecutor::default() };
+        let policy = RunPolicy { drop_impossible: true, ..RunPolicy::default() };
+        let end = run(&experiment, policy, &mut state, &mut executor);
+        assert!(matches!(end, RunnerOutcome::Failed(failure) if failure.message == "it broke"));
+        assert_eq!(state.dropped[0].reason, "no CPU: one; two");
+        assert!(executor.log.contains(&"dropped: no CPU: one; two".to_owned()), "{:?}", executor.log);
+    }
+
+    #[test]
+    fn keeping_going_a_refused_run_is_over() {
+        let experiment = experiment(1, BetweenBlocks::Nothing);
+        let mut state = ExperimentState::new("id".into());
+        let outcomes = vec![(RunOutcome::Refused, failure("no CPU"))];
+        let mut executor = FakeExecutor { outcomes, ..FakeExecutor::default() };
+        let policy = RunPolicy { keep_going: true, ..RunPolicy::default() };
+        assert_eq!(run(&experiment, policy, &mut state, &mut executor), RunnerOutcome::Finished);
+        assert_eq!((state.runs[0].outcome, state.runs_done()), (Some(RunOutcome::Failed), 2));
+        assert!(executor.log.contains(&"failed: no CPU: one; two".to_owned()), "{:?}", executor.log);
+    }
+
+    #[test]
+    fn an_interrupt_stops_the_runner_and_the_run_is_repeated() {
+        let experiment = experiment(1, BetweenBlocks::Nothing);
+        let mut state = ExperimentState::new("id".into());
+        let mut executor = FakeExecutor { outcomes: vec![(RunOutcome::Interrupted, None)], ..FakeExecutor::default() };
+        let policy = RunPolicy::default;
+        assert_eq!(run(&experiment, policy(), &mut state, &mut executor), RunnerOutcome::Interrupted);
+        executor.refuses_to_wait = true;
+        assert_eq!(run(&experiment, policy(), &mut state, &mut executor), RunnerOutcome::Interrupted);
+        assert_eq!(executor.log, ["block 1", "run a after 0", "run a after 0", "wait 7"]);
+    }
+
+    #[test]
+    fn a_reboot_between_blocks_says_whether_anything_was_done() {
+        let experiment = experiment(2, BetweenBlocks::Reboot);
+        let (mut state, mut executor) = (ExperimentState::new("id".into()), FakeExecutor::default());
+        let policy = || RunPolicy { boot_id: Some("one".into()), ..RunPolicy::default() };
+        let mut run = || run(&experiment, policy(), &mut state, &mut executor);
+        assert_eq!(run(), RunnerOutcome::Reboot { block: 2, progressed: true });
+        assert_eq!(run(), RunnerOutcome::Reboot { block: 2, progressed: false });
+    }
+
+    #[test]
+    fn a_stop_rule_ends_the_experiment_once_it_holds() {
+        let mut experiment = experiment(1, BetweenBlocks::Nothing);
+        experiment.design.runs = RunsRule::Until { statistic: "p50".into(), half_width: 0.1, most: 60 };
+        let precisions = vec![PrecisionResult::Wide, PrecisionResult::Infinite, PrecisionResult::Narrow];
+        let mut executor = FakeExecutor { precisions, ..FakeExecutor::default() };
+        let mut state = ExperimentState::new("id".into());
+        assert_eq!(run(&experiment, RunPolicy::default(), &mut state, &mut executor), RunnerOutcome::Finished);
+        assert!(state.narrow_enough && state.blocks.len() == 3, "{:?}", state.blocks);
+        let checks: Vec<_> = executor.log.iter().filter(|line| line.contains("n")).collect();
+        let told = ["narrow after 1: false", "infinite", "narrow after 2: false", "narrow after 3: true"];
+        assert!(told.iter().all(|line| checks.iter().any(|check| check == line)), "{checks:?}");
+        let mut unreadable = ExperimentState::new("id".into());
+        let end = run(&experiment, RunPolicy::default(), &mut unreadable, &mut FakeExecutor::default());
+        assert!(matches!(end, RunnerOutcome::Failed(failure) if failure.message == "unreadable"));
+    }
+}

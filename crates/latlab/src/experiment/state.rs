@@ -1,0 +1,147 @@
+//! The progress of an experiment: what the entries of its journal add up to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::journal::JournalEntry;
+use crate::facts::{ExcludedCondition, RecipeFacts, RunKey, RunOutcome, RunState};
+use crate::plan::Factors;
+
+/// The progress of an experiment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExperimentState {
+    /// Its id.
+    pub id: String,
+    /// The absolute path of its file, or `recipe:…`.
+    pub source: String,
+    /// The recipe, if it is one.
+    pub recipe: Option<RecipeFacts>,
+    /// Its runs, in the order in which they began.
+    pub runs: Vec<RunState>,
+    /// Conditions that were given up.
+    pub dropped: Vec<ExcludedCondition>,
+    /// Its blocks so far.
+    pub blocks: BTreeMap<u32, BlockState>,
+    /// The stop rule held.
+    pub narrow_enough: bool,
+    /// Nothing is left to do.
+    pub finished: bool,
+    /// How often it was continued with a changed file.
+    pub changes: u32,
+    /// Its number among the experiments of its store; 0 if the journal has none.
+    pub number: u64,
+    /// BLAKE3 of its file, after a change of the previous file before it; empty if the journal has none.
+    files: Vec<String>,
+    done: BTreeSet<RunKey>,
+}
+
+/// One block of an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockState {
+    /// The boot in which its last entry was written.
+    pub boot_id: Option<String>,
+    /// All of its runs have ended.
+    pub ended: bool,
+}
+
+impl ExperimentState {
+    /// An experiment that has not begun, without a directory.
+    pub(crate) fn new(id: String) -> ExperimentState {
+        ExperimentState { id, ..ExperimentState::default() }
+    }
+
+    /// The state after `entries`.
+    pub(super) fn of(entries: Vec<JournalEntry>) -> ExperimentState {
+        let mut state = ExperimentState::default();
+        entries.into_iter().for_each(|entry| state.apply(entry));
+        state
+    }
+
+    /// Applies one more entry.
+    pub(super) fn apply(&mut self, entry: JournalEntry) {
+        match entry {
+            JournalEntry::Begun { experiment, source, recipe, number, file_blake3, .. } => {
+                (self.id, self.source, self.recipe) = (experiment, source, recipe);
+                self.number = number.unwrap_or_default();
+                self.files = file_blake3.into_iter().collect();
+            }
+            JournalEntry::Changed { file_blake3, .. } => self.change_file(file_blake3),
+            JournalEntry::BlockBegan { block, boot_id } => {
+                self.blocks.insert(block, BlockState { boot_id, ended: false });
+            }
+            JournalEntry::BlockEnded { block, boot_id } => {
+                self.blocks.insert(block, BlockState { boot_id, ended: true });
+            }
+            JournalEntry::RunBegan { key, position } => {
+                let (outcome, recording, reason) = (None, None, None);
+                self.runs.push(RunState { key, position, outcome, recording, reason, complete: false });
+            }
+            JournalEntry::RunEnded { outcome, recording, reason, .. } => self.end_run(outcome, recording, reason),
+            JournalEntry::ConditionDropped { factors, reason } => {
+                self.dropped.push(ExcludedCondition { factors, reason });
+            }
+            JournalEntry::NarrowEnough { .. } => self.narrow_enough = true,
+            JournalEntry::Finished => self.finished = true,
+            JournalEntry::Opened { .. } | JournalEntry::Unknown => {}
+        }
+    }
+
+    fn change_file(&mut self, blake3: Option<String>) {
+        self.changes += 1;
+        self.files = blake3.map_or_else(Vec::new, |new| self.files.pop().into_iter().chain([new]).collect());
+        (self.narrow_enough, self.finished) = (false, false);
+        self.dropped.clear();
+        // The changed file may have more runs in blocks that were over.
+        self.blocks.values_mut().for_each(|block| block.ended = false);
+    }
+
+    /// Runs never overlap: the run that ends is the one that began last.
+    fn end_run(&mut self, outcome: RunOutcome, recording: Option<String>, reason: Option<String>) {
+        let Some(run) = self.runs.last_mut().filter(|run| run.outcome.is_none()) else { return };
+        (run.outcome, run.recording, run.reason) = (Some(outcome), recording, reason);
+        run.complete = matches!(outcome, RunOutcome::Completed | RunOutcome::Untrusted);
+        if outcome.is_final() {
+            self.done.insert(run.key.clone());
+        }
+    }
+
+    /// Whether the journal names the file with this hash; true if it names none. After a change the previous file is
+    /// accepted as well: the process may have died between the journal entry and the replacement of the file.
+    pub fn names_file(&self, blake3: &str) -> bool {
+        self.files.is_empty() || self.files.iter().any(|known| known == blake3)
+    }
+
+    /// The run that began and has not ended.
+    pub fn unfinished_run(&self) -> Option<&RunState> {
+        self.runs.last().filter(|run| run.outcome.is_none())
+    }
+
+    /// Whether the run is over for good.
+    pub fn is_done(&self, key: &RunKey) -> bool {
+        self.done.contains(key)
+    }
+
+    /// Whether the condition was given up.
+    pub fn is_dropped(&self, factors: &Factors) -> bool {
+        self.dropped.iter().any(|dropped| dropped.factors == *factors)
+    }
+
+    /// Whether any run of this condition was recorded.
+    pub fn has_measured(&self, factors: &Factors) -> bool {
+        self.runs.iter().any(|run| run.key.factors == *factors && run.recording.is_some())
+    }
+
+    /// How many runs are over for good.
+    pub fn runs_done(&self) -> u64 {
+        self.done.len() as u64
+    }
+
+    /// Runs with this outcome.
+    pub fn runs_that(&self, outcome: RunOutcome) -> impl Iterator<Item = &RunState> {
+        self.runs.iter().filter(move |run| run.outcome == Some(outcome))
+    }
+
+    /// Runs that are judged, each with the name of its recording, in the order in which they began.
+    pub fn judged(&self) -> impl Iterator<Item = (&RunState, &str)> {
+        self.runs.iter().filter_map(|run| Some((run, run.judged()?)))
+    }
+}

@@ -1,0 +1,51 @@
+//! The report of an experiment as the document `latlab.compare/1`. Schema: docs/schemas/compare-1.json.
+
+use serde_json::{Value, json};
+
+use super::{aa_test, published, single_condition, spread, timeout_slack};
+use crate::analysis::experiment::ExperimentReport;
+use crate::report::comparison::{self, Companions};
+
+/// The document, ending in a newline; without comparisons these are empty.
+pub fn json(report: &ExperimentReport) -> String {
+    let (experiment, runs) = (experiment(report), json!(report.runs));
+    match &report.comparisons {
+        Some(comparisons) => {
+            comparison::json(comparisons, &[], Companions { experiment: Some(experiment), runs: Some(runs) })
+        }
+        None => {
+            let document = json!({
+                "schema": "latlab.compare/1", "baseline": null, "factor": null, "over": "blocks", "interleaved": true,
+                "groups": [], "comparisons": [], "experiment": experiment, "runs": runs, "caveats": [],
+            });
+            format!("{document:#}\n")
+        }
+    }
+}
+
+/// The key `experiment`. Parts that only some experiments have are absent in others, but for `via_growth`.
+fn experiment(report: &ExperimentReport) -> Value {
+    let mut document = json!({
+        "id": report.id,
+        "name": report.name,
+        "directory": report.directory,
+        "recipe": report.recipe,
+        "finished": report.finished,
+        "blocks": report.blocks_ended,
+        "changed": report.changes,
+        "dropped": report.dropped,
+        "via_growth": timeout_slack::document(report.timeout_slack.as_ref().and_then(Option::as_ref)),
+    });
+    let parts = [
+        ("published", report.published.as_ref().map(published::document)),
+        ("spread", report.spread.as_ref().map(spread::document)),
+        ("same", report.aa_test.as_ref().map(aa_test::document)),
+        ("alone", report.single_condition.as_deref().map(single_condition::document)),
+    ];
+    for (key, part) in parts {
+        if let Some(part) = part {
+            document[key] = part;
+        }
+    }
+    document
+}
