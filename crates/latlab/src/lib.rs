@@ -38,4 +38,3 @@ pub mod experiment;
 pub mod cli;
 pub mod commands;
 pub mod console;
-mod error;

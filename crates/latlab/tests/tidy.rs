@@ -29,6 +29,8 @@ mod sizes;
 mod source;
 #[path = "tidy/voice.rs"]
 mod voice;
+#[path = "tidy/ways.rs"]
+mod ways;
 #[path = "tidy/words.rs"]
 mod words;
 

@@ -8,6 +8,8 @@ use latlab_sys::errno::explain;
 use super::frame::FORMAT;
 use super::message::RequestFailure;
 
+use crate::diagnostics::{Explain, Failure};
+
 /// Why an agent does not do what it should. `peer` is the target as typed.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -103,70 +105,67 @@ pub enum AgentError {
     },
 }
 
-impl AgentError {
-    /// Why, for the `cause:` line.
-    pub fn cause(&self) -> Option<String> {
-        match self {
-            AgentError::Start { source, .. } => Some(explain(source)),
-            AgentError::NotReached { told, .. } | AgentError::NotFound { told, .. } => told.clone(),
-            AgentError::Ended { status, told, .. } | AgentError::NoGreeting { status, told, .. } => {
-                told.clone().or_else(|| status.clone())
-            }
-            AgentError::Silent { within, .. } => Some(format!("no reply for {} s", within.as_secs_f64())),
-            AgentError::Format { .. } => Some(format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION"))),
-            AgentError::Unknown { what, .. } => Some(what.clone()),
-            AgentError::Refused { refusal, .. } => refusal.cause.clone(),
-            AgentError::NoAddress { .. } => Some("its sshd does not tell at which address ssh reached it".into()),
-            AgentError::Interrupted { .. } => None,
-        }
-    }
+/// The hint after the agent of `peer` was lost: how its host is restored.
+fn restoring(peer: &str) -> String {
+    let restore = match peer.strip_prefix("ssh:") {
+        Some(host) => format!("`ssh {host} latlab doctor --restore`"),
+        None => "`latlab doctor --restore` on that host".into(),
+    };
+    format!(
+        "what was measured before is in the recording; the agent puts its host in order by itself, 5 s after the latest \
+         end that the run could have; one that was killed cannot: {restore} does it then, and so does the next latlab \
+         there"
+    )
+}
 
-    /// What to do, for the `hint:` line.
-    pub fn hint(&self) -> Option<String> {
+impl Explain for AgentError {
+    fn explain(&self) -> Failure {
         const SAME_VERSION: &str = "run the same version of latlab on both hosts";
-        Some(match self {
-            AgentError::Start { .. } => "it must be installed here, and in the path".into(),
-            AgentError::NotReached { peer, .. } => {
-                let host = peer.trim_start_matches("ssh:");
-                format!(
-                    "`ssh -o BatchMode=yes {host} true` must work and ask nothing; see ssh-add(1) and ~/.ssh/config"
-                )
-            }
-            AgentError::NotFound { peer, .. } => match peer.strip_prefix("ssh:") {
-                Some(host) => format!(
-                    "install it there, in the path of shells that are not logged in to, or say where it is: \
-                     `'cmd:ssh {host} /path/to/latlab agent --stdio' --peer-addr ADDR`"
-                ),
-                None => "the command must end in `latlab agent --stdio` with a latlab that is there".into(),
-            },
-            AgentError::NoGreeting { .. } => {
-                "the command must connect to `latlab agent --stdio` of the same version, and leave its bytes alone"
-                    .into()
-            }
-            AgentError::Ended { peer, .. } | AgentError::Silent { peer, .. } => {
-                let restore = match peer.strip_prefix("ssh:") {
-                    Some(host) => format!("`ssh {host} latlab doctor --restore`"),
-                    None => "`latlab doctor --restore` on that host".into(),
-                };
-                format!(
-                    "what was measured before is in the recording; the agent puts its host in order by itself, 5 s \
-                     after the latest end that the run could have; one that was killed cannot: {restore} does it then, \
-                     and so does the next latlab there"
-                )
-            }
-            AgentError::Format { .. } | AgentError::Unknown { .. } => SAME_VERSION.into(),
-            AgentError::Refused { refusal, .. } => return refusal.hint.clone(),
-            AgentError::NoAddress { .. } => "add `--peer-addr ADDR`".into(),
-            AgentError::Interrupted { .. } => return None,
-        })
-    }
-
-    /// The exit code: 2 where the request was wrong, 3 where the world refuses.
-    pub fn exit_code(&self) -> u8 {
+        let failure = Failure::world(self);
         match self {
-            AgentError::Refused { refusal, .. } => refusal.exit_code.clamp(2, 3),
-            AgentError::NoAddress { .. } => 2,
-            _ => 3,
+            AgentError::Start { source, .. } => {
+                failure.because(explain(source)).hint("it must be installed here, and in the path")
+            }
+            AgentError::NotReached { peer, told } => {
+                let host = peer.trim_start_matches("ssh:");
+                Failure { cause: told.clone(), ..failure }.hint(format!(
+                    "`ssh -o BatchMode=yes {host} true` must work and ask nothing; see ssh-add(1) and ~/.ssh/config"
+                ))
+            }
+            AgentError::NotFound { peer, told } => {
+                Failure { cause: told.clone(), ..failure }.hint(match peer.strip_prefix("ssh:") {
+                    Some(host) => format!(
+                        "install it there, in the path of shells that are not logged in to, or say where it is: \
+                         `'cmd:ssh {host} /path/to/latlab agent --stdio' --peer-addr ADDR`"
+                    ),
+                    None => "the command must end in `latlab agent --stdio` with a latlab that is there".into(),
+                })
+            }
+            AgentError::NoGreeting { status, told, .. } => {
+                Failure { cause: told.clone().or_else(|| status.clone()), ..failure }.hint(
+                    "the command must connect to `latlab agent --stdio` of the same version, and leave its bytes alone",
+                )
+            }
+            AgentError::Ended { peer, status, told } => {
+                Failure { cause: told.clone().or_else(|| status.clone()), ..failure }.hint(restoring(peer))
+            }
+            AgentError::Silent { peer, within } => {
+                failure.because(format!("no reply for {} s", within.as_secs_f64())).hint(restoring(peer))
+            }
+            AgentError::Format { .. } => failure
+                .because(format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION")))
+                .hint(SAME_VERSION),
+            AgentError::Unknown { what, .. } => failure.because(what).hint(SAME_VERSION),
+            AgentError::Refused { refusal, .. } => Failure {
+                cause: refusal.cause.clone(),
+                hint: refusal.hint.clone(),
+                exit_code: refusal.exit_code.clamp(2, 3),
+                ..failure
+            },
+            AgentError::NoAddress { .. } => Failure::request(self)
+                .because("its sshd does not tell at which address ssh reached it")
+                .hint("add `--peer-addr ADDR`"),
+            AgentError::Interrupted { .. } => failure,
         }
     }
 }
@@ -185,7 +184,7 @@ mod tests {
                 AgentError::Ended { peer: peer.into(), status: None, told: None },
                 AgentError::Silent { peer: peer.into(), within: Duration::from_secs(10) },
             ] {
-                assert!(error.hint().is_some_and(|hint| hint.contains(restore)), "{error:?}");
+                assert!(error.explain().hint.is_some_and(|hint| hint.contains(restore)), "{error:?}");
             }
         }
     }

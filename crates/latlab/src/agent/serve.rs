@@ -13,6 +13,8 @@ use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTE
 use super::message::{Greeting, Reply, Request, RequestFailure, frame_of};
 use super::watch::{DeadManTimer, SilencePolicy};
 
+use crate::diagnostics::{Explain, Failure};
+
 /// A pipe that is ready takes so much at once without blocking (PIPE_BUF).
 const WRITE_BYTES: usize = 4_096;
 
@@ -52,33 +54,24 @@ pub enum AgentEnd {
     Broken(#[source] io::Error),
 }
 
-impl AgentEnd {
-    /// Why, for the `cause:` line.
-    pub fn cause(&self) -> Option<String> {
-        Some(match self {
-            AgentEnd::Signal => return None,
-            AgentEnd::Silent { within, awaited } => format!("no {awaited} for {} s", within.as_secs_f64()),
-            AgentEnd::Malformed(FrameError::Foreign { seen }) => format!("it begins with `{seen}`"),
-            AgentEnd::Malformed(error) => error.to_string(),
-            AgentEnd::Format(_) => format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION")),
-            AgentEnd::Broken(source) => explain(source),
-        })
-    }
-
-    /// What to do, for the `hint:` line.
-    pub fn hint(&self) -> Option<String> {
+impl Explain for AgentEnd {
+    fn explain(&self) -> Failure {
+        let failure = Failure::world(self);
+        let undone = "what this agent had changed on its host is undone";
         match self {
-            AgentEnd::Malformed(FrameError::Foreign { .. }) => {
-                Some("this command is for latlab itself: `latlab ping ssh:HOST` starts it".into())
+            AgentEnd::Signal => failure.hint(undone),
+            AgentEnd::Silent { within, awaited } => {
+                failure.because(format!("no {awaited} for {} s", within.as_secs_f64())).hint(undone)
             }
-            AgentEnd::Format(_) => Some("run the same version of latlab on both hosts".into()),
-            _ => Some("what this agent had changed on its host is undone".into()),
+            AgentEnd::Malformed(FrameError::Foreign { seen }) => failure
+                .because(format!("it begins with `{seen}`"))
+                .hint("this command is for latlab itself: `latlab ping ssh:HOST` starts it"),
+            AgentEnd::Malformed(error) => failure.because(error.to_string()).hint(undone),
+            AgentEnd::Format(_) => failure
+                .because(format!("this is latlab {}, format {FORMAT}", env!("CARGO_PKG_VERSION")))
+                .hint("run the same version of latlab on both hosts"),
+            AgentEnd::Broken(source) => failure.because(explain(source)).hint(undone),
         }
-    }
-
-    /// The exit code: the world refuses.
-    pub const fn exit_code(&self) -> u8 {
-        3
     }
 }
 

@@ -1,15 +1,15 @@
-//! clap's refusals in the form of latlab's own messages.
+//! Conversion of clap errors to failures.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::diagnostics::Failure;
 
-/// What later versions bring: known, so that asking for it early is told from a slip of the finger.
+/// Names reserved for later versions, so that they are not reported as misspelled.
 const LATER: [&str; 7] = ["--live", "--stamps", "--offload", "explain", "report", "import", "export"];
 
-/// `error` as a failure: what was typed, why it is refused, and what would be right.
+/// Converts `error` to a failure with the typed value and a hint.
 ///
-/// Help and version are no refusals; the caller has shown them before.
+/// Help and version requests must be handled by the caller before.
 pub fn of(error: &clap::Error) -> Failure {
     let context = Context(error);
     match error.kind() {
@@ -92,14 +92,14 @@ fn conflict(context: Context) -> Failure {
     Failure::request(format!("`{option}` cannot go with `{others}`")).hint("leave one of them out")
 }
 
-/// The kinds that this command line cannot raise today keep clap's own words.
+/// Keeps clap's message for kinds that this command line does not raise.
 fn other(context: Context) -> Failure {
     let text = context.0.render().to_string();
     let first = text.lines().next().unwrap_or_default();
     Failure::request(first.trim_start_matches("error: ").replace('\'', "`")).hint(context.see_help())
 }
 
-/// What clap knows about its refusal.
+/// Access to the context of a clap error.
 #[derive(Clone, Copy)]
 struct Context<'a>(&'a clap::Error);
 
@@ -120,7 +120,7 @@ impl<'a> Context<'a> {
         bare(self.one(ContextKind::InvalidArg))
     }
 
-    /// Which help page to read: clap's usage line begins with the command.
+    /// Refers to the help page of the command, which is the first part of clap's usage line.
     fn see_help(self) -> String {
         let usage = match self.0.get(ContextKind::Usage) {
             Some(ContextValue::StyledStr(usage)) => usage.to_string(),
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// `--wait` of `--wait <WORD>`, `FILE` of `<FILE>`.
+/// Returns `--wait` of `--wait <WORD>`, `FILE` of `<FILE>`.
 fn bare(argument: &str) -> &str {
     let name = argument.split([' ', '=']).next().unwrap_or(argument);
     name.trim_start_matches(['<', '[']).trim_end_matches(['.', '>', ']'])
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_names_the_value_and_a_way_out() {
+    fn each_refusal_has_the_value_and_a_hint() {
         for (line, message, hint) in [
             ("latlab", "no command was given", "latlab ping"),
             ("latlab pign", "there is no command `pign`", "did you mean `ping`?"),
@@ -169,9 +169,9 @@ mod tests {
             ("latlab completions zhs", "`SHELL` cannot be `zhs`", "zsh"),
         ] {
             let failure = refusal(line);
-            let told = failure.hint.clone().unwrap_or_default();
+            let found = failure.hint.clone().unwrap_or_default();
             assert!(failure.message.contains(message), "{line}: {}", failure.message);
-            assert!(told.contains(hint), "{line}: {told}");
+            assert!(found.contains(hint), "{line}: {found}");
             assert_eq!(failure.exit_code, 2, "{line}");
         }
     }

@@ -1,25 +1,25 @@
-//! Two examples for the end of every help page and man page. Tests parse and settle each of them.
+//! Two examples for the end of every help page and man page. Tests parse and resolve each of them.
 
-/// One example.
+/// An example of a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// What is typed.
+    /// The command line.
     pub line: &'static str,
-    /// What it does.
-    pub tells: &'static str,
+    /// Effect of the command line.
+    pub effect: &'static str,
 }
 
-const fn example(line: &'static str, tells: &'static str) -> Example {
-    Example { line, tells }
+const fn example(line: &'static str, effect: &'static str) -> Example {
+    Example { line, effect }
 }
 
-/// Of `latlab` itself.
+/// Examples of `latlab` without a command.
 pub const OVERVIEW: [Example; 2] = [
     example("latlab ping", "ten seconds of round trips over loopback, with a recording"),
     example("latlab summary latlab-runs/*", "the statistics of every recording in the store"),
 ];
 
-/// Of each command.
+/// Examples of each command, by the command's name.
 pub const COMMANDS: [(&str, [Example; 2]); 15] = [
     (
         "ping",
@@ -131,9 +131,9 @@ pub const COMMANDS: [(&str, [Example; 2]); 15] = [
     ),
 ];
 
-/// The examples as the end of a help page.
+/// Renders the examples as the end of a help page.
 pub fn text(examples: [Example; 2]) -> String {
-    let lines = examples.map(|example| format!("  {}\n      {}\n", example.line, example.tells));
+    let lines = examples.map(|example| format!("  {}\n      {}\n", example.line, example.effect));
     format!("Examples:\n{}", lines.concat().trim_end())
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use crate::cli::args::Command;
     use crate::cli::{self, resolve};
 
-    /// The words of a line up to its redirection or pipe, as a shell would give them.
+    /// Splits a line up to its redirection or pipe into words like a shell.
     fn words(line: &str) -> Vec<std::ffi::OsString> {
         let mut quoted = false;
         let mut words = vec![String::new()];
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_a_request_that_can_be_settled() {
+    fn each_example_resolves() {
         for example in COMMANDS.iter().flat_map(|(_, examples)| examples).chain(&OVERVIEW) {
             let typed = cli::parse(words(example.line)).unwrap_or_else(|error| panic!("{}: {error}", example.line));
             let settled = match typed.command {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn each_stands_with_its_own_command() {
+    fn each_example_is_of_its_command() {
         for (name, examples) in COMMANDS {
             for example in examples {
                 assert!(example.line.starts_with(&format!("latlab {name}")), "{}", example.line);

@@ -77,7 +77,7 @@ fn page(command: &clap::Command, examples: [Example; 2]) -> io::Result<(String, 
 }
 
 fn examples_section(examples: [Example; 2]) -> String {
-    let one = |example: Example| format!(".TP\n.B {}\n{}\n", literal(example.line), literal(example.tells));
+    let one = |example: Example| format!(".TP\n.B {}\n{}\n", literal(example.line), literal(example.effect));
     format!(".SH EXAMPLES\n{}", examples.map(one).concat())
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use latlab_sys::errno::explain;
 use thiserror::Error;
 
+use crate::diagnostics::{Explain, Failure};
 use crate::units::human::grouped;
 
 /// Why a load could not be made.
@@ -70,43 +71,31 @@ impl LoadError {
     pub(super) fn thread_gone() -> LoadError {
         LoadError::Thread { source: io::Error::other("it ended before it was ready") }
     }
+}
 
-    /// Why, for the `cause:` line.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for LoadError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::world(self);
         match self {
-            LoadError::Process { source, .. } | LoadError::Affinity { source } | LoadError::Thread { source } => {
-                Some(explain(source))
+            LoadError::Process { source, .. } => failure
+                .because(explain(source))
+                .hint("the latlab binary starts itself again: it must stay where it is and be executable"),
+            LoadError::Affinity { source } => {
+                failure.because(explain(source)).hint("leave out `:cpus=`, and the load takes the CPUs that it may use")
             }
-            LoadError::Refused { cause, .. } => cause.clone(),
-            LoadError::CpuAbsent { usable, .. } => {
-                Some(format!("there is no such CPU, or it is kept from latlab; usable are `{usable}`"))
+            LoadError::Thread { source } => failure
+                .because(explain(source))
+                .hint("ask for fewer workers, or raise the limit of processes (`ulimit -u`)"),
+            LoadError::Refused { cause, hint, exit_code, .. } => {
+                Failure { cause: cause.clone(), hint: hint.clone(), exit_code: *exit_code, ..failure }
             }
-            LoadError::NeedsPath => Some("it was ordered from the wrong process".into()),
-            LoadError::Memory { .. } => Some("the system has no more for this process".into()),
-        }
-    }
-
-    /// What to do, for the `hint:` line.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            LoadError::Process { .. } => {
-                "the latlab binary starts itself again: it must stay where it is and be executable".into()
+            LoadError::CpuAbsent { usable, .. } => Failure::request(self)
+                .because(format!("there is no such CPU, or it is kept from latlab; usable are `{usable}`"))
+                .hint(format!("name CPUs with `:cpus={usable}`")),
+            LoadError::NeedsPath => failure.because("it was ordered from the wrong process"),
+            LoadError::Memory { .. } => {
+                failure.because("the system has no more for this process").hint("take less with `:buffer=64MiB`")
             }
-            LoadError::NeedsPath => return None,
-            LoadError::Refused { hint, .. } => return hint.clone(),
-            LoadError::CpuAbsent { usable, .. } => format!("name CPUs with `:cpus={usable}`"),
-            LoadError::Affinity { .. } => "leave out `:cpus=`, and the load takes the CPUs that it may use".into(),
-            LoadError::Thread { .. } => "ask for fewer workers, or raise the limit of processes (`ulimit -u`)".into(),
-            LoadError::Memory { .. } => "take less with `:buffer=64MiB`".into(),
-        })
-    }
-
-    /// The exit code of contract section 2: a CPU that is not there was the request's mistake.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            LoadError::CpuAbsent { .. } => 2,
-            LoadError::Refused { exit_code, .. } => *exit_code,
-            _ => 3,
         }
     }
 }

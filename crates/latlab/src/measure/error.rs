@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::stream::StreamError;
 use crate::agent::AgentError;
-use crate::diagnostics::Explain;
+use crate::diagnostics::{Explain, Failure};
 use crate::host::HostError;
 use crate::plan::Via;
 use crate::recording::RecordingError;
@@ -111,73 +111,47 @@ impl MeasureError {
             StreamError::Silent { span } => MeasureError::StreamSilent { peer, span },
         }
     }
+}
 
-    /// Why, for the `cause:` line.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for MeasureError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::world(self);
         match self {
-            MeasureError::ReflectorProcess(error) => error.explain().cause,
-            MeasureError::Agent(error) => error.cause(),
-            MeasureError::Thread(source) | MeasureError::Sleep { source, .. } => Some(explain(source)),
-            MeasureError::Socket { source, .. } => Some(explain_broken(source)),
-            MeasureError::StreamUncounted { .. } => Some("it opened a session, but answers no POLL".into()),
-            MeasureError::StreamSilent { span, .. } => {
-                Some(format!("no TALLY came for {}, and what nobody counts is not sent", human::span(*span)))
+            MeasureError::Thread(source) => {
+                failure.because(explain(source)).hint("free memory, or raise the limit of processes (`ulimit -u`)")
             }
-            MeasureError::NoDownStream { .. } => Some("it grants a session, but no down-stream in it".into()),
-            MeasureError::ChecksumNeeded { .. } => Some(
-                "over IPv6 its socket must have asked for them (UDP_NO_CHECK6_RX), and it says that it has not".into(),
-            ),
-            MeasureError::NoCleanRate { .. } => Some("something was lost in every trial".into()),
-            MeasureError::SendMode(error) => error.explain().cause,
-            MeasureError::Host(error) => error.explain().cause,
-            MeasureError::Loads(error) => error.explain().cause,
-            MeasureError::Transport(error) => error.explain().cause,
-            MeasureError::Session(error) => error.explain().cause,
-            MeasureError::Key(error) => error.explain().cause,
-            MeasureError::Recording(error) => error.explain().cause,
-        }
-    }
-
-    /// What to do, for the `hint:` line.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            MeasureError::ReflectorProcess(error) => error.explain().hint,
-            MeasureError::Agent(error) => error.hint(),
-            MeasureError::Thread(_) => Some("free memory, or raise the limit of processes (`ulimit -u`)".into()),
-            MeasureError::Sleep { .. } => Some("`--via clock_nanosleep` needs nothing but the clock".into()),
-            MeasureError::Socket { .. } => Some("what was measured before is in the recording".into()),
-            MeasureError::StreamUncounted { .. } => Some("run the same version of latlab on both hosts".into()),
-            MeasureError::StreamSilent { .. } => Some("offer less, or see whether the reflector is still there".into()),
-            MeasureError::NoDownStream { .. } => {
-                Some("there: the same version of latlab, `serve --allow-down RATE` and a key".into())
+            MeasureError::Sleep { source, .. } => {
+                failure.because(explain(source)).hint("`--via clock_nanosleep` needs nothing but the clock")
             }
-            MeasureError::ChecksumNeeded { .. } => {
-                Some("run the same version of latlab on both hosts, or leave out `--checksum off`".into())
+            MeasureError::Socket { source, .. } => {
+                failure.because(explain_broken(source)).hint("what was measured before is in the recording")
             }
-            MeasureError::NoCleanRate { .. } => Some("`net=RATE` needs no such rate".into()),
-            MeasureError::SendMode(error) => error.explain().hint,
-            MeasureError::Host(error) => error.explain().hint,
-            MeasureError::Loads(error) => error.explain().hint,
-            MeasureError::Transport(error) => error.explain().hint,
-            MeasureError::Session(error) => error.explain().hint,
-            MeasureError::Key(error) => error.explain().hint,
-            MeasureError::Recording(error) => error.explain().hint,
-        }
-    }
-
-    /// The exit code of contract section 2.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            MeasureError::ReflectorProcess(error) => error.explain().exit_code,
-            MeasureError::Agent(error) => error.exit_code(),
-            MeasureError::SendMode(error) => error.explain().exit_code,
-            MeasureError::Host(error) => error.explain().exit_code,
-            MeasureError::Loads(error) => error.explain().exit_code,
-            MeasureError::Transport(error) => error.explain().exit_code,
-            MeasureError::Session(error) => error.explain().exit_code,
-            MeasureError::Key(error) => error.explain().exit_code,
-            MeasureError::Recording(error) => error.explain().exit_code,
-            _ => 3,
+            MeasureError::StreamUncounted { .. } => failure
+                .because("it opened a session, but answers no POLL")
+                .hint("run the same version of latlab on both hosts"),
+            MeasureError::StreamSilent { span, .. } => failure
+                .because(format!("no TALLY came for {}, and what nobody counts is not sent", human::span(*span)))
+                .hint("offer less, or see whether the reflector is still there"),
+            MeasureError::NoDownStream { .. } => failure
+                .because("it grants a session, but no down-stream in it")
+                .hint("there: the same version of latlab, `serve --allow-down RATE` and a key"),
+            MeasureError::ChecksumNeeded { .. } => failure
+                .because(
+                    "over IPv6 its socket must have asked for them (UDP_NO_CHECK6_RX), and it says that it has not",
+                )
+                .hint("run the same version of latlab on both hosts, or leave out `--checksum off`"),
+            MeasureError::NoCleanRate { .. } => {
+                failure.because("something was lost in every trial").hint("`net=RATE` needs no such rate")
+            }
+            MeasureError::ReflectorProcess(error) => error.explain(),
+            MeasureError::Agent(error) => error.explain(),
+            MeasureError::SendMode(error) => error.explain(),
+            MeasureError::Host(error) => error.explain(),
+            MeasureError::Loads(error) => error.explain(),
+            MeasureError::Transport(error) => error.explain(),
+            MeasureError::Session(error) => error.explain(),
+            MeasureError::Key(error) => error.explain(),
+            MeasureError::Recording(error) => error.explain(),
         }
     }
 }

@@ -1,32 +1,34 @@
-//! Caveats of one or several runs, numbered once.
+//! Merging and numbering of the caveats of one or several runs.
 
 use super::heading::names;
 use super::view::CaveatView;
 use crate::analysis::Summary;
 use crate::diagnostics::Caveat;
 
-/// One thing that runs have to say, each perhaps with numbers of its own.
+/// A caveat common to several runs, possibly with different numbers.
 struct Concern<'a> {
-    /// Which of the caveats with its code it is in a run: two ends can each have stepped their clock.
+    /// Index among the caveats of the same code in a run, since a code can apply to each end.
     place: usize,
-    /// Run and caveat, in the order of the runs.
-    told: Vec<(&'a str, &'a Caveat)>,
+    /// Run name and caveat, in order of the runs.
+    occurrences: Vec<(&'a str, &'a Caveat)>,
 }
 
 impl<'a> Concern<'a> {
-    /// That of the run that it concerns most.
+    /// Returns the most severe caveat.
     fn worst(&self) -> &'a Caveat {
-        let (_, first) = self.told[0];
-        self.told.iter().fold(first, |worst, (_, caveat)| if caveat.severity > worst.severity { caveat } else { worst })
+        let (_, first) = self.occurrences[0];
+        self.occurrences
+            .iter()
+            .fold(first, |worst, (_, caveat)| if caveat.severity > worst.severity { caveat } else { worst })
     }
 
     fn same(&self, caveat: &Caveat, place: usize) -> bool {
-        self.place == place && self.told[0].1.code == caveat.code
+        self.place == place && self.occurrences[0].1.code == caveat.code
     }
 }
 
-/// Every caveat once, worst first, with the runs it is about where it is not about all of them alike. Where runs have
-/// numbers of their own those of one are shown; all of them are in the JSON documents.
+/// Merges the caveats of all runs, most severe first, and names the runs concerned unless all are. If runs differ
+/// in numbers, those of one run are shown; the JSON documents have all of them.
 pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
     let names = names(summaries);
     let mut concerns: Vec<Concern> = Vec::new();
@@ -34,8 +36,8 @@ pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
         for (number, caveat) in summary.caveats.iter().enumerate() {
             let place = summary.caveats[..number].iter().filter(|other| other.code == caveat.code).count();
             match concerns.iter_mut().find(|known| known.same(caveat, place)) {
-                Some(known) => known.told.push((name, caveat)),
-                None => concerns.push(Concern { place, told: vec![(name, caveat)] }),
+                Some(known) => known.occurrences.push((name, caveat)),
+                None => concerns.push(Concern { place, occurrences: vec![(name, caveat)] }),
             }
         }
     }
@@ -43,7 +45,7 @@ pub(super) fn caveats(summaries: &[Summary]) -> Vec<CaveatView> {
     concerns.iter().zip(1..).map(|(concern, number)| view(concern, number, summaries.len())).collect()
 }
 
-/// These caveats of no particular run.
+/// Numbers caveats that concern no particular run.
 pub(super) fn numbered(caveats: &[Caveat]) -> Vec<CaveatView> {
     let worded = caveats.iter().zip(1..).map(|(caveat, number)| CaveatView {
         number,
@@ -57,12 +59,12 @@ pub(super) fn numbered(caveats: &[Caveat]) -> Vec<CaveatView> {
 
 fn view(concern: &Concern, number: usize, runs: usize) -> CaveatView {
     let worst = concern.worst();
-    let (alike, others): (Vec<_>, Vec<_>) = concern.told.iter().partition(|(_, caveat)| *caveat == worst);
-    let list = |told: &[&(&str, &Caveat)]| told.iter().map(|(run, _)| *run).collect::<Vec<_>>().join(", ");
+    let (alike, others): (Vec<_>, Vec<_>) = concern.occurrences.iter().partition(|(_, caveat)| *caveat == worst);
+    let list = |runs: &[&(&str, &Caveat)]| runs.iter().map(|(run, _)| *run).collect::<Vec<_>>().join(", ");
     let prefix = if alike.len() == runs { String::new() } else { format!("{}: ", list(&alike)) };
     let rest = match others.len() {
         0 => String::new(),
-        _ if concern.told.len() == runs => " (the other runs likewise, with numbers of their own)".into(),
+        _ if concern.occurrences.len() == runs => " (the other runs likewise, with numbers of their own)".into(),
         _ => format!(" (likewise, with numbers of their own: {})", list(&others)),
     };
     CaveatView {
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caveat_of_several_runs_is_told_once() {
+    fn a_caveat_of_several_runs_is_shown_once() {
         use Severity::{Note, Warning};
         let runs = [
             run(
@@ -110,7 +112,7 @@ mod tests {
             run(128, &[(Warning, "lost", "50 lost"), (Note, "idle", "asleep"), (Note, "late", "1 late")]),
             run(256, &[(Note, "lost", "4 lost"), (Note, "idle", "asleep"), (Note, "late", "2 late")]),
         ];
-        let told: Vec<_> = caveats(&runs).into_iter().map(|caveat| (caveat.severity, caveat.message)).collect();
+        let shown: Vec<_> = caveats(&runs).into_iter().map(|caveat| (caveat.severity, caveat.message)).collect();
         let expected = [
             (Warning, "128 B: 50 lost (the other runs likewise, with numbers of their own)"),
             (Note, "asleep"),
@@ -118,7 +120,7 @@ mod tests {
             (Note, "64 B: there"),
             (Note, "128 B: 1 late (likewise, with numbers of their own: 256 B)"),
         ];
-        assert_eq!(told, expected.map(|(severity, message)| (severity, message.to_owned())));
+        assert_eq!(shown, expected.map(|(severity, message)| (severity, message.to_owned())));
         assert_eq!(caveats(&runs)[0].hint, "hint for 50 lost", "message and hint are of one run");
     }
 }

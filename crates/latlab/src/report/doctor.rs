@@ -1,4 +1,4 @@
-//! What the doctor found, as text and as `latlab.doctor/1`.
+//! Rendering of findings as text and as `latlab.doctor/1`.
 
 use serde::Serialize;
 
@@ -12,26 +12,26 @@ struct DoctorDocument<'a> {
     findings: &'a [Finding],
 }
 
-/// The document.
+/// Renders the JSON document.
 pub fn render_json(findings: &[Finding]) -> String {
     pretty(&DoctorDocument { schema: "latlab.doctor/1", findings: &sorted(findings) })
 }
 
-/// Columns of the severities.
+/// Width of the severity labels in characters.
 const LABEL: usize = 11;
 
-/// The findings for people: worst first, what is in order together in the last lines.
+/// Renders findings as text, most severe first; checks without a problem share the last lines.
 pub fn render_text(findings: &[Finding], style: Style) -> String {
-    let room = style.width.saturating_sub(LABEL).max(20);
+    let available = style.width.saturating_sub(LABEL).max(20);
     let mut lines = Vec::new();
     for finding in sorted(findings).iter().filter(|finding| finding.severity != FindingSeverity::Fine) {
-        lines.extend(entry(finding.severity, wrap(&finding.message, room), style));
-        // a command is to be copied: it is never broken
+        lines.extend(entry(finding.severity, wrap(&finding.message, available), style));
+        // Commands are not wrapped, so that they can be copied.
         lines.extend(finding.fix.iter().map(|fix| format!("{}{fix}", " ".repeat(LABEL))));
     }
     let fine: Vec<_> = findings.iter().filter(|finding| finding.severity == FindingSeverity::Fine).collect();
     let words = fine.iter().map(|finding| finding.message.as_str()).collect::<Vec<_>>().join(" · ");
-    lines.extend(entry(FindingSeverity::Fine, wrap(&words, room), style));
+    lines.extend(entry(FindingSeverity::Fine, wrap(&words, available), style));
     if lines.is_empty() { "nothing to report\n".into() } else { lines.join("\n") + "\n" }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_comes_first_and_what_is_fine_shares_a_line() {
+    fn the_most_severe_is_first_and_passed_checks_share_a_line() {
         let expected = " blocker   RT throttling would stop a spinning FIFO thread\n           \
                         sudo sysctl kernel.sched_rt_runtime_us=-1\n \
                         warning   governor is `ondemand` on 4 CPUs\n           \
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_keeps_to_its_schema() {
+    fn the_document_conforms_to_its_schema() {
         crate::report::schemas::check("doctor", &render_json(&findings()));
         crate::report::schemas::check("doctor", &render_json(&[]));
     }

@@ -1,4 +1,4 @@
-//! Statistics to cells: three significant digits, one unit per table, loss beside every figure.
+//! Formatting of statistics as cells: three significant digits, one unit per table, loss with every figure.
 
 use super::heading::names;
 use super::view::{BarView, ColumnView, GroupView, HistogramView, RowView, Showing, TableView};
@@ -8,18 +8,17 @@ use crate::stats::{Bucket, Description, Interval, QuantileEstimate};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, about, grouped, percent, quantile, span, spans};
 
-/// What stands in the place of a quantile that fell among the lost.
+/// Text in place of a quantile that lies among the lost probes.
 const LOST: &str = "lost";
 
-/// The heading of halved round trips. Never called a latency: it is arithmetic, not a measurement.
+/// Heading of halved round trips, not called a latency because it is calculated, not measured.
 pub(super) const HALF: &str = "round trip / 2";
 
-/// `±` claims two sides alike: the longer one is at most so many times the shorter.
+/// Largest ratio of the longer to the shorter side of an interval shown with `±`.
 const ALIKE: f64 = 1.25;
-/// A figure and its interval.
 type Cells = [String; 2];
 
-/// One statistic of a description, in `unit`, divided by `divisor`.
+/// Unit and divisor of formatted statistics.
 struct Scale {
     unit: TimeUnit,
     divisor: f64,
@@ -30,14 +29,14 @@ impl Scale {
         ns.map_or_else(|| ABSENT.into(), |ns| self.unit.figure(ns / self.divisor))
     }
 
-    /// `±0.2` where both sides are about alike, else both ends: `68–81`.
+    /// Formats as `±0.2` if both sides are similar, else with both ends: `68–81`.
     fn interval(&self, around: Option<f64>, interval: Option<Interval>) -> String {
         let Some((value, interval)) = around.zip(interval) else { return String::new() };
         match (interval.low, interval.high) {
             (Some(low), Some(high)) => {
                 let (below, above) = (value - low, high - value);
                 let ends = [low, high].map(|end| self.figure(Some(end)));
-                // where both ends are the same to three digits, how far they lie apart is all there is to see
+                // If both ends are equal to three digits, their distance is shown.
                 if below.max(above) <= ALIKE * below.min(above) || ends[0] == ends[1] {
                     format!("±{}", about(below.max(above) / self.divisor / self.unit.nanos()))
                 } else {
@@ -59,7 +58,7 @@ impl Scale {
         }
     }
 
-    /// Every statistic with its name, in the order of size.
+    /// Returns every statistic with its name in ascending order.
     fn all(&self, described: &Description) -> Vec<(String, Cells)> {
         let plain = |ns: Option<f64>| [self.figure(ns), String::new()];
         let mean = [self.figure(described.mean), self.interval(described.mean, described.mean_interval)];
@@ -68,7 +67,7 @@ impl Scale {
         let quantiles = described.quantiles.iter().map(|estimate| {
             let cells = match described.n {
                 0 => plain(None),
-                // what lies beyond a lost quantile needs no support to be lost too
+                // A quantile above a lost quantile is lost even if unsupported.
                 _ if estimate.q > lost_from => [LOST.into(), String::new()],
                 _ => self.quantile(estimate),
             };
@@ -83,20 +82,20 @@ impl Scale {
     }
 }
 
-/// The middle of a description, for choosing a unit; falls back to whatever there is.
+/// Returns the value that determines the unit: the median or another available statistic.
 fn typical(described: &Description) -> Option<f64> {
     let middle = described.quantiles.iter().find(|estimate| estimate.q >= 0.5).and_then(|estimate| estimate.value);
     middle.or(described.mean)
 }
 
-/// The unit of a table of these descriptions: that of their middle one, so that one odd run sets none.
+/// Returns the unit of the middle description, so that an outlier does not determine the unit.
 fn unit_of<'a>(described: impl Iterator<Item = &'a Description>) -> TimeUnit {
     let mut sizes: Vec<f64> = described.filter_map(typical).collect();
     sizes.sort_by(f64::total_cmp);
     TimeUnit::suiting(sizes.get(sizes.len() / 2).copied().unwrap_or(1_000.0))
 }
 
-/// Who sleeps is not lost.
+/// Formats n and loss; wake-ups have no loss.
 fn n_and_lost(kind: Kind, described: &Description) -> String {
     if kind != Kind::Ping {
         return format!("n {}", grouped(described.n));
@@ -104,7 +103,7 @@ fn n_and_lost(kind: Kind, described: &Description) -> String {
     format!("n {} · lost {}", grouped(described.n), grouped(described.lost))
 }
 
-/// One run of a closed loop: its round trip in one row, and half of it in another if wished.
+/// Tables of one closed-loop run: a row for the round trip and optionally one for half of it.
 pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     let metric = summary.kind.metric();
     let Some(described) = summary.metrics.get(&metric) else { return Vec::new() };
@@ -129,12 +128,12 @@ pub(super) fn across(summary: &Summary, showing: Showing) -> Vec<TableView> {
     tables
 }
 
-/// One run on a schedule: round trip, response time and send slip side by side, statistics downwards.
+/// Table of one scheduled run: a column for each of round trip, response time and send slip, a row for each statistic.
 pub(super) fn down(summary: &Summary, showing: Showing) -> TableView {
-    let wanted = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric);
+    let is_shown = |metric: &Metric| showing.every_metric || Metric::USUAL.contains(metric);
     let shown: Vec<(Metric, &Description)> = Metric::PING
         .into_iter()
-        .filter(wanted)
+        .filter(is_shown)
         .filter_map(|metric| summary.metrics.get(&metric).map(|described| (metric, described)))
         .collect();
     let round_trip = shown.iter().filter(|(metric, _)| *metric == Metric::RoundTripDelay);
@@ -165,7 +164,7 @@ fn figures_down(heading: &str, described: &Description, scale: &Scale) -> GroupV
     GroupView { heading: heading.into(), columns: vec![column(figures), column(intervals)] }
 }
 
-/// Several runs, a row each: n and loss, then quantiles and maximum of the round trip, on a schedule also
+/// Table of several runs, a row each: n and loss, then quantiles and maximum of the round trip and, on a schedule,
 /// of the response time.
 pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView {
     let described = |metric| summaries.iter().map(move |summary| summary.metrics.get(&metric));
@@ -182,7 +181,7 @@ pub(super) fn rows_of_runs(summaries: &[Summary], showing: Showing) -> TableView
         let all: Vec<_> = described(metric).collect();
         let mut columns = columns_of_runs(&all, &Scale { unit, divisor });
         if metric == Metric::ResponseTime {
-            // over all due probes, of which more may be lost than of those sent
+            // Response time covers all due probes, of which more may be lost than of those sent.
             columns.insert(0, count_of(&all, "lost", |described| described.lost));
             let n = |all: &[Option<&Description>]| all.iter().map(|one| one.map(|one| one.n)).collect::<Vec<_>>();
             if n(&all) != n(&round_trips) {
@@ -213,7 +212,7 @@ fn count_of(described: &[Option<&Description>], heading: &str, of: fn(&Descripti
     ColumnView { heading: heading.into(), cells: described.iter().map(cell).collect() }
 }
 
-/// A column per quantile that any of the runs has, then the maximum.
+/// Returns a column for each quantile of any run, then the maximum.
 fn columns_of_runs(described: &[Option<&Description>], scale: &Scale) -> Vec<ColumnView> {
     let mut headings: Vec<f64> = described.iter().flatten().flat_map(|one| one.quantiles.iter().map(|q| q.q)).collect();
     headings.sort_by(f64::total_cmp);
@@ -228,7 +227,7 @@ fn columns_of_runs(described: &[Option<&Description>], scale: &Scale) -> Vec<Col
     names.map(|name| ColumnView { cells: tables.iter().map(|all| cell(all, &name)).collect(), heading: name }).collect()
 }
 
-/// A row per CPU on which threads of `summary` slept, if there are several; `name` tells the run from others.
+/// Table with a row for each CPU with sleeping threads; `None` for a single CPU. `name` identifies the run.
 pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
     let by_cpu = summary.wakeups.as_ref().map(|wakeups| &wakeups.by_cpu).filter(|by_cpu| !by_cpu.is_empty())?;
     let described: Vec<Option<&Description>> = by_cpu.iter().map(|(_, described)| Some(described)).collect();
@@ -245,7 +244,7 @@ pub(super) fn by_cpu(summary: &Summary, name: &str) -> Option<TableView> {
     })
 }
 
-/// A row per window of `summary`, if it has any; `name` tells the run from others.
+/// Table with a row for each window; `None` without windows. `name` identifies the run.
 pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     let length = summary.window_ns.filter(|_| !summary.windows.is_empty())?;
     let described: Vec<&Description> = summary.windows.iter().map(|window| &window.round_trip_delay).collect();
@@ -259,7 +258,7 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     });
     let runs: Vec<_> = described.iter().map(|window| Some(*window).filter(|window| window.n > 0)).collect();
     let all_columns = columns_of_runs(&runs, &scale);
-    // a window is short: a high quantile that none of them supports would only make the table wide
+    // High quantiles that no window supports are omitted to keep the table narrow.
     let usual: Vec<String> =
         described[0].quantiles.iter().map(|one| one.q).filter(|q| *q <= 0.99).map(quantile).collect();
     let supported = |cell: &String| cell != "n/a" && cell != ABSENT && !cell.starts_with('≥');
@@ -278,7 +277,7 @@ pub(super) fn windows(summary: &Summary, name: &str) -> Option<TableView> {
     })
 }
 
-/// The view of these buckets; none where there are none.
+/// Returns the view of `buckets`; `None` if empty.
 pub(super) fn histogram(buckets: &[Bucket]) -> Option<HistogramView> {
     let most = buckets.iter().map(|bucket| bucket.count).max().filter(|most| *most > 0)?;
     let length = |count: u64| (1.0 + count as f64).ln() / (1.0 + most as f64).ln();
@@ -291,7 +290,7 @@ pub(super) fn histogram(buckets: &[Bucket]) -> Option<HistogramView> {
     Some(HistogramView { bars })
 }
 
-/// `1.67 % (95 %: 1.27–2.19 %)`
+/// Formats as `1.67 % (95 %: 1.27–2.19 %)`.
 pub(super) fn sure(share: f64, interval: Option<Interval>) -> String {
     let ends = interval.and_then(|interval| Some((interval.low?, interval.high?, interval.confidence)));
     let around = ends.map(|(low, high, confidence)| {

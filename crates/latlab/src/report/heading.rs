@@ -1,24 +1,23 @@
-//! What is measured, in one line: the same words while it is measured and when it is shown.
+//! One-line headings of measurements, identical during the run and in the report.
 
 use crate::analysis::{Condition, Family, Kind, StopWhen, Summary};
 use crate::plan::RunSpec;
 use crate::units::human::{grouped, span};
 
-/// What a heading says of one run, be it planned or measured.
+/// Parts of the heading of one planned or measured run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headline<'a> {
     /// What kind of rows.
     pub kind: Kind,
-    /// Its factors.
+    /// Factors of the run.
     pub condition: &'a Condition,
-    /// The family of the path, where it is known.
+    /// Address family of the path; `None` if unknown.
     pub family: Option<Family>,
-    /// When it is to end.
+    /// Stop condition.
     pub stop: StopWhen,
 }
 
 impl Headline<'_> {
-    /// That of a summary.
     pub(super) fn of(summary: &Summary) -> Headline<'_> {
         let family = summary.peer_address.as_deref().map(family_of);
         Headline { kind: summary.kind, condition: &summary.condition, family, stop: summary.stop }
@@ -37,7 +36,7 @@ impl Headline<'_> {
     }
 }
 
-/// That of an address with a port.
+/// Returns the family of an address with a port.
 pub fn family_of(address: &str) -> Family {
     if address.starts_with('[') { Family::Ipv6 } else { Family::Ipv4 }
 }
@@ -67,7 +66,7 @@ pub(super) fn heading(runs: &[Headline]) -> String {
     common.filter_map(|(_, part)| part.clone()).collect::<Vec<_>>().join(" · ")
 }
 
-/// What tells each run from the others, in as few words as do: its size, its source port, else its directory.
+/// Returns the shortest distinct name of each run: its size, its source port, else its directory.
 pub(super) fn names(summaries: &[Summary]) -> Vec<String> {
     let directory = |summary: &Summary| {
         let parts = summary.recording.trim_end_matches('/').rsplit('/');

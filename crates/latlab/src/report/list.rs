@@ -1,4 +1,4 @@
-//! What is in the store, as text and as `latlab.list/1`.
+//! Rendering of the contents of a store as text and as `latlab.list/1`.
 
 use serde::Serialize;
 
@@ -8,50 +8,50 @@ use super::text::draw_table;
 use super::view::{ColumnView, GroupView, RowView, TableView};
 use crate::units::human::{ABSENT, grouped};
 
-/// One directory of the store.
+/// A recording of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListingView {
-    /// Its path.
+    /// Path of the directory.
     pub recording: String,
-    /// `ping`; null where the manifest does not say.
+    /// Kind of run, such as `ping`; null if unknown.
     pub kind: Option<String>,
-    /// UTC start, RFC 3339.
+    /// Start time in UTC, RFC 3339.
     pub started_at: Option<String>,
-    /// What was measured, in one line.
+    /// One-line description of the measurement.
     pub heading: Option<String>,
-    /// Rows, once the run is finished.
+    /// Number of rows; `None` if the run is unfinished.
     pub rows: Option<u64>,
     /// `completed`, `interrupted`, `failed`, `recovered`, `measuring`, `unfinished` or `damaged`.
     pub state: String,
-    /// Why it is in that state, where there is more to say.
+    /// Reason for the state.
     pub reason: Option<String>,
 }
 
-/// One experiment of the store.
+/// An experiment of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedExperiment {
-    /// Its path.
+    /// Path of the directory.
     pub experiment: String,
-    /// What its file calls it; null where the file cannot be read.
+    /// Name in the experiment file; null if the file is unreadable.
     pub name: Option<String>,
-    /// Runs that are over for good, those that warmed up included.
+    /// Number of finished runs, including warm-up runs.
     pub runs_done: Option<u64>,
-    /// All runs; of a rule that looks at widths the most.
+    /// Total number of runs; the maximum if a stopping rule depends on interval widths.
     pub runs_planned: Option<u64>,
     /// `finished`, `unfinished`, `measuring` or `damaged`.
     pub state: String,
-    /// Why it is in that state, where there is more to say.
+    /// Reason for the state.
     pub reason: Option<String>,
 }
 
-/// A store and what is in it, the newest first.
+/// Contents of a store, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreView {
-    /// Its path.
+    /// Path of the directory.
     pub store: String,
-    /// The recordings that lie in it themselves.
+    /// Recordings outside experiments.
     pub recordings: Vec<ListingView>,
-    /// The experiments, which hold recordings of their own.
+    /// Experiments with their own recordings.
     pub experiments: Vec<ListedExperiment>,
 }
 
@@ -62,12 +62,12 @@ struct ListDocument<'a> {
     contents: &'a StoreView,
 }
 
-/// The document.
+/// Renders the JSON document.
 pub fn render_json(contents: &StoreView) -> String {
     pretty(&ListDocument { schema: "latlab.list/1", contents })
 }
 
-/// The tables for people, in the order given.
+/// Renders as text, in the given order.
 pub fn render_text(contents: &StoreView, style: Style) -> String {
     let StoreView { store, recordings, experiments } = contents;
     let mut tables = Vec::new();
@@ -83,7 +83,7 @@ pub fn render_text(contents: &StoreView, style: Style) -> String {
     tables.iter().map(|table| draw_table(table, style).join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
-/// Labels of the rows, and the columns: heading and a cell for each row.
+/// Row labels, and columns of a heading with a cell for each row.
 struct Lines {
     labels: Vec<String>,
     columns: Vec<(&'static str, Vec<String>)>,
@@ -115,7 +115,7 @@ fn experiments_of(experiments: &[ListedExperiment]) -> Lines {
     }
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn base(path: &str) -> String {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned()
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn experiments_stand_above_with_how_far_they_are() {
+    fn experiments_are_listed_first_with_their_progress() {
         let text = render_text(&with_experiments(), Style::PLAIN);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 9, "{text}");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_longer_than_the_line_keeps_its_row_whole() {
+    fn a_name_longer_than_the_line_does_not_split_its_row() {
         let mut listings = listings();
         listings[0].recording = format!("runs/{}", "n".repeat(100));
         let text = render_text(&contents(listings), Style::PLAIN);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_keeps_to_its_schema() {
+    fn the_document_conforms_to_its_schema() {
         for contents in [contents(listings()), contents(Vec::new()), with_experiments()] {
             crate::report::schemas::check("list", &render_json(&contents));
         }

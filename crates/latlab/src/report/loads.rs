@@ -1,4 +1,4 @@
-//! What loads reached, as text and as `latlab.load/1`.
+//! Rendering of generated loads as text and as `latlab.load/1`.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ struct LoadDocument<'a> {
     caveats: &'a [Caveat],
 }
 
-/// Loads that were held, and what to know about them.
+/// Reports of generated loads with their caveats.
 #[derive(Debug)]
 pub struct LoadsView<'a> {
     loads: &'a [LoadReport],
@@ -27,22 +27,22 @@ pub struct LoadsView<'a> {
 }
 
 impl<'a> LoadsView<'a> {
-    /// Of these reports.
+    /// Builds the view of load reports.
     pub fn of(loads: &'a [LoadReport]) -> LoadsView<'a> {
         LoadsView { loads, caveats: unreached_loads(loads) }
     }
 
-    /// What to know about them.
+    /// Returns the caveats of the loads.
     pub fn caveats(&self) -> &[Caveat] {
         &self.caveats
     }
 
-    /// The document. Ends in a newline.
+    /// Renders the JSON document with a final newline.
     pub fn json(&self) -> String {
         pretty(&LoadDocument { schema: "latlab.load/1", loads: self.loads, caveats: &self.caveats })
     }
 
-    /// For people, in 80 columns.
+    /// Renders as text.
     pub fn text(&self, style: Style) -> String {
         let longest = self.loads.iter().filter_map(|load| load.measured_ns).max();
         let heading = longest.map(|held| format!(" · {}", span(held))).unwrap_or_default();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_shows_what_was_asked_for_beside_what_was_reached() {
+    fn the_table_shows_requested_and_reached_values() {
         let reports = reports();
         let text = LoadsView::of(&reports).text(Style::PLAIN);
         for part in ["load · 10 s", "offered", "achieved", "80 %", "79.8 %", "2.00 GB/s", "1.40 GB/s", "–", "warning: "]
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_keeps_to_its_schema() {
+    fn the_document_conforms_to_its_schema() {
         let unknown =
             LoadReport { achieved: None, measured_ns: None, period_ns: None, offered: None, ..reports()[1].clone() };
         for loads in [vec![], reports(), vec![unknown]] {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_path_is_told_as_a_rate() {
+    fn a_share_of_the_path_is_shown_as_a_rate() {
         let stream = StreamReport {
             size_bytes: 1_400,
             wire: false,
@@ -163,8 +163,8 @@ mod tests {
             socket_drops: Some(0),
         };
         let searched = stream.as_load("net=90%".into(), "peer".into());
-        let told = "net=90% at peer (90.0 Mbit/s of 100 Mbit/s) → 89.7 Mbit/s (80.0 Mbit/s to 95.0 Mbit/s over 100 ms)";
-        assert_eq!(load_line(&searched), told);
+        let line = "net=90% at peer (90.0 Mbit/s of 100 Mbit/s) → 89.7 Mbit/s (80.0 Mbit/s to 95.0 Mbit/s over 100 ms)";
+        assert_eq!(load_line(&searched), line);
         let stated = StreamReport { searched_bps: None, ..stream }.as_load("net=90Mbit/s".into(), "local".into());
         assert!(load_line(&stated).starts_with("net=90Mbit/s → 89.7 Mbit/s"), "{}", load_line(&stated));
     }

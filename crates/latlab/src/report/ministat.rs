@@ -1,38 +1,38 @@
-//! The classic form: what FreeBSD's ministat prints of groups of observations, to the character. Written from its
-//! manual page and its output; where the two tools differ, docs/comparing.md says so.
+//! Rendering of groups of observations in the exact format of FreeBSD's ministat. Written from its
+//! manual page and output; differences are documented in docs/comparing.md.
 
 use crate::analysis::comparison::MinistatTest;
 use crate::stats::Outline;
 use crate::units::human::general;
 
-/// The symbol of each group; where several meet in a plot, the symbol of their numbers' bits together.
+/// Plot symbol of each group. Symbols of groups in the same cell are combined by bitwise OR of their indices.
 const SYMBOLS: [char; 8] = [' ', 'x', '+', '*', '%', '#', '@', 'O'];
 
-/// One group.
+/// A group of observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinistatGroup {
-    /// The file, `<stdin>` or the name of the group.
+    /// File name, `<stdin>` or name of the group.
     pub name: String,
-    /// Its observations, in any order.
+    /// Observations in any order.
     pub observations: Vec<f64>,
-    /// Their figures.
+    /// Statistics of the observations.
     pub outline: Outline,
 }
 
-/// What is shown of the groups.
+/// Options of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MinistatForm {
-    /// Whether there is a plot, and how many characters wide it is between its borders.
+    /// Width of the plot between its borders in characters; `None` for no plot.
     pub plot_width: Option<usize>,
-    /// Whether each group's bar has a line of its own.
+    /// True if each group's bar is on a separate line.
     pub separate_bars: bool,
-    /// Whether the groups are named and the figures have a heading.
+    /// True if group names and the table heading are printed.
     pub headed: bool,
-    /// At what confidence in per cent the others are tested against the first; none: not at all.
+    /// Confidence level in per cent of tests against the first group; `None` for no test.
     pub tested_at: Option<f64>,
 }
 
-/// Up to seven groups as ministat shows them.
+/// Renders up to seven groups.
 pub fn render(groups: &[MinistatGroup], form: MinistatForm) -> String {
     let mut text = String::new();
     let symbols = SYMBOLS[1..].iter().copied();
@@ -76,10 +76,10 @@ fn test(baseline: &Outline, candidate: &Outline, percent: f64) -> String {
     )
 }
 
-/// The plot of `groups`, `width` characters between its borders, each line with its end.
+/// Draws the plot of `groups`, `width` characters between its borders.
 ///
-/// Each observation is a symbol, stacked where they share a column; below stand for each group a bar from mean − s to
-/// mean + s, its mean `A` and its median `M`.
+/// Each observation is a symbol; symbols in the same column are stacked. The bar of each group extends from mean − s to
+/// mean + s, with the mean `A` and the median `M`.
 fn plot(groups: &[MinistatGroup], width: usize, separate_bars: bool) -> String {
     let Some(scale) = Scale::of(groups, width) else { return "[no plot, span is zero width]\n".into() };
     let border = format!("+{}+\n", "-".repeat(width));
@@ -92,18 +92,18 @@ fn plot(groups: &[MinistatGroup], width: usize, separate_bars: bool) -> String {
     text + &border
 }
 
-/// From values to columns: the ends of the scale lie in the middle of the outermost columns.
+/// Mapping of values to columns. The ends of the scale are the centres of the outermost columns.
 #[derive(Clone, Copy)]
 struct Scale {
-    /// The left edge of the first column.
+    /// Value at the left edge of the first column.
     left: f64,
-    /// The width of a column in the unit of the values.
+    /// Width of a column in the unit of the values.
     step: f64,
     width: usize,
 }
 
 impl Scale {
-    /// Over all observations and all bars; none where they are all the same, or farther apart than numbers go.
+    /// Covers all observations and bars; `None` if their range is zero or not finite.
     fn of(groups: &[MinistatGroup], width: usize) -> Option<Scale> {
         let outlines = || groups.iter().map(|group| &group.outline);
         let least = outlines().map(|outline| outline.min.min(outline.mean - outline.stddev)).reduce(f64::min)?;
@@ -117,10 +117,10 @@ impl Scale {
     }
 }
 
-/// The stacked symbols, the topmost row first.
+/// Stacks the symbols of each column, topmost row first.
 ///
-/// A stack is cut at the lowest of the highest stacks of the groups from its own on: so does ministat, whose example in
-/// its manual page shows one of two equal iguanas.
+/// Stacks are limited to the lowest maximum stack height of the group and all later groups. ministat does the same:
+/// the example in its manual page shows only one of two equal iguanas.
 fn stacks(groups: &[MinistatGroup], scale: Scale) -> Vec<Vec<char>> {
     let mut counts: Vec<Vec<usize>> = groups.iter().map(|group| columns_of(group, scale)).collect();
     let mut height = usize::MAX;
@@ -136,7 +136,7 @@ fn stacks(groups: &[MinistatGroup], scale: Scale) -> Vec<Vec<char>> {
     (0..rows).rev().map(|row| (0..scale.width).map(|column| cell(row, column)).collect()).collect()
 }
 
-/// How many observations of `group` lie in each column.
+/// Counts the observations of `group` in each column.
 fn columns_of(group: &MinistatGroup, scale: Scale) -> Vec<usize> {
     let mut counts = vec![0; scale.width];
     for &value in &group.observations {
@@ -145,7 +145,7 @@ fn columns_of(group: &MinistatGroup, scale: Scale) -> Vec<usize> {
     counts
 }
 
-/// One line for all bars, or one for each. Later letters and ends cover earlier ones, lines cover nothing.
+/// Draws one line for all bars, or one for each. Later letters and ends replace earlier ones; lines replace nothing.
 fn bars(groups: &[MinistatGroup], scale: Scale, separate: bool) -> Vec<Vec<char>> {
     let mut lines: Vec<Vec<char>> = Vec::new();
     for outline in groups.iter().map(|group| &group.outline) {
@@ -180,9 +180,9 @@ mod tests {
     const WHOLE: MinistatForm =
         MinistatForm { plot_width: Some(60), separate_bars: true, headed: true, tested_at: Some(95.0) };
 
-    /// The example of the manual page, with the widths of the tool itself.
+    /// The example of the manual page with ministat's default widths.
     #[test]
-    fn iguanas_and_chameleons_look_as_in_the_manual() {
+    fn output_equals_the_example_of_the_manual_page() {
         let expected = "\
 x iguana
 + chameleon
@@ -208,7 +208,7 @@ Difference at 80.0% confidence
     }
 
     #[test]
-    fn what_is_left_out_leaves_no_trace() {
+    fn disabled_parts_are_omitted() {
         let form = MinistatForm { plot_width: None, headed: false, tested_at: None, ..WHOLE };
         let expected = "\
 x   7            50           750           200           300     238.04761
@@ -241,7 +241,7 @@ x   7            50           750           200           300     238.04761
     }
 
     #[test]
-    fn groups_that_meet_show_their_bits() {
+    fn groups_in_one_cell_show_the_combined_symbol() {
         let (low, middle, high) = ([1.0, 2.0, 3.0], [10.0, 11.0, 12.0], [20.0, 21.0, 22.0]);
         let lines = plotted(&[&low, &middle, &high, &low], 30, false);
         assert_eq!(lines[1], "|## #        + ++          * **|");
@@ -250,7 +250,7 @@ x   7            50           750           200           300     238.04761
     }
 
     #[test]
-    fn stacks_are_cut_at_the_lowest_after_them() {
+    fn stacks_are_limited_by_later_groups() {
         let (tied, single) = ([1.0, 1.0, 5.0], [1.0, 3.0, 5.0]);
         assert_eq!(plotted(&[&tied, &single], 10, true).len(), 2 + 1 + 2);
         assert_eq!(plotted(&[&single, &tied], 10, true).len(), 2 + 2 + 2);
@@ -259,7 +259,7 @@ x   7            50           750           200           300     238.04761
     }
 
     #[test]
-    fn what_has_no_span_has_no_plot() {
+    fn observations_without_range_have_no_plot() {
         assert_eq!(plotted(&[&[5.0; 3]], 20, false), ["[no plot, span is zero width]"]);
         assert_eq!(plotted(&[&[-1e308, 0.0, 1e308]], 20, false), ["[no plot, span is zero width]"]);
         assert_eq!(plotted(&[&[7.0; 3], &[5.0; 3]], 20, false)[4], "|A                  A|");

@@ -1,5 +1,5 @@
-//! Showing: from summaries to text and JSON. Pure: everything returns a string. A renderer sees only
-//! [`view`], in which all is rounded and worded already.
+//! Rendering of summaries as text and JSON. All functions are pure and return strings. Text renderers depend only on
+//! [`view`], whose figures are already rounded and formatted.
 
 mod caveats;
 pub mod comparison;

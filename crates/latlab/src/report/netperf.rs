@@ -1,17 +1,17 @@
-//! A stream in the lines of `netperf -t UDP_STREAM`: one for the sender, one for the receiver.
+//! Rendering of streams in the format of `netperf -t UDP_STREAM`: a line for the sender, a line for the receiver.
 
 use crate::analysis::{StreamFigures, Summary};
 use crate::units::human::ABSENT;
 
-/// What stands above the columns: of what, which of it, in what unit.
+/// Column headings in three lines: quantity, qualifier and unit.
 const HEADINGS: [[&str; 6]; 3] = [
     ["Socket", "Message", "Elapsed", "Messages", "", ""],
     ["Size", "Size", "Time", "Okay", "Errors", "Throughput"],
     ["bytes", "bytes", "secs", "#", "#", "10^6bits/sec"],
 ];
 
-/// The lines of every stream among `summaries`. Socket sizes are those that the kernel granted; errors are sends that it
-/// had no room for; each end's time is that of its own clock.
+/// Renders every stream of `summaries`. Socket sizes are those granted by the kernel; errors are sends refused for
+/// lack of buffer space; each end's time is that of its own clock.
 pub(super) fn lines(summaries: &[Summary]) -> Vec<String> {
     let rows: Vec<[String; 6]> =
         summaries.iter().filter_map(|summary| summary.stream.as_ref()).flat_map(rows).collect();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_below_their_headings() {
+    fn columns_are_aligned_with_their_headings() {
         let row = ["8388608", "1472", "10.00", "3780000", "2", "4451.33"].map(str::to_owned);
         let lines: Vec<String> =
             HEADINGS.map(|cells| line(&cells.map(str::to_owned))).into_iter().chain([line(&row)]).collect();

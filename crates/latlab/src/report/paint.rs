@@ -1,16 +1,16 @@
-//! Colour and line length. Colour only repeats what words and numbers say already.
+//! Colour and line wrapping. Colour never carries information that the text does not have.
 
-/// How text may look.
+/// Style of text output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether the reader's terminal shows colours.
+    /// True if the terminal supports colour.
     pub colour: bool,
-    /// Columns; 80 suffice for everything.
+    /// Line width in columns; 80 suffices for all output.
     pub width: usize,
 }
 
 impl Style {
-    /// No colour, 80 columns: for files, pipes and tests.
+    /// No colour and 80 columns, for files, pipes and tests.
     pub const PLAIN: Style = Style { colour: false, width: 80 };
 
     fn paint(self, code: &str, text: &str) -> String {
@@ -34,17 +34,17 @@ impl Style {
     }
 }
 
-/// How many columns `text` takes: one per character, as all of ours do.
+/// Returns the width of `text` in columns: one per character.
 pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// `text` in lines of at most `room` columns, broken at spaces; a longer word stands alone.
-pub(super) fn wrap(text: &str, room: usize) -> Vec<String> {
+/// Wraps `text` at spaces to lines of at most `available` columns; a longer word is not broken.
+pub(super) fn wrap(text: &str, available: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= room => {
+            Some(line) if width(line) + 1 + width(word) <= available => {
                 line.push(' ');
                 line.push_str(word);
             }
@@ -59,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_colour_nothing_is_added() {
+    fn without_colour_no_escape_sequence_is_added() {
         assert_eq!(Style::PLAIN.alarm("fatal"), "fatal");
         let style = Style { colour: true, width: 80 };
         assert_eq!((style.alarm("x"), style.quiet("")), ("\x1b[31mx\x1b[0m".into(), String::new()));
     }
 
     #[test]
-    fn lines_break_at_spaces_and_count_characters() {
+    fn lines_are_wrapped_at_spaces_by_characters() {
         assert_eq!(wrap("µµµ µµ µ", 6), ["µµµ µµ", "µ"]);
         assert_eq!(wrap("a incomprehensible b", 5), ["a", "incomprehensible", "b"]);
         assert!(wrap("  ", 5).is_empty());

@@ -1,4 +1,4 @@
-//! Labelled lines: what became of the probes, packets, loads and settings, and the cost of the instrument.
+//! Labelled lines on probes, packets, loads, settings and the cost of the instrument.
 
 use super::figures::sure;
 use super::heading::names;
@@ -9,13 +9,13 @@ use crate::facts::{Instrument, LoadReport};
 use crate::units::Nanos;
 use crate::units::human::{TimeUnit, grouped, load_figure, percent, span, typed_size};
 
-/// What a run has to say on something, if it has.
+/// Formats a line for a run; `None` if not applicable.
 type Line = fn(&Summary) -> Option<String>;
 
-/// What each of several runs says of itself, where they differ: it explains a figure that they differ in.
+/// Labels shown for each run if the runs differ.
 const OF_EACH: [&str; 1] = ["lateness"];
 
-/// The labelled lines; with several runs those that all of them have alike, and the range of their instruments.
+/// Returns the labelled lines; for several runs, lines common to all of them and the range of instrument costs.
 pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     let Some(first) = summaries.first() else { return Vec::new() };
     let lines: [(&str, Line); 10] = [
@@ -50,7 +50,7 @@ pub(super) fn remarks(summaries: &[Summary]) -> Vec<RemarkView> {
     loads.into_iter().chain(common).chain(coincidences).chain([instrument]).collect()
 }
 
-/// What of the median is known, and what the rest can be.
+/// Formats the known causes of the median lateness and possible causes of the remainder.
 fn lateness(summary: &Summary) -> Option<String> {
     let wakeups = summary.wakeups.as_ref()?;
     let lateness = &wakeups.lateness;
@@ -80,7 +80,7 @@ fn lateness(summary: &Summary) -> Option<String> {
     Some(format!("{by}{}{rest}", rounding(lateness)))
 }
 
-/// What takes away that the kernel allows itself to be late; none where it allows itself next to nothing.
+/// Formats remedies for the timer slack; `None` if the slack is negligible.
 fn remedies(summary: &Summary) -> Option<String> {
     let lateness = &summary.wakeups.as_ref()?.lateness;
     let allowed = lateness.allowed_ns.filter(|allowed| *allowed > Nanos::from_micros(1))?;
@@ -91,7 +91,7 @@ fn remedies(summary: &Summary) -> Option<String> {
     Some(format!("{remedy}; `--try-remedies` measures what each would gain"))
 }
 
-/// What is due to the grain of the call's time-out.
+/// Formats the lateness due to the resolution of the call's time-out.
 fn rounding(lateness: &Lateness) -> String {
     let whole = if lateness.via.grain() < Nanos::from_millis(1) { "microseconds" } else { "milliseconds" };
     match lateness.rounding_ns {
@@ -106,13 +106,13 @@ fn figure(ns: f64) -> String {
     format!("{} {}", unit.figure(ns), unit.symbol())
 }
 
-/// What was set for the time of the run.
+/// Formats the settings applied during the run.
 fn settings(summary: &Summary) -> Option<String> {
     let settings = summary.condition.settings.iter().map(|(place, value)| format!("{place}={value}"));
     settings.reduce(|all, one| format!("{all} · {one}"))
 }
 
-/// Counts, where any of them is out of the ordinary.
+/// Formats counts of probes; `None` if all were answered normally.
 fn fates(summary: &Summary) -> Option<String> {
     if summary.stream.is_some() {
         return None;
@@ -157,7 +157,7 @@ fn pauses(summary: &Summary) -> Option<String> {
     (spent.0 > 0).then(|| format!("{} were spent pausing after sends that the kernel refused", span(spent)))
 }
 
-/// The floor under every figure. Its costs are measured anew for each run: of several, their range.
+/// Formats the instrument's costs, the lower bound of every figure; for several runs as ranges.
 fn instrument(summaries: &[Summary]) -> String {
     let all = |of: fn(&Instrument) -> Option<f64>| -> Costs {
         summaries.iter().map(|summary| of(&summary.instrument)).collect()
@@ -178,7 +178,7 @@ fn instrument(summaries: &[Summary]) -> String {
         Some(cost) => format!("bare loop on these pins p50 {cost}"),
         None => "bare loop not measured (`latlab doctor --calibrate`)".into(),
     };
-    // The bare loop is of round trips, and what sleeps sends no tag.
+    // The bare loop measures round trips, and wake-ups have no authentication tag.
     if summaries.iter().all(|summary| summary.wakeups.is_some()) {
         clock
     } else if summaries.iter().all(|summary| summary.stream.is_some()) {
@@ -188,7 +188,7 @@ fn instrument(summaries: &[Summary]) -> String {
     }
 }
 
-/// What something costs in each run, in ns.
+/// Costs of an operation in each run in nanoseconds; `None` if not measured.
 struct Costs(Vec<Option<f64>>);
 
 impl FromIterator<Option<f64>> for Costs {
@@ -198,7 +198,7 @@ impl FromIterator<Option<f64>> for Costs {
 }
 
 impl Costs {
-    /// `23.4 ns`, or `23.4–25.1 ns` where runs differ, with `some` behind it where only some have it; none where none has.
+    /// Formats as `23.4 ns` or, if runs differ, as `23.4–25.1 ns`, with the suffix `some` if some runs have none.
     fn words(&self, unit: TimeUnit, some: &str) -> Option<String> {
         let known = || self.0.iter().flatten().copied();
         let ends = [known().reduce(f64::min)?, known().reduce(f64::max)?].map(|cost| unit.figure(cost));
@@ -208,7 +208,7 @@ impl Costs {
     }
 }
 
-/// What became of the packets, where anything out of the ordinary did.
+/// Formats counts of packets; `None` if all were delivered normally.
 pub(super) fn packets(summary: &Summary) -> Option<String> {
     let stream = summary.stream.as_ref()?;
     let total = &stream.total;
@@ -235,7 +235,7 @@ pub(super) fn packets(summary: &Summary) -> Option<String> {
     words.chain(drops).reduce(|all, one| format!("{all} · {one}"))
 }
 
-/// How packets left: in what bursts, through what buffers.
+/// Formats burst and buffer sizes of the sender.
 pub(super) fn sending(summary: &Summary) -> Option<String> {
     let stream = summary.stream.as_ref()?;
     let bursts = (stream.burst_packets > 0).then(|| match stream.burst_packets {
@@ -249,7 +249,7 @@ pub(super) fn sending(summary: &Summary) -> Option<String> {
     parts.reduce(|all, one| format!("{all} · {one}"))
 }
 
-/// The loads of a run, a line each: `cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)`.
+/// Returns a line for each load: `cpu=80% → 79.8 % (78.1 % to 81.2 % over 100 ms)`.
 pub(super) fn load_remarks(loads: &[LoadReport]) -> Vec<RemarkView> {
     let label = |number: usize| if number == 0 { "load".to_owned() } else { String::new() };
     let lines =
@@ -269,7 +269,7 @@ pub(super) fn load_line(load: &LoadReport) -> String {
     format!("{}{place}{} → {reached}{}", load.load, share_of(load), range.unwrap_or_default())
 }
 
-/// What a share of the path's rate came to: ` (90.0 Mbit/s of 100 Mbit/s)`. Other loads say it in their own words.
+/// Formats the rate of a share of the path as ` (90.0 Mbit/s of 100 Mbit/s)`; empty for other loads.
 fn share_of(load: &LoadReport) -> String {
     let searched = load.stream.as_ref().and_then(|stream| stream.searched_bps);
     let both = load.offered.zip(searched);

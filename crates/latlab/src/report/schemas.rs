@@ -1,6 +1,6 @@
-//! Documents against the schemas that the documentation publishes.
+//! Validation of documents against the published schemas.
 
-/// Fails where `document` is not what `docs/schemas/NAME-1.json` promises.
+/// Panics if `document` violates `docs/schemas/NAME-1.json`.
 pub(crate) fn check(name: &str, document: &str) {
     let read = |path: String| std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas");

@@ -1,4 +1,4 @@
-//! Tables of streams: what was offered and delivered, what it cost, the rates that a search found.
+//! Tables of streams: offered and delivered rates, CPU cost and results of rate searches.
 
 use super::heading::names;
 use super::view::{ColumnView, GroupView, RowView, TableView};
@@ -10,7 +10,7 @@ use crate::stats::{Description, QuantileEstimate};
 use crate::units::Nanos;
 use crate::units::human::{ABSENT, TimeUnit, bit_rate, grouped, percent, quantile, significant, span};
 
-/// The tables of runs that are all streams: rates and costs, then how even they were.
+/// Builds the tables of stream runs: rates and costs, then rates per interval.
 pub(super) fn tables(summaries: &[Summary]) -> Vec<TableView> {
     let names = names(summaries);
     let mut tables = search_tables(summaries, &names);
@@ -46,7 +46,7 @@ fn nanos(ns: Option<f64>) -> String {
     }))
 }
 
-/// One run: a row for each end.
+/// Table of one run with a row for each end.
 fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
     let (rates, total) = (&stream.rates, &stream.total);
     let loss = summary.ratios.loss.map_or_else(String::new, |loss| format!(" ({})", percent(loss)));
@@ -72,7 +72,7 @@ fn both_ends(stream: &StreamFigures, summary: &Summary) -> TableView {
     }
 }
 
-/// Several runs: a row for each.
+/// Table of several runs with a row for each.
 fn rows_of_runs(summaries: &[Summary], names: &[String]) -> TableView {
     let all = |of: &dyn Fn(&Summary, &StreamFigures) -> String| {
         let cells =
@@ -97,7 +97,7 @@ fn rows_of_runs(summaries: &[Summary], names: &[String]) -> TableView {
     }
 }
 
-/// How the delivered rate was spread over the intervals.
+/// Table of the distribution of the delivered rate over intervals.
 fn evenness(summaries: &[Summary], names: &[String]) -> Option<TableView> {
     let described: Vec<(&String, &Description)> = names
         .iter()
@@ -134,7 +134,7 @@ fn evenness(summaries: &[Summary], names: &[String]) -> Option<TableView> {
     })
 }
 
-/// A row for each flow, where there are several.
+/// Table with a row for each flow; `None` for a single flow.
 fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
     let stream = summary.stream.as_ref().filter(|stream| stream.flows.len() > 1)?;
     let all = |of: &dyn Fn(&StreamTotals) -> String| stream.flows.iter().map(of).collect::<Vec<_>>();
@@ -160,7 +160,7 @@ fn by_flow(summary: &Summary, name: &str) -> Option<TableView> {
     })
 }
 
-/// The tables of runs: what was found for each goal, then the delays of each stage.
+/// Tables of rate searches: results for each goal, then delays of each stage.
 fn search_tables(summaries: &[Summary], names: &[String]) -> Vec<TableView> {
     let of = |(summary, name): (&Summary, &String)| {
         let Some(stream) = &summary.stream else { return Vec::new() };
@@ -186,7 +186,7 @@ fn found(search: &SearchFigures, bits: f64, title: String) -> TableView {
     TableView {
         title,
         note: match search.took {
-            // It was killed before it could tell.
+            // The search was killed before it reported a result.
             Nanos::ZERO => format!("{} trials", grouped(search.trials as u64)),
             took => format!("{} trials in {}", grouped(search.trials as u64), span(took)),
         },
@@ -200,7 +200,7 @@ fn plain(columns: Vec<ColumnView>) -> Vec<GroupView> {
     vec![GroupView { heading: String::new(), columns }]
 }
 
-/// In the place of a width, where a bound is missing.
+/// Text in place of the width if a bound is missing.
 const fn ending(end: GoalEnd) -> &'static str {
     match end {
         GoalEnd::Reached => ABSENT,
@@ -214,7 +214,7 @@ fn row(label: String) -> RowView {
     RowView { label, quiet: false }
 }
 
-/// The delays of each stage, where there were probes.
+/// Table of the delays of each stage; `None` without probes.
 fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView> {
     let with: Vec<(&StageFigures, &Description)> =
         stages.iter().filter_map(|stage| Some((stage, stage.round_trip.as_ref()?))).collect();
@@ -244,7 +244,7 @@ fn delays(stages: &[StageFigures], bits: f64, title: String) -> Option<TableView
     })
 }
 
-/// `834`, `834 (3 lost)`
+/// Formats as `834` or `834 (3 lost)`.
 fn probes(delay: &Description) -> String {
     match delay.lost {
         0 => grouped(delay.n),
@@ -252,7 +252,7 @@ fn probes(delay: &Description) -> String {
     }
 }
 
-/// That of the middle stage: an idle path and a full one differ by orders of magnitude.
+/// Returns the unit of the middle stage, since delays of an idle and a full path differ by orders of magnitude.
 fn unit_of(stages: &[(&StageFigures, &Description)]) -> TimeUnit {
     let middle = |described: &Description| described.quantiles.first().and_then(|estimate| estimate.value);
     let mut sizes: Vec<f64> = stages.iter().filter_map(|(_, described)| middle(described)).collect();

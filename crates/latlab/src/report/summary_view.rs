@@ -1,4 +1,4 @@
-//! The view of summaries: which tables, remarks and caveats a report of runs has.
+//! Selection of the tables, remarks and caveats in a report of runs.
 
 use super::caveats::caveats;
 use super::figures::{across, by_cpu, down, histogram, rows_of_runs, windows};
@@ -7,7 +7,7 @@ use super::view::{ReportView, Showing};
 use super::{netperf, remarks, stream_tables};
 use crate::analysis::{CompatOutput, Kind, Summary};
 
-/// The view of these summaries, which are the runs of one command.
+/// Builds the view of the runs of one command.
 pub fn report_view(summaries: &[Summary], showing: Showing) -> ReportView {
     let mut tables = match summaries {
         [] => Vec::new(),

@@ -1,4 +1,4 @@
-//! Whole reports: what a reader sees, from figures that are known.
+//! Tests of complete text reports of known figures.
 
 use super::Style;
 use super::paint::width;
@@ -23,7 +23,7 @@ fn estimate(q: f64, value: f64, interval: Option<Interval>) -> QuantileEstimate 
     QuantileEstimate { q, value: Some(value), lost: false, interval, supported: true, lower_bound: None }
 }
 
-/// The run that the design sketches.
+/// A closed-loop run with the figures of the example in the documentation.
 fn sketched() -> Summary {
     let source = InMemory::of(CLOSED, vec![closed(0, 0, 50)]);
     let mut summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");
@@ -67,7 +67,7 @@ fn shown(summaries: &[Summary], showing: Showing) -> String {
     plain
 }
 
-/// `text` without its escape sequences.
+/// Removes escape sequences from `text`.
 fn without_colour(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -75,7 +75,7 @@ fn without_colour(text: &str) -> String {
 }
 
 #[test]
-fn one_closed_loop_run_answers_at_one_glance() {
+fn one_closed_loop_run_has_a_complete_report() {
     let expected = "\
 ping local · udp ipv4 · 64 B · closed loop · 10 s
 
@@ -100,7 +100,7 @@ recording    latlab-runs/20261121T021500Z-ping-7f3a
 }
 
 #[test]
-fn half_a_round_trip_is_called_what_it_is() {
+fn half_a_round_trip_is_not_called_a_latency() {
     let text = shown(&[sketched()], HALF);
     let half = text.lines().skip_while(|line| !line.starts_with("round trip / 2")).nth(2).expect("a row of figures");
     assert!(half.contains("22.1") && half.contains("≥ 155") && half.ends_with("2,090  µs"), "{half}");
@@ -108,14 +108,14 @@ fn half_a_round_trip_is_called_what_it_is() {
 }
 
 #[test]
-fn intervals_with_unlike_sides_show_both_ends() {
+fn asymmetric_intervals_show_both_ends() {
     let mut summary = sketched();
     let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
     described.quantiles[3].interval = around(74_300.0, 6_300.0, 66_000.0);
     described.quantiles[2].interval = Some(Interval { low: Some(61_000.0), high: None, confidence: 0.95 });
     let text = shown(&[summary.clone()], USUAL);
     assert!(text.contains(" 68.0–140") && text.contains(" 61.0–∞"), "{text}");
-    // `±` would show the longer side only, and hide that the other is shorter by a third
+    // `±` would show only the longer side, although the other is a third shorter.
     let described = summary.metrics.get_mut(&Metric::RoundTripDelay).expect("sketched");
     described.quantiles[2].interval = around(61_900.0, 2_000.0, 3_000.0);
     described.quantiles[1].interval = around(55_010.0, 200.0, 300.0);
@@ -128,14 +128,14 @@ fn on_schedule(losing: u64) -> Summary {
     let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50 + (seq * seq % 23) as i64);
     let fate = |seq: u64| if seq % losing == 5 { Fate::Lost } else { Fate::Answered };
     let source = InMemory::of(EVERY_MS, (0..3_000).map(|seq| but(row(seq), fate(seq))).collect());
-    let mut wishes = SummaryOptions::of(&source.manifest.spec);
-    wishes.judging.window_ns = Some(Nanos::from_millis(500));
-    wishes.judging.deadline_ns = Some(Nanos::from_millis(1));
-    summarise(&source, &wishes).expect("six windows")
+    let mut options = SummaryOptions::of(&source.manifest.spec);
+    options.judging.window_ns = Some(Nanos::from_millis(500));
+    options.judging.deadline_ns = Some(Nanos::from_millis(1));
+    summarise(&source, &options).expect("six windows")
 }
 
 #[test]
-fn on_a_schedule_response_time_stands_beside_the_round_trip() {
+fn a_scheduled_run_shows_response_time_and_round_trip() {
     let text = shown(&[on_schedule(60)], USUAL);
     let headings = text.lines().nth(2).expect("headings");
     let words: Vec<_> = headings.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
@@ -171,7 +171,7 @@ fn several_runs_share_one_table() {
     assert!(!text.contains('█'), "a histogram is of one run");
     assert!(text.ends_with("-7f3a\n             latlab-runs/20261121T021500Z-ping-0815\n"), "{text}");
 
-    // the cost of a clock read is measured anew for each run and never twice the same
+    // The cost of a clock read is measured for each run and differs between runs.
     larger.instrument.clock_read_ns = Some(25.14);
     larger.instrument.bare_loop = None;
     let unlike = shown(&[sketched(), larger.clone()], USUAL);
@@ -199,7 +199,7 @@ fn several_runs_on_a_schedule_show_the_losses_of_each_metric() {
 }
 
 #[test]
-fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
+fn unsent_probes_count_in_the_n_of_the_response_time() {
     let row = |seq: u64| scheduled(seq, seq as i64 * 1_000, 3, 50);
     let fate = |seq: u64| if seq % 10 == 5 { Fate::NotSent } else { Fate::Answered };
     let run = |size_bytes: u32| {
@@ -220,7 +220,7 @@ fn where_probes_were_not_sent_the_response_time_shows_its_own_n() {
 }
 
 #[test]
-fn nothing_measured_shows_dashes_and_says_why() {
+fn a_run_without_probes_shows_dashes_and_the_reason() {
     for schedule in [CLOSED, EVERY_MS] {
         let source = InMemory::of(schedule, Vec::new());
         let summary = summarise(&source, &SummaryOptions::of(&source.manifest.spec)).expect("no windows asked for");

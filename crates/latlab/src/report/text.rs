@@ -1,13 +1,13 @@
-//! The view as text, in 80 columns, the same with and without colour.
+//! Rendering of a view as text in 80 columns, with the same words with and without colour.
 
 use super::paint::{Style, width, wrap};
 use super::view::{CaveatView, ColumnView, GroupView, HistogramView, ReportView, RowView, TableView};
 use crate::diagnostics::Severity;
 
-/// Columns of the labels of remarks.
+/// Width of the labels of remarks.
 const LABEL: usize = 13;
 
-/// The whole report, ending in a newline.
+/// Renders the report with a final newline.
 pub fn render(view: &ReportView, style: Style) -> String {
     let mut sections: Vec<Vec<String>> = vec![wrap(&view.heading, style.width)];
     sections.extend(view.tables.iter().map(|each| draw_table(each, style)));
@@ -26,7 +26,7 @@ pub fn render(view: &ReportView, style: Style) -> String {
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
-/// `label        mark  text`, the text wrapped under itself.
+/// Formats as `label        mark  text` with hanging indentation.
 fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
     let mark_width = if mark.is_empty() { 0 } else { width(mark) + 2 };
     let lines = wrap(text, style.width.saturating_sub(LABEL + mark_width).max(20));
@@ -39,7 +39,7 @@ fn labelled(label: &str, mark: &str, text: &str, style: Style) -> Vec<String> {
     numbered.collect()
 }
 
-/// A caveat: what was seen, what it does to the figures, what to do.
+/// Formats the observation, effect and remedy of a caveat.
 pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
     let label = if caveat.number == 1 { "caveats" } else { "" };
     let number = caveat.number.to_string();
@@ -53,7 +53,7 @@ pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
         *first = first.replacen(word, &painted, 1);
     }
     let mark = " ".repeat(width(&number));
-    // a note's effect is small: what to do says enough
+    // The effect of a note is small and therefore omitted.
     let effect = (caveat.severity > Severity::Note).then_some(("effect", &caveat.effect));
     for (word, text) in effect.into_iter().chain([("hint", &caveat.hint)]) {
         lines.extend(labelled("", &mark, &format!("{word}: {text}"), style));
@@ -61,21 +61,20 @@ pub(super) fn caveat_lines(caveat: &CaveatView, style: Style) -> Vec<String> {
     lines
 }
 
-/// Columns between two columns.
+/// Distance of adjacent columns in characters.
 const GAP: usize = 2;
-/// Narrower columns than this make a row of figures hard to tell apart.
+/// Smallest width of a column in characters.
 const NARROWEST: usize = 6;
 
-/// The lines of a table.
 pub(super) fn draw_table(table: &TableView, style: Style) -> Vec<String> {
     let mut lines = table_title(table, style);
     let label_width = table.rows.iter().map(|row| width(&row.label)).chain([width(&table.corner)]).max().unwrap_or(0);
-    // a plain row of figures, without labels, is set in by as much as its neighbours are apart
+    // A table without labels has no extra indentation.
     let indent = if label_width == 0 { 0 } else { label_width + 1 };
-    // a label that takes most of the line pushes the figures past its end rather than tearing the table apart
-    let room = style.width.saturating_sub(indent).max(style.width / 2);
-    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, room)).collect();
-    for (block, groups) in table_blocks(groups, room).into_iter().enumerate() {
+    // If the labels take most of the line, lines exceed the width instead of splitting the table.
+    let available = style.width.saturating_sub(indent).max(style.width / 2);
+    let groups: Vec<Group> = table.groups.iter().flat_map(|group| fit(group, available)).collect();
+    for (block, groups) in table_blocks(groups, available).into_iter().enumerate() {
         if block > 0 {
             lines.push(String::new());
         }
@@ -88,8 +87,8 @@ fn table_title(table: &TableView, style: Style) -> Vec<String> {
     if table.title.is_empty() && table.note.is_empty() {
         return Vec::new();
     }
-    let room = style.width.saturating_sub(width(&table.title) + width(&table.note)).max(GAP);
-    let gap = if table.note.is_empty() { String::new() } else { " ".repeat(room) };
+    let available = style.width.saturating_sub(width(&table.title) + width(&table.note)).max(GAP);
+    let gap = if table.note.is_empty() { String::new() } else { " ".repeat(available) };
     vec![format!("{}{gap}{}", style.strong(&table.title), table.note)]
 }
 
@@ -98,7 +97,7 @@ struct Group<'a> {
     heading: &'a str,
     headings: Vec<String>,
     cells: Vec<Vec<String>>,
-    /// Of the columns, gaps included.
+    /// Width of the columns with their gaps.
     columns_width: usize,
 }
 
@@ -108,13 +107,13 @@ impl Group<'_> {
     }
 }
 
-/// Pads the columns of `group`; one too wide for the line becomes several with the same heading.
-fn fit(group: &GroupView, room: usize) -> Vec<Group<'_>> {
+/// Pads the columns of `group` and splits a group that is too wide for the line.
+fn fit(group: &GroupView, available: usize) -> Vec<Group<'_>> {
     let mut parts: Vec<Group> = Vec::new();
     for column in &group.columns {
         let (heading, cells) = align(column);
         let needed = GAP + width(&heading);
-        match parts.last_mut().filter(|part| part.columns_width + needed <= room) {
+        match parts.last_mut().filter(|part| part.columns_width + needed <= available) {
             Some(part) => {
                 part.columns_width += needed;
                 part.headings.push(heading);
@@ -131,12 +130,12 @@ fn fit(group: &GroupView, room: usize) -> Vec<Group<'_>> {
     parts
 }
 
-/// The groups of each block: as many as fit beside each other.
-fn table_blocks(groups: Vec<Group<'_>>, room: usize) -> Vec<Vec<Group<'_>>> {
+/// Distributes the groups to blocks that fit the line.
+fn table_blocks(groups: Vec<Group<'_>>, available: usize) -> Vec<Vec<Group<'_>>> {
     let mut blocks: Vec<Vec<Group>> = Vec::new();
     for group in groups {
         match blocks.last_mut() {
-            Some(block) if block.iter().map(|other| other.width()).sum::<usize>() + group.width() <= room => {
+            Some(block) if block.iter().map(|other| other.width()).sum::<usize>() + group.width() <= available => {
                 block.push(group);
             }
             _ => blocks.push(vec![group]),
@@ -156,7 +155,7 @@ fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style
         lines.push(style.strong(format!("{margin}{}", headings.collect::<String>()).trim_end()));
     }
     if table.corner.is_empty() && groups.iter().all(|group| group.headings.iter().all(|text| text.trim().is_empty())) {
-        // nothing to say above the rows
+        // Neither headings nor corner.
     } else {
         let corner = if label_width == 0 { String::new() } else { format!("{:>label_width$} ", table.corner) };
         let headings: String = groups.iter().map(|group| line_of(group, group.headings.iter())).collect();
@@ -170,7 +169,7 @@ fn draw_block(table: &TableView, groups: &[Group<'_>], label_width: usize, style
     lines
 }
 
-/// One row; none where it only supports another and has nothing to say.
+/// Returns the line of a row; `None` for an annotation row without content.
 fn draw_row(row: &RowView, cells: &str, label_width: usize, style: Style) -> Option<String> {
     if row.quiet && cells.is_empty() {
         return None;
@@ -180,13 +179,13 @@ fn draw_row(row: &RowView, cells: &str, label_width: usize, style: Style) -> Opt
     Some(if row.quiet { style.quiet(&line) } else { line })
 }
 
-/// One line of a group: every text with its gap, set to the right of the group's width.
+/// Formats one line of a group, right-aligned to the group's width.
 fn line_of<'a>(group: &Group<'_>, texts: impl Iterator<Item = &'a String>) -> String {
     let line: String = texts.map(|text| format!("{}{text}", " ".repeat(GAP))).collect();
     format!("{}{line}", " ".repeat(group.width().saturating_sub(width(&line))))
 }
 
-/// The heading and cells of a column, all of one width, points below points.
+/// Pads the heading and cells of a column to equal width with aligned decimal points.
 fn align(column: &ColumnView) -> (String, Vec<String>) {
     let fraction = column.cells.iter().map(|cell| behind_point(cell).unwrap_or(0)).max().unwrap_or(0);
     let padded: Vec<String> = column
@@ -204,22 +203,21 @@ fn align(column: &ColumnView) -> (String, Vec<String>) {
     (right(&column.heading), padded.iter().map(|cell| right(cell)).collect())
 }
 
-/// How many characters stand behind the last digit before the point, the point included; none for words
-/// and for intervals with two ends, which are set to the right as they are.
+/// Returns the number of characters after the integer part, including the point; `None` for words and for intervals
+/// with two ends, which are right-aligned.
 fn behind_point(cell: &str) -> Option<usize> {
     let number = cell.trim_start_matches(['±', '≥', '≤', '−', '+', ' ', '<']);
     let numeric = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b',');
     (!number.is_empty() && numeric).then(|| number.find('.').map_or(0, |point| number.len() - point))
 }
 
-/// Columns of the longest bar.
+/// Width of the longest bar in characters.
 const LONGEST: f64 = 28.0;
-/// Columns of where a bucket begins, at least.
+/// Smallest width of the lower bounds of the buckets in characters.
 const FROM: usize = 10;
-/// Eighths of a column, from one to seven.
+/// Block characters of one to seven eighths.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// The bars, a line each.
 fn draw_histogram(view: &HistogramView, style: Style) -> Vec<String> {
     let from_width = view.bars.iter().map(|bar| width(&bar.from)).max().unwrap_or(0).max(FROM);
     let count_width = view.bars.iter().map(|bar| width(&bar.count)).max().unwrap_or(0);
@@ -234,7 +232,7 @@ fn draw_histogram(view: &HistogramView, style: Style) -> Vec<String> {
     lines.collect()
 }
 
-/// A bar of `length` times the longest one, in eighths of a column; nothing only for nothing.
+/// Draws a bar of relative `length` in eighths of a character; empty only for length 0.
 fn blocks(length: f64) -> String {
     let least = if length > 0.0 { 1 } else { 0 };
     let eighths = ((length.clamp(0.0, 1.0) * LONGEST * 8.0).round() as usize).max(least);
@@ -250,7 +248,7 @@ mod tests {
     use crate::stats::Bucket;
 
     #[test]
-    fn bars_grow_with_the_logarithm_and_an_empty_one_is_empty() {
+    fn bars_have_logarithmic_length_and_an_empty_bucket_has_none() {
         let bucket = |low_ns, count| Bucket { low_ns, high_ns: low_ns * 2, count };
         let view = histogram(&[bucket(44_000, 1), bucket(88_000, 0), bucket(176_000, 3)]).expect("counts");
         assert_eq!(view.bars.iter().map(|bar| bar.length).collect::<Vec<_>>(), [0.5, 0.0, 1.0]);
@@ -261,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_rows_bear_the_same_label() {
+    fn row_labels_are_distinct() {
         let bucket = |low_ns| Bucket { low_ns, high_ns: low_ns + 1, count: 1 };
         let view = histogram(&[100_010, 100_020, 100_030].map(bucket)).expect("counts");
         let labels: Vec<_> = view.bars.iter().map(|bar| bar.from.as_str()).collect();
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_shape() {
+    fn an_empty_histogram_is_omitted() {
         assert_eq!(histogram(&[]), None);
         assert_eq!((blocks(0.0).as_str(), blocks(1e-9).as_str()), ("", "▏"));
     }

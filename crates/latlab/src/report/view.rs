@@ -1,121 +1,121 @@
-//! All that a renderer may show, rounded and worded. Text shows it today; a page can show it tomorrow,
-//! and both say the same.
+//! The content of a report, rounded and formatted as text but without layout, so that all renderers show
+//! the same content.
 
 use crate::analysis::CompatOutput;
 use crate::diagnostics::Severity;
 
-/// What is to be shown beyond the usual.
+/// Options of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Showing {
-    /// `round trip / 2` beside the round trip.
+    /// True to show `round trip / 2` in addition to the round trip.
     pub half: bool,
-    /// Every metric that the summary holds, not only those that answer the question.
+    /// True to show every metric of the summary, not only the usual ones.
     pub every_metric: bool,
-    /// The lines of another tool besides.
+    /// Tool whose output format is shown in addition.
     pub like: Option<CompatOutput>,
-    /// Whether the recordings stay: a path that is gone when it is read helps nobody.
+    /// True if the recordings are kept; paths of deleted recordings are not shown.
     pub kept: bool,
 }
 
 /// A report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportView {
-    /// What was measured, in one line.
+    /// One-line description of the measurement.
     pub heading: String,
-    /// Figures, most important first.
+    /// Tables of figures, most important first.
     pub tables: Vec<TableView>,
-    /// The lines of another tool, as it would print them.
+    /// Lines in the output format of another tool.
     pub alike: Vec<String>,
-    /// The shape of the round trips; one run only.
+    /// Histogram of round trips; only for a single run.
     pub histogram: Option<HistogramView>,
-    /// Lines with a label: instrument, deadline, time-outs.
+    /// Labelled lines: instrument, deadline, time-outs.
     pub remarks: Vec<RemarkView>,
-    /// Numbered from 1, worst first.
+    /// Caveats numbered from 1, most severe first.
     pub caveats: Vec<CaveatView>,
-    /// Where the recordings lie, or that they were not kept.
+    /// Path of the recordings, or a note that they were not kept.
     pub recordings: Vec<String>,
 }
 
-/// Figures in rows and columns.
+/// A table of figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableView {
-    /// What the figures are.
+    /// Title of the table.
     pub title: String,
-    /// What stands at the right end of the title's line: n and loss.
+    /// Text at the right end of the title line: n and loss.
     pub note: String,
-    /// What the row labels are; may be empty.
+    /// Heading of the row labels; may be empty.
     pub corner: String,
-    /// The rows.
+    /// Rows in order of display.
     pub rows: Vec<RowView>,
-    /// The columns, grouped under common headings.
+    /// Columns grouped under common headings.
     pub groups: Vec<GroupView>,
 }
 
-/// A row's label and rank.
+/// Label and rank of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowView {
-    /// Its label; may be empty.
+    /// Label; may be empty.
     pub label: String,
-    /// Whether it only supports the row above it, as intervals do.
+    /// True if the row only annotates the row above, as intervals do.
     pub quiet: bool,
 }
 
-/// Columns under one heading.
+/// Columns under a common heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupView {
-    /// The heading; may be empty.
+    /// Heading; may be empty.
     pub heading: String,
-    /// The columns.
+    /// Columns from left to right.
     pub columns: Vec<ColumnView>,
 }
 
-/// One column: a cell per row.
+/// A column with one cell per row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnView {
-    /// What its figures are; may be empty.
+    /// Heading of the column; may be empty.
     pub heading: String,
-    /// The figures.
+    /// Cells in order of the rows.
     pub cells: Vec<String>,
 }
 
 /// A histogram with logarithmic counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramView {
-    /// From the shortest to the longest.
+    /// Bars in ascending order of their buckets.
     pub bars: Vec<BarView>,
 }
 
-/// One bar.
+/// A bar of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarView {
-    /// Where its bucket begins.
+    /// Lower bound of the bucket.
     pub from: String,
-    /// Its length, 0 to 1: the logarithm of its count as a share of the longest one's.
+    /// Length from 0 to 1: logarithm of the count relative to that of the largest count.
     pub length: f64,
-    /// Its count.
+    /// Count of the bucket.
     pub count: String,
 }
 
-/// A line with a label.
+/// A labelled line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemarkView {
-    /// What it is about.
+    /// Label.
     pub label: String,
-    /// What it says.
+    /// Text.
     pub text: String,
 }
 
-/// A caveat, worded.
+/// A numbered caveat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaveatView {
-    /// Its number.
+    /// Number, starting at 1.
     pub number: usize,
-    /// How bad.
+    /// Severity.
     pub severity: Severity,
-    /// What was seen, with the runs it is about where it is not about all of them.
+    /// Observation, with the runs concerned unless it concerns all of them.
     pub message: String,
-    /// What it does to the figures.
+    /// Effect on the figures.
     pub effect: String,
-    /// What to do.
+    /// The remedy.
     pub hint: String,
 }

@@ -1,4 +1,4 @@
-//! Remarks about wake-ups: what CPUs did while threads slept, and which slow probes coincided with late wake-ups.
+//! Remarks on CPU activity during sleeps and on slow probes that coincided with late wake-ups.
 
 use super::figures::sure;
 use super::view::RemarkView;
@@ -7,7 +7,7 @@ use crate::stats::Description;
 use crate::units::Nanos;
 use crate::units::human::{grouped, percent, significant, span, typed_cpus};
 
-/// The lines of a run that had wake-ups beside its probes; `name` tells it from others, where there are any.
+/// Returns the lines of a run of probes with concurrent wake-ups. `name` identifies the run among several.
 pub(super) fn coincidence_remarks(summary: &Summary, name: &str) -> Vec<RemarkView> {
     let Some(found) = &summary.coincidence else { return Vec::new() };
     let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
@@ -49,7 +49,7 @@ fn coincidence(found: &Coincidence) -> String {
     };
     let n = grouped(found.slow.n);
     let probes = if found.slow.n == 1 { "probe" } else { "probes" };
-    // Nothing was there to be met: a share of 0 beside a chance of 0 would read as an answer.
+    // Without late wake-ups, a share of 0 with a chance of 0 would be misread as a result.
     if found.slow.hits == 0 && chance <= 0.0 {
         return format!(
             "{n} {probes} slower than {slow}; no late wake-up on the CPUs of the slow probes: later than {late}"
@@ -63,7 +63,7 @@ fn coincidence(found: &Coincidence) -> String {
     )
 }
 
-/// `80 µs (p99)`; of several CPUs `80 µs on CPU 0, 12 ms on CPU 1 (p99)`, the first of many.
+/// Formats as `80 µs (p99)` or, for several CPUs, as `80 µs on CPU 0, 12 ms on CPU 1 (p99)`, truncated for many.
 fn late(beyond: &LateBeyond) -> Option<String> {
     const NAMED: usize = 4;
     let tails = match beyond {
@@ -83,42 +83,42 @@ fn rounded(ns: f64) -> String {
     span(Nanos(ns.round() as i64))
 }
 
-/// `121 µs (p99)`
+/// Formats as `121 µs (p99)`.
 fn beyond(threshold: Threshold, stated: &str) -> Option<String> {
     let why = if threshold.stated { stated } else { "p99" };
     Some(format!("{} ({why})", rounded(threshold.beyond_ns?)))
 }
 
-/// States in which the CPUs were for less than this share of the time explain no median.
-const WORTH_TELLING: f64 = 0.01;
+/// Idle states with a smaller share of the time do not affect the median and are not shown.
+const MIN_STATE_SHARE: f64 = 0.01;
 
-/// How much the CPUs were idle, in which states, and how fast they ran: over all of them; what this host does not tell
-/// is said to be so.
+/// Formats the idle ratio, idle states and clock rates over all CPUs, and states which of them the host does not
+/// provide.
 pub(super) fn cpu_activity(summary: &Summary) -> Option<String> {
-    let told = &summary.wakeups.as_ref()?.cpu_activity;
-    if told.is_empty() {
+    let activity = &summary.wakeups.as_ref()?.cpu_activity;
+    if activity.is_empty() {
         return None;
     }
-    let cpus: Vec<u16> = told.iter().map(|one| one.cpu).collect();
+    let cpus: Vec<u16> = activity.iter().map(|one| one.cpu).collect();
     let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-    let idle = mean(told.iter().filter_map(|one| one.idle)).map(|share| format!(" idle {}", percent(share)));
+    let idle = mean(activity.iter().filter_map(|one| one.idle)).map(|share| format!(" idle {}", percent(share)));
     let head = format!("{noun} {}{}", typed_cpus(&cpus), idle.unwrap_or_default());
-    Some([head, states(told), rates(told)].join(" · "))
+    Some([head, states(activity), rates(activity)].join(" · "))
 }
 
-fn states(told: &[CpuActivity]) -> String {
+fn states(activity: &[CpuActivity]) -> String {
     let known = |one: &&CpuActivity| !one.states.is_empty();
-    let Some(first) = told.iter().find(known) else { return "idle states: not told by this host".into() };
-    // CPUs of one host have the same states; a hybrid one has others, which go by their own names.
+    let Some(first) = activity.iter().find(known) else { return "idle states: not told by this host".into() };
+    // CPUs of one host have the same states, except on hybrid hosts, whose states differ by name.
     let mut shares: Vec<(&StateShare, f64)> = Vec::new();
-    for state in told.iter().flat_map(|one| &one.states) {
+    for state in activity.iter().flat_map(|one| &one.states) {
         match shares.iter_mut().find(|(seen, _)| seen.name == state.name) {
             Some((_, sum)) => *sum += state.share,
             None => shares.push((state, state.share)),
         }
     }
-    let count = told.iter().filter(known).count() as f64;
-    let words = shares.iter().map(|(state, sum)| (state, sum / count)).filter(|(_, share)| *share >= WORTH_TELLING);
+    let count = activity.iter().filter(known).count() as f64;
+    let words = shares.iter().map(|(state, sum)| (state, sum / count)).filter(|(_, share)| *share >= MIN_STATE_SHARE);
     let words: Vec<String> =
         words.map(|(state, share)| format!("{} {}{}", state.name, percent(share), exit(state))).collect();
     match words.is_empty() {
@@ -132,8 +132,8 @@ fn exit(state: &StateShare) -> String {
     longest.map(|us| format!(" (up to {us} µs to leave)")).unwrap_or_default()
 }
 
-fn rates(told: &[CpuActivity]) -> String {
-    let seen = || told.iter().filter_map(|one| one.rate);
+fn rates(activity: &[CpuActivity]) -> String {
+    let seen = || activity.iter().filter_map(|one| one.rate);
     let ends = (seen().map(|rate| rate.min_khz).min(), seen().map(|rate| rate.max_khz).max());
     let (Some(low), Some(high)) = ends else { return "clock rate: not told by this host".into() };
     let mhz = |khz: f64| significant(khz / 1e3);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_document_say_what_was_found() {
+    fn text_and_document_report_the_coincidence() {
         let found = summary(vec![3], Some(Nanos::from_micros(200)));
         let words: Vec<String> = coincidence_remarks(&found, "").into_iter().map(|remark| remark.text).collect();
         assert!(words[0].starts_with("every 1 ms on CPU 3, the sender's · n 2,000 · p50 70 µs"), "{words:?}");
@@ -187,9 +187,12 @@ mod tests {
         let text = crate::report::json::render(std::slice::from_ref(&found), showing);
         check("summary", &text);
         let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let told = &document["coincidence"];
-        assert_eq!((&told["slow"], &told["coincident"], &told["late"]), (&10.into(), &10.into(), &41.into()));
-        assert_eq!((&told["slow_beyond"], &told["late_beyond"]), (&"p99".into(), &"stated".into()));
+        let coincidence = &document["coincidence"];
+        assert_eq!(
+            (&coincidence["slow"], &coincidence["coincident"], &coincidence["late"]),
+            (&10.into(), &10.into(), &41.into())
+        );
+        assert_eq!((&coincidence["slow_beyond"], &coincidence["late_beyond"]), (&"p99".into(), &"stated".into()));
     }
 
     #[test]
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_slow_is_said_so() {
+    fn no_slow_probe_is_reported_as_such() {
         let mut found = summary(vec![3], None).coincidence.expect("wake-ups");
         (found.slow.value, found.chance) = (None, None);
         assert!(coincidence(&found).starts_with("no probe took longer than 2.01 ms"));
@@ -227,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn states_and_rates_are_told_over_all_cpus_and_never_invented() {
-        let told = [cpu(0, 0.7, Some((600_000, 1_800_000))), cpu(1, 0.5, Some((700_000, 1_000_000)))];
-        assert_eq!(states(&told), "C1 20 % (up to 2 µs to leave), C6 60 % (up to 133 µs to leave)");
-        assert_eq!(rates(&told), "600 to 1,800 MHz, 1,000 on average");
+    fn idle_states_and_clock_rates_cover_all_cpus_or_are_reported_missing() {
+        let activity = [cpu(0, 0.7, Some((600_000, 1_800_000))), cpu(1, 0.5, Some((700_000, 1_000_000)))];
+        assert_eq!(states(&activity), "C1 20 % (up to 2 µs to leave), C6 60 % (up to 133 µs to leave)");
+        assert_eq!(rates(&activity), "600 to 1,800 MHz, 1,000 on average");
         assert_eq!(rates(&[cpu(0, 0.7, Some((600_000, 600_000)))]), "600 MHz");
         let silent = [CpuActivity { states: Vec::new(), rate: None, ..cpu(0, 0.0, None) }];
         assert_eq!(states(&silent), "idle states: not told by this host");

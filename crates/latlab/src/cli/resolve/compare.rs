@@ -1,4 +1,4 @@
-//! `latlab compare`, settled: recordings or files of numbers, their groups, and what is compared.
+//! Resolution of `latlab compare`: sources of observations, grouping and test parameters.
 
 use std::path::PathBuf;
 
@@ -10,17 +10,17 @@ use crate::formats::numbers::TextColumn;
 use crate::plan::defaults;
 use crate::units::human;
 
-/// `latlab compare`, settled: one of its two forms.
+/// The resolved `latlab compare`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CompareJob {
-    /// What FreeBSD's ministat prints.
+    /// Output in the form of FreeBSD's ministat.
     Ministat(MinistatJob),
-    /// Runs compared inside of their blocks, with verdicts.
+    /// Comparison of runs within blocks, with verdicts.
     Judge(VerdictJob),
 }
 
 impl CompareJob {
-    /// How much it says.
+    /// Verbosity of stderr.
     pub const fn verbosity(&self) -> Verbosity {
         match self {
             CompareJob::Ministat(job) => job.verbosity,
@@ -29,81 +29,81 @@ impl CompareJob {
     }
 }
 
-/// The classic form.
+/// Comparison in the form of ministat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinistatJob {
-    /// What is compared.
+    /// Sources and groups of the observations.
     pub sources: Sources,
-    /// Of recordings: the metric as typed; none: the main one of their kind.
+    /// Metric of recordings as typed; `None` selects the main metric of their kind.
     pub metric: Option<String>,
-    /// Of recordings: the statistic of each run as typed; none: the mean.
+    /// Statistic of each recording as typed; `None` selects the mean.
     pub statistic: Option<String>,
-    /// Of Student's t.
+    /// Confidence level of Student's t test.
     pub confidence: Confidence,
-    /// Whether there is a plot.
+    /// True if the plot is printed.
     pub plot: bool,
-    /// Whether there is a test.
+    /// True if the groups are tested against the first.
     pub test: bool,
-    /// Whether the groups are named and the figures have a heading.
+    /// True if group names and the table heading are printed.
     pub headed: bool,
-    /// Whether each group's bar has a line of its own.
+    /// True if each group's bar is on a separate line.
     pub separate_bars: bool,
-    /// Characters between the borders of the plot; none: what the terminal takes.
+    /// Width of the plot between its borders in characters; `None` selects the terminal's width.
     pub width: Option<usize>,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// The form with verdicts. Metric, statistics and gates are as typed: the analysis reads them.
+/// Comparison with verdicts. Metric, statistics and gates are kept as typed; the analysis parses them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictJob {
-    /// What is compared.
+    /// Sources and groups of the observations.
     pub sources: Sources,
-    /// The metric; none: the main one of the recordings' kind.
+    /// Metric; `None` selects the main metric of the recordings' kind.
     pub metric: Option<String>,
-    /// The statistics; none typed: those of an experiment file, else mean, p50 and p99.
+    /// Statistics; if empty, those of the experiment file, else mean, p50 and p99.
     pub statistics: Vec<String>,
-    /// Of intervals and verdicts.
+    /// Confidence level of intervals and verdicts.
     pub confidence: Confidence,
-    /// The margin within which a difference counts as none, as a share (or a difference of shares); none: no margin.
+    /// Equivalence margin as a ratio (or a difference of ratios); `None` for no margin.
     pub equivalence: Option<f64>,
-    /// What the answer holds for.
+    /// Population to which the inference applies.
     pub over: OverWord,
-    /// Whether to add the differences at the deciles and in the tails.
+    /// True to add the differences at the deciles and in the tails.
     pub shift: bool,
-    /// Whether to say how each answer was found.
+    /// True to explain the method of each verdict.
     pub explain: bool,
-    /// The conditions of `--gate`.
+    /// Conditions of `--gate`.
     pub gates: Vec<String>,
-    /// Whether an undecided gate fails.
+    /// True if an undecided gate fails.
     pub gate_strict: bool,
-    /// The form of the table.
+    /// Output format of the table.
     pub format: FormatWord,
-    /// One JSON document instead of a table.
+    /// True for one JSON document instead of a table.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// How often an interval made like this one covers the truth, in per cent: above 0, below 100.
+/// Confidence level in per cent, above 0 and below 100.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Confidence {
     percent: f64,
 }
 
 impl Confidence {
-    /// In per cent: `95`.
+    /// Confidence level in per cent, such as `95`.
     pub const fn percent(self) -> f64 {
         self.percent
     }
 
-    /// As a share: `0.95`.
+    /// Confidence level as a ratio, such as `0.95`.
     pub fn share(self) -> f64 {
         self.percent / 100.0
     }
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn compare(typed: &CompareArgs) -> Result<CompareJob, RequestError> {
     let sources = sources(&typed.grouping, &typed.paths)?;
     if typed.ministat.ministat {
@@ -174,10 +174,10 @@ fn judge(typed: &CompareArgs, sources: Sources) -> Result<VerdictJob, RequestErr
     })
 }
 
-/// What the ministat form has no place for.
+/// Refuses options that require the form with verdicts.
 fn ministat_alone(typed: &CompareArgs) -> Result<(), RequestError> {
     let comparing = &typed.comparing;
-    let asked = [
+    let given = [
         ("--equivalence", comparing.equivalence.is_some()),
         ("--over", comparing.over.is_some()),
         ("--gate", !comparing.gate.is_empty()),
@@ -186,7 +186,7 @@ fn ministat_alone(typed: &CompareArgs) -> Result<(), RequestError> {
         ("--format", typed.showing.format.is_some()),
         ("--json", typed.json.json),
     ];
-    match asked.into_iter().find(|(_, asked)| *asked) {
+    match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
@@ -197,11 +197,11 @@ fn ministat_alone(typed: &CompareArgs) -> Result<(), RequestError> {
     }
 }
 
-/// ministat's flags say nothing about the other form.
+/// Refuses options that require the form of ministat.
 fn judge_alone(typed: &MinistatArgs) -> Result<(), RequestError> {
-    let asked =
+    let given =
         [("-A", typed.no_plot), ("-n", typed.figures_only), ("-s", typed.separate_bars), ("-w", typed.width.is_some())];
-    match asked.into_iter().find(|(_, asked)| *asked) {
+    match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(RequestError::Alone {
             option,
@@ -229,41 +229,40 @@ fn width(typed: &str) -> Result<usize, RequestError> {
     value::whole("-w", typed, defaults::PLOT_WIDTHS).map(|width| width as usize)
 }
 
-/// Where observations come from, and which belong together.
+/// Sources and grouping of observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sources {
-    /// As typed: a directory of an experiment, recordings, files of numbers; `-` is standard input. Empty where globs
-    /// name the groups.
+    /// Experiment directories, recordings or files of numbers as typed; `-` is standard input. Empty if
+    /// `grouping` is by globs.
     pub paths: Vec<PathBuf>,
-    /// Which belong together.
+    /// Assignment of observations to groups.
     pub grouping: Grouping,
-    /// The name of the group that others are compared with, as typed; none: the first.
+    /// Name of the baseline group as typed; `None` selects the first group.
     pub baseline: Option<String>,
-    /// Where the numbers stand in a file of numbers.
+    /// Column of the values in a file of numbers.
     pub column: TextColumn,
 }
 
-/// Which observations belong together.
+/// Rule by which observations are grouped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// Each path is a group; the runs of an experiment are grouped by their conditions.
+    /// One group for each path; runs of an experiment are grouped by condition.
     Paths,
-    /// Recordings that have this factor in common, as typed: `load`, `tag:build` …
+    /// One group for each level of this factor of the recordings, as typed: `load`, `tag:build` …
     By(String),
-    /// Whatever a glob matches.
+    /// One group for each named glob.
     Globs(Vec<NamedGlob>),
 }
 
-/// A group by `--group NAME=GLOB`.
+/// A group of `--group NAME=GLOB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedGlob {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// The pattern of its paths.
+    /// Pattern of the paths in the group.
     pub glob: String,
 }
 
-/// Settles where observations come from.
 pub(super) fn sources(typed: &GroupingArgs, paths: &[PathBuf]) -> Result<Sources, RequestError> {
     once_from_stdin(paths)?;
     let baseline = typed.baseline.as_deref().map(|level| level.trim().to_owned());
@@ -325,8 +324,9 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::NamedGlob;
+    use crate::diagnostics::Explain;
 
-    fn settle(line: &str) -> Result<CompareJob, RequestError> {
+    fn resolve(line: &str) -> Result<CompareJob, RequestError> {
         let typed = ["latlab", "compare"].into_iter().chain(line.split(' ').filter(|word| !word.is_empty()));
         match crate::cli::parse(typed.map(Into::into)).expect(line).command {
             Command::Compare(args) => compare(&args),
@@ -335,21 +335,21 @@ mod tests {
     }
 
     fn judged(line: &str) -> VerdictJob {
-        match settle(line).expect(line) {
+        match resolve(line).expect(line) {
             CompareJob::Judge(job) => job,
             CompareJob::Ministat(job) => panic!("{job:?}"),
         }
     }
 
     fn classic(line: &str) -> MinistatJob {
-        match settle(line).expect(line) {
+        match resolve(line).expect(line) {
             CompareJob::Ministat(job) => job,
             CompareJob::Judge(job) => panic!("{job:?}"),
         }
     }
 
     #[test]
-    fn what_is_not_typed_has_its_default() {
+    fn omitted_options_have_their_defaults() {
         let job = judged("a b");
         assert_eq!(job.sources.paths, [PathBuf::from("a"), PathBuf::from("b")]);
         assert_eq!(job.sources.grouping, Grouping::Paths);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_ministat_are_flags_of_ministat() {
+    fn flags_of_ministat_keep_their_meaning() {
         let job = classic("--ministat -A -s -q -w 60 -c 99.5 -C 2 -d , a");
         assert_eq!((job.plot, job.test, job.headed, job.separate_bars), (false, true, false, true));
         assert_eq!((job.width, job.confidence.percent(), job.verbosity), (Some(60), 99.5, Verbosity::Quiet));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_have_names_and_patterns() {
+    fn named_groups_have_a_glob() {
         let named = |name: &str, glob: &str| NamedGlob { name: name.into(), glob: glob.into() };
         let job = judged("--group before=runs/a* --group after=runs/b=*");
         let groups = vec![named("before", "runs/a*"), named("after", "runs/b=*")];
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused_with_the_value_and_a_way_out() {
+    fn contradictions_are_refused_with_the_value_and_a_hint() {
         for (line, value) in [
             ("", "latlab compare"),
             ("a - -", "`-`"),
@@ -410,9 +410,9 @@ mod tests {
             ("a --ministat --gate p99<=+5%", "`--gate`"),
             ("a --ministat --statistic p50 --statistic p99", "`p50 p99`"),
         ] {
-            let error = settle(line).expect_err(line);
+            let error = resolve(line).expect_err(line);
             assert!(error.to_string().contains(value), "{line}: {error}");
-            assert!(error.hint().is_some() && error.exit_code() == 2, "{line}: {error:?}");
+            assert!(error.explain().hint.is_some() && error.explain().exit_code == 2, "{line}: {error:?}");
         }
         let typed = ["latlab", "compare", "a", "-d", ""].into_iter().map(Into::into);
         let Command::Compare(args) = crate::cli::parse(typed).expect("readable").command else { panic!("not compare") };

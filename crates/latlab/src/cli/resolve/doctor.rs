@@ -1,4 +1,4 @@
-//! `latlab doctor`, settled.
+//! The resolved `latlab doctor`.
 
 use std::net::IpAddr;
 
@@ -8,26 +8,26 @@ use crate::cli::args::{BareArgs, DoctorArgs};
 use crate::console::Verbosity;
 use crate::plan::{Protocol, Target};
 
-/// `latlab doctor`, settled.
+/// The resolved `latlab doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorSpec {
-    /// The host to look at: this one, or one with an agent.
+    /// The inspected host: this host or one with an agent.
     pub target: Target,
-    /// The address of an agent's host on the measured path, whose interface is meant; none: the one that ssh reached.
+    /// Address of the agent's host whose interface is inspected; `None` selects the address that ssh reached.
     pub peer_address: Option<IpAddr>,
-    /// The measurement to look at the host for: its pins, waiting, priority and locking.
+    /// CPU, wait mode, priority and memory locking of the planned measurement.
     pub measurement: BareSpec,
-    /// Whether to run it as a bare loop.
+    /// True to run a bare loop as well.
     pub calibrate: bool,
-    /// Whether only to put back what was left behind.
+    /// True to restore settings left by an interrupted run and do nothing else.
     pub restore: bool,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     on_that_host(typed, &target)?;
@@ -50,7 +50,7 @@ pub fn doctor(typed: &DoctorArgs) -> Result<DoctorSpec, RequestError> {
     })
 }
 
-/// Only an agent tells about another host, and some things are done on this one alone.
+/// Refuses a remote host without an agent, and local-only options with a remote host.
 fn on_that_host(typed: &DoctorArgs, target: &Target) -> Result<(), RequestError> {
     if let Target::Host { host, .. } = target {
         return Err(RequestError::Unusable {
@@ -63,12 +63,12 @@ fn on_that_host(typed: &DoctorArgs, target: &Target) -> Result<(), RequestError>
     let here = "it is done on this host alone";
     let there = "run it on that host, such as by `ssh HOST latlab doctor …`";
     let end = ("it pins the end on this host", "`--peer-cpu N` pins the end that runs on that host");
-    let asked = [
+    let given = [
         ("--calibrate", typed.calibrate, here, there),
         ("--restore", typed.restore, here, there),
         ("--cpu", typed.ends.cpu.is_some(), end.0, end.1),
     ];
-    match asked.into_iter().find(|(_, asked, ..)| *asked && target.has_agent()) {
+    match given.into_iter().find(|(_, given, ..)| *given && target.has_agent()) {
         Some((option, _, cause, hint)) => {
             Err(RequestError::OutOfPlace { option, with: target.to_string(), cause, hint })
         }

@@ -1,4 +1,4 @@
-//! What a command takes from its process beside arguments, and options that every command has.
+//! Inputs from the process environment, and options common to all commands.
 
 use std::path::PathBuf;
 
@@ -6,23 +6,23 @@ use crate::cli::args::VerbosityArgs;
 use crate::console::Verbosity;
 use crate::diagnostics::Failure;
 
-/// The inputs of a command beside its arguments.
+/// Inputs of a command other than its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// `LATLAB_STORE`, unless empty.
+    /// Value of `LATLAB_STORE`; `None` if unset or empty.
     pub store: Option<PathBuf>,
-    /// A random seed for options that were given none.
+    /// Random seed for options without an explicit seed.
     pub seed: u64,
 }
 
 impl Environment {
-    /// That of this process.
+    /// Reads the environment of this process.
     ///
     /// # Errors
-    /// If the kernel gives no random number.
+    /// Returns an error if the kernel provides no random number.
     pub fn of_this_process() -> Result<Environment, Failure> {
         let store = std::env::var_os("LATLAB_STORE").filter(|store| !store.is_empty());
-        // 32 bits: short enough to be typed again with `--seed`.
+        // A seed of 32 bits is short enough to be typed again with `--seed`.
         let seed = getrandom::u32().map_err(|error| {
             Failure::world("cannot draw a random seed").because(error.to_string()).hint("`--seed N` needs no chance")
         })?;
@@ -30,16 +30,16 @@ impl Environment {
     }
 }
 
-/// Where the pre-shared key comes from.
+/// Source of the pre-shared key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// No key: probes carry no tag.
     None,
-    /// A fresh key, passed to both ends, which latlab starts itself.
+    /// A generated key, passed to both ends, which latlab starts itself.
     Fresh,
-    /// A file.
+    /// A key file.
     File(PathBuf),
-    /// An inherited descriptor.
+    /// An inherited file descriptor.
     Descriptor(i32),
 }
 

@@ -1,4 +1,4 @@
-//! `--load KIND=VALUE[@PLACE][:key=value,…]` and `latlab load`, settled.
+//! Resolution of `--load KIND=VALUE[@PLACE][:key=value,…]` and of `latlab load`.
 
 use super::environment::verbosity;
 use super::{KeySource, RequestError, path, target, value};
@@ -13,7 +13,6 @@ const OPTION: &str = "--load";
 const FLAGS: [&str; 2] = ["wire", "spin"];
 const KINDS: [&str; 5] = ["cpu", "heaters", "mem", "net", "none"];
 
-/// The loads of a run against `target`.
 pub(super) fn loads(typed: &LoadArgs, target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
     let nothing = typed.load.iter().any(|load| load == "none");
     if nothing && typed.load.len() > 1 {
@@ -42,7 +41,7 @@ fn read(typed: &str, target: &Target) -> Result<LoadSpec, RequestError> {
 
 const FORMS: &str = "loads are `cpu=80%`, `heaters=30`, `mem=2GB/s`, `net=100Mbit/s` and `none`";
 
-/// Where both ends are one host, every place is that one; on a host that is not ours to change nothing is done.
+/// Maps every place to the local side if both ends are one host; refuses a remote place without an agent.
 fn at(place: Side, target: &Target) -> Result<Side, RequestError> {
     match target {
         Target::Local | Target::Lab => Ok(Side::Local),
@@ -97,7 +96,7 @@ fn memory(parts: &Parts<'_>) -> Result<LoadKind, RequestError> {
     })
 }
 
-/// A load as typed, taken apart.
+/// The parts of a load as typed.
 pub(super) struct Parts<'a> {
     typed: &'a str,
     kind: &'a str,
@@ -141,7 +140,7 @@ impl<'a> Parts<'a> {
         self.refuse(source.cause, source.hint)
     }
 
-    /// Refuses keys that this kind of load has not, and keys given twice.
+    /// Refuses keys other than `known` and repeated keys.
     pub(super) fn know_only(&self, known: &[&str]) -> Result<(), RequestError> {
         for (number, (key, _)) in self.extras.iter().enumerate() {
             if !known.contains(key) {
@@ -155,7 +154,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Whether the bare word `flag` was given.
+    /// Returns true if the key `flag` was given without a value.
     pub(super) fn flag(&self, flag: &str) -> Result<bool, RequestError> {
         match self.extra(flag) {
             None => Ok(false),
@@ -168,7 +167,7 @@ impl<'a> Parts<'a> {
         self.extras.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
 
-    /// Empty: all that latlab may use.
+    /// Returns an empty list for all CPUs that latlab may use.
     fn cpus(&self) -> Result<Vec<u16>, RequestError> {
         let cpus = self.extra("cpus").map(|list| human::parse_cpus(list, defaults::CPU_MAX)).transpose();
         Ok(cpus.map_err(|source| value::unreadable(OPTION, source))?.unwrap_or_default())
@@ -200,7 +199,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// `key=value` parts; one without `=` goes on with the value before it, since lists of CPUs have commas too.
+/// Splits `key=value` parts. A part without `=` continues the previous value, since CPU lists contain commas.
 fn split_extras(typed: &str) -> Result<Vec<(&str, &str)>, &str> {
     let mut extras: Vec<(&str, &str)> = Vec::new();
     let mut start = 0;
@@ -220,7 +219,7 @@ fn split_extras(typed: &str) -> Result<Vec<(&str, &str)>, &str> {
     Ok(extras)
 }
 
-/// `otherwise`, with the word of `known` that was probably meant.
+/// Returns the hint `otherwise`, preceded by the closest word of `known` if one is close.
 fn meant(typed: &str, known: &[&str], otherwise: &str) -> String {
     match nearest(typed, known) {
         Some(word) => format!("did you mean `{word}`? {otherwise}"),
@@ -271,26 +270,26 @@ fn pace(parts: &Parts<'_>) -> Result<Pace, RequestError> {
     })
 }
 
-/// `latlab load`, settled.
+/// The resolved `latlab load`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadJob {
-    /// Whose path a network load takes.
+    /// Peer of network loads.
     pub target: Target,
-    /// The way that its packets take.
+    /// Path of the packets of network loads.
     pub path: PathSpec,
-    /// What to make.
+    /// Loads to generate.
     pub loads: Vec<LoadSpec>,
-    /// Where the key of network loads comes from.
+    /// Source of the key of network loads.
     pub key: KeySource,
-    /// How long, after they have settled.
+    /// Duration after all loads are stable.
     pub duration: Nanos,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let loads = loads(&typed.loads, &target)?;
@@ -309,7 +308,7 @@ pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
     } else {
         refuse_idle_addresses(&typed.way)?;
     }
-    // Whoever loads the far end needs its agent, and the agent wants a key.
+    // A load at the remote end requires its agent, and the agent requires a key.
     let needs_peer = sends || loads.iter().any(|load| load.at.is_peer());
     let key = if needs_peer { path::key(&typed.way.key, &target, Protocol::Native)? } else { KeySource::None };
     let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
@@ -317,10 +316,10 @@ pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
     Ok(LoadJob { target, path, loads, key, duration, json: typed.json.json, verbosity: verbosity(&typed.verbosity) })
 }
 
-/// Refuses what is about packets where no load sends any.
+/// Refuses address options if no load sends packets.
 fn refuse_idle_addresses(typed: &AddressArgs) -> Result<(), RequestError> {
-    let asked = [("--bind", typed.bind.is_some()), ("--dscp", typed.dscp.is_some()), ("--df", typed.df)];
-    match asked.into_iter().find(|(_, asked)| *asked) {
+    let given = [("--bind", typed.bind.is_some()), ("--dscp", typed.dscp.is_some()), ("--df", typed.df)];
+    match given.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(RequestError::Alone {
             option,
             needed: "--load net=…",
@@ -335,8 +334,9 @@ fn refuse_idle_addresses(typed: &AddressArgs) -> Result<(), RequestError> {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
 
-    fn settle(typed: &[&str], target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
+    fn resolve(typed: &[&str], target: &Target) -> Result<Vec<LoadSpec>, RequestError> {
         loads(&LoadArgs { load: typed.iter().map(|load| (*load).to_owned()).collect() }, target)
     }
 
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_understood() {
+    fn every_form_is_parsed() {
         for (typed, words) in [
             ("cpu=80%", "cpu=80%"),
             ("cpu=0.8", "cpu=80%"),
@@ -357,25 +357,25 @@ mod tests {
             ("mem=2GB/s", "mem=2GB/s"),
             ("mem=1GiB/s:buffer=64MiB", "mem=1.073742GB/s:buffer=64MiB"),
         ] {
-            let [load] = &settle(&[typed], &Target::Lab).expect(typed)[..] else { panic!("{typed}") };
+            let [load] = &resolve(&[typed], &Target::Lab).expect(typed)[..] else { panic!("{typed}") };
             assert_eq!((load.to_string().as_str(), load.at), (words, Side::Local), "{typed}");
         }
-        assert_eq!(settle(&["none"], &Target::Local), Ok(Vec::new()));
-        assert_eq!(settle(&[], &Target::Local), Ok(Vec::new()));
-        assert_eq!(settle(&["cpu=10%", "heaters=2"], &Target::Local).map(|loads| loads.len()), Ok(2));
+        assert_eq!(resolve(&["none"], &Target::Local), Ok(Vec::new()));
+        assert_eq!(resolve(&[], &Target::Local), Ok(Vec::new()));
+        assert_eq!(resolve(&["cpu=10%", "heaters=2"], &Target::Local).map(|loads| loads.len()), Ok(2));
     }
 
     #[test]
-    fn a_host_that_only_reflects_is_not_loaded() {
-        assert_eq!(settle(&["cpu=80%@local"], &host()).expect("this end")[0].at, Side::Local);
+    fn a_load_on_a_host_without_an_agent_is_refused() {
+        assert_eq!(resolve(&["cpu=80%@local"], &host()).expect("this end")[0].at, Side::Local);
         for typed in ["cpu=80%@peer", "heaters=2@both"] {
-            let error = settle(&[typed], &host()).expect_err(typed);
-            assert!(error.to_string().contains("`10.0.0.7:9862`") && error.hint().is_some(), "{error}");
+            let error = resolve(&[typed], &host()).expect_err(typed);
+            assert!(error.to_string().contains("`10.0.0.7:9862`") && error.explain().hint.is_some(), "{error}");
         }
     }
 
     #[test]
-    fn what_is_no_load_is_refused_with_its_cause_and_a_hint() {
+    fn malformed_loads_are_refused_with_a_cause_and_a_hint() {
         for (typed, cause, hint) in [
             ("cpu", "no `=`", "loads are"),
             ("none=3", "takes no value", "`--load none`"),
@@ -421,17 +421,17 @@ mod tests {
             ("net=1Mbit/s:cpus=0", "have no `cpus`", "did you mean `cpu`"),
             ("mem=2GB/s:buffer=4kB", "cannot be shared", "2MiB or more"),
         ] {
-            let error = settle(&[typed], &Target::Local).expect_err(typed);
-            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
-            assert!(error.hint().is_some_and(|told| told.contains(hint)), "{typed}: {error:?}");
-            assert_eq!(error.exit_code(), 2);
+            let error = resolve(&[typed], &Target::Local).expect_err(typed);
+            assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
+            assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{typed}: {error:?}");
+            assert_eq!(error.explain().exit_code, 2);
         }
-        let error = settle(&["none", "cpu=80%"], &Target::Local).expect_err("a contradiction");
+        let error = resolve(&["none", "cpu=80%"], &Target::Local).expect_err("a contradiction");
         assert!(error.to_string().contains("`none`"), "{error}");
-        assert!(settle(&["heaters=1"; 17], &Target::Local).is_err());
+        assert!(resolve(&["heaters=1"; 17], &Target::Local).is_err());
     }
 
-    fn settle_job(line: &str) -> Result<LoadJob, RequestError> {
+    fn resolve_job(line: &str) -> Result<LoadJob, RequestError> {
         let typed = ["latlab", "load"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Load(args) => hold(&args),
@@ -440,25 +440,26 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_held_for_ten_seconds_unless_told_otherwise() {
-        let job = settle_job("--load cpu=80% --load heaters=2").expect("well typed");
+    fn loads_run_for_ten_seconds_by_default() {
+        let job = resolve_job("--load cpu=80% --load heaters=2").expect("well typed");
         assert_eq!((job.loads.len(), job.duration, job.target), (2, Nanos::from_secs(10), Target::Local));
         assert_eq!(
-            settle_job("--load none -d 250ms").map(|job| (job.loads, job.duration)),
+            resolve_job("--load none -d 250ms").map(|job| (job.loads, job.duration)),
             Ok((vec![], Nanos::from_millis(250)))
         );
-        let job = settle_job("cmd:x --peer-addr 10.0.0.7 --bind 10.0.0.2 --load net=1Mbit/s@both").expect("well typed");
+        let job =
+            resolve_job("cmd:x --peer-addr 10.0.0.7 --bind 10.0.0.2 --load net=1Mbit/s@both").expect("well typed");
         assert_eq!((job.path.peer_address, job.path.bind_address), ("10.0.0.7".parse().ok(), "10.0.0.2".parse().ok()));
-        assert!(settle_job("cmd:x --load cpu=10%@both").is_ok(), "no packet is sent");
-        for (line, told) in [
+        assert!(resolve_job("cmd:x --load cpu=10%@both").is_ok(), "no packet is sent");
+        for (line, message) in [
             ("cmd:x --load net=1Mbit/s@peer", "`cmd:` needs `--peer-addr`"),
             ("--bind eth0 --load cpu=10%", "`--bind` needs `--load net=…`"),
             ("--peer-addr 10.0.0.7 --load net=1Mbit/s", "`--peer-addr` cannot go with `local`"),
         ] {
-            assert_eq!(settle_job(line).expect_err(line).to_string(), told);
+            assert_eq!(resolve_job(line).expect_err(line).to_string(), message);
         }
         for line in ["", "-d 1s", "--load cpu=80% -d 0s", "--load cpu=80% -d 25h", "10.0.0.7 --load cpu=80%@peer"] {
-            assert!(settle_job(line).is_err(), "{line}");
+            assert!(resolve_job(line).is_err(), "{line}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What was typed, settled: defaults filled in, limits checked, contradictions refused.
+//! Resolution of parsed arguments: fills in defaults, checks limits and refuses contradictions.
 //!
-//! Everything here is a question of the request alone. Nothing looks at a file, a name server or a CPU;
-//! what the world has to say comes when the plan is carried out.
+//! Resolution depends on the request alone. It accesses no file, name server or CPU;
+//! errors of the system arise when the plan is executed.
 
 mod compare;
 mod doctor;

@@ -1,4 +1,4 @@
-//! Where recordings go, and the tags that they bear.
+//! Destinations and tags of recordings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,36 +7,35 @@ use super::{Environment, RequestError, value};
 use crate::cli::args::{OutputArgs, StoreArgs};
 use crate::plan::defaults;
 
-/// Where recordings go.
+/// Destination of recordings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputSpec {
-    /// Nowhere.
+    /// No recording is kept.
     Nothing,
-    /// A new directory of its own for each run, in this store.
+    /// A new directory for each run in this store.
     InStore(PathBuf),
-    /// This directory, which must not exist: the one recording.
+    /// This directory, which must not exist yet, for the only recording.
     As(PathBuf),
-    /// This directory, which must not exist: a store for the several runs of this command.
+    /// This directory, which must not exist yet, as the store of several runs.
     InNewStore(PathBuf),
 }
 
-/// Where the recordings of `runs` runs go.
-pub(super) fn keeping(typed: &OutputArgs, runs: usize, surroundings: &Environment) -> OutputSpec {
+pub(super) fn keeping(typed: &OutputArgs, runs: usize, environment: &Environment) -> OutputSpec {
     match &typed.output {
         _ if typed.no_record => OutputSpec::Nothing,
-        None => OutputSpec::InStore(store(&typed.store, surroundings)),
+        None => OutputSpec::InStore(store(&typed.store, environment)),
         Some(directory) if runs == 1 => OutputSpec::As(directory.clone()),
         Some(directory) => OutputSpec::InNewStore(directory.clone()),
     }
 }
 
-/// Where the store is: `--store`, else `LATLAB_STORE`, else the default.
-pub fn store(typed: &StoreArgs, surroundings: &Environment) -> PathBuf {
-    let named = typed.store.as_ref().or(surroundings.store.as_ref());
+/// Returns the path of the store: `--store`, else `LATLAB_STORE`, else the default.
+pub fn store(typed: &StoreArgs, environment: &Environment) -> PathBuf {
+    let named = typed.store.as_ref().or(environment.store.as_ref());
     named.cloned().unwrap_or_else(|| defaults::STORE.into())
 }
 
-/// `KEY=VALUE`, each key once.
+/// Parses `KEY=VALUE` tags; refuses repeated keys.
 pub(super) fn tags(typed: &[String]) -> Result<BTreeMap<String, String>, RequestError> {
     let mut tags = BTreeMap::new();
     for tag in typed {
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_store_is_typed_or_surrounds_or_is_the_default() {
+    fn the_option_overrides_the_environment_and_the_default_store() {
         let here = Environment { store: Some("/env".into()), seed: 0 };
         let typed = StoreArgs { store: Some("/typed".into()) };
         assert_eq!(store(&typed, &here), PathBuf::from("/typed"));
@@ -69,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_directory_is_the_recording_or_holds_several() {
+    fn a_named_directory_is_one_recording_or_a_store_of_several() {
         let typed = OutputArgs { output: Some("out".into()), ..OutputArgs::default() };
         assert_eq!(keeping(&typed, 1, &Environment::default()), OutputSpec::As("out".into()));
         assert_eq!(keeping(&typed, 2, &Environment::default()), OutputSpec::InNewStore("out".into()));
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_words_with_a_value_each_once() {
+    fn tags_are_distinct_keys_with_a_value() {
         let read = |list: &[&str]| tags(&list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>());
         let two = read(&["build=4f2a", "note=a=b c"]).expect("well typed");
         assert_eq!(two.get("note").map(String::as_str), Some("a=b c"));

@@ -1,4 +1,4 @@
-//! The path of probes (addresses, ports, key) and the CPU, priority and wait of each end.
+//! Resolution of the path of probes (addresses, ports, key) and of the CPU, priority and wait mode of each end.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ const BOTH_FAMILIES: &str = "they are of two versions of the internet protocol";
 const ONE_FAMILY: &str = "leave one of them out";
 const PEER_ADDRESS: &str = "--peer-addr";
 
-/// How datagrams leave this host, the source port apart: there may be several.
+/// Resolves the path without its source port, since there may be several.
 pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, RequestError> {
     let family = match (typed.ipv4, typed.ipv6) {
         (true, _) => Some(Family::Ipv4),
@@ -32,7 +32,7 @@ pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, Req
     })
 }
 
-/// One run per entry: none is the system's choice.
+/// Returns one entry per run; `None` if the system chooses the port.
 pub(super) fn source_ports(typed: &PathArgs) -> Result<Vec<Option<u16>>, RequestError> {
     let first = defaults::SWEEP_FIRST_PORT;
     Ok(match typed.source_port.as_deref() {
@@ -42,7 +42,7 @@ pub(super) fn source_ports(typed: &PathArgs) -> Result<Vec<Option<u16>>, Request
     })
 }
 
-/// Where the key comes from. A name is given the benefit of the doubt: see [`key_needed`].
+/// Resolves the source of the key. Host names are checked after their lookup: see [`key_needed`].
 pub(super) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> Result<KeySource, RequestError> {
     if let (Some(_), Protocol::Echo) = (&typed.psk_file, protocol) {
         return Err(RequestError::OutOfPlace {
@@ -71,9 +71,9 @@ pub(super) fn key(typed: &KeyFileArgs, target: &Target, protocol: Protocol) -> R
     }
 }
 
-/// Refuses an address that is not loopback where there is no key.
+/// Refuses an address other than loopback without a key.
 ///
-/// Typed addresses are refused before anything else happens; for a name, call this once it is looked up.
+/// Numeric addresses are checked during resolution; host names are checked by the caller after their lookup.
 pub fn key_needed(target: &Target, address: IpAddr) -> Result<(), RequestError> {
     if address.to_canonical().is_loopback() {
         return Ok(());
@@ -82,12 +82,12 @@ pub fn key_needed(target: &Target, address: IpAddr) -> Result<(), RequestError> 
     Err(RequestError::KeyNeeded { target: target.to_string(), hint })
 }
 
-/// The address that was typed, its zone left off; none for a name.
+/// Parses an address without its zone; `None` if `host` is a name.
 fn address(host: &str) -> Option<IpAddr> {
     host.split('%').next().and_then(|address| address.parse().ok())
 }
 
-/// An address or, where it is none, the name of an interface.
+/// Parses an address or else the name of an interface.
 fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), RequestError> {
     let Some(typed) = typed else { return Ok((None, None)) };
     let plain = typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed);
@@ -101,18 +101,18 @@ fn bind(typed: Option<&str>) -> Result<(Option<IpAddr>, Option<String>), Request
     Ok((None, Some(typed.to_owned())))
 }
 
-/// dev_valid_name() of the kernel: 1 to 15 bytes, no slash, colon or white space.
+/// Same rule as the kernel's `dev_valid_name()`: 1 to 15 bytes, no slash, colon or white space.
 pub(super) fn is_interface_name(typed: &str) -> bool {
     let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace();
     !typed.is_empty() && typed.len() <= 15 && !typed.contains(wrong)
 }
 
-/// The far end of the measured path, where an agent is reached by another way.
+/// Resolves the remote address of the measured path, which may differ from the agent's address.
 fn peer_address(typed: Option<&str>, target: &Target) -> Result<Option<IpAddr>, RequestError> {
     typed.map(|typed| far_address(typed, target)).transpose()
 }
 
-/// `cmd:` reaches no address that latlab could know.
+/// Refuses `cmd:` targets without `--peer-addr`, since latlab cannot know their address.
 pub(super) fn address_needed(path: &PathSpec, target: &Target) -> Result<(), RequestError> {
     match (path.peer_address, target) {
         (None, Target::Command { .. }) => Err(RequestError::Alone {
@@ -125,7 +125,7 @@ pub(super) fn address_needed(path: &PathSpec, target: &Target) -> Result<(), Req
     }
 }
 
-/// An address of the host of `target`'s agent.
+/// Parses an address of the agent's host.
 pub(super) fn far_address(typed: &str, target: &Target) -> Result<IpAddr, RequestError> {
     if !target.has_agent() {
         return Err(RequestError::OutOfPlace {
@@ -143,13 +143,13 @@ pub(super) fn far_address(typed: &str, target: &Target) -> Result<IpAddr, Reques
     }
 }
 
-/// An address that means one interface of one host: not every address, and none that needs a zone.
+/// Returns true unless the address is unspecified, multicast or link-local IPv6.
 fn is_whole(address: IpAddr) -> bool {
     let link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
     !address.is_unspecified() && !address.is_multicast() && !link_local
 }
 
-/// `-4`, `-6`, the address to send from, the one to send to and the target must be of one family.
+/// Refuses `-4`, `-6`, source address, peer address and target of different families.
 fn agree(
     family: Option<Family>,
     bind: Option<IpAddr>,
@@ -163,21 +163,21 @@ fn agree(
         None => "--bind",
     };
     let refuse = |option, with| Err(RequestError::OutOfPlace { option, with, cause: BOTH_FAMILIES, hint: ONE_FAMILY });
-    let wanted = family.or(bind.map(of));
+    let family = family.or(bind.map(of));
     match (bind, target) {
-        (Some(bind), _) if wanted != Some(of(bind)) => refuse(option, format!("--bind {bind}")),
-        _ if peer.is_some_and(|peer| wanted.is_some_and(|wanted| wanted != of(peer))) => {
+        (Some(bind), _) if family != Some(of(bind)) => refuse(option, format!("--bind {bind}")),
+        _ if peer.is_some_and(|peer| family.is_some_and(|family| family != of(peer))) => {
             refuse(option, peer.map(|peer| peer.to_string()).unwrap_or_default())
         }
         (_, Target::Host { host, .. }) => match address(host) {
-            Some(peer) if wanted.is_some_and(|wanted| wanted != of(peer)) => refuse(option, target.to_string()),
+            Some(peer) if family.is_some_and(|family| family != of(peer)) => refuse(option, target.to_string()),
             _ => Ok(()),
         },
         _ => Ok(()),
     }
 }
 
-/// An address to listen on.
+/// Parses an address to listen on.
 pub(super) fn listening(typed: &str) -> Result<std::net::SocketAddr, RequestError> {
     let (host, port) = target::host_and_port("--bind", typed)?;
     let cause = "only an address can be listened on";
@@ -186,7 +186,6 @@ pub(super) fn listening(typed: &str) -> Result<std::net::SocketAddr, RequestErro
     Ok((address, port.unwrap_or(defaults::PORT)).into())
 }
 
-/// This end.
 pub(super) fn local_end(typed: &EndArgs) -> Result<EndSpec, RequestError> {
     let fifo = typed.fifo.as_deref().map(|fifo| value::whole("--fifo", fifo, 1..=u64::from(defaults::FIFO_MAX)));
     Ok(EndSpec {
@@ -197,13 +196,13 @@ pub(super) fn local_end(typed: &EndArgs) -> Result<EndSpec, RequestError> {
     })
 }
 
-/// The other end where latlab starts it: as this one, on a CPU of its own.
+/// Resolves the peer end that latlab starts: like the local end, but on its own CPU.
 pub(super) fn peer_end(typed: &PeerArgs, here: EndSpec) -> Result<EndSpec, RequestError> {
     let cpu = typed.peer_cpu.as_deref().map(|cpu| value::cpu("--peer-cpu", cpu)).transpose()?;
     Ok(EndSpec { cpu, ..here })
 }
 
-/// The other end of `target`; none where it is not ours to say.
+/// Resolves the peer end; `None` if latlab does not start it.
 pub(super) fn peer_end_of(target: &Target, typed: &PeerArgs, here: EndSpec) -> Result<Option<EndSpec>, RequestError> {
     match target {
         Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. } => peer_end(typed, here).map(Some),
@@ -220,20 +219,21 @@ pub(super) fn peer_end_of(target: &Target, typed: &PeerArgs, here: EndSpec) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::Explain;
 
     fn host(name: &str) -> Target {
         Target::Host { host: name.into(), port: 9862 }
     }
 
     #[test]
-    fn only_loopback_goes_without_a_key() {
+    fn only_loopback_needs_no_key() {
         let source = |target: &Target, protocol| key(&KeyFileArgs::default(), target, protocol);
         for name in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "localhost", "pi3"] {
             assert_eq!(source(&host(name), Protocol::Native), Ok(KeySource::None), "{name}");
         }
         for name in ["192.0.2.9", "2001:db8::9", "fe80::1%eth0", "0.0.0.0"] {
             let error = source(&host(name), Protocol::Native).expect_err(name);
-            assert!(error.hint().is_some_and(|hint| hint.contains("keygen")), "{error}");
+            assert!(error.explain().hint.is_some_and(|hint| hint.contains("keygen")), "{error}");
             assert_eq!(source(&host(name), Protocol::Echo), Ok(KeySource::None), "{name}");
         }
         assert_eq!(source(&Target::Lab, Protocol::Native), Ok(KeySource::Fresh));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn families_must_agree() {
+    fn mixed_address_families_are_refused() {
         let typed = |ipv4, ipv6, bind: Option<&str>| AddressArgs {
             ipv4,
             ipv6,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bound_is_an_address_or_an_interface() {
+    fn bind_accepts_an_address_or_an_interface() {
         let address = |text: &str| Ok((text.parse().ok(), None));
         assert_eq!(bind(Some("192.0.2.1")), address("192.0.2.1"));
         assert_eq!(bind(Some("[2001:db8::1]")), address("2001:db8::1"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_is_sixteen_ports() {
+    fn a_source_port_sweep_has_sixteen_ports() {
         let ports = |typed: &str| source_ports(&PathArgs { source_port: Some(typed.into()), ..PathArgs::default() });
         let swept = ports("sweep").expect("a word of the contract");
         assert_eq!((swept.len(), swept[0], swept[15]), (16, Some(30_000), Some(30_015)));

@@ -1,4 +1,4 @@
-//! `latlab ping` and `latlab bare`, settled: probes, their transport and wake-ups measured at the same time.
+//! Resolution of `latlab ping` and `latlab bare`: probes, transport and concurrent wake-ups.
 
 use super::environment::verbosity;
 use super::{
@@ -6,29 +6,30 @@ use super::{
 };
 use crate::cli::args::{BareArgs, PingArgs, ProbeArgs};
 use crate::console::Verbosity;
+use crate::diagnostics::Explain;
 use crate::plan::{
     ConcurrentWakeups, EndSpec, LoadKind, LoadSpec, PathSpec, PingSpec, Plan, Protocol, RunSpec, Target, TransportKind,
     WaitMode, WakeupCpus, Work, defaults,
 };
 use crate::units::Nanos;
 
-/// `latlab ping`, settled.
+/// The resolved `latlab ping`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PingJob {
-    /// The runs: every size with every source port.
+    /// Runs of every size with every source port.
     pub plan: Plan,
-    /// Where the key comes from.
+    /// Source of the pre-shared key.
     pub key: KeySource,
-    /// Where the recordings go.
+    /// Destination of the recordings.
     pub keeping: OutputSpec,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Settles `typed`.
-pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, RequestError> {
+/// Resolves the arguments and checks them against each other.
+pub fn ping(typed: &PingArgs, environment: &Environment) -> Result<PingJob, RequestError> {
     let protocol = typed.probes.protocol.unwrap_or(Protocol::Native);
     let transport = transport(typed.probes.transport.as_deref())?;
     let target = target::target(typed.target.as_deref(), protocol)?;
@@ -46,7 +47,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, Req
             protocol,
             path,
             size_bytes: defaults::SIZE_BYTES,
-            schedule: schedule::schedule(&typed.schedule, surroundings)?,
+            schedule: schedule::schedule(&typed.schedule, environment)?,
             timeout_ns: schedule::timeout(&typed.schedule)?,
             max_backlog_ns: schedule::max_backlog(&typed.schedule)?,
             with_wakeup: typed.with_wakeup.as_deref().map(|typed| with_wakeup(typed, here)).transpose()?,
@@ -63,7 +64,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, Req
         target,
     };
     let runs = runs(&base, &sizes(&typed.probes)?, &path::source_ports(&typed.path)?)?;
-    let keeping = output::keeping(&typed.keeping, runs.len(), surroundings);
+    let keeping = output::keeping(&typed.keeping, runs.len(), environment);
     let rounds = rounds(&runs);
     Ok(PingJob {
         plan: Plan { runs, rounds },
@@ -74,7 +75,7 @@ pub fn ping(typed: &PingArgs, surroundings: &Environment) -> Result<PingJob, Req
     })
 }
 
-/// Every size with every source port, in the order typed.
+/// Combines every size with every source port, in the order typed.
 fn runs(base: &RunSpec, sizes: &[u32], ports: &[Option<u16>]) -> Result<Vec<RunSpec>, RequestError> {
     let count = sizes.len() * ports.len();
     if count > defaults::RUNS_MAX {
@@ -96,7 +97,7 @@ fn run(base: &RunSpec, size_bytes: u32, source_port: Option<u16>) -> RunSpec {
     RunSpec { work: Work::Ping(PingSpec { size_bytes, path, ..ping.clone() }), ..base.clone() }
 }
 
-/// One run goes in one piece; several take turns, but no slice is left without a probe.
+/// Returns the number of slices per run: 1 for a single run, else limited so that each slice has a probe.
 pub(super) fn rounds(runs: &[RunSpec]) -> u32 {
     match runs {
         [_] => 1,
@@ -114,7 +115,7 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
     }
 }
 
-/// How what is measured travels.
+/// Resolves `--transport`.
 pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestError> {
     let Some(word) = typed else { return Ok(TransportKind::default()) };
     TransportKind::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| RequestError::Later {
@@ -123,7 +124,7 @@ pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestErr
     })
 }
 
-/// What a connection cannot do.
+/// Refuses options that do not apply to a connection.
 pub(super) fn fits_a_connection(
     transport: TransportKind,
     protocol: Protocol,
@@ -146,7 +147,7 @@ pub(super) fn fits_a_connection(
     }
 }
 
-/// latlab's own reflector speaks the native protocol only.
+/// Refuses `--protocol echo` with latlab's own reflector, which supports the native protocol only.
 fn echo_has_a_host(protocol: Protocol, target: &Target) -> Result<(), RequestError> {
     match (protocol, target) {
         (Protocol::Echo, Target::Local | Target::Lab | Target::Ssh { .. } | Target::Command { .. }) => {
@@ -161,7 +162,7 @@ fn echo_has_a_host(protocol: Protocol, target: &Target) -> Result<(), RequestErr
     }
 }
 
-/// What a network load reaches is counted by whoever receives it.
+/// Refuses network loads with `--protocol echo`, since an echo server counts no packets.
 fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), RequestError> {
     match loads.iter().find(|load| matches!(load.kind, LoadKind::Net(_))) {
         Some(load) if protocol == Protocol::Echo => Err(RequestError::Unusable {
@@ -174,25 +175,25 @@ fn echo_counts_nothing(protocol: Protocol, loads: &[LoadSpec]) -> Result<(), Req
     }
 }
 
-/// The bare loop to run.
+/// The resolved `latlab bare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareSpec {
-    /// How they travel.
+    /// Transport of the messages.
     pub transport: TransportKind,
-    /// Round trips.
+    /// Number of round trips.
     pub count: u64,
-    /// Payload.
+    /// Payload size in bytes.
     pub size_bytes: u32,
-    /// The sender.
+    /// Settings of the sender.
     pub here: EndSpec,
-    /// The reflector.
+    /// Settings of the reflector.
     pub peer: EndSpec,
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
     let here = path::local_end(&typed.ends)?;
-    // the loop keeps its round trips in memory: 200 MB at the limit
+    // The loop keeps its round trips in memory: 200 MB at the limit.
     let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=50_000_000)).transpose()?;
     let size = typed.size.as_deref().map(|size| value::size("--size", size)).transpose()?;
     Ok(BareSpec {
@@ -207,7 +208,7 @@ pub fn bare(typed: &BareArgs) -> Result<BareSpec, RequestError> {
 const WITH_WAKEUP: &str = "--with-wakeup";
 const WITH_WAKEUP_HINT: &str = "`--with-wakeup 1ms`, or `--with-wakeup 1ms:late=200us`";
 
-/// Wake-ups beside a sender that runs as `here` says.
+/// Resolves wake-ups concurrent with a sender that has the settings `here`.
 pub(super) fn with_wakeup(typed: &str, here: EndSpec) -> Result<ConcurrentWakeups, RequestError> {
     if here.wait == WaitMode::Spin {
         let cause = "a sender that spins leaves its CPU to nobody: a thread there could only wake in its place";
@@ -222,7 +223,7 @@ pub(super) fn with_wakeup(typed: &str, here: EndSpec) -> Result<ConcurrentWakeup
         let cause = "at the sender's own FIFO priority a thread that hardly sleeps keeps the sender from its CPU";
         return Err(value::unusable(WITH_WAKEUP, typed, cause, "50 us or more, such as `--with-wakeup 1ms`"));
     }
-    // Unpinned, the sender may run on any CPU.
+    // An unpinned sender may run on any CPU.
     let cpus = here.cpu.map_or(WakeupCpus::All, |cpu| WakeupCpus::These(vec![cpu]));
     Ok(ConcurrentWakeups { interval_ns, late_ns: late, cpus })
 }
@@ -233,8 +234,8 @@ fn late(typed: &str, rest: &str) -> Result<Nanos, RequestError> {
         value::unusable(WITH_WAKEUP, typed, "after the interval only `late=T2` is known", WITH_WAKEUP_HINT)
     })?;
     value::span(WITH_WAKEUP, late, defaults::INTERVAL_MAX).map_err(|error| {
-        let cause = format!("its `late=`: {}", error.cause().unwrap_or_else(|| error.to_string()));
-        value::unusable(WITH_WAKEUP, typed, cause, error.hint().unwrap_or_else(|| WITH_WAKEUP_HINT.into()))
+        let cause = format!("its `late=`: {}", error.explain().cause.unwrap_or_else(|| error.to_string()));
+        value::unusable(WITH_WAKEUP, typed, cause, error.explain().hint.unwrap_or_else(|| WITH_WAKEUP_HINT.into()))
     })
 }
 
@@ -244,7 +245,7 @@ mod tests {
     use crate::cli::args::Command;
     use crate::plan::{Schedule, StopWhen, Warmup};
 
-    fn settle(line: &str) -> Result<PingJob, RequestError> {
+    fn resolve(line: &str) -> Result<PingJob, RequestError> {
         let typed = ["latlab", "ping"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Ping(args) => ping(&args, &Environment::default()),
@@ -253,8 +254,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_typed_is_every_default() {
-        let job = settle("").expect("defaults hold together");
+    fn omitted_options_have_their_defaults() {
+        let job = resolve("").expect("defaults hold together");
         let [run] = job.plan.runs.as_slice() else { panic!("{:?}", job.plan) };
         let end = EndSpec { wait: WaitMode::Block, cpu: None, fifo: None, mlock: false };
         assert_eq!((run.here, run.peer, &run.target), (end, Some(end), &Target::Local));
@@ -271,43 +272,43 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_ports_multiply_and_take_turns() {
-        let job = settle("-s 32,1024 --source-port sweep").expect("32 runs");
+    fn sizes_and_ports_are_combined_and_interleaved() {
+        let job = resolve("-s 32,1024 --source-port sweep").expect("32 runs");
         assert_eq!((job.plan.runs.len(), job.plan.rounds), (32, defaults::ROUNDS));
         let last = job.plan.runs[31].expect_ping();
         assert_eq!((last.size_bytes, last.path.source_port), (1_024, Some(30_015)));
-        assert_eq!(settle("-s 32,64 -n 3").expect("two runs").plan.rounds, 3);
-        let error = settle("-s 24,25,26,27,28 --source-port sweep").expect_err("80 runs");
+        assert_eq!(resolve("-s 32,64 -n 3").expect("two runs").plan.rounds, 3);
+        let error = resolve("-s 24,25,26,27,28 --source-port sweep").expect_err("80 runs");
         assert_eq!(error.to_string(), "80 runs are too many for one command");
     }
 
     #[test]
-    fn both_ends_are_set_where_both_are_ours() {
-        let job = settle("lab --wait spin --cpu 0 --peer-cpu 1 --fifo 5 --mlock").expect("well typed");
+    fn both_ends_are_set_if_latlab_starts_both() {
+        let job = resolve("lab --wait spin --cpu 0 --peer-cpu 1 --fifo 5 --mlock").expect("well typed");
         let here = EndSpec { wait: WaitMode::Spin, cpu: Some(0), fifo: Some(5), mlock: true };
         assert_eq!(job.plan.runs[0].here, here);
         assert_eq!(job.plan.runs[0].peer, Some(EndSpec { cpu: Some(1), ..here }));
         assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
-        assert_eq!(settle("127.0.0.1 --cpu 0").expect("well typed").plan.runs[0].peer, None);
-        let job = settle("ssh:pi@pi3 --wait spin --peer-cpu 3 --peer-addr 10.0.0.7").expect("well typed");
+        assert_eq!(resolve("127.0.0.1 --cpu 0").expect("well typed").plan.runs[0].peer, None);
+        let job = resolve("ssh:pi@pi3 --wait spin --peer-cpu 3 --peer-addr 10.0.0.7").expect("well typed");
         assert_eq!(job.plan.runs[0].peer, Some(EndSpec { wait: WaitMode::Spin, cpu: Some(3), ..EndSpec::SYSTEM }));
         assert_eq!((job.key, job.plan.runs[0].authenticated), (KeySource::Fresh, true));
         assert_eq!(job.plan.runs[0].expect_ping().path.peer_address, "10.0.0.7".parse().ok());
     }
 
     #[test]
-    fn words_mean_what_they_say() {
+    fn options_set_the_fields_of_the_run() {
         for (word, wait) in [("block", WaitMode::Block), ("spin", WaitMode::Spin), ("busy-poll", WaitMode::BusyPoll)] {
-            assert_eq!(settle(&format!("--wait {word}")).expect(word).plan.runs[0].here.wait, wait);
+            assert_eq!(resolve(&format!("--wait {word}")).expect(word).plan.runs[0].here.wait, wait);
         }
-        let echo = settle("pi3 --protocol echo --transport udp").expect("well typed");
+        let echo = resolve("pi3 --protocol echo --transport udp").expect("well typed");
         assert_eq!(echo.plan.runs[0].expect_ping().protocol, Protocol::Echo);
-        let swept = settle("--transport tcp --source-port sweep").expect("a connection each");
+        let swept = resolve("--transport tcp --source-port sweep").expect("a connection each");
         assert!(swept.plan.runs.iter().all(|run| run.transport() == Some(TransportKind::Tcp)));
     }
 
     #[test]
-    fn requests_that_cannot_be_fulfilled_are_refused_with_their_value() {
+    fn impossible_requests_are_refused_with_their_value() {
         for (line, value) in [
             ("-n 0", "`0`"),
             ("-n -5", "`-5`"),
@@ -367,28 +368,28 @@ mod tests {
             ("--warmup -1", "`-1`"),
             ("--tag build", "`build`"),
         ] {
-            let error = settle(line).expect_err(line);
+            let error = resolve(line).expect_err(line);
             assert!(error.to_string().contains(value), "{line}: {error}");
-            assert!(error.cause().is_some() && error.hint().is_some(), "{line}: {error:?}");
+            assert!(error.explain().cause.is_some() && error.explain().hint.is_some(), "{line}: {error:?}");
         }
     }
 
-    fn settle_wakeups(typed: &str) -> Result<ConcurrentWakeups, RequestError> {
+    fn resolve_wakeups(typed: &str) -> Result<ConcurrentWakeups, RequestError> {
         with_wakeup(typed, EndSpec { cpu: Some(3), ..EndSpec::SYSTEM })
     }
 
     #[test]
-    fn wake_ups_are_where_the_sender_is() {
+    fn concurrent_wakeups_use_the_cpu_of_the_sender() {
         let expected =
             ConcurrentWakeups { interval_ns: Nanos::from_millis(1), late_ns: None, cpus: WakeupCpus::These(vec![3]) };
-        assert_eq!(settle_wakeups("1ms"), Ok(expected.clone()));
+        assert_eq!(resolve_wakeups("1ms"), Ok(expected.clone()));
         let late = ConcurrentWakeups { late_ns: Some(Nanos::from_micros(200)), ..expected.clone() };
-        assert_eq!(settle_wakeups("1ms:late=200us"), Ok(late));
+        assert_eq!(resolve_wakeups("1ms:late=200us"), Ok(late));
         assert_eq!(with_wakeup("1ms", EndSpec::SYSTEM), Ok(ConcurrentWakeups { cpus: WakeupCpus::All, ..expected }));
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_its_value() {
+    fn impossible_wakeups_are_refused_with_their_value() {
         for (typed, words) in [
             ("0ms", "longer than 0"),
             ("1", "unit"),
@@ -398,21 +399,23 @@ mod tests {
             ("1ms:late=0us", "longer than 0"),
             ("", ""),
         ] {
-            let error = settle_wakeups(typed).expect_err(typed);
-            assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{typed}: {error:?}");
+            let error = resolve_wakeups(typed).expect_err(typed);
+            assert!(error.explain().hint.is_some_and(|hint| hint.contains(words)), "{typed}: {error:?}");
         }
         for late in ["0", "0us"] {
             let typed = format!("1ms:late={late}");
-            let error = settle_wakeups(&typed).expect_err(late);
+            let error = resolve_wakeups(&typed).expect_err(late);
             assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
-            assert!(error.cause().is_some_and(|cause| cause.contains("`late=`")), "{error:?}");
+            assert!(error.explain().cause.is_some_and(|cause| cause.contains("`late=`")), "{error:?}");
         }
         let fifo = EndSpec { fifo: Some(5), ..EndSpec::SYSTEM };
         let error = with_wakeup("20us", fifo).expect_err("a thread that keeps the CPU of its sender");
-        assert!(error.to_string().contains("`20us`") && error.hint().is_some_and(|hint| hint.contains("50 us")));
+        assert!(
+            error.to_string().contains("`20us`") && error.explain().hint.is_some_and(|hint| hint.contains("50 us"))
+        );
         assert!(with_wakeup("50us", fifo).is_ok() && with_wakeup("20us", EndSpec::SYSTEM).is_ok());
         let spinning = EndSpec { wait: WaitMode::Spin, ..EndSpec::SYSTEM };
         let error = with_wakeup("1ms", spinning).expect_err("a spinning sender");
-        assert!(error.to_string().contains("`1ms`") && error.hint().is_some_and(|hint| hint.contains("block")));
+        assert!(error.to_string().contains("`1ms`") && error.explain().hint.is_some_and(|hint| hint.contains("block")));
     }
 }

@@ -1,4 +1,4 @@
-//! `latlab run` and `latlab recipes`, settled.
+//! Resolution of `latlab run` and `latlab recipes`.
 
 use std::path::PathBuf;
 
@@ -9,63 +9,63 @@ use crate::console::Verbosity;
 use crate::recipe::{self, Between, RECIPES, Recipe, RecipeScale};
 use crate::units::human::suggestion;
 
-/// `latlab run`, settled as far as it can be before the file is open.
+/// The resolved `latlab run`; the experiment file is not yet read.
 #[derive(Clone, Debug)]
 pub struct RunJob {
-    /// What to run.
+    /// Source of the experiment.
     pub source: RunSource,
-    /// What to go on with, and how far.
+    /// Options for resuming an experiment.
     pub going_on: ResumeArgs,
-    /// Where experiments are.
+    /// Store of the experiments.
     pub store: PathBuf,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// What to run.
+/// Source of the experiment.
 #[derive(Clone, Debug)]
 pub enum RunSource {
     /// A built-in experiment.
     Recipe(AskedRecipe),
-    /// A file, or an experiment's directory: whichever it is.
+    /// An experiment file or directory.
     Path(PathBuf),
 }
 
-/// A built-in experiment, as it was asked for.
+/// A built-in experiment with its parameters.
 #[derive(Clone, Debug)]
 pub struct AskedRecipe {
-    /// Which.
+    /// The recipe.
     pub recipe: &'static Recipe,
-    /// Against whom, as typed.
+    /// Target as typed.
     pub target: String,
-    /// How much of it.
+    /// Number of blocks and runs.
     pub scale: RecipeScale,
-    /// What lies between its blocks.
+    /// Action between blocks.
     pub between: Between,
 }
 
 impl AskedRecipe {
-    /// Its file.
+    /// Text of the experiment file.
     pub fn file(&self) -> String {
         self.recipe.file(&self.target, self.scale, self.between)
     }
 
-    /// What the journal calls its source.
+    /// Name of the source in the journal.
     pub fn source(&self) -> String {
         self.recipe.source(&self.target, self.scale, self.between)
     }
 }
 
-/// Settles `typed`.
-pub fn run(typed: &RunArgs, surroundings: &Environment) -> Result<RunJob, RequestError> {
+/// Resolves the arguments and checks them against each other.
+pub fn run(typed: &RunArgs, environment: &Environment) -> Result<RunJob, RequestError> {
     let target = typed.target.as_ref().or(typed.amount.to_target.as_ref());
     let found = typed.what.to_str().and_then(recipe::find);
     let source = match found {
         Some(recipe) => {
             let AmountArgs { quick, full, reboots, .. } = typed.amount;
-            RunSource::Recipe(asked(recipe, target, scale(quick, full), reboots)?)
+            RunSource::Recipe(recipe_source(recipe, target, scale(quick, full), reboots)?)
         }
         None => {
             only_of_a_recipe(typed, target)?;
@@ -75,23 +75,23 @@ pub fn run(typed: &RunArgs, surroundings: &Environment) -> Result<RunJob, Reques
     Ok(RunJob {
         source,
         going_on: typed.going_on,
-        store: output::store(&typed.store, surroundings),
+        store: output::store(&typed.store, environment),
         json: typed.json.json,
         verbosity: verbosity(&typed.verbosity),
     })
 }
 
-/// The recipe to show; none: all of them are listed.
+/// Resolves the recipe to show; `None` to list all recipes.
 pub fn recipes(typed: &RecipesArgs) -> Result<Option<AskedRecipe>, RequestError> {
     let Some(name) = typed.name.as_deref().filter(|_| typed.show.is_some()) else { return Ok(None) };
     let recipe = recipe::find(name).ok_or_else(|| {
         let hint = suggestion(name, &RECIPES.map(|recipe| recipe.name));
         value::unusable("latlab recipes show", name, "there is no such recipe", hint)
     })?;
-    asked(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
+    recipe_source(recipe, typed.target.as_ref(), scale(typed.quick, typed.full), typed.reboots).map(Some)
 }
 
-fn asked(
+fn recipe_source(
     recipe: &'static Recipe,
     target: Option<&String>,
     scale: RecipeScale,
@@ -118,7 +118,7 @@ const fn scale(quick: bool, full: bool) -> RecipeScale {
     }
 }
 
-/// A file says itself what it measures against, and how often.
+/// Refuses options that an experiment file sets itself.
 fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), RequestError> {
     let AmountArgs { quick, full, reboots, .. } = typed.amount;
     let option = match (target, quick, full) {
@@ -145,8 +145,9 @@ fn only_of_a_recipe(typed: &RunArgs, target: Option<&String>) -> Result<(), Requ
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
 
-    fn settle(line: &str) -> Result<RunJob, RequestError> {
+    fn resolve(line: &str) -> Result<RunJob, RequestError> {
         let typed = ["latlab", "run"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Run(args) => run(&args, &Environment::default()),
@@ -163,22 +164,23 @@ mod tests {
             ("udp-loopback-matrix", "lab", RecipeScale::Usual),
             ("udp-loopback-matrix local --quick", "local", RecipeScale::Quick),
         ] {
-            let RunSource::Recipe(asked) = settle(line).expect(line).source else { panic!("{line}") };
-            assert_eq!((asked.target.as_str(), asked.scale), (target, scale), "{line}");
-            assert_eq!(asked.between, Between::AsItsFileSays, "{line}");
+            let RunSource::Recipe(request) = resolve(line).expect(line).source else { panic!("{line}") };
+            assert_eq!((request.target.as_str(), request.scale), (target, scale), "{line}");
+            assert_eq!(request.between, Between::AsItsFileSays, "{line}");
         }
-        let RunSource::Recipe(asked) = settle("aa --full --reboots").expect("typed well").source else {
+        let RunSource::Recipe(request) = resolve("aa --full --reboots").expect("typed well").source else {
             panic!("a recipe")
         };
         assert!(
-            asked.file().contains("between-blocks = \"reboot\"") && asked.source() == "recipe:aa full reboots local"
+            request.file().contains("between-blocks = \"reboot\"")
+                && request.source() == "recipe:aa full reboots local"
         );
-        assert!(matches!(settle("./aa").expect("a path").source, RunSource::Path(_)));
-        assert!(matches!(settle("x.toml --new").expect("a path").source, RunSource::Path(_)));
+        assert!(matches!(resolve("./aa").expect("a path").source, RunSource::Path(_)));
+        assert!(matches!(resolve("x.toml --new").expect("a path").source, RunSource::Path(_)));
     }
 
     #[test]
-    fn what_a_file_says_itself_is_not_typed() {
+    fn options_that_a_file_sets_are_refused() {
         for (line, value, hint) in [
             ("x.toml lab", "TARGET", "recipes"),
             ("x.toml --quick", "--quick", "recipes"),
@@ -187,9 +189,9 @@ mod tests {
             ("wakeup-governor lab", "TARGET", "leave it out"),
             ("pi-udp-laod --quick", "pi-udp-laod", "did you mean `pi-udp-load`?"),
         ] {
-            let error = settle(line).expect_err(line);
+            let error = resolve(line).expect_err(line);
             assert!(error.to_string().contains(value), "{error}");
-            assert!(error.hint().is_some_and(|told| told.contains(hint)), "{error:?}");
+            assert!(error.explain().hint.is_some_and(|text| text.contains(hint)), "{error:?}");
         }
     }
 }

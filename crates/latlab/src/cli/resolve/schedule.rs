@@ -1,4 +1,4 @@
-//! When probes are due, when a run ends, and how long an answer may take.
+//! Resolution of schedules, stop conditions and time-outs.
 
 use super::{Environment, RequestError, value};
 use crate::cli::args::{ScheduleArgs, StopArgs};
@@ -6,7 +6,7 @@ use crate::plan::Schedule;
 use crate::plan::{StopWhen, Warmup, defaults};
 use crate::units::{Nanos, human};
 
-/// When a run ends: a count alone lifts the default duration.
+/// Resolves the stop condition; a count without a duration removes the default duration.
 pub(super) fn stop(typed: &StopArgs) -> Result<StopWhen, RequestError> {
     let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=u64::MAX)).transpose()?;
     let duration = typed.duration.as_deref().map(|span| value::span("--duration", span, defaults::DURATION_MAX));
@@ -14,7 +14,7 @@ pub(super) fn stop(typed: &StopArgs) -> Result<StopWhen, RequestError> {
     Ok(StopWhen { count, duration_ns: duration.transpose()?.or(default) })
 }
 
-/// How long before that: a count, a time or, as default, the shorter of both. 0 is none at all.
+/// Resolves the warm-up: a count, a time or, by default, the shorter of both. 0 disables it.
 pub(super) fn warmup(typed: &StopArgs) -> Result<Warmup, RequestError> {
     let Some(typed) = typed.warmup.as_deref() else {
         return Ok(Warmup { count: Some(defaults::WARMUP_PROBES), duration_ns: Some(defaults::WARMUP) });
@@ -28,8 +28,8 @@ pub(super) fn warmup(typed: &StopArgs) -> Result<Warmup, RequestError> {
     }
 }
 
-/// What decides when the next probe leaves.
-pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Environment) -> Result<Schedule, RequestError> {
+/// Resolves the sending schedule.
+pub(super) fn schedule(typed: &ScheduleArgs, environment: &Environment) -> Result<Schedule, RequestError> {
     nothing_stands_alone(typed)?;
     let Some(interval) = typed.interval.as_deref() else {
         return Ok(Schedule::Closed);
@@ -37,12 +37,12 @@ pub(super) fn schedule(typed: &ScheduleArgs, surroundings: &Environment) -> Resu
     let interval_ns = value::span("--interval", interval, defaults::INTERVAL_MAX)?;
     let seed = typed.seed.as_deref().map(|seed| value::whole("--seed", seed, 0..=u64::MAX)).transpose()?;
     Ok(match typed.poisson {
-        true => Schedule::Poisson { mean_ns: interval_ns, seed: seed.unwrap_or(surroundings.seed) },
+        true => Schedule::Poisson { mean_ns: interval_ns, seed: seed.unwrap_or(environment.seed) },
         false => Schedule::Periodic { interval_ns },
     })
 }
 
-/// A closed loop has no gaps to draw and no schedule to fall behind.
+/// Refuses options of a schedule without `--interval`.
 fn nothing_stands_alone(typed: &ScheduleArgs) -> Result<(), RequestError> {
     let (needed, cause) = ("--interval", "a closed loop has no schedule");
     let alone = |option, hint| Err(RequestError::Alone { option, needed, cause, hint });
@@ -61,13 +61,11 @@ fn nothing_stands_alone(typed: &ScheduleArgs) -> Result<(), RequestError> {
     }
 }
 
-/// How long to wait for an answer.
 pub(super) fn timeout(typed: &ScheduleArgs) -> Result<Nanos, RequestError> {
     let timeout = typed.timeout.as_deref().map(|span| value::span("--timeout", span, defaults::TIMEOUT_MAX));
     Ok(timeout.transpose()?.unwrap_or(defaults::TIMEOUT))
 }
 
-/// How far behind its schedule a sender may fall.
 pub(super) fn max_backlog(typed: &ScheduleArgs) -> Result<Nanos, RequestError> {
     let backlog = typed.max_backlog.as_deref().map(|span| value::span("--max-backlog", span, defaults::DURATION_MAX));
     Ok(backlog.transpose()?.unwrap_or(defaults::MAX_BACKLOG))
@@ -83,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn one_limit_lifts_the_other() {
+    fn a_count_removes_the_default_duration() {
         let ten = Some(Nanos::from_secs(10));
         assert_eq!(stopping(None, None), StopWhen { count: None, duration_ns: ten });
         assert_eq!(stopping(Some("5k"), None), StopWhen { count: Some(5_000), duration_ns: None });
@@ -110,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn chance_comes_from_the_surroundings_unless_typed() {
-        let surroundings = Environment { seed: 99, ..Environment::default() };
+    fn the_environment_seeds_poisson_unless_a_seed_is_given() {
+        let environment = Environment { seed: 99, ..Environment::default() };
         let typed = |poisson, seed: Option<&str>| ScheduleArgs {
             interval: Some("1ms".into()),
             poisson,
@@ -124,8 +122,8 @@ mod tests {
             (true, None, Schedule::Poisson { mean_ns, seed: 99 }),
             (true, Some("7"), Schedule::Poisson { mean_ns, seed: 7 }),
         ] {
-            assert_eq!(schedule(&typed(poisson, seed), &surroundings), Ok(expected));
+            assert_eq!(schedule(&typed(poisson, seed), &environment), Ok(expected));
         }
-        assert_eq!(schedule(&ScheduleArgs::default(), &surroundings), Ok(Schedule::Closed));
+        assert_eq!(schedule(&ScheduleArgs::default(), &environment), Ok(Schedule::Closed));
     }
 }

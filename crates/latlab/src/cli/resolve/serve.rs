@@ -1,4 +1,4 @@
-//! `latlab serve` and `latlab agent`, settled.
+//! Resolution of `latlab serve` and `latlab agent`.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,26 +11,26 @@ use crate::session::ReflectorLimits;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
 
-/// `latlab serve`, settled.
+/// The resolved `latlab serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSpec {
-    /// Where to listen, each once.
+    /// Distinct addresses to listen on.
     pub listen: Vec<SocketAddr>,
-    /// Whether `listen` was typed: then each must succeed. Otherwise one family may be missing here.
+    /// True if the addresses were typed: each must then succeed. Otherwise one family may be unavailable.
     pub chosen: bool,
-    /// Whether to listen for TCP connections as well.
+    /// True to accept TCP connections as well.
     pub tcp: bool,
-    /// Where the key comes from.
+    /// Source of the pre-shared key.
     pub key: KeySource,
-    /// How the process runs.
+    /// CPU, priority and wait mode of the reflector.
     pub end: EndSpec,
-    /// What it grants at most.
+    /// Limits of the reflector.
     pub limits: ReflectorLimits,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
     let key = key(typed)?;
     if let Some(rate) = typed.caps.allow_down.as_ref().filter(|_| key == KeySource::None) {
@@ -51,13 +51,13 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
 fn key(typed: &ServeArgs) -> Result<KeySource, RequestError> {
     Ok(match (&typed.key.file.psk_file, typed.key.psk_fd.as_deref()) {
         (Some(file), _) => KeySource::File(file.clone()),
-        // 0 to 2 are the streams; the kernel's own limit is told when the descriptor is read.
+        // The kernel's own limit is reported when the descriptor is read.
         (_, Some(number)) => KeySource::Descriptor(value::whole("--psk-fd", number, 0..=i32::MAX as u64)? as i32),
         _ => KeySource::None,
     })
 }
 
-/// Every address of both families, or loopback only where there is no key.
+/// Resolves the addresses; the default is any address of both families, or loopback without a key.
 fn listen(typed: &[String], key: &KeySource) -> Result<Vec<SocketAddr>, RequestError> {
     let keyless = *key == KeySource::None;
     let mut listen: Vec<SocketAddr> = match (typed, keyless) {
@@ -103,7 +103,7 @@ fn limits(typed: &CapArgs) -> Result<ReflectorLimits, RequestError> {
     })
 }
 
-/// A rate in bits a second that is more than none.
+/// Parses a rate in bits per second above 0.
 fn down(typed: &str) -> Result<u64, RequestError> {
     let (option, most) = ("--allow-down", defaults::STREAM_RATE_MAX_BPS);
     match human::parse_network_rate(typed).map_err(|source| value::unreadable(option, source))? {
@@ -115,7 +115,7 @@ fn down(typed: &str) -> Result<u64, RequestError> {
     }
 }
 
-/// From 1 to `most`.
+/// Parses a number from 1 to `most`.
 fn number<N>(option: &'static str, typed: &Option<String>, most: N, default: N) -> Result<N, RequestError>
 where
     N: Copy + Into<u64> + TryFrom<u64>,
@@ -128,7 +128,7 @@ fn span(option: &'static str, typed: &Option<String>, most: Nanos, default: Nano
     typed.as_deref().map_or(Ok(default), |typed| value::span(option, typed, most))
 }
 
-/// The agent speaks on standard input and output, and whoever starts it says so.
+/// Refuses `latlab agent` without `--stdio`.
 pub fn agent(typed: AgentArgs) -> Result<(), RequestError> {
     if typed.stdio {
         return Ok(());
@@ -145,8 +145,9 @@ pub fn agent(typed: AgentArgs) -> Result<(), RequestError> {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
 
-    fn settle(line: &str) -> Result<ServeSpec, RequestError> {
+    fn resolve(line: &str) -> Result<ServeSpec, RequestError> {
         let typed = ["latlab", "serve"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Serve(args) => serve(&args),
@@ -155,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn it_sends_nothing_unless_it_is_told_how_much() {
+    fn down_streams_need_an_explicit_limit() {
         for (line, bps) in [("--psk-file k", 0), ("--psk-file k --allow-down 1.5Gbit/s", 1_500_000_000)] {
-            assert_eq!(settle(line).expect(line).limits.down_bps, bps);
+            assert_eq!(resolve(line).expect(line).limits.down_bps, bps);
         }
     }
 
     #[test]
-    fn it_listens_for_connections_only_when_told() {
-        assert!(!settle("").expect("defaults").tcp && settle("--tcp").expect("a flag").tcp);
+    fn tcp_is_off_by_default() {
+        assert!(!resolve("").expect("defaults").tcp && resolve("--tcp").expect("a flag").tcp);
     }
 
     #[test]
-    fn it_listens_where_the_key_allows() {
+    fn without_a_key_only_loopback_is_served() {
         for (line, listen) in [
             ("", &["127.0.0.1:9862", "[::1]:9862"][..]),
             ("--psk-file k", &["0.0.0.0:9862", "[::]:9862"]),
@@ -176,13 +177,13 @@ mod tests {
             ("--bind ::1 --bind [::1]:9862 --bind 127.0.0.1", &["127.0.0.1:9862", "[::1]:9862"]),
             ("--psk-file k --bind 192.0.2.1:7", &["192.0.2.1:7"]),
         ] {
-            let spec = settle(line).expect(line);
+            let spec = resolve(line).expect(line);
             assert_eq!(spec.listen.iter().map(ToString::to_string).collect::<Vec<_>>(), listen, "{line}");
         }
     }
 
     #[test]
-    fn what_it_cannot_do_is_refused_with_the_value() {
+    fn impossible_values_are_refused_with_a_hint() {
         for (line, value) in [
             ("--bind 0.0.0.0", "`0.0.0.0:9862`"),
             ("--bind [::]:7000", "`[::]:7000`"),
@@ -201,9 +202,9 @@ mod tests {
             ("--psk-fd -1", "`-1`"),
             ("--cpu 4096", "`4096`"),
         ] {
-            let error = settle(line).expect_err(line);
+            let error = resolve(line).expect_err(line);
             assert!(error.to_string().contains(value), "{line}: {error}");
-            assert!(error.cause().is_some() && error.hint().is_some(), "{line}: {error:?}");
+            assert!(error.explain().cause.is_some() && error.explain().hint.is_some(), "{line}: {error:?}");
         }
     }
 }

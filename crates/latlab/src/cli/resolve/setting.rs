@@ -1,16 +1,16 @@
-//! `--set KNOB[:DEV][@WHERE]=VALUE`, settled. Whether a host has the knob is for the host to say.
+//! Resolution of `--set KNOB[:DEV][@WHERE]=VALUE`. Availability of the setting is checked by the host.
 
 use super::{RequestError, path, value};
 use crate::plan::{IdleStates, IrqCpus, KNOBS, Setting, SettingSpec, Side, Target, defaults};
 use crate::units::human::{nearest, parse_duration, parse_size, suggestion};
 
 const OPTION: &str = "--set";
-/// The value that leaves a knob alone: the level of a factor whose other levels set it.
+/// Value that leaves a setting unchanged: a factor level for the baseline.
 const AS_FOUND: &str = "as-found";
 const FORM: &str = "`KNOB=VALUE`, such as `governor=performance` or `mtu:eth1@local=9000`";
-/// The words of `ethtool -K` for groups of features; other features go by their own names.
+/// Names of feature groups of `ethtool -K`; other features have the kernel's names.
 const FEATURE_GROUPS: [&str; 7] = ["tx-checksum", "rx-checksum", "sg", "tso", "gso", "gro", "lro"];
-/// The parameters of `ethtool -C` that decide when a packet is seen.
+/// Parameters of `ethtool -C` that delay interrupts.
 const COALESCING: [&str; 10] = [
     "rx-usecs",
     "rx-frames",
@@ -24,7 +24,7 @@ const COALESCING: [&str; 10] = [
     "adaptive-tx",
 ];
 
-/// Every `--set`, each knob once at each end.
+/// Resolves every `--set`; refuses a setting given twice for one end.
 pub(super) fn settings(typed: &[String], target: &Target) -> Result<Vec<SettingSpec>, RequestError> {
     let one_host = matches!(target, Target::Local | Target::Lab);
     let mut specs: Vec<SettingSpec> = Vec::with_capacity(typed.len());
@@ -43,17 +43,17 @@ pub(super) fn settings(typed: &[String], target: &Target) -> Result<Vec<SettingS
     Ok(specs)
 }
 
-/// Whether both turn the same knob at the same end.
+/// Returns true if both change the same setting at the same end.
 fn meet(one: &SettingSpec, other: &SettingSpec, one_host: bool) -> bool {
     let (here, there) = (one.ends(one_host), other.ends(one_host));
     let same_end = (here.is_local() && there.is_local()) || (here.is_peer() && there.is_peer());
     one.setting.knob() == other.setting.knob() && one.interface == other.interface && same_end
 }
 
-/// None where the knob shall stay as it is.
+/// Returns `None` if the setting stays unchanged.
 fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
     let refuse = |cause: String, hint: String| value::unusable(OPTION, typed, cause, hint);
-    let (place, wanted) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`".into(), FORM.into()))?;
+    let (place, value) = typed.split_once('=').ok_or_else(|| refuse("it has no `=`".into(), FORM.into()))?;
     let (place, side) = match place.split_once('@') {
         None => (place, None),
         Some((place, word)) => {
@@ -66,16 +66,16 @@ fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
     if !KNOBS.contains(&knob) {
         return Err(refuse(format!("there is no knob `{knob}`"), suggestion(knob, &KNOBS)));
     }
-    if let Some((wanted, end)) = wanted.rsplit_once('@').filter(|(_, end)| Side::from_word(end).is_some()) {
-        return Err(refuse("the end stands before the `=`".into(), format!("`{knob}@{end}={wanted}`")));
+    if let Some((value, end)) = value.rsplit_once('@').filter(|(_, end)| Side::from_word(end).is_some()) {
+        return Err(refuse("the end stands before the `=`".into(), format!("`{knob}@{end}={value}`")));
     }
-    if wanted == AS_FOUND {
+    if value == AS_FOUND {
         return Ok(None);
     }
-    let setting = read(knob, wanted).map_err(|SettingRefusal { cause, hint }| refuse(cause, hint))?;
+    let setting = read(knob, value).map_err(|SettingRefusal { cause, hint }| refuse(cause, hint))?;
     if let Some(name) = interface {
         if !setting.is_of_an_interface() {
-            return Err(refuse(format!("`{knob}` is not about an interface"), format!("`{knob}={wanted}`")));
+            return Err(refuse(format!("`{knob}` is not about an interface"), format!("`{knob}={value}`")));
         }
         if !path::is_interface_name(name) {
             return Err(refuse(format!("no interface can be named `{name}`"), FORM.into()));
@@ -84,7 +84,7 @@ fn setting(typed: &str) -> Result<Option<SettingSpec>, RequestError> {
     Ok(Some(SettingSpec { setting, interface: interface.map(str::to_owned), side }))
 }
 
-/// Why a value is not understood, and what would be.
+/// Cause and hint of a refused value.
 struct SettingRefusal {
     cause: String,
     hint: String,
@@ -94,62 +94,62 @@ fn because(cause: impl Into<String>, hint: impl Into<String>) -> SettingRefusal 
     SettingRefusal { cause: cause.into(), hint: hint.into() }
 }
 
-fn read(knob: &str, wanted: &str) -> Result<Setting, SettingRefusal> {
+fn read(knob: &str, value: &str) -> Result<Setting, SettingRefusal> {
     Ok(match knob {
-        "governor" => Setting::Governor(governor(wanted)?),
-        "cpu-dma-latency" => Setting::CpuDmaLatency(micros(wanted)?),
-        "idle-states" => Setting::IdleStates(idle_states(wanted)?),
-        "timer-slack" => Setting::TimerSlack(timer_slack(wanted)?),
-        "irq-affinity" => Setting::IrqAffinity(irqs(wanted)?),
-        "rt-runtime" if wanted == "-1" => Setting::RtRuntime(-1),
-        "rt-runtime" => Setting::RtRuntime(micros(wanted)?.into()),
-        "busy-poll" => Setting::BusyPoll(micros(wanted)?),
-        "coalesce" => Setting::Coalesce(pairs(wanted, parameter)?),
-        "offload" => Setting::Offload(pairs(wanted, feature)?),
-        "mtu" => Setting::Mtu(size(wanted, defaults::MTU_MIN_BYTES)?),
-        _ => Setting::SocketBuffer(size(wanted, 1)?),
+        "governor" => Setting::Governor(governor(value)?),
+        "cpu-dma-latency" => Setting::CpuDmaLatency(micros(value)?),
+        "idle-states" => Setting::IdleStates(idle_states(value)?),
+        "timer-slack" => Setting::TimerSlack(timer_slack(value)?),
+        "irq-affinity" => Setting::IrqAffinity(irqs(value)?),
+        "rt-runtime" if value == "-1" => Setting::RtRuntime(-1),
+        "rt-runtime" => Setting::RtRuntime(micros(value)?.into()),
+        "busy-poll" => Setting::BusyPoll(micros(value)?),
+        "coalesce" => Setting::Coalesce(pairs(value, parameter)?),
+        "offload" => Setting::Offload(pairs(value, feature)?),
+        "mtu" => Setting::Mtu(size(value, defaults::MTU_MIN_BYTES)?),
+        _ => Setting::SocketBuffer(size(value, 1)?),
     })
 }
 
-/// A number in the kernel's own unit, or a time with its unit, in units of `unit_ns`.
-fn span(wanted: &str, unit_ns: u64, unit: &str) -> Result<u64, SettingRefusal> {
-    if let Ok(number) = wanted.parse::<u64>() {
+/// Parses a number in the kernel's unit or a duration; the result is in units of `unit_ns`.
+fn span(value: &str, unit_ns: u64, unit: &str) -> Result<u64, SettingRefusal> {
+    if let Ok(number) = value.parse::<u64>() {
         return Ok(number);
     }
     let hint = format!("a whole number of {unit}, or a time such as `50us`");
-    let read = parse_duration(wanted).map_err(|error| because(error.cause, hint.clone()))?;
+    let read = parse_duration(value).map_err(|error| because(error.cause, hint.clone()))?;
     let whole = u64::try_from(read.0).ok().filter(|ns| ns.is_multiple_of(unit_ns));
     whole.map(|ns| ns / unit_ns).ok_or_else(|| because(format!("it is finer than {unit}"), hint))
 }
 
-fn micros(wanted: &str) -> Result<u32, SettingRefusal> {
+fn micros(value: &str) -> Result<u32, SettingRefusal> {
     let longest = defaults::SETTING_MICROS_MAX;
-    let read = span(wanted, 1_000, "microseconds")?;
+    let read = span(value, 1_000, "microseconds")?;
     let fitting = u32::try_from(read).ok().filter(|us| *us <= longest);
     fitting.ok_or_else(|| because(format!("it is more than {longest} µs"), "see the unit"))
 }
 
-fn timer_slack(wanted: &str) -> Result<u64, SettingRefusal> {
+fn timer_slack(value: &str) -> Result<u64, SettingRefusal> {
     let longest = u64::from(defaults::SETTING_MICROS_MAX) * 1_000;
-    match span(wanted, 1, "nanoseconds")? {
+    match span(value, 1, "nanoseconds")? {
         0 => Err(because("0 stands for the default slack", "the least is `1ns`")),
         ns if ns > longest => Err(because(format!("it is more than {longest} ns"), "see the unit")),
         ns => Ok(ns),
     }
 }
 
-fn governor(wanted: &str) -> Result<String, SettingRefusal> {
+fn governor(value: &str) -> Result<String, SettingRefusal> {
     let known = |c: char| c.is_ascii_lowercase() || c == '_';
-    match !wanted.is_empty() && wanted.chars().all(known) {
-        true => Ok(wanted.to_owned()),
+    match !value.is_empty() && value.chars().all(known) {
+        true => Ok(value.to_owned()),
         false => Err(because("no governor has such a name", "such as `performance` or `powersave`")),
     }
 }
 
-fn idle_states(wanted: &str) -> Result<IdleStates, SettingRefusal> {
+fn idle_states(value: &str) -> Result<IdleStates, SettingRefusal> {
     let hint = "`none`, `max-us:N` or `off:NAME[,NAME…]`";
-    match wanted.split_once(':') {
-        None if wanted == "none" => Ok(IdleStates::MaxUs(0)),
+    match value.split_once(':') {
+        None if value == "none" => Ok(IdleStates::MaxUs(0)),
         Some(("max-us", us)) => match us.parse() {
             Ok(us) => Ok(IdleStates::MaxUs(us)),
             Err(_) => Err(because(format!("`{us}` is no whole number of microseconds"), hint)),
@@ -161,11 +161,11 @@ fn idle_states(wanted: &str) -> Result<IdleStates, SettingRefusal> {
     }
 }
 
-/// `24:0-1,3,25:2`: what holds a colon begins the next interrupt.
-fn irqs(wanted: &str) -> Result<Vec<IrqCpus>, SettingRefusal> {
+/// Parses `24:0-1,3,25:2`: a part with a colon begins the next interrupt.
+fn irqs(value: &str) -> Result<Vec<IrqCpus>, SettingRefusal> {
     let refuse = |cause: String| because(cause, "`IRQ:CPUS`, such as `24:0-1`; several: `24:0-1,25:2`");
     let mut irqs: Vec<IrqCpus> = Vec::new();
-    for part in wanted.split(',') {
+    for part in value.split(',') {
         let cpus = match part.split_once(':') {
             Some((irq, cpus)) => {
                 let irq = irq.parse().map_err(|_| refuse(format!("`{irq}` is no number of an interrupt")))?;
@@ -192,13 +192,13 @@ fn irqs(wanted: &str) -> Result<Vec<IrqCpus>, SettingRefusal> {
     Ok(irqs)
 }
 
-/// `NAME:VALUE[,NAME:VALUE…]`, each name once.
+/// Parses `NAME:VALUE[,NAME:VALUE…]`; refuses repeated names.
 fn pairs<T>(
-    wanted: &str,
+    value: &str,
     read: fn(&str, &str) -> Result<T, SettingRefusal>,
 ) -> Result<Vec<(String, T)>, SettingRefusal> {
     let mut pairs: Vec<(String, T)> = Vec::new();
-    for part in wanted.split(',') {
+    for part in value.split(',') {
         let missing = || because(format!("`{part}` is no `NAME:VALUE`"), "`NAME:VALUE[,NAME:VALUE…]`");
         let (name, text) = part.split_once(':').ok_or_else(missing)?;
         if pairs.iter().any(|(known, _)| known == name) {
@@ -212,7 +212,7 @@ fn pairs<T>(
 fn feature(name: &str, text: &str) -> Result<bool, SettingRefusal> {
     let group = FEATURE_GROUPS.contains(&name);
     let slip = nearest(name, &FEATURE_GROUPS).filter(|meant| meant.len().abs_diff(name.len()) < 2);
-    // All other features of the kernel have a dash in their name, but for two.
+    // All feature names of the kernel but two contain a dash.
     let a_feature = (name.contains('-') && slip.is_none()) || matches!(name, "highdma" | "loopback");
     if !group && !a_feature {
         return Err(because(format!("there is no feature `{name}`"), suggestion(name, &FEATURE_GROUPS)));
@@ -238,8 +238,8 @@ fn parameter(name: &str, text: &str) -> Result<u32, SettingRefusal> {
     }
 }
 
-fn size(wanted: &str, least: u32) -> Result<u32, SettingRefusal> {
-    let read = parse_size(wanted).map_err(|error| because(error.cause, error.hint))?;
+fn size(value: &str, least: u32) -> Result<u32, SettingRefusal> {
+    let read = parse_size(value).map_err(|error| because(error.cause, error.hint))?;
     match read {
         bytes if bytes < least => Err(because(format!("the least is `{least}B`"), "such as `9000` or `4MiB`")),
         bytes if i32::try_from(bytes).is_err() => Err(because("the kernel counts up to 2147483647", "see the unit")),

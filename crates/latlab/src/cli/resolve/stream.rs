@@ -1,4 +1,4 @@
-//! `latlab stream` and `latlab bare-stream`, settled: rate, packets, search of a rate.
+//! Resolution of `latlab stream` and `latlab bare-stream`: rate, packets and rate search.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,23 +19,23 @@ use crate::units::human::{self, NetworkRate, parse_percent, typed_percent, typed
 
 const DOWN: &str = "--direction down";
 
-/// `latlab stream`, settled.
+/// The resolved `latlab stream`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamJob {
-    /// The runs: one for each size.
+    /// One run for each size.
     pub plan: Plan,
-    /// Where the key comes from.
+    /// Source of the pre-shared key.
     pub key: KeySource,
-    /// Where the recordings go.
+    /// Destination of the recordings.
     pub keeping: OutputSpec,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Settles `typed`.
-pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJob, RequestError> {
+/// Resolves the arguments and checks them against each other.
+pub fn stream(typed: &StreamArgs, environment: &Environment) -> Result<StreamJob, RequestError> {
     nothing_of_answers(&typed.judging)?;
     let target = target::target(typed.target.as_deref(), Protocol::Native)?;
     let way = path::path(&typed.way, &target)?;
@@ -49,7 +49,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
     let flows = flows(&typed.packets)?;
     let path = PathSpec { source_port: first_port(typed.source_port.as_deref(), flows)?, ..way };
     let sizes = sizes(&typed.packets)?;
-    let search = search(&typed.search, &typed.lasting, (direction, sizes.len()))?;
+    let search = search(&typed.search, &typed.lasting, direction, sizes.len())?;
     let stop = stream_stop(&typed.lasting, search.as_ref())?;
     let (pace, wire) = rate(typed.packets.rate.as_deref())?;
     let base = StreamRunSpec {
@@ -83,13 +83,13 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
     let runs: Vec<RunSpec> =
         streams.into_iter().map(|stream| RunSpec { work: Work::Stream(stream), ..run.clone() }).collect();
     let sessions = runs.iter().map(|run| usize::from(run.sessions())).sum();
-    // An agent's reflector holds a session for each run of a command, and no more.
+    // An agent's reflector holds one session for each run of a command.
     let most = if run.target.has_agent() { defaults::RUNS_MAX } else { usize::from(defaults::SERVE_SESSIONS_MAX) };
     if runs.len() > defaults::RUNS_MAX || sessions > most {
         return Err(too_many(runs.len(), sessions, most));
     }
-    let keeping = output::keeping(&typed.keeping, runs.len(), surroundings);
-    // A search is not cut into slices: each has its own.
+    let keeping = output::keeping(&typed.keeping, runs.len(), environment);
+    // A search is not cut into slices.
     let rounds = if search.is_some() { 1 } else { ping::rounds(&runs) };
     Ok(StreamJob {
         plan: Plan { runs, rounds },
@@ -100,7 +100,7 @@ pub fn stream(typed: &StreamArgs, surroundings: &Environment) -> Result<StreamJo
     })
 }
 
-/// Each flow of each run is a session at the other end.
+/// Each flow of each run is one session at the peer.
 const fn too_many(runs: usize, sessions: usize, most: usize) -> RequestError {
     let cause = "every size makes a run, and every flow of a run a session";
     let hint = "give fewer sizes, or fewer flows";
@@ -110,11 +110,11 @@ const fn too_many(runs: usize, sessions: usize, most: usize) -> RequestError {
     }
 }
 
-/// Packets of a stream are counted, not answered.
+/// Refuses options on answers: packets of a stream are counted, not answered.
 fn nothing_of_answers(typed: &JudgingArgs) -> Result<(), RequestError> {
-    let asked =
+    let given =
         [("--window", typed.window.is_some()), ("--deadline", typed.deadline.is_some()), ("--half", typed.half)];
-    match asked.into_iter().find(|(_, asked)| *asked) {
+    match given.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(RequestError::OutOfPlace {
             option,
             with: "stream".into(),
@@ -158,13 +158,13 @@ fn first_port(typed: Option<&str>, flows: u16) -> Result<Option<u16>, RequestErr
     }
 }
 
-/// What packets in a connection cannot do.
+/// Refuses options that do not apply to a connection.
 fn fits_a_connection(transport: TransportKind, typed: &StreamArgs) -> Result<(), RequestError> {
     let packets = &typed.packets;
     let by_kernel = "leave it out: over TCP the kernel cuts and joins what it is handed by itself";
     let no_goal = "leave it out: `--rate max` shows what the path takes";
     let udp_only = "leave it out, or measure over UDP";
-    let beside = [
+    let options = [
         ("--mode sendmmsg", packets.mode == Some(SendMode::Sendmmsg), "it hands over datagrams", by_kernel),
         ("--mode gso", packets.mode == Some(SendMode::Gso), "it cuts datagrams", by_kernel),
         ("--checksum off", packets.checksum == Some(false), "TCP has no segment without a checksum", udp_only),
@@ -172,7 +172,7 @@ fn fits_a_connection(transport: TransportKind, typed: &StreamArgs) -> Result<(),
         ("--search", !typed.search.search.is_empty(), "a connection loses nothing: it slows down", no_goal),
         ("--like netperf-udp-stream", typed.like.like.is_some(), "these lines are about UDP", udp_only),
     ];
-    match beside.into_iter().find(|(_, asked, ..)| *asked) {
+    match options.into_iter().find(|(_, given, ..)| *given) {
         Some((option, _, cause, hint)) if transport.is_connection_oriented() => {
             let with = format!("--transport {}", transport.word());
             Err(RequestError::OutOfPlace { option, with, cause, hint })
@@ -201,17 +201,17 @@ fn sending(typed: &PacketArgs, transport: TransportKind) -> Result<SenderSocketO
     }
 }
 
-/// Down only as a reflector can: one flow, packet by packet, to whoever holds the key.
+/// Resolves the direction. Down-streams have one flow without batching, over a session with a key.
 fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
     let Some(Direction::Down) = typed.direction else { return Ok(Direction::Up) };
-    let beside = [
+    let options = [
         ("--flows", typed.flows.as_deref().is_some_and(|flows| flows != "1"), "a reflector sends one stream at a time"),
         ("--mode", typed.mode.is_some_and(|mode| mode != SendMode::Send), "a reflector sends packet by packet"),
         ("--batch", typed.batch.is_some(), "a reflector sends packet by packet"),
         ("--checksum off", typed.checksum == Some(false), "a reflector sends with checksums"),
         ("--connect", typed.connect, "it is about the sender's sockets, and the other end sends"),
     ];
-    if let Some((option, _, cause)) = beside.into_iter().find(|(_, asked, _)| *asked) {
+    if let Some((option, _, cause)) = options.into_iter().find(|(_, given, _)| *given) {
         return Err(RequestError::OutOfPlace { option, with: DOWN.into(), cause, hint: "leave one of them out" });
     }
     if typed.size.len() > 1 {
@@ -223,7 +223,7 @@ fn direction(typed: &PacketArgs) -> Result<Direction, RequestError> {
     Ok(Direction::Down)
 }
 
-/// As of any target, but who sends to this end on its own shows first that it holds the key.
+/// Resolves the source of the key. A down-stream requires a key even on loopback.
 fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeySource, RequestError> {
     let key = path::key(&typed.way.key, target, Protocol::Native)?;
     match (direction, target, &key) {
@@ -238,7 +238,7 @@ fn key(typed: &StreamArgs, target: &Target, direction: Direction) -> Result<KeyS
     }
 }
 
-/// `max`, `1Gbit/s`, `500kpps`, and whether bits are those on a wire.
+/// Parses `max`, `1Gbit/s` or `500kpps`; the flag is true for bits counted on the wire.
 pub(super) fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
     let Some(typed) = typed.filter(|typed| *typed != "max") else { return Ok((Pace::Max, false)) };
     let refuse = |cause: &str, hint: &str| Err(value::unusable("--rate", typed, cause, hint));
@@ -258,7 +258,7 @@ pub(super) fn rate(typed: Option<&str>) -> Result<(Pace, bool), RequestError> {
     }
 }
 
-/// That the rate is neither too slow to be told nor too fast to be meant.
+/// Refuses rates outside the supported range.
 pub(super) fn can_be_offered(stream: &StreamRunSpec) -> Result<(), RequestError> {
     let refuse = |cause: &str, hint: String| Err(value::unusable("--rate", stream.rate_words(), cause, hint));
     match stream.check() {
@@ -270,14 +270,15 @@ pub(super) fn can_be_offered(stream: &StreamRunSpec) -> Result<(), RequestError>
     }
 }
 
-/// The option without a rate to look for.
+/// Value that disables an option.
 const OFF: &str = "off";
 
-/// What a search is for and how long it may take; none where none was asked for.
+/// Resolves the rate search over `sizes` packet sizes; `None` if no search was requested.
 pub(super) fn search(
     typed: &SearchArgs,
     lasting: &StreamStopArgs,
-    (direction, sizes): (Direction, usize),
+    direction: Direction,
+    sizes: usize,
 ) -> Result<Option<RateSearchSpec>, RequestError> {
     if typed.search.is_empty() {
         return Ok(None);
@@ -307,7 +308,7 @@ pub(super) fn search(
     Ok(Some(RateSearchSpec::within(&losses, within)))
 }
 
-/// How long it may take; each of several sizes has that time, and the sessions of the others rest meanwhile.
+/// Resolves the duration of a search. Each of several sizes has this duration; the sessions of the others are idle.
 fn search_duration(lasting: &StreamStopArgs, sizes: usize) -> Result<Nanos, RequestError> {
     let (least, most) = (defaults::SEARCH_MIN, Nanos(defaults::SEARCH_MAX.0 / sizes.max(1) as i64));
     let Some(typed) = lasting.duration.as_deref() else { return Ok(defaults::SEARCH.min(most)) };
@@ -321,8 +322,8 @@ fn search_duration(lasting: &StreamStopArgs, sizes: usize) -> Result<Nanos, Requ
     Err(value::unusable("--duration", typed, cause, hint))
 }
 
-/// A share of packets that may be lost: `0`, `0.5%`. A search for half of all packets finds what is no rate. A bare `0.5` is
-/// as likely meant for half a per cent as for a half.
+/// Parses a loss ratio such as `0` or `0.5%`. A bare `0.5` is refused because it may mean 0.5 % or 50 %, and a loss of
+/// 50 % defines no usable rate.
 fn loss_ratio(typed: &str) -> Result<f64, RequestError> {
     let hint = "such as `--search 0,0.5%`; a TARGET stands before `--search`";
     match parse_percent(typed) {
@@ -339,7 +340,7 @@ fn loss_ratio(typed: &str) -> Result<f64, RequestError> {
     }
 }
 
-/// The probes beside a stream on `path`: every millisecond beside a search, else none unless asked for.
+/// Resolves the probes concurrent with a stream on `path`: every millisecond by default in a search, else none.
 pub(super) fn search_probes(
     typed: &SearchArgs,
     path: &PathSpec,
@@ -359,7 +360,7 @@ pub(super) fn search_probes(
             interval
         }
     };
-    // The stream's flows have the ports that were asked for.
+    // The requested source ports belong to the stream's flows.
     let path = PathSpec { source_port: None, ..path.clone() };
     let ping = PingSpec { path, ..PingSpec::on(Schedule::Periodic { interval_ns }) };
     Ok(Some(match search {
@@ -368,7 +369,6 @@ pub(super) fn search_probes(
     }))
 }
 
-/// When a stream ends.
 pub(super) fn stream_stop(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Result<StopWhen, RequestError> {
     match search {
         Some(search) => Ok(StopWhen { count: None, duration_ns: Some(search.within_ns) }),
@@ -376,8 +376,8 @@ pub(super) fn stream_stop(lasting: &StreamStopArgs, search: Option<&RateSearchSp
     }
 }
 
-/// How long packets are sent before any count: a time, since how many packets leave in it is what is to be found out. The
-/// first trial of a search is one.
+/// Resolves the warm-up of a stream: a duration, since the packet rate is unknown beforehand. The first trial of a
+/// search is a warm-up.
 pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearchSpec>) -> Result<Warmup, RequestError> {
     let Some(typed) = lasting.warmup.as_deref() else {
         let duration_ns = search.is_none().then_some(defaults::WARMUP);
@@ -390,24 +390,24 @@ pub(super) fn stream_warmup(lasting: &StreamStopArgs, search: Option<&RateSearch
     }
 }
 
-/// The bare stream to run.
+/// The resolved `latlab bare-stream`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareStreamSpec {
-    /// How packets leave.
+    /// Socket options of the sender.
     pub sending: SenderSocketOptions,
-    /// Payload.
+    /// Payload size in bytes.
     pub size_bytes: u32,
-    /// For how long.
+    /// Duration of the stream.
     pub span: Nanos,
-    /// The loopback address of either family.
+    /// Loopback address of the selected family.
     pub loopback: IpAddr,
-    /// The sender.
+    /// Settings of the sender.
     pub here: EndSpec,
-    /// The receiver.
+    /// Settings of the receiver.
     pub peer: EndSpec,
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestError> {
     let here = path::local_end(&typed.ends)?;
     let most = u64::from(defaults::STREAM_BATCH_MAX);
@@ -431,9 +431,10 @@ pub fn bare_stream(typed: &BareStreamArgs) -> Result<BareStreamSpec, RequestErro
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
     use crate::plan::WaitMode;
 
-    fn settle(line: &str) -> Result<StreamJob, RequestError> {
+    fn resolve(line: &str) -> Result<StreamJob, RequestError> {
         let typed = ["latlab", "stream"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Stream(args) => stream(&args, &Environment::default()),
@@ -442,12 +443,12 @@ mod tests {
     }
 
     fn only(line: &str) -> RunSpec {
-        settle(line).expect(line).plan.runs.remove(0)
+        resolve(line).expect(line).plan.runs.remove(0)
     }
 
     #[test]
-    fn nothing_typed_is_ten_seconds_of_one_flow_as_fast_as_sends_go() {
-        let job = settle("").expect("defaults hold together");
+    fn the_default_is_ten_seconds_of_one_unpaced_flow() {
+        let job = resolve("").expect("defaults hold together");
         let run = &job.plan.runs[0];
         assert_eq!((job.plan.runs.len(), job.plan.rounds, &run.target), (1, 1, &Target::Local));
         assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(Nanos::from_secs(10)) });
@@ -472,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_has_goals_a_time_and_probes() {
+    fn a_search_has_goals_a_duration_and_probes() {
         let run = only("--search");
         let stream = run.stream().expect("a stream");
         let search = stream.search.as_ref().expect("asked for");
@@ -484,15 +485,15 @@ mod tests {
         let stream = run.stream().expect("a stream");
         assert_eq!(stream.rate_words(), "search 1%,0 up to 1Gbit/s");
         assert_eq!((&stream.probes, run.duration()), (&None, Some(Nanos::from_secs(12))));
-        let beside = only("--rate 1Mbit/s --probe 250us --source-port 7000");
-        let probes = beside.concurrent_probes().expect("asked for");
+        let run = only("--rate 1Mbit/s --probe 250us --source-port 7000");
+        let probes = run.concurrent_probes().expect("asked for");
         assert_eq!((probes.path.source_port, probes.timeout_ns), (None, defaults::TIMEOUT));
-        let sizes = settle("--search -s 64,1472").expect("well typed").plan;
+        let sizes = resolve("--search -s 64,1472").expect("well typed").plan;
         assert_eq!((sizes.runs.len(), sizes.rounds), (2, 1));
     }
 
     #[test]
-    fn over_tcp_packets_are_messages_of_connections() {
+    fn packets_over_tcp_are_messages_of_connections() {
         let run = only("--transport tcp --checksum on --mode send --flows 2");
         assert_eq!((run.transport(), run.sessions()), (Some(TransportKind::Tcp), 2));
         assert!(run.stream().is_some_and(|stream| stream.sending.connect));
@@ -500,8 +501,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_take_turns_and_ends_are_set() {
-        let job = settle("lab -s 64,1472 --flows 3 --wait spin --cpu 0 --peer-cpu 1 --connect").expect("well typed");
+    fn sizes_are_interleaved_and_ends_are_set() {
+        let job = resolve("lab -s 64,1472 --flows 3 --wait spin --cpu 0 --peer-cpu 1 --connect").expect("well typed");
         assert_eq!((job.plan.runs.len(), job.plan.rounds, &job.key), (2, defaults::ROUNDS, &KeySource::Fresh));
         let run = &job.plan.runs[1];
         assert_eq!(run.stream().map(|stream| (stream.size, stream.flows)), Some((PacketSize::Bytes(1_472), 3)));
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_could() {
+    fn impossible_values_are_refused_with_a_hint() {
         for (line, value, hint) in [
             ("--rate 1G", "`1G`", "Mbit/s"),
             ("--rate 90%", "`90%`", "max"),
@@ -564,10 +565,14 @@ mod tests {
             ("127.0.0.1 --peer-cpu 1", "`127.0.0.1:9862`", "serve --cpu"),
             ("cmd:latlab", "`cmd:`", "--peer-addr"),
         ] {
-            let error = settle(line).expect_err(line);
+            let error = resolve(line).expect_err(line);
             assert!(error.to_string().contains(value), "{line}: {error}");
-            assert!(error.hint().is_some_and(|found| found.contains(hint)), "{line}: {:?}", error.hint());
-            assert_eq!(error.exit_code(), 2);
+            assert!(
+                error.explain().hint.is_some_and(|found| found.contains(hint)),
+                "{line}: {:?}",
+                error.explain().hint
+            );
+            assert_eq!(error.explain().exit_code, 2);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `latlab summary`, settled, and the options by which runs are judged: quantiles, window, deadline.
+//! Resolution of `latlab summary` and of the options quantiles, window and deadline.
 
 use std::path::PathBuf;
 
@@ -9,24 +9,24 @@ use crate::console::Verbosity;
 use crate::plan::{CompatOutput, SummaryDefaults, defaults};
 use crate::units::Nanos;
 
-/// `latlab summary`, settled as far as it can be before the recordings are open: see [`SummarySpec::over`].
+/// The resolved `latlab summary`; options of each recording are added by [`SummarySpec::over`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummarySpec {
-    /// The recordings, in the order typed.
+    /// Recordings in the order typed.
     pub recordings: Vec<PathBuf>,
-    /// What was typed about the summary itself.
-    wishes: SummaryRequest,
-    /// Whether to compute intervals.
+    /// Options of the summary.
+    options: SummaryRequest,
+    /// True to compute confidence intervals.
     pub intervals: bool,
-    /// The conditions of `--fail-if`, as typed: the analysis reads them.
+    /// Conditions of `--fail-if` as typed; the analysis parses them.
     pub fail_if: Vec<String>,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// None: as the recording says.
+/// `None` selects the value of the recording.
 #[derive(Clone, Debug, PartialEq)]
 struct SummaryRequest {
     quantiles: Option<Vec<f64>>,
@@ -37,23 +37,23 @@ struct SummaryRequest {
 }
 
 impl SummarySpec {
-    /// What the summary of a recording says whose run was given `recorded`.
+    /// Returns the options of a summary: those given, else those of the recorded run.
     pub fn over(&self, recorded: &SummaryDefaults) -> SummaryDefaults {
         SummaryDefaults {
-            quantiles: self.wishes.quantiles.clone().unwrap_or_else(|| recorded.quantiles.clone()),
-            window_ns: self.wishes.window_ns.or(recorded.window_ns),
-            deadline_ns: self.wishes.deadline_ns.or(recorded.deadline_ns),
-            half: self.wishes.half || recorded.half,
-            like: self.wishes.like.or(recorded.like),
+            quantiles: self.options.quantiles.clone().unwrap_or_else(|| recorded.quantiles.clone()),
+            window_ns: self.options.window_ns.or(recorded.window_ns),
+            deadline_ns: self.options.deadline_ns.or(recorded.deadline_ns),
+            half: self.options.half || recorded.half,
+            like: self.options.like.or(recorded.like),
         }
     }
 }
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
     Ok(SummarySpec {
         recordings: typed.recordings.clone(),
-        wishes: SummaryRequest {
+        options: SummaryRequest {
             quantiles: quantiles(&typed.judging.quantiles)?,
             window_ns: window(&typed.judging)?,
             deadline_ns: deadline(&typed.judging)?,
@@ -67,7 +67,7 @@ pub fn summary(typed: &SummaryArgs) -> Result<SummarySpec, RequestError> {
     })
 }
 
-/// What the summary shall say, the run's own settings and the defaults below it.
+/// Resolves the summary options of a run.
 pub(super) fn judging(typed: &JudgingArgs) -> Result<SummaryDefaults, RequestError> {
     Ok(SummaryDefaults {
         quantiles: quantiles(&typed.quantiles)?.unwrap_or_else(|| defaults::QUANTILES.to_vec()),
@@ -78,7 +78,7 @@ pub(super) fn judging(typed: &JudgingArgs) -> Result<SummaryDefaults, RequestErr
     })
 }
 
-/// Ascending, each once; none where none was typed.
+/// Returns distinct quantiles in ascending order; `None` if none was typed.
 pub(super) fn quantiles(typed: &[String]) -> Result<Option<Vec<f64>>, RequestError> {
     if typed.is_empty() {
         return Ok(None);
@@ -93,12 +93,10 @@ pub(super) fn quantiles(typed: &[String]) -> Result<Option<Vec<f64>>, RequestErr
     Ok(Some(quantiles))
 }
 
-/// A row per so much time.
 pub(super) fn window(typed: &JudgingArgs) -> Result<Option<Nanos>, RequestError> {
     typed.window.as_deref().map(|span| value::span("--window", span, defaults::DURATION_MAX)).transpose()
 }
 
-/// What counts as missed.
 pub(super) fn deadline(typed: &JudgingArgs) -> Result<Option<Nanos>, RequestError> {
     typed.deadline.as_deref().map(|span| value::span("--deadline", span, defaults::DURATION_MAX)).transpose()
 }
@@ -120,8 +118,9 @@ fn quantile(typed: &str) -> Result<f64, RequestError> {
 mod tests {
     use super::*;
     use crate::cli::args::Command;
+    use crate::diagnostics::Explain;
 
-    fn settle(line: &str) -> SummarySpec {
+    fn resolve(line: &str) -> SummarySpec {
         let typed = ["latlab", "summary", "rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Summary(args) => summary(&args).expect(line),
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_typed_is_as_the_run_was_told() {
+    fn omitted_options_are_those_of_the_recorded_run() {
         let recorded = SummaryDefaults {
             quantiles: vec![0.25],
             window_ns: Some(Nanos(5)),
@@ -138,8 +137,8 @@ mod tests {
             half: true,
             like: None,
         };
-        assert_eq!(settle("").over(&recorded), recorded);
-        let typed = settle("--quantiles 0.75 --deadline 1ms").over(&recorded);
+        assert_eq!(resolve("").over(&recorded), recorded);
+        let typed = resolve("--quantiles 0.75 --deadline 1ms").over(&recorded);
         assert_eq!((typed.quantiles, typed.deadline_ns), (vec![0.75], Some(Nanos::from_millis(1))));
         assert_eq!((typed.window_ns, typed.half), (Some(Nanos(5)), true));
     }
@@ -149,16 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_come_sorted_and_once() {
+    fn quantiles_are_sorted_and_distinct() {
         assert_eq!(read("0.99,0.5, 0.9,0.5"), Ok(Some(vec![0.5, 0.9, 0.99])));
         assert_eq!(quantiles(&[]), Ok(None));
     }
 
     #[test]
-    fn what_is_no_quantile_is_refused() {
+    fn malformed_quantiles_are_refused() {
         for typed in ["0", "1", "99", "-0.5", "NaN", "inf", "p99", "", "0.5,,0.9"] {
             let error = read(typed).expect_err(typed);
-            assert!(error.hint().is_some_and(|hint| hint.contains("0.99")), "{typed}");
+            assert!(error.explain().hint.is_some_and(|hint| hint.contains("0.99")), "{typed}");
         }
         let many: Vec<String> = (1..=33).map(|n| format!("0.{n:02}")).collect();
         assert!(quantiles(&many).is_err());

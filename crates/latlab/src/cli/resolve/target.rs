@@ -1,4 +1,4 @@
-//! `TARGET`, settled.
+//! Resolution of `TARGET`.
 
 use std::net::Ipv6Addr;
 
@@ -8,7 +8,7 @@ use crate::plan::{Protocol, Target, defaults};
 const OPTION: &str = "TARGET";
 const FORMS: &str = "`local`, `lab`, `HOST`, `HOST:PORT`, `[V6]:PORT`, `ssh:HOST` or `cmd:COMMAND …`";
 
-/// Whom to measure against; none is `local`. The default port is the one where `protocol` is spoken.
+/// Resolves the target; the default is `local`, the default port is that of `protocol`.
 pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, RequestError> {
     let typed = match typed {
         None | Some("local") => return Ok(Target::Local),
@@ -29,7 +29,7 @@ pub(super) fn target(typed: Option<&str>, protocol: Protocol) -> Result<Target, 
     Ok(Target::Host { host: host.to_owned(), port })
 }
 
-/// `[USER@]HOST` goes to ssh as it is, which may know it by its own configuration; only an option must not be made of it.
+/// Accepts `[USER@]HOST` unchanged, since it may be defined in the ssh configuration, unless ssh would read an option.
 fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
     let hint = "such as `ssh:pi3` or `ssh:user@pi3`; a port or a key file is said in ~/.ssh/config";
     let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
@@ -46,7 +46,7 @@ fn ssh(typed: &str, host: &str) -> Result<Target, RequestError> {
     Ok(Target::Ssh { host: host.to_owned() })
 }
 
-/// Words as a POSIX shell splits them; nothing else that a shell does is done.
+/// Splits words like a POSIX shell, without any expansion.
 fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
     let hint = "such as `'cmd:ip netns exec b latlab agent --stdio'`, quoted as one argument";
     let refuse = |cause| Err(value::unusable(OPTION, typed, cause, hint));
@@ -57,7 +57,7 @@ fn command(typed: &str, line: &str) -> Result<Target, RequestError> {
     }
 }
 
-/// `HOST`, `HOST:PORT`, `V6`, `[V6]` or `[V6]:PORT`, taken apart; brackets are gone.
+/// Splits `HOST`, `HOST:PORT`, `V6`, `[V6]` or `[V6]:PORT`; the returned host has no brackets.
 pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<(&'a str, Option<u16>), RequestError> {
     let refuse = |cause: &str| value::unusable(option, typed, cause, FORMS);
     let (host, port) = if let Some(rest) = typed.strip_prefix('[') {
@@ -86,9 +86,9 @@ pub(super) fn host_and_port<'a>(option: &'static str, typed: &'a str) -> Result<
     Ok((host, port))
 }
 
-/// An address without brackets that somebody may have meant as an address with a port: `::1:9862` is a valid one, of a
-/// host that hardly exists. Either the port is ours, or the whole lies in the deprecated block of RFC 4291, section
-/// 2.5.5.1 (`::/96`), where only `::` and `::1` mean something today.
+/// Splits an address without brackets that was probably meant as an address with a port. `::1:9862` is valid as an
+/// address but improbable. Either the port is latlab's, or the address is in the deprecated block of RFC 4291, section
+/// 2.5.5.1 (`::/96`), in which only `::` and `::1` are in use.
 fn with_a_port_perhaps(typed: &str) -> Option<(&str, &str)> {
     let (host, port) = typed.rsplit_once(':').filter(|(host, port)| is_v6(host) && port.parse::<u16>().is_ok())?;
     let deprecated = typed.parse::<Ipv6Addr>().is_ok_and(|address| address.segments()[..6] == [0; 6]);
@@ -113,13 +113,13 @@ fn read_port(option: &'static str, typed: &str, port: &str) -> Result<u16, Reque
     Err(value::unusable(option, typed, cause, "ports go from 1 to 65535; IPv6 with a port is written `[V6]:PORT`"))
 }
 
-/// An IPv6 address, with or without its zone (`fe80::1%eth0`).
+/// Returns true for an IPv6 address with or without a zone (`fe80::1%eth0`).
 pub(super) fn is_v6(host: &str) -> bool {
     let (address, zone) = host.split_once('%').map_or((host, None), |(address, zone)| (address, Some(zone)));
     address.parse::<Ipv6Addr>().is_ok() && zone.is_none_or(|zone| !zone.is_empty() && !zone.contains(':'))
 }
 
-/// Letters that a host name can have; whether it exists is for the name server to say.
+/// Checks the characters of a host name, not its existence.
 fn check_name(host: &str) -> Result<(), &'static str> {
     let known = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     if host.is_empty() {
@@ -136,6 +136,7 @@ fn check_name(host: &str) -> Result<(), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::Explain;
 
     fn host(name: &str, port: u16) -> Target {
         Target::Host { host: name.into(), port }
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_understood() {
+    fn every_form_is_parsed() {
         for (typed, expected) in [
             ("local", Target::Local),
             ("lab", Target::Lab),
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_host_can_be_is_refused_with_the_value() {
+    fn impossible_hosts_are_refused_with_the_value() {
         for (typed, cause) in [
             ("", "names no host"),
             (":9862", "names no host"),
@@ -195,9 +196,9 @@ mod tests {
             ("fe80::1%", "no port"),
         ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
+            assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
             assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
-            assert!(error.hint().is_some());
+            assert!(error.explain().hint.is_some());
         }
         for (typed, hint) in [
             ("::1:9862", "`[::1]:9862` for the port, `[::1:9862]` for the address"),
@@ -210,8 +211,8 @@ mod tests {
             ("::1:", "`[::1]:PORT`; ports go from 1 to 65535"),
         ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert_eq!(error.cause().as_deref(), Some("an IPv6 address with a port needs brackets"), "{typed}");
-            assert_eq!(error.hint().as_deref(), Some(hint), "{typed}");
+            assert_eq!(error.explain().cause.as_deref(), Some("an IPv6 address with a port needs brackets"), "{typed}");
+            assert_eq!(error.explain().hint.as_deref(), Some(hint), "{typed}");
         }
         for (typed, cause) in [
             ("ssh:", "names no host"),
@@ -226,8 +227,8 @@ mod tests {
             ("cmd:ip netns 'exec", "never closed"),
         ] {
             let error = target(Some(typed), Protocol::Native).expect_err(typed);
-            assert!(error.cause().is_some_and(|told| told.contains(cause)), "{typed}: {error:?}");
-            assert!(error.to_string().contains(&format!("`{typed}`")) && error.hint().is_some(), "{error}");
+            assert!(error.explain().cause.is_some_and(|text| text.contains(cause)), "{typed}: {error:?}");
+            assert!(error.to_string().contains(&format!("`{typed}`")) && error.explain().hint.is_some(), "{error}");
         }
     }
 }

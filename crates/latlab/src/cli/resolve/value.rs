@@ -1,15 +1,16 @@
-//! Single values: read, held to their limits, or refused with the value and a hint.
+//! Parsing and range checks of single values.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
+use crate::diagnostics::{Explain, Failure};
 use crate::plan::defaults;
 use crate::units::Nanos;
 use crate::units::human::{self, ParseError};
 
-/// A time longer than none and at most `longest`.
+/// Parses a duration above 0 and at most `longest`.
 pub(super) fn span(option: &'static str, typed: &str, longest: Nanos) -> Result<Nanos, RequestError> {
     let read = human::parse_duration(typed).map_err(|source| unreadable(option, source))?;
     if read <= Nanos::ZERO {
@@ -27,13 +28,13 @@ pub(super) fn span(option: &'static str, typed: &str, longest: Nanos) -> Result<
     Ok(read)
 }
 
-/// A whole number within `limits`.
+/// Parses an integer within `limits`.
 pub(super) fn whole(option: &'static str, typed: &str, limits: RangeInclusive<u64>) -> Result<u64, RequestError> {
     let read = human::parse_count(typed).map_err(|source| unreadable(option, source))?;
     within(option, typed, read, limits)
 }
 
-/// A payload that a probe can have.
+/// Parses the payload size of a probe in bytes.
 pub(super) fn size(option: &'static str, typed: &str) -> Result<u32, RequestError> {
     let read = human::parse_size(typed).map_err(|source| unreadable(option, source))?;
     let (least, most) = (defaults::SIZE_MIN_BYTES, defaults::SIZE_MAX_BYTES);
@@ -52,12 +53,12 @@ fn size_hint() -> String {
     format!("from {} to {} bytes", defaults::SIZE_MIN_BYTES, defaults::SIZE_MAX_BYTES)
 }
 
-/// A UDP port that can be named.
+/// Parses a port number other than 0.
 pub(super) fn port(option: &'static str, typed: &str) -> Result<u16, RequestError> {
     whole(option, typed, 1..=u64::from(u16::MAX)).map(|port| port as u16)
 }
 
-/// A CPU number that a mask can hold; whether this host has it is for the host to say.
+/// Parses a CPU number that a mask can hold, without a check against the host.
 pub(super) fn cpu(option: &'static str, typed: &str) -> Result<u16, RequestError> {
     whole(option, typed, 0..=u64::from(defaults::CPU_MAX)).map(|cpu| cpu as u16)
 }
@@ -86,116 +87,104 @@ pub(super) fn unusable(
     RequestError::Unusable { option, value: value.to_string(), cause: cause.into(), hint: hint.into() }
 }
 
-/// A request that contradicts itself, a limit or the language of the command line.
+/// A contradictory, out-of-range or malformed request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// The value is no duration, count or size.
+    /// The value is not a duration, count or size.
     #[error("{source} for `{option}`")]
     Unreadable {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// What is wrong with it.
+        /// The parse error.
         source: ParseError,
     },
-    /// The value is readable and cannot be used.
+    /// The value is well-formed but not allowed.
     #[error("`{option}` cannot be `{value}`")]
     Unusable {
-        /// The option, or `TARGET`.
+        /// Name of the option, or `TARGET`.
         option: &'static str,
-        /// As typed.
+        /// The value as typed.
         value: String,
-        /// Why not.
+        /// Reason for the refusal.
         cause: String,
-        /// What could be.
+        /// The remedy.
         hint: String,
     },
-    /// The contract knows it and this version does not.
+    /// A documented feature that this version lacks.
     #[error("`{what}` is not in this version")]
     Later {
-        /// As typed.
+        /// The value as typed.
         what: String,
-        /// What this version has instead.
+        /// The alternative in this version.
         instead: &'static str,
     },
-    /// A reflector that is not on loopback answers nobody without a key.
+    /// An address other than loopback requires a key.
     #[error("`{target}` needs a key")]
     KeyNeeded {
         /// Target or address as typed.
         target: String,
-        /// What to do about it.
+        /// The remedy.
         hint: &'static str,
     },
-    /// An option makes no sense for the target or beside another option.
+    /// An option does not apply to the target or conflicts with another option.
     #[error("`{option}` cannot go with `{with}`")]
     OutOfPlace {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// The target or the other option.
+        /// The conflicting target or option.
         with: String,
-        /// Why not.
+        /// Reason for the refusal.
         cause: &'static str,
-        /// What to do about it.
+        /// The remedy.
         hint: &'static str,
     },
-    /// An option says nothing without another.
+    /// An option requires another option.
     #[error("`{option}` needs `{needed}`")]
     Alone {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// What it needs beside it.
+        /// The required option.
         needed: &'static str,
-        /// Why.
+        /// Reason for the requirement.
         cause: &'static str,
-        /// What to type.
+        /// The remedy.
         hint: &'static str,
     },
-    /// What was asked multiplies to too many.
+    /// The combinations of the options exceed a limit.
     #[error("{count} {noun} are too many for one command")]
     TooMany {
-        /// How many would result.
+        /// Resulting number.
         count: usize,
-        /// Of what: `runs`, `sessions`.
+        /// Unit of the number: `runs` or `sessions`.
         noun: &'static str,
-        /// How many may.
+        /// Largest allowed number.
         limit: usize,
-        /// What makes so many.
+        /// Reason for the number.
         cause: &'static str,
-        /// What to give less of.
+        /// The remedy.
         hint: &'static str,
     },
 }
 
-impl RequestError {
-    /// Why, where the message does not say it all.
-    pub fn cause(&self) -> Option<String> {
+impl Explain for RequestError {
+    fn explain(&self) -> Failure {
+        let failure = Failure::request(self);
         match self {
-            RequestError::Unreadable { source, .. } => Some(source.cause.clone()),
-            RequestError::Unusable { cause, .. } => Some(cause.clone()),
-            RequestError::Later { .. } => {
-                Some(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
+            RequestError::Unreadable { source, .. } => failure.because(&source.cause).hint(&source.hint),
+            RequestError::Unusable { cause, hint, .. } => failure.because(cause).hint(hint),
+            RequestError::Later { instead, .. } => failure
+                .because(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
+                .hint(*instead),
+            RequestError::KeyNeeded { hint, .. } => {
+                failure.because("without a key only loopback is measured and served").hint(*hint)
             }
-            RequestError::KeyNeeded { .. } => Some("without a key only loopback is measured and served".into()),
-            RequestError::OutOfPlace { cause, .. } | RequestError::Alone { cause, .. } => Some((*cause).into()),
-            RequestError::TooMany { limit, cause, .. } => Some(format!("{cause}, and {limit} is the limit")),
+            RequestError::OutOfPlace { cause, hint, .. } | RequestError::Alone { cause, hint, .. } => {
+                failure.because(*cause).hint(*hint)
+            }
+            RequestError::TooMany { limit, cause, hint, .. } => {
+                failure.because(format!("{cause}, and {limit} is the limit")).hint(*hint)
+            }
         }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            RequestError::Unreadable { source, .. } => return Some(source.hint.clone()),
-            RequestError::Unusable { hint, .. } => hint.clone(),
-            RequestError::Later { instead, .. } => (*instead).into(),
-            RequestError::KeyNeeded { hint, .. }
-            | RequestError::OutOfPlace { hint, .. }
-            | RequestError::Alone { hint, .. }
-            | RequestError::TooMany { hint, .. } => (*hint).into(),
-        })
-    }
-
-    /// The request is wrong.
-    pub const fn exit_code(&self) -> u8 {
-        2
     }
 }
 
@@ -204,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_part_of_the_range() {
+    fn limits_are_inclusive() {
         assert_eq!(size("--size", "24"), Ok(24));
         assert_eq!(size("--size", "65507"), Ok(65_507));
         assert_eq!(port("--source-port", "65535"), Ok(65_535));
@@ -214,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_refused_with_the_value_and_the_bound() {
+    fn values_out_of_range_are_refused_with_the_bound() {
         let refused = [
             (size("--size", "23").err(), "23", "24"),
             (size("--size", "70000").err(), "70000", "65507"),
@@ -228,8 +217,8 @@ mod tests {
         for (error, typed, bound) in refused {
             let error = error.expect(typed);
             assert!(error.to_string().contains(&format!("`{typed}`")), "{error}");
-            assert!(error.hint().is_some_and(|hint| hint.contains(bound)), "{error:?}");
-            assert!(error.cause().is_some());
+            assert!(error.explain().hint.is_some_and(|hint| hint.contains(bound)), "{error:?}");
+            assert!(error.explain().cause.is_some());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `latlab wakeup` and `latlab bare-wakeup`, settled; the run that `--try-remedies` repeats.
+//! Resolution of `latlab wakeup` and `latlab bare-wakeup`, and of the run that `--try-remedies` repeats.
 
 use super::environment::verbosity;
 use super::{Environment, OutputSpec, RequestError, load, output, path, ping, schedule, setting, summary, value};
@@ -12,23 +12,23 @@ use crate::plan::{
 use crate::units::Nanos;
 use crate::units::human::{self, typed_span};
 
-/// `latlab wakeup`, settled.
+/// The resolved `latlab wakeup`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WakeupJob {
-    /// The runs: every way of sleeping with every interval.
+    /// Runs of every sleep method with every interval.
     pub plan: Plan,
-    /// Try what may let the threads wake earlier: the plan is then one short run, of which many are made.
+    /// True to test remedies for late wake-ups; `plan` is then one short run to be repeated.
     pub try_remedies: bool,
-    /// Where the recordings go.
+    /// Destination of the recordings.
     pub keeping: OutputSpec,
-    /// One JSON document instead of text.
+    /// True for one JSON document instead of text.
     pub json: bool,
-    /// How much to say on stderr.
+    /// Verbosity of stderr.
     pub verbosity: Verbosity,
 }
 
-/// Settles `typed`.
-pub fn wakeup(typed: &WakeupArgs, surroundings: &Environment) -> Result<WakeupJob, RequestError> {
+/// Resolves the arguments and checks them against each other.
+pub fn wakeup(typed: &WakeupArgs, environment: &Environment) -> Result<WakeupJob, RequestError> {
     if typed.judging.half {
         return Err(RequestError::OutOfPlace {
             option: "--half",
@@ -77,20 +77,20 @@ pub fn wakeup(typed: &WakeupArgs, surroundings: &Environment) -> Result<WakeupJo
     let try_remedies = typed.sleep.try_remedies;
     let runs = if try_remedies { vec![remedy_run(runs, typed)?] } else { runs };
     let recordings = if try_remedies { REMEDY_RUNS as usize } else { runs.len() };
-    let keeping = output::keeping(&typed.keeping, recordings, surroundings);
+    let keeping = output::keeping(&typed.keeping, recordings, environment);
     let rounds = slices_with_a_slot(&runs).min(ping::rounds(&runs));
     let (json, verbosity) = (typed.json.json, verbosity(&typed.verbosity));
     Ok(WakeupJob { plan: Plan { runs, rounds }, try_remedies, keeping, json, verbosity })
 }
 
-/// A thread that never sleeps is to its CPU as one that spins for datagrams.
+/// Builds a run; a thread that never sleeps has the wait mode `spin`.
 fn run(base: &RunSpec, work: Work) -> RunSpec {
     let spins = matches!(&work, Work::Wakeup(wakeup) if wakeup.via == Via::Spin);
     let wait = if spins { WaitMode::Spin } else { base.here.wait };
     RunSpec { work, here: EndSpec { wait, ..base.here }, ..base.clone() }
 }
 
-/// So many slices of a duration have a slot of the longest interval each.
+/// Returns the largest number of slices of which each has a slot of the longest interval.
 fn slices_with_a_slot(runs: &[RunSpec]) -> u32 {
     let slots = runs.iter().filter_map(|run| Some(run.stop.duration_ns?.0 / run.schedule().interval()?.0.max(1)));
     slots.min().map_or(u32::MAX, |slots| u32::try_from(slots.max(1)).unwrap_or(u32::MAX))
@@ -140,7 +140,7 @@ fn cpus(typed: Option<&str>) -> Result<WakeupCpus, RequestError> {
     }
 }
 
-/// There is no path that a network load could take.
+/// Refuses network loads, since a run of wake-ups has no path.
 fn loads(loads: Vec<LoadSpec>) -> Result<Vec<LoadSpec>, RequestError> {
     match loads.iter().find(|load| matches!(load.kind, LoadKind::Net(_))) {
         Some(load) => Err(value::unusable(
@@ -169,10 +169,10 @@ fn settings(settings: Vec<SettingSpec>) -> Result<Vec<SettingSpec>, RequestError
 
 /// The loop keeps its latencies in memory: 80 MB at the limit.
 const BARE_WAKEUPS_MAX: u64 = 10_000_000;
-/// Wake-ups unless said otherwise: ten seconds at the default interval.
+/// Default number of wake-ups: ten seconds at the default interval.
 const BARE_WAKEUPS: u64 = 1_000;
 
-/// Settles `typed`.
+/// Resolves the arguments and checks them against each other.
 pub fn bare_wakeup(typed: &BareWakeupArgs) -> Result<BareWakeupSpec, RequestError> {
     let count = typed.count.as_deref().map(|count| value::whole("--count", count, 1..=BARE_WAKEUPS_MAX)).transpose()?;
     let warmup =
@@ -190,15 +190,15 @@ pub fn bare_wakeup(typed: &BareWakeupArgs) -> Result<BareWakeupSpec, RequestErro
     })
 }
 
-/// Runs of each condition.
+/// Number of runs of each condition.
 pub(super) const REMEDY_RUNS: u32 = defaults::REMEDY_BLOCKS * defaults::REMEDY_RUNS;
 const TRY_REMEDIES: &str = "--try-remedies";
 
-/// One of the runs that `asked` is cut into.
-pub(super) fn remedy_run(asked: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, RequestError> {
+/// Returns one of the short runs into which `runs` is divided.
+pub(super) fn remedy_run(runs: Vec<RunSpec>, typed: &WakeupArgs) -> Result<RunSpec, RequestError> {
     let out_of_place =
         |with: &str, cause, hint| RequestError::OutOfPlace { option: TRY_REMEDIES, with: with.into(), cause, hint };
-    let [run] = <[RunSpec; 1]>::try_from(asked).map_err(|_| {
+    let [run] = <[RunSpec; 1]>::try_from(runs).map_err(|_| {
         let cause = "each condition would be tried with each remedy";
         out_of_place("several ways or intervals", cause, "give one of each, or write an experiment: `latlab run`")
     })?;
@@ -232,9 +232,10 @@ mod tests {
     use super::*;
     use crate::cli::args::Command;
     use crate::cli::resolve::{Environment, OutputSpec, WakeupJob, wakeup};
+    use crate::diagnostics::Explain;
     use crate::plan::Remedy;
 
-    fn settle(line: &str) -> Result<WakeupJob, RequestError> {
+    fn resolve(line: &str) -> Result<WakeupJob, RequestError> {
         let typed = ["latlab", "wakeup"].into_iter().chain(line.split_whitespace()).map(Into::into);
         match crate::cli::parse(typed).expect(line).command {
             Command::Wakeup(args) => wakeup(&args, &Environment::default()),
@@ -243,8 +244,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_typed_is_ten_seconds_of_clock_nanosleep() {
-        let job = settle("").expect("well typed");
+    fn the_default_is_ten_seconds_of_clock_nanosleep() {
+        let job = resolve("").expect("well typed");
         let run = &job.plan.runs[0];
         assert_eq!((job.plan.runs.len(), job.plan.rounds), (1, 1));
         assert_eq!(run.stop, StopWhen { count: None, duration_ns: Some(Nanos::from_secs(10)) });
@@ -260,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn every_way_with_every_interval_is_a_run_and_no_slice_is_empty() {
-        let job = settle("-i 10ms,1s --via select,futex -d 3s --cpu 0-1").expect("well typed");
+    fn every_sleep_method_with_every_interval_is_a_run_without_empty_slices() {
+        let job = resolve("-i 10ms,1s --via select,futex -d 3s --cpu 0-1").expect("well typed");
         let runs: Vec<_> =
             job.plan.runs.iter().filter_map(|run| run.wakeup()).map(|run| (run.via, run.interval_ns)).collect();
         let (short, long) = (Nanos::from_millis(10), Nanos::from_secs(1));
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_could() {
+    fn impossible_values_are_refused_with_a_hint() {
         for (line, words) in [
             ("-i 0", ""),
             ("-i 0ms", ""),
@@ -296,9 +297,13 @@ mod tests {
             ("--try-remedies --break 1ms", "leave"),
             ("--try-remedies -i 1s -d 8s", "9s"),
         ] {
-            let error = settle(line).expect_err(line);
-            assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{line}: {:?}", error.hint());
-            assert_eq!(error.exit_code(), 2);
+            let error = resolve(line).expect_err(line);
+            assert!(
+                error.explain().hint.is_some_and(|hint| hint.contains(words)),
+                "{line}: {:?}",
+                error.explain().hint
+            );
+            assert_eq!(error.explain().exit_code, 2);
         }
     }
 
@@ -310,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_is_cut_into_short_runs() {
+    fn remedies_divide_the_requested_run_into_short_runs() {
         let job = remedy_job("--try-remedies -d 9s -n 100 -o here");
         let run = &job.plan.runs[0];
         assert_eq!(run.stop, StopWhen { count: Some(12), duration_ns: Some(Nanos::from_secs(1)) });
@@ -321,15 +326,15 @@ mod tests {
     }
 
     #[test]
-    fn a_remedy_does_what_its_words_would() {
-        let asked = remedy_job("-i 1ms").plan.runs[0].clone();
+    fn a_remedy_equals_its_options() {
+        let run = remedy_job("-i 1ms").plan.runs[0].clone();
         for remedy in Remedy::ALL.into_iter().filter(|remedy| *remedy != Remedy::ClockNanosleep) {
             let typed = remedy_job(&format!("-i 1ms {}", remedy.words())).plan.runs[0].clone();
-            assert_eq!(remedy.applied(&asked), Ok(typed), "{remedy:?}");
+            assert_eq!(remedy.applied(&run), Ok(typed), "{remedy:?}");
         }
-        let asked = remedy_job("-i 1ms --via poll").plan.runs[0].clone();
+        let run = remedy_job("-i 1ms --via poll").plan.runs[0].clone();
         assert_eq!(
-            Remedy::ClockNanosleep.applied(&asked),
+            Remedy::ClockNanosleep.applied(&run),
             Ok(remedy_job("-i 1ms --via clock_nanosleep").plan.runs[0].clone())
         );
     }

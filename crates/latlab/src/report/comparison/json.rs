@@ -1,4 +1,4 @@
-//! The document `latlab.compare/1`. Schema: docs/schemas/compare-1.json. Numbers are finite or null.
+//! JSON document `latlab.compare/1`, with the schema docs/schemas/compare-1.json. Numbers are finite or null.
 
 use serde::Serialize;
 
@@ -9,16 +9,16 @@ use crate::diagnostics::Caveat;
 use crate::report::json::pretty;
 use crate::stats::Outline;
 
-/// What a command adds to the document: `latlab run` its experiment and what became of its runs.
+/// Additional keys of the document in `latlab run`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Companions {
-    /// Key `experiment`.
+    /// Value of the key `experiment`.
     pub experiment: Option<serde_json::Value>,
-    /// Key `runs`.
+    /// Value of the key `runs`.
     pub runs: Option<serde_json::Value>,
 }
 
-/// The document, ending in a newline.
+/// Renders the document with a final newline.
 pub fn render(comparisons: &Comparisons, gates: &[GateRow], companions: Companions) -> String {
     let name = |place: usize| comparisons.groups.groups[place].name.as_str();
     let rows = comparisons.rows.iter().map(|row| document(row, comparisons, true)).collect();
@@ -74,7 +74,7 @@ struct CompareDocument<'a> {
     caveats: &'a [Caveat],
 }
 
-/// Its figures are those of the first quantity that was compared; all of them stand in `figures`.
+/// A group with the figures of the first compared quantity; `figures` has those of all quantities.
 #[derive(Serialize)]
 struct GroupDocument<'a> {
     name: &'a str,
@@ -164,7 +164,7 @@ fn figures(quantity: &Quantity, outline: Option<Outline>) -> FiguresDocument {
         max: of(|outline| outline.max),
         median: of(|outline| outline.median),
         mean: of(|outline| outline.mean),
-        // one run has no spread
+        // A single run has no standard deviation.
         stddev: of(|outline| outline.stddev).filter(|_| outline.is_some_and(|outline| outline.n > 1)),
     }
 }

@@ -1,11 +1,11 @@
-//! Comparisons as tables for other programs: Markdown for pull requests, CSV for spreadsheets.
+//! Rendering of comparisons as Markdown and CSV.
 
 use super::view::{ComparisonView, PairView};
 use crate::analysis::comparison::{Comparison, Comparisons};
 use crate::diagnostics::Severity;
 use crate::stats::Interval;
 
-/// The tables, ending in a newline.
+/// Renders Markdown tables with a final newline.
 pub fn render(view: &ComparisonView) -> String {
     let mut out = format!("**{}**\n\n", escaped(&view.heading));
     out += &table(&view.pairs, true);
@@ -49,12 +49,12 @@ fn table(pairs: &[PairView], judged: bool) -> String {
     out
 }
 
-/// Without what would end a cell or begin markup. Inside of code nothing is markup, and an entity would be shown as it
-/// stands; a bar ends a cell there too.
+/// Escapes characters that end a cell or begin markup. In code spans only bars are escaped: they end a cell, but
+/// markup and entities have no effect.
 fn escaped(text: &str) -> String {
     let text = text.replace(['\n', '\r'], " ");
     let parts: Vec<&str> = text.split('`').collect();
-    // a name with a grave accent of its own pairs with no other
+    // A grave accent within a name must not pair with another.
     let is_paired = parts.len() % 2 == 1;
     let each = parts.iter().enumerate().map(|(place, part)| match is_paired && place % 2 == 1 {
         true => part.replace('|', "\\|"),
@@ -68,7 +68,7 @@ const COLUMNS: &str = "metric,statistic,unit,baseline,candidate,baseline_runs,ca
                        confidence,verdict,p_value,adjusted_p_value,runs_needed,margin,equivalence_p_value,\
                        adjusted_equivalence_p_value,reason";
 
-/// The rows under a heading, and those along the distribution with an empty verdict; ends in a newline.
+/// Renders CSV with a header line and a final newline; rows along the distribution have an empty verdict.
 pub fn csv(comparisons: &Comparisons) -> String {
     let judged = comparisons.rows.iter().map(|row| csv_line(row, comparisons, true));
     let shifts = comparisons.shifts.iter().map(|row| csv_line(row, comparisons, false));
@@ -115,7 +115,7 @@ fn csv_line(row: &Comparison, comparisons: &Comparisons, judged: bool) -> String
     cells.join(",") + "\n"
 }
 
-/// Quoted where it must be.
+/// Quotes `text` if necessary.
 fn quoted(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -128,7 +128,7 @@ mod tests {
     use super::escaped;
 
     #[test]
-    fn code_stays_as_it_is() {
+    fn code_spans_are_not_escaped() {
         for (text, shown) in [
             ("gate `p50 <= +5%` kept by `<a|b>`", "gate `p50 <= +5%` kept by `<a\\|b>`"),
             ("a*b <c>\nd", "a\\*b &lt;c> d"),

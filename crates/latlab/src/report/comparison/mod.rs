@@ -1,4 +1,4 @@
-//! Showing comparisons: as text, as tables for pull requests and papers, as a document.
+//! Rendering of comparisons as text, Markdown, CSV and JSON.
 
 mod json;
 mod markdown;

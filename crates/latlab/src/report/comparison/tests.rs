@@ -1,4 +1,4 @@
-//! Comparisons in every form, over runs made up here.
+//! Tests of every output format of comparisons with synthetic runs.
 
 use super::{Companions, ComparisonShowing, ComparisonView, csv, json, markdown, text};
 use crate::analysis::comparison::{
@@ -19,7 +19,7 @@ fn agenda(shift: bool) -> ComparisonRequest {
     agenda
 }
 
-/// Ten runs in each of three blocks; `factor` on the median, its square on everything above.
+/// Builds ten runs in each of three blocks, with the median scaled by `factor` and values above it by its square.
 fn runs(load: &str, factor: f64, agenda: &ComparisonRequest) -> Vec<ObservedRun> {
     let mut runs = Vec::new();
     for block in 1..=3_u32 {
@@ -58,7 +58,7 @@ fn gated(comparisons: &Comparisons) -> Vec<GateRow> {
 }
 
 #[test]
-fn text_tells_the_effect_first_and_p_last_in_80_columns() {
+fn text_has_the_effect_first_and_p_last_in_80_columns() {
     let comparisons = comparisons(&agenda(true));
     let view = ComparisonView::of(&comparisons, &gated(&comparisons), ComparisonShowing { explain: false });
     let text = text(&view, Style::PLAIN);
@@ -83,7 +83,7 @@ several metrics by load: 10 runs × 3 blocks each, interleaved, 95 % intervals
 }
 
 #[test]
-fn what_does_not_fit_stands_below() {
+fn cells_that_do_not_fit_are_placed_below() {
     let mut agenda = agenda(false);
     agenda.include(parse_estimand(Some("round_trip_delay_less_dwell"), "p99").expect("known"));
     let comparisons = comparisons(&agenda);
@@ -93,7 +93,7 @@ fn what_does_not_fit_stands_below() {
 }
 
 #[test]
-fn explanations_say_what_an_answer_rests_on() {
+fn explanations_state_the_basis_of_the_verdict() {
     let comparisons = comparisons(&agenda(false));
     let view = ComparisonView::of(&comparisons, &[], ComparisonShowing { explain: true });
     let text = text(&view, Style::PLAIN);
@@ -102,7 +102,7 @@ fn explanations_say_what_an_answer_rests_on() {
 }
 
 #[test]
-fn documents_are_what_the_schema_promises() {
+fn documents_conform_to_the_schema() {
     for shift in [false, true] {
         let comparisons = comparisons(&agenda(shift));
         let document = json(&comparisons, &gated(&comparisons), Companions::default());
@@ -128,7 +128,7 @@ fn documents_are_what_the_schema_promises() {
 }
 
 #[test]
-fn numbers_of_somebody_else_have_no_unit_and_are_shown_all_the_same() {
+fn numbers_of_unknown_unit_are_shown_without_one() {
     let lines =
         |values: &[f64]| values.iter().map(|value| ObservedRun::bare("line".into(), *value)).collect::<Vec<_>>();
     let groups = vec![

@@ -1,15 +1,15 @@
-//! Comparisons as text, in 80 columns: the effect first, p last.
+//! Rendering of comparisons as text in 80 columns: effect first, p value last.
 
 use super::view::{ChangeView, ComparisonView, PairView};
 use crate::report::paint::{Style, width, wrap};
 use crate::report::text::caveat_lines;
 
-/// Columns between two columns.
+/// Distance of adjacent columns in characters.
 const GAP: usize = 2;
-/// Columns of a p value.
+/// Width of a p value in characters.
 const P_WIDTH: usize = 6;
 
-/// The whole report, ending in a newline.
+/// Renders the report with a final newline.
 pub fn render(view: &ComparisonView, style: Style) -> String {
     let mut sections: Vec<Vec<String>> = vec![wrap(&view.heading, style.width)];
     sections.push(table(&view.pairs, style));
@@ -28,7 +28,7 @@ pub fn render(view: &ComparisonView, style: Style) -> String {
     sections.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
-/// Widths of the columns over all rows, so that pairs align with each other.
+/// Column widths over all pairs, so that pairs are aligned.
 struct Columns {
     label: usize,
     baseline: usize,
@@ -52,20 +52,20 @@ impl Columns {
         }
     }
 
-    /// Of a whole line, verdict and p included.
+    /// Returns the width of a line including verdict and p value.
     fn width(&self) -> usize {
         let each = [self.label, self.baseline, self.candidate, self.change, self.verdict, P_WIDTH];
         1 + each.iter().sum::<usize>() + GAP * (each.len() - 1)
     }
 
-    /// The first four cells.
+    /// Formats the first four cells.
     fn figures(&self, [label, baseline, candidate, change]: [&str; 4]) -> String {
-        let right = |text: &str, room: usize| format!("{}{text}{}", pad(text, room), " ".repeat(GAP));
+        let right = |text: &str, available: usize| format!("{}{text}{}", pad(text, available), " ".repeat(GAP));
         let figures = right(baseline, self.baseline) + &right(candidate, self.candidate);
         format!(" {label}{}{}{figures}{change}", pad(label, self.label), " ".repeat(GAP))
     }
 
-    /// All six.
+    /// Formats all six cells.
     fn line(&self, figures: [&str; 4], verdict: &str, p: &str) -> String {
         let [_, _, _, change] = figures;
         let gap = " ".repeat(GAP);
@@ -74,11 +74,11 @@ impl Columns {
     }
 }
 
-fn pad(text: &str, room: usize) -> String {
-    " ".repeat(room.saturating_sub(width(text)))
+fn pad(text: &str, available: usize) -> String {
+    " ".repeat(available.saturating_sub(width(text)))
 }
 
-/// Pair by pair. Where a line would be too long, the label stands above its figures, verdict and p below them.
+/// Formats each pair. In lines that would be too long, the label is above the figures, verdict and p value below.
 fn table(pairs: &[PairView], style: Style) -> Vec<String> {
     let mut columns = Columns::of(pairs);
     let judged = pairs.iter().flat_map(|pair| &pair.rows).any(|row| !row.verdict.is_empty());
@@ -100,7 +100,7 @@ fn table(pairs: &[PairView], style: Style) -> Vec<String> {
 fn row_lines(row: &ChangeView, columns: &Columns, stacked: bool, style: Style) -> Vec<String> {
     let [baseline, candidate, change] = [&row.baseline, &row.candidate, &row.change].map(String::as_str);
     let indent = " ".repeat(1 + columns.label + GAP);
-    let room = style.width.saturating_sub(indent.len()).max(20);
+    let available = style.width.saturating_sub(indent.len()).max(20);
     let mut lines = match stacked {
         false => vec![columns.line([&row.label, baseline, candidate, change], &row.verdict, &row.p)],
         true => vec![format!(" {}", row.label), columns.figures(["", baseline, candidate, change])],
@@ -109,7 +109,7 @@ fn row_lines(row: &ChangeView, columns: &Columns, stacked: bool, style: Style) -
         lines.push(format!("{indent}{}, p {}", row.verdict, row.p));
     }
     for remark in row.reason.iter().chain(&row.explanation) {
-        lines.extend(wrap(remark, room).iter().map(|line| style.quiet(&format!("{indent}{line}"))));
+        lines.extend(wrap(remark, available).iter().map(|line| style.quiet(&format!("{indent}{line}"))));
     }
     lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! All that a renderer of comparisons may show, rounded and worded.
+//! The content of a comparison report, rounded and formatted as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,79 +11,79 @@ use crate::report::caveats::numbered;
 use crate::report::view::CaveatView;
 use crate::units::human::{self, ABSENT};
 
-/// What is to be shown beyond the usual.
+/// Options of a comparison report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ComparisonShowing {
-    /// How each answer was found.
+    /// True to explain the method of each verdict.
     pub explain: bool,
 }
 
-/// A report of comparisons.
+/// Content of a comparison report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonView {
-    /// What was compared, in one line.
+    /// One-line description of the comparison.
     pub heading: String,
-    /// The rows of each pair of groups.
+    /// Rows of each pair of groups.
     pub pairs: Vec<PairView>,
-    /// Differences along the distribution, pair by pair.
+    /// Differences along the distribution for each pair.
     pub shifts: Vec<PairView>,
-    /// Gates and what became of them.
+    /// Gates with their results.
     pub gates: Vec<String>,
-    /// How it was judged.
+    /// Notes on the methods.
     pub footnotes: Vec<String>,
-    /// Numbered from 1, worst first.
+    /// Caveats numbered from 1, most severe first.
     pub caveats: Vec<CaveatView>,
 }
 
 /// A baseline and a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairView {
-    /// Their names.
+    /// Name of the baseline.
     pub baseline: String,
-    /// That of the candidate.
+    /// Name of the candidate.
     pub candidate: String,
-    /// What is compared.
+    /// Compared statistics.
     pub rows: Vec<ChangeView>,
 }
 
-/// One row.
+/// Comparison of one statistic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeView {
-    /// What: `p99`.
+    /// Name of the statistic, such as `p99`.
     pub label: String,
-    /// The baseline's figure.
+    /// Figure of the baseline.
     pub baseline: String,
-    /// The candidate's.
+    /// Figure of the candidate.
     pub candidate: String,
-    /// The difference with its interval.
+    /// Difference with its confidence interval.
     pub change: String,
-    /// The answer; empty where none is given.
+    /// Verdict; empty if none is given.
     pub verdict: String,
-    /// The adjusted p value that the verdict rests on; empty where there is no verdict.
+    /// Adjusted p value of the verdict; empty without a verdict.
     pub p: String,
-    /// Why it is undecided.
+    /// Reason for an undecided verdict.
     pub reason: Option<String>,
-    /// How it was found.
+    /// Method of the verdict.
     pub explanation: Option<String>,
 }
 
 impl ComparisonView {
-    /// The view of these comparisons and of the gates held against them.
+    /// Builds the view of comparisons and gates.
     pub fn of(comparisons: &Comparisons, gates: &[GateRow], showing: ComparisonShowing) -> ComparisonView {
         let names = several_metrics(&comparisons.rows);
         let rows = |rows: &[Comparison], judged: bool| {
             let mut pairs: Vec<PairView> = Vec::new();
-            let mut told = None;
+            let mut explained = None;
             for row in rows {
                 let [baseline, candidate] =
                     [row.baseline, row.candidate].map(|place| comparisons.groups.groups[place].name.clone());
                 let mut change = ChangeView::of(row, names, judged, showing.explain);
                 let pair = (row.baseline, row.candidate, row.undecided);
-                // what is the matter with a pair as a whole is said at its first row
-                if told == Some(pair) && row.undecided.is_some_and(|why| why.runs_needed().is_none()) {
+                // A reason that concerns the whole pair is shown in its first row only.
+                if explained == Some(pair) && row.undecided.is_some_and(|why| why.runs_needed().is_none()) {
                     change.reason = None;
                 }
-                told = Some(pair);
+                explained = Some(pair);
                 match pairs.last_mut().filter(|pair| pair.baseline == baseline && pair.candidate == candidate) {
                     Some(pair) => pair.rows.push(change),
                     None => pairs.push(PairView { baseline, candidate, rows: vec![change] }),
@@ -133,7 +133,7 @@ fn several_metrics(rows: &[Comparison]) -> bool {
     times.any(|name| Some(name) != first)
 }
 
-/// `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
+/// Formats as `round trip delay by load: 10 runs × 3 blocks each, interleaved, 95 % intervals`.
 fn heading(comparisons: &Comparisons) -> String {
     let mut titles: Vec<_> = comparisons.rows.iter().map(|row| row.quantity.metric_title()).collect();
     titles.dedup();
@@ -146,7 +146,7 @@ fn heading(comparisons: &Comparisons) -> String {
     format!("{what}{by}: {design}{turns}, {} intervals", words::confidence(comparisons.options.confidence))
 }
 
-/// `10 runs × 3 blocks each`, where every group has as many in every block; else as little as is true of all groups.
+/// Formats as `10 runs × 3 blocks each` for a balanced design, else with the counts common to all groups.
 fn design(comparisons: &Comparisons, interleaved: bool) -> String {
     let noun = if comparisons.quantities.contains(&Quantity::Value) { "value" } else { "run" };
     let in_blocks = |group: &RunGroup| {
@@ -197,7 +197,7 @@ fn footnotes(comparisons: &Comparisons, showing: ComparisonShowing) -> Vec<Strin
     notes
 }
 
-/// Which mean the figures are: beside them may stand the arithmetic one of a publication.
+/// Names the kind of mean, which may differ from the arithmetic mean of publications.
 fn figures(comparisons: &Comparisons) -> Option<String> {
     let scales: BTreeSet<bool> = comparisons.rows.iter().map(|row| row.scale == FigureScale::Logarithmic).collect();
     let of = if comparisons.quantities.contains(&Quantity::Value) { "the values" } else { "the runs" };

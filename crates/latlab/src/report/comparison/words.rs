@@ -1,17 +1,17 @@
-//! The figures of comparisons in words.
+//! Formatting of the figures of comparisons.
 
 use crate::analysis::comparison::{Comparison, Effect, FigureScale, Quantity, UndecidedReason};
 use crate::units::human::{self, ABSENT, TimeUnit};
 
-/// Below this three digits behind the point do not tell a plain number.
+/// Plain numbers below this value need more than three decimals.
 const SMALL: f64 = 0.1;
-/// Digits behind the point: of what has a unit, and of plain numbers.
+/// Largest number of decimals of figures with a unit, and of plain numbers.
 const DECIMALS: usize = 3;
 const DECIMALS_PLAIN: usize = 9;
-/// From here on numbers have an exponent.
+/// Numbers from this value on are shown with an exponent.
 const LARGE: f64 = 1e15;
 
-/// A figure of `quantity`, times in the unit that suits `typical`.
+/// Formats a figure of `quantity`; the unit of times is that of `typical`.
 pub(in crate::report) fn figure(quantity: Quantity, value: f64, typical: f64) -> String {
     if quantity.is_share() {
         return human::percent(value);
@@ -26,7 +26,7 @@ pub(in crate::report) fn figure(quantity: Quantity, value: f64, typical: f64) ->
     plain(value)
 }
 
-/// A number without a unit: nobody said how large such numbers are.
+/// Formats a number without a unit and of unknown magnitude.
 fn plain(value: f64) -> String {
     if value != 0.0 && value.abs() < SMALL {
         human::general(value, 3).replace('-', "−")
@@ -35,7 +35,7 @@ fn plain(value: f64) -> String {
     }
 }
 
-/// The change of a row as a gate judges it.
+/// Formats the change as evaluated by a gate.
 pub(super) fn judged_change(row: &Comparison) -> String {
     match row.judged_change() {
         Some(share) if !row.quantity.is_share() => effect(share, 100.0, "%"),
@@ -43,7 +43,7 @@ pub(super) fn judged_change(row: &Comparison) -> String {
     }
 }
 
-/// The change of a row with its interval: in per cent where there is a factor, else in the figures' own unit.
+/// Formats the change with its interval: in per cent if it is a ratio, else in the figures' unit.
 pub(super) fn change(row: &Comparison) -> String {
     let typical = row.centres.map_or(0.0, |(baseline, _)| baseline);
     match (row.relative.filter(|_| row.scale == FigureScale::Logarithmic), row.difference) {
@@ -59,7 +59,7 @@ pub(super) fn change(row: &Comparison) -> String {
     }
 }
 
-/// `−15.4 % [−17.1, −13.6]`: as many decimals as tell the interval's half-width.
+/// Formats as `−15.4 % [−17.1, −13.6]`; the interval's half-width determines the number of decimals.
 fn effect(effect: Effect, scale: f64, unit: &str) -> String {
     let (low, high) = (effect.interval.low, effect.interval.high);
     let reach = match (low, high) {
@@ -81,7 +81,7 @@ fn effect(effect: Effect, scale: f64, unit: &str) -> String {
     format!("{point}{unit} [{}, {}]", end(low), end(high))
 }
 
-/// Those that tell a reach, `most` at most.
+/// Returns the number of decimals that resolve `reach`, at most `most`.
 fn decimals_for(reach: f64, most: usize) -> usize {
     match reach.abs() {
         reach if reach >= 9.5 || !reach.is_finite() => 0,
@@ -90,7 +90,7 @@ fn decimals_for(reach: f64, most: usize) -> usize {
     }
 }
 
-/// With its sign, a true minus, and thousands grouped.
+/// Formats with sign, minus sign U+2212 and grouped thousands.
 fn signed(value: f64, decimals: usize) -> String {
     let is_tiny = value != 0.0 && decimals == DECIMALS_PLAIN && value.abs() < 1e-6;
     let digits = match value.abs() >= LARGE || is_tiny {
@@ -111,13 +111,13 @@ fn signed(value: f64, decimals: usize) -> String {
     format!("{sign}{whole}{point}{fraction}")
 }
 
-/// `95 %`, with every digit: 99.999 % is not 100 %.
+/// Formats as `95 %` without rounding: 99.999 % is not 100 %.
 pub(super) fn confidence(share: f64) -> String {
     let percent = format!("{:.9}", share * 100.0);
     format!("{} %", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// `0.019`, `<0.001`: two digits, since exchanges that are drawn tell no more.
+/// Formats as `0.019` or `<0.001` with two digits, the precision of a sampled permutation test.
 pub(super) fn p_value(p: Option<f64>) -> String {
     match p {
         None => ABSENT.into(),
@@ -136,7 +136,7 @@ fn further(count: u32) -> String {
     format!("{} more {noun} of each would decide", human::grouped(count.into()))
 }
 
-/// Why a row is undecided, and what would decide it; none where it is decided.
+/// Formats why a row is undecided and how to decide it; `None` if decided.
 pub(super) fn reason(row: &Comparison) -> Option<String> {
     Some(match row.undecided? {
         UndecidedReason::Unsure { runs_needed: Some(count) } => further(count),
@@ -183,7 +183,7 @@ mod tests {
     use crate::stats::Interval;
 
     #[test]
-    fn changes_have_the_digits_that_their_intervals_deserve() {
+    fn the_interval_determines_the_digits_of_a_change() {
         let of = |value: f64, low: Option<f64>, high: Option<f64>| {
             effect(Effect { value, interval: Interval { low, high, confidence: 0.95 } }, 100.0, "%")
         };

@@ -1,12 +1,12 @@
-//! Statistics of one metric as documents have them: numbers are finite or null.
+//! JSON form of the statistics of one metric. Numbers are finite or null.
 
 use serde::Serialize;
 
 use crate::metric::Metric;
 use crate::stats::{Description, Interval, QuantileEstimate};
 
-/// Indented JSON. Plain data with text keys always serialises; a document that did not would be a defect
-/// that must not look like an empty result, hence the panic.
+/// Serializes as indented JSON. Panics if serialization fails, which for plain data with text keys is a defect
+/// that must not appear as an empty result.
 pub(in crate::report) fn pretty(document: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(document);
     text.expect("plain data with text keys") + "\n"
@@ -26,7 +26,7 @@ pub(super) struct MetricDocument {
     quantiles: Vec<QuantileDocument>,
 }
 
-/// A whole number of nanoseconds, or half of one.
+/// An integer number of nanoseconds, or an integer and a half.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Whole {
@@ -63,7 +63,7 @@ pub(super) fn whole(described: &Description) -> MetricDocument {
     metric(described, 1.0, Whole::Nanos)
 }
 
-/// The description of half of each singleton: every statistic in nanoseconds is halved.
+/// Describes half of each singleton: every statistic in nanoseconds is halved.
 pub(super) fn halved(described: &Description) -> MetricDocument {
     metric(described, 2.0, |ns| Whole::Half(ns as f64 / 2.0))
 }

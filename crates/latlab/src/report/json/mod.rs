@@ -1,5 +1,5 @@
-//! The documents `latlab.summary/1` and `latlab.summaries/1`. Schemas: docs/schemas. Numbers are finite or
-//! null; a key never changes its meaning, and new ones are added to the schema.
+//! JSON documents `latlab.summary/1` and `latlab.summaries/1`, with schemas in docs/schemas. Numbers are finite or
+//! null. Keys never change their meaning; new keys are added to the schema.
 
 mod figures;
 mod streams;
@@ -22,7 +22,7 @@ use wakeups::{CoincidenceDocument, WakeupsDocument};
 
 pub(super) use figures::pretty;
 
-/// One document: the summary itself for one run, a list for several. Ends in a newline.
+/// Renders a summary for one run, or a list of summaries for several, with a final newline.
 pub fn render(summaries: &[Summary], showing: Showing) -> String {
     let documents: Vec<SummaryDocument> = summaries.iter().map(|summary| document(summary, showing)).collect();
     match documents.as_slice() {
@@ -193,10 +193,10 @@ mod tests {
     const USUAL: Showing = Showing { half: false, every_metric: false, kept: true, like: None };
 
     fn summary(source: InMemory) -> Summary {
-        let mut wishes = SummaryOptions::of(&source.manifest.spec);
-        wishes.judging.window_ns = Some(Nanos::from_millis(10));
-        wishes.judging.deadline_ns = Some(Nanos::from_micros(60));
-        summarise(&source, &wishes).expect("few windows")
+        let mut options = SummaryOptions::of(&source.manifest.spec);
+        options.judging.window_ns = Some(Nanos::from_millis(10));
+        options.judging.deadline_ns = Some(Nanos::from_micros(60));
+        summarise(&source, &options).expect("few windows")
     }
 
     fn parsed(text: &str) -> Value {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_is_a_summary_and_several_are_summaries() {
+    fn one_run_is_a_summary_document_and_several_a_list() {
         let clean = summary(InMemory::of(CLOSED, (0..500).map(|seq| closed(seq, seq as i64 * 60, 50)).collect()));
         let nothing = summary(InMemory::of(CLOSED, Vec::new()));
         for one in [&clean, &nothing, &with_losses()] {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_gives_counts_of_zero_and_nulls() {
+    fn a_run_without_probes_has_zero_counts_and_nulls() {
         let document = parsed(&render(&[summary(InMemory::of(CLOSED, Vec::new()))], USUAL));
         let round_trip = &document["metrics"]["round_trip_delay"];
         assert_eq!((&document["sent"], &round_trip["n"], &round_trip["mean"]), (&json!(0), &json!(0), &Value::Null));

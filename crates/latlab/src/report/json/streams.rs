@@ -1,4 +1,4 @@
-//! `rates`, `stream` and `search` in `latlab.summary/1`.
+//! JSON objects `rates`, `stream` and `search` of `latlab.summary/1`.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::figures::{MetricDocument, whole};
 use crate::analysis::{CpuCost, GoalFigures, StageFigures, StreamFigures, StreamTotals, Summary};
 use crate::units::Nanos;
 
-/// What the document of a summary says of both, where there is anything to say.
+/// Objects `search` and `stages`; absent keys if the run had neither.
 #[derive(Serialize)]
 pub(super) struct StagesDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ impl SearchDocument {
 }
 
 impl StageDocument {
-    /// The stages of `summary`, where it had any.
+    /// Returns the stages of `summary`; `None` if it has none.
     fn all_of(summary: &Summary) -> Option<Vec<StageDocument>> {
         let stream = summary.stream.as_ref()?;
         let bits = |pps: Option<f64>| pps.map(|pps| pps * f64::from(stream.size_bytes) * 8.0);
@@ -117,7 +117,7 @@ impl StageDocument {
     }
 }
 
-/// `rates` of the contract, section 5.
+/// The object `rates`.
 #[derive(Serialize)]
 pub(super) struct RatesDocument {
     offered_pps: Option<f64>,
@@ -140,7 +140,7 @@ impl RatesDocument {
     }
 }
 
-/// What a stream came to beyond its rates.
+/// The object `stream`: figures of a stream other than its rates.
 #[derive(Serialize)]
 pub(super) struct StreamDocument {
     size_bytes: u32,

@@ -1,4 +1,4 @@
-//! `wakeups` in `latlab.summary/1`: what a run of wake-ups says beyond its latency.
+//! JSON form of the figures of wake-ups other than latency.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::facts::LateWakeup;
 use crate::stats::Description;
 use crate::units::Nanos;
 
-/// The object `wakeups`.
+/// The object `wakeups` of `latlab.summary/1`.
 #[derive(Serialize)]
 pub(super) struct WakeupsDocument<'a> {
     cpus: Vec<WakeupCpuDocument>,
@@ -77,8 +77,7 @@ struct FrequencyDocument {
 }
 
 impl<'a> MeanwhileDocument<'a> {
-    /// The same as a document.
-    pub(super) fn of(told: &'a CpuActivity) -> MeanwhileDocument<'a> {
+    pub(super) fn of(cpu: &'a CpuActivity) -> MeanwhileDocument<'a> {
         let state = |state: &'a StateShare| {
             let StateShare { name, exit_latency_us, share } = state;
             IdleStateDocument { name, exit_latency_us: *exit_latency_us, ratio: *share }
@@ -86,10 +85,10 @@ impl<'a> MeanwhileDocument<'a> {
         let frequency =
             |seen: ClockRates| FrequencyDocument { min: seen.min_khz, mean: seen.mean_khz, max: seen.max_khz };
         MeanwhileDocument {
-            cpu: told.cpu,
-            idle_ratio: told.idle,
-            idle_states: told.states.iter().map(state).collect(),
-            frequency_khz: told.rate.map(frequency),
+            cpu: cpu.cpu,
+            idle_ratio: cpu.idle,
+            idle_states: cpu.states.iter().map(state).collect(),
+            frequency_khz: cpu.rate.map(frequency),
         }
     }
 }
@@ -113,7 +112,7 @@ pub(super) struct CoincidenceDocument<'a> {
     chance_ratio: Option<f64>,
 }
 
-/// From when on a wake-up of a CPU is late.
+/// Threshold above which a wake-up of a CPU is late.
 #[derive(Serialize)]
 struct LateOnCpu {
     cpu: Option<u16>,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::diagnostics::Explain;
 
 fn host() -> Target {
     Target::Host { host: "pi3".into(), port: 9862 }
@@ -8,7 +9,7 @@ fn ssh() -> Target {
     Target::Ssh { host: "pi3".into() }
 }
 
-fn settle(typed: &[&str], target: &Target) -> Result<Vec<SettingSpec>, RequestError> {
+fn resolve(typed: &[&str], target: &Target) -> Result<Vec<SettingSpec>, RequestError> {
     settings(&typed.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), target)
 }
 
@@ -33,7 +34,7 @@ fn every_knob_is_understood_and_shown_as_it_can_be_typed() {
         ("mtu:eth1=9000", "mtu:eth1=9000"),
         ("socket-buffer@local=4MiB", "socket-buffer@local=4194304"),
     ] {
-        let specs = settle(&[typed], &host()).unwrap_or_else(|error| panic!("{typed}: {error:?}"));
+        let specs = resolve(&[typed], &host()).unwrap_or_else(|error| panic!("{typed}: {error:?}"));
         assert_eq!(specs.iter().map(ToString::to_string).collect::<Vec<_>>(), [shown]);
     }
 }
@@ -41,9 +42,9 @@ fn every_knob_is_understood_and_shown_as_it_can_be_typed() {
 #[test]
 fn a_knob_that_stays_as_found_is_not_set() {
     for typed in ["governor=as-found", "timer-slack=as-found", "mtu:eth1@local=as-found"] {
-        assert_eq!(settle(&[typed], &Target::Lab), Ok(Vec::new()), "{typed}");
+        assert_eq!(resolve(&[typed], &Target::Lab), Ok(Vec::new()), "{typed}");
     }
-    assert!(settle(&["governr=as-found"], &host()).is_err());
+    assert!(resolve(&["governr=as-found"], &host()).is_err());
 }
 
 #[test]
@@ -59,24 +60,24 @@ fn the_same_knob_at_the_same_end_is_refused() {
         (["mtu:eth0=1400", "mtu:eth1=1500"], &host(), false),
         (["rt-runtime=-1", "busy-poll=50us"], &host(), false),
     ] {
-        assert_eq!(settle(&typed, target).is_err(), refused, "{typed:?} {target}");
+        assert_eq!(resolve(&typed, target).is_err(), refused, "{typed:?} {target}");
     }
 }
 
 #[test]
 fn the_far_end_needs_an_agent() {
     for typed in ["governor@peer=performance", "governor@both=performance"] {
-        let error = settle(&[typed], &host()).expect_err(typed);
-        assert!(error.cause().is_some_and(|cause| cause.contains("no agent on `pi3:9862`")), "{error:?}");
+        let error = resolve(&[typed], &host()).expect_err(typed);
+        assert!(error.explain().cause.is_some_and(|cause| cause.contains("no agent on `pi3:9862`")), "{error:?}");
         for target in [Target::Local, Target::Lab, ssh()] {
-            assert!(settle(&[typed], &target).is_ok(), "{typed} {target}");
+            assert!(resolve(&[typed], &target).is_ok(), "{typed} {target}");
         }
     }
 }
 
 #[test]
 fn what_is_not_understood_is_refused_with_its_value() {
-    for (typed, told) in [
+    for (typed, expected) in [
         ("governor", "no `=`"),
         ("govenor=performance", "did you mean `governor`?"),
         ("=1", "there is no knob ``"),
@@ -114,9 +115,12 @@ fn what_is_not_understood_is_refused_with_its_value() {
         ("socket-buffer=0", "the least"),
         ("socket-buffer=3000000000", "2147483647"),
     ] {
-        let error = settle(&[typed], &Target::Local).expect_err(typed);
-        let story = format!("{error} {:?} {:?}", error.cause(), error.hint());
-        assert!(story.contains(told) && error.to_string().contains(&format!("`{typed}`")), "{typed}: {story}");
-        assert_eq!(error.exit_code(), 2);
+        let error = resolve(&[typed], &Target::Local).expect_err(typed);
+        let explanation = format!("{error} {:?} {:?}", error.explain().cause, error.explain().hint);
+        assert!(
+            explanation.contains(expected) && error.to_string().contains(&format!("`{typed}`")),
+            "{typed}: {explanation}"
+        );
+        assert_eq!(error.explain().exit_code, 2);
     }
 }

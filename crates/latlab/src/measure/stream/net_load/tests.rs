@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 
 use super::*;
+use crate::diagnostics::Explain;
 use crate::plan::Schedule;
 use crate::session::{self, ReceiverState, ReflectorAction, ReflectorLimits, SessionParams, SessionReflector};
 use crate::transport::sim::{Fault, Network, SimClock, SimTransport, SimulatedReflector};
@@ -178,7 +179,8 @@ fn a_reflector_that_does_not_count_is_an_error_and_so_is_one_that_stops() {
     });
     let error = load(quiet(), Pace::Max, older).settle_pace(&commands.end).expect_err("no tally");
     assert!(matches!(error, MeasureError::StreamUncounted { .. }), "{error:?}");
-    assert!(error.exit_code() == 3 && error.cause().is_some() && error.hint().is_some());
+    let failure = error.explain();
+    assert!(failure.exit_code == 3 && failure.cause.is_some() && failure.hint.is_some());
 
     let mut reflecting = narrow(1e6, Nanos::MAX, &commands);
     let gone: SimulatedReflector<'_> =

@@ -1,0 +1,89 @@
+//! The ways through the code that ARCHITECTURE.md describes: at most ten lines each, and the functions that they name
+//! exist.
+
+use crate::functions::functions;
+use crate::paths::module_of;
+use crate::source::{Source, shipped};
+use crate::{Breach, expect_none, repository};
+
+/// How a section that describes a way begins.
+const HEADING: &str = "### The way of ";
+/// Lines of a way.
+const LINES_MAX: usize = 10;
+
+/// Heading and lines of each way in `text`.
+fn ways(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut ways: Vec<(String, Vec<String>)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with('#') {
+            inside = line.starts_with(HEADING);
+            if inside {
+                ways.push((line.trim_start_matches(['#', ' ']).to_string(), Vec::new()));
+            }
+        } else if let Some((_, lines)) = ways.last_mut().filter(|_| inside && !line.trim().is_empty()) {
+            lines.push(line.to_string());
+        }
+    }
+    ways
+}
+
+/// The paths in backticks that end in a function: `module::function`, `module::Type::method`.
+fn paths(line: &str) -> Vec<Vec<String>> {
+    let quoted = line.split('`').skip(1).step_by(2);
+    let paths = quoted
+        .filter(|text| text.contains("::") && text.chars().all(|char| char.is_alphanumeric() || "_:".contains(char)));
+    paths.map(|path| path.split("::").map(String::from).collect()).collect()
+}
+
+/// Whether `path` names a function or a type of `sources`: its modules are those of the file, its type is mentioned there.
+fn exists(path: &[String], sources: &[Source]) -> bool {
+    let Some((name, rest)) = path.split_last() else { return false };
+    let is_type = |segment: &&String| segment.starts_with(char::is_uppercase);
+    let modules: Vec<&String> = rest.iter().filter(|segment| !is_type(segment)).collect();
+    let types: Vec<&String> = path.iter().filter(is_type).collect();
+    sources.iter().any(|source| {
+        let module = module_of(&source.path);
+        let in_module = module.len() >= modules.len() && module.iter().zip(&modules).all(|(own, asked)| own == *asked);
+        in_module
+            && types.iter().all(|word| !source.find_word(word).is_empty())
+            && (is_type(&name) || functions(source).iter().any(|function| function.name == *name))
+    })
+}
+
+fn wrong_ways(text: &str, sources: &[Source]) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    for (heading, lines) in ways(text) {
+        if lines.len() > LINES_MAX {
+            breaches.push(format!("ARCHITECTURE.md: `{heading}` has {} lines, the limit is {LINES_MAX}", lines.len()));
+        }
+        for path in lines.iter().flat_map(|line| paths(line)).filter(|path| !exists(path, sources)) {
+            breaches.push(format!("ARCHITECTURE.md: `{heading}` names `{}`, which does not exist", path.join("::")));
+        }
+    }
+    breaches
+}
+
+#[test]
+fn the_ways_of_architecture_name_functions_that_exist() {
+    let text = repository::read("ARCHITECTURE.md");
+    let named: usize = ways(&text).iter().flat_map(|(_, lines)| lines).map(|line| paths(line).len()).sum();
+    assert!(ways(&text).len() >= 4 && named >= 20, "{} ways with {named} functions", ways(&text).len());
+    expect_none(wrong_ways(&text, &shipped(&repository::sources("crates/latlab/src"))));
+}
+
+#[test]
+fn a_wrong_way_is_reported() {
+    let sources = [Source::new("crates/latlab/src/a/b.rs", "impl T { fn f() {} }\npub fn g() {}")];
+    let text = |lines: &str| format!("### The way of one probe\n{lines}\n## Other\n`a::b::missing`\n");
+    let cases = [
+        ("1. `a::b::g`, then `a::T::f`; `a::g`", 0),
+        ("1. `a::b::missing`", 1),
+        ("1. `c::g` and `a::U::f`", 2),
+        ("`word` `--option` `a::b`", 1),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(wrong_ways(&text(lines), &sources).len(), expected, "{lines}");
+    }
+    assert_eq!(wrong_ways(&text(&"x\n".repeat(11)), &sources).len(), 1);
+}
