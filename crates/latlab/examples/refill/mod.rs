@@ -82,7 +82,7 @@ impl Fill {
         let condition = if named_alone { 1.0 } else { 1.0 + 0.15 * f64::from(facts.condition - 1) };
         let own = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let level = condition * (1.0 + 0.02 * f64::from(facts.block)) * (1.0 + 0.04 * own);
-        Fill { level, is_lossy: !named_alone && facts.condition % 3 == 0, rng }
+        Fill { level, is_lossy: !named_alone && facts.condition.is_multiple_of(3), rng }
     }
 
     fn push(mut self, log: &mut EventLog, work: &Work) {

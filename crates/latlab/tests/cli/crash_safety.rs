@@ -211,7 +211,7 @@ fn sigkill_loses_at_most_the_last_second() {
     thread::sleep(Duration::from_millis(1_200));
     running.signal(Signal::KILL);
     let killed_ns = Monotonic.now().as_nanos();
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     wait_until("the reflector had ended", || !is_alive(reflector));
 
     let recording = only_recording(home.path());
@@ -358,7 +358,7 @@ fn probes_to_a_dead_remote_reflector_are_lost() {
         let (reflector, address) = serve(home.path(), "");
         let running = measuring(home.path(), &format!("{address} {line}"));
         reflector.signal(Signal::KILL);
-        reflector.is_killed_by(Signal::KILL);
+        reflector.killed_by(Signal::KILL);
         let ran = running.finishes_measured();
         let summary = ran.json();
         assert!(summary["answered"].as_u64() > Some(0) && summary["lost"].as_u64() > Some(0), "{line}: {}", ran.stdout);

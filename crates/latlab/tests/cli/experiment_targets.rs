@@ -120,7 +120,7 @@ fn an_experiment_killed_in_a_lab_leaves_no_process_and_continues() {
     wait_until("the second run had begun", || runs() >= 2);
     let below = children(running.pid().as_raw_nonzero().get());
     running.signal(rustix::process::Signal::KILL);
-    running.is_killed_by(rustix::process::Signal::KILL);
+    running.killed_by(rustix::process::Signal::KILL);
     wait_until("its processes had ended", || !below.iter().any(|pid| is_alive(*pid)));
     let ran = Latlab::at(home.path()).line("run x.toml --json -q").start().exits_with_one_of(&[0, 4]);
     let document = ran.json();

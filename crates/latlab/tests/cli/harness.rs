@@ -284,7 +284,7 @@ impl Running {
 
     /// Waits for its end and expects that `signal` caused it.
     #[track_caller]
-    pub(crate) fn is_killed_by(self, signal: Signal) -> Finished {
+    pub(crate) fn killed_by(self, signal: Signal) -> Finished {
         self.finishes(|status| status.signal() == Some(signal.as_raw()), &format!("{signal:?}"))
     }
 

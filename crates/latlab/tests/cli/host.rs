@@ -206,7 +206,7 @@ fn host_samples_survive_sigkill() {
         spools.filter_map(|spool| fs::metadata(spool).ok()).any(|spool| spool.len() > 64 + 3 * 384)
     });
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     Latlab::at(home.path()).line("summary").arg(only_recording(home.path())).success();
     let recording = Recording::open(&only_recording(home.path())).expect("opens");
     let samples = samples(&recording);

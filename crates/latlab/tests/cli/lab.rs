@@ -106,7 +106,7 @@ fn sigkill_leaves_no_namespace_and_no_process_of_lab() {
     assert_eq!((reflectors.len(), inside.len()), (1, 2), "a process, and a namespace for each end: {inside:?}");
 
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     wait_until("the reflector had ended", || !is_alive(reflectors[0]));
     // The kernel removes a namespace that has no process and no mount.
     let held = || {

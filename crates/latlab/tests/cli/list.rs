@@ -71,7 +71,7 @@ fn each_state_of_a_recording_is_listed() {
     busy.stderr(contains(format!("cause: process {pid}"))).stderr(contains("\n  hint: ")).failure(3);
 
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     assert_eq!(states(&list(home.path())), ["unfinished"]);
     assert!(recording.join("events.spool").exists(), "a look changes nothing");
     Latlab::at(home.path()).arg("summary").arg(&recording).success();

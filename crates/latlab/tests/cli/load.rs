@@ -166,7 +166,7 @@ fn no_load_outlives_latlab() {
         running.signal(signal);
         match code {
             Some(code) => assert!(running.exits(code).stdout.contains("cpu=5%"), "what was achieved is reported"),
-            None => drop(running.is_killed_by(signal)),
+            None => drop(running.killed_by(signal)),
         }
         wait_until("the loads have ended", || !loads.iter().any(|pid| is_alive(*pid)));
     }
@@ -177,7 +177,7 @@ fn no_load_outlives_a_killed_run() {
     let running = Latlab::new().line("ping -d 1m -i 10ms --load cpu=5%").start();
     let loads = stressors(&running, 1);
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     wait_until("the load has ended", || !is_alive(loads[0]));
 }
 

@@ -96,7 +96,7 @@ fn a_killed_run_keeps_probes_and_wakeups() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let running = begun(home.path(), "ping -i 1ms -d 50s --warmup 0 --cpu 0 --with-wakeup 1ms");
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     let path = only_recording(home.path());
     let name = path.file_name().expect("a name");
     let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();

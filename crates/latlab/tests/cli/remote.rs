@@ -123,7 +123,7 @@ fn sigkill_of_latlab_leaves_no_process_on_the_far_host() {
         return;
     };
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     for (name, pid) in [("ssh", ssh), ("the agent", agent), ("the reflector", reflector)] {
         wait_until(&format!("{name} had ended"), || !is_alive(pid));
     }
@@ -234,7 +234,7 @@ fn sigkill_of_latlab_ends_an_agent_started_by_a_command() {
     wait_until("the reflector ran", || below(pid, &["reflector"]).is_some());
     let (agent, reflector) = (below(pid, &["agent"]).expect("it runs"), below(pid, &["reflector"]).expect("it runs"));
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     for (name, pid) in [("the agent", agent), ("the reflector", reflector)] {
         wait_until(&format!("{name} had ended"), || !is_alive(pid));
     }

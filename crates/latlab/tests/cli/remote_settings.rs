@@ -135,7 +135,7 @@ fn sigkill_of_latlab_ends_loads_and_restores_settings_of_the_far_host() {
     let (running, agent) = under_way(&here, &far);
     let loads = loads_below(agent);
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     are_gone(&loads);
     wait_until("the agent had ended", || !is_alive(agent));
     far.is_restored();

@@ -164,7 +164,7 @@ fn an_interrupted_or_killed_search_keeps_its_trials() {
         running.signal(by);
         match code {
             Some(code) => _ = running.exits(code),
-            None => _ = running.is_killed_by(by),
+            None => _ = running.killed_by(by),
         }
         let recording = only_recording(home.path());
         let summary = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
@@ -283,7 +283,7 @@ fn the_found_rate_survives_sigkill_in_the_stages() {
     let running = Latlab::at(home.path()).line("stream --search -d 60s --rate 2kpps -s 200").start();
     wait_until("a stage was over", || recordings(home.path()).iter().any(|recording| stages_of(recording).len() > 1));
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     let recording = only_recording(home.path());
     let summary = Latlab::at(home.path()).args(["summary", "--json"]).arg(&recording).success().json();
     check_schema(&summary, "summary/1");

@@ -166,7 +166,7 @@ fn settings_left_by_sigkill_are_restored_by_the_next_command() {
         host.latlab("doctor --restore").stdout(contains("nothing to report")).stderr(empty()).success();
         assert_eq!(host.values(), ["performance", "1", "-1"]);
         running.signal(Signal::KILL);
-        running.is_killed_by(Signal::KILL);
+        running.killed_by(Signal::KILL);
         assert_eq!((host.values()[0].as_str(), host.pages()), ("performance", 1));
         let after = host.latlab(next).start();
         if next.starts_with("serve") {
@@ -320,7 +320,7 @@ fn interface_settings_are_restored_from_another_namespace() {
                 running.signal(signal);
                 match signal {
                     Signal::KILL => {
-                        running.is_killed_by(signal);
+                        running.killed_by(signal);
                         let namespaced = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
                         let outside = || {
                             latlab_sys::namespace::enter_fresh_network().expect("root may");

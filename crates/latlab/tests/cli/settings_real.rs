@@ -45,7 +45,7 @@ fn hold(knobs: &[RealKnob], meanwhile: impl Fn()) {
         running.signal(signal);
         match signal {
             Signal::KILL => {
-                running.is_killed_by(signal);
+                running.killed_by(signal);
                 assert_eq!(values(), wanted, "SIGKILL leaves the settings");
                 lab("doctor --restore").stdout(contains(&knobs[0].set)).success();
             }
@@ -94,7 +94,7 @@ fn a_request_for_a_cpu_dma_latency_ends_with_the_process() {
         wait_until("the wake-up was asked for", || wake_up_us() <= 7);
         running.signal(signal);
         match signal {
-            Signal::KILL => drop(running.is_killed_by(signal)),
+            Signal::KILL => drop(running.killed_by(signal)),
             _ => drop(running.exits_with_one_of(&[130, 3])),
         }
         assert_eq!(wake_up_us(), before, "after {signal:?}");
@@ -191,7 +191,7 @@ fn die_with_a_small_near(home: &Path) {
     let running = latlab(home, "ping -d 50s --warmup 0 --set mtu:near=1400").start();
     wait_until("the size was set", || mtu_bytes("near") == 1_400);
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
 }
 
 fn restore(home: &Path) -> Finished {

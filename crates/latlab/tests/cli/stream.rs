@@ -288,7 +288,7 @@ fn a_killed_or_interrupted_stream_keeps_its_intervals() {
         running.signal(by);
         match code {
             Some(code) => _ = running.exits(code),
-            None => _ = running.is_killed_by(by),
+            None => _ = running.killed_by(by),
         }
         let recording = only_recording(home.path());
         let path = recording.strip_prefix(home.path()).expect("it lies there").to_owned();

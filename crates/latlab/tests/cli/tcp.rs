@@ -159,7 +159,7 @@ fn the_death_of_a_reflector_ends_the_run_and_its_open_probes_are_lost() {
         let running = ping(place.path(), &address).line("-d 50s --warmup 0").line(schedule).start();
         wait_until("the run was under way", || spool_bytes(place.path()) > 10_000);
         reflector.signal(Signal::KILL);
-        reflector.is_killed_by(Signal::KILL);
+        reflector.killed_by(Signal::KILL);
         let printed = running.exits(3).stderr;
         assert!(
             printed.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")),

@@ -95,7 +95,7 @@ fn the_end_of_its_connection_ends_a_stream() {
     wait_until("the stream was under way", || spool_bytes(home.path()) > 500);
     let start = Instant::now();
     reflector.signal(Signal::KILL);
-    reflector.is_killed_by(Signal::KILL);
+    reflector.killed_by(Signal::KILL);
     let printed = running.exits(3).stderr;
     assert!(
         printed.contains(&format!("error: the socket to `{address}` broke while measuring\n  cause: ")),

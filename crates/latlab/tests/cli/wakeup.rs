@@ -198,7 +198,7 @@ fn a_killed_run_keeps_its_wakeups() {
         spools.filter_map(|spool| std::fs::metadata(spool).ok()).any(|spool| spool.len() > 64 * 100)
     });
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     let path = only_recording(home.path());
     let name = path.file_name().expect("a name").to_owned();
     let said = Latlab::at(home.path()).args(["summary", "--json"]).arg(Path::new("latlab-runs").join(name)).success();

@@ -130,7 +130,7 @@ fn removes_what_is_left() -> bool {
     Latlab::at(home.path()).line("list").success();
     assert!(traces(pid), "that of a live process stays");
     running.signal(Signal::KILL);
-    running.is_killed_by(Signal::KILL);
+    running.killed_by(Signal::KILL);
     let printed = Latlab::at(home.path()).line("list").success().stderr;
     assert!(!traces(pid));
     printed.contains(&format!("`latlab-{pid}-"))

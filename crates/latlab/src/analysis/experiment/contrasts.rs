@@ -292,7 +292,15 @@ pub(super) mod tests {
         let rule = PrecisionRule::of(&experiment, |factors| *factors == load("cpu=80%")).expect("known");
         let rule = rule.expect("a rule");
         assert!(rule.covers(&load("none")) && !rule.covers(&load("cpu=80%")));
-        assert_eq!(rule.check(runs(0.001)[..10].to_vec()), PrecisionResult::Narrow);
+        // A single condition must be narrow with 20 runs and again one block later.
+        let of_block = |block| {
+            runs(0.001).into_iter().take(10).map(move |mut run| {
+                run.origin.block = Some(("e".into(), block));
+                run
+            })
+        };
+        assert_eq!(rule.check((1..=2).flat_map(of_block).collect()), PrecisionResult::Wide);
+        assert_eq!(rule.check((1..=3).flat_map(of_block).collect()), PrecisionResult::Narrow);
     }
 
     #[test]

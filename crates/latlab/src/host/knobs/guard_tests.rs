@@ -37,7 +37,7 @@ impl FakeHost {
     }
 
     fn host_root(&self) -> HostRoot {
-        HostRoot::new(&self.root())
+        HostRoot::new(self.root())
     }
 
     fn knob_journal(&self) -> KnobJournal {

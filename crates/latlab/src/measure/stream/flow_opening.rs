@@ -35,7 +35,7 @@ impl<F: TransportFamily> FlowPath<F> {
 
 /// A flow with its session, without a log.
 pub(crate) enum ReadyFlow<F: TransportFamily> {
-    Up(StreamSender<F::Stream, Monotonic>),
+    Up(Box<StreamSender<F::Stream, Monotonic>>),
     Down(Box<DownReceiver<F::Path, Monotonic>>),
 }
 
@@ -43,7 +43,7 @@ impl<F: TransportFamily> ReadyFlow<F> {
     /// Flow `number`, which writes to `log`.
     pub(crate) fn armed(self, number: u16, log: EventLog) -> Box<dyn StreamFlow> {
         match self {
-            ReadyFlow::Up(stream) => Box::new(UpFlow::new(number, stream, log)),
+            ReadyFlow::Up(stream) => Box::new(UpFlow::new(number, *stream, log)),
             ReadyFlow::Down(receiver) => Box::new(DownFlow::new(*receiver, log)),
         }
     }
@@ -108,7 +108,7 @@ impl FlowOptions<'_> {
 
     fn flow<F: TransportFamily>(&self, path: FlowPath<F>) -> Result<ReadyFlow<F>, MeasureError> {
         match path {
-            FlowPath::Up(transport) => self.up::<F>(transport).map(ReadyFlow::Up),
+            FlowPath::Up(transport) => self.up::<F>(transport).map(|stream| ReadyFlow::Up(Box::new(stream))),
             FlowPath::Down(transport) => self.down::<F>(transport).map(Box::new).map(ReadyFlow::Down),
         }
     }
