@@ -4,11 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use latlab_sys::errno::explain;
+use serde::{Deserialize, Serialize};
 
 use super::frame::FORMAT;
-use super::message::RequestFailure;
 
 use crate::diagnostics::{Explain, Failure};
+use crate::session::ReflectorProcessError;
 
 /// Why an agent does not do what it should. `peer` is the target as typed.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +168,38 @@ impl Explain for AgentError {
                 .hint("add `--peer-addr ADDR`"),
             AgentError::Interrupted { .. } => failure,
         }
+    }
+}
+
+/// Why a request was not done, as the four things that every error of latlab tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestFailure {
+    /// What was attempted on what.
+    pub message: String,
+    /// Why it failed.
+    pub cause: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// 2: the request is wrong. 3: the world refuses.
+    pub exit_code: u8,
+}
+
+impl RequestFailure {
+    /// The far host refuses, for `cause`.
+    pub(super) fn world(message: impl Into<String>, cause: impl Into<String>) -> RequestFailure {
+        RequestFailure { message: message.into(), cause: Some(cause.into()), hint: None, exit_code: 3 }
+    }
+}
+
+impl From<ReflectorProcessError> for RequestFailure {
+    fn from(error: ReflectorProcessError) -> RequestFailure {
+        let Failure { message, cause, hint, exit_code } = error.explain();
+        let message = match error {
+            ReflectorProcessError::Refused(refused) => refused.message,
+            ReflectorProcessError::Start(_) => message,
+        };
+        RequestFailure { message, cause, hint, exit_code }
     }
 }
 

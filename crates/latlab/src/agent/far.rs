@@ -1,8 +1,9 @@
 //! What an agent has done to its host, and how it is undone. One handler for each request.
 
+use super::error::RequestFailure;
 use super::far_loads::{AgentLoads, LoadsRequest, LoadsStatus};
 use super::far_settings::AgentSettings;
-use super::message::{Reply, Request, RequestFailure};
+use super::message::{Reply, Request};
 use super::sampling::{self, Sampling};
 use crate::clock;
 use crate::plan::defaults::RUNS_MAX;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::message::RequestFailure;
+use super::error::RequestFailure;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::LoadReport;
 use crate::plan::{LoadSpec, PathSpec, Side, defaults};
@@ -102,7 +102,7 @@ impl AgentLoads {
         let work = move || {
             let tell = |state| *board.lock().unwrap_or_else(PoisonError::into_inner) = state;
             let way = path.as_ref().map(|path| path.as_loaded(key.as_ref()));
-            make(&loads, way, (&ended, &ours), &heard, &tell);
+            make(&loads, way, &ended, &ours, &heard, &tell);
         };
         let thread = thread::Builder::new().name("agent-loads".into()).spawn(work);
         let thread = thread
@@ -164,11 +164,12 @@ impl NetLoadPath {
     }
 }
 
-/// Makes `loads` until it is told to end them.
+/// Makes `loads` until the command to end them arrives.
 fn make(
     loads: &[LoadSpec],
     path: Option<LoadedPath<'_>>,
-    (give_up, processes): (&AtomicBool, &Mutex<Vec<u32>>),
+    give_up: &AtomicBool,
+    processes: &Mutex<Vec<u32>>,
     words: &Receiver<Word>,
     tell: &dyn Fn(Result<LoadsStatus, RequestFailure>),
 ) {

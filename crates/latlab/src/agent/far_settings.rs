@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::message::RequestFailure;
+use super::error::RequestFailure;
 use crate::diagnostics::{Explain, Failure};
 use crate::facts::{Restoration, SettingFacts};
 use crate::host::{HostGuard, HostRoot, KnobError, KnobJournal, PathInterfaces};

@@ -4,13 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::RequestFailure;
 use super::far_loads::{LoadsRequest, LoadsStatus};
 use super::far_settings::SettingsRequest;
 use super::frame;
-use crate::diagnostics::{Explain, Failure};
 use crate::facts::{ClockAnchor, HostFacts, HostSample, SettingFacts};
 use crate::plan::{EndSpec, TransportKind};
-use crate::session::ReflectorProcessError;
 use crate::units::Nanos;
 
 /// What this end asks of an agent. A new request is a variant here, a row in the document, and a handler in
@@ -116,38 +115,6 @@ pub struct Greeting {
     pub software: String,
     /// The address at which ssh reached its host; none where no ssh did.
     pub reached: Option<IpAddr>,
-}
-
-/// Why a request was not done, as the four things that every error of latlab tells.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestFailure {
-    /// What was attempted on what.
-    pub message: String,
-    /// Why it failed.
-    pub cause: Option<String>,
-    /// What to do about it.
-    pub hint: Option<String>,
-    /// 2: the request is wrong. 3: the world refuses.
-    pub exit_code: u8,
-}
-
-impl RequestFailure {
-    /// The far host refuses, for `cause`.
-    pub(super) fn world(message: impl Into<String>, cause: impl Into<String>) -> RequestFailure {
-        RequestFailure { message: message.into(), cause: Some(cause.into()), hint: None, exit_code: 3 }
-    }
-}
-
-impl From<ReflectorProcessError> for RequestFailure {
-    fn from(error: ReflectorProcessError) -> RequestFailure {
-        let Failure { message, cause, hint, exit_code } = error.explain();
-        let message = match error {
-            ReflectorProcessError::Refused(refused) => refused.message,
-            ReflectorProcessError::Start(_) => message,
-        };
-        RequestFailure { message, cause, hint, exit_code }
-    }
 }
 
 /// A message as a frame; plain data always becomes JSON.

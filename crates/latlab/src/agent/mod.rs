@@ -18,10 +18,10 @@ mod serve;
 mod watch;
 
 pub use connect::Agent;
-pub use error::AgentError;
+pub use error::{AgentError, RequestFailure};
 pub use far::RequestHandler;
 pub use far_loads::{LoadsRequest, LoadsStatus, NetLoadPath};
 pub use far_settings::SettingsRequest;
 pub use looks::{RemoteSamples, far_facts};
-pub use message::{Greeting, Reply, Request, RequestFailure, SamplePage};
+pub use message::{Greeting, Reply, Request, SamplePage};
 pub use serve::{AgentEnd, ServeStreams, serve};

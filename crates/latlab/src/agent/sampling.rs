@@ -7,8 +7,9 @@ use std::thread;
 
 use latlab_sys::errno::explain;
 
+use super::error::RequestFailure;
 use super::frame::PAYLOAD_MAX_BYTES;
-use super::message::{RequestFailure, SamplePage};
+use super::message::SamplePage;
 use crate::facts::{CpuReadings, FIRMWARE_NOW, HostFacts, HostSample};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};

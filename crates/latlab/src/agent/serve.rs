@@ -8,9 +8,10 @@ use latlab_sys::errno::explain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::error::RequestFailure;
 use super::far::RequestHandler;
 use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTES};
-use super::message::{Greeting, Reply, Request, RequestFailure, frame_of};
+use super::message::{Greeting, Reply, Request, frame_of};
 use super::watch::{DeadManTimer, SilencePolicy};
 
 use crate::diagnostics::{Explain, Failure};

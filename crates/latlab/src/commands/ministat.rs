@@ -22,7 +22,8 @@ pub(super) fn run(job: &MinistatJob, console: &Console) -> Result<Outcome, Failu
             .because(format!("it has {MINISTAT_GROUPS_MAX} symbols"))
             .hint("leave `--ministat` out, or compare fewer at a time"));
     }
-    let groups = groups.into_iter().map(outlined).collect::<Result<Vec<_>, _>>()?;
+    let groups =
+        groups.into_iter().map(|(name, observations)| outlined(name, observations)).collect::<Result<Vec<_>, _>>()?;
     let form = MinistatForm {
         plot_width: job.plot.then(|| job.width.unwrap_or_else(|| width(console))),
         separate_bars: job.separate_bars,
@@ -71,7 +72,7 @@ fn numbers_alone(job: &MinistatJob) -> Result<(), Failure> {
     }
 }
 
-fn outlined((name, mut observations): (String, Vec<f64>)) -> Result<MinistatGroup, Failure> {
+fn outlined(name: String, mut observations: Vec<f64>) -> Result<MinistatGroup, Failure> {
     match Outline::of(&mut observations) {
         Some(outline) if observations.len() >= MINISTAT_VALUES_MIN => Ok(MinistatGroup { name, observations, outline }),
         _ => Err(Failure::request(format!("the group `{name}` is too small for the ministat form"))

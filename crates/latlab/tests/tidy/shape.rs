@@ -23,15 +23,15 @@ type Ceiling = (Measure, usize);
 
 /// Lower these as the numbers fall; never raise one without a reason in the commit.
 const CEILINGS: [Ceiling; 9] = [
-    (Measure::ShippedLines, 62_900),
-    (Measure::Files, 552),
-    (Measure::SmallFiles, 313),
-    (Measure::Circles, 22),
-    (Measure::FilesInCircles, 88),
-    (Measure::RepeatedTypeNames, 34),
-    (Measure::TupleParameters, 42),
+    (Measure::ShippedLines, 61_200),
+    (Measure::Files, 403),
+    (Measure::SmallFiles, 137),
+    (Measure::Circles, 0),
+    (Measure::FilesInCircles, 0),
+    (Measure::RepeatedTypeNames, 0),
+    (Measure::TupleParameters, 0),
     (Measure::LongFunctions, 0),
-    (Measure::UnclearWords, 1_110),
+    (Measure::UnclearWords, 257),
 ];
 
 /// Lines below which a file is small.
