@@ -13,7 +13,7 @@ use crate::plan::{EndSpec, TransportKind};
 use crate::units::Nanos;
 
 /// What this end asks of an agent. A new request is a variant here, a row in the document, and a handler in
-/// [`super::FarEnd`]. No `Debug`: a key must not reach a log.
+/// [`super::RequestHandler`]. No `Debug`: a key must not reach a log.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {

@@ -90,7 +90,7 @@ impl Lab {
     /// Reads the conditions again after the pair was changed, once it carries.
     ///
     /// # Errors
-    /// The pair does not carry within [`READY_WITHIN`].
+    /// The pair does not carry within `READY_WITHIN`.
     pub fn update_conditions(&mut self) -> Result<(), HostError> {
         for (end, namespace) in [(&SENDER, &self.sender), (&REFLECTOR, &self.reflector)] {
             // Without IPv6, which a small MTU removes (RFC 8200, section 5).

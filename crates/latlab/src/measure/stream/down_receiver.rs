@@ -137,7 +137,7 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         Ok(())
     }
 
-    /// Before a slice: the same as [`Down::settle`], for a reflector that was not asked for a while.
+    /// Before a slice: the same as [`DownReceiver::settle`], for a reflector that was not asked for a while.
     ///
     /// # Errors
     /// The same.

@@ -236,7 +236,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// The same, but who says `stop` waits no longer than for a silent receiver.
     ///
     /// # Errors
-    /// As of [`Stream::settle`].
+    /// As of [`StreamSender::settle`].
     pub fn settle_unless(&mut self, stop: &AtomicBool, meter: &mut StreamMeter) -> Result<MeterPoint, StreamError> {
         let begin = self.clock.now();
         let sent = self.up.sent();
