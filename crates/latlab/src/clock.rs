@@ -1,4 +1,4 @@
-//! Clocks. The only room that reads time; everything pure takes stamps as arguments.
+//! Clocks. The only module that reads time; pure code takes stamps as arguments.
 
 use crate::facts::ClockAnchor;
 use crate::units::{Nanos, SenderClock, Stamp};

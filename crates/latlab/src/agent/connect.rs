@@ -19,12 +19,12 @@ use crate::units::Nanos;
 
 /// How long the command that connects may take to end after its streams did.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
-/// What a shell answers where there is no such command (POSIX, section 2.8.2).
+/// Exit code of a shell for an unknown command (POSIX, section 2.8.2).
 const NO_SUCH_COMMAND: i32 = 127;
 /// What ssh answers where it failed itself.
 const SSH_FAILED: i32 = 255;
 
-/// An agent on the other host. What it did there is undone when this is dropped; [`Agent::dismiss`] tells whether.
+/// An agent on the other host. What it did there is undone when this is dropped; [`Agent::dismiss`] reports whether it was.
 pub struct Agent {
     // The order of fields is the order of the end: first the streams, then the command that waits for their end.
     conversation: AgentConnection,
@@ -46,7 +46,7 @@ impl Agent {
         stop: &Arc<AtomicBool>,
     ) -> Result<Agent, AgentError> {
         let peer = target.to_string();
-        // Over ssh the measured path is the one that ssh took, unless told otherwise: then it has its family.
+        // Over ssh the measured path is the one that ssh took by default: then it has its family.
         let family = path.family.filter(|_| path.peer_address.is_none());
         let words = errand::words(target, family).unwrap_or_default();
         let program = words.first().cloned().unwrap_or_default();
@@ -112,7 +112,7 @@ impl Agent {
         }
     }
 
-    /// A run of `planned` at most begins: from now on both ends are silent. None: nobody knows how long.
+    /// A run of `planned` at most begins: from now on both ends are silent. `None` if the duration is unknown.
     ///
     /// # Errors
     /// [`AgentError`].
@@ -136,7 +136,7 @@ impl Agent {
     /// Has everything undone there and lets the agent go.
     ///
     /// # Errors
-    /// [`AgentError`]: something could not be undone, or nobody knows.
+    /// [`AgentError`]: something could not be undone, or the agent is lost.
     pub fn dismiss(mut self) -> Result<(), AgentError> {
         self.conversation.leave();
         let reply = self.conversation.ask(&Request::StopAll);
@@ -193,7 +193,7 @@ impl std::fmt::Debug for Agent {
     }
 }
 
-/// Why no greeting came, as far as the command that connects tells.
+/// Why no greeting came, as far as the command that connects reports.
 fn never_greeted(peer: String, quiet: DisconnectReason, errand: &mut AgentProcess) -> AgentError {
     let seen = match quiet {
         DisconnectReason::Interrupted => return AgentError::Interrupted { peer },

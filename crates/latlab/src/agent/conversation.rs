@@ -17,19 +17,19 @@ use crate::units::Nanos;
 const GREETING_WITHIN: Duration = Duration::from_secs(30);
 /// How long a reply may take: twice what a reflector may need to get ready.
 const REPLY_WITHIN: Duration = Duration::from_secs(10);
-/// How often whoever waits for a greeting looks whether somebody interrupted.
+/// How often a wait for the greeting checks for an interrupt.
 const NAP: Duration = Duration::from_millis(50);
-/// Replies that nobody has asked for yet: one, and the end.
+/// Replies that wait to be read: one, and the end.
 const REPLIES: usize = 4;
 
-/// Why there is no reply.
+/// Why a reply is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DisconnectReason {
     /// The stream ended or broke.
     Gone,
-    /// What came is no agent's word.
+    /// The bytes are not those of an agent.
     Malformed(FrameError),
-    /// A frame that is no reply.
+    /// A frame that is not a reply.
     Unknown(String),
     /// The agent speaks another format.
     Format(u16),
@@ -51,7 +51,7 @@ enum HeartbeatState {
     /// No preamble was sent yet.
     Waiting,
     Beating,
-    /// A run is armed; where nobody knows its end, a beat now and then starts the timer of the agent anew.
+    /// A run is armed; if its end is unknown, a heartbeat restarts the timer of the agent.
     Armed {
         renew: bool,
     },
@@ -70,7 +70,7 @@ pub(super) struct AgentConnection {
     line: Arc<ConnectionState>,
     heard: Receiver<ReceivedMessage>,
     beater: Option<JoinHandle<()>>,
-    /// From now on the agent's end is no loss.
+    /// From now on the end of the agent is expected.
     leaving: Arc<AtomicBool>,
     /// Once something went wrong nothing more is said: a late reply would be taken for the next one.
     failed: Option<DisconnectReason>,
@@ -164,7 +164,7 @@ impl AgentConnection {
         reply
     }
 
-    /// Why the agent is lost, if it is and somebody has noticed. Asks nothing.
+    /// Why the agent is lost, if that was noticed; sends nothing.
     pub(super) fn lost(&mut self) -> Option<DisconnectReason> {
         if let (None, Ok(ReceivedMessage::End(why))) = (&self.failed, self.heard.try_recv()) {
             self.failed = Some(why);
@@ -172,7 +172,7 @@ impl AgentConnection {
         self.failed.clone()
     }
 
-    /// Arms a run; none: nobody knows how long it takes.
+    /// Arms a run; `None` if its duration is unknown.
     pub(super) fn arm(&mut self, planned: Option<Nanos>) -> Result<Reply, DisconnectReason> {
         // First the silence, then the agent that expects it: a beat in between would only be one more.
         self.set(HeartbeatState::Armed { renew: planned.is_none() });
@@ -186,7 +186,7 @@ impl AgentConnection {
         reply
     }
 
-    /// From now on the end of the agent is no loss.
+    /// From now on the end of the agent is expected.
     pub(super) fn leave(&mut self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
@@ -219,7 +219,7 @@ impl Drop for AgentConnection {
 }
 
 impl ConnectionState {
-    /// Writes all of it, or nothing more for ever: half a frame cannot be mended.
+    /// Writes all of it, or closes the stream: half a frame cannot be completed.
     fn write(&self, bytes: &[u8]) -> Result<(), ()> {
         let mut out = lock(&self.out);
         let written = out.as_mut().is_some_and(|to| to.write_all(bytes).and_then(|()| to.flush()).is_ok());
@@ -284,7 +284,7 @@ fn listen(mut from: impl Read, says: &SyncSender<ReceivedMessage>, lost: impl Fn
     let _ = says.send(ReceivedMessage::End(why));
 }
 
-/// Says every whole piece; whether somebody heard them.
+/// Sends every complete frame; `false` if the receiver is gone.
 fn pass_on(inbox: &mut FrameDecoder, says: &SyncSender<ReceivedMessage>) -> Result<bool, DisconnectReason> {
     while let Some(piece) = inbox.next_piece().map_err(DisconnectReason::Malformed)? {
         let heard = match piece {

@@ -71,7 +71,7 @@ impl AgentProcess {
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(to), Some(from), Some(words)) = streams else { return Err(io::Error::other("no pipe to it")) };
-        // Our end of the pipe alone: who does not read for 64 KiB is lost, and nobody waits for it.
+        // Our end of the pipe alone: a process that does not read 64 KiB is lost, and no thread waits for it.
         fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
         let told = Arc::new(Mutex::new(Vec::new()));
         let hears = Arc::clone(&told);

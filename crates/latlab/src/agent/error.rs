@@ -1,4 +1,4 @@
-//! Why there is no agent, or none any more.
+//! Errors of reaching an agent and of losing it.
 
 use std::io;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub enum AgentError {
         /// What ssh said.
         told: Option<String>,
     },
-    /// There is no latlab.
+    /// latlab is not installed there.
     #[error("cannot find latlab on `{peer}`")]
     NotFound {
         /// The target.
@@ -171,7 +171,7 @@ impl Explain for AgentError {
     }
 }
 
-/// Why a request was not done, as the four things that every error of latlab tells.
+/// The failure of a request, with the four parts of every failure of latlab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestFailure {

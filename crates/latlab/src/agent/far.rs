@@ -106,7 +106,7 @@ impl RequestHandler {
     /// The first that failed.
     pub fn undo(&mut self) -> Result<(), RequestFailure> {
         self.sampling = Sampling::default();
-        // Loads and reflectors may take a second to end, and nobody needs to wait for that but they: the host first.
+        // Loads and reflectors may take a second to end, so the settings of the host are restored first.
         self.loads.iter_mut().for_each(AgentLoads::give_up);
         let restored = self.settings.undo();
         while let Some(reflector) = self.reflectors.pop() {
@@ -119,7 +119,7 @@ impl RequestHandler {
 
 impl Drop for RequestHandler {
     fn drop(&mut self) {
-        // Whoever could still be told has been.
+        // The other end has been informed if it is still there.
         let _ = self.undo();
     }
 }

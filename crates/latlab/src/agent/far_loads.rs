@@ -28,7 +28,7 @@ pub enum LoadsRequest {
     Start {
         /// Those of them that are made at the peer.
         loads: Vec<LoadSpec>,
-        /// The path of network loads; none where there are none.
+        /// The path of network loads; `None` without network loads.
         path: Option<NetLoadPath>,
     },
     /// Say how they are.
@@ -37,7 +37,7 @@ pub enum LoadsRequest {
     End,
 }
 
-/// The path of network loads that an agent makes: towards a reflector beside whoever asks for them.
+/// The path of network loads that an agent makes: to a reflector at the host that asks for them.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetLoadPath {
@@ -47,7 +47,7 @@ pub struct NetLoadPath {
     pub path: PathSpec,
     /// The line of the key that both share.
     pub key: String,
-    /// How long the loads may last; null where nobody knows.
+    /// How long the loads may last; null if unknown.
     pub lasting_ns: Option<Nanos>,
 }
 

@@ -11,7 +11,7 @@ pub const READ_BYTES: usize = 1 << 16;
 
 const MARK: [u8; 8] = *b"\0llagent";
 const PREAMBLE_BYTES: usize = 12;
-/// So much of what is no latlab is shown.
+/// Bytes that are shown of an output that is not latlab's.
 const SEEN_LETTERS: usize = 200;
 
 /// The first bytes of each direction.
@@ -22,8 +22,8 @@ pub fn preamble() -> [u8; PREAMBLE_BYTES] {
     bytes
 }
 
-/// `payload` as a frame. The messages of this room are far below the limit; a longer one would be refused by
-/// whoever reads it.
+/// `payload` as a frame. The messages of this module are far below the limit; a longer one would be refused by
+/// its reader.
 pub fn framed(payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes(), payload].concat()

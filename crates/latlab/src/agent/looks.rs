@@ -13,7 +13,7 @@ use crate::plan::{PathSpec, Target};
 
 /// Exchanges with the far clock; the quickest is the best, since the error is bounded by half its round trip.
 const EXCHANGES: usize = 8;
-/// How long samples may be on their way home. What is left then is given up: somebody waits for a summary.
+/// How long the collection of samples may take; a user waits for the summary, so the rest is given up.
 const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came home of the samples.

@@ -29,7 +29,7 @@ pub enum Request {
         key: Option<String>,
         /// So many sessions, each run has one.
         sessions: u16,
-        /// Bits a second that a down-stream of whoever holds the key may have; 0, and not written: there is none.
+        /// Bits a second that a down-stream may have; 0 and not written without one.
         #[serde(default, skip_serializing_if = "is_none_at_all")]
         down_bps: u64,
         /// How probes come; UDP is left out.
@@ -71,7 +71,7 @@ pub enum Request {
 pub enum Reply {
     /// Who it is.
     Greeting(Greeting),
-    /// Done, and there is nothing to tell.
+    /// Done, without data.
     Done,
     /// A reflector answers.
     Reflector {
@@ -113,7 +113,7 @@ pub struct SamplePage {
 pub struct Greeting {
     /// The version of its latlab.
     pub software: String,
-    /// The address at which ssh reached its host; none where no ssh did.
+    /// The address at which ssh reached its host; `None` without ssh.
     pub reached: Option<IpAddr>,
 }
 

@@ -1,4 +1,4 @@
-//! What an agent tells about its host: facts, and samples that it takes in silence and hands over page by page.
+//! What an agent reports about its host: facts, and samples that it collects during a run and sends in pages.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -23,7 +23,7 @@ const ROOM_BYTES: usize = 16 << 20;
 const FEWEST: usize = 64;
 /// A page is full when it is this long: a second and a half on a line of a megabit, of the ten that a reply has.
 const PAGE_BYTES: usize = 128 << 10;
-/// What a page has beside its samples, and room for the rest of the frame.
+/// Bytes of a page beside its samples, with a reserve for the rest of the frame.
 const PAGE_HEAD_BYTES: usize = 1 << 10;
 
 /// The facts of this host, and of the interface that has `address`.
@@ -56,7 +56,7 @@ pub(super) enum Sampling {
 }
 
 impl Sampling {
-    /// Starts anew; samples that nobody collected are gone.
+    /// Starts anew; samples that were not collected are dropped.
     pub(super) fn start(&mut self, avoid_cpus: Vec<u16>, own_processes: Vec<u32>) -> Result<(), RequestFailure> {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let spec = SamplerSpec { avoid_cpus, own_processes, ..SamplerSpec::for_cpus(cpus) };

@@ -85,7 +85,7 @@ pub fn serve(streams: &ServeStreams, greeting: Greeting, far: &mut RequestHandle
     let mut agent =
         Serving { streams, far, inbox: FrameDecoder::after_noise(0), watch: DeadManTimer::new(Instant::now()) };
     let ended = agent.greet(greeting).and_then(|()| agent.converse());
-    // What could not be undone is in the journal of the host; nobody is left to hear of it.
+    // What could not be undone is in the journal of the host; the connection is closed.
     let _ = agent.far.undo();
     ended
 }
@@ -139,7 +139,7 @@ impl Serving<'_> {
             request => (None, matches!(request, Request::Disarm)),
         };
         let answer = self.far.answer(request);
-        // After the deed: what took long at our end is no silence of the other one.
+        // After the deed: a slow request at this end must not count as silence of the other.
         match (arm, disarm) {
             (Some(planned), _) => self.watch.arm(planned, Instant::now()),
             (None, true) => self.watch.expect_beats(Instant::now()),
@@ -148,7 +148,7 @@ impl Serving<'_> {
         answer
     }
 
-    /// Writes all of `bytes`, unless nobody takes them before the timer ends.
+    /// Writes all of `bytes`, unless they are not read before the timer ends.
     fn write(&self, bytes: &[u8]) -> Result<(), AgentEnd> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -162,7 +162,7 @@ impl Serving<'_> {
         Ok(())
     }
 
-    /// Waits until `stream` is ready: data, room, or its end.
+    /// Waits until `stream` is ready: data, buffer space, or its end.
     fn wait(&self, stream: BorrowedFd<'_>, ready: PollFlags) -> Result<(), AgentEnd> {
         let deadline = self.watch.deadline();
         loop {

@@ -1,4 +1,4 @@
-//! When to work and when to rest, so that what is done keeps to a rate. Pure: whoever calls brings the elapsed
+//! When to work and when to rest, so that what is done keeps to a rate. Pure: the caller passes the elapsed
 //! time and what was done until then.
 
 /// What a worker does next.
@@ -22,7 +22,7 @@ pub(super) enum DutyStep {
 /// much, be it a late wake-up, a stolen slice or the grain of the work, the next ones make up.
 ///
 /// What could not be done for long is forgiven, so that a load whose CPU was taken away for a minute does
-/// not run at full speed for minutes afterwards: what it makes up is too much for whoever measures then.
+/// not run at full speed for minutes afterwards: what it makes up would disturb a later measurement.
 #[derive(Clone, Debug)]
 pub(super) struct Duty {
     rate_per_ns: f64,
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_starved_worker_takes_all_it_gets_and_does_not_make_up_for_long() {
-        // Half of every 4 ms is somebody else's, and 80 % were asked for; from 11 s on the CPU is free.
+        // Half of every 4 ms belongs to other threads, and 80 % were asked for; from 11 s on the CPU is free.
         let found = simulate(cpu(0.8, 10 * MS), 4, |now| now < 11 * SECOND && now % (4 * MS) < 2 * MS);
         assert!((found[0] - 0.5).abs() < 0.01, "{found:?}");
         // 40 ms were owed at most: 0.8 points of one window, gone a fifth of a second later.

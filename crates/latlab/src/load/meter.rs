@@ -41,7 +41,7 @@ pub(super) struct Reading {
 pub(super) struct MeterFigures {
     /// From the first reading to the last.
     pub(super) measured: Nanos,
-    /// The mean; none where that is shorter than a window.
+    /// The mean; `None` if the load is shorter than a window.
     pub(super) mean: Option<f64>,
     /// The least and the most of all windows.
     pub(super) windows: Option<[f64; 2]>,

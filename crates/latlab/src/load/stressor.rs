@@ -1,4 +1,4 @@
-//! A load as whoever ordered it sees it: a child process.
+//! The parent's side of a load: a child process.
 
 use std::io;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const REPORTS_WITHIN: Duration = Duration::from_secs(30);
 /// It is not waited for: it owns nothing that must be put in order.
 const ENDS_WITHIN: Duration = Duration::ZERO;
 
-/// What a load's process is told, as one line of JSON on its standard input. The words `begin` and `end`
+/// The request to the process of a load, as one line of JSON on its standard input. The words `begin` and `end`
 /// may follow, a line each; when the input closes without them, the process ends at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StressorRequest {

@@ -13,7 +13,7 @@ use super::{LoadError, StressorRequest, cpu, heaters, memory};
 use crate::facts::LoadReport;
 use crate::plan::LoadKind;
 
-/// The workers of one load. They go on until the process ends: whoever starts them has a process for them.
+/// The workers of one load. They run until their process ends, which exists for them alone.
 #[derive(Debug)]
 pub struct Workers {
     blank: LoadReport,
@@ -43,7 +43,7 @@ impl Workers {
     }
 
     /// Reads what the workers do, every 100 ms from the word `begin` to the word `end`, and says what that was.
-    /// None: `words` ended without the last one, and nobody wants to know.
+    /// `None` if `words` ended without the last command: the parent is gone.
     pub fn watch(&self, words: impl Read + AsFd) -> Option<LoadReport> {
         let mut words = WorkerCommands { source: words, heard: String::new() };
         let mut readings: Option<Vec<Reading>> = None;

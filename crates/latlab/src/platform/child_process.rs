@@ -67,7 +67,7 @@ impl ChildProcess {
         Ok(line.unwrap_or_default())
     }
 
-    /// The next line, as [`hear`](OwnProcess::hear); none where `stop` was set before. Calls `heartbeat` meanwhile.
+    /// The next line; `None` if `stop` was set before one came. Calls `heartbeat` while it waits.
     pub(crate) fn hear_unless(
         &mut self,
         stop: &AtomicBool,
@@ -95,7 +95,7 @@ impl ChildProcess {
         Ok(Some(line))
     }
 
-    /// Tells it to end.
+    /// Asks the process to end.
     pub(crate) fn dismiss(&mut self) {
         drop(self.orders.take());
     }

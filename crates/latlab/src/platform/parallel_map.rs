@@ -1,5 +1,4 @@
-//! Work that falls into pieces, done by several threads. What comes of it stands in the order of the pieces: how many
-//! threads did it cannot be told from it.
+//! Independent pieces of work on several threads. Results are in the order of the pieces, whatever the number of threads.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -9,7 +8,7 @@ use std::thread;
 /// More threads than this read no faster from one disk, and each holds a recording in memory.
 const THREADS_MAX: usize = 8;
 
-/// How many threads are worth starting here; 1 where nobody knows.
+/// How many threads are worth starting here; 1 if unknown.
 pub fn available() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }

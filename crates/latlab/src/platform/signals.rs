@@ -37,7 +37,7 @@ pub(crate) struct SignalWatch {
     stop: Arc<AtomicBool>,
     /// The first signal was there at one call of `notice` …
     seen: Arc<AtomicBool>,
-    /// … and still at the next: whoever signals again means it.
+    /// … and still at the next: a further signal ends the process.
     noticed: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
 }
@@ -91,12 +91,12 @@ impl SignalWatch {
         }
     }
 
-    /// Set as soon as the run shall end, whoever asks.
+    /// Set as soon as the run shall end, by a signal or another cause.
     pub(crate) fn stop(&self) -> &Arc<AtomicBool> {
         &self.stop
     }
 
-    /// After a run that ended early for a reason of its own: the next may begin, unless somebody has signalled.
+    /// Clears the flag after a run that ended early by itself, unless a signal has arrived.
     pub(crate) fn rearm(&self) {
         self.stop.store(false, Ordering::Relaxed);
         // A signal is noted before the stop flag is set: one that came in between is seen here.
@@ -105,7 +105,7 @@ impl SignalWatch {
         }
     }
 
-    /// The signal that asked first, as the outcome it makes; none where nobody asked.
+    /// The signal that asked first, as the outcome it makes; `None` without a signal.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         outcome_of(self.signal.load(Ordering::Relaxed) as i32)
     }

@@ -18,14 +18,14 @@ const SOCKET_DROPS_AT: usize = COUNTS_AT + 8 * COUNTS;
 const FLAGS_AT: usize = SOCKET_DROPS_AT + 8;
 const FLAG_SOCKET_DROPS: u8 = 1;
 
-/// CLOSE: 8 header, 16 sender's nonce, 1 wishes, 71 zero, 32 code.
+/// CLOSE: 8 header, 16 sender's nonce, 1 requests, 71 zero, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Close {
     /// Which session.
     pub session: u16,
     /// The nonce it was opened with.
     pub nonce: Nonce,
-    /// The sender reads a REPORT that tells what the reflector's socket dropped.
+    /// The sender reads a REPORT with the drops of the reflector's socket.
     pub wants_socket_drops: bool,
 }
 

@@ -1,5 +1,5 @@
 //! HELLO and COOKIE: does the sender receive at the address it writes from? The layout of these two never changes,
-//! whatever the version, so that a mismatch of versions can be told.
+//! whatever the version, so that a mismatch of versions can be reported.
 
 use super::{Malformed, MessageHeader, MessageType, NONCE_BYTES, Nonce, put, take};
 
@@ -54,7 +54,7 @@ pub fn hello_datagram(nonce: &Nonce) -> [u8; HELLO_MIN_BYTES] {
 pub struct Cookie {
     /// The version the reflector speaks.
     pub version: u8,
-    /// The HELLO's nonce: shows that whoever answers has seen the HELLO.
+    /// The HELLO's nonce: shows that the answering end has seen the HELLO.
     pub nonce: Nonce,
     /// To be shown in OPEN.
     pub token: CookieToken,

@@ -56,7 +56,7 @@ impl StreamTerms {
     const BATCHED: u8 = 1;
     const UNCHECKED: u8 = 2;
 
-    /// Flags that nobody knows are not read: whoever sets them is newer, and sees that they are not granted.
+    /// Unknown flags are ignored: a newer sender sees that they are not granted.
     const fn parse(flags: u8) -> StreamTerms {
         StreamTerms { batched: flags & Self::BATCHED != 0, unchecked: flags & Self::UNCHECKED != 0 }
     }
@@ -136,7 +136,7 @@ impl Open {
 pub struct Accept {
     /// The number that probes carry.
     pub session: u16,
-    /// The nonce of the OPEN: shows that whoever answers has seen it.
+    /// The nonce of the OPEN: shows that the answering end has seen it.
     pub nonce: Nonce,
     /// The reflector's share in the session's keys.
     pub reflector_nonce: Nonce,

@@ -173,7 +173,7 @@ pub struct AnswerFacts {
     pub received_low: u64,
     /// The receive stamp, from 32 bytes on.
     pub received: Option<Stamp<ReflectorClock>>,
-    /// From the receive stamp to the send stamp; none where it did not fit in 32 bits.
+    /// From the receive stamp to the send stamp; `None` if it did not fit in 32 bits.
     pub dwell: Option<Nanos>,
     /// From the kernel's receive stamp to the receive stamp, from 40 bytes on, where the reflector has it.
     pub kernel_lead: Option<Nanos>,

@@ -23,7 +23,7 @@ const WISH_AT: usize = NUMBER_AT + 8;
 const WISH_CPU: u8 = 1;
 const CREDIT_AT: usize = WISH_AT + 8;
 
-/// POLL: 8 header, 16 sender's nonce, 8 number, 1 wishes, 7 zero, 8 credit, 80 zero,
+/// POLL: 8 header, 16 sender's nonce, 8 number, 1 requests, 7 zero, 8 credit, 80 zero,
 /// 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPoll {
@@ -33,7 +33,7 @@ pub struct StreamPoll {
     pub nonce: Nonce,
     /// Higher than that of any POLL that was answered.
     pub number: u64,
-    /// The sender reads a TALLY that tells the reflector's CPU time.
+    /// The sender reads a TALLY with the reflector's CPU time.
     pub wants_cpu: bool,
     /// Of a down-stream: bytes of UDP payload that the reflector may have sent since the session was opened; 0 otherwise.
     pub credit_bytes: u64,

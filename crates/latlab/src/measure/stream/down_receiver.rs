@@ -67,7 +67,7 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
     }
 
     /// A slice begins at `now` and lasts for `span`. The reflector has sent `sent` packets before it, and is given credit for
-    /// no more than what its pace makes of the slice, which is returned; `has_pace`: that pace was asked for, and is no limit
+    /// no more than what its pace makes of the slice, which is returned; `has_pace`: that pace was asked for, and is not a limit
     /// only.
     pub fn begin(&mut self, now: Stamp<SenderClock>, span: Nanos, sent: u64, has_pace: bool) -> u64 {
         let paced = (span.0.max(0) as f64 / self.down.gap().0.max(1) as f64).round().max(1.0) as u64;
@@ -146,8 +146,8 @@ impl<T: Transport, C: Clock> DownReceiver<T, C> {
         self.settle()
     }
 
-    /// Gives no credit any more and waits until the reflector has told what it sent, and that has arrived or is lost. The
-    /// tally is the first that told of all of it.
+    /// Gives no credit any more and waits until the reflector has reported what it sent, and that has arrived or is lost. The
+    /// tally is the first that covers all of it.
     ///
     /// # Errors
     /// The socket broke, or no TALLY came for 1.5 s (silence goes on where it has begun), or none for 5 s that said all is sent.

@@ -11,7 +11,7 @@ const PASSES: [(i64, f64); 3] = [(4, 8.0), (1, 2.0), (1, 1.0)];
 const STEP_MAX: f64 = 0.5;
 /// What a trial takes beyond its length, before any is known: a question before it and one behind it, each a round trip.
 const OVERHEAD: Nanos = Nanos::from_millis(50);
-/// Rates closer than this are one: no clock tells them apart in a trial.
+/// Rates closer than this are one: no clock distinguishes them in a trial.
 const SAME: f64 = 1e-6;
 
 /// What is next.
@@ -101,7 +101,7 @@ impl GoalSearch {
         self.trials.extend_from_slice(trials);
     }
 
-    /// The rate that goal `number` wants tried in `pass`; none where it has what the pass asks for. A pass that is over stays
+    /// The rate that goal `number` wants tried in `pass`; `None` if it has what the pass asks for. A pass that is over stays
     /// so, whatever later trials say of its rates: else noise could hold a search in it.
     fn wanted(&mut self, number: usize, pass: usize) -> Option<f64> {
         if self.progress[number].passes > pass {
@@ -124,7 +124,7 @@ impl GoalSearch {
         next
     }
 
-    /// The rate that would tell most, given what is known; none where enough is known.
+    /// The most informative rate, given what is known; `None` if enough is known.
     fn next_rate(&mut self, goal: &LossGoal, before: Option<&LossGoal>, number: usize) -> Option<f64> {
         let RateRange { floor_pps, ceiling_pps, guess_pps } = self.reach;
         let known = goal.bounds(&self.trials);

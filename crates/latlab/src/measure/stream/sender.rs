@@ -45,7 +45,7 @@ pub enum StreamError {
 /// How long a silent receiver is waited for.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// The stream ends when nobody has counted for so long …
+    /// The stream ends after this time without a count …
     silence_max: Nanos,
     /// … and holds its packets back when that lasts so long: a POLL shall get through to a receiver that is swamped.
     holds_after: Nanos,
@@ -61,7 +61,7 @@ impl Patience {
         settles_within: Nanos::from_secs(1),
     };
     /// Of a connection: it holds its sender back by itself. A POLL stands behind all that its kernel has taken: on a slow path
-    /// that takes seconds, and is no silence as long as the connection comes nearer to it. A segment that is lost again and
+    /// that takes seconds, and does not count as silence as long as the connection comes nearer to it. A segment that is lost again and
     /// again is sent again after 0.2, 0.4, 0.8 and 1.6 s, in which nothing moves; so is an answer.
     const CONNECTED: Patience = Patience {
         silence_max: defaults::STREAM_SILENCE_MAX,
@@ -100,7 +100,7 @@ pub enum Awaiting {
     Answer,
     /// For the answer to one of the questions in a row that share that time.
     OneOfSeveral,
-    /// For an answer from behind a queue whose depth nobody knows yet.
+    /// For an answer from behind a queue of unknown depth.
     UnknownQueue,
 }
 
@@ -179,7 +179,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         (self.meter)(self.clock.now())
     }
 
-    /// Packets that the kernel took, and how often it refused one for want of room.
+    /// Packets that the kernel took, and how often it refused one because a buffer was full.
     pub fn sent_and_refused(&self) -> (u64, u64) {
         (self.up.sent(), self.refused)
     }
@@ -193,7 +193,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// again with the same two: nothing is waited for in between.
     ///
     /// # Errors
-    /// The socket broke or refuses this way of sending, or nobody counted for too long.
+    /// The socket broke or refuses this way of sending, or no count came in time.
     pub fn run(
         &mut self,
         schedule: &mut TokenSchedule,
@@ -225,10 +225,10 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         Ok(())
     }
 
-    /// Waits until the reflector has told what arrived of all that was sent before.
+    /// Waits until the reflector has reported what arrived of all that was sent before.
     ///
     /// # Errors
-    /// The socket broke, or no tally came in time: 1 s for a load, else what ends a stream that nobody counts.
+    /// The socket broke, or no tally came in time: 1 s for a load, else the limit after which a stream without counts ends.
     pub fn settle(&mut self, meter: &mut StreamMeter) -> Result<MeterPoint, StreamError> {
         self.settle_unless(&AtomicBool::new(false), meter)
     }
@@ -259,7 +259,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     /// Asks what has arrived, and waits for an answer until then, or until `stop`; nothing else is sent.
     ///
     /// # Errors
-    /// The socket broke, or nobody counted for too long.
+    /// The socket broke, or no count came in time.
     pub fn ask(
         &mut self,
         meter: &mut StreamMeter,
@@ -288,7 +288,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         transport
     }
 
-    /// Sends up to `packets` packets; whether the kernel had room for all of them.
+    /// Sends up to `packets` packets; `true` if the kernel took all of them.
     #[inline]
     fn burst(&mut self, schedule: &mut TokenSchedule, packets: u64) -> Result<bool, StreamError> {
         let mut left = packets;
@@ -342,7 +342,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         Ok(meter.poll_in(now))
     }
 
-    /// For how long nobody has counted, nor a connection come nearer to where it is to be counted.
+    /// How long no count has come and no connection has moved towards the next count.
     fn silent_for(&mut self, meter: &StreamMeter, now: Stamp<SenderClock>) -> Nanos {
         let span = meter.silent_for(now);
         match self.transport.progress() {
@@ -364,7 +364,7 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
     }
 }
 
-/// Whether a send failed because a queue of this host is full: the path is at its limit, and later there is room.
+/// Whether a send failed because a queue of this host is full: the path is at its limit, and a later send may succeed.
 pub(crate) fn lacks_room(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || Errno::from_io_error(error) == Some(Errno::NOBUFS)
 }
@@ -396,7 +396,7 @@ impl StallDetector {
     }
 
     /// When the connection last came nearer to the question, `carried` being known `now`. What it carries beyond that
-    /// shows that the other end's kernel lives, and not that somebody counts.
+    /// shows that the other end's kernel is alive, not that its reflector counts.
     pub(crate) fn moved(&mut self, carried: ConnectionBytes, now: Stamp<SenderClock>) -> Stamp<SenderClock> {
         let nearer = carried.acknowledged_bytes.min(self.asked_bytes.unwrap_or(u64::MAX));
         if nearer > self.carried_bytes {
