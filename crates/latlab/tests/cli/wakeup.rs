@@ -264,8 +264,8 @@ fn a_busy_cpu_delays_the_wakeups_of_its_own_thread_for_its_time() {
     assert!(waited * 10 >= during.len() * 9, "{waited} of {}: {during:?}", during.len());
 }
 
-/// The only assertion on a latency in the tests. The kernel adds 0.1 % to the timeout of `select` (fs/select.c): 300 µs,
-/// three times what is asserted, whatever a wake-up takes on this machine.
+/// The only assertion on a latency in the tests. The kernel may add 0.1 % to the timeout of `select` (fs/select.c): 2 ms. An
+/// interrupt in these 2 ms ends the sleep earlier, so that on a busy CPU only a part of them is left; 300 µs are asserted.
 #[test]
 fn select_is_later_than_clock_nanosleep_by_its_stretch() {
     let precedence = precedence();
@@ -273,7 +273,7 @@ fn select_is_later_than_clock_nanosleep_by_its_stretch() {
         return skip("no right to a lower niceness here");
     }
     let median = |options: &str| {
-        let line = format!("wakeup -i 300ms -n 9 --warmup 0 --cpu 0 --set timer-slack=1ns --json {options}");
+        let line = format!("wakeup -i 2s -n 5 --warmup 0 --cpu 0 --set timer-slack=1ns --json {options}");
         let ran = Latlab::new().line(&line).success();
         let recording = Recording::open(&only_recording(ran.directory())).expect("opens");
         let mut late: Vec<i64> = measured(&recording).iter().map(|row| row.3 - row.2).collect();
@@ -281,7 +281,7 @@ fn select_is_later_than_clock_nanosleep_by_its_stretch() {
         late[late.len() / 2]
     };
     let (stretched, exact) = (median("--via select"), median("--via clock_nanosleep"));
-    assert!(stretched - exact > 100_000, "select {stretched} ns, clock_nanosleep {exact} ns");
+    assert!(stretched - exact > 300_000, "select {stretched} ns, clock_nanosleep {exact} ns");
 }
 
 #[test]
