@@ -335,7 +335,7 @@ impl Hosts {
     }
 
     /// Ends the runs if the reflector process has died: what follows would only be losses. One that dies after the runs
-    /// were told to end, as if a service manager ends both, spoils no figure.
+    /// were asked to end, as if a service manager ends both, spoils no figure.
     fn check_reflector(&mut self, signal: &StopSignal) {
         if !signal.requested().load(Ordering::Relaxed)
             && let Some(death) = self.peer.as_mut().and_then(Peer::death)

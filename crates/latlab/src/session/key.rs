@@ -65,7 +65,7 @@ impl PreSharedKey {
     /// The key in `reader`, which is read to its end; `name`: its name in messages.
     ///
     /// # Errors
-    /// [`KeyError`]: reading fails, or the content is no key.
+    /// [`KeyError`]: reading fails, or the content is not a key.
     pub fn from_reader(name: &str, reader: impl Read) -> Result<PreSharedKey, KeyError> {
         let mut text = Vec::new();
         reader
@@ -167,7 +167,7 @@ pub enum KeyError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The content is no key.
+    /// The content is not a key.
     #[error("`{name}` holds no latlab key")]
     Foreign {
         /// File or descriptor.

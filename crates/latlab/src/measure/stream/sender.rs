@@ -148,8 +148,8 @@ impl<T: BurstTransport, C: Clock> StreamSender<T, C> {
         StreamSender { meter: StreamMeter::over_a_connection, ..stream.waiting(Patience::CONNECTED) }
     }
 
-    /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner when nobody
-    /// counts.
+    /// Arms `up` as what is measured: it leaves without checksums where that was asked for, and ends sooner without a
+    /// receiver that counts.
     ///
     /// # Errors
     /// The socket does not leave out checksums.
