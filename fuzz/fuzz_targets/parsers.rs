@@ -59,8 +59,8 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = answer.open(None, 7);
     }
     let mut decoder = FrameDecoder::after_noise(64);
-    for piece in [&preamble(), bytes] {
-        decoder.push(piece);
-        while let Ok(Some(_)) = decoder.next_piece() {}
+    for part in [&preamble(), bytes] {
+        decoder.push(part);
+        while let Ok(Some(_)) = decoder.next_event() {}
     }
 });

@@ -48,6 +48,7 @@ impl Caveat {
 
 /// A failure as the user meets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Failure {
     /// What was attempted, with the value in backticks.
     pub message: String,

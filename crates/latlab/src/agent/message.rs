@@ -1,130 +1,196 @@
-//! What the two ends say in their frames (docs/agent-protocol.md).
+//! The messages of the agent protocol (docs/agent-protocol.md).
 
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::RequestFailure;
-use super::far_loads::{LoadsRequest, LoadsStatus};
-use super::far_settings::SettingsRequest;
 use super::frame;
-use crate::facts::{ClockAnchor, HostFacts, HostSample, SettingFacts};
-use crate::plan::{EndSpec, TransportKind};
+use crate::diagnostics::Failure;
+use crate::facts::{ClockAnchor, HostFacts, HostSample, LoadReport, SettingFacts};
+use crate::plan::{EndSpec, LoadSpec, PathSpec, SettingSpec, TransportKind};
 use crate::units::Nanos;
 
-/// What this end asks of an agent. A new request is a variant here, a row in the document, and a handler in
-/// [`super::RequestHandler`]. No `Debug`: a key must not reach a log.
+/// A request to an agent. A new one is a variant here, a row in the document and a handler in [`super::RequestHandler`].
+/// No `Debug`: a key must not reach a log.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// This end lives. The only one without a reply.
+    /// The controller is alive. The only request without a reply.
     Heartbeat,
-    /// Answer probes.
+    /// Start a reflector.
     StartReflector {
-        /// On a free port of this address alone.
+        /// The address to bind, on a free port.
         bind: IpAddr,
-        /// How its thread runs.
+        /// Scheduling of its thread.
         end: EndSpec,
-        /// The line of the session key; an agent refuses to go without.
+        /// The line of the pre-shared key; an agent refuses `None`.
         key: Option<String>,
-        /// So many sessions, each run has one.
+        /// The number of sessions: one for each run.
         sessions: u16,
-        /// Bits a second that a down-stream may have; 0 and not written without one.
-        #[serde(default, skip_serializing_if = "is_none_at_all")]
+        /// The permitted rate of a down-stream, in bits a second; 0, which is not written: no down-stream.
+        #[serde(default, skip_serializing_if = "is_zero")]
         down_bps: u64,
-        /// How probes come; UDP is left out.
+        /// How probes travel; UDP is not written.
         #[serde(default, skip_serializing_if = "TransportKind::is_default")]
         transport: TransportKind,
     },
-    /// What shall be set on the far host.
+    /// Find, change or restore settings of the agent's host.
     Settings(SettingsRequest),
-    /// Which loads shall be made there.
+    /// Start, query or end loads on the agent's host.
     Loads(LoadsRequest),
-    /// A run begins: silence until [`Request::Disarm`].
+    /// A run begins: neither end sends until [`Request::Disarm`].
     Arm {
-        /// How long it takes at most.
+        /// Its longest duration.
         planned_ns: Nanos,
     },
     /// The run is over.
     Disarm,
-    /// What this host is, and the interface that has this address; none: that of the default route.
+    /// Read the facts of the agent's host.
     ReadFacts {
-        /// Of the measured path.
+        /// An address of the interface to describe; `None`: that of the default route.
         address: Option<IpAddr>,
     },
-    /// Where the clocks stand.
+    /// Read the clocks of the agent's host.
     ReadClocks,
-    /// Look at this host again and again, until its samples are collected.
+    /// Sample the agent's host until the samples are collected.
     StartSampling {
-        /// CPUs that measure, to be left alone.
+        /// CPUs that measure: the sampler avoids them.
         avoid_cpus: Vec<u16>,
     },
-    /// No more samples; the next of those that were taken.
+    /// End the sampling and return the next page of samples.
     CollectSamples,
-    /// Undo everything.
+    /// Undo every change to the host.
     StopAll,
 }
 
-/// What the agent says. `Greeting` comes unasked and once.
+/// A request about the settings of the agent's host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SettingsRequest {
+    /// Find and read these knobs without changing them: the controller reads its own before either host is changed.
+    Find {
+        /// Settings of the agent's host, without a side.
+        settings: Vec<SettingSpec>,
+        /// The other end of the measured path: network knobs without an interface are those of the interface that leads
+        /// there.
+        towards: IpAddr,
+    },
+    /// Set the knobs that were found.
+    Turn,
+    /// Restore all settings, the last one first.
+    Restore,
+}
+
+/// A request about the loads of the agent's host. No `Debug`: a key must not reach a log.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoadsRequest {
+    /// Begin to start these loads. Their figures count from the moment a run is armed.
+    Start {
+        /// The loads of the peer.
+        loads: Vec<LoadSpec>,
+        /// The path of network loads; `None` without network loads.
+        path: Option<NetLoadPath>,
+    },
+    /// Report the state of the loads.
+    Look,
+    /// Begin to end the loads.
+    End,
+}
+
+/// The path of the agent's network loads: to a reflector on the controller's host.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetLoadPath {
+    /// The reflector that counts.
+    pub sink: SocketAddr,
+    /// Local end and socket options.
+    pub path: PathSpec,
+    /// The line of the pre-shared key.
+    pub key: String,
+    /// The longest duration of the loads; `None` if unknown.
+    pub lasting_ns: Option<Nanos>,
+}
+
+/// The state of the loads of the agent's host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoadsStatus {
+    /// No loads were requested.
+    None,
+    /// Some of them have not started yet.
+    Starting,
+    /// All of them run.
+    Running,
+    /// They are ending.
+    Ending,
+    /// They have ended.
+    Ended {
+        /// A report for each load, in the requested order.
+        reports: Vec<LoadReport>,
+    },
+}
+
+/// A reply of the agent. `Greeting` is its first message, without a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
-    /// Who it is.
+    /// The agent's version and address.
     Greeting(Greeting),
-    /// Done, without data.
+    /// Success without data.
     Done,
-    /// A reflector answers.
+    /// The reflector is ready.
     Reflector {
-        /// Here.
+        /// Its address and port.
         address: SocketAddr,
     },
-    /// What is set there, or was.
+    /// The settings after the request.
     Settings(Vec<SettingFacts>),
-    /// How its loads are.
+    /// The state of its loads.
     Loads(LoadsStatus),
-    /// The run is over at the far end too.
+    /// The run is over.
     Disarmed {
-        /// How its reflector process died meanwhile, if it did: `killed by SIGKILL`.
+        /// How a reflector process died during the run, such as `killed by SIGKILL`; `None` if it runs.
         reflector_died: Option<String>,
     },
-    /// What its host is.
+    /// The facts of its host.
     Facts(Box<HostFacts>),
-    /// Where its clocks stand.
+    /// The clocks of its host.
     Clocks(ClockAnchor),
-    /// Some of its samples, in their order.
+    /// A page of samples.
     Samples(SamplePage),
-    /// It cannot.
-    Error(RequestFailure),
+    /// The request failed.
+    Error(Failure),
 }
 
-/// As many samples as go into a frame at ease.
+/// Host samples, limited to the size of a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplePage {
-    /// In the order in which they were taken, on the clock of the agent's host.
+    /// In order of time, on the clock of the agent's host.
     pub samples: Vec<HostSample>,
-    /// How many are left for further pages.
+    /// The number of samples for further pages.
     pub left: u64,
 }
 
-/// Who an agent is.
+/// The first message of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Greeting {
-    /// The version of its latlab.
+    /// Its version of latlab.
     pub software: String,
     /// The address at which ssh reached its host; `None` without ssh.
     pub reached: Option<IpAddr>,
 }
 
-/// A message as a frame; plain data always becomes JSON.
+/// `message` as a frame. Serialisation of these types cannot fail.
 pub(super) fn frame_of(message: &impl Serialize) -> Vec<u8> {
     frame::framed(&serde_json::to_vec(message).unwrap_or_default())
 }
 
-// serde's skip_serializing_if hands over a reference.
+// `skip_serializing_if` of serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-const fn is_none_at_all(count: &u64) -> bool {
+const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -134,7 +200,7 @@ mod tests {
     use crate::plan::{LoadKind, LoadSpec, Setting, SettingSpec, Side, defaults};
 
     #[test]
-    fn messages_are_as_documented() {
+    fn messages_have_the_documented_json() {
         let text = |request: &Request| serde_json::to_string(request).expect("plain data");
         assert_eq!(text(&Request::Heartbeat), r#""heartbeat""#);
         assert_eq!(text(&Request::Arm { planned_ns: Nanos(7) }), r#"{"arm":{"planned_ns":7}}"#);
@@ -181,13 +247,13 @@ mod tests {
         assert_eq!(text(&Request::CollectSamples), r#""collect_samples""#);
         let page = serde_json::to_string(&Reply::Samples(SamplePage::default())).expect("plain data");
         assert_eq!(page, r#"{"samples":{"samples":[],"left":0}}"#);
-        let refusal = RequestFailure::world("cannot", "why");
-        let told = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
-        assert_eq!(told, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);
+        let refusal = Failure::world("cannot").because("why");
+        let error = serde_json::to_string(&Reply::Error(refusal)).expect("plain data");
+        assert_eq!(error, r#"{"error":{"message":"cannot","cause":"why","hint":null,"exit_code":3}}"#);
     }
 
     #[test]
-    fn what_is_not_in_the_document_is_refused() {
+    fn messages_that_are_not_documented_are_refused() {
         for text in ["", "null", "7", "\"arm\"", "\"reboot\"", r#"{"arm":{}}"#, r#"{"arm":{"planned_ns":1,"x":2}}"#] {
             assert!(serde_json::from_str::<Request>(text).is_err(), "{text}");
         }
@@ -199,7 +265,7 @@ mod tests {
     fn heartbeats_stay_within_64_bytes_a_second() {
         let beat = frame_of(&Request::Heartbeat).len() as i64;
         assert!(beat * Nanos::from_secs(1).0 <= 64 * defaults::AGENT_BEAT.0, "{beat} bytes each");
-        // One beat may be lost, and the host is still restored within 2 s.
+        // After the loss of one heartbeat the host is still restored within 2 s.
         assert!(defaults::AGENT_BEAT.saturating_mul(2) < defaults::AGENT_SILENCE);
         assert!(defaults::AGENT_SILENCE < Nanos::from_secs(2));
     }

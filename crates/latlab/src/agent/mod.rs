@@ -1,27 +1,21 @@
-//! latlab on another host: both ends of the agent's conversation (docs/agent-protocol.md).
+//! latlab on another host, both ends of the agent protocol (docs/agent-protocol.md).
 //!
-//! `frame` and `message` are what is said, `connect` is this end, `serve` the far one. What an agent can do to its
-//! host stands in `far`, one handler for each request, with `far_settings` and `far_loads`.
+//! `frame` and `message` define the protocol. `controller` is the end of the measuring host: `process` runs the
+//! command that connects, `connection` exchanges requests and replies. `serve` is the end of the agent: `handler` carries out
+//! requests, `sampling` collects host samples.
 
-mod connect;
-mod conversation;
-mod errand;
+mod connection;
+mod controller;
 mod error;
-mod far;
-mod far_loads;
-mod far_settings;
 pub mod frame;
-mod looks;
+mod handler;
 mod message;
+mod process;
 mod sampling;
 mod serve;
-mod watch;
 
-pub use connect::Agent;
-pub use error::{AgentError, RequestFailure};
-pub use far::RequestHandler;
-pub use far_loads::{LoadsRequest, LoadsStatus, NetLoadPath};
-pub use far_settings::SettingsRequest;
-pub use looks::{RemoteSamples, far_facts};
-pub use message::{Greeting, Reply, Request, SamplePage};
+pub use controller::{Agent, RemoteSamples, remote_facts};
+pub use error::AgentError;
+pub use handler::RequestHandler;
+pub use message::{Greeting, LoadsRequest, LoadsStatus, NetLoadPath, Reply, Request, SamplePage, SettingsRequest};
 pub use serve::{AgentEnd, ServeStreams, serve};

@@ -1,4 +1,4 @@
-//! What an agent reports about its host: facts, and samples that it collects during a run and sends in pages.
+//! What an agent reports about its host: facts, and samples that it takes during a run and sends in pages.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -7,35 +7,35 @@ use std::thread;
 
 use latlab_sys::errno::explain;
 
-use super::error::RequestFailure;
 use super::frame::PAYLOAD_MAX_BYTES;
 use super::message::SamplePage;
+use crate::diagnostics::Failure;
 use crate::facts::{CpuReadings, FIRMWARE_NOW, HostFacts, HostSample};
 use crate::host::HostRoot;
 use crate::host::facts::{self, Interface};
 use crate::host::sampler::{SampleSink, Sampler, SamplerSpec};
 
-/// Memory for the samples of a run: 20 minutes at ten a second on four CPUs. After that neighbours are thinned, so that
-/// a day comes to one sample in six to thirteen seconds. A disk is not touched: on small boards it is a card that wears
-/// out, and a spool of ours would outlive a killed agent.
-const ROOM_BYTES: usize = 16 << 20;
-/// However many CPUs a host has, so many samples are kept.
-const FEWEST: usize = 64;
-/// A page is full when it is this long: a second and a half on a line of a megabit, of the ten that a reply has.
+/// Memory for the samples of a run: 20 minutes at ten a second on four CPUs. Longer runs are decimated; after a day one
+/// sample is kept every 6 s to 13 s. Nothing is written to the disk: SD cards wear out, and a spool would outlive a killed
+/// agent.
+const MEMORY_BYTES: usize = 16 << 20;
+/// The number of samples that are kept whatever their size.
+const SAMPLES_MIN: usize = 64;
+/// The length at which a page is full: 1.5 s at 1 Mbit/s, of the 10 s that a reply has.
 const PAGE_BYTES: usize = 128 << 10;
-/// Bytes of a page beside its samples, with a reserve for the rest of the frame.
+/// Upper bound of the bytes of a frame without its samples.
 const PAGE_HEAD_BYTES: usize = 1 << 10;
 
 /// The facts of this host, and of the interface that has `address`.
 pub(super) fn facts(address: Option<IpAddr>) -> HostFacts {
     let mut facts = facts::read(&HostRoot::live(), address.map_or(Interface::OfDefaultRoute, Interface::Holding));
-    // A thousand CPUs with as many interrupts: the counts of each are the longest, and the least missed.
+    // With a thousand CPUs the counts of interrupts are the longest fields, and the least needed.
     if serde_json::to_vec(&facts).is_ok_and(|bytes| bytes.len() > PAYLOAD_MAX_BYTES - PAGE_HEAD_BYTES) {
-        for (field, was_there) in [
+        for (field, was_present) in [
             ("counters.interrupts", facts.counters.interrupts.take().is_some()),
             ("counters.softirqs", facts.counters.softirqs.take().is_some()),
         ] {
-            if was_there {
+            if was_present {
                 facts.unknown.insert(field.into(), "too long for a frame of the agent".into());
             }
         }
@@ -46,50 +46,49 @@ pub(super) fn facts(address: Option<IpAddr>) -> HostFacts {
 /// Samples of this host between their start and their collection.
 #[derive(Debug, Default)]
 pub(super) enum Sampling {
-    /// None were asked for, or all are handed over.
+    /// No samples were requested, or all have been collected.
     #[default]
     Idle,
-    /// They are taken.
+    /// Samples are being taken.
     Running(Sampler<DecimatedSamples>),
-    /// They are handed over.
-    Over(VecDeque<HostSample>),
+    /// Samples are being collected.
+    Collecting(VecDeque<HostSample>),
 }
 
 impl Sampling {
-    /// Starts anew; samples that were not collected are dropped.
-    pub(super) fn start(&mut self, avoid_cpus: Vec<u16>, own_processes: Vec<u32>) -> Result<(), RequestFailure> {
+    /// Starts to sample; samples that were not collected are dropped.
+    pub(super) fn start(&mut self, avoid_cpus: Vec<u16>, own_processes: Vec<u32>) -> Result<(), Failure> {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let spec = SamplerSpec { avoid_cpus, own_processes, ..SamplerSpec::for_cpus(cpus) };
-        let sampler = Sampler::start(HostRoot::live(), spec, DecimatedSamples::within(ROOM_BYTES));
-        *self = Sampling::Running(
-            sampler.map_err(|error| RequestFailure::world("cannot sample the far host", explain(&error)))?,
-        );
+        let sampler = Sampler::start(HostRoot::live(), spec, DecimatedSamples::within(MEMORY_BYTES));
+        let failure = |error| Failure::world("cannot sample the far host").because(explain(&error));
+        *self = Sampling::Running(sampler.map_err(failure)?);
         Ok(())
     }
 
-    /// Ends the sampling where it still goes on, and takes the next samples out.
+    /// Ends the sampling, if it has not ended, and removes the next page.
     pub(super) fn next_page(&mut self) -> SamplePage {
         let mut samples = match mem::take(self) {
             Sampling::Idle => VecDeque::new(),
             Sampling::Running(sampler) => sampler.stop().finish(),
-            Sampling::Over(samples) => samples,
+            Sampling::Collecting(samples) => samples,
         };
         let page = page_of(&mut samples);
         if !samples.is_empty() {
-            *self = Sampling::Over(samples);
+            *self = Sampling::Collecting(samples);
         }
         page
     }
 }
 
-/// The next page: at least one sample, where there is any.
+/// The next page: at least one sample, if there are any.
 fn page_of(samples: &mut VecDeque<HostSample>) -> SamplePage {
     let (mut page, mut bytes) = (Vec::new(), PAGE_HEAD_BYTES);
     while bytes < PAGE_BYTES
         && let Some(sample) = samples.front()
     {
         bytes += serde_json::to_vec(sample).map_or(0, |json| json.len() + 1);
-        // The first one goes in any case: 1 MiB hold the sample of two thousand CPUs.
+        // The first sample always fits: 1 MiB holds that of two thousand CPUs.
         if bytes > PAYLOAD_MAX_BYTES && !page.is_empty() {
             break;
         }
@@ -98,38 +97,38 @@ fn page_of(samples: &mut VecDeque<HostSample>) -> SamplePage {
     SamplePage { samples: page, left: samples.len() as u64 }
 }
 
-/// Samples in bounded memory, evenly spaced: when it is full every other one goes, and from then on each one kept
-/// stands for twice as many. Of those that it stands for the hottest is kept, as it was taken: counters lose
-/// resolution by it and no sum, and the worst state is not lost. The first and the last are always there.
+/// Evenly spaced samples in bounded memory. When the memory is full, samples are merged in pairs, and from then on each kept
+/// sample represents twice as many. Of a group the hottest sample is kept unchanged: cumulative counters lose resolution but
+/// no total, and the hottest state is not lost. The first and the last sample are always kept.
 #[derive(Debug)]
 pub(super) struct DecimatedSamples {
     kept: Vec<HostSample>,
-    room_bytes: usize,
-    /// Each kept sample stands for so many.
+    memory_bytes: usize,
+    /// The number of samples that each kept one represents.
     stride: u64,
-    /// The one kept of a group that is not yet complete, and how many it has.
+    /// The hottest sample of the incomplete group, and the number of samples in it.
     group: Option<(HostSample, u64)>,
-    /// In no group yet: it may be the last one.
+    /// Not in a group yet, since it may be the last one.
     latest: Option<HostSample>,
 }
 
 impl DecimatedSamples {
-    fn within(room_bytes: usize) -> DecimatedSamples {
-        DecimatedSamples { kept: Vec::new(), room_bytes, stride: 1, group: None, latest: None }
+    fn within(memory_bytes: usize) -> DecimatedSamples {
+        DecimatedSamples { kept: Vec::new(), memory_bytes, stride: 1, group: None, latest: None }
     }
 
-    /// How many of the size of `sample` are kept.
-    fn most(&self, sample: &HostSample) -> usize {
+    /// The most samples of the size of `sample` that are kept.
+    fn capacity(&self, sample: &HostSample) -> usize {
         let bytes = size_of::<HostSample>() + sample.cpus.len() * size_of::<(u16, CpuReadings)>();
-        (self.room_bytes / bytes).max(FEWEST)
+        (self.memory_bytes / bytes).max(SAMPLES_MIN)
     }
 
-    fn put(&mut self, sample: HostSample) {
+    fn add(&mut self, sample: HostSample) {
         if self.kept.is_empty() {
             self.kept.push(sample);
             return;
         }
-        let most = self.most(&sample);
+        let capacity = self.capacity(&sample);
         let (held, count) = match self.group.take() {
             Some((held, count)) => (hotter(held, sample), count + 1),
             None => (sample, 1),
@@ -139,8 +138,8 @@ impl DecimatedSamples {
             return;
         }
         self.kept.push(held);
-        // The first one, and pairs.
-        if self.kept.len() > most && self.kept.len() % 2 == 1 {
+        // An odd number: the first sample, which stays as it is, and pairs.
+        if self.kept.len() > capacity && self.kept.len() % 2 == 1 {
             self.halve();
         }
     }
@@ -167,12 +166,12 @@ impl DecimatedSamples {
 impl SampleSink for DecimatedSamples {
     fn take(&mut self, sample: HostSample) {
         if let Some(before) = self.latest.replace(sample) {
-            self.put(before);
+            self.add(before);
         }
     }
 }
 
-/// The one of two neighbours that says more about heat; the later one where both say the same.
+/// The hotter one of two adjacent samples; the later one if they are equal.
 fn hotter(one: HostSample, other: HostSample) -> HostSample {
     let heat = |sample: &HostSample| {
         let flags = sample.host.firmware_throttled.unwrap_or(0) & FIRMWARE_NOW;
@@ -197,31 +196,31 @@ mod tests {
         HostSample { host, ..sample(seq) }
     }
 
-    fn thinned(samples: impl Iterator<Item = HostSample>) -> Vec<HostSample> {
+    fn decimated(samples: impl Iterator<Item = HostSample>) -> Vec<HostSample> {
         let mut sink = DecimatedSamples::within(0);
         samples.for_each(|sample| {
             sink.take(sample);
-            assert!(sink.kept.len() <= FEWEST + 2);
+            assert!(sink.kept.len() <= SAMPLES_MIN + 2);
         });
         sink.finish().into()
     }
 
     #[test]
-    fn few_samples_stay_as_they_are() {
+    fn samples_that_fit_are_all_kept() {
         for count in [0, 1, 2, 3, 64] {
-            assert_eq!(thinned((0..count).map(sample)), (0..count).map(sample).collect::<Vec<_>>(), "{count}");
+            assert_eq!(decimated((0..count).map(sample)), (0..count).map(sample).collect::<Vec<_>>(), "{count}");
         }
     }
 
     #[test]
-    fn a_day_fits_into_the_same_room_evenly() {
+    fn samples_of_a_day_are_decimated_evenly() {
         for count in [67, 100, 1_000, 864_000] {
-            let kept: Vec<u64> = thinned((0..count).map(sample)).into_iter().map(|sample| sample.seq).collect();
-            assert!(kept.len() > FEWEST / 2 && kept.len() <= FEWEST + 4, "{count}: {}", kept.len());
+            let kept: Vec<u64> = decimated((0..count).map(sample)).into_iter().map(|sample| sample.seq).collect();
+            assert!(kept.len() > SAMPLES_MIN / 2 && kept.len() <= SAMPLES_MIN + 4, "{count}: {}", kept.len());
             assert_eq!((kept.first(), kept.last()), (Some(&0), Some(&(count - 1))), "{count}");
             let gaps: Vec<u64> = kept.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let stride = gaps[1];
-            // The group that goes on and the last sample are nearer.
+            // The incomplete group and the last sample are closer together.
             let whole = gaps.len() - 2;
             assert!(gaps[1..whole].iter().all(|gap| *gap == stride), "{count}: {gaps:?}");
             assert!(gaps.iter().all(|gap| (1..=stride).contains(gap)), "{count}: {gaps:?}");
@@ -229,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hot_moment_is_kept() {
-        let kept = thinned((0..10_000).map(|seq| if seq == 4_321 { hot(seq, 3) } else { hot(seq, 0) }));
+    fn the_hottest_sample_of_a_group_is_kept() {
+        let kept = decimated((0..10_000).map(|seq| if seq == 4_321 { hot(seq, 3) } else { hot(seq, 0) }));
         assert!(kept.iter().any(|sample| sample.seq == 4_321 && sample.host.cooling_state == Some(3)));
         assert!(kept.windows(2).all(|pair| pair[0].seq < pair[1].seq));
     }
 
     #[test]
-    fn pages_hold_everything_once_in_order() {
+    fn pages_contain_each_sample_once_in_order() {
         let mut samples: VecDeque<HostSample> = (0..5_000).map(sample).collect();
         let mut seen = Vec::new();
         loop {
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_of_a_thousand_cpus_fits_into_a_frame() {
+    fn a_sample_of_a_thousand_cpus_fits_into_a_frame() {
         let reading = CpuReadings::of([Some(i64::MAX); CpuReadings::WIDTH]);
         let mut large = sample(0);
         large.cpus = (0..1_000).map(|cpu| (cpu, reading)).collect();
@@ -263,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn this_host_is_sampled_until_its_samples_are_collected() {
+    fn samples_can_be_collected_once() {
         let mut sampling = Sampling::default();
         assert_eq!(sampling.next_page(), SamplePage::default());
         sampling.start(Vec::new(), Vec::new()).expect("a thread");
         let page = sampling.next_page();
         assert!(!page.samples.is_empty() && page.left == 0, "{page:?}");
-        assert_eq!(sampling.next_page(), SamplePage::default(), "handed over once");
+        assert_eq!(sampling.next_page(), SamplePage::default());
     }
 }

@@ -1,4 +1,4 @@
-//! The agent's loop, on the far host: input, output and signals under one timer, and everything undone at its end.
+//! The agent's end of a connection: input, output and signals under one timer; every change is undone at its end.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,49 +8,50 @@ use latlab_sys::errno::explain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::error::RequestFailure;
-use super::far::RequestHandler;
 use super::frame::{self, FORMAT, FrameDecoder, FrameError, FrameEvent, READ_BYTES};
+use super::handler::RequestHandler;
 use super::message::{Greeting, Reply, Request, frame_of};
-use super::watch::{DeadManTimer, SilencePolicy};
-
 use crate::diagnostics::{Explain, Failure};
+use crate::plan::defaults::{AGENT_DEAD_MAN, AGENT_SILENCE, SERVE_DURATION_MAX};
+use crate::units::Nanos;
 
-/// A pipe that is ready takes so much at once without blocking (PIPE_BUF).
+/// A pipe that is ready for writing takes this much without blocking (PIPE_BUF, pipe(7)).
 const WRITE_BYTES: usize = 4_096;
+/// The time for the controller's preamble.
+const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What an agent speaks and listens to.
+/// The streams of an agent.
 #[derive(Debug)]
 pub struct ServeStreams {
     /// Requests.
     pub input: OwnedFd,
     /// Replies.
     pub output: OwnedFd,
-    /// Becomes readable when a signal asks for the end.
+    /// Becomes readable when a signal asks the agent to end.
     pub signals: OwnedFd,
 }
 
-/// Why an agent ended, where it was not by the end of its input.
+/// Why an agent ended before the end of its input.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentEnd {
-    /// A signal asked for it.
+    /// A signal was received.
     #[error("a signal ended the agent")]
     Signal,
-    /// The other end was silent for too long.
+    /// The controller was silent for too long.
     #[error("the other end of this agent is silent")]
     Silent {
-        /// For so long.
+        /// The time-out.
         within: Duration,
-        /// What it should have said.
+        /// The message that was due.
         awaited: &'static str,
     },
-    /// What came cannot be read.
+    /// The input cannot be decoded.
     #[error("cannot understand the other end of this agent")]
     Malformed(#[source] FrameError),
-    /// The other end speaks another format.
+    /// The controller has another version of the protocol.
     #[error("cannot talk to a latlab of format `{0}`")]
     Format(u16),
-    /// A stream broke.
+    /// A stream failed.
     #[error("lost the other end of this agent")]
     Broken(#[source] io::Error),
 }
@@ -76,79 +77,76 @@ impl Explain for AgentEnd {
     }
 }
 
-/// Greets, and answers requests until the input ends. Whatever ends it, `far` is as if it had never been when this
-/// returns.
+/// Sends the greeting and answers requests until the input ends; then undoes every change of `handler` to the host.
 ///
 /// # Errors
-/// [`AgentEnd`] where anything but the end of the input ended it.
-pub fn serve(streams: &ServeStreams, greeting: Greeting, far: &mut RequestHandler) -> Result<(), AgentEnd> {
-    let mut agent =
-        Serving { streams, far, inbox: FrameDecoder::after_noise(0), watch: DeadManTimer::new(Instant::now()) };
-    let ended = agent.greet(greeting).and_then(|()| agent.converse());
-    // What could not be undone is in the journal of the host; the connection is closed.
-    let _ = agent.far.undo();
+/// [`AgentEnd`] if anything but the end of the input ended it.
+pub fn serve(streams: &ServeStreams, greeting: Greeting, handler: &mut RequestHandler) -> Result<(), AgentEnd> {
+    let timer = DeadManTimer::new(Instant::now());
+    let mut agent = AgentLoop { streams, handler, decoder: FrameDecoder::after_noise(0), timer };
+    let ended = agent.greet(greeting).and_then(|()| agent.answer_requests());
+    // A change that cannot be undone stays in the journal of the host; the connection is closed.
+    let _ = agent.handler.undo();
     ended
 }
 
-struct Serving<'a> {
+struct AgentLoop<'a> {
     streams: &'a ServeStreams,
-    far: &'a mut RequestHandler,
-    inbox: FrameDecoder,
-    watch: DeadManTimer,
+    handler: &'a mut RequestHandler,
+    decoder: FrameDecoder,
+    timer: DeadManTimer,
 }
 
-impl Serving<'_> {
+impl AgentLoop<'_> {
     fn greet(&self, greeting: Greeting) -> Result<(), AgentEnd> {
         self.write(&[&frame::preamble()[..], &frame_of(&Reply::Greeting(greeting))].concat())
     }
 
-    fn converse(&mut self) -> Result<(), AgentEnd> {
+    fn answer_requests(&mut self) -> Result<(), AgentEnd> {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             self.wait(self.streams.input.as_fd(), PollFlags::IN)?;
             let bytes = match rustix::io::read(&self.streams.input, &mut buffer[..]) {
-                Ok(0) => return self.inbox.end().map_err(AgentEnd::Malformed),
+                Ok(0) => return self.decoder.end().map_err(AgentEnd::Malformed),
                 Ok(bytes) => bytes,
                 Err(Errno::INTR | Errno::AGAIN) => continue,
                 Err(error) => return Err(AgentEnd::Broken(error.into())),
             };
-            self.inbox.push(&buffer[..bytes]);
-            while let Some(piece) = self.inbox.next_piece().map_err(AgentEnd::Malformed)? {
-                match piece {
-                    FrameEvent::Preamble(FORMAT) => self.watch.expect_beats(Instant::now()),
+            self.decoder.push(&buffer[..bytes]);
+            while let Some(event) = self.decoder.next_event().map_err(AgentEnd::Malformed)? {
+                match event {
+                    FrameEvent::Preamble(FORMAT) => self.timer.expect_heartbeats(Instant::now()),
                     FrameEvent::Preamble(format) => return Err(AgentEnd::Format(format)),
-                    FrameEvent::Frame(payload) => self.hear(&payload)?,
+                    FrameEvent::Frame(payload) => self.receive(&payload)?,
                 }
             }
         }
     }
 
-    fn hear(&mut self, payload: &[u8]) -> Result<(), AgentEnd> {
-        self.watch.hear(Instant::now());
+    fn receive(&mut self, payload: &[u8]) -> Result<(), AgentEnd> {
+        self.timer.restart(Instant::now());
         let reply = match serde_json::from_slice(payload) {
             Ok(Request::Heartbeat) => return Ok(()),
-            Ok(request) => self.obey(request).unwrap_or_else(Reply::Error),
-            Err(error) => Reply::Error(unknown(&error)),
+            Ok(request) => self.carry_out(request).unwrap_or_else(Reply::Error),
+            Err(error) => Reply::Error(unknown_request(&error)),
         };
         self.write(&reply_frame(&reply))
     }
 
-    fn obey(&mut self, request: Request) -> Result<Reply, RequestFailure> {
-        let (arm, disarm) = match &request {
-            Request::Arm { planned_ns } => (Some(*planned_ns), false),
-            request => (None, matches!(request, Request::Disarm)),
-        };
-        let answer = self.far.answer(request);
-        // After the deed: a slow request at this end must not count as silence of the other.
-        match (arm, disarm) {
-            (Some(planned), _) => self.watch.arm(planned, Instant::now()),
-            (None, true) => self.watch.expect_beats(Instant::now()),
-            (None, false) => self.watch.hear(Instant::now()),
+    fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {
+        let planned = if let Request::Arm { planned_ns } = request { Some(planned_ns) } else { None };
+        let is_disarm = matches!(request, Request::Disarm);
+        let answer = self.handler.answer(request);
+        // After the request: the time that it takes here must not count as silence of the controller.
+        match planned {
+            Some(planned) => self.timer.arm(planned, Instant::now()),
+            None if is_disarm => self.timer.expect_heartbeats(Instant::now()),
+            None => self.timer.restart(Instant::now()),
         }
         answer
     }
 
-    /// Writes all of `bytes`, unless they are not read before the timer ends.
+    /// Writes all of `bytes`; fails if they are not read before the timer expires.
     fn write(&self, bytes: &[u8]) -> Result<(), AgentEnd> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -162,9 +160,9 @@ impl Serving<'_> {
         Ok(())
     }
 
-    /// Waits until `stream` is ready: data, buffer space, or its end.
+    /// Waits until `stream` has data or buffer space, or has ended.
     fn wait(&self, stream: BorrowedFd<'_>, ready: PollFlags) -> Result<(), AgentEnd> {
-        let deadline = self.watch.deadline();
+        let deadline = self.timer.deadline();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let left = Timespec::try_from(left).map_err(|_| AgentEnd::Broken(io::ErrorKind::InvalidInput.into()))?;
@@ -183,32 +181,82 @@ impl Serving<'_> {
     }
 
     fn silent(&self) -> AgentEnd {
-        let (silence, within) = self.watch.state();
-        let awaited = match silence {
-            SilencePolicy::Unmet => "preamble",
-            SilencePolicy::Idle => "heartbeat",
-            SilencePolicy::Armed => "end of the armed run",
-        };
-        AgentEnd::Silent { within, awaited }
+        AgentEnd::Silent { within: self.timer.limit, awaited: self.timer.awaited }
     }
 }
 
-/// A reply that no frame holds would end the conversation: it is a refusal instead.
+/// `reply` as a frame. One above the limit would end the connection: a failure is sent instead.
 fn reply_frame(reply: &Reply) -> Vec<u8> {
     let frame = frame_of(reply);
     let bytes = frame.len();
     if bytes <= frame::PAYLOAD_MAX_BYTES {
         return frame;
     }
-    frame_of(&Reply::Error(RequestFailure::world("cannot send the reply", format!("it has {bytes} bytes"))))
+    frame_of(&Reply::Error(Failure::world("cannot send the reply").because(format!("it has {bytes} bytes"))))
 }
 
-fn unknown(error: &serde_json::Error) -> RequestFailure {
-    RequestFailure {
-        hint: Some("run the same version of latlab on both hosts".into()),
-        ..RequestFailure::world(
-            format!("latlab {} does not know this request", env!("CARGO_PKG_VERSION")),
-            error.to_string(),
-        )
+fn unknown_request(error: &serde_json::Error) -> Failure {
+    Failure::world(format!("latlab {} does not know this request", env!("CARGO_PKG_VERSION")))
+        .because(error.to_string())
+        .hint("run the same version of latlab on both hosts")
+}
+
+/// The dead-man timer: how long the controller may be silent. Pure: the clock is an argument.
+#[derive(Clone, Copy, Debug)]
+struct DeadManTimer {
+    /// The message that is due, for the error.
+    awaited: &'static str,
+    limit: Duration,
+    started: Instant,
+}
+
+impl DeadManTimer {
+    fn new(now: Instant) -> DeadManTimer {
+        DeadManTimer { awaited: "preamble", limit: PREAMBLE_TIMEOUT, started: now }
+    }
+
+    /// A complete frame was received.
+    fn restart(&mut self, now: Instant) {
+        self.started = now;
+    }
+
+    /// No run is armed: heartbeats are due from `now` on.
+    fn expect_heartbeats(&mut self, now: Instant) {
+        *self = DeadManTimer { awaited: "heartbeat", limit: AGENT_SILENCE.to_duration(), started: now };
+    }
+
+    /// A run of at most `planned` begins `now`. The limit is that of a session.
+    fn arm(&mut self, planned: Nanos, now: Instant) {
+        let limit = (planned.min(SERVE_DURATION_MAX) + AGENT_DEAD_MAN).to_duration();
+        *self = DeadManTimer { awaited: "end of the armed run", limit, started: now };
+    }
+
+    fn deadline(&self) -> Instant {
+        self.started + self.limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_permitted_silence_depends_on_the_state_of_the_connection() {
+        let start = Instant::now();
+        let after = |span: Duration| start + span;
+        let mut timer = DeadManTimer::new(start);
+        assert_eq!(timer.deadline(), after(PREAMBLE_TIMEOUT));
+        timer.expect_heartbeats(after(Duration::from_secs(1)));
+        assert_eq!(timer.deadline(), after(Duration::from_millis(2_500)));
+        for (planned, seconds) in [(Nanos::from_secs(10), 15), (Nanos(-7), 4), (Nanos::MAX, 7 * 24 * 3_600 + 5)] {
+            timer.arm(planned, start);
+            let deadline = timer.deadline();
+            assert!(
+                deadline >= after(Duration::from_secs(seconds)) && deadline < after(Duration::from_secs(seconds + 1))
+            );
+        }
+        timer.arm(Nanos::from_secs(60), start);
+        timer.restart(after(Duration::from_secs(30)));
+        assert_eq!(timer.deadline(), after(Duration::from_secs(95)), "a heartbeat restarts the interval");
     }
 }

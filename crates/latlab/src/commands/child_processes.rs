@@ -146,8 +146,8 @@ pub(super) fn stressor(console: &Console) -> Result<Outcome, Failure> {
             }
             Ok(Outcome::Done)
         }
-        Err(Failure { message, cause, hint, exit_code }) => {
-            console.data(&StressorEvent::Refused { message, cause, hint, exit_code }.line())?;
+        Err(failure) => {
+            console.data(&StressorEvent::Refused(failure).line())?;
             Ok(Outcome::AnswerIsNo)
         }
     }

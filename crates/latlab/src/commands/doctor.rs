@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Outcome, recovery};
-use crate::agent::far_facts;
+use crate::agent::remote_facts;
 use crate::cli::resolve::DoctorSpec;
 use crate::console::Console;
 use crate::diagnostics::{Failure, in_words};
@@ -46,7 +46,7 @@ pub(super) fn run(spec: &DoctorSpec, console: &Console) -> Result<Outcome, Failu
 /// Findings about the agent's host, judged here; each names that host, where its remedy is to be typed.
 fn far_findings(spec: &DoctorSpec) -> Result<Vec<Finding>, Failure> {
     let peer = &spec.target;
-    let (earlier, facts) = far_facts(peer, spec.peer_address, WATCH).map_err(MeasureError::from)?;
+    let (earlier, facts) = remote_facts(peer, spec.peer_address, WATCH).map_err(MeasureError::from)?;
     if let (Some(address), None) = (spec.peer_address, &facts.network.interface) {
         let failure = Failure::world(format!("cannot find the interface of `{address}` on `{peer}`"));
         let cause = facts.unknown.get("network.interface").cloned().unwrap_or_default();

@@ -1,21 +1,15 @@
-//! Work made on purpose beside a measurement: CPU time, hashing workers, memory traffic.
+//! Loads during a measurement: CPU time, hashing workers, memory traffic.
 //!
-//! A load runs in a process of its own, so that the process that measures shares neither locks, nor memory, nor
-//! an address space with it, and so that it goes with that process, however that ends. Its workers know nothing
-//! of each other; what they do together is read every 100 ms and judged when the load ends. Why processes, why
-//! this control and this period: docs/design/0005-loads.md.
+//! A load runs in a process of its own: it shares no locks and no address space with the measuring process, and ends with it
+//! however that ends. Its workers are independent; their sum is read every 100 ms and evaluated when the load ends. The
+//! reasons for processes, for this control and for this period: docs/design/0005-loads.md.
 
-mod bursts;
-mod cpu;
-mod duty;
-mod heat;
-mod heaters;
-mod memory;
-mod meter;
-mod refusal;
+mod error;
+mod kinds;
+mod pacing;
 mod stressor;
 mod workers;
 
-pub use refusal::LoadError;
+pub use error::LoadError;
 pub use stressor::{STRESSOR_COMMAND, Stressor, StressorEvent, StressorRequest};
 pub use workers::Workers;

@@ -1,4 +1,4 @@
-//! The parent's side of a load: a child process.
+//! A load as the measuring process uses it: a child process, its request and its events.
 
 use std::io;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LoadError;
+use crate::diagnostics::Failure;
 use crate::facts::LoadReport;
 use crate::facts::load::{BITS_PER_SECOND, BYTES_PER_SECOND, CPUS, SHARE};
 use crate::plan::LoadKind;
@@ -14,33 +15,32 @@ use crate::platform::ChildProcess;
 /// The hidden command that a load's process runs.
 pub const STRESSOR_COMMAND: &str = "stressor";
 
-/// Says that the figures begin.
+/// The command with which the figures begin.
 pub(super) const BEGIN: &str = "begin";
-/// Asks for the figures, and ends the load.
+/// The command that ends the load and asks for its report.
 pub(super) const END: &str = "end";
 
-/// How long it may take until every worker works: the largest buffer, 4 GiB, is filled first, on a slow board beside
-/// other loads.
-const READY_WITHIN: Duration = Duration::from_secs(120);
-/// How long its report may take: with the most heaters on one CPU a turn comes every second.
-const REPORTS_WITHIN: Duration = Duration::from_secs(30);
-/// It is not waited for: it owns nothing that must be put in order.
-const ENDS_WITHIN: Duration = Duration::ZERO;
+/// The time until every worker works: the largest buffer, 4 GiB, is filled first, on a slow board with other loads.
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
+/// The time for its report: with the most heaters on one CPU a thread gets it once a second.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(30);
+/// It is killed at once: it has nothing to restore.
+const END_TIMEOUT: Duration = Duration::ZERO;
 
-/// The request to the process of a load, as one line of JSON on its standard input. The words `begin` and `end`
-/// may follow, a line each; when the input closes without them, the process ends at once.
+/// The request to the process of a load: one line of JSON on its standard input. The commands `begin` and `end` may follow,
+/// one a line; if the input closes before, the process ends at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StressorRequest {
     /// The load.
     pub load: LoadKind,
-    /// The end that it is made at: `local` or `peer`.
+    /// Its end of the path: `local` or `peer`.
     pub at: String,
-    /// The process that gives the order: the child ends with it.
+    /// The requesting process: the child ends with it.
     pub parent: u32,
 }
 
 impl StressorRequest {
-    /// A report of this load in which nothing is known yet but what was asked for.
+    /// A report of this load that has only what was requested.
     pub fn blank_report(&self) -> LoadReport {
         let (unit, offered, period_ns, cpus) = match &self.load {
             LoadKind::Cpu { share, cpus, period_ns } => (SHARE, *share, Some(*period_ns), cpus),
@@ -70,87 +70,76 @@ impl StressorRequest {
     }
 }
 
-/// What it says, a line of JSON each on its standard output.
+/// An event of the process: one line of JSON on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StressorEvent {
     /// Every worker works.
     Ready,
-    /// It cannot.
-    Refused {
-        /// What was attempted.
-        message: String,
-        /// Why it failed.
-        cause: Option<String>,
-        /// What to do.
-        hint: Option<String>,
-        /// 2: the request is wrong. 3: the world refuses.
-        exit_code: u8,
-    },
-    /// What was reached; the process ends.
+    /// The load could not be started.
+    Refused(Failure),
+    /// The report; the process ends.
     Reached(Box<LoadReport>),
 }
 
 impl StressorEvent {
-    /// As one line of JSON; plain data always becomes one.
+    /// The event as one line of JSON.
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// A running load. Ends when this is dropped, or when the thread that started it ends, or its process, however:
-/// the load's standard input closes, and the kernel kills it.
+/// A running load. It ends when this is dropped, or when the thread that started it or its process ends: its standard input
+/// closes, and the kernel kills it.
 #[derive(Debug)]
 pub struct Stressor {
-    order: StressorRequest,
+    request: StressorRequest,
     process: ChildProcess,
-    told_to_end: bool,
+    end_requested: bool,
 }
 
 impl Stressor {
-    /// Starts the load `order` and waits until every worker works.
+    /// Starts the load and waits until every worker works.
     ///
     /// # Errors
-    /// The process or a worker could not be started, a CPU is not there, memory is short.
-    pub fn start(order: StressorRequest) -> Result<Stressor, LoadError> {
-        let failed = |source| LoadError::Process { load: order.load.to_string(), source };
-        let mut process = ChildProcess::spawn(STRESSOR_COMMAND, &order, ENDS_WITHIN).map_err(failed)?;
-        let line = process.hear(READY_WITHIN).map_err(failed)?;
+    /// The process or a worker cannot be started, a CPU is not usable, or memory is short.
+    pub fn start(request: StressorRequest) -> Result<Stressor, LoadError> {
+        let failed = |source| LoadError::Process { load: request.load.to_string(), source };
+        let mut process = ChildProcess::spawn(STRESSOR_COMMAND, &request, END_TIMEOUT).map_err(failed)?;
+        let line = process.hear(READY_TIMEOUT).map_err(failed)?;
         match serde_json::from_str(&line) {
-            Ok(StressorEvent::Ready) => Ok(Stressor { order, process, told_to_end: false }),
-            Ok(StressorEvent::Refused { message, cause, hint, exit_code }) => {
-                Err(LoadError::Refused { load: order.load.to_string(), message, cause, hint, exit_code })
-            }
+            Ok(StressorEvent::Ready) => Ok(Stressor { request, process, end_requested: false }),
+            Ok(StressorEvent::Refused(failure)) => Err(LoadError::Refused { load: request.load.to_string(), failure }),
             _ => Err(failed(io::Error::other("it ended before it was ready"))),
         }
     }
 
-    /// Its process id.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// From now on the load's figures count.
+    /// Begins the interval that is reported.
     pub fn begin(&mut self) {
         self.process.say(BEGIN);
     }
 
-    /// Tells the load to end: its figures end here.
+    /// Ends the load and the reported interval.
     pub fn end(&mut self) {
-        if !self.told_to_end {
+        if !self.end_requested {
             self.process.say(END);
-            self.told_to_end = true;
+            self.end_requested = true;
         }
     }
 
-    /// Ends the load, where that was not said, and says what it reached since [`begin`](Stressor::begin). A load that
-    /// died before, or is kept from every CPU, has no figures but a reason.
+    /// Ends the load, if [`end`](Stressor::end) has not, and returns its report since [`begin`](Stressor::begin). The report of
+    /// a load that died, or got no CPU, has a reason instead of figures.
     pub fn stop(mut self) -> LoadReport {
         self.end();
-        let heard = self.process.hear(REPORTS_WITHIN);
-        match heard.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
+        let line = self.process.hear(REPORT_TIMEOUT);
+        match line.as_ref().ok().and_then(|line| serde_json::from_str(line).ok()) {
             Some(StressorEvent::Reached(report)) => *report,
-            _ => self.order.blank_report().that_ended_early(self.process.silence(&heard)),
+            _ => self.request.blank_report().that_ended_early(self.process.silence(&line)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a load could not be made.
+//! Errors of starting a load.
 
 use std::io;
 
@@ -8,61 +8,55 @@ use thiserror::Error;
 use crate::diagnostics::{Explain, Failure};
 use crate::units::human::grouped;
 
-/// Why a load could not be made.
+/// An error of starting a load.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// Its process did not come up.
+    /// Its process cannot be started.
     #[error("cannot start a process for the load `{load}`")]
     Process {
         /// As typed.
         load: String,
-        /// What the kernel said.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
-    /// Its process came up and refused.
-    #[error("cannot make the load `{load}`: {message}")]
+    /// Its process reported a failure.
+    #[error("cannot make the load `{load}`: {failure}")]
     Refused {
         /// As typed.
         load: String,
-        /// What it said.
-        message: String,
-        /// Its cause.
-        cause: Option<String>,
-        /// Its hint.
-        hint: Option<String>,
-        /// Its exit code.
-        exit_code: u8,
+        /// The failure that it reported.
+        failure: Failure,
     },
-    /// A worker's CPU does not exist, or is not for us.
+    /// A CPU does not exist, or latlab may not use it.
     #[error("cannot work on CPU `{cpu}`")]
     CpuAbsent {
         /// The CPU.
         cpu: u16,
-        /// Those that can be used, as a list.
+        /// The usable CPUs, as a list.
         usable: String,
     },
-    /// The kernel refused a pin for another reason.
+    /// The affinity of a worker cannot be set for another reason.
     #[error("cannot pin a worker to its CPU")]
     Affinity {
-        /// What the kernel said.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
-    /// A network load is made on a measured path, which a worker has not.
+    /// A network load was requested of a worker, which has no path.
     #[error("cannot load a network without a path")]
     NeedsPath,
-    /// A worker could not be started.
+    /// A worker cannot be started.
     #[error("cannot start a worker")]
     Thread {
-        /// What the kernel said.
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
-    /// No memory to walk through.
+    /// The memory for copying cannot be allocated.
     #[error("cannot take {} bytes of memory", grouped(*.bytes))]
     Memory {
-        /// What one worker asked for.
+        /// The buffer of one worker.
         bytes: u64,
     },
 }
@@ -86,9 +80,7 @@ impl Explain for LoadError {
             LoadError::Thread { source } => failure
                 .because(explain(source))
                 .hint("ask for fewer workers, or raise the limit of processes (`ulimit -u`)"),
-            LoadError::Refused { cause, hint, exit_code, .. } => {
-                Failure { cause: cause.clone(), hint: hint.clone(), exit_code: *exit_code, ..failure }
-            }
+            LoadError::Refused { failure: reported, .. } => Failure { message: failure.message, ..reported.clone() },
             LoadError::CpuAbsent { usable, .. } => Failure::request(self)
                 .because(format!("there is no such CPU, or it is kept from latlab; usable are `{usable}`"))
                 .hint(format!("name CPUs with `:cpus={usable}`")),

@@ -1,0 +1,324 @@
+//! The controller's handle of an agent: one method for each request.
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::AgentError;
+use super::connection::{AgentConnection, AgentStreams, DisconnectReason};
+use super::frame::FrameError;
+use super::message::{Greeting, LoadsRequest, LoadsStatus, Reply, Request, SettingsRequest};
+use super::process::{self, AgentProcess};
+use crate::clock::{Clock, Monotonic};
+use crate::facts::{ClockAnchor, ClockExchange, HostFacts, HostSample, SettingFacts};
+use crate::plan::{PathSpec, Target};
+use crate::session::ReflectorRequest;
+use crate::units::Nanos;
+
+/// The time for the command that connects to end after its streams have ended.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// Exit code of a shell for an unknown command (POSIX, section 2.8.2).
+const COMMAND_NOT_FOUND: i32 = 127;
+/// Exit code of ssh for its own failures (ssh(1)).
+const SSH_FAILED: i32 = 255;
+/// Readings of the remote clocks; the one with the shortest round trip counts, since half of it bounds the error.
+const CLOCK_EXCHANGES: usize = 8;
+/// The time to collect samples: the user waits for the summary meanwhile.
+const COLLECTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An agent on another host. Its changes are undone when this is dropped; [`Agent::dismiss`] also reports whether that
+/// succeeded.
+pub struct Agent {
+    // Fields are dropped in this order: the process waits for the end of the streams.
+    connection: AgentConnection,
+    process: AgentProcess,
+    greeting: Greeting,
+    peer: String,
+}
+
+/// The samples of a remote host.
+#[derive(Debug, Default)]
+pub struct RemoteSamples {
+    /// In order of time, on the clock of the remote host.
+    pub samples: Vec<HostSample>,
+    /// The number of samples that did not arrive in time.
+    pub given_up: u64,
+}
+
+/// The facts of `target`'s host, read twice with `interval` in between. The described interface is the one with `address`;
+/// without an address that which ssh reached, or that of the default route.
+///
+/// # Errors
+/// [`AgentError`].
+pub fn remote_facts(
+    target: &Target,
+    address: Option<IpAddr>,
+    interval: Duration,
+) -> Result<(HostFacts, HostFacts), AgentError> {
+    let mut agent = Agent::start(target, &PathSpec::SYSTEM, &[], &Arc::default())?;
+    let address = address.or(agent.greeting().reached);
+    let earlier = agent.facts(address)?;
+    thread::sleep(interval);
+    let facts = agent.facts(address)?;
+    agent.dismiss()?;
+    Ok((earlier, facts))
+}
+
+impl Agent {
+    /// Starts the agent of `target` and waits for its greeting. The calling thread must outlive the agent. `stop` ends the
+    /// wait, and is set if the agent is lost; the threads of the connection avoid the CPUs in `measuring`.
+    ///
+    /// # Errors
+    /// [`AgentError`]: the host cannot be reached, or latlab is not installed there, or has another version.
+    pub fn start(
+        target: &Target,
+        path: &PathSpec,
+        measuring: &[u16],
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Agent, AgentError> {
+        let peer = target.to_string();
+        // Without a peer address the address that ssh reached is measured: ssh must use the requested family.
+        let family = path.family.filter(|_| path.peer_address.is_none());
+        let command_line = process::command_line(target, family).unwrap_or_default();
+        let program = command_line.first().cloned().unwrap_or_default();
+        let (mut process, to, from) = AgentProcess::start(&command_line).map_err(|source| AgentError::Start {
+            peer: peer.clone(),
+            program,
+            source,
+        })?;
+        let streams = AgentStreams {
+            from: Box::new(from),
+            to: Box::new(to),
+            stop: Arc::clone(stop),
+            measuring: measuring.to_vec(),
+        };
+        match AgentConnection::open(streams) {
+            Ok((connection, greeting)) => Ok(Agent { connection, process, greeting, peer }),
+            Err(reason) => Err(never_greeted(peer, reason, &mut process)),
+        }
+    }
+
+    /// The address to send probes to: the requested one, or the one that ssh reached.
+    ///
+    /// # Errors
+    /// Neither is known.
+    pub fn address(&self, path: &PathSpec) -> Result<IpAddr, AgentError> {
+        path.peer_address.or(self.greeting.reached).ok_or_else(|| AgentError::NoAddress { peer: self.peer.clone() })
+    }
+
+    /// Its first message.
+    pub const fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    /// Starts a reflector on a free port of the address in `request`, and returns its address.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn start_reflector(&mut self, request: ReflectorRequest) -> Result<SocketAddr, AgentError> {
+        let ReflectorRequest { bind, end, key, sessions, down_bps, transport, .. } = request;
+        let request = Request::StartReflector { bind: bind.ip(), end, key, sessions, down_bps, transport };
+        match self.ask(&request)? {
+            Reply::Reflector { address } => Ok(address),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Finds, changes or restores settings of its host, and returns their state.
+    ///
+    /// # Errors
+    /// [`AgentError`]: a knob is absent, or cannot be changed.
+    pub fn settings(&mut self, request: SettingsRequest) -> Result<Vec<SettingFacts>, AgentError> {
+        match self.ask(&Request::Settings(request))? {
+            Reply::Settings(facts) => Ok(facts),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Starts, queries or ends loads of its host, and returns their state. Their figures count from [`Agent::arm`] on.
+    ///
+    /// # Errors
+    /// [`AgentError`]: a load cannot be started.
+    pub fn loads(&mut self, request: LoadsRequest) -> Result<LoadsStatus, AgentError> {
+        match self.ask(&Request::Loads(request))? {
+            Reply::Loads(status) => Ok(status),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Announces a run of at most `planned`; `None` if its duration is unknown. Neither end sends until [`Agent::disarm`].
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn arm(&mut self, planned: Option<Nanos>) -> Result<(), AgentError> {
+        let reply = self.connection.arm(planned);
+        self.done(reply)
+    }
+
+    /// Ends the armed run. Returns how a reflector process of this agent died during it, if one did.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn disarm(&mut self) -> Result<Option<String>, AgentError> {
+        let reply = self.connection.disarm();
+        match self.accept(reply)? {
+            Reply::Disarmed { reflector_died } => Ok(reflector_died),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// The facts of its host. The described interface is the one with `address`; `None`: that of the default route.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn facts(&mut self, address: Option<IpAddr>) -> Result<HostFacts, AgentError> {
+        match self.ask(&Request::ReadFacts { address })? {
+            Reply::Facts(facts) => Ok(*facts),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// The clocks of its host, and the offset of its CLOCK_MONOTONIC to that of this host.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn clocks(&mut self) -> Result<(ClockAnchor, ClockExchange), AgentError> {
+        let mut best = self.clocks_once()?;
+        for _ in 1..CLOCK_EXCHANGES {
+            let next = self.clocks_once()?;
+            if next.1.bound_ns < best.1.bound_ns {
+                best = next;
+            }
+        }
+        Ok(best)
+    }
+
+    fn clocks_once(&mut self) -> Result<(ClockAnchor, ClockExchange), AgentError> {
+        let asked_ns = Monotonic.now().as_nanos();
+        let reply = self.ask(&Request::ReadClocks)?;
+        let answered_ns = Monotonic.now().as_nanos();
+        match reply {
+            Reply::Clocks(anchor) => Ok((anchor, ClockExchange::of(asked_ns, &anchor, answered_ns))),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Starts to sample its host; the sampler avoids these CPUs.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn start_sampling(&mut self, avoid_cpus: Vec<u16>) -> Result<(), AgentError> {
+        let reply = self.connection.ask(&Request::StartSampling { avoid_cpus });
+        self.done(reply)
+    }
+
+    /// Ends the sampling and fetches the samples.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn collect_samples(&mut self) -> Result<RemoteSamples, AgentError> {
+        let begun = Instant::now();
+        let mut collected = RemoteSamples::default();
+        loop {
+            let page = match self.ask(&Request::CollectSamples)? {
+                Reply::Samples(page) => page,
+                other => return Err(self.unexpected(&other)),
+            };
+            let is_empty = page.samples.is_empty();
+            collected.samples.extend(page.samples);
+            if page.left == 0 || is_empty || begun.elapsed() > COLLECTION_TIMEOUT {
+                collected.given_up = page.left;
+                return Ok(collected);
+            }
+        }
+    }
+
+    /// Lets the agent undo its changes, and ends it.
+    ///
+    /// # Errors
+    /// [`AgentError`]: a change could not be undone, or the agent is lost.
+    pub fn dismiss(mut self) -> Result<(), AgentError> {
+        self.connection.expect_end();
+        let reply = self.connection.ask(&Request::StopAll);
+        self.done(reply)
+    }
+
+    /// Why the agent is lost; `None` if it is not. Sends nothing.
+    pub fn lost(&mut self) -> Option<AgentError> {
+        let reason = self.connection.lost()?;
+        self.accept(Err(reason)).err()
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, AgentError> {
+        let reply = self.connection.ask(request);
+        self.accept(reply)
+    }
+
+    fn done(&mut self, reply: Result<Reply, DisconnectReason>) -> Result<(), AgentError> {
+        match self.accept(reply)? {
+            Reply::Done => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// `reply`, unless the agent refused the request or is lost.
+    fn accept(&mut self, reply: Result<Reply, DisconnectReason>) -> Result<Reply, AgentError> {
+        let peer = self.peer.clone();
+        match reply {
+            Ok(Reply::Error(refusal)) => Err(AgentError::Refused { peer, refusal }),
+            Ok(reply) => Ok(reply),
+            Err(DisconnectReason::Silent(within)) => Err(AgentError::Silent { peer, within }),
+            Err(DisconnectReason::Format(format)) => Err(AgentError::Format { peer, format }),
+            Err(DisconnectReason::Unknown(what)) => Err(AgentError::Unknown { peer, what }),
+            Err(
+                DisconnectReason::Malformed(FrameError::Truncated)
+                | DisconnectReason::Gone
+                | DisconnectReason::Interrupted,
+            ) => {
+                let (status, stderr) = exit_of(&mut self.process);
+                Err(AgentError::Ended { peer, status: status.map(|status| status.to_string()), stderr })
+            }
+            Err(DisconnectReason::Malformed(error)) => Err(AgentError::Unknown { peer, what: error.to_string() }),
+        }
+    }
+
+    fn unexpected(&self, reply: &Reply) -> AgentError {
+        AgentError::Unknown { peer: self.peer.clone(), what: format!("a reply to nothing: {reply:?}") }
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("peer", &self.peer).field("greeting", &self.greeting).finish_non_exhaustive()
+    }
+}
+
+/// Why no greeting was received, as far as the exit status of the command that connects shows.
+fn never_greeted(peer: String, reason: DisconnectReason, process: &mut AgentProcess) -> AgentError {
+    let instead = match reason {
+        DisconnectReason::Interrupted => return AgentError::Interrupted { peer },
+        DisconnectReason::Format(format) => return AgentError::Format { peer, format },
+        DisconnectReason::Silent(within) => Some(format!("nothing came for {} s", within.as_secs_f64())),
+        DisconnectReason::Unknown(what) => return AgentError::Unknown { peer, what },
+        DisconnectReason::Malformed(FrameError::Foreign { seen }) => Some(format!("instead came `{seen}`")),
+        DisconnectReason::Malformed(error) => return AgentError::Unknown { peer, what: error.to_string() },
+        DisconnectReason::Gone => None,
+    };
+    let (status, stderr) = exit_of(process);
+    let over_ssh = peer.starts_with("ssh:");
+    match status.and_then(|status| status.code()) {
+        Some(COMMAND_NOT_FOUND) => AgentError::NotFound { peer, stderr },
+        Some(SSH_FAILED) if over_ssh => AgentError::NotReached { peer, stderr },
+        _ => {
+            AgentError::NoGreeting { peer, status: status.map(|status| status.to_string()), stderr: stderr.or(instead) }
+        }
+    }
+}
+
+/// Exit status and standard error of the command that connects.
+fn exit_of(process: &mut AgentProcess) -> (Option<ExitStatus>, Option<String>) {
+    (process.wait(END_TIMEOUT), process.stderr())
+}
