@@ -245,9 +245,7 @@ impl Peer {
             let local = local_address_towards(path, remote)?;
             let request = ReflectorRequest::new(local, EndSpec::SYSTEM, Some(&key), streams);
             let sink = self.sink.insert(ReflectorProcess::start(&request)?).address();
-            let (dscp, dont_fragment) = (path.dscp, path.dont_fragment);
-            let path = PathSpec { bind_address: Some(remote), dscp, dont_fragment, ..PathSpec::SYSTEM };
-            Some(NetLoadPath { sink, path, key: key.line(), lasting_ns: duration })
+            Some(NetLoadPath { sink, path: path.reversed(remote), key: key.line(), lasting_ns: duration })
         };
         Ok(agent.loads(LoadsRequest::Start { loads, path })?)
     }

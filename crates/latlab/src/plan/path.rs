@@ -112,11 +112,44 @@ impl PathSpec {
         dscp: None,
         dont_fragment: false,
     };
+
+    /// The path of packets in the other direction, which leave from `address`: what marks these marks those, and the other
+    /// host chooses the rest.
+    pub fn reversed(&self, address: IpAddr) -> PathSpec {
+        // Without `..`: a new field must be decided on here.
+        let PathSpec {
+            family: _,
+            peer_address: _,
+            bind_address: _,
+            bind_interface: _,
+            source_port: _,
+            dscp,
+            dont_fragment,
+        } = *self;
+        PathSpec { bind_address: Some(address), dscp, dont_fragment, ..PathSpec::SYSTEM }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reverse_of_a_path_keeps_the_marks_of_its_packets_alone() {
+        let path = PathSpec {
+            family: Some(Family::Ipv4),
+            peer_address: "192.0.2.7".parse().ok(),
+            bind_address: "192.0.2.1".parse().ok(),
+            bind_interface: Some("eth0".into()),
+            source_port: Some(5_000),
+            dscp: Some(46),
+            dont_fragment: true,
+        };
+        let address = "192.0.2.9".parse().expect("an address");
+        let expected =
+            PathSpec { bind_address: Some(address), dscp: Some(46), dont_fragment: true, ..PathSpec::SYSTEM };
+        assert_eq!(path.reversed(address), expected);
+    }
 
     #[test]
     fn a_target_is_shown_as_typed() {

@@ -221,11 +221,21 @@ pub(super) fn set_path_options(
     family: address::Family,
     wait: WaitStrategy,
 ) -> Result<(), TransportError> {
-    if let Some(interface) = &path.bind_interface {
+    // Addresses and the port are those of bind(2) and connect(2); a connection is cut by the kernel.
+    let PathSpec {
+        family: _,
+        peer_address: _,
+        bind_address: _,
+        bind_interface,
+        source_port: _,
+        dscp,
+        dont_fragment: _,
+    } = path;
+    if let Some(interface) = bind_interface {
         socket::bind_to_device(fd, interface)
             .map_err(|source| TransportError::Interface { interface: interface.clone(), source })?;
     }
-    if let Some(dscp) = path.dscp {
+    if let Some(dscp) = *dscp {
         socket::set_dscp(fd, family, dscp).map_err(setting_error("the code point (DSCP)", dscp))?;
     }
     if let WaitStrategy::Sleep { receive_timeout: Some(timeout), .. } = wait {

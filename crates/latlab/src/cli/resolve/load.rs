@@ -318,9 +318,8 @@ pub fn hold(typed: &HoldArgs) -> Result<LoadJob, RequestError> {
 
 /// Refuses address options if no load sends packets.
 fn refuse_idle_addresses(typed: &AddressArgs) -> Result<(), RequestError> {
-    let given = [("--bind", typed.bind.is_some()), ("--dscp", typed.dscp.is_some()), ("--df", typed.df)];
-    match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(RequestError::Alone {
+    match path::packet_option(typed) {
+        Some(option) => Err(RequestError::Alone {
             option,
             needed: "--load net=…",
             cause: "it says how packets leave, and these loads send none",

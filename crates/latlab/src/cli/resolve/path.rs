@@ -12,15 +12,16 @@ const PEER_ADDRESS: &str = "--peer-addr";
 
 /// Resolves the path without its source port, since there may be several.
 pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, RequestError> {
-    let family = match (typed.ipv4, typed.ipv6) {
+    let AddressArgs { key: _, ipv4, ipv6, bind: local, peer_addr, dscp, df } = typed;
+    let family = match (ipv4, ipv6) {
         (true, _) => Some(Family::Ipv4),
         (_, true) => Some(Family::Ipv6),
         _ => None,
     };
-    let (bind_address, bind_interface) = bind(typed.bind.as_deref())?;
-    let peer_address = peer_address(typed.peer_addr.as_deref(), target)?;
+    let (bind_address, bind_interface) = bind(local.as_deref())?;
+    let peer_address = peer_address(peer_addr.as_deref(), target)?;
     agree(family, bind_address, target, peer_address)?;
-    let dscp = typed.dscp.as_deref().map(|dscp| value::whole("--dscp", dscp, 0..=u64::from(defaults::DSCP_MAX)));
+    let dscp = dscp.as_deref().map(|dscp| value::whole("--dscp", dscp, 0..=u64::from(defaults::DSCP_MAX)));
     Ok(PathSpec {
         family,
         peer_address,
@@ -28,8 +29,16 @@ pub(super) fn path(typed: &AddressArgs, target: &Target) -> Result<PathSpec, Req
         bind_interface,
         source_port: None,
         dscp: dscp.transpose()?.map(|dscp| dscp as u8),
-        dont_fragment: typed.df,
+        dont_fragment: *df,
     })
+}
+
+/// The first option in `typed` that applies to packets alone, if one was given.
+pub(super) fn packet_option(typed: &AddressArgs) -> Option<&'static str> {
+    // The family, the peer's address and the key may be needed without packets too.
+    let AddressArgs { key: _, ipv4: _, ipv6: _, bind, peer_addr: _, dscp, df } = typed;
+    let given = [("--bind", bind.is_some()), ("--dscp", dscp.is_some()), ("--df", *df)];
+    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
 }
 
 /// Returns one entry per run; `None` if the system chooses the port.
