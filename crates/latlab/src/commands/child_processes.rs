@@ -16,7 +16,7 @@ use crate::diagnostics::{Failure, refused};
 use crate::host::{placement, process};
 use crate::load::{StressorEvent, StressorRequest, Workers};
 use crate::measure::MeasureError;
-use crate::measure::baseline::{bare, bare_stream, bare_tcp};
+use crate::measure::baseline::{BareTransport, bare_stream};
 use crate::measure::stream::{NetLoadCommands, run_net_load};
 use crate::plan::EndSpec;
 use crate::session::{
@@ -44,14 +44,12 @@ pub(super) fn reflector(console: &Console) -> Result<Outcome, Failure> {
 /// Binds the socket and applies pin and priority.
 fn prepare_reflector(request: &ReflectorRequest, stop: &Arc<AtomicBool>) -> Result<ReflectorService, Failure> {
     tie_to_parent(request.parent)?;
-    let post = if request.bare {
-        let wait = request.end.wait.into();
-        ReflectorService::Bare(bare::bind(request.bind, wait).map_err(refused("open the bare reflector"))?, wait)
-    } else if let Some(size_bytes) = request.bare_tcp {
-        let listener = bare_tcp::bind(request.bind).map_err(refused("open the bare listener"))?;
-        ReflectorService::BareTcp(listener, request.end.wait.into(), size_bytes)
+    let wait = request.end.wait.into();
+    let post = if let Some(size_bytes) = request.bare {
+        let bare = BareTransport::of(request.transport);
+        let socket = (bare.bind)(request.bind, wait).map_err(refused("open the bare reflector"))?;
+        ReflectorService::Bare { socket, bare, wait, size_bytes }
     } else if let Some(wanted) = request.bare_stream {
-        let wait = request.end.wait.into();
         let socket = bare_stream::bind(request.bind, wait).map_err(refused("open the bare receiver"))?;
         ReflectorService::BareStream(socket, wait, wanted)
     } else {

@@ -68,7 +68,7 @@ fn show(findings: &[Finding], spec: &DoctorSpec, console: &Console) -> Result<Ou
 fn calibration(spec: &DoctorSpec, console: &Console) -> Result<Finding, Failure> {
     let measurement = &spec.measurement;
     let count = measurement.count as usize;
-    let floor = calibrate(TransportKind::Udp, count, measurement.size_bytes, measurement.here, measurement.peer)?;
+    let floor = calibrate(TransportKind::default(), count, measurement.size_bytes, measurement.here, measurement.peer)?;
     let message = format!(
         "bare loop on loopback, {} B, {}: round trip p50 {}, p99 {}, n {}",
         floor.size_bytes,

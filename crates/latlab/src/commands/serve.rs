@@ -94,8 +94,8 @@ fn print_counters(name: &str, counters: &ReflectorCounters, console: &Console) {
 /// Binds every requested address over each requested transport. Without a requested address one family may be missing.
 pub(super) fn bind(spec: &ServeSpec) -> Result<Vec<Box<dyn Listener>>, Failure> {
     let mut listeners = Vec::new();
-    for transport in TransportKind::ALL.into_iter().filter(|kind| spec.tcp || !kind.is_connection_oriented()) {
-        listeners.extend(bind_all(transport, spec)?);
+    for transport in &spec.transports {
+        listeners.extend(bind_all(*transport, spec)?);
     }
     Ok(listeners)
 }

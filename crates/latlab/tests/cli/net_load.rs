@@ -63,8 +63,7 @@ const KEY: &str = "latlab-psk-1 000102030405060708090a0b0c0d0e0f";
 
 fn reflector(bind: &str, key: Option<&str>) -> (ChildProcess, String) {
     let end = json!({ "wait": "block", "cpu": null, "fifo": null, "mlock": false });
-    let request =
-        json!({ "bind": bind, "end": end, "key": key, "sessions": 4, "bare": false, "parent": std::process::id() });
+    let request = json!({ "bind": bind, "end": end, "key": key, "sessions": 4, "parent": std::process::id() });
     let mut reflector = ChildProcess::start("reflector", &request);
     let address = reflector.event()["ready"]["address"].as_str().expect("an address").to_owned();
     (reflector, address)

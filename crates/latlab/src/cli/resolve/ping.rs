@@ -118,9 +118,13 @@ fn sizes(typed: &ProbeArgs) -> Result<Vec<u32>, RequestError> {
 /// Resolves `--transport`.
 pub(super) fn transport(typed: Option<&str>) -> Result<TransportKind, RequestError> {
     let Some(word) = typed else { return Ok(TransportKind::default()) };
-    TransportKind::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| RequestError::Later {
-        what: format!("--transport {word}"),
-        instead: "`--transport udp`, the default, and `--transport tcp` are what this version measures",
+    TransportKind::ALL.into_iter().find(|transport| transport.word() == word).ok_or_else(|| {
+        let known = TransportKind::ALL.map(|kind| {
+            let is_default = if kind.is_default() { ", the default," } else { "" };
+            format!("`--transport {}`{is_default}", kind.word())
+        });
+        let instead = format!("{} are what this version measures", known.join(" and "));
+        RequestError::Later { what: format!("--transport {word}"), instead }
     })
 }
 

@@ -6,7 +6,7 @@ use super::environment::verbosity;
 use super::{KeySource, RequestError, path, value};
 use crate::cli::args::{AgentArgs, CapArgs, ServeArgs};
 use crate::console::Verbosity;
-use crate::plan::{EndSpec, defaults};
+use crate::plan::{EndSpec, TransportKind, defaults};
 use crate::session::ReflectorLimits;
 use crate::units::Nanos;
 use crate::units::human::{self, NetworkRate};
@@ -18,8 +18,8 @@ pub struct ServeSpec {
     pub listen: Vec<SocketAddr>,
     /// True if the addresses were typed: each must then succeed. Otherwise one family may be unavailable.
     pub chosen: bool,
-    /// True to accept TCP connections as well.
-    pub tcp: bool,
+    /// Transports to listen on, each at every address.
+    pub transports: Vec<TransportKind>,
     /// Source of the pre-shared key.
     pub key: KeySource,
     /// CPU, priority and wait mode of the reflector.
@@ -40,7 +40,7 @@ pub fn serve(typed: &ServeArgs) -> Result<ServeSpec, RequestError> {
     Ok(ServeSpec {
         listen: listen(&typed.key.bind, &key)?,
         chosen: !typed.key.bind.is_empty(),
-        tcp: typed.key.tcp,
+        transports: if typed.key.tcp { vec![TransportKind::Udp, TransportKind::Tcp] } else { vec![TransportKind::Udp] },
         key,
         end: path::local_end(&typed.end)?,
         limits: limits(&typed.caps)?,
@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn tcp_is_off_by_default() {
-        assert!(!resolve("").expect("defaults").tcp && resolve("--tcp").expect("a flag").tcp);
+        assert_eq!(resolve("").expect("defaults").transports, [TransportKind::Udp]);
+        assert_eq!(resolve("--tcp").expect("a flag").transports, [TransportKind::Udp, TransportKind::Tcp]);
     }
 
     #[test]

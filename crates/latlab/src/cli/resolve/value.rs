@@ -116,7 +116,7 @@ pub enum RequestError {
         /// The value as typed.
         what: String,
         /// The alternative in this version.
-        instead: &'static str,
+        instead: String,
     },
     /// An address other than loopback requires a key.
     #[error("`{target}` needs a key")]
@@ -174,7 +174,7 @@ impl Explain for RequestError {
             RequestError::Unusable { cause, hint, .. } => failure.because(cause).hint(hint),
             RequestError::Later { instead, .. } => failure
                 .because(format!("this is latlab {}; it arrives in a later version", env!("CARGO_PKG_VERSION")))
-                .hint(*instead),
+                .hint(instead),
             RequestError::KeyNeeded { hint, .. } => {
                 failure.because("without a key only loopback is measured and served").hint(*hint)
             }

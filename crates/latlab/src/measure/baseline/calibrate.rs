@@ -2,8 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 use std::thread;
+
+use latlab_sys::socket;
 
 use super::bare::{self, Wait};
 use super::bare_tcp;
@@ -21,7 +24,7 @@ use crate::stats::{DescribeOptions, describe};
 /// Round trips before those that count.
 const WARMUP: usize = 1_000;
 
-/// Runs `count` round trips of the bare loop on loopback, over UDP or TCP, `here` and `peer` placed as asked.
+/// Runs `count` round trips of the bare loop on loopback, `here` and `peer` placed as asked.
 pub fn calibrate(
     transport: TransportKind,
     count: usize,
@@ -41,16 +44,49 @@ pub fn calibrate(
     Ok(floor(&round_trips_ns, size_bytes, here, peer))
 }
 
-/// A bare loop.
-type Loop = fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>;
+/// The bare loop over one kind of transport: both ends, with messages of a given size. Each function is called once for
+/// many round trips.
+#[derive(Clone, Copy, Debug)]
+pub struct BareTransport {
+    /// Opens the sender's socket.
+    pub connect: fn(SocketAddr, Wait) -> io::Result<OwnedFd>,
+    /// Sends so many messages of that size, each after the answer to the last; their round trips in ns.
+    pub ping: fn(&OwnedFd, usize, Wait, usize) -> io::Result<Vec<u32>>,
+    /// Opens the reflector's socket; port 0: the kernel's choice.
+    pub bind: fn(SocketAddr, Wait) -> io::Result<OwnedFd>,
+    /// The address of the reflector's socket.
+    pub local_address: fn(BorrowedFd<'_>) -> io::Result<SocketAddr>,
+    /// Returns messages of that size until the flag is set.
+    pub reflect: fn(&OwnedFd, usize, Wait, &AtomicBool) -> io::Result<()>,
+}
+
+impl BareTransport {
+    /// The bare loop over `kind`.
+    pub fn of(kind: TransportKind) -> BareTransport {
+        match kind {
+            TransportKind::Udp => BareTransport {
+                connect: bare::connect,
+                ping: bare::ping,
+                bind: bare::bind,
+                local_address: socket::local_address,
+                reflect: |socket, _, wait, stop| bare::reflect(socket, wait, stop),
+            },
+            TransportKind::Tcp => BareTransport {
+                connect: bare_tcp::connect,
+                ping: bare_tcp::ping,
+                bind: |local, _| bare_tcp::bind(local),
+                local_address: socket::local_address,
+                reflect: bare_tcp::reflect,
+            },
+        }
+    }
+}
 
 fn measure(transport: TransportKind, peer: SocketAddr, size: usize, wait: Wait, count: usize) -> io::Result<Vec<u32>> {
-    let (socket, ping): (OwnedFd, Loop) = match transport {
-        TransportKind::Udp => (bare::connect(peer, wait)?, bare::ping),
-        TransportKind::Tcp => (bare_tcp::connect(peer, wait)?, bare_tcp::ping),
-    };
-    ping(&socket, size, wait, WARMUP)?;
-    ping(&socket, size, wait, count)
+    let bare = BareTransport::of(transport);
+    let socket = (bare.connect)(peer, wait)?;
+    (bare.ping)(&socket, size, wait, WARMUP)?;
+    (bare.ping)(&socket, size, wait, count)
 }
 
 fn floor(round_trips_ns: &[u32], size_bytes: u32, here: EndSpec, peer: EndSpec) -> BareLoop {

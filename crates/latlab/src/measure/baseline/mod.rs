@@ -7,4 +7,4 @@ mod bare_wakeup;
 mod calibrate;
 
 pub use bare_wakeup::{BareWakeupSpec, BareWakeups, sleep_bare};
-pub use calibrate::calibrate;
+pub use calibrate::{BareTransport, calibrate};

@@ -42,11 +42,9 @@ pub struct ReflectorRequest {
     /// The permitted rate of a down-stream, in bits a second; 0: no down-streams.
     #[serde(default)]
     pub down_bps: u64,
-    /// Return every datagram unchanged, for the bare loop, instead of answering sessions.
-    pub bare: bool,
-    /// The same over TCP, in messages of so many bytes.
+    /// Return every message unchanged, for the bare loop with messages of so many bytes, instead of answering sessions.
     #[serde(default)]
-    pub bare_tcp: Option<u32>,
+    pub bare: Option<u32>,
     /// Count every datagram, receiving so many buffers with one call, for the bare stream.
     #[serde(default)]
     pub bare_stream: Option<u16>,
@@ -62,10 +60,9 @@ impl ReflectorRequest {
             end,
             key: key.map(PreSharedKey::line),
             sessions,
-            transport: TransportKind::Udp,
+            transport: TransportKind::default(),
             down_bps: 0,
-            bare: false,
-            bare_tcp: None,
+            bare: None,
             bare_stream: None,
             parent: std::process::id(),
         }
@@ -74,10 +71,7 @@ impl ReflectorRequest {
     /// Be the far end of a bare loop on loopback, with messages of `size_bytes`.
     pub(crate) fn bare(transport: TransportKind, size_bytes: u32, end: EndSpec) -> ReflectorRequest {
         let request = ReflectorRequest::new(Ipv4Addr::LOCALHOST.into(), end, None, 0);
-        match transport {
-            TransportKind::Udp => ReflectorRequest { bare: true, ..request },
-            TransportKind::Tcp => ReflectorRequest { bare_tcp: Some(size_bytes), ..request },
-        }
+        ReflectorRequest { transport, bare: Some(size_bytes), ..request }
     }
 
     /// Be the far end of a bare stream on the loopback `address`.
