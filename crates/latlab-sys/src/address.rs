@@ -22,7 +22,7 @@ impl Family {
     }
 }
 
-/// Every form begins with the family, so the kernel and we can tell which one it is.
+/// Every form begins with the family, which distinguishes them.
 #[derive(Clone, Copy)]
 #[repr(C)]
 union Form {
@@ -41,18 +41,18 @@ pub struct Address {
 const CAPACITY: libc::socklen_t = size_of::<Form>() as libc::socklen_t;
 
 impl Address {
-    /// Room for an address that the kernel shall write.
+    /// Space for an address that the kernel writes.
     pub const fn empty() -> Address {
         // SAFETY: all three forms are plain numbers and byte arrays, for which zero bytes are valid.
         Address { form: unsafe { std::mem::zeroed() }, length: CAPACITY }
     }
 
-    /// The address in the standard library's form; none where the kernel wrote no IP address.
+    /// The address in the standard library's form; `None` if the kernel wrote no IP address.
     pub fn to_socket_addr(&self) -> Option<SocketAddr> {
-        // SAFETY: the union is never smaller than a family, was zeroed first, and any bits are a valid family.
+        // SAFETY: the union is never smaller than a family and was zeroed first; any bits are a valid family.
         match i32::from(unsafe { self.form.any.sa_family }) {
             libc::AF_INET => {
-                // SAFETY: the family says that this form was written; any bits are a valid one.
+                // SAFETY: according to the family this form was written; any bits are valid.
                 let v4 = unsafe { self.form.v4 };
                 let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
                 Some(SocketAddr::from((ip, u16::from_be(v4.sin_port))))
@@ -76,7 +76,7 @@ impl Address {
         self.length
     }
 
-    /// Where the kernel writes the address and its length, the latter reset to the room there is.
+    /// Where the kernel writes the address and its length. The length is reset to the capacity.
     pub(crate) const fn places(&mut self) -> (*mut libc::sockaddr, *mut libc::socklen_t) {
         self.length = CAPACITY;
         ((&raw mut self.form).cast(), &raw mut self.length)
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_survive_the_kernel_form() {
+    fn addresses_round_trip_through_the_kernel_form() {
         for text in ["192.0.2.7:9862", "[2001:db8::7]:1", "[::ffff:192.0.2.7]:65535"] {
             let address: SocketAddr = text.parse().expect("an address");
             assert_eq!(Address::from(address).to_socket_addr(), Some(address));

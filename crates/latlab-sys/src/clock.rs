@@ -1,9 +1,12 @@
-//! Clock reads. [clock_gettime(2)](https://man7.org/linux/man-pages/man2/clock_gettime.2.html);
-//! on common architectures all of these are answered by the vDSO without entering the kernel.
+//! Clocks: reading them, and the synchronisation of CLOCK_REALTIME.
+//! [clock_gettime(2)](https://man7.org/linux/man-pages/man2/clock_gettime.2.html) is answered by the vDSO on common
+//! architectures, without entering the kernel, except for CPU time.
+
+use std::io;
 
 #[cfg(target_os = "linux")]
 use libc::{CLOCK_BOOTTIME, CLOCK_MONOTONIC_COARSE, CLOCK_TAI};
-// Other systems know neither: the nearest clock they have stands in.
+// Other systems have none of these: the nearest clock is used instead.
 #[cfg(not(target_os = "linux"))]
 use libc::{CLOCK_MONOTONIC as CLOCK_BOOTTIME, CLOCK_MONOTONIC as CLOCK_MONOTONIC_COARSE, CLOCK_REALTIME as CLOCK_TAI};
 
@@ -16,8 +19,8 @@ fn nanos(spec: libc::timespec) -> i64 {
 #[inline]
 fn read(clock: libc::clockid_t) -> i64 {
     let mut spec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `spec` is a valid, exclusive timespec for the whole call; the clock ids used exist on
-    // every kernel we support, so the call cannot fail.
+    // SAFETY: `spec` is a valid, exclusive timespec for the whole call. The clock ids in use exist on every supported
+    // kernel, so the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut spec) };
     nanos(spec)
 }
@@ -28,8 +31,7 @@ pub fn monotonic_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_MONOTONIC in ns as of the kernel's last tick, up to 10 ms ago: CLOCK_MONOTONIC_COARSE, for a third of the cost,
-/// where it matters only that time passes.
+/// CLOCK_MONOTONIC_COARSE in ns: CLOCK_MONOTONIC at the last tick of the kernel, up to 10 ms ago, for a third of the cost.
 #[inline]
 pub fn coarse_ns() -> i64 {
     read(CLOCK_MONOTONIC_COARSE)
@@ -45,7 +47,7 @@ pub fn boottime_ns() -> i64 {
     read(CLOCK_BOOTTIME)
 }
 
-/// CLOCK_TAI in ns; equal to CLOCK_REALTIME where nobody told the kernel the offset.
+/// CLOCK_TAI in ns; equal to CLOCK_REALTIME if the offset in the kernel was never set.
 pub fn tai_ns() -> i64 {
     read(CLOCK_TAI)
 }
@@ -70,6 +72,49 @@ pub fn monotonic_resolution_ns() -> i64 {
     nanos(spec)
 }
 
+/// The state of the synchronisation of CLOCK_REALTIME.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Discipline {
+    /// Whether a process synchronises the clock (not STA_UNSYNC).
+    pub synchronised: bool,
+    /// The estimated error in µs, set by that process.
+    pub estimated_error_us: i64,
+    /// The largest possible error in µs; grows by 500 µs a second until it is set again.
+    pub maximum_error_us: i64,
+    /// The frequency correction, in units of 2⁻¹⁶ parts per million.
+    pub frequency_scaled_ppm: i64,
+    /// TAI − UTC in s; 0 if it was never set.
+    pub tai_offset_s: i32,
+    /// The status bits (STA_…).
+    pub status: i32,
+}
+
+/// Reads the state of the synchronisation. [adjtimex(2)](https://man7.org/linux/man-pages/man2/adjtimex.2.html)
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast, reason = "the fields have 32 bits on some targets")]
+pub fn discipline() -> io::Result<Discipline> {
+    // SAFETY: a timex is plain numbers, for which zero bytes are valid. No bit is set in `modes`: nothing is changed.
+    let mut state: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: `state` is a valid, exclusive timex for the whole call.
+    let answer = unsafe { libc::adjtimex(&raw mut state) };
+    crate::done(answer)?;
+    Ok(Discipline {
+        // TIME_ERROR is also returned if the clock is merely suspect: the bit distinguishes.
+        synchronised: state.status & libc::STA_UNSYNC == 0,
+        estimated_error_us: state.esterror as i64,
+        maximum_error_us: state.maxerror as i64,
+        frequency_scaled_ppm: state.freq as i64,
+        tai_offset_s: state.tai,
+        status: state.status,
+    })
+}
+
+/// Other systems: `Unsupported`.
+#[cfg(not(target_os = "linux"))]
+pub fn discipline() -> io::Result<Discipline> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,12 +127,19 @@ mod tests {
 
     #[test]
     fn cpu_time_passes_while_working_and_a_thread_has_no_more_than_its_process() {
-        // The process first: what passes between the two is its as well.
+        // The process first: the time between both readings then counts for it too.
         let (process, thread) = (process_cpu_ns(), thread_cpu_ns());
         while thread_cpu_ns() - thread < 2_000_000 {
             std::hint::black_box([0_u8; 4_096]);
         }
         assert!(process_cpu_ns() - process >= 2_000_000);
         assert!(thread_cpu_ns() <= process_cpu_ns());
+    }
+
+    #[test]
+    fn reading_the_discipline_needs_no_privilege() {
+        let state = discipline().expect("reading needs no privilege");
+        assert!(state.maximum_error_us >= 0);
+        assert_eq!(state.synchronised, state.status & libc::STA_UNSYNC == 0);
     }
 }

@@ -12,7 +12,7 @@ fn read(clock: libc::clockid_t) -> io::Result<i64> {
     Ok(seconds(spec.tv_sec) + i64::from(spec.tv_nsec))
 }
 
-/// In ns; how wide the C library's field is differs.
+/// Whole seconds in ns. The width of the C library's field differs between targets.
 fn seconds(whole: impl Into<i64>) -> i64 {
     whole.into() * 1_000_000_000
 }
@@ -28,10 +28,10 @@ pub fn of_this_process() -> io::Result<i64> {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// CPU time of process `pid`, all its threads; an error once it is gone.
+/// CPU time of process `pid`, all its threads; an error after it has ended.
 /// [clock_getcpuclockid(3)](https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html)
 pub fn of_process(pid: u32) -> io::Result<i64> {
-    /// PID_MAX_LIMIT in linux/threads.h. A clock id has less room than a pid's type, and 0 means the caller.
+    /// PID_MAX_LIMIT in linux/threads.h. A clock id has fewer bits than the type of a pid, and pid 0 means the caller.
     const LARGEST: u32 = 1 << 22;
     if pid == 0 || pid > LARGEST {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
@@ -44,13 +44,13 @@ pub fn of_process(pid: u32) -> io::Result<i64> {
     }
 }
 
-/// CPU time of children that have ended and were waited for, theirs included, to the microsecond.
+/// CPU time of children that have ended and were waited for, with their own such children, to the microsecond.
 /// [getrusage(2)](https://man7.org/linux/man-pages/man2/getrusage.2.html)
 pub fn of_ended_children() -> io::Result<i64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel writes one rusage through the pointer, which is valid for the whole call.
     done(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) })?;
-    // SAFETY: zeroed, and any bits are valid numbers.
+    // SAFETY: initialised with zeros, and any bits are valid numbers.
     let usage = unsafe { usage.assume_init() };
     Ok([usage.ru_utime, usage.ru_stime].map(|time| seconds(time.tv_sec) + i64::from(time.tv_usec) * 1_000).iter().sum())
 }
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_child_is_counted_and_a_stranger_is_an_error() {
+    fn an_ended_child_is_counted_and_an_unknown_pid_is_an_error() {
         let before = of_ended_children().expect("usage");
         let status =
             std::process::Command::new("sh").args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"]).status();
         assert!(status.is_ok_and(|status| status.success()));
         assert!(of_ended_children().expect("usage") > before);
-        for stranger in [0, (1 << 22) + 1, 1 << 30] {
-            assert_eq!(of_process(stranger).expect_err("nobody").raw_os_error(), Some(libc::ESRCH));
+        for unknown in [0, (1 << 22) + 1, 1 << 30] {
+            assert_eq!(of_process(unknown).expect_err("no such process").raw_os_error(), Some(libc::ESRCH));
         }
     }
 }

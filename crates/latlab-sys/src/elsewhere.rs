@@ -1,4 +1,4 @@
-//! Systems other than Linux: the same names, and an honest `Unsupported` from each.
+//! Systems other than Linux: the same names, each of which returns `Unsupported`.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +8,7 @@ fn unsupported<T>() -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Writes functions that take what their Linux namesakes take and answer `Unsupported`.
+/// Defines functions with the arguments of the Linux functions of the same names, which return `Unsupported`.
 macro_rules! refuse {
     ($($name:ident($($argument:ty),*) -> $answer:ty;)*) => {
         $(
@@ -45,7 +45,7 @@ pub mod address {
     pub struct Address(Option<SocketAddr>);
 
     impl Address {
-        /// No address yet.
+        /// No address.
         pub const fn empty() -> Address {
             Address(None)
         }
@@ -90,23 +90,49 @@ pub mod socket {
 }
 
 /// TCP connections.
-pub mod connection;
+pub mod connection {
+    use super::{BorrowedFd, OwnedFd, SocketAddr, address::Family};
+
+    /// Counts of a connection.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct ConnectionCounts {
+        /// The largest segment that it sends, in bytes of payload.
+        pub send_segment_bytes: u32,
+        /// Segments sent again, since it was made.
+        pub retransmitted: u32,
+    }
+
+    refuse! {
+        tcp(Family) -> OwnedFd;
+        tcp_listener(Family) -> OwnedFd;
+        listen(BorrowedFd<'_>, u16) -> ();
+        accept(BorrowedFd<'_>) -> (OwnedFd, SocketAddr);
+        send_now(BorrowedFd<'_>, &[u8]) -> usize;
+        set_no_delay(BorrowedFd<'_>) -> ();
+        set_unsent_limit(BorrowedFd<'_>, u32) -> ();
+        no_delay(BorrowedFd<'_>) -> bool;
+        reuse_address(BorrowedFd<'_>) -> ();
+        take_error(BorrowedFd<'_>) -> ();
+        counts(BorrowedFd<'_>) -> ConnectionCounts;
+        congestion_control(BorrowedFd<'_>) -> String;
+    }
+}
 
 /// Datagrams in and out.
 pub mod datagram {
     use super::{BorrowedFd, IpAddr, address::Address};
 
-    /// Who sent a datagram, and which of our addresses it was sent to.
+    /// Both addresses of a datagram.
     #[derive(Clone, Copy, Debug)]
     pub struct Envelope {
         /// The sender.
         pub peer: Address,
-        /// Our address.
+        /// The local address.
         pub local: Option<IpAddr>,
     }
 
     impl Envelope {
-        /// No envelope yet.
+        /// No addresses.
         pub const fn empty() -> Envelope {
             Envelope { peer: Address::empty(), local: None }
         }
@@ -134,7 +160,7 @@ pub mod batch {
     pub struct SendBatch;
 
     impl SendBatch {
-        /// No room.
+        /// An empty batch.
         pub const fn new(_: usize, _: Option<Address>) -> SendBatch {
             SendBatch
         }
@@ -151,21 +177,21 @@ pub mod batch {
     #[derive(Debug)]
     pub struct ReceiveBatch;
 
-    /// A datagram that came.
+    /// A received datagram.
     #[derive(Debug)]
     pub struct Arrived<'a> {
         /// Its bytes.
         pub bytes: &'a mut [u8],
-        /// Who sent it.
+        /// Its sender.
         pub peer: &'a Address,
-        /// Our address.
+        /// Its local address.
         pub local: Option<IpAddr>,
-        /// How long each of the merged ones is.
+        /// The length of each of several merged datagrams.
         pub segment: Option<usize>,
     }
 
     impl ReceiveBatch {
-        /// No room.
+        /// An empty batch.
         pub const fn new(_: usize, _: usize) -> ReceiveBatch {
             ReceiveBatch
         }
@@ -187,24 +213,74 @@ pub mod batch {
     }
 }
 
-/// Sleeping until a datagram is there.
+/// Waiting until sockets are ready.
 pub mod readiness {
-    use super::BorrowedFd;
+    use super::{BorrowedFd, unsupported};
     refuse! {
         readable_within(BorrowedFd<'_>, i64) -> bool;
         writable_within(BorrowedFd<'_>, i64) -> bool;
         either_within(BorrowedFd<'_>, i64) -> bool;
     }
-}
 
-/// Readiness of many sockets in one call.
-pub mod epoll;
+    /// The readiness to report for a socket.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Interest {
+        /// Bytes, a connection, or an end.
+        Read,
+        /// Space in the send buffer.
+        Write,
+        /// Errors only.
+        None,
+    }
+
+    /// Empty here.
+    #[derive(Debug)]
+    pub struct ReadyList;
+
+    impl ReadyList {
+        /// Empty.
+        pub const fn with_capacity(_: usize) -> ReadyList {
+            ReadyList
+        }
+
+        /// No socket is ready here.
+        pub const fn token(&self, _: usize) -> u64 {
+            0
+        }
+    }
+
+    /// An epoll instance, which cannot be made here.
+    #[derive(Debug)]
+    pub struct Epoll;
+
+    impl Epoll {
+        /// `Unsupported` here.
+        pub fn new() -> std::io::Result<Epoll> {
+            unsupported()
+        }
+
+        /// `Unsupported` here.
+        pub fn add(&self, _: BorrowedFd<'_>, _: u64, _: Interest) -> std::io::Result<()> {
+            unsupported()
+        }
+
+        /// `Unsupported` here.
+        pub fn modify(&self, _: BorrowedFd<'_>, _: u64, _: Interest) -> std::io::Result<()> {
+            unsupported()
+        }
+
+        /// `Unsupported` here.
+        pub fn wait(&self, _: &mut ReadyList, _: i32) -> std::io::Result<usize> {
+            unsupported()
+        }
+    }
+}
 
 /// Scheduling of the calling thread.
 pub mod scheduler {
     refuse! { set_fifo(u8) -> (); }
 
-    /// No CPU can be told without entering the kernel.
+    /// Unknown.
     pub const fn current_cpu() -> Option<u16> {
         None
     }
@@ -220,25 +296,7 @@ pub mod cpu_time {
     }
 }
 
-/// Memory that stays where it is.
-pub mod memory {
-    /// `lock` of Linux: `Unsupported` here.
-    pub fn lock<T>(_: &[T]) -> std::io::Result<()> {
-        super::unsupported()
-    }
-}
-
-/// Network namespaces.
-pub mod namespace {
-    use super::BorrowedFd;
-
-    refuse! {
-        enter_fresh_network() -> ();
-        network_cookie(BorrowedFd<'_>) -> u64;
-    }
-}
-
-/// Questions and orders to network drivers.
+/// Queries and requests to network drivers.
 pub mod ethtool {
     use super::BorrowedFd;
 
@@ -257,7 +315,7 @@ pub mod ethtool {
 
     /// How an interface gathers packets before it interrupts; the fields are those of Linux.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    #[allow(missing_docs, reason = "told where they mean something")]
+    #[allow(missing_docs, reason = "documented for Linux")]
     pub struct Coalesce {
         pub rx_usecs: u32,
         pub rx_frames: u32,
@@ -282,26 +340,35 @@ pub mod ethtool {
     }
 }
 
-/// How this process was started.
+/// Processes.
 pub mod process {
-    /// No privileges can be told from elsewhere: assume the careful answer.
+    use super::BorrowedFd;
+
+    /// Unknown; true is the safe answer.
     pub const fn started_with_more_rights() -> bool {
         true
     }
 
-    /// Elsewhere nobody can tell: as if none were.
+    /// Unknown; false as for a signal that is not ignored.
     pub const fn ignores(_: i32) -> bool {
         false
     }
-}
 
-/// Children that end with their parent.
-pub mod child {
-    /// Elsewhere only the end of a pipe ends them.
+    /// `lock_memory` of Linux: `Unsupported` here.
+    pub fn lock_memory<T>(_: &[T]) -> std::io::Result<()> {
+        super::unsupported()
+    }
+
+    refuse! {
+        enter_fresh_network() -> ();
+        network_cookie(BorrowedFd<'_>) -> u64;
+    }
+
+    /// No effect: children end when their standard input closes.
     pub fn end_with_parent(_: &mut std::process::Command) {}
 }
 
-/// The ways in which a thread can ask to be woken.
+/// The system calls by which a thread sleeps.
 pub mod sleep {
     use super::{BorrowedFd, OwnedFd};
     refuse! {
@@ -342,12 +409,12 @@ pub mod sleep {
         }
     }
 
-    /// No thread has a number here.
+    /// Unknown.
     pub const fn current_thread() -> i32 {
         0
     }
 
-    /// Nobody is nice here.
+    /// Unknown; the usual niceness.
     pub const fn niceness() -> i32 {
         0
     }

@@ -1,10 +1,9 @@
-//! The system calls latlab needs, one safe function each, with the man page or kernel source above it.
+//! The system calls that latlab needs: one safe function each, with its manual page or kernel source linked.
 //!
 //! This crate and the test allocator are the only places with `unsafe` (ARCHITECTURE.md, invariant 8).
-//! On systems other than Linux the same names exist and answer `Unsupported`.
+//! On systems other than Linux the same names exist and return `Unsupported`.
 
 pub mod clock;
-pub mod discipline;
 pub mod errno;
 pub mod interface;
 
@@ -13,21 +12,13 @@ pub mod address;
 #[cfg(target_os = "linux")]
 pub mod batch;
 #[cfg(target_os = "linux")]
-pub mod child;
-#[cfg(target_os = "linux")]
 pub mod connection;
 #[cfg(target_os = "linux")]
 pub mod cpu_time;
 #[cfg(target_os = "linux")]
 pub mod datagram;
 #[cfg(target_os = "linux")]
-pub mod epoll;
-#[cfg(target_os = "linux")]
 pub mod ethtool;
-#[cfg(target_os = "linux")]
-pub mod memory;
-#[cfg(target_os = "linux")]
-pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
@@ -43,17 +34,16 @@ pub mod socket;
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    address, batch, child, connection, cpu_time, datagram, epoll, ethtool, memory, namespace, process, readiness,
-    scheduler, sleep, socket,
+    address, batch, connection, cpu_time, datagram, ethtool, process, readiness, scheduler, sleep, socket,
 };
 
-/// The outcome of a call that answers 0 or −1 with `errno`.
+/// The result of a call that returns −1 and sets `errno` on failure.
 #[cfg(target_os = "linux")]
 fn done(answer: libc::c_int) -> std::io::Result<()> {
     if answer < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The outcome of a call that answers a length or −1 with `errno`.
+/// The result of a call that returns a length, or −1 and sets `errno`.
 #[cfg(target_os = "linux")]
 #[inline]
 fn length(answer: impl TryInto<usize>) -> std::io::Result<usize> {

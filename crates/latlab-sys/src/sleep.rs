@@ -1,7 +1,7 @@
-//! The ways in which a thread can ask to be woken, one function for each call. Instants and spans are ns of
-//! CLOCK_MONOTONIC; a span that is over (zero or less) asks the kernel all the same.
+//! The system calls by which a thread sleeps, one function each. Instants and spans are ns of CLOCK_MONOTONIC; a span of
+//! zero or less still makes the call.
 //!
-//! Each may be cut short by a signal (EINTR); see [`interrupt`].
+//! Each can be interrupted by a signal (EINTR); see [`interrupt`].
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -9,16 +9,16 @@ use std::sync::atomic::AtomicU32;
 
 use crate::done;
 
-/// `nanos` as the kernel takes it; what lies before the clock's origin is the origin.
+/// `nanos` as a timespec; negative values become 0.
 #[inline]
 fn timespec(nanos: i64) -> libc::timespec {
     let nanos = nanos.max(0);
     libc::timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ }
 }
 
-/// The outcome of a call that answers 0 or the errno itself.
+/// The result of a call that returns 0 or an error number.
 #[inline]
-fn told(errno: libc::c_int) -> io::Result<()> {
+fn done_or_errno(errno: libc::c_int) -> io::Result<()> {
     if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
 
@@ -35,21 +35,21 @@ pub fn clock_nanosleep_for(span_ns: i64) -> io::Result<()> {
     clock_nanosleep(0, &timespec(span_ns))
 }
 
-/// Past libc's cancellation point, which would write to the thread's block between the kernel and the clock.
+/// By number, since libc's function is a cancellation point: it writes to the thread's control block between the return
+/// from the kernel and the clock reading.
 #[inline]
 fn clock_nanosleep(flags: libc::c_int, time: &libc::timespec) -> io::Result<()> {
-    let nobody_asks_for_the_rest = std::ptr::null_mut::<libc::timespec>();
-    // SAFETY: `time` is only read, and no rest is written.
-    done(unsafe {
-        libc::syscall(libc::SYS_clock_nanosleep, libc::CLOCK_MONOTONIC, flags, time, nobody_asks_for_the_rest)
-    } as libc::c_int)
+    let no_remainder = std::ptr::null_mut::<libc::timespec>();
+    // SAFETY: `time` is only read, and no remaining time is written.
+    done(unsafe { libc::syscall(libc::SYS_clock_nanosleep, libc::CLOCK_MONOTONIC, flags, time, no_remainder) }
+        as libc::c_int)
 }
 
 /// Sleeps for `span_ns`: [nanosleep(2)](https://man7.org/linux/man-pages/man2/nanosleep.2.html).
 #[inline]
 pub fn nanosleep(span_ns: i64) -> io::Result<()> {
     let span = timespec(span_ns);
-    // SAFETY: `span` is only read; nobody asks for the rest.
+    // SAFETY: `span` is only read, and no remaining time is written.
     done(unsafe { libc::nanosleep(&span, std::ptr::null_mut()) })
 }
 
@@ -72,7 +72,7 @@ pub fn poll_nothing(span_ms: i32) -> io::Result<()> {
 
 /// An [epoll(7)](https://man7.org/linux/man-pages/man7/epoll.7.html) that watches nothing.
 pub fn epoll() -> io::Result<OwnedFd> {
-    // SAFETY: takes a flag and answers a descriptor or −1.
+    // SAFETY: takes a flag and returns a descriptor or −1.
     owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
 }
 
@@ -84,19 +84,19 @@ pub fn epoll_nothing(epoll: BorrowedFd<'_>, span_ms: i32) -> io::Result<()> {
     done(unsafe { libc::epoll_wait(epoll.as_raw_fd(), &mut event, 1, span_ms.max(0)) })
 }
 
-/// A timer that can be read: [timerfd_create(2)](https://man7.org/linux/man-pages/man2/timerfd_create.2.html).
+/// A timer that is read as a file: [timerfd_create(2)](https://man7.org/linux/man-pages/man2/timerfd_create.2.html).
 pub fn timerfd() -> io::Result<OwnedFd> {
-    // SAFETY: takes a clock and a flag and answers a descriptor or −1.
+    // SAFETY: takes a clock and a flag and returns a descriptor or −1.
     owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) })
 }
 
-/// Has `timer` expire once: at `nanos` with `absolute` (TFD_TIMER_ABSTIME), else after `nanos`. Zero would disarm it
-/// and is taken as 1 ns.
+/// Arms `timer` to expire once: at `nanos` with `absolute` (TFD_TIMER_ABSTIME), else after `nanos`. Zero would disarm it
+/// and becomes 1 ns.
 #[inline]
 pub fn arm_timerfd(timer: BorrowedFd<'_>, nanos: i64, absolute: bool) -> io::Result<()> {
     let once = libc::itimerspec { it_interval: timespec(0), it_value: timespec(nanos.max(1)) };
     let flags = if absolute { libc::TFD_TIMER_ABSTIME } else { 0 };
-    // SAFETY: `once` is only read; the old value is not asked for.
+    // SAFETY: `once` is only read; the old value is not requested.
     done(unsafe { libc::timerfd_settime(timer.as_raw_fd(), flags, &once, std::ptr::null_mut()) })
 }
 
@@ -109,14 +109,14 @@ pub fn read_timerfd(timer: BorrowedFd<'_>) -> io::Result<()> {
     if read < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sleeps until `due_ns` on a futex that nobody wakes:
+/// Sleeps until `due_ns` on a futex that is never woken:
 /// [futex(2)](https://man7.org/linux/man-pages/man2/futex.2.html), FUTEX_WAIT_BITSET, whose time-out is an instant.
 #[inline]
 pub fn futex_until(due_ns: i64) -> io::Result<()> {
     futex_wait(libc::FUTEX_WAIT_BITSET, timespec(due_ns))
 }
 
-/// Sleeps for `span_ns` on a futex that nobody wakes: FUTEX_WAIT, whose time-out is a span.
+/// Sleeps for `span_ns` on a futex that is never woken: FUTEX_WAIT, whose time-out is a span.
 #[inline]
 pub fn futex_for(span_ns: i64) -> io::Result<()> {
     futex_wait(libc::FUTEX_WAIT, timespec(span_ns))
@@ -126,16 +126,16 @@ pub fn futex_for(span_ns: i64) -> io::Result<()> {
 fn futex_wait(operation: libc::c_int, time: libc::timespec) -> io::Result<()> {
     let word = AtomicU32::new(0);
     let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-    const ANYBODY: u32 = u32::MAX;
+    const ANY_BIT: u32 = u32::MAX;
     let unused = std::ptr::null::<u32>();
     // SAFETY: `word` outlives the call and is only compared with 0; `time` is only read; FUTEX_WAIT ignores the last
     // two arguments and FUTEX_WAIT_BITSET the first of them.
     let answer =
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0_u32, &raw const time, unused, ANYBODY) };
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0_u32, &raw const time, unused, ANY_BIT) };
     match answer {
         0 => Ok(()),
         _ => match io::Error::last_os_error() {
-            // The end that was asked for.
+            // The expected end.
             error if error.raw_os_error() == Some(libc::ETIMEDOUT) => Ok(()),
             error => Err(error),
         },
@@ -158,8 +158,8 @@ impl SignalTimer {
     pub fn new() -> io::Result<SignalTimer> {
         let signal = libc::SIGRTMIN();
         let mask = only(signal);
-        // SAFETY: `mask` is a whole signal set; the old one is not asked for.
-        told(unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &mask, std::ptr::null_mut()) })?;
+        // SAFETY: `mask` is an initialised signal set; the old one is not requested.
+        done_or_errno(unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &mask, std::ptr::null_mut()) })?;
         // SAFETY: zero is a valid sigevent: SIGEV_SIGNAL, signal 0.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -171,22 +171,22 @@ impl SignalTimer {
         Ok(SignalTimer { timer, signal })
     }
 
-    /// Has it expire once: at `nanos` with `absolute` (TIMER_ABSTIME), else after `nanos`. Zero would disarm it and is
-    /// taken as 1 ns.
+    /// Arms it to expire once: at `nanos` with `absolute` (TIMER_ABSTIME), else after `nanos`. Zero would disarm it and
+    /// becomes 1 ns.
     #[inline]
     pub fn arm(&self, nanos: i64, absolute: bool) -> io::Result<()> {
         let once = libc::itimerspec { it_interval: timespec(0), it_value: timespec(nanos.max(1)) };
         let flags = if absolute { libc::TIMER_ABSTIME } else { 0 };
-        // SAFETY: the timer lives as long as `self`; `once` is only read; the old value is not asked for.
+        // SAFETY: the timer lives as long as `self`; `once` is only read; the old value is not requested.
         done(unsafe { libc::timer_settime(self.timer, flags, &once, std::ptr::null_mut()) })
     }
 
-    /// Sleeps until its signal is there:
+    /// Sleeps until its signal is pending:
     /// [sigwaitinfo(2)](https://man7.org/linux/man-pages/man2/sigwaitinfo.2.html), the kernel's rt_sigtimedwait.
     #[inline]
     pub fn wait(&self) -> io::Result<()> {
         let mask = only(self.signal);
-        // SAFETY: `mask` is a whole signal set; what the signal says is not asked for; no time-out is given.
+        // SAFETY: `mask` is an initialised signal set; the signal's details are not requested; no time-out is given.
         done(unsafe { libc::sigwaitinfo(&mask, std::ptr::null_mut()) }.min(0))
     }
 }
@@ -216,35 +216,35 @@ pub fn current_thread() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Lets [`interrupt`] cut sleeps of this process short: gives SIGURG, which means nothing to a process without urgent
-/// TCP bytes and is not queued, a handler that does nothing.
+/// Enables [`interrupt`]: gives SIGURG a handler that does nothing. A process without urgent TCP bytes has no other use for
+/// SIGURG, and it is not queued.
 /// [sigaction(2)](https://man7.org/linux/man-pages/man2/sigaction.2.html)
 pub fn allow_interrupts() -> io::Result<()> {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: zero is a valid sigaction: no flags, so calls are not restarted, and no signal blocked meanwhile.
+    // SAFETY: zero is a valid sigaction: no flags, so that calls are not restarted, and no blocked signals.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = nothing as *const () as libc::sighandler_t;
     // SAFETY: `action` is only read, and its handler touches nothing.
     done(unsafe { libc::sigaction(libc::SIGURG, &action, std::ptr::null_mut()) })
 }
 
-/// Cuts the sleep of thread `thread` of this process short: it finds EINTR. Only after [`allow_interrupts`].
+/// Interrupts a sleep of thread `thread` of this process, which returns EINTR. Requires [`allow_interrupts`].
 /// [tgkill(2)](https://man7.org/linux/man-pages/man2/tgkill.2.html)
 pub fn interrupt(thread: i32) -> io::Result<()> {
-    // SAFETY: takes three numbers; a thread that is gone is refused.
+    // SAFETY: takes three numbers; a thread that has ended is an error.
     done(unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGURG) } as libc::c_int)
 }
 
 /// The niceness of the calling thread, −20 to 19. [getpriority(2)](https://man7.org/linux/man-pages/man2/getpriority.2.html)
 pub fn niceness() -> i32 {
     const CALLING_THREAD: libc::id_t = 0;
-    // SAFETY: takes two numbers and answers one; the caller itself exists.
+    // SAFETY: takes two numbers and returns one; the calling thread exists.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, CALLING_THREAD) }
 }
 
 fn owned(descriptor: libc::c_int) -> io::Result<OwnedFd> {
     done(descriptor)?;
-    // SAFETY: fresh from the kernel, nobody else's.
+    // SAFETY: the call has just made this descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -257,33 +257,33 @@ mod tests {
 
     const SPAN: i64 = 3_000_000;
 
-    /// No call may come back before the span is over; how long after it does is what latlab measures.
-    fn takes_its_time(name: &str, sleep: impl FnOnce(i64) -> io::Result<()>) {
+    /// Asserts that the call does not return before the span is over. How late it returns is what latlab measures.
+    fn expect_full_span(name: &str, sleep: impl FnOnce(i64) -> io::Result<()>) {
         let due = monotonic_ns() + SPAN;
         sleep(due).expect(name);
-        assert!(monotonic_ns() >= due, "{name} came back early");
+        assert!(monotonic_ns() >= due, "{name} returned early");
     }
 
     #[test]
-    fn each_call_sleeps_until_it_is_time() {
+    fn each_call_sleeps_for_the_full_span() {
         let span = |due: i64| due - monotonic_ns();
         let (epoll, timer) = (epoll().expect("made"), timerfd().expect("made"));
         let signal = SignalTimer::new().expect("made");
-        takes_its_time("clock_nanosleep", clock_nanosleep_until);
-        takes_its_time("clock_nanosleep relative", |due| clock_nanosleep_for(span(due)));
-        takes_its_time("nanosleep", |due| nanosleep(span(due)));
-        takes_its_time("select", |due| select_nothing(span(due) / 1_000 + 1));
-        takes_its_time("poll", |due| poll_nothing((span(due) / 1_000_000 + 1) as i32));
-        takes_its_time("epoll", |due| epoll_nothing(epoll.as_fd(), (span(due) / 1_000_000 + 1) as i32));
-        takes_its_time("futex", futex_until);
-        takes_its_time("futex relative", |due| futex_for(span(due)));
+        expect_full_span("clock_nanosleep", clock_nanosleep_until);
+        expect_full_span("clock_nanosleep relative", |due| clock_nanosleep_for(span(due)));
+        expect_full_span("nanosleep", |due| nanosleep(span(due)));
+        expect_full_span("select", |due| select_nothing(span(due) / 1_000 + 1));
+        expect_full_span("poll", |due| poll_nothing((span(due) / 1_000_000 + 1) as i32));
+        expect_full_span("epoll", |due| epoll_nothing(epoll.as_fd(), (span(due) / 1_000_000 + 1) as i32));
+        expect_full_span("futex", futex_until);
+        expect_full_span("futex relative", |due| futex_for(span(due)));
         for absolute in [true, false] {
             let nanos = |due| if absolute { due } else { span(due) };
-            takes_its_time("timerfd", |due| {
+            expect_full_span("timerfd", |due| {
                 arm_timerfd(timer.as_fd(), nanos(due), absolute)?;
                 read_timerfd(timer.as_fd())
             });
-            takes_its_time("signal", |due| {
+            expect_full_span("signal", |due| {
                 signal.arm(nanos(due), absolute)?;
                 signal.wait()
             });
@@ -291,20 +291,20 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_can_be_cut_short() {
+    fn a_sleep_can_be_interrupted() {
         allow_interrupts().expect("a handler");
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let sleeper = std::thread::spawn(move || {
-            tell.send(current_thread()).expect("heard");
+            sender.send(current_thread()).expect("the receiver exists");
             clock_nanosleep_for(60_000_000_000)
         });
-        let thread = told.recv().expect("told");
-        // It may not sleep yet when the first signal comes.
+        let thread = receiver.recv().expect("a thread id");
+        // The thread may not sleep yet at the first signal.
         while !sleeper.is_finished() {
-            interrupt(thread).expect("it lives");
+            interrupt(thread).expect("the thread exists");
             std::thread::yield_now();
         }
-        let error = sleeper.join().expect("no panic").expect_err("cut short");
+        let error = sleeper.join().expect("no panic").expect_err("interrupted");
         assert_eq!(error.kind(), io::ErrorKind::Interrupted);
     }
 }

@@ -66,7 +66,7 @@ impl AgentProcess {
         let (program, arguments) = command_line.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        latlab_sys::child::end_with_parent(&mut command);
+        latlab_sys::process::end_with_parent(&mut command);
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(to), Some(from), Some(errors)) = streams else { return Err(io::Error::other("no pipe to it")) };

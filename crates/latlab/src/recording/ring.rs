@@ -60,7 +60,7 @@ impl EventRing {
 /// page would be refused as a whole.
 fn lock_pages(slots: &[Slot]) {
     const PIECE_SLOTS: usize = (512 << 10) / size_of::<Slot>();
-    let _locked = slots.chunks(PIECE_SLOTS).take_while(|piece| latlab_sys::memory::lock(piece).is_ok()).count();
+    let _locked = slots.chunks(PIECE_SLOTS).take_while(|piece| latlab_sys::process::lock_memory(piece).is_ok()).count();
 }
 
 /// A ring of `capacity` events (a power of two).

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use latlab_sys::clock::coarse_ns;
-use latlab_sys::epoll::{Epoll, Interest, ReadyList};
+use latlab_sys::readiness::{Epoll, Interest, ReadyList};
 use latlab_sys::{address, connection, datagram, socket};
 
 use super::address::{canonical, family_of, prefix_of};

@@ -295,7 +295,7 @@ fn interface_settings_are_restored_from_another_namespace() {
     std::thread::scope(|scope| {
         // From here on this thread has a network namespace of its own, which ends with it.
         let inside = || {
-            latlab_sys::namespace::enter_fresh_network().expect("root may");
+            latlab_sys::process::enter_fresh_network().expect("root may");
             ip("link set lo up");
             ip("link add near type veth peer name far");
             // A tap device is the only virtual device that supports coalescing.
@@ -323,7 +323,7 @@ fn interface_settings_are_restored_from_another_namespace() {
                         running.killed_by(signal);
                         let namespaced = || lab("doctor --restore").stdout(contains("mtu:near=1400")).success();
                         let outside = || {
-                            latlab_sys::namespace::enter_fresh_network().expect("root may");
+                            latlab_sys::process::enter_fresh_network().expect("root may");
                             namespaced();
                         };
                         std::thread::scope(|scope| scope.spawn(outside).join().expect("no panic"));

@@ -164,7 +164,7 @@ fn beside_a_pair(work: impl FnOnce(&Path) + Send) {
     let home = tempfile::tempdir().expect("a directory");
     std::thread::scope(|scope| {
         let inside = || {
-            latlab_sys::namespace::enter_fresh_network().expect("root may");
+            latlab_sys::process::enter_fresh_network().expect("root may");
             ip("link set lo up");
             ip("link add near type veth peer name far");
             work(home.path());

@@ -85,7 +85,7 @@ fn kill_9_leaves_neither_namespaces_nor_processes() {
         return;
     }
     // The witnesses' near ends live in a namespace of this thread's own: the host's stays untouched.
-    latlab_sys::namespace::enter_fresh_network().expect("root may");
+    latlab_sys::process::enter_fresh_network().expect("root may");
     let mut owner = play("owner");
     let ready = hear_ready(&mut owner);
     let (owner_thread, reflector) = ready.split_once(' ').expect("two threads");

@@ -39,7 +39,7 @@ fn discipline(root: &HostRoot) -> Result<ClockDiscipline, String> {
     if !root.is_live() {
         return Err(NOT_THIS_HOST.into());
     }
-    let state = latlab_sys::discipline::read().map_err(|error| errno::explain(&error))?;
+    let state = latlab_sys::clock::discipline().map_err(|error| errno::explain(&error))?;
     Ok(ClockDiscipline {
         synchronised: state.synchronised,
         estimated_error_us: state.estimated_error_us,

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use latlab_sys::address::Family;
-use latlab_sys::{namespace, socket};
+use latlab_sys::{process, socket};
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,7 @@ fn own_inode() -> io::Result<u64> {
 }
 
 fn own_cookie() -> io::Result<u64> {
-    namespace::network_cookie(socket::udp(Family::Ipv4)?.as_fd())
+    process::network_cookie(socket::udp(Family::Ipv4)?.as_fd())
 }
 
 fn index_of(interface: &str) -> io::Result<u32> {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread;
 
-use latlab_sys::namespace;
+use latlab_sys::process;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The calling thread is in another namespace until this is dropped, so this cannot move to another thread. Of several,
@@ -50,7 +50,7 @@ fn move_to(namespace: BorrowedFd<'_>) -> io::Result<()> {
 /// A new namespace that exists as long as the descriptor.
 pub(super) fn new_namespace() -> io::Result<File> {
     on_own_thread(|| {
-        namespace::enter_fresh_network()?;
+        process::enter_fresh_network()?;
         current_namespace()
     })
 }
