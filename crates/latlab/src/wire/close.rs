@@ -1,12 +1,12 @@
-//! CLOSE and REPORT: the end of a session, and what the reflector counted in it.
+//! CLOSE and REPORT: the end of a session, and the reflector's counts of it.
 
 use super::{Codes, MAC_BYTES, Malformed, MessageHeader, MessageType, Nonce, SETUP_HEADER_BYTES, put, take};
 
-/// A CLOSE; longer than the reply to it.
+/// The length of a CLOSE, more than that of its reply.
 pub const CLOSE_BYTES: usize = 128;
-/// A REPORT with what the reflector's socket dropped.
+/// The length of a REPORT with the drops of the reflector's socket.
 pub const REPORT_BYTES: usize = 112;
-/// A REPORT for a sender that does not ask for that.
+/// The length of a REPORT for a sender that does not request these.
 pub const SHORT_REPORT_BYTES: usize = 96;
 
 const NONCE_AT: usize = SETUP_HEADER_BYTES;
@@ -21,19 +21,19 @@ const FLAG_SOCKET_DROPS: u8 = 1;
 /// CLOSE: 8 header, 16 sender's nonce, 1 requests, 71 zero, 32 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Close {
-    /// Which session.
+    /// The session.
     pub session: u16,
-    /// The nonce it was opened with.
+    /// The nonce with which it was opened.
     pub nonce: Nonce,
-    /// The sender reads a REPORT with the drops of the reflector's socket.
+    /// The sender requests the drops of the reflector's socket.
     pub wants_socket_drops: bool,
 }
 
 impl Close {
-    /// Reads a CLOSE; its code is the reflector's to check.
+    /// Reads a CLOSE without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] where `datagram` is none of this version.
+    /// [`Malformed`] if `datagram` is no CLOSE of this version.
     pub fn parse(datagram: &[u8]) -> Result<Close, Malformed> {
         let header = MessageHeader::expect(datagram, MessageType::Close, CLOSE_BYTES)?;
         let [wishes] = take(datagram, WISH_AT);
@@ -55,30 +55,29 @@ impl Close {
 /// 1 flags and 7 zero stand before the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Which session.
+    /// The session.
     pub session: u16,
-    /// The nonce it was opened with.
+    /// The nonce with which it was opened.
     pub nonce: Nonce,
     /// Probes answered.
     pub answered: u64,
-    /// Probes dropped because their counter had been seen.
+    /// Probes dropped because their counter was received before.
     pub seen_before: u64,
-    /// Probes dropped because their counter was older than the replay window.
+    /// Probes dropped because their counter was below the replay window.
     pub left_window: u64,
     /// Probes dropped because their tag, or another field, was wrong.
     pub forged: u64,
-    /// Probes dropped because they were not as long as agreed.
+    /// Probes dropped because they were not of the agreed size.
     pub wrong_size: u64,
-    /// Datagrams that the reflector's socket dropped while the session lasted, whosever they were, modulo 2^32; none
-    /// where unknown.
+    /// Datagrams of all senders that the reflector's socket dropped during the session, modulo 2^32; `None` if unknown.
     pub socket_drops: Option<u64>,
 }
 
 impl Report {
-    /// Reads a REPORT of either length; its code is the sender's to check.
+    /// Reads a REPORT of either length without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] where `datagram` is none of this version.
+    /// [`Malformed`] if `datagram` is no REPORT of this version.
     pub fn parse(datagram: &[u8]) -> Result<Report, Malformed> {
         let is_short = datagram.len() == SHORT_REPORT_BYTES;
         let bytes = if is_short { SHORT_REPORT_BYTES } else { REPORT_BYTES };
@@ -105,7 +104,7 @@ impl Report {
         codes.seal(to);
     }
 
-    /// Writes the REPORT without what the socket dropped, and seals it.
+    /// Writes the REPORT without the drops of the socket, and seals it.
     pub fn write_short(&self, codes: &Codes, to: &mut [u8; SHORT_REPORT_BYTES]) {
         self.write_counts(to);
         codes.seal(to);
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_survives_its_bytes() {
+    fn close_and_report_round_trip() {
         let codes = super::super::SetupKey::derive(&[1; 16]).codes();
         for wants_socket_drops in [false, true] {
             let close = Close { session: 9, nonce: [4; 16], wants_socket_drops };
@@ -158,13 +157,13 @@ mod tests {
             report(socket_drops).write(&codes, &mut bytes);
             assert_eq!(Report::parse(&bytes), Ok(report(socket_drops)));
             assert!(codes.verify(&bytes));
-            assert_eq!(bytes[73..80], [0; 7], "nothing of what stood there before is sent");
+            assert_eq!(bytes[73..80], [0; 7], "earlier content of the buffer is not sent");
             assert_eq!(Report::parse(&bytes[..111]), Err(Malformed::Length));
         }
     }
 
     #[test]
-    fn who_does_not_ask_gets_the_report_that_every_version_reads() {
+    fn a_report_without_socket_drops_is_the_short_one() {
         let codes = super::super::SetupKey::derive(&[1; 16]).codes();
         let mut bytes = [0xee; SHORT_REPORT_BYTES];
         report(Some(8)).write_short(&codes, &mut bytes);

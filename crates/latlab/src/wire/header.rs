@@ -1,4 +1,4 @@
-//! What every message starts with: its type; and, in the messages of the set-up, version, session and a mark.
+//! Headers: the type that begins every message, and the version, session and magic number of set-up messages.
 
 use super::{Malformed, put, take};
 
@@ -14,39 +14,39 @@ pub const MAC_BYTES: usize = 32;
 /// A number used once.
 pub type Nonce = [u8; NONCE_BYTES];
 
-/// `lltb`: keeps strangers' datagrams from being taken for a set-up message.
+/// `lltb`: distinguishes set-up messages from datagrams of other programs.
 const MAGIC: u32 = 0x6c6c_7462;
 
-/// The first byte of every datagram. Requests are odd, replies even, so that neither passes for the other
-/// even before a tag is checked (rule R3).
+/// The first byte of every datagram. Requests are odd, replies even, so that neither is accepted as the other even before
+/// a tag is checked (rule R3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MessageType {
-    /// Sender → reflector: is anybody there?
+    /// Sender → reflector: request for a COOKIE.
     Hello = 0x01,
-    /// Reflector → sender: prove that you receive at this address.
+    /// Reflector → sender: a token that proves the sender's address.
     Cookie = 0x02,
-    /// Sender → reflector: the proof, and the terms asked for.
+    /// Sender → reflector: the token, and the requested terms.
     Open = 0x03,
-    /// Reflector → sender: a session, and its terms.
+    /// Reflector → sender: the session is open, with these terms.
     Accept = 0x04,
-    /// Reflector → sender: no session, and why.
+    /// Reflector → sender: the session is refused, with the reason.
     Refuse = 0x06,
     /// Sender → reflector: the session is over.
     Close = 0x07,
-    /// Reflector → sender: what the session counted.
+    /// Reflector → sender: the counts of the session.
     Report = 0x08,
     /// Sender → reflector: a probe.
     Probe = 0x11,
-    /// Reflector → sender: its answer.
+    /// Reflector → sender: the answer to a probe.
     Answer = 0x12,
     /// Sender → reflector: a packet of a stream, to be counted.
     Data = 0x13,
     /// Reflector → sender: a packet of a down-stream, to be counted.
     Down = 0x14,
-    /// Sender → reflector: what was counted?
+    /// Sender → reflector: request for a TALLY.
     Poll = 0x15,
-    /// Reflector → sender: what was counted.
+    /// Reflector → sender: the counts of a stream so far.
     Tally = 0x16,
 }
 
@@ -71,7 +71,7 @@ impl MessageType {
     /// The type of a datagram, by its first byte.
     ///
     /// # Errors
-    /// [`Malformed::Length`] for an empty datagram, [`Malformed::Type`] for a byte that names none.
+    /// [`Malformed::Length`] for an empty datagram, [`Malformed::Type`] for a byte that is no type.
     #[inline]
     pub fn of(datagram: &[u8]) -> Result<MessageType, Malformed> {
         Ok(match *datagram.first().ok_or(Malformed::Length)? {
@@ -92,20 +92,21 @@ impl MessageType {
         })
     }
 
-    /// Whether a reflector ever sends it. Such a message must never be answered: two reflectors would loop.
+    /// Whether it is a message that reflectors send. It must never be answered: two reflectors would answer each other
+    /// without an end.
     pub const fn is_reply(self) -> bool {
         (self as u8).is_multiple_of(2)
     }
 }
 
-/// The header of a set-up message: type, version, session (0 until ACCEPT), mark.
+/// The header of a set-up message: type, version, session (0 until ACCEPT), magic number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
     /// Which message.
     pub message: MessageType,
-    /// The version the writer speaks.
+    /// The protocol version of its sender.
     pub version: u8,
-    /// The session, where there is one.
+    /// The session; 0 if there is none.
     pub session: u16,
 }
 
@@ -115,10 +116,10 @@ impl MessageHeader {
         MessageHeader { message, version: VERSION, session }
     }
 
-    /// Reads a header; the version is not judged here, since HELLO and COOKIE are the same in all.
+    /// Reads a header of any version, since HELLO and COOKIE are the same in all.
     ///
     /// # Errors
-    /// [`Malformed`] where `datagram` starts with no header.
+    /// [`Malformed`] if `datagram` does not begin with a header.
     pub fn parse(datagram: &[u8]) -> Result<MessageHeader, Malformed> {
         let message = MessageType::of(datagram)?;
         if datagram.len() < SETUP_HEADER_BYTES {
@@ -131,7 +132,7 @@ impl MessageHeader {
         Ok(MessageHeader { message, version, session: u16::from_be_bytes(take(datagram, 2)) })
     }
 
-    /// Reads the header of a message of `expected` type, of this version, and exactly `bytes` long.
+    /// Reads the header of a message of this version that must have the `expected` type and exactly `bytes` bytes.
     pub(super) fn expect(datagram: &[u8], expected: MessageType, bytes: usize) -> Result<MessageHeader, Malformed> {
         let header = MessageHeader::parse(datagram)?;
         if header.message != expected {
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_byte_tells_the_type_and_the_direction() {
+    fn the_first_byte_is_the_type_and_its_parity_the_direction() {
         for message in MessageType::ALL {
             assert_eq!(MessageType::of(&[message as u8]), Ok(message));
         }
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_survives_and_a_stranger_does_not() {
+    fn a_header_round_trips_and_another_magic_number_is_refused() {
         let mut bytes = [0; SETUP_HEADER_BYTES];
         let header = MessageHeader::new(MessageType::Close, 0x1234);
         header.write(&mut bytes);
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_another_length_are_told_apart() {
+    fn wrong_type_version_and_length_are_distinguished() {
         let mut bytes = [0; 20];
         MessageHeader::new(MessageType::Open, 0).write(&mut bytes);
         assert!(MessageHeader::expect(&bytes, MessageType::Open, 20).is_ok());

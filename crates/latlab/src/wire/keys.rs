@@ -1,10 +1,13 @@
-//! Keys: what is derived from the pre-shared key, and from what. 256-bit keyed BLAKE3 throughout.
+//! Keys and codes: keys derived from the pre-shared key and the code of set-up messages (keyed BLAKE3, 256 bits), and the
+//! tag of probes (SipHash-2-4, 64 bits; Aumasson and Bernstein, 2012), over words rather than bytes.
 
 use std::fmt;
 
-use super::{MAC_BYTES, Nonce, TagKey};
+use siphasher::sip::SipHasher24;
 
-/// Separates latlab's use of a key from any other use of the same bytes; never changes within a version.
+use super::{MAC_BYTES, Nonce};
+
+/// Separates latlab's use of a key from any other use of the same bytes. Fixed within a protocol version.
 const SETUP_CONTEXT: &str = "latlab 2026-11 wire version 1 set-up key";
 const SESSION_LABEL: &[u8] = b"latlab session 1";
 
@@ -18,7 +21,7 @@ impl SetupKey {
         SetupKey(blake3::derive_key(SETUP_CONTEXT, secret))
     }
 
-    /// The keys of the session that the two nonces and the number name.
+    /// The keys of the session that has these two nonces and this number.
     pub fn session(&self, sender: &Nonce, reflector: &Nonce, session: u16) -> SessionKeys {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(SESSION_LABEL).update(sender).update(reflector).update(&session.to_be_bytes());
@@ -49,11 +52,11 @@ pub struct SessionKeys {
     pub probes: TagKey,
     /// Answers: reflector → sender.
     pub answers: TagKey,
-    /// CLOSE and REPORT; their types stand inside the code.
+    /// CLOSE, REPORT, POLL and TALLY: both directions, since the code covers the type.
     pub close: Codes,
 }
 
-/// How the codes of set-up messages are made and checked: under a key, or, on loopback without one, as zeros.
+/// How the codes of set-up messages are made and checked: under a key, or as zeros on loopback without a key.
 #[derive(Clone)]
 pub enum Codes {
     /// Under this key.
@@ -63,13 +66,13 @@ pub enum Codes {
 }
 
 impl Codes {
-    /// Writes the code over all bytes before the last [`MAC_BYTES`] into those.
+    /// Writes the code of all bytes but the last [`MAC_BYTES`] into the last [`MAC_BYTES`].
     pub fn seal(&self, message: &mut [u8]) {
         let Some((body, place)) = message.split_last_chunk_mut::<MAC_BYTES>() else { return };
         *place = self.code(body);
     }
 
-    /// Whether the last [`MAC_BYTES`] are the code of all bytes before; takes as long for any wrong one.
+    /// Whether the last [`MAC_BYTES`] are the code of all bytes before them. Takes constant time.
     pub fn verify(&self, message: &[u8]) -> bool {
         let Some((body, place)) = message.split_last_chunk::<MAC_BYTES>() else { return false };
         // blake3::Hash compares in constant time.
@@ -93,12 +96,49 @@ impl fmt::Debug for Codes {
     }
 }
 
+/// The most words that a tag covers: those of an answer of 32 bytes or more.
+const WORDS_MAX: usize = 4;
+
+/// The key of one direction of one session.
+#[derive(Clone, Copy)]
+pub struct TagKey(SipHasher24);
+
+impl TagKey {
+    /// The tag key of 128 secret bits.
+    pub fn new(secret: &[u8; 16]) -> TagKey {
+        TagKey(SipHasher24::new_with_key(secret))
+    }
+
+    /// The tag of `words`, each as eight bytes in big-endian order; at most four words are covered.
+    #[inline]
+    pub fn tag(&self, words: &[u64]) -> u64 {
+        let mut bytes = [0; WORDS_MAX * 8];
+        let (places, _) = bytes.as_chunks_mut::<8>();
+        for (place, word) in places.iter_mut().zip(words) {
+            *place = word.to_be_bytes();
+        }
+        self.0.hash(&bytes[..words.len().min(WORDS_MAX) * 8])
+    }
+}
+
+impl fmt::Debug for TagKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TagKey(…)")
+    }
+}
+
+/// Whether two tags are equal, in constant time: the exclusive-or of whole words does not end at the first difference.
+#[inline]
+pub fn tags_equal(one: u64, other: u64) -> bool {
+    std::hint::black_box(one ^ other) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_code_holds_for_its_bytes_and_its_key_only() {
+    fn a_code_verifies_for_its_bytes_and_key_only() {
         let codes = SetupKey::derive(b"0123456789abcdef").codes();
         let mut message = [3; 80];
         codes.seal(&mut message);
@@ -114,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_and_sessions_have_keys_of_their_own() {
+    fn directions_and_sessions_have_different_keys() {
         let setup = SetupKey::derive(&[9; 32]);
         let keys = setup.session(&[1; 16], &[2; 16], 3);
         let word = |key: &TagKey| key.tag(&[1, 2, 3]);
@@ -133,5 +173,25 @@ mod tests {
         let setup = SetupKey::derive(&[9; 32]);
         assert_eq!(format!("{setup:?} {:?}", setup.codes()), "SetupKey(…) Codes::Keyed(…)");
         assert!(!format!("{:?}", setup.session(&[1; 16], &[2; 16], 3)).contains(|c: char| c.is_ascii_digit()));
+    }
+
+    #[test]
+    fn the_tag_is_siphash_2_4() {
+        // Key 00 01 … 0f; inputs 00 … 07 and 00 … 0f: two of the reference implementation's test vectors.
+        let key = TagKey::new(&std::array::from_fn(|at| at as u8));
+        let input = [0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f];
+        assert_eq!(key.tag(&input[..1]).to_le_bytes(), [0x62, 0x24, 0x93, 0x9a, 0x79, 0xf5, 0xf5, 0x93]);
+        assert_eq!(key.tag(&input).to_le_bytes(), [0xdb, 0x9b, 0xc2, 0x57, 0x7f, 0xcc, 0x2a, 0x3f]);
+    }
+
+    #[test]
+    fn the_tag_depends_on_every_word_and_their_number() {
+        let key = TagKey::new(&[5; 16]);
+        let tag = key.tag(&[1, 2, 3]);
+        for other in [&[0, 2, 3][..], &[1, 0, 3], &[1, 2, 0], &[1, 2, 3, 0], &[1, 2]] {
+            assert!(!tags_equal(tag, key.tag(other)), "{other:?}");
+        }
+        assert!(tags_equal(tag, key.tag(&[1, 2, 3])));
+        assert!(!tags_equal(tag, TagKey::new(&[6; 16]).tag(&[1, 2, 3])));
     }
 }

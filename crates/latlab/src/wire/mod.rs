@@ -1,58 +1,55 @@
-//! The wire: what the two ends say, byte by byte (docs/protocol.md). Pure: no socket, no clock, no chance,
-//! no allocation; every parser takes any bytes at all and answers with a message or a [`Malformed`].
+//! The messages on the wire, byte by byte (docs/protocol.md). Pure: no socket, no clock, no randomness, no allocation.
+//! Every parser accepts any bytes and returns a message or a [`Malformed`].
 
 mod close;
-mod counter;
+mod handshake;
 mod header;
-mod hello;
 mod keys;
-mod open;
 mod probe;
+mod replay;
 mod stream;
-mod tag;
-mod train;
-mod window;
 
 pub use close::{CLOSE_BYTES, Close, REPORT_BYTES, Report, SHORT_REPORT_BYTES};
-pub use counter::{extend_receive_counter, extend_sent_counter, extend_stamp};
+pub use handshake::{
+    ACCEPT_BYTES, Accept, COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, OPEN_BYTES, Open, REFUSE_BYTES,
+    Refuse, RefuseReason, StreamTerms, Terms, hello_datagram,
+};
 pub use header::{MAC_BYTES, MessageHeader, MessageType, NONCE_BYTES, Nonce, SETUP_HEADER_BYTES, VERSION};
-pub use hello::{COOKIE_BYTES, Cookie, CookieToken, HELLO_MIN_BYTES, Hello, hello_datagram};
-pub use keys::{Codes, SessionKeys, SetupKey};
-pub use open::{ACCEPT_BYTES, Accept, OPEN_BYTES, Open, REFUSE_BYTES, Refuse, RefuseReason, StreamTerms, Terms};
+pub use keys::{Codes, SessionKeys, SetupKey, TagKey, tags_equal};
 pub use probe::{
     AnswerFacts, FULL_STAMP_MIN_BYTES, KERNEL_STAMP_MIN_BYTES, PROBE_MIN_BYTES, ProbeHeader, Reflection, SealedAnswer,
 };
-pub use stream::{POLL_BYTES, StreamPoll, StreamTally, TALLY_BYTES};
-pub use tag::{TagKey, tags_equal};
-pub use train::Train;
-pub use window::{REPLAY_WINDOW, ReplayVerdict, ReplayWindow};
+pub use replay::{
+    REPLAY_WINDOW, ReplayVerdict, ReplayWindow, extend_receive_counter, extend_sent_counter, extend_stamp,
+};
+pub use stream::{POLL_BYTES, StreamPoll, StreamTally, TALLY_BYTES, Train};
 
-/// Why bytes are not the message they were taken for.
+/// Why bytes are not a valid message of the expected type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Malformed {
-    /// Fewer bytes than the message has, or a fixed-size message with more.
+    /// Shorter than the message, or longer than a message of fixed size.
     #[error("wrong length")]
     Length,
-    /// The first byte names no message.
+    /// The first byte is no message type.
     #[error("unknown message type")]
     Type,
-    /// Not latlab's mark.
+    /// Not latlab's magic number.
     #[error("no latlab message")]
     Magic,
-    /// A version that this latlab does not speak.
+    /// A version that this latlab does not support.
     #[error("another protocol version")]
     Version,
-    /// A field holds a value that no sender writes.
+    /// A field has an invalid value.
     #[error("impossible value")]
     Value,
 }
 
-/// The `N` bytes of `from` at `at`, which the caller knows to be there: total, since a short slice gives zeros.
+/// The `N` bytes of `from` at `at`; zeros if the slice is too short, which callers have excluded.
 fn take<const N: usize>(from: &[u8], at: usize) -> [u8; N] {
     from.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
 }
 
-/// Writes `bytes` into `to` at `at`; what does not fit is not written.
+/// Writes `bytes` into `to` at `at`; nothing if they do not fit.
 fn put<const N: usize>(to: &mut [u8], at: usize, bytes: [u8; N]) {
     if let Some(place) = to.get_mut(at..at + N) {
         place.copy_from_slice(&bytes);

@@ -1,4 +1,4 @@
-//! Probes and answers: 16 bytes of header, 8 of tag, and in longer ones more of what the reflector knows.
+//! Probes and answers: 16 bytes of header, 8 of tag, and in longer answers more facts of the reflector.
 //!
 //! ```text
 //! 0 type  1 flags  2 session  4 counter, low half  8 receive stamp, low 32 bits  12 dwell  16 tag
@@ -39,7 +39,7 @@ impl ProbeHeader {
     /// Reads the header of the `message` in `datagram`.
     ///
     /// # Errors
-    /// [`Malformed`] where it is shorter than the smallest probe, another message, or has flags that none sets.
+    /// [`Malformed`] if it is shorter than the smallest probe, another message, or has undefined flags.
     #[inline]
     pub fn parse(datagram: &[u8], message: MessageType) -> Result<ProbeHeader, Malformed> {
         if datagram.len() < PROBE_MIN_BYTES {
@@ -57,14 +57,13 @@ impl ProbeHeader {
         Ok(ProbeHeader { message, flags, session: (word >> 32) as u16, counter_low: word as u32 })
     }
 
-    /// Whether it says that it carries a tag.
+    /// Whether its flags announce a tag.
     #[inline]
     pub const fn tagged(&self) -> bool {
         self.flags & FLAG_TAGGED != 0
     }
 
-    /// Whether the tag of the whole `datagram` is that of `key` and the full `counter`; without a key: whether
-    /// there is none.
+    /// Whether the tag of `datagram` is correct under `key` for the full `counter`; without a key: whether there is no tag.
     #[inline]
     pub fn verify(&self, key: Option<&TagKey>, counter: u64, datagram: &[u8]) -> bool {
         let tag = u64::from_be_bytes(take(datagram, TAG_AT));
@@ -76,20 +75,20 @@ impl ProbeHeader {
 
     /// Writes probe `counter` of `session` into `datagram`, at least 24 bytes, and tags it.
     ///
-    /// The bytes from 24 on are padding, untouched and not covered by the tag.
+    /// The bytes from 24 on are padding: not written, and not covered by the tag.
     #[inline]
     pub fn write_probe(session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         Self::write_request(MessageType::Probe, session, counter, key, datagram);
     }
 
-    /// Writes packet `counter` of a stream in `session` into `datagram`, as [`ProbeHeader::write_probe`] does.
+    /// Writes DATA packet `counter` of `session` into `datagram`, as [`ProbeHeader::write_probe`].
     #[inline]
     pub fn write_data(session: u16, counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         Self::write_request(MessageType::Data, session, counter, key, datagram);
     }
 
-    /// Makes packet `counter` of the one in `datagram`, which [`ProbeHeader::write_data`] has written for the same session
-    /// and key: what stays the same is not written again.
+    /// Changes the DATA packet in `datagram`, which [`ProbeHeader::write_data`] has written for the same session and key, to
+    /// packet `counter`: only counter and tag are written.
     #[inline]
     pub fn renumber_data(counter: u64, key: Option<&TagKey>, datagram: &mut [u8]) {
         put(datagram, 4, (counter as u32).to_be_bytes());
@@ -98,7 +97,7 @@ impl ProbeHeader {
         }
     }
 
-    /// Writes packet `counter` of a down-stream in `session` into `datagram`, under the key of answers.
+    /// Writes DOWN packet `counter` of `session` into `datagram`, under the key of answers.
     #[inline]
     pub fn write_down(session: u16, counter: u64, key: &TagKey, datagram: &mut [u8]) {
         Self::write_request(MessageType::Down, session, counter, Some(key), datagram);
@@ -113,7 +112,7 @@ impl ProbeHeader {
     }
 }
 
-/// A genuine probe, about to be reflected: what its answer takes over.
+/// A genuine probe that is to be answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Reflection {
     /// Its session.
@@ -122,14 +121,14 @@ pub struct Reflection {
     pub counter: u64,
     /// The answer's key.
     pub key: Option<TagKey>,
-    /// Clock read just after the receive call.
+    /// When the receive call returned.
     pub received: Stamp<ReflectorClock>,
     /// The kernel's receive stamp, on the same clock.
     pub kernel_received: Option<Stamp<ReflectorClock>>,
 }
 
 impl Reflection {
-    /// Turns the probe in `datagram` into its answer, in place; the padding goes back as it came.
+    /// Turns the probe in `datagram` into its answer, in place. Padding is returned unchanged.
     #[inline]
     pub fn write(&self, sent: Stamp<ReflectorClock>, cpu: Option<u16>, datagram: &mut [u8]) {
         let received = self.received.as_nanos() as u64;
@@ -149,7 +148,7 @@ impl Reflection {
         write_tag(self.key.as_ref(), self.counter, datagram);
     }
 
-    /// Writes bytes 32 to 39 and says which flags that sets.
+    /// Writes bytes 32 to 39 and returns the flags that announce them.
     fn write_knowledge(&self, cpu: Option<u16>, datagram: &mut [u8]) -> u8 {
         let lead = self.kernel_received.map(|stamp| self.received - stamp).filter(|lead| lead.0 >= 0);
         let lead = lead.map(saturating_span).filter(|lead| *lead != SATURATED);
@@ -159,14 +158,14 @@ impl Reflection {
     }
 }
 
-/// An answer whose tag has not been checked yet: only its counter can be asked for.
+/// An answer whose tag is not checked yet: only its session and counter can be read.
 #[derive(Clone, Copy, Debug)]
 pub struct SealedAnswer<'a> {
     header: ProbeHeader,
     datagram: &'a [u8],
 }
 
-/// What an answer says of the reflector.
+/// The facts of an answer about its probe at the reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerFacts {
     /// Low 36 bits of the receive stamp, in ns.
@@ -175,23 +174,23 @@ pub struct AnswerFacts {
     pub received: Option<Stamp<ReflectorClock>>,
     /// From the receive stamp to the send stamp; `None` if it did not fit in 32 bits.
     pub dwell: Option<Nanos>,
-    /// From the kernel's receive stamp to the receive stamp, from 40 bytes on, where the reflector has it.
+    /// From the kernel's receive stamp to the receive stamp, from 40 bytes on; `None` if the reflector does not know it.
     pub kernel_lead: Option<Nanos>,
-    /// CPU of the reflector's calls, from 40 bytes on, where the reflector knows it.
+    /// CPU on which the reflector answered, from 40 bytes on; `None` if the reflector does not know it.
     pub cpu: Option<u16>,
 }
 
 impl<'a> SealedAnswer<'a> {
-    /// Takes `datagram` for an answer.
+    /// Takes `datagram` as an answer.
     ///
     /// # Errors
-    /// [`Malformed`] where it is none.
+    /// [`Malformed`] if it is no answer.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<SealedAnswer<'a>, Malformed> {
         Ok(SealedAnswer { header: ProbeHeader::parse(datagram, MessageType::Answer)?, datagram })
     }
 
-    /// The session it names.
+    /// Its session.
     #[inline]
     pub const fn session(&self) -> u16 {
         self.header.session
@@ -203,7 +202,7 @@ impl<'a> SealedAnswer<'a> {
         self.header.counter_low
     }
 
-    /// What it says, if its tag is that of `key` and the full `counter`.
+    /// Its facts, if its tag is correct under `key` for the full `counter`.
     #[inline]
     pub fn open(self, key: Option<&TagKey>, counter: u64) -> Option<AnswerFacts> {
         if !self.header.verify(key, counter, self.datagram) {
@@ -241,16 +240,16 @@ fn write_tag(key: Option<&TagKey>, counter: u64, datagram: &mut [u8]) {
     put(datagram, TAG_AT, tag.to_be_bytes());
 }
 
-/// The tag, over as few words as hold all that is said: each costs 3 ns at either end.
+/// The tag, over as few words as possible: each costs 3 ns at either end.
 ///
-/// Always type, flags, session and length; and the full counter. Then, in probes and short answers, bytes 8 to 15;
-/// in answers with a full stamp that stamp, dwell and kernel lead, and in the first word the CPU. (The low half of
-/// the stamp, at byte 8, is then compared with the full one.)
+/// It always covers type, flags, session, length and the full counter. In probes and short answers it also covers bytes 8
+/// to 15; in answers with a full stamp that stamp, dwell, kernel lead and, in the first word, the CPU. (The low half of
+/// the stamp at byte 8 is compared with the full one instead.)
 #[inline]
 fn tag_of(key: &TagKey, counter: u64, datagram: &[u8]) -> u64 {
     let word = |at| u64::from_be_bytes(take(datagram, at));
     let (head, stamps) = (word(0), word(8));
-    // UDP over IP carries no more than 65,527 bytes: sixteen bits hold the length.
+    // A UDP payload has at most 65,527 bytes: the length fits into 16 bits.
     let head = head >> 32 << 32 | u64::from(datagram.len() as u16);
     let long = datagram.len() >= FULL_STAMP_MIN_BYTES && (head >> 56) as u8 == MessageType::Answer as u8;
     if !long {
@@ -261,7 +260,7 @@ fn tag_of(key: &TagKey, counter: u64, datagram: &[u8]) -> u64 {
     key.tag(&[head | cpu << 16, counter, word(24), stamps << 32 | known >> 32])
 }
 
-/// A span in 32 bits: what does not fit, or is negative, is the largest value, which means "unknown".
+/// A span in 32 bits. The largest value means "unknown": the span is negative or does not fit.
 fn saturating_span(span: Nanos) -> u32 {
     u32::try_from(span.0).unwrap_or(SATURATED)
 }
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_is_24_bytes_and_verifies_under_its_key_and_counter_only() {
+    fn a_probe_verifies_under_its_key_and_counter_only() {
         let mut datagram = [0; PROBE_MIN_BYTES];
         ProbeHeader::write_probe(0x0102, 0x7_0304_0506, Some(&key()), &mut datagram);
         assert_eq!(datagram[..16], [0x11, 0x80, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_say_more_the_longer_they_are() {
+    fn longer_answers_carry_more_facts() {
         let received = 0x0bcd_ef01_2345_6789_u64;
         for (bytes, full, knowing) in [
             (24, false, false),
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_that_says_something_is_covered_and_padding_is_not() {
+    fn the_tag_covers_every_byte_but_padding() {
         let mut datagram = reflected(64, Some(key()));
         for at in 0..64 {
             datagram[at] ^= 1;
@@ -338,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_never_passes_for_a_probe() {
+    fn an_answer_is_never_accepted_as_a_probe() {
         let mut datagram = reflected(24, Some(key()));
         assert_eq!(ProbeHeader::parse(&datagram, MessageType::Probe), Err(Malformed::Type));
         datagram[0] = MessageType::Probe as u8;
@@ -348,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_s_packet_never_passes_for_a_probe_nor_the_other_way_round() {
+    fn a_data_packet_is_never_accepted_as_a_probe_or_a_probe_as_data() {
         let mut datagram = [0xaa; 32];
         ProbeHeader::write_data(3, 1 << 33 | 9, Some(&key()), &mut datagram);
         assert_eq!(datagram[..4], [0x13, 0x80, 0, 3]);
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_key_the_tag_is_zero_and_nothing_else_passes() {
+    fn without_a_key_only_a_zero_tag_is_accepted() {
         let mut datagram = reflected(24, None);
         assert!(SealedAnswer::parse(&datagram).is_ok_and(|answer| answer.open(None, 9).is_some()));
         assert!(SealedAnswer::parse(&datagram).is_ok_and(|answer| answer.open(Some(&key()), 9).is_none()));
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_unknown_not_wrong() {
+    fn a_dwell_that_does_not_fit_is_unknown() {
         for (span, expected) in
             [(-1, None), (0, Some(0)), (4_294_967_294, Some(4_294_967_294)), (4_294_967_295, None), (i64::MAX, None)]
         {

@@ -1,16 +1,114 @@
-//! OPEN, ACCEPT and REFUSE: the terms of a session.
+//! The handshake: HELLO and COOKIE verify that the sender receives at its source address; OPEN and ACCEPT or REFUSE agree on
+//! the terms of a session. The layout of HELLO and COOKIE never changes, whatever the version, so that a mismatch of
+//! versions can be reported.
 
 use super::{
-    Codes, CookieToken, MAC_BYTES, Malformed, MessageHeader, MessageType, Nonce, PROBE_MIN_BYTES, SETUP_HEADER_BYTES,
+    Codes, MAC_BYTES, Malformed, MessageHeader, MessageType, NONCE_BYTES, Nonce, PROBE_MIN_BYTES, SETUP_HEADER_BYTES,
     put, take,
 };
 use crate::units::{Nanos, ReflectorClock, Stamp};
 
-/// An OPEN; longer than either reply to it.
+/// The length of the shortest HELLO. Its COOKIE is far shorter, so that a forged source address does not amplify traffic.
+pub const HELLO_MIN_BYTES: usize = 128;
+/// The length of a COOKIE.
+pub const COOKIE_BYTES: usize = 48;
+/// Proof of an address: a keyed hash that only the reflector can compute and does not store.
+pub type CookieToken = [u8; 16];
+
+const COOKIE_FLAGS_AT: usize = 40;
+const FLAG_KEY_REQUIRED: u8 = 1;
+
+/// HELLO: 8 header, 16 nonce, zeros up to at least 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The highest version that the sender supports. Informative.
+    pub version: u8,
+    /// The sender's nonce: the COOKIE returns it and is bound to it.
+    pub nonce: Nonce,
+}
+
+impl Hello {
+    /// Reads a HELLO of any version.
+    ///
+    /// # Errors
+    /// [`Malformed`] if `datagram` is no HELLO or has too little padding.
+    pub fn parse(datagram: &[u8]) -> Result<Hello, Malformed> {
+        let header = MessageHeader::parse(datagram)?;
+        if header.message != MessageType::Hello {
+            return Err(Malformed::Type);
+        }
+        if datagram.len() < HELLO_MIN_BYTES {
+            return Err(Malformed::Length);
+        }
+        Ok(Hello { version: header.version, nonce: take(datagram, NONCE_AT) })
+    }
+}
+
+/// A HELLO with `nonce`, padded.
+pub fn hello_datagram(nonce: &Nonce) -> [u8; HELLO_MIN_BYTES] {
+    let mut datagram = [0; HELLO_MIN_BYTES];
+    MessageHeader::new(MessageType::Hello, 0).write(&mut datagram);
+    put(&mut datagram, NONCE_AT, *nonce);
+    datagram
+}
+
+/// COOKIE: 8 header, 16 nonce, 16 token, 1 flags, 7 zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cookie {
+    /// The version of the reflector.
+    pub version: u8,
+    /// The HELLO's nonce: shows that the reply is to this HELLO.
+    pub nonce: Nonce,
+    /// To be returned in OPEN.
+    pub token: CookieToken,
+    /// Whether the reflector requires a pre-shared key.
+    pub key_required: bool,
+}
+
+impl Cookie {
+    /// This version's COOKIE.
+    pub const fn new(nonce: Nonce, token: CookieToken, key_required: bool) -> Cookie {
+        Cookie { version: super::VERSION, nonce, token, key_required }
+    }
+
+    /// Reads a COOKIE of any version.
+    ///
+    /// # Errors
+    /// [`Malformed`] if `datagram` is no COOKIE.
+    pub fn parse(datagram: &[u8]) -> Result<Cookie, Malformed> {
+        let header = MessageHeader::parse(datagram)?;
+        if header.message != MessageType::Cookie {
+            return Err(Malformed::Type);
+        }
+        if datagram.len() != COOKIE_BYTES {
+            return Err(Malformed::Length);
+        }
+        let [flags] = take(datagram, COOKIE_FLAGS_AT);
+        Ok(Cookie {
+            version: header.version,
+            nonce: take(datagram, NONCE_AT),
+            token: take(datagram, TOKEN_AT),
+            key_required: flags & FLAG_KEY_REQUIRED != 0,
+        })
+    }
+
+    /// Writes the COOKIE.
+    pub fn write(&self, to: &mut [u8; COOKIE_BYTES]) {
+        to.fill(0);
+        MessageHeader { version: self.version, ..MessageHeader::new(MessageType::Cookie, 0) }.write(to);
+        put(to, NONCE_AT, self.nonce);
+        put(to, TOKEN_AT, self.token);
+        put(to, COOKIE_FLAGS_AT, [if self.key_required { FLAG_KEY_REQUIRED } else { 0 }]);
+    }
+}
+
+const _: () = assert!(NONCE_AT + NONCE_BYTES == TOKEN_AT && COOKIE_BYTES < HELLO_MIN_BYTES);
+
+/// The length of an OPEN, more than that of either reply.
 pub const OPEN_BYTES: usize = 128;
-/// An ACCEPT.
+/// The length of an ACCEPT.
 pub const ACCEPT_BYTES: usize = 112;
-/// A REFUSE.
+/// The length of a REFUSE.
 pub const REFUSE_BYTES: usize = 72;
 
 const NONCE_AT: usize = SETUP_HEADER_BYTES;
@@ -22,41 +120,41 @@ const ACCEPT_TERMS_AT: usize = 48;
 const REASON_AT: usize = 24;
 const LIMIT_AT: usize = 32;
 
-/// What a session is for. The sender asks in OPEN for the least that will do; ACCEPT says what is granted: not
-/// less, or it would be a REFUSE.
+/// The terms of a session. OPEN requests the least that the sender needs; ACCEPT grants that or more, else the reply is
+/// REFUSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The size of every probe.
     pub size_bytes: u32,
     /// The (mean) gap between probes; zero for a closed loop.
     pub interval: Nanos,
-    /// The session ends so long after it was opened. Asked for as zero: as late as the reflector allows.
+    /// The session ends this long after it was opened. Zero in a request: the longest that the reflector grants.
     pub duration: Nanos,
-    /// The session ends when no probe came for so long. Granted is always the reflector's limit.
+    /// The session ends after this time without a probe. The reflector always grants its limit.
     pub idle: Nanos,
-    /// What a stream asks besides; none of it for probes and network loads.
+    /// Further terms of a stream; [`StreamTerms::NONE`] for probes and network loads.
     pub stream: StreamTerms,
-    /// The reflector sends, one packet in each `interval`, within the credit that POLLs give.
+    /// The reflector sends one packet per `interval`, within the credit that POLLs give.
     pub down: bool,
 }
 
-/// What a session is to be besides counted. Granted is what the reflector honours; one that knows nothing of it: nothing.
+/// How packets of a stream may be received. A reflector grants the terms that it supports, an older one none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTerms {
-    /// Its packets may be received many at a time, and merged.
+    /// Many packets may be received with one call, and merged by the kernel.
     pub batched: bool,
-    /// Its packets may come without a UDP checksum.
+    /// Packets may have no UDP checksum.
     pub unchecked: bool,
 }
 
 impl StreamTerms {
-    /// Probes, and loads beside them.
+    /// No terms: probes and network loads.
     pub const NONE: StreamTerms = StreamTerms { batched: false, unchecked: false };
 
     const BATCHED: u8 = 1;
     const UNCHECKED: u8 = 2;
 
-    /// Unknown flags are ignored: a newer sender sees that they are not granted.
+    /// Ignores unknown flags: a newer sender sees that they are not granted.
     const fn parse(flags: u8) -> StreamTerms {
         StreamTerms { batched: flags & Self::BATCHED != 0, unchecked: flags & Self::UNCHECKED != 0 }
     }
@@ -69,7 +167,7 @@ impl StreamTerms {
 
 impl Terms {
     const BYTES: usize = 32;
-    /// Among the flags of [`StreamTerms`].
+    /// In the same byte as the flags of [`StreamTerms`].
     const FLAG_DOWN: u8 = 4;
 
     fn parse(from: &[u8], at: usize) -> Result<Terms, Malformed> {
@@ -104,15 +202,15 @@ pub struct Open {
     pub nonce: Nonce,
     /// The token of the COOKIE.
     pub token: CookieToken,
-    /// The terms asked for.
+    /// The requested terms.
     pub terms: Terms,
 }
 
 impl Open {
-    /// Reads an OPEN; its code and token are the reflector's to check.
+    /// Reads an OPEN without checking its code and token.
     ///
     /// # Errors
-    /// [`Malformed`] where `datagram` is none of this version.
+    /// [`Malformed`] if `datagram` is no OPEN of this version.
     pub fn parse(datagram: &[u8]) -> Result<Open, Malformed> {
         MessageHeader::expect(datagram, MessageType::Open, OPEN_BYTES)?;
         let terms = Terms::parse(datagram, OPEN_TERMS_AT)?;
@@ -136,21 +234,21 @@ impl Open {
 pub struct Accept {
     /// The number that probes carry.
     pub session: u16,
-    /// The nonce of the OPEN: shows that the answering end has seen it.
+    /// The nonce of the OPEN: shows that the reply is to this OPEN.
     pub nonce: Nonce,
-    /// The reflector's share in the session's keys.
+    /// The reflector's part of the input of the session's keys.
     pub reflector_nonce: Nonce,
-    /// When the OPEN arrived, on the reflector's clock: anchors the stamps of answers.
+    /// When the OPEN was received, on the reflector's clock: the reference for extending the stamps of answers.
     pub anchor: Stamp<ReflectorClock>,
-    /// The terms granted.
+    /// The granted terms.
     pub terms: Terms,
 }
 
 impl Accept {
-    /// Reads an ACCEPT; its code is the sender's to check.
+    /// Reads an ACCEPT without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] where `datagram` is none of this version.
+    /// [`Malformed`] if `datagram` is no ACCEPT of this version.
     pub fn parse(datagram: &[u8]) -> Result<Accept, Malformed> {
         let header = MessageHeader::expect(datagram, MessageType::Accept, ACCEPT_BYTES)?;
         Ok(Accept {
@@ -174,7 +272,7 @@ impl Accept {
     }
 }
 
-/// Why a peer that holds the key gets no session; each comes with the limit it met.
+/// Why a peer with the key gets no session. A REFUSE carries the limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum RefuseReason {
@@ -190,7 +288,7 @@ pub enum RefuseReason {
     Duration = 5,
     /// Limit: ns without a probe.
     Idle = 6,
-    /// Limit: bits per second of down-streams; 0: there are none, or none without a key.
+    /// Limit: bits per second of down-streams; 0 if there are no down-streams, or no key.
     Down = 7,
 }
 
@@ -218,15 +316,15 @@ pub struct Refuse {
     pub nonce: Nonce,
     /// Why.
     pub reason: RefuseReason,
-    /// The limit that was met, in the unit of the reason.
+    /// The exceeded limit, in the unit of the reason.
     pub limit: u64,
 }
 
 impl Refuse {
-    /// Reads a REFUSE; its code is the sender's to check.
+    /// Reads a REFUSE without checking its code.
     ///
     /// # Errors
-    /// [`Malformed`] where `datagram` is none of this version, or gives a reason that is not known.
+    /// [`Malformed`] if `datagram` is no REFUSE of this version, or its reason is unknown.
     pub fn parse(datagram: &[u8]) -> Result<Refuse, Malformed> {
         MessageHeader::expect(datagram, MessageType::Refuse, REFUSE_BYTES)?;
         let code = u16::from_be_bytes(take(datagram, REASON_AT));
@@ -254,6 +352,26 @@ const _: () = assert!(LIMIT_AT + 8 + MAC_BYTES == REFUSE_BYTES);
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_short_hello_is_refused() {
+        let datagram = hello_datagram(&[7; 16]);
+        assert_eq!(Hello::parse(&datagram), Ok(Hello { version: 1, nonce: [7; 16] }));
+        assert_eq!(Hello::parse(&datagram[..127]), Err(Malformed::Length));
+        assert!(Hello::parse(&[&datagram[..], &[0; 900]].concat()).is_ok(), "more padding is welcome");
+    }
+
+    #[test]
+    fn hello_and_cookie_are_read_in_any_version() {
+        let mut datagram = hello_datagram(&[7; 16]);
+        datagram[1] = 9;
+        assert_eq!(Hello::parse(&datagram).map(|hello| hello.version), Ok(9));
+        let cookie = Cookie { version: 9, ..Cookie::new([1; 16], [2; 16], true) };
+        let mut bytes = [0xff; COOKIE_BYTES];
+        cookie.write(&mut bytes);
+        assert_eq!(Cookie::parse(&bytes), Ok(cookie));
+        assert_eq!(bytes[41..], [0; 7], "earlier content of the buffer is not sent");
+    }
+
     const TERMS: Terms = Terms {
         size_bytes: 64,
         interval: Nanos(5),
@@ -264,7 +382,7 @@ mod tests {
     };
 
     #[test]
-    fn each_survives_its_bytes() {
+    fn open_accept_and_refuse_round_trip() {
         let codes = super::super::SetupKey::derive(&[1; 16]).codes();
         let open = Open { nonce: [1; 16], token: [2; 16], terms: TERMS };
         let mut bytes = [0xee; OPEN_BYTES];
@@ -288,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_stand_behind_the_size_and_those_of_tomorrow_are_not_read() {
+    fn flags_follow_the_size_and_unknown_ones_are_ignored() {
         for flags in 0..8 {
             let [batched, unchecked, down] = [1, 2, 4].map(|flag| flags & flag != 0);
             let terms = Terms { stream: StreamTerms { batched, unchecked }, down, ..TERMS };
