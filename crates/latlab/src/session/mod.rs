@@ -4,17 +4,16 @@
 mod codec;
 mod key;
 mod loads;
-mod native;
-mod net_load;
 mod opening;
 mod reflector;
 mod stream;
 
-pub use codec::{Answer, EchoCodec, ProbeCodec};
+pub use codec::{Answer, EchoCodec, NativeSession, ProbeCodec};
 pub use key::{KeyError, PreSharedKey, random_bytes};
-pub use loads::{LoadedPath, Loads, LoadsError, lost_loads, wait_until};
-pub use native::NativeSession;
-pub use net_load::{BEGIN_LINE, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadEvent, NetLoadRequest};
+pub use loads::{
+    BEGIN_LINE, LoadedPath, Loads, LoadsError, NET_LOAD_COMMAND, NetLoad, NetLoadError, NetLoadEvent, NetLoadRequest,
+    lost_loads, wait_until,
+};
 pub use opening::{SessionError, SessionParams, open};
 pub(crate) use reflector::ReflectorProcess;
 pub use reflector::{

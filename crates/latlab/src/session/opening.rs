@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::codec::NativeSession;
 use super::key::PreSharedKey;
-use super::native::NativeSession;
 use crate::clock::Clock;
 use crate::diagnostics::{Explain, Failure};
 use crate::plan::Schedule;

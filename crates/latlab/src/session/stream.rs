@@ -1,7 +1,7 @@
 //! Streams at their sender's end of the session: packets that the reflector counts ([`UpStream`]), and packets that the
 //! reflector sends within the credit of this end ([`DownStream`]).
 
-use super::native::NativeSession;
+use super::codec::NativeSession;
 use crate::clock::Clock;
 use crate::facts::ReflectorReport;
 use crate::plan::{SendMode, SenderSocketOptions};

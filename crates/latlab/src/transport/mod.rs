@@ -4,7 +4,6 @@
 //! (docs/design/0016-tcp.md).
 
 mod address;
-mod batch_buffer;
 mod connection_slot;
 mod error;
 mod frame;
@@ -15,22 +14,19 @@ mod tcp;
 mod tcp_reflector;
 mod udp;
 mod udp_reflector;
-mod udp_stream;
 mod wait;
 
 pub use address::{prefix_of, resolve};
-pub use batch_buffer::{BatchBuffer, SenderBatch};
 pub use connection_slot::{ConnectionCaps, ConnectionTally};
 pub use error::{SendModeError, TransportError, explain_broken};
 pub use frame::{InvalidLength, MessageDecoder, MessageEncoder};
 pub use open::{Bound, FamilyVisitor, ListenAddress, ListenOptions, PathOptions, Tcp, TransportFamily, Udp, visit};
 pub use seam::{
-    BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReflectorSocket, SocketReport,
-    Transport,
+    BatchBuffer, BurstTransport, ConnectionBytes, OpenPath, Packets, PathReport, PathTransport, ReflectorSocket,
+    SenderBatch, SocketReport, Transport,
 };
 pub use tcp::TcpTransport;
 pub use tcp_reflector::TcpReflector;
-pub use udp::{UdpTransport, local_address_towards};
+pub use udp::{UdpStream, UdpTransport, local_address_towards};
 pub use udp_reflector::UdpReflector;
-pub use udp_stream::UdpStream;
 pub use wait::WaitStrategy;

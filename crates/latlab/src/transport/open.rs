@@ -8,9 +8,9 @@ use super::error::TransportError;
 use super::seam::{PathTransport, ReflectorSocket};
 use super::tcp::TcpTransport;
 use super::tcp_reflector::TcpReflector;
+use super::udp::UdpStream;
 use super::udp::UdpTransport;
 use super::udp_reflector::UdpReflector;
-use super::udp_stream::UdpStream;
 use super::wait::WaitStrategy;
 use crate::plan::{PathSpec, SenderSocketOptions, TransportKind, WaitMode};
 

@@ -9,8 +9,8 @@ use latlab_sys::datagram::{self, Envelope};
 use latlab_sys::{readiness, socket};
 
 use super::address::{canonical, family_of, mapped};
-use super::batch_buffer::BatchBuffer;
 use super::error::{TransportError, is_interrupted, setting_error};
+use super::seam::BatchBuffer;
 use super::seam::{ReflectorSocket, SocketReport};
 use super::udp::set_receive_options;
 use crate::plan::{WaitMode, defaults};

@@ -4,10 +4,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use super::admission::ReflectorLimits;
 use super::admission::{CookieJar, TokenBucket};
 use super::counters::{DropReason, ReflectorCounters};
 use super::down_source::{DownDue, DownSource};
-use super::limits::ReflectorLimits;
 use super::sessions::{NewSession, ReceiverState, SessionSlot, SessionTable, SlotState};
 use crate::session::key::PreSharedKey;
 use crate::transport::ConnectionTally;

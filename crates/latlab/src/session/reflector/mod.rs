@@ -5,15 +5,14 @@
 mod admission;
 mod counters;
 mod down_source;
-mod limits;
 mod machine;
 mod process;
 mod serve;
 mod sessions;
 
+pub use admission::ReflectorLimits;
 pub use counters::{DropReason, ReflectorCounters};
 pub use down_source::DownDue;
-pub use limits::ReflectorLimits;
 pub use machine::{PendingReply, ReflectorAction, SessionReflector};
 pub(crate) use process::ReflectorProcess;
 pub use process::{REFLECTOR_COMMAND, ReflectorEvent, ReflectorProcessError, ReflectorRequest};

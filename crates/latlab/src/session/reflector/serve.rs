@@ -345,7 +345,7 @@ impl Explain for ServeError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::ReflectorLimits;
+    use super::super::admission::ReflectorLimits;
     use super::*;
 
     #[test]
